@@ -1,0 +1,11 @@
+import { type Clock, MAX_TIMER_MS } from "./core/clock.ts";
+
+/** The machine's clock: the one place that asks the system for the time. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(delayMs, fire) {
+    const timer = setTimeout(fire, Math.min(Math.max(delayMs, 0), MAX_TIMER_MS));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,560 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { normalizeAddress, normalizeDomain } from "./core/addresses.ts";
+import type { LogFormat, LogLevel } from "./log.ts";
+
+/** Roles that one process may take. */
+export const ROLES = ["api", "smtp", "worker"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** How outbound mail leaves: kept here, through a smarthost, or straight to the recipients' MX hosts. */
+export const DELIVERIES = ["capture", "relay", "mx"] as const;
+export type DeliveryMode = (typeof DELIVERIES)[number];
+
+export interface Plan {
+  perSecond: number;
+  burst: number;
+}
+
+/** Everything a process can be told. Durations are seconds where named so, sizes bytes. */
+export interface Config {
+  host: string;
+  port: number;
+  publicUrl: string;
+  dataDir: string;
+  databaseUrl: string;
+  databaseAuthToken: string | null;
+  databaseSyncUrl: string | null;
+  redisUrl: string | null;
+  roles: ReadonlySet<Role>;
+  serviceDomain: string;
+  ownerEmail: string;
+  rootApiKey: string | null;
+  masterKey: string | null;
+  delivery: DeliveryMode;
+  smtpRelayUrl: string | null;
+  smtpOutPort: number;
+  smtpHost: string;
+  smtpPort: number;
+  smtpTlsKey: string | null;
+  smtpTlsCert: string | null;
+  dnsServers: readonly string[];
+  dnsPort: number | null;
+  allowPrivateWebhooks: boolean;
+  allowPrivateMx: boolean;
+  deliveryRetrySeconds: readonly number[];
+  deliveryGiveUpSeconds: number;
+  webhookRetrySeconds: readonly number[];
+  webhookTimeoutSeconds: number;
+  webhookDisableAfterSeconds: number;
+  domainRecheckSeconds: readonly number[] | null;
+  destinationConnections: number;
+  destinationRate: number;
+  publicIps: readonly string[];
+  smtpMaxConnections: number;
+  smtpMaxConnectionsPerIp: number;
+  plans: Readonly<Record<string, Plan | null>>;
+  tiers: Readonly<Record<string, number | null>>;
+  defaultPlan: string;
+  defaultTrustTier: string;
+  maxRecipients: number;
+  maxMessageBytes: number;
+  maxBodyBytes: number;
+  maxAttachments: number;
+  maxScheduleDays: number;
+  logLevel: LogLevel;
+  logFormat: LogFormat;
+}
+
+type Kind =
+  | { kind: "text" }
+  | { kind: "integer"; min: number; max: number }
+  | { kind: "flag" }
+  | { kind: "choice"; of: readonly string[] }
+  | { kind: "choices"; of: readonly string[] }
+  | { kind: "seconds" }
+  | { kind: "secondsList" }
+  | { kind: "url"; schemes: readonly string[] }
+  | { kind: "domain" }
+  | { kind: "email" }
+  | { kind: "addresses" }
+  | { kind: "secret"; minLength: number };
+
+export interface Setting {
+  name: string;
+  type: Kind;
+  /** As the table in the README shows it; the value used when it is a literal. */
+  default: string;
+  help: string;
+  /** Also read from the file named by `NAME_FILE`; masked wherever the settings are shown. */
+  secret?: boolean;
+}
+
+const PORT: Kind = { kind: "integer", min: 0, max: 65535 };
+const COUNT: Kind = { kind: "integer", min: 1, max: 1_000_000_000 };
+
+/** The table of settings: the README's is generated from it. A default in brackets is computed. */
+export const SETTINGS: readonly Setting[] = [
+  { name: "HOST", type: { kind: "text" }, default: "0.0.0.0", help: "Address the API listens on." },
+  { name: "PORT", type: PORT, default: "3000", help: "Port of the API." },
+  {
+    name: "PUBLIC_URL",
+    type: { kind: "url", schemes: ["http:", "https:"] },
+    default: "(http://localhost:PORT)",
+    help: "Address of the API as its clients and recipients see it.",
+  },
+  {
+    name: "DATA_DIR",
+    type: { kind: "text" },
+    default: "./data",
+    help: "Folder of the database file and the generated master key.",
+  },
+  {
+    name: "DATABASE_URL",
+    type: { kind: "url", schemes: ["file:", "libsql:", "http:", "https:"] },
+    default: "(file in DATA_DIR)",
+    help: "Database: `file:`, `libsql://` or `http://`.",
+  },
+  {
+    name: "DATABASE_AUTH_TOKEN",
+    type: { kind: "text" },
+    default: "(none)",
+    help: "Token for a remote database.",
+    secret: true,
+  },
+  {
+    name: "DATABASE_SYNC_URL",
+    type: { kind: "url", schemes: ["libsql:", "http:", "https:"] },
+    default: "(none)",
+    help: "Primary of which the file is an embedded replica.",
+  },
+  {
+    name: "REDIS_URL",
+    type: { kind: "url", schemes: ["redis:", "rediss:"] },
+    default: "(none)",
+    help: "Unset: queues in the process, fed from the database. Set: BullMQ on this Redis.",
+    secret: true,
+  },
+  {
+    name: "ROLES",
+    type: { kind: "choices", of: ROLES },
+    default: "api,smtp,worker",
+    help: "What this process does.",
+  },
+  {
+    name: "SERVICE_DOMAIN",
+    type: { kind: "domain" },
+    default: "postrider.localhost",
+    help: "The installation's own zone: `mx.`, `spf.`, `dkim.`, `bounce.`, `onboarding.` and `simulator.` lie below it.",
+  },
+  {
+    name: "OWNER_EMAIL",
+    type: { kind: "email" },
+    default: "owner@example.com",
+    help: "Owner of the first account; read at first start.",
+  },
+  {
+    name: "ROOT_API_KEY",
+    type: { kind: "secret", minLength: 32 },
+    default: "(generated)",
+    help: "Account-wide key of the first account, at least 32 printable characters; read at first start.",
+    secret: true,
+  },
+  {
+    name: "MASTER_KEY",
+    type: { kind: "secret", minLength: 32 },
+    default: "(generated into DATA_DIR)",
+    help: "Encrypts DKIM keys and webhook secrets at rest.",
+    secret: true,
+  },
+  {
+    name: "DELIVERY",
+    type: { kind: "choice", of: DELIVERIES },
+    default: "(`relay` if SMTP_RELAY_URL, else `mx` if SERVICE_DOMAIN is set, else `capture`)",
+    help: "`capture`: mail is composed, signed, stored and marked delivered; nothing leaves the machine.",
+  },
+  {
+    name: "SMTP_RELAY_URL",
+    type: { kind: "url", schemes: ["smtp:", "smtps:"] },
+    default: "(none)",
+    help: "Smarthost: `smtp(s)://user:pass@host:port`.",
+    secret: true,
+  },
+  { name: "SMTP_OUT_PORT", type: PORT, default: "25", help: "Port of other people's MX hosts." },
+  {
+    name: "SMTP_HOST",
+    type: { kind: "text" },
+    default: "0.0.0.0",
+    help: "Address the SMTP listener listens on.",
+  },
+  { name: "SMTP_PORT", type: PORT, default: "2525", help: "Port of the SMTP listener." },
+  {
+    name: "SMTP_TLS_KEY",
+    type: { kind: "text" },
+    default: "(self-signed)",
+    help: "PEM file of the listener's private key.",
+  },
+  {
+    name: "SMTP_TLS_CERT",
+    type: { kind: "text" },
+    default: "(self-signed)",
+    help: "PEM file of the listener's certificate chain.",
+  },
+  {
+    name: "DNS_SERVERS",
+    type: { kind: "addresses" },
+    default: "(the system's)",
+    help: "`ip[:port],…` asked for every lookup.",
+  },
+  {
+    name: "DNS_PORT",
+    type: PORT,
+    default: "(off)",
+    help: "Port of the authoritative DNS server for SERVICE_DOMAIN.",
+  },
+  {
+    name: "ALLOW_PRIVATE_WEBHOOKS",
+    type: { kind: "flag" },
+    default: "0",
+    help: "1 lets webhooks use http and private addresses; for development.",
+  },
+  {
+    name: "ALLOW_PRIVATE_MX",
+    type: { kind: "flag" },
+    default: "0",
+    help: "1 lets MX hosts have private addresses; for development.",
+  },
+  {
+    name: "DELIVERY_RETRY_SECONDS",
+    type: { kind: "secondsList" },
+    default: "60,300,900,1800,3600,7200,14400,21600",
+    help: "Delays after each failed delivery attempt; the last one repeats.",
+  },
+  {
+    name: "DELIVERY_GIVE_UP_SECONDS",
+    type: { kind: "seconds" },
+    default: "259200",
+    help: "Age at which a deferred recipient is given up.",
+  },
+  {
+    name: "WEBHOOK_RETRY_SECONDS",
+    type: { kind: "secondsList" },
+    default: "0,5,300,1800,7200,18000,36000,36000",
+    help: "Delays before each webhook attempt, the first included; after the last, given up.",
+  },
+  {
+    name: "WEBHOOK_TIMEOUT_SECONDS",
+    type: { kind: "seconds" },
+    default: "15",
+    help: "Time a webhook endpoint has to answer, in all.",
+  },
+  {
+    name: "WEBHOOK_DISABLE_AFTER_SECONDS",
+    type: { kind: "seconds" },
+    default: "432000",
+    help: "Time of failures only after which a webhook is disabled.",
+  },
+  {
+    name: "DOMAIN_RECHECK_SECONDS",
+    type: { kind: "secondsList" },
+    default: "(every 300 for 48 h, then hourly, verified ones daily)",
+    help: "Delays between background checks of a domain; the last one repeats.",
+  },
+  {
+    name: "DESTINATION_CONNECTIONS",
+    type: COUNT,
+    default: "5",
+    help: "Connections to one destination at a time.",
+  },
+  { name: "DESTINATION_RATE", type: COUNT, default: "20", help: "Messages a second to one destination." },
+  {
+    name: "PUBLIC_IPS",
+    type: { kind: "addresses" },
+    default: "(none)",
+    help: "Our addresses as the world sees them, for `mx.` and `spf.`.",
+  },
+  {
+    name: "SMTP_MAX_CONNECTIONS",
+    type: COUNT,
+    default: "20000",
+    help: "Connections of the SMTP listener at a time.",
+  },
+  {
+    name: "SMTP_MAX_CONNECTIONS_PER_IP",
+    type: COUNT,
+    default: "50",
+    help: "The same from one address; loopback is exempt.",
+  },
+  {
+    name: "PLAN_<NAME>",
+    type: { kind: "text" },
+    default: "free 10/20, pro 100/200, unlimited",
+    help: "Request rate of a plan as `rate/burst`, or `unlimited`.",
+  },
+  {
+    name: "TIER_<NAME>",
+    type: { kind: "text" },
+    default: "new 200, basic 2000, trusted 20000, high 200000, unlimited",
+    help: "Recipients a UTC day of a trust tier, or `unlimited`.",
+  },
+  {
+    name: "DEFAULT_PLAN",
+    type: { kind: "text" },
+    default: "pro",
+    help: "Plan of senders made over the API.",
+  },
+  {
+    name: "DEFAULT_TRUST_TIER",
+    type: { kind: "text" },
+    default: "basic",
+    help: "Trust tier of senders made over the API.",
+  },
+  {
+    name: "MAX_RECIPIENTS",
+    type: COUNT,
+    default: "50",
+    help: "Recipients of a message over to, cc and bcc.",
+  },
+  {
+    name: "MAX_MESSAGE_BYTES",
+    type: COUNT,
+    default: "26214400",
+    help: "Size of an encoded message, outbound and inbound.",
+  },
+  { name: "MAX_BODY_BYTES", type: COUNT, default: "41943040", help: "Size of a request body." },
+  { name: "MAX_ATTACHMENTS", type: COUNT, default: "20", help: "Attachments of a message." },
+  { name: "MAX_SCHEDULE_DAYS", type: COUNT, default: "30", help: "Days ahead that a send may be scheduled." },
+  {
+    name: "LOG_LEVEL",
+    type: { kind: "choice", of: ["debug", "info", "warning", "error"] },
+    default: "info",
+    help: "Least severe level that is logged.",
+  },
+  {
+    name: "LOG_FORMAT",
+    type: { kind: "choice", of: ["json", "pretty"] },
+    default: "(pretty on a terminal, else json)",
+    help: "Form of log lines.",
+  },
+];
+
+/** Thrown with every wrong setting, so that one start tells all of them. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What is wrong with a text as a value of that kind; null where nothing is. */
+function fault(type: Kind, text: string): string | null {
+  switch (type.kind) {
+    case "text":
+      return text.length > 0 ? null : "must not be empty";
+    case "integer": {
+      const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+      return value >= type.min && value <= type.max
+        ? null
+        : `must be a whole number from ${type.min} to ${type.max}`;
+    }
+    case "flag":
+      return text === "0" || text === "1" ? null : "must be 0 or 1";
+    case "choice":
+      return type.of.includes(text) ? null : `must be one of ${type.of.join(", ")}`;
+    case "choices":
+      return list(text).length > 0 && list(text).every((item) => type.of.includes(item))
+        ? null
+        : `must be a comma list of ${type.of.join(", ")}`;
+    case "seconds":
+      return isSeconds(text) ? null : "must be a number of seconds";
+    case "secondsList":
+      return list(text).length > 0 && list(text).every(isSeconds) ? null : "must be a comma list of seconds";
+    case "url": {
+      const url = URL.canParse(text) ? new URL(text) : null;
+      return url !== null && type.schemes.includes(url.protocol)
+        ? null
+        : `must be a URL that starts with ${type.schemes.join(" or ")}`;
+    }
+    case "domain":
+      return normalizeDomain(text) !== null ? null : "must be a domain name";
+    case "email":
+      return normalizeAddress(text) !== null ? null : "must be an email address";
+    case "addresses":
+      return list(text).length > 0 && list(text).every((item) => /^[0-9a-fA-F:.[\]]+$/.test(item))
+        ? null
+        : "must be a comma list of IP addresses";
+    case "secret":
+      return text.length >= type.minLength && /^[\x21-\x7e]+$/.test(text)
+        ? null
+        : `must be at least ${type.minLength} printable characters without spaces`;
+  }
+}
+
+function isSeconds(text: string): boolean {
+  return /^\d{1,9}(\.\d{1,3})?$/.test(text);
+}
+
+function list(text: string): string[] {
+  return text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item.length > 0);
+}
+
+/** The texts set in the environment or in the files that `NAME_FILE` names, with what is wrong with them. */
+function readTexts(env: Env, problems: string[]): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const setting of SETTINGS) {
+    const text = readText(env, setting, problems);
+    if (text === undefined) continue;
+    const wrong = fault(setting.type, text);
+    if (wrong === null) texts.set(setting.name, text);
+    else problems.push(`${setting.name}${setting.secret ? "" : `=${JSON.stringify(text)}`} ${wrong}`);
+  }
+  return texts;
+}
+
+function readText(env: Env, setting: Setting, problems: string[]): string | undefined {
+  const direct = env[setting.name];
+  // An empty variable is an unset one: that is how compose files leave a setting out.
+  if (direct !== undefined && direct !== "") return direct;
+  const file = setting.secret ? env[`${setting.name}_FILE`] : undefined;
+  if (file === undefined || file === "") return undefined;
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    problems.push(`${setting.name}_FILE=${JSON.stringify(file)} cannot be read`);
+    return undefined;
+  }
+}
+
+const DEFAULT_PLANS: Readonly<Record<string, Plan | null>> = {
+  free: { perSecond: 10, burst: 20 },
+  pro: { perSecond: 100, burst: 200 },
+  unlimited: null,
+};
+const DEFAULT_TIERS: Readonly<Record<string, number | null>> = {
+  new: 200,
+  basic: 2000,
+  trusted: 20_000,
+  high: 200_000,
+  unlimited: null,
+};
+
+/** Plans or tiers: the defaults with every `PREFIX_NAME` of the environment laid over them. */
+function readFamily<Value>(
+  env: Env,
+  prefix: string,
+  defaults: Readonly<Record<string, Value | null>>,
+  read: (text: string) => Value | undefined,
+  form: string,
+  problems: string[],
+): Record<string, Value | null> {
+  const family = { ...defaults };
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith(prefix) || text === undefined || text === "") continue;
+    const value = text === "unlimited" ? null : read(text);
+    if (value === undefined) problems.push(`${name}=${JSON.stringify(text)} must be ${form} or unlimited`);
+    else family[name.slice(prefix.length).toLowerCase()] = value;
+  }
+  return family;
+}
+
+function readPlan(text: string): Plan | undefined {
+  const match = /^(\d{1,7})\/(\d{1,7})$/.exec(text);
+  const plan = { perSecond: Number(match?.[1]), burst: Number(match?.[2]) };
+  return plan.perSecond > 0 && plan.burst > 0 ? plan : undefined;
+}
+
+function readTier(text: string): number | undefined {
+  return /^\d{1,12}$/.test(text) ? Number(text) : undefined;
+}
+
+/**
+ * Settings from the environment.
+ * @param terminal whether a person reads the output: decides the default LOG_FORMAT
+ * @throws ConfigError with all problems at once
+ */
+export function loadConfig(env: Env, terminal = false): Config {
+  const problems: string[] = [];
+  const texts = readTexts(env, problems);
+  const defaults = new Map(SETTINGS.map((setting) => [setting.name, setting.default]));
+  const text = (name: string): string | null => {
+    const fallback = defaults.get(name) ?? "(none)";
+    return texts.get(name) ?? (fallback.startsWith("(") ? null : fallback);
+  };
+  const required = (name: string): string => text(name) ?? "";
+  const number = (name: string): number => Number(required(name));
+  const numbers = (name: string): number[] => list(required(name)).map(Number);
+  const plans = readFamily(env, "PLAN_", DEFAULT_PLANS, readPlan, "rate/burst", problems);
+  const tiers = readFamily(env, "TIER_", DEFAULT_TIERS, readTier, "a number of recipients", problems);
+  if (!(required("DEFAULT_PLAN") in plans))
+    problems.push(`DEFAULT_PLAN=${required("DEFAULT_PLAN")} is no plan`);
+  if (!(required("DEFAULT_TRUST_TIER") in tiers))
+    problems.push(`DEFAULT_TRUST_TIER=${required("DEFAULT_TRUST_TIER")} is no trust tier`);
+  if ((text("SMTP_TLS_KEY") === null) !== (text("SMTP_TLS_CERT") === null))
+    problems.push("SMTP_TLS_KEY and SMTP_TLS_CERT must be set together");
+  const delivery = text("DELIVERY") ?? defaultDelivery(texts);
+  if (delivery === "relay" && text("SMTP_RELAY_URL") === null && problems.length === 0)
+    problems.push("DELIVERY=relay needs SMTP_RELAY_URL");
+  if (problems.length > 0) throw new ConfigError(problems);
+
+  const dataDir = required("DATA_DIR");
+  return {
+    host: required("HOST"),
+    port: number("PORT"),
+    publicUrl: (text("PUBLIC_URL") ?? `http://localhost:${number("PORT")}`).replace(/\/+$/, ""),
+    dataDir,
+    databaseUrl: text("DATABASE_URL") ?? `file:${join(dataDir, "postrider.db")}`,
+    databaseAuthToken: text("DATABASE_AUTH_TOKEN"),
+    databaseSyncUrl: text("DATABASE_SYNC_URL"),
+    redisUrl: text("REDIS_URL"),
+    roles: new Set(list(required("ROLES")) as Role[]),
+    serviceDomain: normalizeDomain(required("SERVICE_DOMAIN")) ?? "",
+    ownerEmail: normalizeAddress(required("OWNER_EMAIL")) ?? "",
+    rootApiKey: text("ROOT_API_KEY"),
+    masterKey: text("MASTER_KEY"),
+    delivery: delivery as DeliveryMode,
+    smtpRelayUrl: text("SMTP_RELAY_URL"),
+    smtpOutPort: number("SMTP_OUT_PORT"),
+    smtpHost: required("SMTP_HOST"),
+    smtpPort: number("SMTP_PORT"),
+    smtpTlsKey: text("SMTP_TLS_KEY"),
+    smtpTlsCert: text("SMTP_TLS_CERT"),
+    dnsServers: list(text("DNS_SERVERS") ?? ""),
+    dnsPort: text("DNS_PORT") === null ? null : number("DNS_PORT"),
+    allowPrivateWebhooks: text("ALLOW_PRIVATE_WEBHOOKS") === "1",
+    allowPrivateMx: text("ALLOW_PRIVATE_MX") === "1",
+    deliveryRetrySeconds: numbers("DELIVERY_RETRY_SECONDS"),
+    deliveryGiveUpSeconds: number("DELIVERY_GIVE_UP_SECONDS"),
+    webhookRetrySeconds: numbers("WEBHOOK_RETRY_SECONDS"),
+    webhookTimeoutSeconds: number("WEBHOOK_TIMEOUT_SECONDS"),
+    webhookDisableAfterSeconds: number("WEBHOOK_DISABLE_AFTER_SECONDS"),
+    domainRecheckSeconds: text("DOMAIN_RECHECK_SECONDS") === null ? null : numbers("DOMAIN_RECHECK_SECONDS"),
+    destinationConnections: number("DESTINATION_CONNECTIONS"),
+    destinationRate: number("DESTINATION_RATE"),
+    publicIps: list(text("PUBLIC_IPS") ?? ""),
+    smtpMaxConnections: number("SMTP_MAX_CONNECTIONS"),
+    smtpMaxConnectionsPerIp: number("SMTP_MAX_CONNECTIONS_PER_IP"),
+    plans,
+    tiers,
+    defaultPlan: required("DEFAULT_PLAN"),
+    defaultTrustTier: required("DEFAULT_TRUST_TIER"),
+    maxRecipients: number("MAX_RECIPIENTS"),
+    maxMessageBytes: number("MAX_MESSAGE_BYTES"),
+    maxBodyBytes: number("MAX_BODY_BYTES"),
+    maxAttachments: number("MAX_ATTACHMENTS"),
+    maxScheduleDays: number("MAX_SCHEDULE_DAYS"),
+    logLevel: required("LOG_LEVEL") as LogLevel,
+    logFormat: (text("LOG_FORMAT") ?? (terminal ? "pretty" : "json")) as LogFormat,
+  };
+}
+
+function defaultDelivery(texts: ReadonlyMap<string, string>): DeliveryMode {
+  if (texts.has("SMTP_RELAY_URL")) return "relay";
+  return texts.has("SERVICE_DOMAIN") ? "mx" : "capture";
+}

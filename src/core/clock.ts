@@ -1,0 +1,17 @@
+/** The only source of time: wall clock and timers. Tests put their own in its place. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch, UTC. */
+  now(): number;
+  /** Calls `fire` once after `delayMs`; the returned function cancels it. A timer never keeps the process alive. */
+  after(delayMs: number, fire: () => void): () => void;
+}
+
+/** setTimeout takes a 32-bit signed delay; a longer one would fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Resolves after `delayMs` on the given clock. */
+export function sleep(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(delayMs, resolve);
+  });
+}

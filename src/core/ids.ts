@@ -1,0 +1,122 @@
+import { randomBytes } from "node:crypto";
+
+/** Kinds of id, by their prefix on the wire. */
+export type IdPrefix =
+  | "acc"
+  | "snd"
+  | "key"
+  | "msg"
+  | "tpl"
+  | "con"
+  | "dom"
+  | "inb"
+  | "thr"
+  | "sup"
+  | "whk"
+  | "evt"
+  | "dlv"
+  | "att"
+  | "ins"
+  | "req";
+
+/** Crockford's base32, lower case: no i, l, o, u. Its order is byte order, so encoded ids sort as their bytes do. */
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const DIGITS = new Map([...ALPHABET].map((char, value) => [char, value]));
+
+/** Characters that 128 bits take: 26 × 5 = 130, the first two bits zero. */
+const ID_CHARS = 26;
+
+/** Big-endian base32 of the bytes, padded with leading zero bits to a whole number of characters. */
+export function encodeBase32(bytes: Uint8Array): string {
+  const chars = Math.ceil((bytes.length * 8) / 5);
+  let out = "";
+  let bits = chars * 5 - bytes.length * 8;
+  let buffer = 0;
+  for (const byte of bytes) {
+    buffer = (buffer << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      out += ALPHABET[(buffer >> bits) & 31];
+      buffer &= (1 << bits) - 1;
+    }
+  }
+  return out;
+}
+
+/** The bytes behind `encodeBase32`; null where the text is not such an encoding of `length` bytes. Case is folded. */
+export function decodeBase32(text: string, length: number): Uint8Array | null {
+  if (text.length !== Math.ceil((length * 8) / 5)) return null;
+  const out = new Uint8Array(length);
+  let pad = text.length * 5 - length * 8;
+  let buffer = 0;
+  let bits = 0;
+  let at = 0;
+  for (const char of text.toLowerCase()) {
+    const value = DIGITS.get(char);
+    if (value === undefined) return null;
+    buffer = (buffer << 5) | value;
+    bits += 5;
+    if (pad > 0) {
+      if (buffer >> (bits - pad) !== 0) return null;
+      bits -= pad;
+      buffer &= (1 << bits) - 1;
+      pad = 0;
+    }
+    if (bits >= 8) {
+      bits -= 8;
+      out[at++] = (buffer >> bits) & 255;
+      buffer &= (1 << bits) - 1;
+    }
+  }
+  return out;
+}
+
+/**
+ * A new id: prefix, `_`, and a UUIDv7 (RFC 9562 §5.7) in base32. Within a process, ids made later sort later.
+ * @param now milliseconds since the epoch
+ */
+export function newId(prefix: IdPrefix, now: number): string {
+  return `${prefix}_${encodeBase32(Bun.randomUUIDv7("buffer", now))}`;
+}
+
+/** The 16 bytes of an id made by `newId`; null where `id` is none of that prefix. */
+export function idBytes(prefix: IdPrefix, id: string): Uint8Array | null {
+  if (!isId(prefix, id)) return null;
+  return decodeBase32(id.slice(prefix.length + 1), 16);
+}
+
+/** The id of that prefix over 16 bytes: the inverse of `idBytes`. */
+export function idFromBytes(prefix: IdPrefix, bytes: Uint8Array): string {
+  return `${prefix}_${encodeBase32(bytes)}`;
+}
+
+/** Whether the text has the shape of an id of that prefix. */
+export function isId(prefix: IdPrefix, text: string): boolean {
+  return (
+    text.length === prefix.length + 1 + ID_CHARS &&
+    /^[a-z]{3}_[0-9a-z]{26}$/.test(text) &&
+    text.startsWith(`${prefix}_`)
+  );
+}
+
+/** Smallest id of that prefix whose time is `at` (milliseconds): bounds a range of ids by creation time. */
+export function idFloor(prefix: IdPrefix, at: number): string {
+  const bytes = new Uint8Array(16);
+  const time = BigInt(Math.max(0, Math.floor(at)));
+  for (let i = 0; i < 6; i++) bytes[i] = Number((time >> BigInt(8 * (5 - i))) & 255n);
+  return `${prefix}_${encodeBase32(bytes)}`;
+}
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** Uniformly random base62 text. Bytes of 248 and above are thrown away, so no character is likelier than another. */
+export function randomBase62(length: number): string {
+  let out = "";
+  while (out.length < length) {
+    for (const byte of randomBytes(length * 2)) {
+      if (byte < 248 && out.length < length) out += BASE62[byte % 62];
+    }
+  }
+  return out;
+}

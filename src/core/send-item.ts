@@ -1,0 +1,66 @@
+import { type Static, Type } from "@sinclair/typebox";
+
+const Address = Type.Object(
+  {
+    email: Type.String({ description: "Email address.", examples: ["ada@example.com"] }),
+    name: Type.Optional(Type.String({ description: "Display name.", maxLength: 320 })),
+  },
+  { description: "An address with an optional display name." },
+);
+
+const Attachment = Type.Object({
+  filename: Type.String({ minLength: 1, maxLength: 255 }),
+  content: Type.String({ description: "The file's bytes in base64." }),
+  contentType: Type.Optional(
+    Type.String({ maxLength: 255, description: "MIME type; derived from the filename when absent." }),
+  ),
+  contentId: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 255, description: "Content-ID, for `cid:` links in the html." }),
+  ),
+  disposition: Type.Optional(
+    Type.Union([Type.Literal("attachment"), Type.Literal("inline")], {
+      description: "Default `inline` with a contentId, else `attachment`.",
+    }),
+  ),
+});
+
+/** A message to send, as the client posts it. Rules beyond the shape are in `send-rules`. */
+export const SendItem = Type.Object(
+  {
+    from: Address,
+    to: Type.Array(Address, { minItems: 1 }),
+    cc: Type.Optional(Type.Array(Address)),
+    bcc: Type.Optional(Type.Array(Address)),
+    replyTo: Type.Optional(Type.Array(Address, { maxItems: 50 })),
+    subject: Type.Optional(Type.String({ description: "Required unless `templateId` is given." })),
+    html: Type.Optional(Type.String()),
+    text: Type.Optional(Type.String()),
+    templateId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: "Id or slug of a saved template, rendered while sending.",
+      }),
+    ),
+    data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: "Merge variables." })),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "Custom headers." })),
+    tags: Type.Optional(Type.Array(Type.Object({ name: Type.String(), value: Type.String() }))),
+    attachments: Type.Optional(Type.Array(Attachment)),
+    scheduledAt: Type.Optional(
+      Type.String({ description: "ISO 8601 time to send at; a past one sends now." }),
+    ),
+    tracking: Type.Optional(
+      Type.Object(
+        { opens: Type.Optional(Type.Boolean()), clicks: Type.Optional(Type.Boolean()) },
+        { description: "Overrides the sender's switches." },
+      ),
+    ),
+    unsubscribeLink: Type.Optional(
+      Type.Boolean({ description: "Adds one-click unsubscribe headers (RFC 8058)." }),
+    ),
+  },
+  { description: "A message to send." },
+);
+export type SendItem = Static<typeof SendItem>;
+export type SendAttachment = Static<typeof Attachment>;
+export type SendAddress = Static<typeof Address>;

@@ -1,0 +1,200 @@
+import { addressKey, normalizeAddress } from "./addresses.ts";
+import type { ErrorCode, Issue } from "./errors.ts";
+import { SendItem } from "./send-item.ts";
+import { check, MAX_ISSUES } from "./validation.ts";
+
+/** Limits of one send; each is a setting. Sizes in bytes. */
+export interface SendLimits {
+  maxRecipients: number;
+  maxMessageBytes: number;
+  maxAttachments: number;
+  maxScheduleDays: number;
+}
+
+export const MAX_BODY_PART_BYTES = 2 * 1024 * 1024;
+export const MAX_SUBJECT_CHARS = 998;
+export const MAX_CUSTOM_HEADERS = 50;
+export const MAX_HEADER_VALUE_BYTES = 4096;
+export const MAX_HEADER_NAME_CHARS = 76;
+export const MAX_TAGS = 20;
+
+const DAY_MS = 86_400_000;
+
+/** Header fields that the service writes itself; a client's would contradict the envelope or the signature. */
+const REFUSED_HEADERS =
+  /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|return-path|received|content-.*|mime-version|dkim-signature|arc-.*|authentication-results)$/i;
+
+/** RFC 5322 §2.2: printable ASCII but the colon. */
+const HEADER_NAME = /^[\x21-\x39\x3b-\x7e]+$/;
+const TAG = /^[A-Za-z0-9_.-]{1,256}$/;
+/** RFC 3339 date-time, with a zone. */
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+const CONTENT_TYPE =
+  /^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+(?:\s*;\s*[A-Za-z0-9!#$&^_.+-]+=(?:[A-Za-z0-9!#$&^_.+-]+|"[^"\\\r\n]*"))*$/;
+
+/** A send item that keeps all rules, with what was worked out on the way. */
+export interface CheckedSend {
+  item: SendItem;
+  /** Milliseconds; null: now. */
+  scheduledAt: number | null;
+}
+
+type Report = (param: string, message: string, code?: ErrorCode) => void;
+
+/** Checks the shape and every rule of one send item; `now` in milliseconds. Returns all issues, or the item. */
+export function checkSend(value: unknown, limits: SendLimits, now: number): CheckedSend | Issue[] {
+  const shape = check(SendItem, value);
+  if (shape.length > 0) return shape;
+  const item = value as SendItem;
+  const issues: Issue[] = [];
+  const report: Report = (param, message, code) => {
+    if (issues.length < MAX_ISSUES) issues.push(code ? { message, param, code } : { message, param });
+  };
+  checkAddresses(item, limits, report);
+  checkContent(item, report);
+  checkHeaders(item, report);
+  checkTags(item, report);
+  checkAttachments(item, limits, report);
+  if (issues.length === 0 && encodedSize(item) > limits.maxMessageBytes)
+    report("", `The encoded message is larger than ${limits.maxMessageBytes} bytes.`, "message_too_large");
+  const scheduledAt = checkSchedule(item, limits, now, report);
+  return issues.length > 0 ? issues : { item, scheduledAt };
+}
+
+function checkAddresses(item: SendItem, limits: SendLimits, report: Report): void {
+  if (normalizeAddress(item.from.email) === null)
+    report("from.email", "Not an email address.", "invalid_from");
+  checkName(item.from.name, "from.name", report);
+  for (const field of ["to", "cc", "bcc", "replyTo"] as const) {
+    item[field]?.forEach((address, index) => {
+      const param = `${field}[${index}]`;
+      if (normalizeAddress(address.email) === null)
+        report(`${param}.email`, "Not an email address.", "invalid_email");
+      checkName(address.name, `${param}.name`, report);
+    });
+  }
+  const count = item.to.length + (item.cc?.length ?? 0) + (item.bcc?.length ?? 0);
+  if (count > limits.maxRecipients)
+    report("to", `At most ${limits.maxRecipients} recipients over to, cc and bcc.`, "too_many_recipients");
+}
+
+/** Header injection: a display name ends up in a header field. */
+function checkName(name: string | undefined, param: string, report: Report): void {
+  if (name !== undefined && hasControls(name)) report(param, "Must not contain control characters.");
+}
+
+function hasControls(text: string): boolean {
+  return /[\x00-\x08\x0a-\x1f\x7f]/.test(text);
+}
+
+function checkContent(item: SendItem, report: Report): void {
+  const { subject, html, text, templateId } = item;
+  if (subject === undefined && templateId === undefined)
+    report("subject", "Required unless templateId is given.", "missing_field");
+  if (subject !== undefined) {
+    if (subject.length > MAX_SUBJECT_CHARS) report("subject", `At most ${MAX_SUBJECT_CHARS} characters.`);
+    if (hasControls(subject)) report("subject", "Must not contain line breaks or control characters.");
+  }
+  if (html === undefined && text === undefined && templateId === undefined)
+    report("html", "One of html, text or templateId is required.", "missing_field");
+  for (const [param, part] of [
+    ["html", html],
+    ["text", text],
+  ] as const) {
+    if (part !== undefined && Buffer.byteLength(part) > MAX_BODY_PART_BYTES)
+      report(param, `At most ${MAX_BODY_PART_BYTES} bytes.`, "message_too_large");
+  }
+}
+
+function checkHeaders(item: SendItem, report: Report): void {
+  const headers = Object.entries(item.headers ?? {});
+  if (headers.length > MAX_CUSTOM_HEADERS)
+    report("headers", `At most ${MAX_CUSTOM_HEADERS} headers.`, "invalid_header");
+  for (const [name, value] of headers.slice(0, MAX_CUSTOM_HEADERS)) {
+    const param = `headers.${name.slice(0, MAX_HEADER_NAME_CHARS)}`;
+    if (!HEADER_NAME.test(name) || name.length > MAX_HEADER_NAME_CHARS)
+      report(param, "Not a header name.", "invalid_header");
+    else if (REFUSED_HEADERS.test(name))
+      report(param, "This header is set by the service.", "invalid_header");
+    else if (/[\r\n\0]/.test(value)) report(param, "Must not contain CR, LF or NUL.", "invalid_header");
+    else if (Buffer.byteLength(value) > MAX_HEADER_VALUE_BYTES)
+      report(param, `At most ${MAX_HEADER_VALUE_BYTES} bytes.`, "invalid_header");
+  }
+}
+
+function checkTags(item: SendItem, report: Report): void {
+  const tags = item.tags ?? [];
+  if (tags.length > MAX_TAGS) report("tags", `At most ${MAX_TAGS} tags.`);
+  tags.slice(0, MAX_TAGS).forEach((tag, index) => {
+    for (const field of ["name", "value"] as const)
+      if (!TAG.test(tag[field])) report(`tags[${index}].${field}`, "Must be 1 to 256 of A-Z a-z 0-9 _ . -");
+  });
+}
+
+function checkAttachments(item: SendItem, limits: SendLimits, report: Report): void {
+  const attachments = item.attachments ?? [];
+  if (attachments.length > limits.maxAttachments)
+    report("attachments", `At most ${limits.maxAttachments} attachments.`, "invalid_attachment");
+  attachments.slice(0, limits.maxAttachments).forEach((attachment, index) => {
+    const param = `attachments[${index}]`;
+    const { filename, content, contentType, contentId } = attachment;
+    if (hasControls(filename))
+      report(`${param}.filename`, "Must not contain control characters.", "invalid_attachment");
+    if (content.length % 4 !== 0 || !BASE64.test(content))
+      report(`${param}.content`, "Not base64.", "invalid_attachment");
+    if (contentType !== undefined && !CONTENT_TYPE.test(contentType))
+      report(`${param}.contentType`, "Not a MIME type.", "invalid_attachment");
+    if (contentId !== undefined && !/^[\x21-\x3b\x3d\x3f-\x7e]+$/.test(contentId))
+      report(
+        `${param}.contentId`,
+        "Must be printable ASCII without spaces or angle brackets.",
+        "invalid_attachment",
+      );
+  });
+}
+
+function checkSchedule(item: SendItem, limits: SendLimits, now: number, report: Report): number | null {
+  if (item.scheduledAt === undefined) return null;
+  const at = parseTime(item.scheduledAt);
+  if (at === null) {
+    report("scheduledAt", "Not an ISO 8601 date-time with a zone.");
+    return null;
+  }
+  if (at > now + limits.maxScheduleDays * DAY_MS)
+    report("scheduledAt", `At most ${limits.maxScheduleDays} days ahead.`, "schedule_out_of_range");
+  return at > now ? at : null;
+}
+
+/** Milliseconds of an RFC 3339 date-time; null where the text is none. */
+export function parseTime(text: string): number | null {
+  if (!DATE_TIME.test(text)) return null;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : at;
+}
+
+/** Octets the message will take on the wire, near enough to refuse one that cannot fit: base64 with its line ends. */
+function encodedSize(item: SendItem): number {
+  let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
+  for (const attachment of item.attachments ?? []) size += Math.ceil(attachment.content.length * (78 / 76));
+  return size;
+}
+
+/** One recipient of a send: each address once, in the kind where it first stands. */
+export interface Addressee {
+  email: string;
+  kind: "to" | "cc" | "bcc";
+}
+
+/** The recipients a send goes to, normalized (domain in A-labels), without doubles. */
+export function addresseesOf(item: SendItem): Addressee[] {
+  const seen = new Map<string, Addressee>();
+  for (const kind of ["to", "cc", "bcc"] as const) {
+    for (const address of item[kind] ?? []) {
+      const email = normalizeAddress(address.email) ?? address.email;
+      const key = addressKey(email);
+      if (!seen.has(key)) seen.set(key, { email, kind });
+    }
+  }
+  return [...seen.values()];
+}

@@ -1,0 +1,49 @@
+import {
+  configure,
+  getLogger,
+  type Logger,
+  type LogLevel as LogtapeLevel,
+  type LogRecord,
+} from "@logtape/logtape";
+
+export type LogLevel = "debug" | "info" | "warning" | "error";
+export type LogFormat = "json" | "pretty";
+export type Log = Logger;
+
+/** One log line as JSON: time, level, room, message, then the properties given. */
+function jsonLine(record: LogRecord): string {
+  return JSON.stringify({
+    time: new Date(record.timestamp).toISOString(),
+    level: record.level,
+    room: record.category.slice(1).join("."),
+    message: record.message.map(String).join(""),
+    ...record.properties,
+  });
+}
+
+function prettyLine(record: LogRecord): string {
+  const time = new Date(record.timestamp).toISOString().slice(11, 23);
+  const room = record.category.slice(1).join(".");
+  const properties = Object.entries(record.properties)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" ");
+  return `${time} ${record.level.padEnd(7)} ${room.padEnd(8)} ${record.message.map(String).join("")} ${properties}`.trimEnd();
+}
+
+/** Sets where and how log lines are written: to standard error, one line a record. */
+export async function configureLog(level: LogLevel, format: LogFormat): Promise<void> {
+  const line = format === "json" ? jsonLine : prettyLine;
+  await configure({
+    reset: true,
+    sinks: { stderr: (record: LogRecord) => void process.stderr.write(`${line(record)}\n`) },
+    loggers: [
+      { category: "postrider", sinks: ["stderr"], lowestLevel: level satisfies LogtapeLevel },
+      { category: ["logtape", "meta"], sinks: ["stderr"], lowestLevel: "error" },
+    ],
+  });
+}
+
+/** The logger of a room: `log("smtp").info("session ended", { commands: 5 })`. Silent until `configureLog` has run. */
+export function log(room: string): Log {
+  return getLogger(["postrider", room]);
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "bun:test";
+import {
+  decodeBase32,
+  encodeBase32,
+  idBytes,
+  idFloor,
+  idFromBytes,
+  isId,
+  newId,
+  randomBase62,
+} from "../../src/core/ids.ts";
+
+describe("ids", () => {
+  test("an id is its prefix and 26 characters of base32", () => {
+    expect(newId("msg", 1_700_000_000_000)).toMatch(/^msg_[0-9a-hjkmnp-tv-z]{26}$/);
+  });
+
+  test("ids made later sort later, within one millisecond too", () => {
+    const ids = Array.from({ length: 2000 }, (_, at) =>
+      newId("evt", 1_700_000_000_000 + Math.floor(at / 1000)),
+    );
+    expect([...ids].sort()).toEqual(ids);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("the floor of a time parts the ids made before it from those made at and after it", () => {
+    const at = 1_700_000_000_000;
+    const floor = idFloor("msg", at);
+    expect(newId("msg", at - 1) < floor).toBe(true);
+    expect(newId("msg", at) >= floor).toBe(true);
+  });
+
+  test("an id's bytes make the id again, whatever their value", () => {
+    for (const fill of [0, 1, 127, 128, 255]) {
+      const bytes = new Uint8Array(16).fill(fill);
+      expect(idBytes("msg", idFromBytes("msg", bytes))).toEqual(bytes);
+    }
+  });
+
+  test.each([
+    ["another prefix", "key_00000000000000000000000000"],
+    ["too short", "msg_0000000000000000000000000"],
+    ["too long", "msg_000000000000000000000000000"],
+    ["a capital", "msg_0000000000000000000000000A"],
+    ["a path", "msg_../../../../../../../../.."],
+    ["empty", ""],
+  ])("%s is no id", (_, text) => {
+    expect(isId("msg", text)).toBe(false);
+    expect(idBytes("msg", text)).toBeNull();
+  });
+
+  test("base32 takes any length of bytes and any case of letters", () => {
+    for (let length = 1; length < 40; length++) {
+      const bytes = crypto.getRandomValues(new Uint8Array(length));
+      const text = encodeBase32(bytes);
+      expect(decodeBase32(text, length)).toEqual(bytes);
+      expect(decodeBase32(text.toUpperCase(), length)).toEqual(bytes);
+    }
+  });
+
+  test.each([
+    ["a letter outside the alphabet", "u0000000000000000000000000"],
+    ["bits beyond the bytes", "z0000000000000000000000000"],
+    ["another length", "0000"],
+  ])("base32 refuses %s", (_, text) => {
+    expect(decodeBase32(text, 16)).toBeNull();
+  });
+
+  test("random base62 has the length asked for and only its alphabet", () => {
+    expect(randomBase62(32)).toMatch(/^[0-9A-Za-z]{32}$/);
+    expect(randomBase62(32)).not.toBe(randomBase62(32));
+  });
+});
