@@ -1,0 +1,350 @@
+-- Postrider schema. Times (`_at`) are integer milliseconds since the Unix epoch, UTC.
+-- Ids sort by creation time, so "newest first" is a descending walk over an id.
+-- JSON columns hold what the API shows, in the API's own spelling.
+
+CREATE TABLE accounts (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  owner_email TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE senders (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  external_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  trust_tier TEXT NOT NULL,
+  daily_quota INTEGER,
+  track_opens INTEGER NOT NULL DEFAULT 1 CHECK (track_opens IN (0, 1)),
+  track_clicks INTEGER NOT NULL DEFAULT 1 CHECK (track_clicks IN (0, 1)),
+  suspended_at INTEGER,
+  created_at INTEGER NOT NULL,
+  UNIQUE (account_id, external_id)
+) STRICT;
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  sender_id TEXT REFERENCES senders (id),
+  name TEXT NOT NULL,
+  key_prefix TEXT NOT NULL,
+  last4 TEXT NOT NULL,
+  secret_hash TEXT NOT NULL UNIQUE,
+  scopes TEXT NOT NULL DEFAULT '[]',
+  last_used_at INTEGER,
+  revoked_at INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
+
+-- One row per running process. A claim on a recipient or a webhook delivery names its instance;
+-- when the heartbeat stops for 60 s, or the same host restarts with the process dead, claims are freed.
+CREATE TABLE instances (
+  id TEXT PRIMARY KEY,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  heartbeat_at INTEGER NOT NULL,
+  started_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE domains (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id),
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  name TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('pending', 'verified')),
+  dkim_verified INTEGER NOT NULL DEFAULT 0 CHECK (dkim_verified IN (0, 1)),
+  spf_verified INTEGER NOT NULL DEFAULT 0 CHECK (spf_verified IN (0, 1)),
+  dmarc_verified INTEGER NOT NULL DEFAULT 0 CHECK (dmarc_verified IN (0, 1)),
+  mx_verified INTEGER NOT NULL DEFAULT 0 CHECK (mx_verified IN (0, 1)),
+  receiving INTEGER NOT NULL DEFAULT 0 CHECK (receiving IN (0, 1)),
+  verified_at INTEGER,
+  failing_since INTEGER,
+  checked_at INTEGER,
+  next_check_at INTEGER,
+  created_at INTEGER NOT NULL,
+  UNIQUE (account_id, name)
+) STRICT;
+CREATE INDEX domains_by_sender ON domains (sender_id, id);
+CREATE INDEX domains_by_check ON domains (next_check_at) WHERE next_check_at IS NOT NULL;
+-- One domain name receives for one project only: a mail to it must have one owner.
+CREATE UNIQUE INDEX domains_receiving ON domains (name) WHERE receiving = 1;
+
+-- domain_id NULL: the installation's own key, for the onboarding domain and our own zone.
+CREATE TABLE dkim_keys (
+  token TEXT PRIMARY KEY,
+  domain_id TEXT REFERENCES domains (id) ON DELETE CASCADE,
+  selector TEXT NOT NULL,
+  public_key TEXT NOT NULL,
+  private_key TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('pending', 'active', 'retired')),
+  retire_at INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX dkim_keys_by_domain ON dkim_keys (domain_id);
+
+CREATE TABLE inboxes (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  domain_id TEXT NOT NULL REFERENCES domains (id),
+  address TEXT NOT NULL UNIQUE,
+  display_name TEXT NOT NULL DEFAULT '',
+  type TEXT NOT NULL CHECK (type IN ('sending', 'agent')),
+  received_count INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX inboxes_by_sender ON inboxes (sender_id, id);
+CREATE INDEX inboxes_by_domain ON inboxes (domain_id);
+
+CREATE TABLE threads (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL,
+  inbox_id TEXT NOT NULL REFERENCES inboxes (id) ON DELETE CASCADE,
+  subject TEXT NOT NULL,
+  preview TEXT NOT NULL,
+  participants TEXT NOT NULL DEFAULT '[]',
+  message_count INTEGER NOT NULL DEFAULT 0,
+  has_attachments INTEGER NOT NULL DEFAULT 0 CHECK (has_attachments IN (0, 1)),
+  last_message_id TEXT,
+  last_message_at INTEGER NOT NULL,
+  last_inbound_at INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX threads_by_activity ON threads (inbox_id, last_message_at, id);
+
+-- What lists and pages show. Bodies and raw bytes live in message_content.
+CREATE TABLE messages (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  direction TEXT NOT NULL CHECK (direction IN ('inbound', 'outbound')),
+  status TEXT NOT NULL CHECK (status IN ('accepted', 'queued', 'sending', 'sent', 'delivery_delayed', 'delivered',
+    'bounced', 'complained', 'rejected', 'rendering_failure', 'failed', 'inbound_rejected')),
+  from_email TEXT NOT NULL,
+  from_name TEXT,
+  to_list TEXT NOT NULL,
+  cc_list TEXT NOT NULL DEFAULT '[]',
+  bcc_list TEXT NOT NULL DEFAULT '[]',
+  reply_to_list TEXT NOT NULL DEFAULT '[]',
+  subject TEXT NOT NULL,
+  tags TEXT NOT NULL DEFAULT '[]',
+  rfc_message_id TEXT,
+  in_reply_to TEXT,
+  thread_id TEXT,
+  inbox_id TEXT,
+  template_id TEXT,
+  scheduled_at INTEGER,
+  sent_at INTEGER,
+  size INTEGER NOT NULL DEFAULT 0,
+  test_mode INTEGER NOT NULL DEFAULT 0 CHECK (test_mode IN (0, 1)),
+  track_opens INTEGER NOT NULL DEFAULT 0 CHECK (track_opens IN (0, 1)),
+  track_clicks INTEGER NOT NULL DEFAULT 0 CHECK (track_clicks IN (0, 1)),
+  unsubscribe_link INTEGER NOT NULL DEFAULT 0 CHECK (unsubscribe_link IN (0, 1)),
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX messages_by_sender ON messages (sender_id, id);
+CREATE INDEX messages_by_status ON messages (sender_id, status, id);
+CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
+CREATE INDEX messages_by_rfc_id ON messages (inbox_id, rfc_message_id) WHERE inbox_id IS NOT NULL;
+
+CREATE TABLE message_content (
+  message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+  html TEXT,
+  text TEXT,
+  headers TEXT NOT NULL DEFAULT '{}',
+  data TEXT,
+  envelope TEXT,
+  auth TEXT,
+  reply_text TEXT,
+  raw BLOB
+) STRICT;
+
+-- bytes NULL: the part is read out of message_content.raw, at position `ord` of the parse.
+CREATE TABLE attachments (
+  id TEXT PRIMARY KEY,
+  message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  ord INTEGER NOT NULL,
+  filename TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  disposition TEXT NOT NULL CHECK (disposition IN ('attachment', 'inline')),
+  content_id TEXT,
+  size INTEGER NOT NULL,
+  bytes BLOB
+) STRICT;
+CREATE INDEX attachments_by_message ON attachments (message_id, ord);
+
+-- The outbox: one row per recipient of an outbound message.
+-- due_at: when the row next wants a worker; NULL while claimed and once final.
+-- claimed_by: the instance that is delivering it now; a settle that no longer holds its claim changes nothing.
+CREATE TABLE recipients (
+  message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  ord INTEGER NOT NULL,
+  sender_id TEXT NOT NULL,
+  email TEXT NOT NULL,
+  domain TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('to', 'cc', 'bcc')),
+  status TEXT NOT NULL CHECK (status IN ('accepted', 'queued', 'sending', 'sent', 'delivery_delayed', 'delivered',
+    'bounced', 'complained', 'rejected', 'rendering_failure', 'failed')),
+  reason TEXT,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  due_at INTEGER,
+  claimed_by TEXT,
+  first_attempt_at INTEGER,
+  mx TEXT,
+  tls TEXT,
+  smtp_code INTEGER,
+  enhanced_code TEXT,
+  diagnostic TEXT,
+  last_event_at INTEGER,
+  PRIMARY KEY (message_id, ord)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX recipients_due ON recipients (due_at) WHERE due_at IS NOT NULL AND status <> 'accepted';
+CREATE INDEX recipients_scheduled ON recipients (due_at) WHERE status = 'accepted';
+CREATE INDEX recipients_claimed ON recipients (claimed_by) WHERE claimed_by IS NOT NULL;
+
+CREATE TABLE attempts (
+  message_id TEXT NOT NULL,
+  ord INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  mx TEXT,
+  ip TEXT,
+  tls TEXT,
+  smtp_code INTEGER,
+  enhanced_code TEXT,
+  diagnostic TEXT,
+  transcript TEXT,
+  PRIMARY KEY (message_id, ord, attempt),
+  FOREIGN KEY (message_id) REFERENCES messages (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE events (
+  message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  sender_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  email TEXT,
+  data TEXT NOT NULL DEFAULT '{}',
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (message_id, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE webhooks (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  url TEXT NOT NULL,
+  enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
+  event_types TEXT NOT NULL,
+  secret TEXT NOT NULL,
+  previous_secret TEXT,
+  previous_secret_until INTEGER,
+  disabled_reason TEXT,
+  failing_since INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX webhooks_by_sender ON webhooks (sender_id, id);
+
+-- The log and the outbox of pushes. The id is the envelope's id: the same in every retry and replay.
+-- data is NULL where it is built from the event at each attempt; a test delivery carries its own.
+CREATE TABLE webhook_deliveries (
+  id TEXT PRIMARY KEY,
+  webhook_id TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+  sender_id TEXT NOT NULL,
+  message_id TEXT,
+  event_id TEXT,
+  type TEXT NOT NULL,
+  data TEXT,
+  status TEXT NOT NULL CHECK (status IN ('pending', 'succeeded', 'failed')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  due_at INTEGER,
+  claimed_by TEXT,
+  last_attempt_at INTEGER,
+  last_status INTEGER,
+  last_response TEXT,
+  last_error TEXT,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_claimed ON webhook_deliveries (claimed_by) WHERE claimed_by IS NOT NULL;
+
+CREATE TABLE suppressions (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  email TEXT NOT NULL,
+  reason TEXT NOT NULL CHECK (reason IN ('bounce', 'complaint', 'manual')),
+  bounce_type TEXT CHECK (bounce_type IN ('hard', 'soft')),
+  message_id TEXT,
+  note TEXT,
+  expires_at INTEGER,
+  created_at INTEGER NOT NULL,
+  UNIQUE (sender_id, email)
+) STRICT;
+
+CREATE TABLE templates (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  slug TEXT NOT NULL,
+  name TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  html TEXT,
+  text TEXT,
+  variables TEXT NOT NULL DEFAULT '[]',
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (sender_id, slug)
+) STRICT;
+CREATE INDEX templates_by_sender ON templates (sender_id, id);
+
+-- email_key: the whole address lower-cased, the identity of a contact within its project.
+CREATE TABLE contacts (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  email TEXT NOT NULL,
+  email_key TEXT NOT NULL,
+  first_name TEXT,
+  last_name TEXT,
+  subscribed INTEGER NOT NULL DEFAULT 1 CHECK (subscribed IN (0, 1)),
+  unsubscribed_at INTEGER,
+  metadata TEXT NOT NULL DEFAULT '{}',
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (sender_id, email_key)
+) STRICT;
+CREATE INDEX contacts_by_sender ON contacts (sender_id, id);
+
+-- Recipients accepted per project and UTC day (YYYY-MM-DD).
+CREATE TABLE usage (
+  sender_id TEXT NOT NULL,
+  day TEXT NOT NULL,
+  recipients INTEGER NOT NULL,
+  PRIMARY KEY (sender_id, day)
+) STRICT, WITHOUT ROWID;
+
+-- Outcomes per project and UTC day, for the bounce and complaint rates that suspend a sender.
+CREATE TABLE reputation (
+  sender_id TEXT NOT NULL,
+  day TEXT NOT NULL,
+  settled INTEGER NOT NULL DEFAULT 0,
+  bounced INTEGER NOT NULL DEFAULT 0,
+  complained INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (sender_id, day)
+) STRICT, WITHOUT ROWID;
+
+-- The answer given to a POST with an Idempotency-Key; kept 24 hours. scope: a sender's or an account's id.
+CREATE TABLE idempotency (
+  scope TEXT NOT NULL,
+  endpoint TEXT NOT NULL,
+  key TEXT NOT NULL,
+  body_hash TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (scope, endpoint, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_by_age ON idempotency (created_at);

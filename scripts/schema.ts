@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../src/clock.ts";
+import { type Db, openDb } from "../src/store/client.ts";
+import { migrate } from "../src/store/migrate.ts";
+
+/** The schema of a database as text: what db/schema.sql holds. */
+export async function schemaText(db: Db): Promise<string> {
+  const rows = await db.all<{ sql: string }>(
+    "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name",
+  );
+  const statements = rows.map((row) => `${row.sql};\n`).join("\n");
+  return `-- Generated from db/migrations by \`bun scripts/schema.ts\`. Do not edit.\n\n${statements}`;
+}
+
+/** Writes db/schema.sql anew. */
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "postrider-schema-"));
+  const db = await openDb(systemClock, {
+    url: `file:${join(folder, "schema.db")}`,
+    authToken: null,
+    syncUrl: null,
+  });
+  await migrate(db, 0);
+  writeFileSync(join(import.meta.dir, "../db/schema.sql"), await schemaText(db));
+  await db.close();
+  rmSync(folder, { recursive: true });
+}
+
+if (import.meta.main) await main();

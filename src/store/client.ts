@@ -1,0 +1,246 @@
+import { type Client, createClient, LibsqlBatchError, LibsqlError } from "@libsql/client";
+import { type Clock, sleep } from "../core/clock.ts";
+import { log } from "../log.ts";
+
+/** A value bound to a statement. */
+export type Value = string | number | null | Uint8Array;
+
+/** One SQL statement with its bound parameters. */
+export interface Statement {
+  sql: string;
+  args: Value[];
+}
+
+/** A condition under which statements of a write may take effect: an SQL expression with its parameters. */
+export interface Guard {
+  sql: string;
+  args: (string | number)[];
+}
+
+/** What one statement did: its RETURNING rows and how many rows it changed. */
+export interface Written {
+  rows: readonly Record<string, unknown>[];
+  changes: number;
+}
+
+/** The door to the database. Reads go straight through; every write goes through the group commit. */
+export interface Db {
+  /** All rows of a query, keyed by column name. The caller names their shape; libSQL gives text, numbers, null and bytes. */
+  all<Row>(sql: string, args?: Value[]): Promise<Row[]>;
+  /** The first row of a query, or null. */
+  first<Row>(sql: string, args?: Value[]): Promise<Row | null>;
+  /**
+   * Commits the statements as one transaction, together with those of other callers that wait at the same time.
+   * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,
+   * and then none of them took effect.
+   */
+  write(statements: Statement[]): Promise<Written[]>;
+  /** Runs migration statements as one transaction, outside the group commit. */
+  migrate(statements: Statement[]): Promise<void>;
+  /** Waits for the writes in hand, then closes. */
+  close(): Promise<void>;
+}
+
+/** A write refused by UNIQUE, CHECK, NOT NULL or FOREIGN KEY. */
+export class ConstraintError extends Error {
+  /** `table.column` list of a UNIQUE or PRIMARY KEY violation, else null. */
+  readonly unique: string | null;
+
+  constructor(cause: LibsqlError) {
+    super(cause.message, { cause });
+    this.name = "ConstraintError";
+    this.unique = /UNIQUE constraint failed: (.+)$/.exec(cause.message)?.[1] ?? null;
+  }
+}
+
+export interface DbOptions {
+  /** `file:`, `libsql://`, `http://` or `https://`. */
+  url: string;
+  authToken: string | null;
+  /** Primary of which the file is an embedded replica. */
+  syncUrl: string | null;
+}
+
+/** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
+const MAX_STATEMENTS_PER_COMMIT = 1000;
+/** Another process may hold the write lock of a shared file: how often and how long we ask again (milliseconds). */
+const BUSY_PAUSE_MS = 5;
+const BUSY_PAUSE_MAX_MS = 100;
+const BUSY_GIVE_UP_MS = 15_000;
+
+interface Member {
+  statements: Statement[];
+  resolve: (written: Written[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Opens the database. A file is put in WAL mode with synchronous=FULL and foreign keys on, and that is asserted:
+ * a durable commit before each answer is what the service promises.
+ */
+export async function openDb(clock: Clock, options: DbOptions): Promise<Db> {
+  // One connection: a PRAGMA holds for a connection, and every call on it is a short synchronous one.
+  const client = createClient({
+    url: options.url,
+    intMode: "number",
+    concurrency: 1,
+    ...(options.authToken === null ? {} : { authToken: options.authToken }),
+    ...(options.syncUrl === null ? {} : { syncUrl: options.syncUrl }),
+  });
+  if (client.protocol === "file" && options.syncUrl === null) await setPragmas(client);
+  return new GroupCommit(client, clock);
+}
+
+async function setPragmas(client: Client): Promise<void> {
+  const wanted: [string, string, unknown][] = [
+    ["journal_mode", "WAL", "wal"],
+    ["synchronous", "FULL", 2],
+    ["foreign_keys", "ON", 1],
+    ["cache_size", "-32000", -32000],
+    ["temp_store", "MEMORY", 2],
+  ];
+  for (const [name, value, expected] of wanted) {
+    await client.execute(`PRAGMA ${name} = ${value}`);
+    const actual = (await client.execute(`PRAGMA ${name}`)).rows[0]?.[0];
+    if (actual !== expected) throw new Error(`PRAGMA ${name} is ${actual}, not ${value}`);
+  }
+}
+
+class GroupCommit implements Db {
+  readonly #client: Client;
+  readonly #clock: Clock;
+  #waiting: Member[] = [];
+  #running: Promise<void> | null = null;
+
+  constructor(client: Client, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
+    // The one cast of the store: the query and its row type stand side by side in each table's file.
+    return (await this.#client.execute({ sql, args })).rows as unknown as Row[];
+  }
+
+  async first<Row>(sql: string, args: Value[] = []): Promise<Row | null> {
+    return (await this.all<Row>(sql, args))[0] ?? null;
+  }
+
+  write(statements: Statement[]): Promise<Written[]> {
+    if (statements.length === 0) return Promise.resolve([]);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ statements, resolve, reject });
+      this.#running ??= this.#drain();
+    });
+  }
+
+  async migrate(statements: Statement[]): Promise<void> {
+    await this.#client.batch(statements, "write");
+  }
+
+  async close(): Promise<void> {
+    while (this.#running !== null) await this.#running;
+    this.#client.close();
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // A turn of the event loop lets everything that became ready with this write join its commit.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      await this.#commit(this.#take());
+    }
+    // In the same turn as the last look at who waits: a writer that comes now starts a new drain.
+    this.#running = null;
+  }
+
+  /** The members of the next commit, oldest first. */
+  #take(): Member[] {
+    let statements = 0;
+    let count = 0;
+    for (const member of this.#waiting) {
+      statements += member.statements.length;
+      if (count > 0 && statements > MAX_STATEMENTS_PER_COMMIT) break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  /** Commits the members together; a member whose statement is refused is taken out and the others are tried anew. */
+  async #commit(members: Member[]): Promise<void> {
+    let left = members;
+    while (left.length > 0) {
+      try {
+        const results = await this.#batch(left.flatMap((member) => member.statements));
+        settle(left, results);
+        return;
+      } catch (error) {
+        const guilty = guiltyMember(left, error);
+        if (guilty === null) {
+          for (const member of left) await this.#commitAlone(member, error, left.length);
+          return;
+        }
+        guilty.reject(translate(error));
+        left = left.filter((member) => member !== guilty);
+      }
+    }
+  }
+
+  /** Where nothing tells who failed, each member stands for itself. */
+  async #commitAlone(member: Member, error: unknown, of: number): Promise<void> {
+    if (of === 1) return member.reject(translate(error));
+    try {
+      settle([member], await this.#batch(member.statements));
+    } catch (alone) {
+      member.reject(translate(alone));
+    }
+  }
+
+  /** One transaction; waits while another process holds the write lock. */
+  async #batch(statements: Statement[]): Promise<Written[]> {
+    const giveUpAt = this.#clock.now() + BUSY_GIVE_UP_MS;
+    for (let pause = BUSY_PAUSE_MS; ; pause = Math.min(pause * 2, BUSY_PAUSE_MAX_MS)) {
+      try {
+        const results = await this.#client.batch(statements, "write");
+        return results.map((result) => ({
+          rows: result.rows as unknown as Record<string, unknown>[],
+          // libSQL counts no changes for a statement with RETURNING: its rows are what it changed.
+          changes: Math.max(result.rowsAffected, result.rows.length),
+        }));
+      } catch (error) {
+        if (!isBusy(error) || this.#clock.now() > giveUpAt) throw error;
+        log("store").debug("database is locked by another process", { pause });
+        await sleep(this.#clock, pause);
+      }
+    }
+  }
+}
+
+function settle(members: Member[], results: Written[]): void {
+  let at = 0;
+  for (const member of members) {
+    member.resolve(results.slice(at, at + member.statements.length));
+    at += member.statements.length;
+  }
+}
+
+function guiltyMember(members: Member[], error: unknown): Member | null {
+  if (!(error instanceof LibsqlBatchError) || !isConstraint(error)) return null;
+  let end = 0;
+  for (const member of members) {
+    end += member.statements.length;
+    if (error.statementIndex < end) return member;
+  }
+  return null;
+}
+
+function isConstraint(error: unknown): error is LibsqlError {
+  return error instanceof LibsqlError && error.code.startsWith("SQLITE_CONSTRAINT");
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof LibsqlError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
+}
+
+function translate(error: unknown): unknown {
+  return isConstraint(error) ? new ConstraintError(error) : error;
+}

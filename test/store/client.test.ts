@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createClient } from "@libsql/client";
+import { systemClock } from "../../src/clock.ts";
+import { ConstraintError, openDb } from "../../src/store/client.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+let base: TestDatabase;
+
+beforeEach(async () => {
+  base = await testDatabase();
+  await base.db.migrate([
+    { sql: "CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER NOT NULL CHECK (b >= 0)) STRICT", args: [] },
+  ]);
+});
+
+afterEach(() => base.remove());
+
+const put = (a: string, b: number) => ({ sql: "INSERT INTO t (a, b) VALUES (?, ?)", args: [a, b] });
+const rows = async () => (await base.db.all<{ a: string }>("SELECT a FROM t ORDER BY a")).map((row) => row.a);
+
+describe("group commit", () => {
+  test("each writer gets the results of its own statements", async () => {
+    const writes = Array.from({ length: 50 }, (_, at) =>
+      base.db.write([
+        put(`k${at}`, at),
+        { sql: "UPDATE t SET b = b + 1 WHERE a = ? RETURNING b", args: [`k${at}`] },
+      ]),
+    );
+    const results = await Promise.all(writes);
+    results.forEach((written, at) => {
+      expect(written.map((one) => one.changes)).toEqual([1, 1]);
+      expect(written[1]?.rows[0]?.b).toBe(at + 1);
+    });
+  });
+
+  test("only the guilty writer fails, and nothing of it is kept", async () => {
+    const outcomes = await Promise.allSettled([
+      base.db.write([put("a", 1)]),
+      base.db.write([put("kept?", 1), put("a", 2)]),
+      base.db.write([put("b", 1)]),
+      base.db.write([put("c", -1)]),
+      base.db.write([{ sql: "INSERT INTO nowhere (a) VALUES (1)", args: [] }]),
+      base.db.write([put("d", 1)]),
+    ]);
+    expect(outcomes.map((outcome) => outcome.status)).toEqual([
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+      "rejected",
+      "rejected",
+      "fulfilled",
+    ]);
+    expect(await rows()).toEqual(["a", "b", "d"]);
+  });
+
+  test("a broken constraint names the columns of the unique key", async () => {
+    await base.db.write([put("a", 1)]);
+    const error = await base.db.write([put("a", 2)]).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(ConstraintError);
+    expect(error instanceof ConstraintError && error.unique).toBe("t.a");
+    const check = await base.db.write([put("z", -1)]).catch((caught: unknown) => caught);
+    expect(check instanceof ConstraintError && check.unique).toBeNull();
+  });
+
+  test("more statements than one commit takes are all written", async () => {
+    await Promise.all(
+      Array.from({ length: 30 }, (_, writer) =>
+        base.db.write(Array.from({ length: 100 }, (_, at) => put(`${writer}-${at}`, at))),
+      ),
+    );
+    expect((await rows()).length).toBe(3000);
+  });
+
+  test("writes in hand are finished before the database closes", async () => {
+    const write = base.db.write([put("last", 1)]);
+    await base.db.close();
+    await write;
+    base.db = await openDb(systemClock, { url: base.url, authToken: null, syncUrl: null });
+    expect(await rows()).toEqual(["last"]);
+  });
+
+  test("a writer waits while another process holds the lock", async () => {
+    const other = createClient({ url: base.url, concurrency: 1 });
+    const transaction = await other.transaction("write");
+    await transaction.execute("INSERT INTO t (a, b) VALUES ('other', 1)");
+    const write = base.db.write([put("mine", 1)]);
+    // The lock is given up only after our writer has met it at least once.
+    await new Promise<void>((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+    await transaction.commit();
+    await write;
+    other.close();
+    expect(await rows()).toEqual(["mine", "other"]);
+  });
+});
+
+describe("an open file", () => {
+  test.each([
+    ["journal_mode", "wal"],
+    ["synchronous", 2],
+    ["foreign_keys", 1],
+  ])("has %s = %p", async (name, expected) => {
+    const row = await base.db.first<Record<string, unknown>>(`PRAGMA ${name}`);
+    expect(row?.[name]).toBe(expected);
+  });
+
+  test("readers see the last commit while a writer of another process is at work", async () => {
+    await base.db.write([put("seen", 1)]);
+    const other = createClient({ url: base.url, concurrency: 1 });
+    const transaction = await other.transaction("write");
+    await transaction.execute("INSERT INTO t (a, b) VALUES ('unseen', 1)");
+    expect(await rows()).toEqual(["seen"]);
+    await transaction.rollback();
+    other.close();
+  });
+});
