@@ -1,0 +1,47 @@
+/** What a server's own words tell of the refusal they report. */
+export interface Diagnostic {
+  code: number | null;
+  enhanced: string | null;
+  stage: string | null;
+}
+
+/** The command named in a text, e.g. Postfix's "(in reply to RCPT TO command)", and our name for its stage. */
+const STAGES: readonly (readonly [pattern: RegExp, stage: string])[] = [
+  [/in reply to end of data|after end of data|end of (?:data|message)|after data\b|<CRLF>\.<CRLF>/i, "final"],
+  [
+    /(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?rcpt to|rcpt to (?:command|failed)/i,
+    "rcpt",
+  ],
+  [
+    /(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?mail from|mail from (?:command|failed)/i,
+    "mail",
+  ],
+  [/(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?(?:helo|ehlo)/i, "ehlo"],
+  [/(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?data\b/i, "data"],
+  [/initial (?:connection|greeting|server greeting)|refused to talk to me/i, "connect"],
+];
+
+/**
+ * The peer's own words within a reporter's: IronPort and others write "5.1.0 - Unknown address error 550-'5.7.1 …'",
+ * where what stands before the quoted reply is their guess.
+ */
+export function peerWords(text: string): string {
+  return /[45]\d\d[ -]'([^']{3,})'/.exec(text)?.[0] ?? text;
+}
+
+/** Reads reply code, enhanced code and stage out of a text. The last enhanced code stands nearest to the peer's own words. */
+export function readDiagnostic(text: string): Diagnostic {
+  const code =
+    /(?:^|[^\d.\w-])([45]\d\d)(?=[\s#-]|$)(?! ?(?:bytes|octets|kb|mb|messages|seconds|hours|days))/i.exec(
+      text,
+    )?.[1];
+  const enhanced = [...text.matchAll(/(?:^|[^\d.])([45]\.\d{1,3}\.\d{1,3})(?![\d.]|\]| ?ms)/g)].map(
+    (match) => match[1],
+  );
+  const own = enhanced.findLast((candidate) => code === undefined || candidate?.[0] === code[0]);
+  return {
+    code: code === undefined ? null : Number(code),
+    enhanced: own ?? null,
+    stage: STAGES.find(([pattern]) => pattern.test(text))?.[1] ?? null,
+  };
+}

@@ -1,0 +1,130 @@
+import { createHash, createPrivateKey, generateKeyPair, type KeyObject, sign } from "node:crypto";
+import { promisify } from "node:util";
+import { normalizeDomain } from "../core/addresses.ts";
+import { findHeaderEnd, type RawField, rawFields } from "./raw-headers.ts";
+
+/** RFC 8301 §3.2: signers should use at least 2048 bits; longer keys do not fit the DNS answers of many. */
+const KEY_BITS = 2048;
+
+/** Fields signed when present (RFC 6376 §5.4.1). List-Unsubscribe fields: RFC 8058 §4. */
+const SIGNED_FIELDS = [
+  "from",
+  "to",
+  "cc",
+  "subject",
+  "date",
+  "message-id",
+  "reply-to",
+  "mime-version",
+  "content-type",
+  "content-transfer-encoding",
+  "in-reply-to",
+  "references",
+  "list-unsubscribe",
+  "list-unsubscribe-post",
+] as const;
+
+export interface DkimKey {
+  /** PKCS #8. */
+  privateKeyPem: string;
+  /** The value of `p=`: SubjectPublicKeyInfo in base64. */
+  publicKeyBase64: string;
+}
+
+export interface DkimSigning {
+  /** A message with CRLF line ends. */
+  raw: Buffer;
+  /** The `d=` domain, A-labels. */
+  domain: string;
+  selector: string;
+  /** Made once by `dkimPrivateKey` and kept: reading a PEM takes as long as signing. */
+  privateKey: KeyObject;
+  /** Milliseconds since the epoch, for `t=`; left out when not given. */
+  signedAt?: number;
+}
+
+/** A new RSA key pair, generated off the main thread. */
+export async function generateDkimKey(): Promise<DkimKey> {
+  const { publicKey, privateKey } = await promisify(generateKeyPair)("rsa", {
+    modulusLength: KEY_BITS,
+    publicKeyEncoding: { type: "spki", format: "der" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  });
+  return { privateKeyPem: privateKey, publicKeyBase64: publicKey.toString("base64") };
+}
+
+/** The key behind a PEM text. Throws where it is none. */
+export function dkimPrivateKey(pem: string): KeyObject {
+  return createPrivateKey(pem);
+}
+
+/** The TXT record that publishes a key (RFC 6376 §3.6.1). */
+export function dkimRecord(publicKeyBase64: string): string {
+  return `v=DKIM1; k=rsa; p=${publicKeyBase64}`;
+}
+
+/**
+ * The message with a DKIM-Signature in front: rsa-sha256, relaxed/relaxed. The RSA operation runs on the thread pool.
+ * From is named twice in `h=` (RFC 6376 §8.15): a second From put in front later breaks the signature.
+ * Throws where the message has no From, or the domain or selector is no name.
+ */
+export async function signDkim(signing: DkimSigning): Promise<Buffer> {
+  const { raw, domain, selector, privateKey, signedAt } = signing;
+  if (normalizeDomain(domain) !== domain || normalizeDomain(`${selector}.${domain}`) === null)
+    throw new Error("a DKIM signature needs a domain in A-labels and a selector");
+  const fields = signedFields(rawFields(raw));
+  const bodyHash = createHash("sha256")
+    .update(relaxedBody(raw.subarray(findHeaderEnd(raw).body)))
+    .digest("base64");
+  const names = fields.map(({ name }) => name).concat("from");
+  const unsigned = [
+    `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain};`,
+    ` s=${selector};${signedAt === undefined ? "" : ` t=${Math.floor(signedAt / 1000)};`} bh=${bodyHash};`,
+    ` h=${foldedNames(names)};`,
+    " b=",
+  ].join("\r\n");
+  const covered = [...fields, { name: "dkim-signature", line: unsigned }].map(relaxedField).join("\r\n");
+  const signature = await signRsaSha256(Buffer.from(covered, "latin1"), privateKey);
+  const folded = signature.toString("base64").replace(/.{72}(?=.)/g, "$&\r\n  ");
+  return Buffer.concat([Buffer.from(`${unsigned}${folded}\r\n`, "latin1"), raw]);
+}
+
+function signRsaSha256(data: Buffer, key: KeyObject): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    sign("sha256", data, key, (error, signature) => (error ? reject(error) : resolve(signature)));
+  });
+}
+
+/** All fields of the signed names; instances of one name from the last to the first (RFC 6376 §5.4.2). */
+function signedFields(present: readonly RawField[]): RawField[] {
+  const fields = SIGNED_FIELDS.flatMap((name) => present.filter((field) => field.name === name).reverse());
+  if (fields[0]?.name !== "from") throw new Error("a message without From cannot be signed (RFC 6376 §5.4)");
+  return fields;
+}
+
+/** Names joined by colons, a few a line (folding white space is allowed about colons, RFC 6376 §3.5). */
+function foldedNames(names: readonly string[]): string {
+  return names.map((name, at) => (at > 0 && at % 5 === 0 ? `\r\n  ${name}` : name)).join(":");
+}
+
+/** Relaxed header canonicalization (RFC 6376 §3.4.2), without the line end. */
+export function relaxedField({ name, line }: RawField): string {
+  const value = line
+    .slice(line.indexOf(":") + 1)
+    .replace(/\r\n/g, "")
+    .replace(/[ \t]+/g, " ")
+    // Not trim(): it would take the octet 0xA0 of a UTF-8 character for a space.
+    .replace(/^ | $/g, "");
+  return `${name}:${value}`;
+}
+
+/** Relaxed body canonicalization (RFC 6376 §3.4.4). Each step is linear in the length, whatever the spaces. */
+export function relaxedBody(body: Uint8Array): Buffer {
+  const lines = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    .toString("latin1")
+    .replace(/[ \t]+/g, " ")
+    .replace(/ \r\n/g, "\r\n");
+  let end = lines.endsWith(" ") ? lines.length - 1 : lines.length;
+  while (end >= 2 && lines[end - 1] === "\n" && lines[end - 2] === "\r") end -= 2;
+  return Buffer.from(end === 0 ? "" : `${lines.slice(0, end)}\r\n`, "latin1");
+}

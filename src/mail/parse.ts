@@ -1,0 +1,179 @@
+import PostalMime, { type Address, addressParser, type Attachment, type Email } from "postal-mime";
+import { type Mailbox, normalizeAddress } from "../core/addresses.ts";
+import { decodedText, type HeaderBlock, headerBlock, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
+import { previewOf } from "./preview.ts";
+import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
+import { storedLine, storedText } from "./stored-text.ts";
+
+/** Levels of multipart within multipart that are followed. */
+export const MAX_NESTING_DEPTH = 50;
+/** MIME parts of one mail: each takes memory, and a few octets are enough to make one. */
+export const MAX_PARTS = 1000;
+/**
+ * Lines of one mail: the MIME reader takes about a microsecond for each, however short, and holds the thread meanwhile.
+ * 40 MiB of base64 have fewer.
+ */
+export const MAX_LINES = 600_000;
+/** Mailboxes of one header field that are kept. */
+export const MAX_MAILBOXES = 1000;
+/** Characters of a file name, a Content-ID and a media type that are kept. */
+const MAX_NAME_CHARS = 255;
+/** Characters of an address header that are read. */
+const MAX_ADDRESS_FIELD_CHARS = 128 * 1024;
+
+export interface ParsedAttachment {
+  filename: string;
+  /** Lower case, without parameters. */
+  contentType: string;
+  size: number;
+  /** Without angle brackets. */
+  contentId: string | null;
+  disposition: "attachment" | "inline";
+  bytes: Uint8Array;
+}
+
+/** A received mail as values that can be stored: no text in it has a NUL or another control but tab and LF. */
+export interface ParsedMail extends HeaderBlock {
+  /** False where the body could not be read: then the header values are there, and no text, html or attachment. */
+  ok: boolean;
+  from: Mailbox | null;
+  to: Mailbox[];
+  cc: Mailbox[];
+  replyTo: Mailbox[];
+  /** Milliseconds since the epoch; null where the mail gives no readable date. */
+  date: number | null;
+  text: string | null;
+  html: string | null;
+  /** In the order of the mail; the same for the same bytes. A message within the mail is one attachment. */
+  attachments: ParsedAttachment[];
+  /** First characters of the text, on one line. */
+  preview: string;
+}
+
+/** Reads a mail. Never throws: garbage gives `ok: false` or empty values. */
+export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
+  const block = headerBlock(raw);
+  const email = await parseMime(raw);
+  const text = email?.text === undefined ? null : storedText(email.text);
+  const html = email?.html === undefined ? null : storedText(email.html);
+  return {
+    ...block,
+    ok: email !== null,
+    from: mailboxesIn(block, "from")[0] ?? null,
+    to: mailboxesIn(block, "to"),
+    cc: mailboxesIn(block, "cc"),
+    replyTo: mailboxesIn(block, "reply-to"),
+    date: dateOf(block),
+    text,
+    html,
+    attachments: (email?.attachments ?? []).map(toAttachment),
+    preview: previewOf(text, html),
+  };
+}
+
+async function parseMime(raw: Uint8Array): Promise<Email | null> {
+  if (countParts(raw) > MAX_PARTS || hasTooManyLines(raw)) return null;
+  try {
+    return await PostalMime.parse(raw, {
+      maxNestingDepth: MAX_NESTING_DEPTH,
+      maxHeadersSize: MAX_HEADER_OCTETS,
+      forceRfc822Attachments: true,
+    });
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * An upper bound of the mail's parts: lines that begin with "--" and a boundary named anywhere in it. Counted before
+ * the parse, for a mail of empty parts (a few octets each) would fill the memory with part objects.
+ */
+export function countParts(raw: Uint8Array): number {
+  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString("latin1");
+  const dashed = countOf(text, "\n--", MAX_PARTS);
+  if (dashed <= MAX_PARTS) return dashed;
+  const boundaries = new Set<string>();
+  for (const match of text.matchAll(/boundary\*?0?\*?\s*=\s*(?:"([^"\r\n]{0,200})|([^\s";]{1,200}))/gi)) {
+    boundaries.add(match[1] ?? match[2] ?? "");
+    if (boundaries.size > MAX_PARTS) return boundaries.size;
+  }
+  let parts = 0;
+  for (let at = text.indexOf("\n--"); at >= 0 && parts <= MAX_PARTS; at = text.indexOf("\n--", at + 1)) {
+    const line = text.slice(at + 3, at + 203).split(/[\r\n]/, 1)[0] ?? "";
+    if (isDelimiter(line, boundaries)) parts++;
+  }
+  return parts;
+}
+
+function hasTooManyLines(raw: Uint8Array): boolean {
+  let lines = 0;
+  for (let at = raw.indexOf(0x0a); at >= 0 && lines <= MAX_LINES; at = raw.indexOf(0x0a, at + 1)) lines++;
+  return lines > MAX_LINES;
+}
+
+function isDelimiter(line: string, boundaries: ReadonlySet<string>): boolean {
+  const trimmed = line.trimEnd();
+  return boundaries.has(trimmed) || (trimmed.endsWith("--") && boundaries.has(trimmed.slice(0, -2)));
+}
+
+function countOf(text: string, what: string, stopBeyond: number): number {
+  let count = 0;
+  for (let at = text.indexOf(what); at >= 0 && count <= stopBeyond; at = text.indexOf(what, at + 1)) count++;
+  return count;
+}
+
+/** The mailboxes of all fields of that name, groups unwrapped; what has no address is left out. */
+function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
+  const value = fields
+    .filter((field) => field.name.toLowerCase() === name)
+    .map((field) => field.value)
+    .join(", ");
+  return mailboxes(value);
+}
+
+/** The mailboxes in an address list (RFC 5322 §3.4), names decoded. Never throws. */
+export function mailboxes(value: string): Mailbox[] {
+  try {
+    return addressParser(value.slice(0, MAX_ADDRESS_FIELD_CHARS), { flatten: true })
+      .slice(0, MAX_MAILBOXES)
+      .flatMap(toMailbox);
+  } catch {
+    return [];
+  }
+}
+
+function toMailbox({ address, name }: Address): Mailbox[] {
+  const email = storedLine(address ?? "", MAX_HEADER_VALUE_CHARS);
+  if (email === "") return [];
+  const displayName = decodedText(name);
+  return [{ email: normalizeAddress(email) ?? email, ...(displayName === "" ? {} : { name: displayName }) }];
+}
+
+function dateOf({ fields }: HeaderBlock): number | null {
+  const value = fields.find((field) => field.name.toLowerCase() === "date")?.value ?? "";
+  // RFC 5322 §3.3 lets a comment follow, as "(UTC)", which the runtime's reader would not take.
+  const ms = Date.parse(value.slice(0, 100).replace(/\([^()]*\)/g, ""));
+  return Number.isFinite(ms) ? ms : null;
+}
+
+function toAttachment(attachment: Attachment): ParsedAttachment {
+  const bytes = contentBytes(attachment);
+  const contentType = storedLine(attachment.mimeType, MAX_NAME_CHARS) || "application/octet-stream";
+  const contentId = storedLine(attachment.contentId ?? "", MAX_NAME_CHARS).replace(/^<|>$/g, "");
+  return {
+    filename: storedLine(attachment.filename ?? "", MAX_NAME_CHARS) || defaultFilename(contentType),
+    contentType,
+    size: bytes.length,
+    contentId: contentId === "" ? null : contentId,
+    disposition: attachment.disposition === "inline" || attachment.related ? "inline" : "attachment",
+    bytes,
+  };
+}
+
+function contentBytes({ content }: Attachment): Uint8Array {
+  return typeof content === "string" ? Buffer.from(content) : new Uint8Array(content);
+}
+
+function defaultFilename(contentType: string): string {
+  return contentType === "message/rfc822" ? "message.eml" : "attachment";
+}

@@ -1,0 +1,66 @@
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** Octets of a header block that are looked at; what lies beyond is taken for body. */
+export const MAX_HEADER_OCTETS = 1024 * 1024;
+/** Fields of a header block that are looked at. */
+export const MAX_HEADER_FIELDS = 2000;
+
+/** One field as it stands in the message. */
+export interface RawField {
+  /** Lower case. */
+  name: string;
+  /** The whole field, folds and all, without its last line end; one character an octet (latin1). */
+  line: string;
+}
+
+/** Where the header block of a message ends, and where its body begins. */
+export interface HeaderEnd {
+  header: number;
+  body: number;
+}
+
+/** Finds the empty line; without one the whole message is header. Line ends may be CRLF or LF. */
+export function findHeaderEnd(raw: Uint8Array): HeaderEnd {
+  if (raw[0] === LF) return { header: 0, body: 1 };
+  if (raw[0] === CR && raw[1] === LF) return { header: 0, body: 2 };
+  const bound = Math.min(raw.length, MAX_HEADER_OCTETS);
+  for (let at = raw.indexOf(LF); at >= 0 && at < bound; at = raw.indexOf(LF, at + 1)) {
+    if (raw[at + 1] === LF) return { header: at + 1, body: at + 2 };
+    if (raw[at + 1] === CR && raw[at + 2] === LF) return { header: at + 1, body: at + 3 };
+  }
+  return { header: bound, body: bound };
+}
+
+/** The fields of a message's header block in their order. A line that is neither field nor fold is skipped. */
+export function rawFields(raw: Uint8Array): RawField[] {
+  const { header } = findHeaderEnd(raw);
+  const block = Buffer.from(raw.buffer, raw.byteOffset, header).toString("latin1");
+  return fieldsOf(block);
+}
+
+/** The fields of a header block given as text (one character an octet). */
+export function fieldsOf(block: string): RawField[] {
+  const fields: RawField[] = [];
+  let current: RawField | undefined;
+  for (const line of block.split(/\r?\n/)) {
+    if (/^[ \t]/.test(line)) {
+      if (current !== undefined) current.line += `\r\n${line}`;
+      continue;
+    }
+    current = undefined;
+    const colon = line.indexOf(":");
+    const name = line.slice(0, Math.max(colon, 0)).trimEnd().toLowerCase();
+    if (!/^[\x21-\x39\x3b-\x7e]+$/.test(name)) continue;
+    if (fields.length >= MAX_HEADER_FIELDS) break;
+    current = { name, line };
+    fields.push(current);
+  }
+  return fields;
+}
+
+/** A field's value, unfolded (RFC 5322 §2.2.3) and trimmed; octets beyond ASCII read as UTF-8 (RFC 6532). */
+export function fieldValue(field: RawField): string {
+  const value = field.line.slice(field.line.indexOf(":") + 1).replace(/\r\n(?=[ \t])/g, "");
+  return (/^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, "latin1").toString("utf8")).trim();
+}

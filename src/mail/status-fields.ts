@@ -1,0 +1,86 @@
+import { normalizeAddress } from "../core/addresses.ts";
+import { type RawField, fieldsOf, fieldValue } from "./raw-headers.ts";
+
+/** Recipients of one report that are read; a report is for one mail of ours, so for at most its recipients. */
+export const MAX_REPORT_RECIPIENTS = 100;
+/** Characters of a machine-readable report that are read. */
+export const MAX_STATUS_CHARS = 256 * 1024;
+
+/** Characters of one of its fields that are read. */
+const MAX_FIELD_CHARS = 4096;
+
+/** What a delivery status notification says of one recipient (RFC 3464 §2.3). */
+export interface StatusRecipient {
+  /** Lower case: failed, delayed, delivered, relayed, expanded, or what else stands there; "" where none does. */
+  action: string;
+  /** RFC 3463 code; null where none is given. */
+  status: string | null;
+  finalRecipient: string | null;
+  originalRecipient: string | null;
+  /** Without its type. */
+  diagnosticCode: string | null;
+  remoteMta: string | null;
+}
+
+/** The recipients in a message/delivery-status part: blocks of fields with an empty line between them. */
+export function statusRecipients(text: string): StatusRecipient[] {
+  const found: StatusRecipient[] = [];
+  for (const block of text.slice(0, MAX_STATUS_CHARS).split(/\r?\n[ \t]*\r?\n/)) {
+    for (const fields of groupsOf(fieldsOf(block))) {
+      if (fields.some(({ name }) => RECIPIENT_FIELDS.has(name))) found.push(toRecipient(fields));
+      if (found.length >= MAX_REPORT_RECIPIENTS) return found;
+    }
+  }
+  return found;
+}
+
+const RECIPIENT_FIELDS: ReadonlySet<string> = new Set([
+  "final-recipient",
+  "original-recipient",
+  "action",
+  "diagnostic-code",
+]);
+
+/** Fields of one recipient each: some servers leave out the empty line, so a recipient named again begins anew. */
+function groupsOf(fields: readonly RawField[]): RawField[][] {
+  const groups: RawField[][] = [[]];
+  for (const field of fields) {
+    const group = groups[groups.length - 1] ?? [];
+    const again = /-recipient$/.test(field.name) && group.some(({ name }) => name === field.name);
+    if (again) groups.push([field]);
+    else group.push(field);
+  }
+  return groups;
+}
+
+function toRecipient(fields: readonly RawField[]): StatusRecipient {
+  const value = (name: string): string | null => {
+    const field = fields.find((candidate) => candidate.name === name);
+    const text = field === undefined ? "" : fieldValue(field);
+    return text === "" ? null : text.slice(0, MAX_FIELD_CHARS);
+  };
+  return {
+    action: /^[a-z-]+/.exec(value("action")?.toLowerCase() ?? "")?.[0] ?? "",
+    status: /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(value("status") ?? "")?.[0] ?? null,
+    finalRecipient: addressOf(value("final-recipient")),
+    originalRecipient: addressOf(value("original-recipient")),
+    diagnosticCode: withoutType(value("diagnostic-code")),
+    remoteMta: withoutType(value("remote-mta")),
+  };
+}
+
+/** The value behind `type;` (RFC 3464 §2.1.2). */
+function withoutType(value: string | null): string | null {
+  return value?.replace(/^[A-Za-z0-9-]+ ?; ?/, "").trim() ?? null;
+}
+
+/** The address in `rfc822; user@example.com`, with or without angle brackets and source route. */
+export function addressOf(value: string | null): string | null {
+  const text = withoutType(value);
+  if (text === null) return null;
+  const plain = text.replace(/^<?@[^:\s]+:/, "");
+  const found = /(?:"[^"\r\n]{1,64}"|[^\s<>,;:"'()[\]]+)@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/.exec(
+    plain,
+  )?.[0];
+  return found === undefined ? null : (normalizeAddress(found) ?? found.replace(/[.!?！？。]+$/, ""));
+}

@@ -1,0 +1,59 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { decodeBase32, encodeBase32 } from "../core/ids.ts";
+
+/** Bytes of the message id within a token. */
+const ID_BYTES = 16;
+/** Bytes of the recipient's number within a token. */
+const ORD_BYTES = 2;
+/** 96 bits: a forged token would have to be guessed over SMTP. With id and number they fill 48 characters exactly. */
+const TAG_BYTES = 12;
+const TOKEN_BYTES = ID_BYTES + ORD_BYTES + TAG_BYTES;
+
+/** Largest recipient number a token can hold. */
+export const MAX_VERP_ORD = 0xffff;
+
+/** Keeps bounce addresses apart from every inbox's. */
+const PREFIX = "b+";
+
+/** The recipient a bounce address was made for: the message's id and the recipient's number in it. */
+export interface VerpRecipient {
+  messageId: Uint8Array;
+  ord: number;
+}
+
+function tag(key: Uint8Array, payload: Uint8Array): Buffer {
+  return createHmac("sha256", key).update(payload).digest().subarray(0, TAG_BYTES);
+}
+
+/**
+ * The token that names one recipient of a message, authenticated: only who has the key can make one.
+ * @param messageId the 16 bytes behind a `msg_` id
+ * @param ord the recipient's number, 0 to 65535; throws a RangeError beyond
+ */
+export function encodeVerp(key: Uint8Array, messageId: Uint8Array, ord: number): string {
+  if (messageId.length !== ID_BYTES) throw new RangeError("a message id has 16 bytes");
+  if (!Number.isInteger(ord)) throw new RangeError("a recipient's number is an integer");
+  const payload = Buffer.alloc(ID_BYTES + ORD_BYTES);
+  payload.set(messageId);
+  payload.writeUInt16BE(ord, ID_BYTES);
+  return encodeBase32(Buffer.concat([payload, tag(key, payload)]));
+}
+
+/** The recipient behind a token in any case of letters; null for a token that was not made with this key. */
+export function decodeVerp(key: Uint8Array, token: string): VerpRecipient | null {
+  const bytes = decodeBase32(token, TOKEN_BYTES);
+  if (bytes === null) return null;
+  const payload = Buffer.from(bytes.subarray(0, ID_BYTES + ORD_BYTES));
+  if (!timingSafeEqual(bytes.subarray(ID_BYTES + ORD_BYTES), tag(key, payload))) return null;
+  return { messageId: bytes.slice(0, ID_BYTES), ord: payload.readUInt16BE(ID_BYTES) };
+}
+
+/** The return path that carries a token. */
+export function verpAddress(token: string, domain: string): string {
+  return `${PREFIX}${token}@${domain}`;
+}
+
+/** The token in the local part of a bounce address; null where the local part is not one's. */
+export function verpToken(local: string): string | null {
+  return local.toLowerCase().startsWith(PREFIX) ? local.slice(PREFIX.length) : null;
+}

@@ -1,0 +1,226 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import {
+  type AuthResolver,
+  authenticate,
+  MAX_AUTH_LOOKUPS,
+  MAX_SIGNATURES,
+} from "../../src/mail/authenticate.ts";
+import { compose } from "../../src/mail/compose.ts";
+import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+
+const HOST = "mx.example.org";
+const ENVELOPE = { ip: "192.0.2.1", helo: "out.example.com", mailFrom: "bounce@example.com" };
+const NEVER = new AbortController().signal;
+const zone = new Map<string, unknown[]>([
+  ["TXT example.com", [["v=spf1 ip4:192.0.2.1 include:spf.example.net -all"]]],
+  ["TXT spf.example.net", [["v=spf1 mx -all"]]],
+  ["MX spf.example.net", [{ exchange: "m.example.net", priority: 10 }]],
+  ["A m.example.net", ["192.0.2.9"]],
+  ["TXT _dmarc.example.com", [["v=DMARC1; p=reject"]]],
+  ["TXT loop.example.com", [["v=spf1 include:loop.example.com -all"]]],
+  ["TXT out.example.com", [["v=spf1 a -all"]]],
+  ["A out.example.com", ["192.0.2.1"]],
+]);
+let unsigned: Buffer;
+let signed: Buffer;
+
+const resolve: AuthResolver = async (name, type) => {
+  const records = zone.get(`${type} ${name}`);
+  if (records === undefined) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
+  return records;
+};
+
+beforeAll(async () => {
+  const key = await generateDkimKey();
+  zone.set("TXT pr1._domainkey.example.com", [[dkimRecord(key.publicKeyBase64)]]);
+  unsigned = compose({
+    from: { email: "ann@example.com" },
+    to: [{ email: "bob@example.org" }],
+    subject: "Hi",
+    text: "Hi",
+    messageId: "<m1@example.com>",
+    date: 0,
+  }).raw;
+  signed = await signDkim({
+    raw: unsigned,
+    domain: "example.com",
+    selector: "pr1",
+    privateKey: dkimPrivateKey(key.privateKeyPem),
+  });
+});
+
+describe("the verdict on a received mail", () => {
+  const DKIM_PASS = [{ result: "pass", domain: "example.com", selector: "pr1" }];
+  const cases: [name: string, mail: () => Buffer, envelope: typeof ENVELOPE, expected: object][] = [
+    [
+      "signed, from the right host",
+      () => signed,
+      ENVELOPE,
+      {
+        spf: { result: "pass", domain: "example.com" },
+        dkim: DKIM_PASS,
+        dmarc: { result: "pass", policy: "reject", domain: "example.com" },
+        arc: { result: "none" },
+      },
+    ],
+    [
+      "signed, from another host",
+      () => signed,
+      { ...ENVELOPE, ip: "198.51.100.1" },
+      { spf: { result: "fail" }, dkim: DKIM_PASS, dmarc: { result: "pass" } },
+    ],
+    [
+      "unsigned, from a host named by include and mx",
+      () => unsigned,
+      { ...ENVELOPE, ip: "192.0.2.9" },
+      { spf: { result: "pass" }, dkim: [], dmarc: { result: "pass" } },
+    ],
+    [
+      "unsigned, from another host",
+      () => unsigned,
+      { ...ENVELOPE, ip: "198.51.100.1" },
+      { dmarc: { result: "fail", policy: "reject" } },
+    ],
+    [
+      "unsigned, SPF pass of a domain that is not the author's",
+      () => unsigned,
+      { ...ENVELOPE, mailFrom: "x@spf.example.net", ip: "192.0.2.9" },
+      { spf: { result: "pass" }, dmarc: { result: "fail" } },
+    ],
+    [
+      "altered after signing",
+      () => Buffer.from(signed.toString().replace("Subject: Hi", "Subject: Ho")),
+      ENVELOPE,
+      { dkim: [{ result: "fail" }] },
+    ],
+    [
+      "the null reverse-path: HELO is checked",
+      () => unsigned,
+      { ...ENVELOPE, mailFrom: "" },
+      { spf: { result: "pass", domain: "out.example.com" } },
+    ],
+    [
+      "an SPF record that includes itself",
+      () => unsigned,
+      { ...ENVELOPE, mailFrom: "a@loop.example.com", ip: "198.51.100.1" },
+      { spf: { result: "permerror" } },
+    ],
+    [
+      "a domain without records",
+      () => Buffer.from("From: a@none.example\r\n\r\nx\r\n"),
+      { ...ENVELOPE, mailFrom: "a@none.example" },
+      { spf: { result: "none" }, dmarc: { result: "none", policy: null } },
+    ],
+    [
+      "two authors of two domains",
+      () => Buffer.from("From: a@example.com, b@example.net\r\n\r\nx\r\n"),
+      ENVELOPE,
+      { dmarc: { result: "permerror", policy: null, domain: null } },
+    ],
+    ["no author", () => Buffer.from("garbage"), ENVELOPE, { dmarc: { result: "none" } }],
+    [
+      "a client address that is none",
+      () => unsigned,
+      { ...ENVELOPE, ip: "nowhere" },
+      { spf: { result: "temperror" } },
+    ],
+  ];
+  test.each(cases)("%s", async (_name, mail, envelope, expected) => {
+    const { verdict } = await authenticate({ resolve, host: HOST }, envelope, mail(), NEVER);
+    expect(verdict).toMatchObject(expected);
+  });
+
+  test("is written into one Authentication-Results field", async () => {
+    const { header } = await authenticate({ resolve, host: HOST }, ENVELOPE, signed, NEVER);
+    expect(header).toStartWith(`Authentication-Results: ${HOST};`);
+    expect(header.replace(/\r\n /g, " ")).toMatch(/dkim=pass .*; spf=pass .*; dmarc=pass .*\r\n$/);
+    for (const line of header.trimEnd().split("\r\n")) expect(line.length).toBeLessThanOrEqual(78);
+  });
+
+  test("lets nothing of the mail or the session add a header field", async () => {
+    const evil = "a\r\nX-Evil: 1\r\n\r\n";
+    const { header } = await authenticate(
+      { resolve, host: HOST },
+      { ip: "192.0.2.1", helo: evil, mailFrom: `"${evil}"@example.com` },
+      Buffer.from(
+        `DKIM-Signature: d=${"x".repeat(2000)}; s=a; b=AA; bh=AA; h=from; a=rsa-sha256; v=1\r\nFrom: a@example.com\r\n\r\n`,
+      ),
+      NEVER,
+    );
+    for (const line of header.trimEnd().split("\r\n").slice(1)) expect(line).toStartWith(" ");
+    expect(Math.max(...header.split("\r\n").map((line) => line.length))).toBeLessThanOrEqual(998);
+  });
+});
+
+describe("trouble with DNS is temperror, never a throw", () => {
+  test.each(["ESERVFAIL", "ETIMEOUT", "ECONNREFUSED"])("%s", async (code) => {
+    const failing: AuthResolver = async () => Promise.reject(Object.assign(new Error(code), { code }));
+    const { verdict } = await authenticate({ resolve: failing, host: HOST }, ENVELOPE, signed, NEVER);
+    expect(verdict).toMatchObject({
+      spf: { result: "temperror" },
+      dkim: [{ result: "temperror" }],
+      dmarc: { result: "temperror" },
+    });
+  });
+
+  test("a resolver that never answers ends with the signal", async () => {
+    const ended = new AbortController();
+    let asked = 0;
+    const silent: AuthResolver = () => {
+      if (++asked === 2) ended.abort();
+      return new Promise(() => {});
+    };
+    const { verdict } = await authenticate({ resolve: silent, host: HOST }, ENVELOPE, signed, ended.signal);
+    expect(verdict).toMatchObject({
+      spf: { result: "temperror" },
+      dkim: [{ result: "temperror" }],
+      dmarc: { result: "temperror" },
+    });
+  });
+
+  test("a resolver that throws nonsense", async () => {
+    const broken: AuthResolver = () => {
+      throw null;
+    };
+    expect(
+      (await authenticate({ resolve: broken, host: HOST }, ENVELOPE, signed, NEVER)).verdict.spf.result,
+    ).toBe("temperror");
+  });
+});
+
+describe("limits", () => {
+  const many = (count: number, selector: (i: number) => string) =>
+    Buffer.from(
+      `${Array.from({ length: count }, (_, i) => `DKIM-Signature: v=1; a=rsa-sha256; d=example.com; s=${selector(i)}; h=from; bh=AAAA; b=AAAA\r\n`).join("")}From: a@example.com\r\n\r\nx\r\n`,
+    );
+
+  test("signatures", async () => {
+    const { verdict } = await authenticate(
+      { resolve, host: HOST },
+      ENVELOPE,
+      many(MAX_SIGNATURES + 1, () => "pr1"),
+      NEVER,
+    );
+    expect(verdict.dkim).toHaveLength(MAX_SIGNATURES);
+  });
+
+  test("lookups", async () => {
+    let asked = 0;
+    const wide: AuthResolver = async (name, type) => {
+      asked++;
+      if (type === "MX")
+        return Array.from({ length: 10 }, (_, i) => ({ exchange: `m${i}.${name}`, priority: i }));
+      if (type === "TXT" && !name.startsWith("_dmarc"))
+        return [[`v=spf1 ${Array.from({ length: 10 }, (_, i) => `mx:d${i}.example`).join(" ")} -all`]];
+      throw Object.assign(new Error("none"), { code: "ENODATA" });
+    };
+    await authenticate(
+      { resolve: wide, host: HOST },
+      ENVELOPE,
+      many(MAX_SIGNATURES, (i) => `s${i}`),
+      NEVER,
+    );
+    expect(asked).toBeLessThanOrEqual(MAX_AUTH_LOOKUPS);
+    expect(asked).toBeGreaterThan(100);
+  });
+});

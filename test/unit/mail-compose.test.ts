@@ -1,0 +1,343 @@
+import { describe, expect, test } from "bun:test";
+import MailComposer from "nodemailer/lib/mail-composer";
+import PostalMime from "postal-mime";
+import { compose, isReservedHeader, type OutgoingMail } from "../../src/mail/compose.ts";
+import { wireFault } from "../../src/mail/wire.ts";
+
+const BASE: OutgoingMail = {
+  from: { email: "ann@example.com", name: "Ann Example" },
+  to: [{ email: "bob@example.org" }],
+  subject: "Hello",
+  text: "Hi Bob\n",
+  messageId: "<m1@example.com>",
+  date: Date.UTC(2024, 1, 29, 12, 30, 5),
+};
+
+function header(raw: Buffer): string {
+  return raw.toString("latin1").split("\r\n\r\n", 1)[0] ?? "";
+}
+
+const PNG = Buffer.from("89504e470d0a1a0a", "hex");
+
+describe("a composed mail says the same as nodemailer's", () => {
+  const attachment = {
+    filename: "plan.pdf",
+    contentType: "application/pdf",
+    bytes: PNG,
+    disposition: "attachment",
+  } as const;
+  const image = {
+    filename: "logo.png",
+    contentType: "image/png",
+    bytes: PNG,
+    disposition: "inline",
+    contentId: "logo@x",
+  } as const;
+  const table: [name: string, part: Partial<OutgoingMail>][] = [
+    ["plain text", {}],
+    ["no body at all", { text: "" }],
+    ["html only", { text: null, html: "<p>Hi</p>" }],
+    ["text and html", { html: "<p>Hi</p>" }],
+    ["text beyond ASCII", { text: "Grüße, naïve café\n\n  indented \t\nend" }],
+    ["text in another script", { text: "こんにちは世界。\n".repeat(30), html: "<p>Привет, мир</p>" }],
+    ["long lines", { text: `${"word ".repeat(400)}\n${"x".repeat(3000)}` }],
+    ["lines that begin with From and a dot", { text: "From here\n.\n..\n--\nFrom there" }],
+    ["trailing spaces", { text: "a \nb\t\nc " }],
+    ["equals signs and the look of an encoding", { text: "a=20b=\nc=3D" }],
+    ["an emoji on every column", { text: "🎉".repeat(200) }],
+    [
+      "names beyond ASCII",
+      {
+        from: { email: "a@example.com", name: "Jürgen Müller" },
+        to: [{ email: "b@example.org", name: "名前 テスト ".repeat(9).trim() }],
+      },
+    ],
+    ["names with specials", { from: { email: "a@example.com", name: 'Ann "A, B" <x@y> (c); \\o/' } }],
+    [
+      "several recipients",
+      {
+        to: Array.from({ length: 20 }, (_, i) => ({ email: `user${i}@example.org`, name: `User ${i}` })),
+        cc: [{ email: "c@example.net" }],
+      },
+    ],
+    ["reply-to", { replyTo: [{ email: "r@example.com" }, { email: "s@example.com", name: "S" }] }],
+    [
+      "a long subject",
+      { subject: "The quick brown fox jumps over the lazy dog, again and again. ".repeat(8).trim() },
+    ],
+    ["a long subject beyond ASCII", { subject: "Straßenüberquerungsgenehmigung ".repeat(8).trim() }],
+    ["an attachment", { attachments: [attachment] }],
+    [
+      "html, an image shown in it, and an attachment",
+      { html: '<img src="cid:logo@x">', attachments: [image, attachment] },
+    ],
+    [
+      "an attachment named beyond ASCII",
+      { attachments: [{ ...attachment, filename: "Übersicht – 名前 (1).pdf" }] },
+    ],
+    [
+      "an attachment with a long name",
+      { attachments: [{ ...attachment, filename: `${"long name ".repeat(15)}.pdf` }] },
+    ],
+    ["a custom header", { headers: { "X-Campaign": "spring 2024" } }],
+  ];
+  test.each(table)("%s", async (_name, part) => {
+    const mail = { ...BASE, ...part };
+    expect(await meaning(compose(mail).raw)).toEqual(await meaning(await byNodemailer(mail)));
+  });
+});
+
+/** What a reader sees of a mail. */
+async function meaning(raw: Buffer) {
+  const { from, to, cc, replyTo, subject, messageId, date, text, html, attachments, headers } =
+    await PostalMime.parse(raw);
+  const parts = attachments.map(({ filename, mimeType, disposition, contentId, related, content }) => ({
+    filename,
+    mimeType,
+    disposition: related ? "inline" : disposition,
+    contentId,
+    content: Buffer.from(content as ArrayBuffer).toString("hex"),
+  }));
+  const custom = headers.filter(({ key }) => key.startsWith("x-")).map(({ key, value }) => [key, value]);
+  const bodies = [text, html].map((body) => (body ?? "").replace(/\r\n/g, "\n").replace(/\n+$/, ""));
+  return { from, to, cc, replyTo, subject, messageId, date, bodies, parts, custom };
+}
+
+function byNodemailer(mail: OutgoingMail): Promise<Buffer> {
+  const mailbox = ({ email, name }: { email: string; name?: string | undefined }) => ({
+    address: email,
+    name: name ?? "",
+  });
+  const composer = new MailComposer({
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    from: mailbox(mail.from),
+    to: mail.to.map(mailbox),
+    cc: (mail.cc ?? []).map(mailbox),
+    replyTo: (mail.replyTo ?? []).map(mailbox),
+    subject: mail.subject,
+    text: mail.text ?? undefined,
+    html: mail.html ?? undefined,
+    messageId: mail.messageId,
+    date: new Date(mail.date),
+    headers: mail.headers,
+    attachments: (mail.attachments ?? []).map((part) => ({
+      filename: part.filename,
+      contentType: part.contentType,
+      content: Buffer.from(part.bytes),
+      contentDisposition: part.disposition,
+      cid: part.contentId ?? undefined,
+    })),
+  });
+  return composer.compile().build();
+}
+
+describe("what goes on the wire", () => {
+  test("is the same bytes for the same mail, so that a retry is the same message", () => {
+    const mail = {
+      ...BASE,
+      html: "<p>ü</p>",
+      attachments: [
+        { filename: "a", contentType: "text/plain", bytes: PNG, disposition: "attachment" as const },
+      ],
+    };
+    expect(compose(mail).raw.equals(compose(mail).raw)).toBe(true);
+  });
+
+  test("has its fields in the order From, To, Cc, Reply-To, Subject, Message-ID, Date, own, custom, MIME", () => {
+    const raw = compose({
+      ...BASE,
+      cc: [{ email: "c@example.net" }],
+      replyTo: [{ email: "r@example.com" }],
+      headers: { "X-One": "1" },
+      extraHeaders: [["In-Reply-To", "<p@example.com>"]],
+    }).raw;
+    const names = header(raw)
+      .split("\r\n")
+      .map((line) => line.split(":", 1)[0]);
+    expect(names).toEqual([
+      "From",
+      "To",
+      "Cc",
+      "Reply-To",
+      "Subject",
+      "Message-ID",
+      "Date",
+      "In-Reply-To",
+      "X-One",
+      "MIME-Version",
+      "Content-Type",
+      "Content-Transfer-Encoding",
+    ]);
+  });
+
+  test.each([
+    ["CR in text", { text: "a\rb" }],
+    ["LF in text", { text: "a\nb\n\rc" }],
+    ["NUL in text", { text: "a\0b" }],
+    ["lone surrogate in html", { html: "a\ud800b" }],
+    ["8-bit in html", { html: "é\r" }],
+    ["a line of 100 000 characters", { text: "y".repeat(100_000) }],
+    ["a custom value without spaces of 4096 characters", { headers: { "X-Token": "t".repeat(4096) } }],
+    [
+      "a name without spaces of 2000 characters",
+      { from: { email: "a@example.com", name: "n".repeat(2000) } },
+    ],
+    ["NUL and DEL in a subject", { subject: "a\0b\x7fc" }],
+    [
+      "8-bit bytes in an attached message",
+      {
+        attachments: [
+          {
+            filename: "m.eml",
+            contentType: "message/rfc822",
+            bytes: Buffer.from("Subject: \xff\0\r\n\r\nx", "latin1"),
+            disposition: "attachment" as const,
+          },
+        ],
+      },
+    ],
+  ])("never has a bare CR or LF, NUL, 8-bit octet or line over 998: %s", (_name, part) => {
+    expect(wireFault(compose({ ...BASE, ...part }).raw, false)).toBeNull();
+  });
+
+  test.each([
+    ["a\rb\r\n", "a bare CR"],
+    ["a\nb\r\n", "a bare LF"],
+    ["\n", "a bare LF"],
+    ["a\r\n\r", "a last line without its end"],
+    ["a\0\r\n", "a NUL octet"],
+    ["\xe9\r\n", "an octet beyond ASCII"],
+    [`${"x".repeat(999)}\r\n`, "a line over 998 octets"],
+  ])("is refused when it reads %j", (bytes, fault) => {
+    expect(wireFault(Buffer.from(bytes, "latin1"), false)).toBe(fault);
+  });
+
+  test("may have lines of 998 octets", () => {
+    expect(wireFault(Buffer.from(`${"x".repeat(998)}\r\n`), false)).toBeNull();
+  });
+
+  test("never names a Bcc recipient", () => {
+    const withBcc = { ...BASE, bcc: [{ email: "secret@example.net" }] } as OutgoingMail;
+    expect(compose(withBcc).raw.toString()).not.toContain("secret");
+  });
+
+  test("tells of hidden recipients where To is empty", () => {
+    expect(header(compose({ ...BASE, to: [] }).raw)).toContain("To: undisclosed-recipients:;");
+  });
+});
+
+describe("header injection", () => {
+  const EVIL = "x\r\nBcc: evil@example.net\r\n\r\nbody";
+  test.each<[string, Partial<OutgoingMail>]>([
+    ["subject", { subject: EVIL }],
+    ["name", { from: { email: "a@example.com", name: EVIL } }],
+    ["custom value", { headers: { "X-A": EVIL } }],
+    ["own value", { extraHeaders: [["List-Unsubscribe", EVIL]] }],
+    ["message ids", { extraHeaders: [["References", `<a@b>${EVIL}`]] }],
+    ["message id", { messageId: `<a@b>${EVIL}` }],
+    [
+      "file name",
+      { attachments: [{ filename: EVIL, contentType: "text/plain", bytes: PNG, disposition: "attachment" }] },
+    ],
+    [
+      "content type",
+      {
+        attachments: [
+          { filename: "a", contentType: `text/plain${EVIL}`, bytes: PNG, disposition: "attachment" },
+        ],
+      },
+    ],
+    [
+      "content id",
+      {
+        html: "x",
+        attachments: [
+          { filename: "a", contentType: "image/png", contentId: EVIL, bytes: PNG, disposition: "inline" },
+        ],
+      },
+    ],
+  ])("adds no field by way of the %s", (_name, part) => {
+    expect(compose({ ...BASE, ...part }).raw.toString("latin1")).not.toMatch(/^Bcc:/im);
+  });
+
+  test.each([
+    "Bcc",
+    "from",
+    "Content-Type",
+    "MIME-Version",
+    "ARC-Seal",
+    "Received",
+    "DKIM-Signature",
+    "Subject",
+  ])("a custom field %s is refused", (name) => {
+    expect(isReservedHeader(name)).toBe(true);
+    expect(() => compose({ ...BASE, headers: { [name]: "x" } })).toThrow();
+  });
+
+  test.each(["", "X A", "X:A", "X\r\nA", "Xé", "x".repeat(77)])("a field name %j is refused", (name) => {
+    expect(() => compose({ ...BASE, headers: { [name]: "x" } })).toThrow();
+  });
+
+  test("an address that is none is refused", () => {
+    expect(() => compose({ ...BASE, to: [{ email: "a@b.example>, <c@d.example" }] })).toThrow();
+  });
+});
+
+describe("text goes out as it was meant", () => {
+  test.each([
+    "=?utf-8?q?x?=",
+    "say =?utf-8?B?eA==?= loud",
+    "a  b",
+    'quote " and \\',
+    "🎉".repeat(60),
+    "x".repeat(2000),
+  ])("a subject %j reads back", async (subject) => {
+    expect((await PostalMime.parse(compose({ ...BASE, subject }).raw)).subject).toBe(subject);
+  });
+
+  test("a custom value in ASCII stays as given, for it may have a structure of its own", () => {
+    expect(header(compose({ ...BASE, headers: { "X-Data": '{"a": "b"}' } }).raw)).toContain(
+      'X-Data: {"a": "b"}',
+    );
+  });
+
+  test("a text that holds the boundary cannot end its part", async () => {
+    const boundary = /boundary="([^"]+)"/.exec(header(compose({ ...BASE, html: "x" }).raw))?.[1];
+    const text = `a\n--${boundary}\n\nfake\n--${boundary}--\n`;
+    const parsed = await PostalMime.parse(compose({ ...BASE, text, html: "real" }).raw);
+    expect(parsed.text).toBe(`${text}\n`);
+    expect(parsed.html?.trim()).toBe("real");
+  });
+
+  test("an attached mail stays a mail where it fits 7bit, else it is plain bytes", async () => {
+    const eml = (bytes: string) => ({
+      filename: "m.eml",
+      contentType: "message/rfc822",
+      bytes: Buffer.from(bytes, "latin1"),
+      disposition: "attachment" as const,
+    });
+    const of = async (bytes: string) =>
+      (
+        await PostalMime.parse(compose({ ...BASE, attachments: [eml(bytes)] }).raw, {
+          forceRfc822Attachments: true,
+        })
+      ).attachments[0]?.mimeType;
+    expect(await of("Subject: x\n\ny\n")).toBe("message/rfc822");
+    expect(await of("Subject: \xe9\r\n\r\ny\r\n")).toBe("application/octet-stream");
+  });
+});
+
+describe("internationalised addresses", () => {
+  test("a domain goes out in A-labels and needs no SMTPUTF8", () => {
+    const { raw, smtpUtf8 } = compose({ ...BASE, to: [{ email: "bob@exämple.org" }] });
+    expect(header(raw)).toContain("To: bob@xn--exmple-cua.org");
+    expect(smtpUtf8).toBe(false);
+  });
+
+  test("a local part beyond ASCII needs SMTPUTF8", () => {
+    const { raw, smtpUtf8 } = compose({ ...BASE, cc: [{ email: "用户@exämple.org" }] });
+    expect(raw.toString("utf8")).toContain("Cc: 用户@xn--exmple-cua.org");
+    expect(smtpUtf8).toBe(true);
+  });
+});

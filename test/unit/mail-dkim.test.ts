@@ -1,0 +1,202 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { createHash, createPublicKey, verify } from "node:crypto";
+import { dkimVerify } from "mailauth/lib/dkim/verify";
+import {
+  type DkimKey,
+  dkimPrivateKey,
+  dkimRecord,
+  generateDkimKey,
+  relaxedBody,
+  relaxedField,
+  signDkim,
+} from "../../src/mail/dkim.ts";
+
+let key: DkimKey;
+beforeAll(async () => {
+  key = await generateDkimKey();
+});
+
+const MAIL = [
+  "From: Ann <ann@example.com>",
+  "To: bob@example.org",
+  "Subject:  A  subject\t that is",
+  "\tfolded ",
+  "Message-ID: <m1@example.com>",
+  "List-Unsubscribe: <https://example.com/u>",
+  "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+  "X-Other: not signed",
+  "MIME-Version: 1.0",
+  "",
+  "Hello  Bob, \t",
+  "",
+  " indented",
+  "",
+  "",
+  "",
+].join("\r\n");
+
+function signed(raw: string | Buffer = MAIL): Promise<Buffer> {
+  return signDkim({
+    raw: Buffer.from(raw),
+    domain: "example.com",
+    selector: "pr1",
+    privateKey: dkimPrivateKey(key.privateKeyPem),
+    signedAt: 1_700_000_000_999,
+  });
+}
+
+async function verdict(raw: Buffer): Promise<string | undefined> {
+  const resolver = async (name: string, type: string) => {
+    expect([name, type]).toEqual(["pr1._domainkey.example.com", "TXT"]);
+    return [[dkimRecord(key.publicKeyBase64)]];
+  };
+  const { results } = await dkimVerify(raw, { resolver });
+  return results[0]?.status.result;
+}
+
+/** RFC 6376 §6 by the letter, apart from the signer: the verdict of a second verifier. */
+function verifiesByHand(raw: Buffer): boolean {
+  const text = raw.toString("latin1");
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  const fields = head.split(/\r\n(?![ \t])/);
+  const relax = (field: string) => {
+    const colon = field.indexOf(":");
+    const value = field
+      .slice(colon + 1)
+      .replace(/\r\n/g, "")
+      .replace(/[ \t]+/g, " ")
+      .replace(/^ | $/g, "");
+    return `${field.slice(0, colon).toLowerCase()}:${value}`;
+  };
+  const signature = fields[0] ?? "";
+  const tags = new Map(
+    signature
+      .slice(15)
+      .split(";")
+      .map((tag) => tag.replace(/\s/g, "").split(/=(.*)/s) as [string, string]),
+  );
+  const body = rest
+    .join("\r\n\r\n")
+    .split("\r\n")
+    .map((line) => line.replace(/[ \t]+/g, " ").replace(/ $/, ""));
+  while (body.length > 0 && body[body.length - 1] === "") body.pop();
+  const bodyHash = createHash("sha256")
+    .update(Buffer.from(body.map((line) => `${line}\r\n`).join(""), "latin1"))
+    .digest("base64");
+  const left = fields.slice(1);
+  const covered = (tags.get("h") ?? "").split(":").flatMap((name) => {
+    const at = left.findLastIndex((field) => field.toLowerCase().startsWith(`${name}:`));
+    return at < 0 ? [] : left.splice(at, 1).map(relax);
+  });
+  const input = [...covered, relax(signature).replace(/\bb=[A-Za-z0-9+/= ]*$/, "b=")].join("\r\n");
+  const spki = createPublicKey({
+    key: Buffer.from(key.publicKeyBase64, "base64"),
+    format: "der",
+    type: "spki",
+  });
+  return (
+    tags.get("bh") === bodyHash &&
+    verify("sha256", Buffer.from(input, "latin1"), spki, Buffer.from(tags.get("b") ?? "", "base64"))
+  );
+}
+
+describe("a signed mail", () => {
+  test.each([
+    ["a common mail", MAIL],
+    ["an empty body", "From: a@example.com\r\n\r\n"],
+    ["a body of empty lines", "From: a@example.com\r\n\r\n\r\n\r\n"],
+    ["a body without a last line end", "From: a@example.com\r\n\r\nabc"],
+    [
+      "a header beyond ASCII that ends in the octet A0",
+      "From: a@example.com\r\nSubject: voil\u00e0\r\n\r\nx\r\n",
+    ],
+    ["a field named twice", "From: a@example.com\r\nTo: a@x.example\r\nTo: b@x.example\r\n\r\nx\r\n"],
+  ])("passes two verifiers: %s", async (_name, raw) => {
+    const mail = await signed(raw);
+    expect(await verdict(mail)).toBe("pass");
+    expect(verifiesByHand(mail)).toBe(true);
+    expect(mail.subarray(mail.length - Buffer.byteLength(raw)).equals(Buffer.from(raw))).toBe(true);
+  });
+
+  test("is signed rsa-sha256, relaxed/relaxed, with From named twice", async () => {
+    const field = (await signed()).toString().split("\r\nFrom:", 1)[0]?.replace(/\s+/g, "") ?? "";
+    expect(field).toStartWith(
+      "DKIM-Signature:v=1;a=rsa-sha256;c=relaxed/relaxed;d=example.com;s=pr1;t=1700000000;bh=",
+    );
+    expect(field).toContain(
+      ";h=from:to:subject:message-id:mime-version:list-unsubscribe:list-unsubscribe-post:from;b=",
+    );
+  });
+
+  test("has no line over 78 characters in its signature", async () => {
+    const lines = (await signed()).toString().split("\r\nFrom:", 1)[0]?.split("\r\n") ?? [];
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);
+  });
+
+  test.each<[string, (mail: string) => string, string]>([
+    [
+      "spaces at line ends and empty lines at the end change",
+      (mail) => mail.replace("Bob, \t", "Bob,").concat("\r\n\r\n"),
+      "pass",
+    ],
+    ["a field that is not signed changes", (mail) => mail.replace("not signed", "altered"), "pass"],
+    ["the body changes", (mail) => mail.replace("indented", "Indented"), "neutral"],
+    ["the subject changes", (mail) => mail.replace("A  subject", "B  subject"), "fail"],
+    ["a second From is put in front", (mail) => `From: evil@example.net\r\n${mail}`, "fail"],
+  ])("when %s", async (_name, change, expected) => {
+    const result = await verdict(Buffer.from(change((await signed()).toString("latin1")), "latin1"));
+    expect(result).toBe(expected);
+  });
+
+  test.each([
+    ["example.com\r\nBcc: x@y.example", "pr1"],
+    ["example.com", "pr1; d=evil.example"],
+    ["Example.com", "pr1"],
+    ["", "pr1"],
+    ["example.com", ""],
+  ])("is not made for domain %j and selector %j", async (domain, selector) => {
+    const privateKey = dkimPrivateKey(key.privateKeyPem);
+    await expect(signDkim({ raw: Buffer.from(MAIL), domain, selector, privateKey })).rejects.toThrow();
+  });
+
+  test("needs a From", async () => {
+    await expect(signed("To: a@example.com\r\n\r\nx\r\n")).rejects.toThrow("From");
+  });
+});
+
+describe("canonicalization (RFC 6376 §3.4)", () => {
+  test.each([
+    ["", ""],
+    ["\r\n\r\n", ""],
+    [" C \r\nD \t E\r\n\r\n\r\n", " C\r\nD E\r\n"],
+    ["a", "a\r\n"],
+    ["a ", "a\r\n"],
+    [" \r\n", ""],
+    ["a\r\n \t", "a\r\n"],
+  ])("of a body %j", (body, expected) => {
+    expect(relaxedBody(Buffer.from(body)).toString()).toBe(expected);
+  });
+
+  test.each([
+    ["A: X ", "a:X"],
+    ["B : Y\t\r\n\tZ  ", "b:Y Z"],
+  ])("of a field %j", (line, expected) => {
+    expect(relaxedField({ name: line.slice(0, 1).toLowerCase(), line })).toBe(expected);
+  });
+
+  test("takes time linear in a run of spaces", () => {
+    const spaces = Buffer.from(`${" ".repeat(5_000_000)}x`);
+    expect(relaxedBody(spaces).toString()).toBe(" x\r\n");
+  });
+});
+
+test("a generated key is RSA of 2048 bits, published as SubjectPublicKeyInfo", () => {
+  const publicKey = createPublicKey({
+    key: Buffer.from(key.publicKeyBase64, "base64"),
+    format: "der",
+    type: "spki",
+  });
+  expect(publicKey.asymmetricKeyType).toBe("rsa");
+  expect(publicKey.asymmetricKeyDetails?.modulusLength).toBe(2048);
+  expect(dkimRecord("MIIB")).toBe("v=DKIM1; k=rsa; p=MIIB");
+});

@@ -1,0 +1,353 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compose } from "../../src/mail/compose.ts";
+import { headerBlock, MAX_REFERENCES } from "../../src/mail/header-block.ts";
+import {
+  countParts,
+  MAX_LINES,
+  MAX_MAILBOXES,
+  MAX_NESTING_DEPTH,
+  MAX_PARTS,
+  mailboxes,
+  parseMail,
+} from "../../src/mail/parse.ts";
+import { PREVIEW_CHARS, previewOf } from "../../src/mail/preview.ts";
+import { MAX_HEADER_FIELDS, rawFields } from "../../src/mail/raw-headers.ts";
+import { storedLine, storedText } from "../../src/mail/stored-text.ts";
+
+function bytes(...lines: string[]): Buffer {
+  return Buffer.from(lines.join("\r\n"), "latin1");
+}
+
+describe("a received mail", () => {
+  test("is read into the values it was made of", async () => {
+    const { raw } = compose({
+      from: { email: "ann@example.com", name: "Änn" },
+      to: [{ email: "bob@example.org", name: "Bob, B." }, { email: "eve@example.org" }],
+      cc: [{ email: "c@example.net" }],
+      replyTo: [{ email: "r@example.com" }],
+      subject: "Grüße 🎉",
+      text: "Hallo\nWelt\n",
+      html: '<p>Hallo <img src="cid:logo@x"></p>',
+      headers: { "X-One": "1" },
+      extraHeaders: [
+        ["In-Reply-To", "<b@x.example>"],
+        ["References", "<a@x.example> <b@x.example>"],
+      ],
+      attachments: [
+        {
+          filename: "Übersicht.pdf",
+          contentType: "application/pdf",
+          bytes: Buffer.from("%PDF"),
+          disposition: "attachment",
+        },
+        {
+          filename: "logo.png",
+          contentType: "image/png",
+          bytes: Buffer.from("PNG"),
+          disposition: "inline",
+          contentId: "logo@x",
+        },
+      ],
+      messageId: "<m1@example.com>",
+      date: 1_700_000_000_000,
+    });
+    const mail = await parseMail(raw);
+    expect(mail).toMatchObject({
+      ok: true,
+      from: { email: "ann@example.com", name: "Änn" },
+      to: [{ email: "bob@example.org", name: "Bob, B." }, { email: "eve@example.org" }],
+      cc: [{ email: "c@example.net" }],
+      replyTo: [{ email: "r@example.com" }],
+      subject: "Grüße 🎉",
+      messageId: "<m1@example.com>",
+      inReplyTo: "<b@x.example>",
+      references: ["<a@x.example>", "<b@x.example>"],
+      date: 1_700_000_000_000,
+      preview: "Hallo Welt",
+      autoSubmitted: null,
+      receivedCount: 0,
+    });
+    expect(mail.text?.trim()).toBe("Hallo\nWelt");
+    expect(mail.fields.find(({ name }) => name === "X-One")?.value).toBe("1");
+    const parts = mail.attachments.map(({ bytes: content, ...rest }) => ({
+      ...rest,
+      content: Buffer.from(content).toString(),
+    }));
+    expect(parts).toContainEqual({
+      filename: "Übersicht.pdf",
+      contentType: "application/pdf",
+      size: 4,
+      contentId: null,
+      disposition: "attachment",
+      content: "%PDF",
+    });
+    expect(parts).toContainEqual({
+      filename: "logo.png",
+      contentType: "image/png",
+      size: 3,
+      contentId: "logo@x",
+      disposition: "inline",
+      content: "PNG",
+    });
+  });
+
+  test("keeps a mail within it as one attachment", async () => {
+    const mail = await parseMail(
+      bytes(
+        "Content-Type: multipart/mixed; boundary=b",
+        "",
+        "--b",
+        "",
+        "outer",
+        "--b",
+        "Content-Type: message/rfc822",
+        "",
+        "Subject: in",
+        "",
+        "inner",
+        "--b--",
+        "",
+      ),
+    );
+    expect(mail.text?.trim()).toBe("outer");
+    expect(mail.attachments.map(({ filename, contentType }) => [filename, contentType])).toEqual([
+      ["message.eml", "message/rfc822"],
+    ]);
+  });
+
+  test.each([
+    ["Tue, 14 Nov 2023 22:13:20 +0000", 1_700_000_000_000],
+    ["Tue, 14 Nov 2023 23:13:20 +0100 (CET)", 1_700_000_000_000],
+    ["14 Nov 23 22:13:20 GMT", 1_700_000_000_000],
+    ["yesterday", null],
+    ["", null],
+  ])("has the date %j", async (date, expected) => {
+    expect((await parseMail(bytes(`Date: ${date}`, "", "x"))).date).toBe(expected);
+  });
+
+  test("has its header text in UTF-8 and one line each", async () => {
+    const mail = await parseMail(Buffer.from("From: Jürgen <j@exämple.org>\r\nSubject: Grü\r\n ße\r\n\r\nx"));
+    expect(mail).toMatchObject({
+      from: { email: "j@xn--exmple-cua.org", name: "Jürgen" },
+      subject: "Grü ße",
+    });
+  });
+
+  test("gives its text for a preview, else the text of its html, at most 200 characters", () => {
+    expect(previewOf(" a\n\n b ", "<p>c</p>")).toBe("a b");
+    expect(
+      previewOf(
+        "  ",
+        "<style>p{}</style><p>c &amp; <a href='https://x.example'>d</a></p><script>e()</script>",
+      ),
+    ).toBe("c & d");
+    expect(previewOf(null, null)).toBe("");
+    expect(previewOf("x".repeat(PREVIEW_CHARS + 1), null)).toHaveLength(PREVIEW_CHARS);
+  });
+});
+
+describe("no value of a mail breaks its store", () => {
+  const UNSTORABLE =
+    /[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+  test.each([
+    ["a\0b\x1b[31mc\x85d\r\ne\rf\tg", "ab[31mcd\ne\nf\tg"],
+    ["\ud800x\udc00🎉", "\ufffdx\ufffd🎉"],
+  ])("%j is stored as %j", (text, expected) => {
+    expect(storedText(text)).toBe(expected);
+  });
+
+  test("a line is cut without splitting a character", () => {
+    expect(storedLine("a🎉", 2)).toBe("a\ufffd");
+    expect(storedLine(" a\r\n\tb ", 10)).toBe("a b");
+  });
+
+  test("whatever the bytes", async () => {
+    const mail = await parseMail(
+      bytes(
+        'From: "a\0\x1b" <x\0y@example.com>',
+        "Subject: =?utf-8?q?a=00=1B=C2=85b?=",
+        "Message-ID: <a\0b@c>",
+        "Content-Type: multipart/mixed; boundary=b",
+        "",
+        "--b",
+        "Content-Type: text/html",
+        "",
+        "a\0\x07",
+        "--b",
+        'Content-Type: "a\0b"/x',
+        'Content-Disposition: attachment; filename="a\0\x1b=?utf-8?q?=00?="',
+        "Content-ID: <a\0b>",
+        "",
+        "x",
+        "--b--",
+      ),
+    );
+    const { attachments, ...rest } = mail;
+    const texts = JSON.stringify([rest, attachments.map(({ bytes: _, ...values }) => values)]);
+    expect(
+      JSON.parse(texts, (_key, value) =>
+        typeof value === "string" && UNSTORABLE.test(value) ? expect.unreachable(value) : value,
+      ),
+    ).toBeTruthy();
+  });
+});
+
+describe("garbage never throws", () => {
+  const cases: [string, Buffer][] = [
+    ["nothing", Buffer.alloc(0)],
+    ["one NUL", Buffer.alloc(1)],
+    ["only line ends", Buffer.from("\r\n\n\r\r\n")],
+    ["only a header", Buffer.from("From: a@b.example")],
+    ["no header", Buffer.from("hello")],
+    ["all octets", Buffer.from(Array.from({ length: 256 }, (_, i) => i))],
+    [
+      "an unclosed multipart",
+      bytes(
+        "Content-Type: multipart/mixed; boundary=x",
+        "",
+        "--x",
+        "Content-Type: multipart/alternative; boundary=x",
+        "",
+        "--x",
+      ),
+    ],
+    [
+      "an unknown charset and encoding",
+      bytes("Content-Type: text/plain; charset=nope", "Content-Transfer-Encoding: x-what", "", "a\xff"),
+    ],
+    ["broken base64", bytes("Content-Type: text/plain", "Content-Transfer-Encoding: base64", "", "!!!=a")],
+    ["broken encoded words", bytes("Subject: =?utf-8?b?/////?= =?nope?q?x?= =?", "", "")],
+    ["a field name with spaces and controls", bytes("A B: c", "\x01: d", ": e", "F : g", "", "")],
+  ];
+  test.each(cases)("%s", async (_name, raw) => {
+    const mail = await parseMail(raw);
+    expect(mail.attachments).toBeArray();
+    expect(mail.references).toBeArray();
+  });
+
+  const folder = join(import.meta.dir, "../../../shared/corpora");
+  test.skipIf(!existsSync(folder))(
+    "the corpora of other parsers (skipped where the folder shared/corpora is absent)",
+    async () => {
+      const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+        /\.(?:eml|msg|txt)$/.test(name),
+      );
+      let withText = 0;
+      for (const file of files) {
+        const mail = await parseMail(readFileSync(join(folder, file)));
+        if (mail.text !== null || mail.html !== null) withText++;
+      }
+      expect(withText).toBeGreaterThan(files.length / 2);
+    },
+  );
+});
+
+describe("limits", () => {
+  const nested = (depth: number) =>
+    Buffer.from(
+      Array.from(
+        { length: depth },
+        (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}\r\n`,
+      )
+        .concat("\r\nx")
+        .join(""),
+    );
+  const parts = (count: number) =>
+    Buffer.from(
+      `From: a@b.example\r\nContent-Type: multipart/mixed; boundary="b"\r\n\r\n${"--b\r\n\r\nx\r\n".repeat(count)}`,
+    );
+
+  test("multiparts within multiparts", async () => {
+    expect((await parseMail(nested(MAX_NESTING_DEPTH - 1))).ok).toBe(true);
+    expect((await parseMail(nested(MAX_NESTING_DEPTH + 1))).ok).toBe(false);
+  });
+
+  test("parts; beyond the limit the header is still read", async () => {
+    expect((await parseMail(parts(MAX_PARTS))).ok).toBe(true);
+    expect(await parseMail(parts(MAX_PARTS + 1))).toMatchObject({
+      ok: false,
+      from: { email: "a@b.example" },
+      text: null,
+    });
+  });
+
+  test("lines that only look like boundaries are no parts", () => {
+    expect(
+      countParts(
+        Buffer.from(
+          `Content-Type: multipart/mixed; boundary=b\n\n--b\n${"-- sql comment\n".repeat(MAX_PARTS * 2)}--b--\n`,
+        ),
+      ),
+    ).toBe(2);
+  });
+
+  test("lines", async () => {
+    expect((await parseMail(Buffer.from(`\n\n${"x\n".repeat(MAX_LINES)}`))).ok).toBe(false);
+  });
+
+  test("header fields", () => {
+    expect(rawFields(Buffer.from(`${"a: b\n".repeat(MAX_HEADER_FIELDS + 1)}\n`))).toHaveLength(
+      MAX_HEADER_FIELDS,
+    );
+  });
+
+  test("mailboxes", () => {
+    expect(mailboxes("a@b.example,".repeat(MAX_MAILBOXES + 1))).toHaveLength(MAX_MAILBOXES);
+  });
+
+  test("references: the first and the newest stay", () => {
+    const ids = Array.from({ length: MAX_REFERENCES + 1 }, (_, i) => `<${i}@x>`);
+    const { references } = headerBlock(bytes(`References: ${ids.join("\r\n ")}`, "", ""));
+    expect(references).toHaveLength(MAX_REFERENCES);
+    expect([references[0], references[1], references.at(-1)]).toEqual([
+      "<0@x>",
+      "<2@x>",
+      `<${MAX_REFERENCES}@x>`,
+    ]);
+  });
+});
+
+describe("a header block", () => {
+  test("tells what threading and loop protection need, with CRLF or LF", () => {
+    for (const end of ["\r\n", "\n"]) {
+      const block = headerBlock(
+        Buffer.from(
+          [
+            "Received: a",
+            "Received: b",
+            "Auto-Submitted: Auto-Replied; x=y",
+            "message-id: <a@b>",
+            "In-Reply-To: (x) <c@d>",
+            "References: <e@f>",
+            "\t<c@d>",
+            "Subject: =?utf-8?q?=C3=BC?=",
+            "",
+            "References: <no@no>",
+            "",
+          ].join(end),
+        ),
+      );
+      expect(block).toMatchObject({
+        messageId: "<a@b>",
+        inReplyTo: "<c@d>",
+        references: ["<e@f>", "<c@d>"],
+        autoSubmitted: "auto-replied",
+        receivedCount: 2,
+        subject: "ü",
+      });
+    }
+  });
+
+  test.each([
+    ["<a@b>", "<a@b>"],
+    ["a@b", "<a@b>"],
+    ["  <a b@c> <d@e>", "<d@e>"],
+    ["", null],
+    ["junk", null],
+    [`<${"x".repeat(998)}>`, null],
+  ])("a Message-ID %j is %j", (value, expected) => {
+    expect(headerBlock(bytes(`Message-ID: ${value}`, "", "")).messageId).toBe(expected);
+  });
+});
