@@ -1,0 +1,34 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { Clock } from "../core/clock.ts";
+import { selfSignedCertificate } from "./self-signed.ts";
+
+/** What STARTTLS is served with, PEM. */
+export interface Certificate {
+  key: string;
+  /** The certificate, followed by those that lead to its issuer's root. */
+  cert: string;
+}
+
+/** Paths of PEM files; both null where a certificate is to be made. */
+export interface CertificateFiles {
+  keyFile: string | null;
+  certFile: string | null;
+}
+
+/** Reads key and certificate. Throws where a file cannot be read, is no PEM, or the two do not belong together. */
+export async function readCertificate(keyFile: string, certFile: string): Promise<Certificate> {
+  const [key, cert] = await Promise.all([Bun.file(keyFile).text(), Bun.file(certFile).text()]);
+  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+    throw new Error(`The key in ${keyFile} does not belong to the certificate in ${certFile}.`);
+  return { key, cert };
+}
+
+/** The operator's certificate where both files are named, else a new self-signed one for `hostname`. */
+export async function loadCertificate(
+  { clock }: { clock: Clock },
+  { keyFile, certFile }: CertificateFiles,
+  hostname: string,
+): Promise<Certificate> {
+  if (keyFile !== null && certFile !== null) return readCertificate(keyFile, certFile);
+  return selfSignedCertificate(hostname, clock.now());
+}

@@ -1,0 +1,159 @@
+import { type BracketedPath, type Path, parseForwardPath, parseReversePath, splitBracketed } from "./path.ts";
+import { REPLIES, type Reply } from "./reply.ts";
+
+/** Parameters of MAIL (RFC 5321 §4.1.1.11). */
+export interface MailParameters {
+  /** Octets the sender announces (RFC 1870 §6.1). */
+  size?: number;
+  /** RFC 6152 §2. */
+  body?: "7BIT" | "8BITMIME";
+  /** RFC 6531 §3.4. */
+  smtpUtf8: boolean;
+}
+
+/** What each command carries besides its verb; `refused` is a line that is none, with the answer to it. */
+interface Arguments {
+  EHLO: { name: string };
+  HELO: { name: string };
+  MAIL: { path: Path; parameters: MailParameters };
+  RCPT: { path: Path };
+  STARTTLS: object;
+  DATA: object;
+  RSET: object;
+  NOOP: object;
+  VRFY: object;
+  HELP: object;
+  QUIT: object;
+  refused: { reply: Reply };
+}
+
+export type Verb = keyof Arguments;
+/** One command line understood. */
+export type Command<V extends Verb = Verb> = { [K in V]: { verb: K } & Arguments[K] }[V];
+
+type Parser = (argument: string) => Command;
+
+function refused(reply: Reply): Command {
+  return { verb: "refused", reply };
+}
+
+/** Commands without an argument refuse one (RFC 5321 §4.3.2 answers it 501). */
+function bare(verb: "STARTTLS" | "DATA" | "RSET" | "QUIT"): Parser {
+  return (argument) => (argument === "" ? { verb } : refused(REPLIES.noArgument));
+}
+
+/**
+ * Any name of characters that cannot break out of a Received line. It should be a domain or an address literal, but real
+ * peers call themselves otherwise, and no mail is refused for it (RFC 5321 §4.1.4).
+ */
+function greeting(verb: "EHLO" | "HELO"): Parser {
+  return (name) => (/^[A-Za-z0-9._:[\]-]{1,255}$/.test(name) ? { verb, name } : refused(REPLIES.badHelo));
+}
+
+/** RFC 5321 §4.1.2: esmtp-keyword, and an esmtp-value of printable characters other than "=". */
+const PARAMETER = /^([A-Za-z0-9][A-Za-z0-9-]*)(?:=([\x21-\x3c\x3e-\x7e]+))?$/;
+
+/** Parameters by keyword in upper case; the reply where they are malformed or repeated. */
+function parseParameters(text: string): Map<string, string | null> | Reply {
+  const parameters = new Map<string, string | null>();
+  for (const word of text.split(" ").filter((part) => part !== "")) {
+    const match = PARAMETER.exec(word);
+    const keyword = match?.[1]?.toUpperCase();
+    if (keyword === undefined || parameters.has(keyword)) return REPLIES.badParameter;
+    parameters.set(keyword, match?.[2] ?? null);
+  }
+  return parameters;
+}
+
+/** What each parameter of MAIL sets; false where its value is malformed. */
+const MAIL_PARAMETERS: Record<string, (value: string | null, into: MailParameters) => boolean> = {
+  // RFC 1870 §6.1: 1 to 20 digits. A number beyond 2^53 is rounded, and too large all the same.
+  SIZE: (value, into) => {
+    into.size = Number(value);
+    return value !== null && /^[0-9]{1,20}$/.test(value);
+  },
+  BODY: (value, into) => {
+    const body = value?.toUpperCase();
+    if (body !== "7BIT" && body !== "8BITMIME") return false;
+    into.body = body;
+    return true;
+  },
+  SMTPUTF8: (value, into) => {
+    into.smtpUtf8 = true;
+    return value === null;
+  },
+};
+
+function mailParameters(text: string): MailParameters | Reply {
+  const given = parseParameters(text);
+  if (!(given instanceof Map)) return given;
+  const parameters: MailParameters = { smtpUtf8: false };
+  for (const [keyword, value] of given) {
+    const set = Object.hasOwn(MAIL_PARAMETERS, keyword) ? MAIL_PARAMETERS[keyword] : undefined;
+    if (set === undefined) return REPLIES.unknownParameter;
+    if (!set(value, parameters)) return REPLIES.badParameter;
+  }
+  return parameters;
+}
+
+/**
+ * The argument `FROM:<path> parameters` or `TO:<path> parameters` taken apart. Spaces behind the colon break the
+ * grammar, but scripts send them and they are unambiguous; what follows the path must be apart from it.
+ */
+function splitPathArgument(argument: string, keyword: "FROM" | "TO"): BracketedPath | null {
+  if (argument.slice(0, keyword.length + 1).toUpperCase() !== `${keyword}:`) return null;
+  const split = splitBracketed(argument.slice(keyword.length + 1).replace(/^ +/, ""));
+  return split === null || (split.rest !== "" && !split.rest.startsWith(" ")) ? null : split;
+}
+
+function parseMail(argument: string): Command {
+  const split = splitPathArgument(argument, "FROM");
+  if (split === null) return refused(REPLIES.badMailSyntax);
+  const path = parseReversePath(split.inner);
+  if (path === null) return refused(REPLIES.badSender);
+  const parameters = mailParameters(split.rest);
+  if ("code" in parameters) return refused(parameters);
+  if (path.beyondAscii && !parameters.smtpUtf8) return refused(REPLIES.needsSmtpUtf8);
+  return { verb: "MAIL", path, parameters };
+}
+
+function parseRcpt(argument: string): Command {
+  const split = splitPathArgument(argument, "TO");
+  if (split === null) return refused(REPLIES.badRcptSyntax);
+  const path = parseForwardPath(split.inner);
+  if (path === null) return refused(REPLIES.badRecipient);
+  const parameters = parseParameters(split.rest);
+  if (!(parameters instanceof Map)) return refused(parameters);
+  return parameters.size > 0 ? refused(REPLIES.unknownParameter) : { verb: "RCPT", path };
+}
+
+/** Commands of RFC 5321 and its extensions that this server knows of and does not have (§4.2.4: 502). */
+const NOT_IMPLEMENTED = ["AUTH", "BDAT", "BURL", "ETRN", "EXPN", "SAML", "SEND", "SOML", "TURN"];
+
+const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
+  ["EHLO", greeting("EHLO")],
+  ["HELO", greeting("HELO")],
+  ["MAIL", parseMail],
+  ["RCPT", parseRcpt],
+  ["STARTTLS", bare("STARTTLS")],
+  ["DATA", bare("DATA")],
+  ["RSET", bare("RSET")],
+  ["QUIT", bare("QUIT")],
+  ["NOOP", () => ({ verb: "NOOP" })],
+  ["HELP", () => ({ verb: "HELP" })],
+  ["VRFY", (argument) => (argument === "" ? refused(REPLIES.needsArgument) : { verb: "VRFY" })],
+  ...NOT_IMPLEMENTED.map((verb): [string, Parser] => [verb, () => refused(REPLIES.notImplemented)]),
+  // A browser tricked into talking to us sends these (cross-protocol request forgery): nobody else does.
+  ...["GET", "POST", "PUT", "CONNECT", "OPTIONS"].map((verb): [string, Parser] => [
+    verb,
+    () => refused(REPLIES.notSmtp),
+  ]),
+]);
+
+/** Parses one command line, its CRLF taken off. */
+export function parseCommand(line: string): Command {
+  if (/[\x00-\x08\x0a-\x1f\x7f]/.test(line)) return refused(REPLIES.malformedLine);
+  // RFC 5321 §4.1.1: white space at the end is tolerated, and verbs have no case.
+  const [, verb = "", argument = ""] = /^([^ \t]*)[ \t]*(.*)$/s.exec(line.trimEnd()) ?? [];
+  return PARSERS.get(verb.toUpperCase())?.(argument) ?? refused(REPLIES.unknownCommand);
+}

@@ -1,0 +1,97 @@
+/** An SMTP reply (RFC 5321 §4.2): three-digit code, enhanced status code (RFC 3463), one or more lines of text. */
+export interface Reply {
+  code: number;
+  /** Such as `5.1.1`; absent in the greeting and in answers to HELO, EHLO and DATA's 354 (RFC 2034 §4). */
+  enhanced?: string;
+  lines: readonly string[];
+}
+
+/** RFC 5321 §4.5.3.1.5: octets of a reply line, CRLF included. */
+export const MAX_REPLY_LINE_OCTETS = 512;
+/** Lines of one reply that are sent; what a handler says beyond that is cut off. */
+export const MAX_REPLY_LINES = 64;
+
+/** One reply of one or more lines. */
+export function reply(code: number, enhanced: string | null, ...lines: string[]): Reply {
+  return enhanced === null ? { code, lines } : { code, enhanced, lines };
+}
+
+/** Every fixed answer of the receiving end. */
+export const REPLIES = {
+  help: reply(
+    214,
+    "2.0.0",
+    "EHLO HELO STARTTLS MAIL RCPT DATA RSET NOOP VRFY QUIT HELP",
+    "See RFC 5321, section 4.1.1.",
+  ),
+  startTls: reply(220, "2.0.0", "Ready to start TLS"),
+  bye: reply(221, "2.0.0", "Goodbye"),
+  ok: reply(250, "2.0.0", "OK"),
+  senderOk: reply(250, "2.1.0", "Sender OK"),
+  recipientOk: reply(250, "2.1.5", "Recipient OK"),
+  cannotVerify: reply(252, "2.5.0", "Cannot verify; send the message and see"),
+  startMail: reply(354, null, "Send the message; end with <CRLF>.<CRLF>"),
+
+  shuttingDown: reply(421, "4.3.2", "The service is shutting down, try again later"),
+  timeout: reply(421, "4.4.2", "Timeout, closing the connection"),
+  tooManyConnections: reply(421, "4.7.0", "Too many connections, try again later"),
+  tooManyErrors: reply(421, "4.7.0", "Too many errors, closing the connection"),
+  tooMuchInput: reply(421, "4.7.0", "Too much input ahead of the answers, closing the connection"),
+  notSmtp: reply(421, "4.7.0", "This is no web server"),
+  localTrouble: reply(451, "4.3.0", "Local trouble, try again later"),
+  tooManyRecipients: reply(452, "4.5.3", "Too many recipients, send the rest in another transaction"),
+  oneBounceRecipient: reply(452, "4.5.3", "A message from the null sender has one recipient"),
+
+  lineTooLong: reply(500, "5.5.6", "Line too long"),
+  malformedLine: reply(500, "5.5.2", "Lines end with CRLF and hold no other control character"),
+  notUtf8: reply(500, "5.5.2", "The line is not UTF-8"),
+  unknownCommand: reply(500, "5.5.1", "Unknown command"),
+  badHelo: reply(501, "5.5.4", "Give a domain name or an address literal"),
+  noArgument: reply(501, "5.5.4", "This command takes no argument"),
+  needsArgument: reply(501, "5.5.4", "An argument is missing"),
+  badMailSyntax: reply(501, "5.5.4", "Syntax: MAIL FROM:<address> [parameters]"),
+  badRcptSyntax: reply(501, "5.5.4", "Syntax: RCPT TO:<address> [parameters]"),
+  badSender: reply(501, "5.1.7", "The sender's address is malformed"),
+  badRecipient: reply(501, "5.1.3", "The recipient's address is malformed"),
+  badParameter: reply(501, "5.5.4", "A parameter is malformed or given twice"),
+  notImplemented: reply(502, "5.5.1", "Command not implemented"),
+  heloFirst: reply(503, "5.5.1", "Say EHLO or HELO first"),
+  nestedMail: reply(503, "5.5.1", "A sender was given already"),
+  mailFirst: reply(503, "5.5.1", "Say MAIL first"),
+  rcptFirst: reply(503, "5.5.1", "Say RCPT first"),
+  alreadyTls: reply(503, "5.5.1", "TLS is on already"),
+  nulInMessage: reply(550, "5.6.0", "The message holds a NUL character"),
+  bareLineEnd: reply(550, "5.5.2", "The message holds a CR or LF that is not part of a CRLF"),
+  tooLarge: reply(552, "5.3.4", "The message is larger than this server takes"),
+  needsSmtpUtf8: reply(553, "5.6.7", "An address beyond ASCII needs the SMTPUTF8 parameter of MAIL"),
+  noRecipients: reply(554, "5.5.1", "No recipient was accepted"),
+  unknownParameter: reply(555, "5.5.4", "Parameter not recognized or not implemented"),
+} as const satisfies Record<string, Reply>;
+
+/** EHLO's answer (RFC 5321 §4.1.1.1): our name, then one service extension a line. */
+export function ehloReply(hostname: string, maxMessageBytes: number, offerTls: boolean): Reply {
+  const extensions = [
+    `SIZE ${maxMessageBytes}`,
+    "PIPELINING",
+    "8BITMIME",
+    "SMTPUTF8",
+    "ENHANCEDSTATUSCODES",
+    ...(offerTls ? ["STARTTLS"] : []),
+  ];
+  return reply(250, null, hostname, ...extensions);
+}
+
+/**
+ * The reply as it goes over the wire, ASCII only. CR, LF and whatever else is not printable becomes `?`, so that
+ * text taken from a peer or a database cannot forge a reply of its own (response splitting).
+ */
+export function formatReply({ code, enhanced, lines }: Reply): string {
+  const shown = lines.length === 0 ? [""] : lines.slice(0, MAX_REPLY_LINES);
+  const status = enhanced === undefined ? "" : `${enhanced} `;
+  return shown
+    .map((text, at) => {
+      const head = `${code}${at === shown.length - 1 ? " " : "-"}${status}`;
+      return `${head}${text.replace(/[^\x20-\x7e]/g, "?").slice(0, MAX_REPLY_LINE_OCTETS - 2 - head.length)}\r\n`;
+    })
+    .join("");
+}

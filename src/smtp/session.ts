@@ -1,0 +1,259 @@
+import { parseCommand } from "./command.ts";
+import { DataReader, type DataFault } from "./data.ts";
+import type { Envelope } from "./envelope.ts";
+import { Input } from "./lines.ts";
+import { formatReply, REPLIES, type Reply, reply } from "./reply.ts";
+import { type Outcome, perform, type SessionLimits, type SessionState, type Transaction } from "./verbs.ts";
+
+/** Errors of one client (syntax, sequence, unknown commands) after which it is sent away. */
+export const MAX_ERRORS = 20;
+/** Recipients refused in one session after which the client is sent away: it is guessing addresses. */
+export const MAX_REFUSED_RECIPIENTS = 100;
+/** Octets a client may have sent ahead of an answer it must wait for. The listener stops reading long before. */
+export const MAX_WAITING_OCTETS = 2 * 1024 * 1024;
+
+/** What the session wants done, in order. */
+export type Action =
+  | { kind: "write"; text: string }
+  | { kind: "recipient"; address: string; envelope: Envelope }
+  | { kind: "message"; envelope: Envelope; raw: Uint8Array }
+  /** Turn the connection to TLS once all is written, then call `secured`. */
+  | { kind: "startTls" }
+  /** Close the connection once all is written. */
+  | { kind: "close" };
+
+/** `waiting`: a recipient or a message was asked about. `tls`: plain text is over, TLS has not begun. */
+export type Phase = "command" | "data" | "waiting" | "tls" | "closed";
+
+export interface SessionOptions extends SessionLimits {
+  /** The peer's address. */
+  ip: string;
+}
+
+const FAULT_REPLIES: Record<DataFault, Reply> = {
+  bareLineEnd: REPLIES.bareLineEnd,
+  nul: REPLIES.nulInMessage,
+  tooLarge: REPLIES.tooLarge,
+};
+
+/**
+ * One SMTP session as a machine without I/O and clock: octets and answers go in, actions come out. After a `recipient`
+ * or `message` action it reads nothing more until `answer`, so replies keep the order of pipelined commands (RFC 2920).
+ */
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #input = new Input();
+  #state: SessionState = { helo: null, tls: null, transaction: null, transactions: 0 };
+  #phase: Phase = "command";
+  #reader: DataReader;
+  #question: "message" | { recipient: string } | null = null;
+  #farewell: Reply | null = null;
+  #errors = 0;
+  #refusedRecipients = 0;
+  #messages = 0;
+  #actions: Action[] = [];
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#reader = new DataReader(options.maxMessageBytes);
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  get helo(): string | null {
+    return this.#state.helo;
+  }
+
+  get tls(): string | null {
+    return this.#state.tls;
+  }
+
+  /** Messages answered 250 so far. */
+  get messages(): number {
+    return this.#messages;
+  }
+
+  /** A number of its own for each transaction, 0 outside of one: begins with MAIL, ends with the answer to DATA. */
+  get transaction(): number {
+    const open = this.#state.transaction !== null || this.#question === "message";
+    return open ? this.#state.transactions : 0;
+  }
+
+  /** The greeting (RFC 5321 §3.1). */
+  greet(): Action[] {
+    this.#say(reply(220, null, `${this.#options.hostname} ESMTP Postrider`));
+    return this.#flush();
+  }
+
+  /** Takes what the peer sent; the session may keep `chunk`. */
+  receive(chunk: Buffer): Action[] {
+    if (this.#phase === "closed" || this.#phase === "tls") return [];
+    this.#input.add(chunk);
+    if (this.#phase === "waiting" && this.#input.length > MAX_WAITING_OCTETS)
+      return this.abort(REPLIES.tooMuchInput);
+    return this.#advance();
+  }
+
+  /** The answer to the `recipient` (null = accepted) or `message` action asked last. */
+  answer(verdict: Reply | null): Action[] {
+    const question = this.#question;
+    this.#question = null;
+    if (this.#phase !== "waiting" || question === null) return [];
+    this.#phase = "command";
+    if (question === "message") this.#endMessage(verdict ?? REPLIES.ok);
+    else this.#endRecipient(question.recipient, verdict);
+    return this.#advance();
+  }
+
+  /** TLS stands. The client's knowledge of us and ours of it are forgotten (RFC 3207 §4.2). */
+  secured(version: string): Action[] {
+    if (this.#phase !== "tls") return [];
+    this.#phase = "command";
+    this.#state = { helo: null, tls: version, transaction: null, transactions: this.#state.transactions };
+    return this.#advance();
+  }
+
+  /** Ends the session with `farewell`, a 421: at once, or when a message or recipient in hand has its answer. */
+  dismiss(farewell: Reply): Action[] {
+    if (this.#phase === "closed") return [];
+    if (this.#phase === "tls") return this.#close();
+    this.#farewell = farewell;
+    return this.#advance();
+  }
+
+  /** Ends the session at once with a 421; what is in hand stays unanswered. */
+  abort(farewell: Reply): Action[] {
+    if (this.#phase === "closed") return [];
+    if (this.#phase !== "tls") this.#say(farewell);
+    return this.#close();
+  }
+
+  #advance(): Action[] {
+    let more = true;
+    while (more) {
+      if (this.#phase === "data") more = this.#readData();
+      else if (this.#phase === "command") more = this.#readCommand();
+      else more = false;
+    }
+    return this.#flush();
+  }
+
+  #readCommand(): boolean {
+    if (this.#farewell !== null) {
+      this.#say(this.#farewell);
+      return false;
+    }
+    const line = this.#input.line();
+    if (line === null) return false;
+    const command =
+      typeof line === "string" ? parseCommand(line) : ({ verb: "refused", reply: line } as const);
+    this.#act(perform(this.#state, command, this.#options));
+    return true;
+  }
+
+  #act(outcome: Outcome): void {
+    if ("askRecipient" in outcome) {
+      const address = outcome.askRecipient;
+      this.#ask({ recipient: address }, { kind: "recipient", address, envelope: this.#envelope() });
+      return;
+    }
+    this.#say(outcome.reply);
+    if (outcome.error === true && ++this.#errors >= MAX_ERRORS) this.#say(REPLIES.tooManyErrors);
+    if (outcome.next === "data") this.#startData();
+    if (outcome.next === "startTls") this.#startTls();
+    if (outcome.next === "close") this.#end();
+  }
+
+  #startData(): void {
+    this.#phase = "data";
+    this.#reader = new DataReader(this.#options.maxMessageBytes);
+  }
+
+  /**
+   * Whatever the client sent behind STARTTLS came in plain text, perhaps from someone in the middle: none of it may be
+   * read as if it had come under TLS (command injection, CVE-2011-0411).
+   */
+  #startTls(): void {
+    this.#phase = "tls";
+    this.#input.clear();
+    this.#actions.push({ kind: "startTls" });
+  }
+
+  #readData(): boolean {
+    let ended = false;
+    this.#input.take((bytes) => {
+      const end = this.#reader.feed(bytes, 0);
+      ended = end >= 0;
+      return ended ? end : bytes.length;
+    });
+    if (!ended) return false;
+    const result = this.#reader.result();
+    const envelope = this.#envelope();
+    this.#state.transaction = null;
+    this.#phase = "command";
+    if ("fault" in result) this.#say(FAULT_REPLIES[result.fault]);
+    else this.#ask("message", { kind: "message", envelope, raw: result.raw });
+    return true;
+  }
+
+  #ask(question: "message" | { recipient: string }, action: Action): void {
+    this.#question = question;
+    this.#phase = "waiting";
+    this.#actions.push(action);
+  }
+
+  #endMessage(verdict: Reply): void {
+    if (verdict.code < 300) this.#messages++;
+    this.#say(verdict);
+  }
+
+  #endRecipient(address: string, verdict: Reply | null): void {
+    const rcptTo = this.#state.transaction?.rcptTo;
+    if (verdict === null && rcptTo?.includes(address) === false) rcptTo.push(address);
+    this.#say(verdict ?? REPLIES.recipientOk);
+    if (verdict !== null && ++this.#refusedRecipients >= MAX_REFUSED_RECIPIENTS)
+      this.#say(REPLIES.tooManyErrors);
+  }
+
+  #envelope(): Envelope {
+    const transaction: Transaction | null = this.#state.transaction;
+    return {
+      mailFrom: transaction?.mailFrom ?? "",
+      rcptTo: [...(transaction?.rcptTo ?? [])],
+      ip: this.#options.ip,
+      helo: this.#state.helo ?? "",
+      tls: this.#state.tls,
+      smtpUtf8: transaction?.smtpUtf8 ?? false,
+    };
+  }
+
+  /** Adds a reply to what is to be written. A 421 announces that the connection is closed (RFC 5321 §3.8). */
+  #say(answer: Reply): void {
+    if (this.#phase === "closed") return;
+    const text = formatReply(answer);
+    const last = this.#actions.at(-1);
+    if (last?.kind === "write") last.text += text;
+    else this.#actions.push({ kind: "write", text });
+    if (answer.code === 421) this.#end();
+  }
+
+  #end(): void {
+    if (this.#phase === "closed") return;
+    this.#phase = "closed";
+    this.#input.clear();
+    this.#actions.push({ kind: "close" });
+  }
+
+  #close(): Action[] {
+    this.#end();
+    return this.#flush();
+  }
+
+  #flush(): Action[] {
+    const actions = this.#actions;
+    this.#actions = [];
+    return actions;
+  }
+}

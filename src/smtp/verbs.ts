@@ -1,0 +1,108 @@
+import type { Command, Verb } from "./command.ts";
+import { ehloReply, REPLIES, type Reply, reply } from "./reply.ts";
+
+/** What the server says of itself and what it takes. */
+export interface SessionLimits {
+  /** Our name in the banner and in EHLO's answer. */
+  hostname: string;
+  maxMessageBytes: number;
+  /** Recipients of one transaction. */
+  maxRecipients: number;
+}
+
+/** A transaction from MAIL to the end of DATA (RFC 5321 §3.3). */
+export interface Transaction {
+  mailFrom: string;
+  smtpUtf8: boolean;
+  /** Recipients accepted, each once. */
+  rcptTo: string[];
+  /** RCPT commands answered so far, refused ones included. */
+  asked: number;
+}
+
+/** What commands read and change. */
+export interface SessionState {
+  /** Name given in HELO or EHLO; null before. */
+  helo: string | null;
+  /** TLS version; null in plain text. */
+  tls: string | null;
+  transaction: Transaction | null;
+  /** Transactions begun so far. */
+  transactions: number;
+}
+
+/** An answer; with what comes next, where that is not the next command. Or a question, answered later. */
+export type Outcome =
+  | { reply: Reply; next?: "data" | "startTls" | "close"; error?: boolean }
+  | { askRecipient: string };
+
+type Performer<V extends Verb> = (state: SessionState, command: Command<V>, limits: SessionLimits) => Outcome;
+
+/** An error of the client, counted against it. */
+function error(reply: Reply): Outcome {
+  return { reply, error: true };
+}
+
+function mail(state: SessionState, { path, parameters }: Command<"MAIL">, limits: SessionLimits): Outcome {
+  if (state.helo === null) return error(REPLIES.heloFirst);
+  if (state.transaction !== null) return error(REPLIES.nestedMail);
+  // RFC 1870 §6.1: a message announced as too large is refused before it is sent.
+  if ((parameters.size ?? 0) > limits.maxMessageBytes) return { reply: REPLIES.tooLarge };
+  state.transaction = { mailFrom: path.address, smtpUtf8: parameters.smtpUtf8, rcptTo: [], asked: 0 };
+  state.transactions++;
+  return { reply: REPLIES.senderOk };
+}
+
+function rcpt({ transaction }: SessionState, { path }: Command<"RCPT">, limits: SessionLimits): Outcome {
+  if (transaction === null) return error(REPLIES.mailFirst);
+  if (path.beyondAscii && !transaction.smtpUtf8) return error(REPLIES.needsSmtpUtf8);
+  if (transaction.rcptTo.length >= limits.maxRecipients) return { reply: REPLIES.tooManyRecipients };
+  // A bounce goes back to the one who sent: many recipients of one are a sign of abuse.
+  if (transaction.mailFrom === "" && transaction.rcptTo.length > 0)
+    return { reply: REPLIES.oneBounceRecipient };
+  transaction.asked++;
+  const bare = !path.address.includes("@"); // Only Postmaster may come without a domain, and is ours.
+  return { askRecipient: bare ? `${path.address}@${limits.hostname}` : path.address };
+}
+
+function data({ transaction }: SessionState): Outcome {
+  if (transaction === null) return error(REPLIES.mailFirst);
+  if (transaction.rcptTo.length > 0) return { reply: REPLIES.startMail, next: "data" };
+  return transaction.asked > 0 ? { reply: REPLIES.noRecipients } : error(REPLIES.rcptFirst);
+}
+
+/** What each command does. EHLO, HELO and RSET end a transaction without a trace (RFC 5321 §4.1.4, §4.1.1.5). */
+const PERFORMERS: { [V in Verb]: Performer<V> } = {
+  EHLO: (state, { name }, limits) => {
+    Object.assign(state, { helo: name, transaction: null });
+    return { reply: ehloReply(limits.hostname, limits.maxMessageBytes, state.tls === null) };
+  },
+  HELO: (state, { name }, limits) => {
+    Object.assign(state, { helo: name, transaction: null });
+    return { reply: reply(250, null, limits.hostname) };
+  },
+  MAIL: mail,
+  RCPT: rcpt,
+  DATA: data,
+  RSET: (state) => {
+    state.transaction = null;
+    return { reply: REPLIES.ok };
+  },
+  STARTTLS: (state) =>
+    state.tls === null ? { reply: REPLIES.startTls, next: "startTls" } : error(REPLIES.alreadyTls),
+  NOOP: () => ({ reply: REPLIES.ok }),
+  VRFY: () => ({ reply: REPLIES.cannotVerify }),
+  HELP: () => ({ reply: REPLIES.help }),
+  QUIT: () => ({ reply: REPLIES.bye, next: "close" }),
+  refused: (_state, { reply }) => error(reply),
+};
+
+/** Performs one command on the state; says what to answer or to ask. */
+export function perform<V extends Verb>(
+  state: SessionState,
+  command: Command<V>,
+  limits: SessionLimits,
+): Outcome {
+  const performer: Performer<V> = PERFORMERS[command.verb];
+  return performer(state, command, limits);
+}

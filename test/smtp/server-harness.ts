@@ -1,0 +1,233 @@
+import net from "node:net";
+import tls from "node:tls";
+import type { Clock } from "../../src/core/clock.ts";
+import { log } from "../../src/log.ts";
+import type { Envelope, MailHandler } from "../../src/smtp/envelope.ts";
+import { createListener, type Listener, type ListenerOptions } from "../../src/smtp/listener.ts";
+import { reply } from "../../src/smtp/reply.ts";
+import { selfSignedCertificate } from "../../src/smtp/self-signed.ts";
+
+export const HOSTNAME = "mx.postrider.test";
+export const TAKEN = reply(250, "2.0.0", "Taken");
+
+/** A clock that stands still until it is told to go on. */
+export interface ManualClock extends Clock {
+  advance(ms: number): void;
+}
+
+export function manualClock(): ManualClock {
+  let now = Date.UTC(2026, 0, 1);
+  const timers = new Set<{ at: number; fire: () => void }>();
+  return {
+    now: () => now,
+    after(delayMs, fire) {
+      const timer = { at: now + delayMs, fire };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    advance(ms) {
+      const end = now + ms;
+      for (;;) {
+        const [next] = [...timers].filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at);
+        if (next === undefined) break;
+        timers.delete(next);
+        now = Math.max(now, next.at);
+        next.fire();
+      }
+      now = end;
+    },
+  };
+}
+
+/** A value to wait for, given from elsewhere. */
+export function signal<T = void>(): { wait: Promise<T>; give: (value: T) => void } {
+  const { promise, resolve } = Promise.withResolvers<T>();
+  return { wait: promise, give: resolve };
+}
+
+export interface Taken {
+  envelope: Envelope;
+  raw: Buffer;
+}
+
+export interface Server {
+  port: number;
+  clock: ManualClock;
+  listener: Listener;
+  taken: Taken[];
+}
+
+/** A listener on a free port whose handler takes everything, unless told otherwise. */
+export async function startServer(
+  handler: Partial<MailHandler> = {},
+  options: Partial<ListenerOptions> = {},
+): Promise<Server & AsyncDisposable> {
+  const clock = manualClock();
+  const taken: Taken[] = [];
+  const whole: MailHandler = {
+    recipient: async () => null,
+    message: async (envelope, raw) => {
+      taken.push({ envelope, raw: Buffer.from(raw) });
+      return TAKEN;
+    },
+    ...handler,
+  };
+  const listener = createListener(
+    { clock, handler: whole, log: log("smtp") },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      hostname: HOSTNAME,
+      maxMessageBytes: 1024 * 1024,
+      maxRecipients: 100,
+      maxConnections: 100,
+      maxConnectionsPerIp: 10,
+      tls: await selfSignedCertificate(HOSTNAME, clock.now()),
+      ...options,
+    },
+  );
+  const { port } = await listener.start();
+  const close = async () => {
+    const stopped = listener.stop(0);
+    clock.advance(0);
+    await stopped;
+  };
+  return { port, clock, listener, taken, [Symbol.asyncDispose]: close };
+}
+
+/** Turns of the event loop without change after which a connection counts as quiet. */
+const QUIET_TURNS = 20;
+
+/** A client that sends any octets and reads whole replies. */
+export class Client {
+  #socket: net.Socket;
+  #text = "";
+  #ended = false;
+  #wake: () => void = () => {};
+
+  private constructor(socket: net.Socket) {
+    this.#socket = socket;
+    this.#listen();
+  }
+
+  /** Connects and reads the greeting, unless told to leave it unread. */
+  static async connect(port: number, greeting = true, host = "127.0.0.1"): Promise<Client> {
+    const socket = net.connect({ port, host, allowHalfOpen: true });
+    const connected = signal();
+    socket.once("connect", () => connected.give());
+    await connected.wait;
+    const client = new Client(socket);
+    if (greeting) await client.reply();
+    return client;
+  }
+
+  #listen(): void {
+    const end = () => {
+      this.#ended = true;
+      this.#wake();
+    };
+    this.#socket.on("data", (chunk: Buffer) => {
+      this.#text += chunk.toString("latin1");
+      this.#wake();
+    });
+    this.#socket.on("end", end).on("close", end).on("error", end);
+  }
+
+  async #more(): Promise<boolean> {
+    if (this.#ended) return false;
+    const woken = signal();
+    this.#wake = woken.give;
+    await woken.wait;
+    return true;
+  }
+
+  /** The next whole reply with its CRLFs; "" when the server has closed before it. */
+  async reply(): Promise<string> {
+    for (;;) {
+      const match = /^(?:\d{3}-[^\r]*\r\n)*\d{3} [^\r]*\r\n/.exec(this.#text);
+      if (match !== null) {
+        this.#text = this.#text.slice(match[0].length);
+        return match[0];
+      }
+      if (!(await this.#more())) return "";
+    }
+  }
+
+  /** Codes of the next `count` replies. */
+  async codes(count: number): Promise<string[]> {
+    const codes: string[] = [];
+    while (codes.length < count) codes.push((await this.reply()).slice(0, 3));
+    return codes;
+  }
+
+  /** Everything until the server closes. */
+  async rest(): Promise<string> {
+    while (await this.#more());
+    return this.#text;
+  }
+
+  send(octets: string | Buffer): void {
+    this.#socket.write(typeof octets === "string" ? Buffer.from(octets, "latin1") : octets);
+  }
+
+  /** Sends one line, reads one reply. */
+  async say(line: string): Promise<string> {
+    this.send(`${line}\r\n`);
+    return await this.reply();
+  }
+
+  /** EHLO, MAIL, RCPT, DATA up to the 354. */
+  async startMessage(): Promise<void> {
+    this.send("EHLO client.example\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n");
+    const codes = await this.codes(4);
+    if (codes.join() !== "250,250,250,354") throw new Error(`the message did not start: ${codes.join()}`);
+  }
+
+  /** Does the TLS handshake on the connection as it stands. */
+  async secure(): Promise<tls.TLSSocket> {
+    this.#socket.removeAllListeners();
+    const secure = tls.connect({ socket: this.#socket, rejectUnauthorized: false });
+    const done = Promise.withResolvers<void>();
+    secure.once("secureConnect", done.resolve).once("error", done.reject);
+    await done.promise;
+    this.#socket = secure;
+    this.#listen();
+    return secure;
+  }
+
+  /**
+   * Waits until nothing more of what was sent leaves: it has arrived, or the server has stopped reading. Returns the
+   * octets that could not leave.
+   */
+  async quiet(): Promise<number> {
+    let left = -1;
+    for (let same = 0; same < QUIET_TURNS; same++) {
+      if (this.#socket.writableLength !== left) same = 0;
+      left = this.#socket.writableLength;
+      await Bun.sleep(1);
+    }
+    return left;
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Closes our side and reads on. */
+  halfClose(): void {
+    this.#socket.end();
+  }
+
+  /** Breaks the connection off. */
+  reset(): void {
+    this.#socket.resetAndDestroy();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,42 @@
+import type { Clock } from "../../src/core/clock.ts";
+
+export interface ManualClock extends Clock {
+  /** Moves time on and fires what has become due, in order. */
+  advance(ms: number): void;
+  /** Resolves once a timer of just that delay is set, or has been. */
+  armed(delayMs: number): Promise<void>;
+  /** Timers not yet fired or cancelled. */
+  pending(): number;
+}
+
+/** A clock that stands still until it is moved. */
+export function manualClock(start = 1_750_000_000_000): ManualClock {
+  let now = start;
+  const delays = new Set<number>();
+  const waiting = new Map<number, () => void>();
+  const timers = new Set<{ at: number; fire: () => void }>();
+  return {
+    now: () => now,
+    after(delayMs, fire) {
+      const timer = { at: now + delayMs, fire };
+      timers.add(timer);
+      delays.add(delayMs);
+      waiting.get(delayMs)?.();
+      return () => void timers.delete(timer);
+    },
+    advance(ms) {
+      const end = now + ms;
+      for (;;) {
+        const next = [...timers].filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
+        if (next === undefined) break;
+        timers.delete(next);
+        now = Math.max(now, next.at);
+        next.fire();
+      }
+      now = end;
+    },
+    armed: (delayMs) =>
+      delays.has(delayMs) ? Promise.resolve() : new Promise((resolve) => waiting.set(delayMs, resolve)),
+    pending: () => timers.size,
+  };
+}

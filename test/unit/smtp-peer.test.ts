@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { createAdmission, isLoopback, networkOf, plainAddress } from "../../src/smtp/peer.ts";
+
+test("an IPv4 peer of an IPv6 socket is known by its IPv4 address", () => {
+  expect(plainAddress("::ffff:192.0.2.1")).toBe("192.0.2.1");
+  expect(plainAddress("192.0.2.1")).toBe("192.0.2.1");
+  expect(plainAddress("2001:db8:0:0::1")).toBe("2001:db8::1");
+});
+
+test("loopback is 127/8 and ::1, in any form", () => {
+  for (const ip of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) expect(isLoopback(ip)).toBe(true);
+  for (const ip of ["192.0.2.1", "10.0.0.1", "2001:db8::1", "::ffff:192.0.2.1", ""])
+    expect(isLoopback(ip)).toBe(false);
+});
+
+test("an IPv6 /64 counts as one, IPv4 addresses one by one", () => {
+  expect(networkOf("2001:db8:1:2::1")).toBe(networkOf("2001:db8:1:2:ffff::9"));
+  expect(networkOf("2001:db8:1:2::1")).not.toBe(networkOf("2001:db8:1:3::1"));
+  expect(networkOf("192.0.2.1")).not.toBe(networkOf("192.0.2.2"));
+});
+
+test("one connection more from an address is turned away, others and loopback are not", () => {
+  const { enter, leave } = createAdmission({ maxConnections: 100, maxConnectionsPerIp: 2 });
+  expect([enter("192.0.2.1"), enter("192.0.2.1"), enter("192.0.2.1"), enter("192.0.2.2")]).toEqual([
+    true,
+    true,
+    false,
+    true,
+  ]);
+  expect([enter("2001:db8::1"), enter("2001:db8::2"), enter("2001:db8::3")]).toEqual([true, true, false]);
+  expect([enter("127.0.0.1"), enter("127.0.0.1"), enter("127.0.0.1")]).toEqual([true, true, true]);
+  leave("192.0.2.1");
+  expect([enter("192.0.2.1"), enter("192.0.2.1")]).toEqual([true, false]);
+});
+
+test("one connection more in all is turned away, loopback too", () => {
+  const { enter, leave } = createAdmission({ maxConnections: 2, maxConnectionsPerIp: 2 });
+  expect([enter("192.0.2.1"), enter("127.0.0.1"), enter("127.0.0.1"), enter("192.0.2.3")]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  leave("192.0.2.1");
+  expect([enter("127.0.0.1"), enter("192.0.2.3")]).toEqual([true, false]);
+});
