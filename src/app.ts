@@ -1,0 +1,198 @@
+import { mkdirSync } from "node:fs";
+import type { Config } from "./config.ts";
+import { type Clock, sleep } from "./core/clock.ts";
+import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
+import type { PushDeps } from "./flows/notify/push.ts";
+import { openDoor } from "./flows/receive/door.ts";
+import type { TransmitDeps } from "./flows/send/transmit.ts";
+import { recheckDue } from "./flows/verify/recheck.ts";
+import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
+import { createHttp, type Http } from "./http/server.ts";
+import { log } from "./log.ts";
+import { dnsServers } from "./net/dns-servers.ts";
+import { post } from "./net/post.ts";
+import { createResolver, type Resolver } from "./net/resolver.ts";
+import { openQueue } from "./queue/open.ts";
+import type { Queue } from "./queue/port.ts";
+import { loadCertificate } from "./smtp/certificate.ts";
+import { createPool, type Pool } from "./smtp/client/pool.ts";
+import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "./smtp/listener.ts";
+import { type Db, openDb } from "./store/client.ts";
+import type { Instance } from "./store/instances.ts";
+import { migrate } from "./store/migrate.ts";
+import { mxName, openOutbound } from "./wiring/delivery.ts";
+import { type InstallationKeys, openKeys } from "./wiring/master-key.ts";
+import { domainDeps, type HttpParts, httpDeps } from "./wiring/http.ts";
+import { startWorkers, type Workers } from "./wiring/workers.ts";
+
+/** Time that a stop gives to what is in hand. */
+export const STOP_GRACE_MS = 20_000;
+/** Of that time, what is kept for giving claims back and closing the database. */
+const CLOSING_MS = 1000;
+
+/** Ports listened on; null for a role that this process does not take. */
+export interface Ports {
+  http: number | null;
+  smtp: number | null;
+}
+
+/** The whole service in one process. */
+export interface App {
+  readonly db: Db;
+  readonly queue: Queue;
+  readonly ports: Ports;
+  /** The secrets made at first start, to be shown once; null at every later one. */
+  readonly firstStart: FirstStart | null;
+  /** Takes nothing new, finishes what is in hand within the grace, gives the rest back, closes. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** What every role stands on. */
+interface Ground {
+  config: Config;
+  clock: Clock;
+  db: Db;
+  queue: Queue;
+  keys: InstallationKeys;
+  resolver: Resolver;
+  pool: Pool;
+  instance: Instance;
+}
+
+/** Opens the database, brings it up to date and starts every role that the configuration names. */
+export async function startApp(config: Config, clock: Clock): Promise<App> {
+  mkdirSync(config.dataDir, { recursive: true });
+  const keys = openKeys(config.masterKey, config.dataDir);
+  const db = await openDb(clock, {
+    url: config.databaseUrl,
+    authToken: config.databaseAuthToken,
+    syncUrl: config.databaseSyncUrl,
+  });
+  await migrate(db, clock.now());
+  const firstStart = await bootstrap({ db, clock, boxKey: keys.box }, config);
+  const ground: Ground = {
+    config,
+    clock,
+    db,
+    keys,
+    queue: openQueue({ clock, log: log("queue") }, { redisUrl: config.redisUrl }),
+    resolver: createResolver({ clock }, { servers: dnsServers(config.dnsServers) }),
+    pool: createPool(
+      { clock, log: log("smtp") },
+      { maxConnectionsPerDestination: config.destinationConnections },
+    ),
+    instance: await registerInstance({ db, clock }, process.pid),
+  };
+  return startRoles(ground, firstStart);
+}
+
+async function startRoles(ground: Ground, firstStart: FirstStart | null): Promise<App> {
+  const { config, db, queue } = ground;
+  const parts: HttpParts = { ...ground, listening: () => listener !== null || !config.roles.has("smtp") };
+  let listener: Listener | null = null;
+  const ports: Ports = { http: null, smtp: null };
+  const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
+  if (config.roles.has("smtp")) {
+    listener = await openListener(ground);
+    ports.smtp = (await listener.start()).port;
+  }
+  const http = config.roles.has("api") ? createHttp(httpDeps(parts)) : null;
+  if (http !== null) ports.http = (await http.start()).port;
+  let stopping: Promise<void> | null = null;
+  return {
+    db,
+    queue,
+    ports,
+    firstStart,
+    stop(graceMs = STOP_GRACE_MS) {
+      stopping ??= stopRoles(ground, { http, listener, workers }, graceMs);
+      return stopping;
+    },
+  };
+}
+
+async function openListener(ground: Ground): Promise<Listener> {
+  const { config, clock, db, queue, keys } = ground;
+  const hostname = mxName(config);
+  const handler = openDoor({
+    db,
+    clock,
+    queue,
+    hostname,
+    serviceDomain: config.serviceDomain,
+    verpKey: keys.verp,
+  });
+  const tls = await loadCertificate(
+    { clock },
+    { keyFile: config.smtpTlsKey, certFile: config.smtpTlsCert },
+    hostname,
+  );
+  return createListener(
+    { clock, handler, log: log("smtp") },
+    {
+      host: config.smtpHost,
+      port: config.smtpPort,
+      hostname,
+      maxMessageBytes: config.maxMessageBytes,
+      maxRecipients: MAX_INBOUND_RECIPIENTS,
+      maxConnections: config.smtpMaxConnections,
+      maxConnectionsPerIp: config.smtpMaxConnectionsPerIp,
+      tls,
+    },
+  );
+}
+
+/** Domains checked in one turn of the chores at most. */
+const DOMAINS_PER_TURN = 50;
+
+/** Share of a retry delay by which it varies, so that what failed together does not come back together. */
+const RETRY_JITTER = 0.2;
+
+function workerDeps(ground: Ground, parts: HttpParts) {
+  const { config, clock, db, queue, keys, resolver, pool, instance } = ground;
+  const verification = domainDeps(parts);
+  const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
+  const common = { db, clock, queue, instanceId: instance.id, boxKey: keys.box, random: Math.random };
+  const transmit: TransmitDeps = {
+    ...common,
+    ...openOutbound(config, clock, resolver, pool),
+    serviceDomain: config.serviceDomain,
+    verpKey: keys.verp,
+    keys: new Map(),
+    capture: config.delivery === "capture",
+    retry: {
+      schedule: { delaysSeconds: config.deliveryRetrySeconds, jitter: RETRY_JITTER },
+      giveUpMs: config.deliveryGiveUpSeconds * 1000,
+    },
+  };
+  const push: PushDeps = {
+    ...common,
+    post: (request) => post({ clock, resolver }, request),
+    policy: {
+      delaysSeconds: config.webhookRetrySeconds,
+      timeoutMs: config.webhookTimeoutSeconds * 1000,
+      disableAfterMs: config.webhookDisableAfterSeconds * 1000,
+      allowPrivate: config.allowPrivateWebhooks,
+    },
+  };
+  return { db, clock, queue, config, instance, transmit, push, chores: [recheckDomains] };
+}
+
+interface Roles {
+  http: Http | null;
+  listener: Listener | null;
+  workers: Workers | null;
+}
+
+async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise<void> {
+  const { clock, db, queue, pool, instance } = ground;
+  const endsAt = clock.now() + graceMs - CLOSING_MS;
+  const left = () => Math.max(0, endsAt - clock.now());
+  await Promise.all([roles.http?.stop(left()), roles.listener?.stop(left())]);
+  await queue.close(left());
+  await Promise.race([roles.workers?.stop(), sleep(clock, left())]);
+  await pool.close(left());
+  // What could not be finished is given back now; it is due again at once for whoever runs next.
+  await deregisterInstance({ db, clock }, instance);
+  await db.close();
+}

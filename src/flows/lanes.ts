@@ -1,0 +1,108 @@
+import { log } from "../log.ts";
+import type { Job } from "../queue/port.ts";
+
+export interface LaneLimits {
+  /** Jobs of one lane in hand at a time. */
+  perLane: number;
+  /** Jobs of all lanes in hand at a time. */
+  total: number;
+  /** Jobs that may wait here; one more makes `offer` wait. */
+  waiting: number;
+}
+
+interface Lane {
+  waiting: Job[];
+  /** Index of the next job in `waiting`: taking from the front costs nothing. */
+  next: number;
+  running: number;
+}
+
+/**
+ * Waiting mail sorted by destination. Lanes that can run take turns, so a destination that hangs holds its own few
+ * places and delays no other.
+ */
+export class Lanes {
+  readonly #limits: LaneLimits;
+  readonly #run: (job: Job) => Promise<void>;
+  readonly #lanes = new Map<string, Lane>();
+  /** Keys that wait or run here: a job offered again is the same job. */
+  readonly #known = new Set<string>();
+  /** Lanes that have both a job and a place, in the order of their turn. */
+  readonly #ready: string[] = [];
+  readonly #readySet = new Set<string>();
+  #running = 0;
+  #waiting = 0;
+  #closed = false;
+  #offers: (() => void)[] = [];
+  #idle: (() => void)[] = [];
+
+  constructor(limits: LaneLimits, run: (job: Job) => Promise<void>) {
+    this.#limits = limits;
+    this.#run = run;
+  }
+
+  /** Takes a job into its lane. Resolves once it waits here, not when it has run. */
+  async offer(job: Job): Promise<void> {
+    while (this.#waiting >= this.#limits.waiting && !this.#closed)
+      await new Promise<void>((resolve) => this.#offers.push(resolve));
+    if (this.#closed || this.#known.has(job.key)) return;
+    this.#known.add(job.key);
+    const lane = this.#lanes.get(job.lane) ?? { waiting: [], next: 0, running: 0 };
+    this.#lanes.set(job.lane, lane);
+    lane.waiting.push(job);
+    this.#waiting++;
+    this.#wake(job.lane, lane);
+    this.#start();
+  }
+
+  /** Takes no more jobs, forgets those that wait, and resolves when the ones in hand are done. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const resolve of this.#offers.splice(0)) resolve();
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #wake(name: string, lane: Lane): void {
+    if (lane.running >= this.#limits.perLane || lane.next >= lane.waiting.length || this.#readySet.has(name))
+      return;
+    this.#readySet.add(name);
+    this.#ready.push(name);
+  }
+
+  #start(): void {
+    while (!this.#closed && this.#running < this.#limits.total) {
+      const name = this.#ready.shift();
+      if (name === undefined) return;
+      this.#readySet.delete(name);
+      const lane = this.#lanes.get(name);
+      const job = lane?.waiting[lane.next];
+      if (lane === undefined || job === undefined) continue;
+      lane.next++;
+      if (lane.next > 1024 && lane.next * 2 > lane.waiting.length) {
+        lane.waiting = lane.waiting.slice(lane.next);
+        lane.next = 0;
+      }
+      this.#waiting--;
+      this.#offers.shift()?.();
+      lane.running++;
+      this.#running++;
+      this.#wake(name, lane);
+      void this.#finish(name, lane, job);
+    }
+  }
+
+  async #finish(name: string, lane: Lane, job: Job): Promise<void> {
+    try {
+      await this.#run(job);
+    } catch (error) {
+      log("send").error("a transmit job failed", { key: job.key, error: String(error) });
+    }
+    lane.running--;
+    this.#running--;
+    this.#known.delete(job.key);
+    if (lane.running === 0 && lane.next >= lane.waiting.length) this.#lanes.delete(name);
+    else this.#wake(name, lane);
+    if (this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    this.#start();
+  }
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../../core/clock.ts";
+import type { MessageEvent } from "../../core/events.ts";
+import type { Db } from "../../store/client.ts";
+import { getEvent } from "../../store/events.ts";
+import { getContent, getMessage, listAttachments, type Message } from "../../store/messages.ts";
+import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
+
+/** Characters of a body that an `inbound_received` event carries, per part: 256 KiB. */
+export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
+
+/** The `data` of a delivery's payload; null where what it tells of is gone. */
+export async function payloadData(
+  deps: { db: Db; clock: Clock },
+  delivery: WebhookDelivery,
+): Promise<Record<string, unknown> | null> {
+  if (delivery.data !== null) return delivery.data;
+  const { senderId, messageId, eventId } = delivery;
+  if (messageId === null || eventId === null) return null;
+  const message = await getMessage(deps.db, senderId, messageId);
+  const event = await getEvent(deps.db, senderId, messageId, eventId);
+  if (message === null || event === null) return null;
+  return {
+    ...commonData(message, event),
+    ...event.data,
+    ...(event.type === "inbound_received" ? { inbound_received: await arrivalData(deps.db, message) } : {}),
+  };
+}
+
+function commonData(message: Message, event: MessageEvent): Record<string, unknown> {
+  return {
+    messageId: message.id,
+    senderId: message.senderId,
+    ...(event.email === null ? {} : { email: event.email }),
+    occurredAt: new Date(event.createdAt).toISOString(),
+    tags: message.tags,
+    ...(message.testMode ? { testMode: true } : {}),
+  };
+}
+
+async function arrivalData(db: Db, message: Message): Promise<Record<string, unknown>> {
+  const content = await getContent(db, message.senderId, message.id);
+  const text = clip(content?.text ?? null);
+  const html = clip(content?.html ?? null);
+  return {
+    inboxId: message.inboxId,
+    threadId: message.threadId,
+    from: message.from,
+    to: message.to,
+    subject: message.subject,
+    text: text.part,
+    html: html.part,
+    truncated: text.cut || html.cut,
+    attachments: await listAttachments(db, message.senderId, message.id),
+    auth: content?.auth ?? null,
+  };
+}
+
+/** The first 256 KiB of a body in UTF-8, not cut within a character. */
+function clip(part: string | null): { part: string | null; cut: boolean } {
+  if (part === null || part.length * 3 <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };
+  const bytes = Buffer.from(part);
+  if (bytes.length <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };
+  let end = MAX_PUSHED_BODY_BYTES;
+  // A byte 10xxxxxx continues a character that began before it.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return { part: bytes.subarray(0, end).toString(), cut: true };
+}

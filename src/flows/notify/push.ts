@@ -1,0 +1,165 @@
+import type { Clock } from "../../core/clock.ts";
+import { type RetrySchedule, retryDelayMs } from "../../core/retry.ts";
+import { unseal } from "../../core/secretbox.ts";
+import { SIGNATURE_HEADER, signWebhook } from "../../core/signature.ts";
+import type { PostOutcome, PostRequest } from "../../net/post.ts";
+import type { Job } from "../../queue/port.ts";
+import type { Db, Statement } from "../../store/client.ts";
+import {
+  claimDelivery,
+  claimedDelivery,
+  type DeliveryResult,
+  disableWebhook,
+  noteWebhookFailure,
+  noteWebhookSuccess,
+  pushTarget,
+  settleDelivery,
+  type WebhookDelivery,
+} from "../../store/webhook-deliveries.ts";
+import { payloadData } from "./payload.ts";
+
+export interface PushPolicy {
+  /** Delays before each attempt, the first included; after the last, given up. */
+  delaysSeconds: readonly number[];
+  timeoutMs: number;
+  /** Time of failures only after which a webhook is disabled. */
+  disableAfterMs: number;
+  /** Lets URLs be http and addresses private; for development. */
+  allowPrivate: boolean;
+}
+
+export interface PushDeps {
+  db: Db;
+  clock: Clock;
+  instanceId: string;
+  boxKey: Uint8Array;
+  post: (request: PostRequest) => Promise<PostOutcome>;
+  policy: PushPolicy;
+  /** Numbers in [0, 1), for jitter. */
+  random: () => number;
+}
+
+/** How a push names itself to endpoints. */
+const USER_AGENT = "Postrider-Webhooks/1";
+/** HTTP status by which an endpoint says that it is gone for good (RFC 9110 §15.5.11). */
+const GONE = 410;
+
+/** One attempt at one webhook delivery: claim, sign now, post, record. */
+export async function push(deps: PushDeps, job: Job): Promise<void> {
+  const claimed = (await deps.db.write([claimDelivery(job.key, deps.instanceId, deps.clock.now())]))[0]
+    ?.rows[0];
+  if (claimed === undefined) return;
+  const delivery = claimedDelivery(claimed);
+  const target = await pushTarget(deps.db, delivery.senderId, delivery.webhookId);
+  const data = target?.enabled ? await payloadData(deps, delivery) : null;
+  if (target === null || !target.enabled || data === null) {
+    const error = target?.enabled ? "the message is gone" : "the webhook is disabled";
+    await deps.db.write([
+      settleDelivery(delivery, deps.instanceId, {
+        status: "failed",
+        dueAt: null,
+        httpStatus: null,
+        response: null,
+        error,
+      }),
+    ]);
+    return;
+  }
+  const now = deps.clock.now();
+  const secrets = [target.secret];
+  if (target.previousSecret !== null && (target.previousSecretUntil ?? 0) > now)
+    secrets.push(target.previousSecret);
+  const outcome = await deps.post(
+    requestOf(
+      deps,
+      target.url,
+      secrets.map((sealed) => unseal(deps.boxKey, sealed)),
+      delivery,
+      data,
+      now,
+    ),
+  );
+  await record(deps, delivery, target.failingSince, outcome);
+}
+
+/** The signed request. `createdAt` and `t` are the second of this attempt, so a receiver's age check passes in a retry. */
+function requestOf(
+  deps: PushDeps,
+  url: string,
+  secrets: readonly string[],
+  delivery: WebhookDelivery,
+  data: Record<string, unknown>,
+  now: number,
+): PostRequest {
+  const unixSeconds = Math.floor(now / 1000);
+  const createdAt = new Date(unixSeconds * 1000).toISOString();
+  const body = JSON.stringify({ id: delivery.id, type: delivery.type, createdAt, data });
+  return {
+    url,
+    headers: {
+      "Content-Type": "application/json",
+      "User-Agent": USER_AGENT,
+      [SIGNATURE_HEADER]: signWebhook(secrets, unixSeconds, body),
+    },
+    body,
+    timeoutMs: deps.policy.timeoutMs,
+    allowPrivate: deps.policy.allowPrivate,
+  };
+}
+
+async function record(
+  deps: PushDeps,
+  delivery: WebhookDelivery,
+  failingSince: number | null,
+  outcome: PostOutcome,
+): Promise<void> {
+  const now = deps.clock.now();
+  const ok = outcome.kind === "answered" && outcome.status >= 200 && outcome.status <= 299;
+  const result: DeliveryResult = {
+    ...nextStep(deps, delivery, outcome, ok, now),
+    httpStatus: outcome.kind === "answered" ? outcome.status : null,
+    response:
+      outcome.kind === "answered" ? Buffer.from(outcome.body).toString("utf8").replaceAll("\0", "") : null,
+    error: outcome.kind === "failed" ? outcome.reason : null,
+  };
+  await deps.db.write([
+    settleDelivery(delivery, deps.instanceId, result),
+    ...webhookHealth(deps, delivery, failingSince, outcome, ok, now),
+  ]);
+}
+
+function nextStep(
+  deps: PushDeps,
+  delivery: WebhookDelivery,
+  outcome: PostOutcome,
+  ok: boolean,
+  now: number,
+): Pick<DeliveryResult, "status" | "dueAt"> {
+  if (ok) return { status: "succeeded", dueAt: null };
+  const { delaysSeconds } = deps.policy;
+  const gone = outcome.kind === "answered" && outcome.status === GONE;
+  if (gone || delivery.attempts >= delaysSeconds.length) return { status: "failed", dueAt: null };
+  // The delay before attempt n+1 is the n+1st of the list: after the failed attempt n, that is index n.
+  const schedule: RetrySchedule = { delaysSeconds: delaysSeconds.slice(1), jitter: 0.2, onlyLonger: true };
+  const delay = retryDelayMs(schedule, delivery.attempts, deps.random());
+  const asked = outcome.kind === "answered" ? (outcome.retryAfterSeconds ?? 0) * 1000 : 0;
+  return { status: "pending", dueAt: now + Math.max(delay, asked) };
+}
+
+/** An endpoint that says 410, or has only failed for days, is switched off with the reason beside it. */
+function webhookHealth(
+  deps: PushDeps,
+  delivery: WebhookDelivery,
+  failingSince: number | null,
+  outcome: PostOutcome,
+  ok: boolean,
+  now: number,
+): Statement[] {
+  const { senderId, webhookId } = delivery;
+  if (ok) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId)];
+  if (outcome.kind === "answered" && outcome.status === GONE)
+    return [disableWebhook(senderId, webhookId, "the endpoint answered 410 Gone", now)];
+  if (failingSince === null) return [noteWebhookFailure(senderId, webhookId, now)];
+  if (now - failingSince < deps.policy.disableAfterMs) return [];
+  return [disableWebhook(senderId, webhookId, "the endpoint has only failed for too long", now)];
+}

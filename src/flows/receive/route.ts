@@ -1,0 +1,42 @@
+import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
+import { idFromBytes } from "../../core/ids.ts";
+import { decodeVerp, verpToken } from "../../mail/verp.ts";
+import type { Db } from "../../store/client.ts";
+import { type InboxRef, inboundRoute } from "../../store/sending.ts";
+
+export interface RouteDeps {
+  db: Db;
+  serviceDomain: string;
+  /** Keys the tokens in return paths. */
+  verpKey: Uint8Array;
+}
+
+/** Where a mail to one address goes. */
+export type InboundTarget =
+  | { kind: "inbox"; inbox: InboxRef }
+  /** A bounce address of ours: the recipient of the message it was made for. */
+  | { kind: "bounce"; messageId: string; ord: number }
+  /** No domain here receives for that name. */
+  | { kind: "no_domain" }
+  /** The domain receives, and has no such mailbox. */
+  | { kind: "no_mailbox" };
+
+/**
+ * Decides where mail to an address goes. Only whole addresses at domains that receive have a place: `%`, `!` and
+ * source routes are part of a local part like any other, so nothing is ever relayed (RFC 5321 §3.6.2).
+ */
+export async function routeAddress(deps: RouteDeps, address: string): Promise<InboundTarget> {
+  const split = splitAddress(address);
+  if (split === null) return { kind: "no_mailbox" };
+  const { local, domain } = split;
+  const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
+  if (route.receiving || domain === `bounce.${deps.serviceDomain}`) {
+    const token = verpToken(local);
+    const verp = token === null ? null : decodeVerp(deps.verpKey, token);
+    if (verp !== null)
+      return { kind: "bounce", messageId: idFromBytes("msg", verp.messageId), ord: verp.ord };
+    if (!route.receiving) return { kind: "no_mailbox" };
+  }
+  if (!route.receiving) return { kind: "no_domain" };
+  return route.inbox === null ? { kind: "no_mailbox" } : { kind: "inbox", inbox: route.inbox };
+}

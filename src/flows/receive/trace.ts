@@ -1,0 +1,28 @@
+import type { Envelope } from "../../smtp/envelope.ts";
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** A date-time of RFC 5322 §3.3, in UTC. */
+export function mailDate(at: number): string {
+  const date = new Date(at);
+  const time = date.toISOString().slice(11, 19);
+  return `${DAYS[date.getUTCDay()]}, ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()} ${time} +0000`;
+}
+
+/**
+ * The trace fields we put in front of a mail we take: Return-Path (RFC 5321 §4.4) and Received, which says by the
+ * keyword of RFC 3848 whether TLS was on. `at` in milliseconds.
+ */
+export function traceFields(envelope: Envelope, hostname: string, at: number): string {
+  const { mailFrom, helo, ip, tls, rcptTo, smtpUtf8 } = envelope;
+  const protocol = `${smtpUtf8 ? "UTF8SMTP" : "ESMTP"}${tls === null ? "" : "S"}`;
+  const literal = ip.includes(":") ? `IPv6:${ip}` : ip;
+  // With several recipients a `for` clause would tell each of the others (RFC 5321 §7.2).
+  const to = rcptTo.length === 1 ? `\r\n\tfor <${rcptTo[0]}>` : "";
+  return (
+    `Return-Path: <${mailFrom}>\r\n` +
+    `Received: from ${helo || "unknown"} ([${literal}])\r\n` +
+    `\tby ${hostname} with ${protocol}${to};\r\n\t${mailDate(at)}\r\n`
+  );
+}

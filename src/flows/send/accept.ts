@@ -1,0 +1,253 @@
+import { addressKey, type Mailbox, normalizeAddress, splitAddress } from "../../core/addresses.ts";
+import type { Clock } from "../../core/clock.ts";
+import { newId } from "../../core/ids.ts";
+import type { SendAddress, SendAttachment, SendItem } from "../../core/send-item.ts";
+import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
+import { type RecipientStatus, rollUp } from "../../core/states.ts";
+import type { Job, Queue } from "../../queue/port.ts";
+import type { Db, Statement } from "../../store/client.ts";
+import {
+  insertMessage,
+  type Message,
+  type MessageContent,
+  type NewAttachment,
+} from "../../store/messages.ts";
+import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
+import type { Sender } from "../../store/senders.ts";
+import { type InboxRef, ownInbox } from "../../store/sending.ts";
+import { suppressedAmong } from "../../store/suppressions.ts";
+import { findThread, stepThread } from "../../store/threads.ts";
+import { addUsage, utcDay } from "../../store/usage.ts";
+import { hint, transmitJob } from "../hint.ts";
+import { announce, type Happening } from "../notify/announce.ts";
+import { applyPolicy } from "./policy.ts";
+
+export interface AcceptDeps {
+  db: Db;
+  clock: Clock;
+  queue: Queue;
+  serviceDomain: string;
+}
+
+/** The 202's body. */
+export interface Accepted {
+  id: string;
+  status: RecipientStatus;
+  /** ISO 8601; present while it lies ahead. */
+  scheduledAt?: string;
+}
+
+/** A message that policy let through: what its commit writes, and what to hint afterwards. */
+export interface PreparedSend {
+  accepted: Accepted;
+  statements: Statement[];
+  transmits: Job[];
+  pushes: Job[];
+}
+
+/** Everything about one send but the commit. Throws the AppError that refuses it. */
+export async function prepareSend(
+  deps: AcceptDeps,
+  project: Sender,
+  send: CheckedSend,
+): Promise<PreparedSend> {
+  const senderId = project.id;
+  const now = deps.clock.now();
+  const addressees = await applyPolicy(deps, project, send);
+  const suppressed = await suppressedAmong(
+    deps.db,
+    senderId,
+    addressees.map(({ email }) => addressKey(email)),
+    now,
+  );
+  const recipients = addressees.map((addressee, ord) =>
+    toRecipient(addressee, ord, suppressed, send.scheduledAt ?? now),
+  );
+  if (send.scheduledAt !== null)
+    for (const recipient of recipients) if (recipient.status === "queued") recipient.status = "accepted";
+
+  const attachments = (send.item.attachments ?? []).map((attachment) => toAttachment(attachment, now));
+  const message = newMessage(project, send, recipients, attachments, now);
+  const thread = await joinThread(deps, message, send.item, attachments.length > 0);
+  const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
+  const announced = await announce(deps, senderId, happenings);
+  return {
+    accepted: answer(message),
+    statements: [
+      ...insertMessage(message, toContent(send.item), attachments, null),
+      insertRecipients(senderId, message.id, recipients, now),
+      ...announced.statements,
+      ...thread,
+      addUsage(senderId, utcDay(now), recipients.length),
+    ],
+    transmits:
+      send.scheduledAt !== null
+        ? []
+        : recipients
+            .filter((recipient) => recipient.dueAt !== null)
+            .map((recipient) => transmitJob(message.id, recipient.ord, recipient.domain)),
+    pushes: announced.pushes,
+  };
+}
+
+/** Commits prepared sends together with `extra` (an idempotent answer), then hints the queues. */
+export async function commitSends(
+  deps: AcceptDeps,
+  sends: readonly PreparedSend[],
+  extra: readonly Statement[] = [],
+): Promise<void> {
+  await deps.db.write([...sends.flatMap((send) => send.statements), ...extra]);
+  hint(
+    deps.queue,
+    "transmit",
+    sends.flatMap((send) => send.transmits),
+  );
+  hint(
+    deps.queue,
+    "push",
+    sends.flatMap((send) => send.pushes),
+  );
+}
+
+function toRecipient(
+  addressee: Addressee,
+  ord: number,
+  suppressed: ReadonlySet<string>,
+  dueAt: number,
+): NewRecipient {
+  const { email, kind } = addressee;
+  const domain = splitAddress(email)?.domain ?? "";
+  return suppressed.has(addressKey(email))
+    ? { ord, email, domain, kind, status: "rejected", reason: "suppressed", dueAt: null }
+    : { ord, email, domain, kind, status: "queued", reason: null, dueAt };
+}
+
+/** The events with which a recipient enters: `accepted`, and where it stands now. */
+function arrivals(messageId: string, recipient: NewRecipient): Happening[] {
+  const { email, status, reason } = recipient;
+  const first: Happening = { messageId, type: "accepted", email };
+  if (status === "queued") return [first, { messageId, type: "queued", email }];
+  if (status === "rejected")
+    return [first, { messageId, type: "rejected", email, data: { rejected: { reason } } }];
+  return [first];
+}
+
+function toMailbox(address: SendAddress): Mailbox {
+  const email = normalizeAddress(address.email) ?? address.email;
+  return address.name ? { email, name: address.name } : { email };
+}
+
+function newMessage(
+  project: Sender,
+  send: CheckedSend,
+  recipients: readonly NewRecipient[],
+  attachments: readonly NewAttachment[],
+  now: number,
+): Message {
+  const { item, scheduledAt } = send;
+  const id = newId("msg", now);
+  const from = toMailbox(item.from);
+  return {
+    id,
+    senderId: project.id,
+    direction: "outbound",
+    status: rollUp(recipients.map((recipient) => recipient.status)),
+    from,
+    to: item.to.map(toMailbox),
+    cc: (item.cc ?? []).map(toMailbox),
+    bcc: (item.bcc ?? []).map(toMailbox),
+    replyTo: (item.replyTo ?? []).map(toMailbox),
+    subject: item.subject ?? "",
+    tags: item.tags ?? [],
+    rfcMessageId: `<${id}@${splitAddress(from.email)?.domain ?? project.id}>`,
+    inReplyTo: referencesOf(item).at(-1) ?? null,
+    threadId: null,
+    inboxId: null,
+    templateId: item.templateId ?? null,
+    scheduledAt,
+    sentAt: null,
+    size: contentSize(item, attachments),
+    testMode: false,
+    trackOpens: item.html !== undefined && (item.tracking?.opens ?? project.trackOpens),
+    trackClicks: item.html !== undefined && (item.tracking?.clicks ?? project.trackClicks),
+    unsubscribeLink: item.unsubscribeLink ?? false,
+    createdAt: now,
+  };
+}
+
+function contentSize(item: SendItem, attachments: readonly NewAttachment[]): number {
+  let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
+  for (const attachment of attachments) size += attachment.size;
+  return size;
+}
+
+function toContent(item: SendItem): MessageContent {
+  return {
+    html: item.html ?? null,
+    text: item.text ?? null,
+    headers: item.headers ?? {},
+    data: item.data ?? null,
+    envelope: null,
+    auth: null,
+    replyText: null,
+  };
+}
+
+function toAttachment(attachment: SendAttachment, now: number): NewAttachment {
+  const bytes = new Uint8Array(Buffer.from(attachment.content, "base64"));
+  return {
+    id: newId("att", now),
+    filename: attachment.filename,
+    contentType:
+      attachment.contentType ??
+      (Bun.file(attachment.filename).type.split(";")[0] || "application/octet-stream"),
+    disposition: attachment.disposition ?? (attachment.contentId === undefined ? "attachment" : "inline"),
+    contentId: attachment.contentId ?? null,
+    size: bytes.length,
+    bytes,
+  };
+}
+
+/** Message-IDs that the send names in In-Reply-To and References. */
+function referencesOf(item: SendItem): string[] {
+  const fields = Object.entries(item.headers ?? {})
+    .filter(([name]) => /^(?:in-reply-to|references)$/i.test(name))
+    .sort(([name]) => (/^references$/i.test(name) ? -1 : 1));
+  return fields.flatMap(([, value]) => value.match(/<[^<>\s]+>/g) ?? []);
+}
+
+/** A send whose From is an inbox of the project joins the thread it answers, or starts one there. */
+async function joinThread(
+  deps: AcceptDeps,
+  message: Message,
+  item: SendItem,
+  hasAttachments: boolean,
+): Promise<Statement[]> {
+  const inbox: InboxRef | null = await ownInbox(deps.db, message.senderId, addressKey(message.from.email));
+  if (inbox === null) return [];
+  message.inboxId = inbox.id;
+  message.threadId =
+    (await findThread(deps.db, message.senderId, inbox.id, referencesOf(item))) ??
+    newId("thr", message.createdAt);
+  const step = stepThread({
+    threadId: message.threadId,
+    inboxId: inbox.id,
+    senderId: message.senderId,
+    messageId: message.id,
+    subject: message.subject,
+    preview: (item.text ?? "").slice(0, 200),
+    participants: [...message.to, ...message.cc].map((mailbox) => mailbox.email),
+    hasAttachments,
+    inbound: false,
+    at: message.createdAt,
+  });
+  return [step];
+}
+
+function answer(message: Message): Accepted {
+  const status = message.status as RecipientStatus;
+  const { id, scheduledAt } = message;
+  return scheduledAt === null
+    ? { id, status }
+    : { id, status, scheduledAt: new Date(scheduledAt).toISOString() };
+}

@@ -1,0 +1,81 @@
+import { addressKey, isWithin, splitAddress } from "../../core/addresses.ts";
+import { AppError, invalid } from "../../core/errors.ts";
+import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
+import type { Db } from "../../store/client.ts";
+import type { Sender } from "../../store/senders.ts";
+import { isVerifiedDomain, ownerEmail } from "../../store/sending.ts";
+
+/** Names below the service domain that sending treats on their own. */
+export function onboardingDomain(serviceDomain: string): string {
+  return `onboarding.${serviceDomain}`;
+}
+export function simulatorDomain(serviceDomain: string): string {
+  return `simulator.${serviceDomain}`;
+}
+
+export interface PolicyDeps {
+  db: Db;
+  serviceDomain: string;
+}
+
+/**
+ * Whether the project may send this message: each step throws the refusal.
+ * @throws AppError 403 `sender_suspended`, `domain_not_verified`, `test_mode_recipient`; 422 `template_not_found`
+ */
+export async function applyPolicy(
+  deps: PolicyDeps,
+  project: Sender,
+  send: CheckedSend,
+): Promise<Addressee[]> {
+  refuseSuspended(project);
+  const addressees = addresseesOf(send.item);
+  const fromDomain = splitAddress(send.item.from.email)?.domain ?? "";
+  if (fromDomain === onboardingDomain(deps.serviceDomain))
+    await refuseStrangersInTestMode(deps, project, addressees);
+  else await refuseUnverifiedDomain(deps, project, fromDomain);
+  refuseUnknownTemplate(send);
+  return addressees;
+}
+
+function refuseSuspended(project: Sender): void {
+  if (project.suspendedAt === null) return;
+  throw new AppError("permission_error", "Sending is suspended for this project.", {
+    code: "sender_suspended",
+  });
+}
+
+async function refuseUnverifiedDomain(deps: PolicyDeps, project: Sender, domain: string): Promise<void> {
+  if (await isVerifiedDomain(deps.db, project.id, domain)) return;
+  throw new AppError("permission_error", `The domain ${domain} is not a verified domain of this project.`, {
+    code: "domain_not_verified",
+    param: "from.email",
+  });
+}
+
+/** Test mode: the shared onboarding domain reaches the account's owner and the simulator, nobody else. */
+async function refuseStrangersInTestMode(
+  deps: PolicyDeps,
+  project: Sender,
+  addressees: readonly Addressee[],
+): Promise<void> {
+  const owner = addressKey((await ownerEmail(deps.db, project.accountId)) ?? "");
+  const simulator = simulatorDomain(deps.serviceDomain);
+  const stranger = addressees.find(({ email }) => {
+    const domain = splitAddress(email)?.domain ?? "";
+    return addressKey(email) !== owner && !isWithin(domain, simulator);
+  });
+  if (stranger === undefined) return;
+  throw new AppError(
+    "permission_error",
+    "From the onboarding domain only the account owner's address can be sent to.",
+    {
+      code: "test_mode_recipient",
+      param: stranger.kind,
+    },
+  );
+}
+
+function refuseUnknownTemplate(send: CheckedSend): void {
+  if (send.item.templateId !== undefined)
+    throw invalid("templateId", "The project has no such template.", "template_not_found");
+}

@@ -1,0 +1,123 @@
+import { addressKey } from "../../core/addresses.ts";
+import type { Clock } from "../../core/clock.ts";
+import { EVENT_OF_STATUS } from "../../core/events.ts";
+import type { RecipientStatus } from "../../core/states.ts";
+import { isComplaint, readFeedback } from "../../mail/arf.ts";
+import { type ReportedRecipient, readBounce } from "../../mail/dsn.ts";
+import { parseMail } from "../../mail/parse.ts";
+import type { Queue } from "../../queue/port.ts";
+import type { Db, Statement } from "../../store/client.ts";
+import {
+  findRecipient,
+  type Recipient,
+  reportGuard,
+  reportRecipient,
+  rollUpMessage,
+  type Settlement,
+} from "../../store/recipients.ts";
+import { addReputation, utcDay } from "../../store/usage.ts";
+import { hint } from "../hint.ts";
+import { announce } from "../notify/announce.ts";
+import { suppressFor } from "./suppression.ts";
+
+export interface ReportDeps {
+  db: Db;
+  clock: Clock;
+  queue: Queue;
+}
+
+/** What a report says has become of a recipient. */
+interface ReportedEnd {
+  status: Extract<RecipientStatus, "bounced" | "failed" | "complained">;
+  bounceType: "hard" | "soft" | null;
+  category: string;
+  finding: Partial<ReportedRecipient>;
+}
+
+/**
+ * Takes a mail that came to the bounce address of one recipient: a bounce or a complaint moves that recipient on,
+ * anything else (an automatic reply, a notice of delay) changes nothing. The token in the address says whom it
+ * concerns, whatever the report names.
+ */
+export async function takeReport(
+  deps: ReportDeps,
+  messageId: string,
+  ord: number,
+  raw: Uint8Array,
+): Promise<void> {
+  const recipient = await findRecipient(deps.db, messageId, ord);
+  if (recipient === null) return;
+  const end = await readEnd(raw);
+  if (end !== null) await settleReport(deps, recipient, end);
+}
+
+async function readEnd(raw: Uint8Array): Promise<ReportedEnd | null> {
+  const mail = await parseMail(raw);
+  const feedback = readFeedback(mail);
+  if (feedback !== null)
+    return isComplaint(feedback)
+      ? { status: "complained", bounceType: null, category: feedback.feedbackType, finding: {} }
+      : null;
+  const finding = readBounce(mail, raw)?.recipients.find(({ action }) => action === "failed");
+  if (finding === undefined) return null;
+  const { outcome, category } = finding;
+  return outcome === "hard" || outcome === "soft"
+    ? { status: "bounced", bounceType: outcome, category, finding }
+    : { status: "failed", bounceType: null, category, finding };
+}
+
+/** One write, all of it only while the recipient may still move to where the report puts it. */
+async function settleReport(deps: ReportDeps, recipient: Recipient, end: ReportedEnd): Promise<void> {
+  const now = deps.clock.now();
+  const { messageId, ord, senderId, email } = recipient;
+  const guard = reportGuard(messageId, ord, end.status);
+  const happening = { messageId, type: EVENT_OF_STATUS[end.status], email, data: eventData(end) };
+  const announced = await announce(deps, senderId, [happening], guard);
+  const suppression: Statement[] =
+    end.status === "failed"
+      ? []
+      : [
+          suppressFor(
+            { senderId, email: addressKey(email), messageId, bounceType: end.bounceType },
+            guard,
+            now,
+          ),
+        ];
+  const counted = end.status === "failed" ? [] : [addReputation(senderId, utcDay(now), end.status, guard)];
+  await deps.db.write([
+    ...announced.statements,
+    ...suppression,
+    ...counted,
+    reportRecipient(messageId, ord, settlementOf(recipient, end), now),
+    rollUpMessage(messageId, null),
+  ]);
+  hint(deps.queue, "push", announced.pushes);
+}
+
+function eventData({ status, bounceType, category, finding }: ReportedEnd): Record<string, unknown> {
+  const {
+    smtpCode = null,
+    status: enhancedCode = null,
+    diagnosticCode: diagnostic = null,
+    remoteMta: mx = null,
+  } = finding;
+  if (status === "complained") return { complaint: { feedbackType: category } };
+  const details = { category, smtpCode, enhancedCode, diagnostic, mx };
+  return status === "bounced"
+    ? { bounce: { type: bounceType, ...details } }
+    : { failed: { reason: category, ...details } };
+}
+
+function settlementOf(recipient: Recipient, end: ReportedEnd): Settlement {
+  const { smtpCode, status: enhancedCode, diagnosticCode, remoteMta } = end.finding;
+  return {
+    status: end.status,
+    reason: end.category,
+    dueAt: null,
+    mx: remoteMta ?? recipient.mx,
+    tls: recipient.tls,
+    smtpCode: smtpCode ?? recipient.smtpCode,
+    enhancedCode: enhancedCode ?? recipient.enhancedCode,
+    diagnostic: diagnosticCode ?? recipient.diagnostic,
+  };
+}

@@ -1,0 +1,120 @@
+import { addressKey } from "../../core/addresses.ts";
+import type { Clock } from "../../core/clock.ts";
+import { EVENT_OF_STATUS } from "../../core/events.ts";
+import type { Queue } from "../../queue/port.ts";
+import { insertAttempt } from "../../store/attempts.ts";
+import type { Db, Guard, Statement } from "../../store/client.ts";
+import {
+  claimGuard,
+  type Claim,
+  type Recipient,
+  rollUpMessage,
+  settleRecipient,
+} from "../../store/recipients.ts";
+import { addReputation, utcDay } from "../../store/usage.ts";
+import { hint } from "../hint.ts";
+import { announce } from "../notify/announce.ts";
+import type { DeliveryReport } from "./outcome.ts";
+import { suppressFor } from "./suppression.ts";
+import type { Verdict } from "./verdict.ts";
+
+export interface SettleDeps {
+  db: Db;
+  clock: Clock;
+  queue: Queue;
+}
+
+/**
+ * Ends a claim: attempt, event, webhook deliveries, suppression, counters and the recipient's new state in one
+ * write, all of it only while the claim holds.
+ */
+export async function settle(
+  deps: SettleDeps,
+  recipient: Recipient,
+  claim: Claim,
+  report: DeliveryReport,
+  verdict: Verdict,
+  extra: readonly Statement[] = [],
+): Promise<void> {
+  const now = deps.clock.now();
+  const guard = claimGuard(claim);
+  const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
+  const announced = await announce(
+    deps,
+    recipient.senderId,
+    [
+      {
+        messageId: recipient.messageId,
+        type: EVENT_OF_STATUS[verdict.status],
+        email: recipient.email,
+        data: eventData(verdict, report, claim, dueAt),
+      },
+    ],
+    guard,
+  );
+  const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
+  await deps.db.write([
+    ...announced.statements,
+    insertAttempt({ ...claim, ...report, smtpCode, enhancedCode, diagnostic, outcome: status }, guard),
+    ...suppression(recipient, verdict, guard, now),
+    ...reputation(recipient, verdict, guard, now),
+    ...extra,
+    settleRecipient(
+      claim,
+      { status, reason, dueAt, mx: report.mx, tls: report.tls, smtpCode, enhancedCode, diagnostic },
+      now,
+    ),
+    rollUpMessage(claim.messageId, status === "delivered" || status === "sent" ? now : null),
+  ]);
+  hint(deps.queue, "push", announced.pushes);
+}
+
+/** The event's details, nested under the name that the interface gives them. */
+function eventData(
+  verdict: Verdict,
+  report: DeliveryReport,
+  claim: Claim,
+  dueAt: number | null,
+): Record<string, unknown> {
+  const { smtpCode, enhancedCode, diagnostic, reason, category } = verdict;
+  const { mx, tls } = report;
+  switch (verdict.status) {
+    case "delivered":
+      return { delivery: { mx, tls, smtpCode, response: diagnostic } };
+    case "sent":
+      return { sent: { mx, tls, smtpCode, response: diagnostic } };
+    case "bounced":
+      return { bounce: { ...verdict.bounce, reason, smtpCode, enhancedCode, diagnostic, mx } };
+    case "delivery_delayed": {
+      const nextAttemptAt = dueAt === null ? null : new Date(dueAt).toISOString();
+      return {
+        delivery_delayed: {
+          attempt: claim.attempt,
+          nextAttemptAt,
+          category,
+          smtpCode,
+          enhancedCode,
+          diagnostic,
+          mx,
+        },
+      };
+    }
+    default:
+      return {
+        [EVENT_OF_STATUS[verdict.status]]: { reason, category, smtpCode, enhancedCode, diagnostic, mx },
+      };
+  }
+}
+
+function suppression(recipient: Recipient, verdict: Verdict, guard: Guard, now: number): Statement[] {
+  if (verdict.bounce === null) return [];
+  const { senderId, email, messageId } = recipient;
+  const cause = { senderId, email: addressKey(email), messageId, bounceType: verdict.bounce.type };
+  return [suppressFor(cause, guard, now)];
+}
+
+function reputation(recipient: Recipient, verdict: Verdict, guard: Guard, now: number): Statement[] {
+  if (verdict.retryInMs !== null) return [];
+  const field = verdict.status === "bounced" ? "bounced" : "settled";
+  return [addReputation(recipient.senderId, utcDay(now), field, guard)];
+}

@@ -1,0 +1,30 @@
+import { newId } from "../../core/ids.ts";
+import type { Guard, Statement } from "../../store/client.ts";
+import { suppress } from "../../store/suppressions.ts";
+
+/** A soft bounce keeps the address off the list of those we send to for so long; a hard one and a complaint for good. */
+const SOFT_SUPPRESSION_MS = 7 * 86_400_000;
+
+export interface SuppressionCause {
+  senderId: string;
+  /** The address's key: all lower case. */
+  email: string;
+  messageId: string;
+  /** null: a complaint. */
+  bounceType: "hard" | "soft" | null;
+}
+
+/** The entry that a bounce or a complaint makes, where the guard holds. `now` in milliseconds. */
+export function suppressFor(cause: SuppressionCause, guard: Guard, now: number): Statement {
+  const { bounceType } = cause;
+  return suppress(
+    {
+      ...cause,
+      id: newId("sup", now),
+      reason: bounceType === null ? "complaint" : "bounce",
+      expiresAt: bounceType === "soft" ? now + SOFT_SUPPRESSION_MS : null,
+      createdAt: now,
+    },
+    guard,
+  );
+}

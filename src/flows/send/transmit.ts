@@ -1,0 +1,149 @@
+import type { Clock } from "../../core/clock.ts";
+import { idBytes } from "../../core/ids.ts";
+import { encodeVerp, verpAddress } from "../../mail/verp.ts";
+import type { Job, Queue } from "../../queue/port.ts";
+import type { Db, Statement } from "../../store/client.ts";
+import { keepComposed } from "../../store/messages.ts";
+import {
+  type Claim,
+  claimedRecipient,
+  claimRecipient,
+  dueGuard,
+  findRecipient,
+  type Recipient,
+  rollUpMessage,
+} from "../../store/recipients.ts";
+import { hint, parseTransmitKey } from "../hint.ts";
+import { announce } from "../notify/announce.ts";
+import type { Deliver, DeliveryReport } from "./outcome.ts";
+import { type RenderDeps, RenderingError, renderMessage } from "./render.ts";
+import { settle } from "./settle.ts";
+import { type CustodyStatus, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
+
+export interface TransmitDeps extends RenderDeps {
+  db: Db;
+  clock: Clock;
+  queue: Queue;
+  /** Names this process in its claims. */
+  instanceId: string;
+  /** Keys the tokens in return paths. */
+  verpKey: Uint8Array;
+  deliver: Deliver;
+  /** What a peer's 250 means. */
+  custody: CustodyStatus;
+  /** Keep the bytes as composed beside the message: mail is captured, not sent. */
+  capture: boolean;
+  retry: RetryPolicy;
+  /** Numbers in [0, 1), for jitter. */
+  random: () => number;
+}
+
+/** One job from claim to settlement. A job whose recipient is not due any more does nothing. */
+export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
+  const key = parseTransmitKey(job.key);
+  if (key === null) return;
+  const recipient = await claim(deps, key.messageId, key.ord);
+  if (recipient === null) return;
+  const held: Claim = {
+    messageId: recipient.messageId,
+    ord: recipient.ord,
+    instanceId: deps.instanceId,
+    attempt: recipient.attempts,
+  };
+  const startedAt = deps.clock.now();
+  const { report, extra, rendering } = await attempt(deps, recipient, startedAt);
+  const verdict =
+    rendering ??
+    verdictOf(report, deps.custody, deps.retry, {
+      attempt: held.attempt,
+      ageMs: deps.clock.now() - (recipient.firstAttemptAt ?? startedAt),
+      random: deps.random(),
+    });
+  await settle(deps, recipient, held, report, verdict, extra);
+}
+
+/** Takes the recipient and says `sending`, in one write. Null: not due, or somebody else has it. */
+async function claim(deps: TransmitDeps, messageId: string, ord: number): Promise<Recipient | null> {
+  const waiting = await findRecipient(deps.db, messageId, ord);
+  if (waiting === null) return null;
+  const now = deps.clock.now();
+  const announced = await announce(
+    deps,
+    waiting.senderId,
+    [
+      {
+        messageId,
+        type: "sending",
+        email: waiting.email,
+        data: { sending: { attempt: waiting.attempts + 1 } },
+      },
+    ],
+    dueGuard(messageId, ord, now),
+  );
+  const statements = [
+    ...announced.statements,
+    claimRecipient(messageId, ord, deps.instanceId, now),
+    rollUpMessage(messageId, null),
+  ];
+  const row = (await deps.db.write(statements)).at(-2)?.rows[0];
+  if (row === undefined) return null;
+  hint(deps.queue, "push", announced.pushes);
+  return claimedRecipient(row);
+}
+
+interface Tried {
+  report: DeliveryReport;
+  extra: Statement[];
+  /** Set where the message could not be composed: final without a try. */
+  rendering: Verdict | null;
+}
+
+async function attempt(deps: TransmitDeps, recipient: Recipient, startedAt: number): Promise<Tried> {
+  const nothing = { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
+  try {
+    const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, startedAt);
+    const report = await deps.deliver({
+      mailFrom: returnPath(deps, recipient),
+      rcptTo: recipient.email,
+      domain: recipient.domain,
+      raw: mail.raw,
+      smtpUtf8: mail.smtpUtf8,
+    });
+    const extra = deps.capture ? [keepComposed(recipient.messageId, mail.raw)] : [];
+    return { report, extra, rendering: null };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (error instanceof RenderingError)
+      return {
+        report: { ...nothing, kind: "undeliverable", verdict: "failed", reason },
+        extra: [],
+        rendering: renderingFailure(reason),
+      };
+    // A bug or a broken outside: the recipient stays due and the edge of the queue logs it.
+    return {
+      report: { ...nothing, kind: "trouble", stage: "internal", reason: "internal error" },
+      extra: [],
+      rendering: null,
+    };
+  }
+}
+
+function renderingFailure(reason: string): Verdict {
+  return {
+    status: "rendering_failure",
+    reason,
+    bounce: null,
+    category: "content",
+    smtpCode: null,
+    enhancedCode: null,
+    diagnostic: reason,
+    retryInMs: null,
+  };
+}
+
+/** The bounce address of one recipient of one message. */
+function returnPath(deps: TransmitDeps, recipient: Recipient): string {
+  const bytes = idBytes("msg", recipient.messageId);
+  if (bytes === null) throw new Error(`not a message id: ${recipient.messageId}`);
+  return verpAddress(encodeVerp(deps.verpKey, bytes, recipient.ord), `bounce.${deps.serviceDomain}`);
+}

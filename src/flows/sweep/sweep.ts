@@ -1,0 +1,85 @@
+import type { Clock } from "../../core/clock.ts";
+import { log } from "../../log.ts";
+import type { Queue } from "../../queue/port.ts";
+import type { Db } from "../../store/client.ts";
+import {
+  type DueRecipient,
+  dueRecipients,
+  dueScheduled,
+  queueScheduled,
+  rollUpMessage,
+  scheduledGuard,
+} from "../../store/recipients.ts";
+import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
+import { hint, transmitJob } from "../hint.ts";
+import { announce } from "../notify/announce.ts";
+
+export interface SweepDeps {
+  db: Db;
+  clock: Clock;
+  queue: Queue;
+}
+
+/** Rows of a kind that one turn hands to the queue. */
+const ROWS_PER_TURN = 1000;
+
+/**
+ * Brings to the queue what is due and may not be in it: retries whose time has come, scheduled mail, and whatever a
+ * lost, flushed or restarted queue forgot. Each turn goes on where the last one ended, so that a long row of waiting
+ * mail hides nothing behind it; at the end of the row it starts anew.
+ */
+export class Sweep {
+  readonly #deps: SweepDeps;
+  #afterRecipient: DueRecipient | null = null;
+  #afterDelivery: DueDelivery | null = null;
+
+  constructor(deps: SweepDeps) {
+    this.#deps = deps;
+  }
+
+  /** One turn over everything that can be due. */
+  async turn(): Promise<void> {
+    await this.#scheduled();
+    await this.#recipients();
+    await this.#deliveries();
+  }
+
+  async #scheduled(): Promise<void> {
+    const { db, clock } = this.#deps;
+    const now = clock.now();
+    const due = await dueScheduled(db, now, ROWS_PER_TURN);
+    for (const { senderId, messageId, ord, email } of due) {
+      const guard = scheduledGuard(messageId, ord, now);
+      const announced = await announce(this.#deps, senderId, [{ messageId, type: "queued", email }], guard);
+      await db.write([
+        ...announced.statements,
+        queueScheduled(messageId, ord, now),
+        rollUpMessage(messageId, null),
+      ]);
+      hint(this.#deps.queue, "push", announced.pushes);
+    }
+    if (due.length > 0) log("sweep").debug("scheduled mail is due", { recipients: due.length });
+  }
+
+  async #recipients(): Promise<void> {
+    const { db, clock, queue } = this.#deps;
+    const due = await dueRecipients(db, clock.now(), this.#afterRecipient, ROWS_PER_TURN);
+    hint(
+      queue,
+      "transmit",
+      due.map(({ messageId, ord, domain }) => transmitJob(messageId, ord, domain)),
+    );
+    this.#afterRecipient = due.length < ROWS_PER_TURN ? null : (due.at(-1) ?? null);
+  }
+
+  async #deliveries(): Promise<void> {
+    const { db, clock, queue } = this.#deps;
+    const due = await dueDeliveries(db, clock.now(), this.#afterDelivery, ROWS_PER_TURN);
+    hint(
+      queue,
+      "push",
+      due.map(({ id, webhookId }) => ({ key: id, lane: webhookId })),
+    );
+    this.#afterDelivery = due.length < ROWS_PER_TURN ? null : (due.at(-1) ?? null);
+  }
+}

@@ -1,0 +1,103 @@
+import type { PublicDkimKey } from "../../store/dkim-keys.ts";
+import type { Domain } from "../../store/domains.ts";
+
+/** A DNS record the owner of a domain is to publish, as the API shows it. */
+export interface DnsRecord {
+  type: "CNAME" | "TXT" | "MX";
+  name: string;
+  value: string;
+  priority?: number;
+  purpose: "dkim" | "spf" | "dmarc" | "inbound";
+  verified: boolean;
+}
+
+/** Health of one record: `failing` was verified once and no longer resolves. */
+export type Health = "verified" | "pending" | "failing";
+export interface AuthHealth {
+  dkim: Health;
+  spf: Health;
+  dmarc: Health;
+}
+
+/** Preference of our MX record. */
+const MX_PRIORITY = 10;
+
+/** Where a domain's owner points the selector to. */
+export function dkimTarget(token: string, serviceDomain: string): string {
+  return `${token}.dkim.${serviceDomain}`;
+}
+
+/** The name at which a domain publishes the key of a selector (RFC 6376 §3.6.2.1). */
+export function dkimName(selector: string, domain: string): string {
+  return `${selector}._domainkey.${domain}`;
+}
+
+/** What a domain's SPF record includes to let the service send. */
+export function spfInclude(serviceDomain: string): string {
+  return `spf.${serviceDomain}`;
+}
+
+/** The host that receives mail for domains. */
+export function mxHost(serviceDomain: string): string {
+  return `mx.${serviceDomain}`;
+}
+
+function dkimRecord(domain: Domain, key: PublicDkimKey, serviceDomain: string): DnsRecord {
+  return {
+    type: "CNAME",
+    name: dkimName(key.selector, domain.name),
+    value: dkimTarget(key.token, serviceDomain),
+    purpose: "dkim",
+    verified: key.status === "active" && domain.verified.dkim,
+  };
+}
+
+/** The records to publish for sending: one CNAME a DKIM key, SPF, DMARC. */
+export function sendingRecords(
+  domain: Domain,
+  keys: readonly PublicDkimKey[],
+  serviceDomain: string,
+): DnsRecord[] {
+  return [
+    ...keys.filter(({ status }) => status !== "retired").map((key) => dkimRecord(domain, key, serviceDomain)),
+    {
+      type: "TXT",
+      name: domain.name,
+      value: `v=spf1 include:${spfInclude(serviceDomain)} ~all`,
+      purpose: "spf",
+      verified: domain.verified.spf,
+    },
+    {
+      type: "TXT",
+      name: `_dmarc.${domain.name}`,
+      value: `v=DMARC1; p=none; rua=mailto:dmarc@${serviceDomain}`,
+      purpose: "dmarc",
+      verified: domain.verified.dmarc,
+    },
+  ];
+}
+
+/** The record to publish for receiving. */
+export function receivingRecords(domain: Domain, serviceDomain: string): DnsRecord[] {
+  return [
+    {
+      type: "MX",
+      name: domain.name,
+      value: mxHost(serviceDomain),
+      priority: MX_PRIORITY,
+      purpose: "inbound",
+      verified: domain.verified.mx,
+    },
+  ];
+}
+
+/** Health of a domain's authentication by its last check. */
+export function authHealth(domain: Domain): AuthHealth {
+  const lost: Health = domain.verifiedAt === null ? "pending" : "failing";
+  const { dkim, spf, dmarc } = domain.verified;
+  return {
+    dkim: dkim ? "verified" : lost,
+    spf: spf ? "verified" : lost,
+    dmarc: dmarc ? "verified" : lost,
+  };
+}

@@ -1,0 +1,64 @@
+import { AppError } from "../../core/errors.ts";
+import { newId } from "../../core/ids.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/client.ts";
+import { insertDkimKey, type PublicDkimKey } from "../../store/dkim-keys.ts";
+import { type Domain, insertDomain } from "../../store/domains.ts";
+import { sendingDomainName } from "./domain-name.ts";
+import { type KeyDeps, makeDkimKey, SELECTORS } from "./keys.ts";
+import { nextCheckAt } from "./schedule.ts";
+
+export interface RegisterDeps extends KeyDeps {
+  db: Db;
+  serviceDomain: string;
+  recheckSeconds: readonly number[] | null;
+}
+
+export interface NewDomain {
+  accountId: string;
+  senderId: string;
+  /** As the client wrote it. */
+  name: string;
+  now: number;
+  /** Statements for the same write. */
+  also: (domain: Domain, keys: PublicDkimKey[]) => Statement[];
+}
+
+function newDomain(deps: RegisterDeps, { accountId, senderId, now }: NewDomain, name: string): Domain {
+  const domain: Domain = {
+    id: newId("dom", now),
+    accountId,
+    senderId,
+    name,
+    status: "pending",
+    verified: { dkim: false, spf: false, dmarc: false, mx: false },
+    receiving: false,
+    verifiedAt: null,
+    failingSince: null,
+    checkedAt: null,
+    nextCheckAt: null,
+    createdAt: now,
+  };
+  return { ...domain, nextCheckAt: nextCheckAt(domain, deps.recheckSeconds, now) };
+}
+
+/**
+ * Registers a domain with a DKIM key of its own, the token of which is new: a record left by a former owner proves
+ * nothing.
+ * @throws AppError 422 for a name that cannot be sent from, 409 where the account has it already
+ */
+export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Promise<void> {
+  const { now } = wanted;
+  const name = sendingDomainName(wanted.name, deps.serviceDomain);
+  const domain = newDomain(deps, wanted, name);
+  const key = await makeDkimKey(deps, { domainId: domain.id, selector: SELECTORS[0], status: "active" }, now);
+  try {
+    await deps.db.write([insertDomain(domain), insertDkimKey(key), ...wanted.also(domain, [key])]);
+  } catch (error) {
+    if (error instanceof ConstraintError && error.unique?.startsWith("domains.") === true)
+      throw new AppError("conflict", `The domain ${name} is registered in this account already.`, {
+        code: "duplicate",
+        param: "domain",
+      });
+    throw error;
+  }
+}

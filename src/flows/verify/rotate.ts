@@ -1,0 +1,43 @@
+import { AppError, notFound } from "../../core/errors.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/client.ts";
+import { listDkimKeys, type PublicDkimKey, putPendingKey } from "../../store/dkim-keys.ts";
+import { type Domain, getDomain } from "../../store/domains.ts";
+import { type KeyDeps, makeDkimKey, SELECTORS } from "./keys.ts";
+
+export interface Rotation {
+  senderId: string;
+  id: string;
+  now: number;
+  /** Statements for the same write. */
+  also: (domain: Domain, keys: PublicDkimKey[]) => Statement[];
+}
+
+/**
+ * Makes a domain a new DKIM key under the other selector. It signs once its record is seen. A selector used before
+ * keeps its token, so that an owner who once published both CNAMEs need not touch the DNS again.
+ * @throws AppError 404; 409 `invalid_state` while a key made before is not active yet, or one is still retiring
+ */
+export async function rotateDkim(deps: KeyDeps & { db: Db }, rotation: Rotation): Promise<void> {
+  const { senderId, id, now } = rotation;
+  const domain = await getDomain(deps.db, senderId, id);
+  if (domain === null) throw notFound("domain");
+  const keys = await listDkimKeys(deps.db, senderId, id);
+  if (keys.some(({ status, retireAt }) => status === "pending" || (retireAt !== null && retireAt > now)))
+    throw notOver();
+  const active = keys.filter(({ status }) => status === "active");
+  const selector = SELECTORS.find((name) => name !== active[0]?.selector) ?? SELECTORS[0];
+  const token = keys.find((key) => key.selector === selector)?.token;
+  const key = await makeDkimKey(deps, { domainId: id, selector, status: "pending", token }, now);
+  try {
+    await deps.db.write([putPendingKey(key, id), ...rotation.also(domain, [...active, key])]);
+  } catch (error) {
+    if (error instanceof ConstraintError && error.unique === null) throw notOver();
+    throw error;
+  }
+}
+
+function notOver(): AppError {
+  return new AppError("conflict", "The last rotation of this domain's DKIM key is not over yet.", {
+    code: "invalid_state",
+  });
+}

@@ -1,0 +1,70 @@
+import type { EventType, MessageEvent } from "../core/events.ts";
+import type { Db, Guard, Statement } from "./client.ts";
+
+interface EventRow {
+  id: string;
+  sender_id: string;
+  message_id: string;
+  type: EventType;
+  email: string | null;
+  data: string;
+  created_at: number;
+}
+
+function toEvent(row: EventRow): MessageEvent {
+  return {
+    id: row.id,
+    senderId: row.sender_id,
+    messageId: row.message_id,
+    type: row.type,
+    email: row.email,
+    data: JSON.parse(row.data),
+    createdAt: row.created_at,
+  };
+}
+
+/** One statement that stores the events; with a guard, only where it holds. */
+export function insertEvents(events: readonly MessageEvent[], guard?: Guard): Statement {
+  const rows = events.map(() => "(?, ?, ?, ?, ?, ?, ?)").join(", ");
+  const args = events.flatMap((event) => [
+    event.messageId,
+    event.id,
+    event.senderId,
+    event.type,
+    event.email,
+    JSON.stringify(event.data),
+    event.createdAt,
+  ]);
+  const columns = "message_id, id, sender_id, type, email, data, created_at";
+  return guard === undefined
+    ? { sql: `INSERT INTO events (${columns}) VALUES ${rows}`, args }
+    : {
+        sql: `INSERT INTO events (${columns}) SELECT * FROM (VALUES ${rows}) WHERE ${guard.sql}`,
+        args: [...args, ...guard.args],
+      };
+}
+
+/** The events of a message of the project, oldest first. */
+export async function listEvents(db: Db, senderId: string, messageId: string): Promise<MessageEvent[]> {
+  const rows = await db.all<EventRow>(
+    `SELECT id, sender_id, message_id, type, email, data, created_at FROM events
+      WHERE message_id = ? AND sender_id = ? ORDER BY id`,
+    [messageId, senderId],
+  );
+  return rows.map(toEvent);
+}
+
+/** One event; null where the message has none of that id. */
+export async function getEvent(
+  db: Db,
+  senderId: string,
+  messageId: string,
+  id: string,
+): Promise<MessageEvent | null> {
+  const row = await db.first<EventRow>(
+    `SELECT id, sender_id, message_id, type, email, data, created_at FROM events
+      WHERE message_id = ? AND id = ? AND sender_id = ?`,
+    [messageId, id, senderId],
+  );
+  return row === null ? null : toEvent(row);
+}

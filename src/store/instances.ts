@@ -1,0 +1,35 @@
+import type { Db, Statement } from "./client.ts";
+
+/** One running process, as its claims name it. */
+export interface Instance {
+  id: string;
+  host: string;
+  pid: number;
+  heartbeatAt: number;
+}
+
+/** Registers a process that starts. */
+export function insertInstance(instance: Instance): Statement {
+  return {
+    sql: "INSERT INTO instances (id, host, pid, heartbeat_at, started_at) VALUES (?, ?, ?, ?, ?)",
+    args: [instance.id, instance.host, instance.pid, instance.heartbeatAt, instance.heartbeatAt],
+  };
+}
+
+/** Says that the process lives. No row changed: others took it for dead and freed its claims. */
+export function beat(id: string, now: number): Statement {
+  return { sql: "UPDATE instances SET heartbeat_at = ? WHERE id = ?", args: [now, id] };
+}
+
+/** Takes a process off the list. Its claims are freed in the same write. */
+export function deleteInstance(id: string): Statement {
+  return { sql: "DELETE FROM instances WHERE id = ?", args: [id] };
+}
+
+/** All processes on the list. */
+export async function listInstances(db: Db): Promise<Instance[]> {
+  const rows = await db.all<{ id: string; host: string; pid: number; heartbeat_at: number }>(
+    "SELECT id, host, pid, heartbeat_at FROM instances",
+  );
+  return rows.map((row) => ({ id: row.id, host: row.host, pid: row.pid, heartbeatAt: row.heartbeat_at }));
+}

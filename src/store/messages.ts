@@ -1,0 +1,374 @@
+import type { Mailbox } from "../core/addresses.ts";
+import type { MessageStatus } from "../core/states.ts";
+import type { Db, Statement, Value } from "./client.ts";
+
+export type Direction = "inbound" | "outbound";
+
+export interface Tag {
+  name: string;
+  value: string;
+}
+
+/** A message as lists and workers need it, without its content. Times are milliseconds. */
+export interface Message {
+  id: string;
+  senderId: string;
+  direction: Direction;
+  status: MessageStatus;
+  from: Mailbox;
+  to: Mailbox[];
+  cc: Mailbox[];
+  bcc: Mailbox[];
+  replyTo: Mailbox[];
+  subject: string;
+  tags: Tag[];
+  /** Header Message-ID, with angle brackets. */
+  rfcMessageId: string | null;
+  inReplyTo: string | null;
+  threadId: string | null;
+  inboxId: string | null;
+  templateId: string | null;
+  scheduledAt: number | null;
+  sentAt: number | null;
+  size: number;
+  testMode: boolean;
+  trackOpens: boolean;
+  trackClicks: boolean;
+  unsubscribeLink: boolean;
+  createdAt: number;
+}
+
+/** What stands beside a message: bodies, headers, and for inbound mail the bytes as received. */
+export interface MessageContent {
+  html: string | null;
+  text: string | null;
+  headers: Record<string, string>;
+  data: Record<string, unknown> | null;
+  envelope: Record<string, unknown> | null;
+  auth: Record<string, unknown> | null;
+  replyText: string | null;
+}
+
+export interface Attachment {
+  id: string;
+  filename: string;
+  contentType: string;
+  disposition: "attachment" | "inline";
+  contentId: string | null;
+  size: number;
+}
+
+export interface NewAttachment extends Attachment {
+  /** null: the part is read out of the raw message. */
+  bytes: Uint8Array | null;
+}
+
+export interface MessageSummary {
+  id: string;
+  from: string;
+  to: string[];
+  subject: string;
+  status: MessageStatus;
+  direction: Direction;
+  createdAt: number;
+}
+
+interface MessageRow {
+  id: string;
+  sender_id: string;
+  direction: Direction;
+  status: MessageStatus;
+  from_email: string;
+  from_name: string | null;
+  to_list: string;
+  cc_list: string;
+  bcc_list: string;
+  reply_to_list: string;
+  subject: string;
+  tags: string;
+  rfc_message_id: string | null;
+  in_reply_to: string | null;
+  thread_id: string | null;
+  inbox_id: string | null;
+  template_id: string | null;
+  scheduled_at: number | null;
+  sent_at: number | null;
+  size: number;
+  test_mode: number;
+  track_opens: number;
+  track_clicks: number;
+  unsubscribe_link: number;
+  created_at: number;
+}
+
+const MESSAGE_COLUMNS = `id, sender_id, direction, status, from_email, from_name, to_list, cc_list, bcc_list,
+  reply_to_list, subject, tags, rfc_message_id, in_reply_to, thread_id, inbox_id, template_id, scheduled_at,
+  sent_at, size, test_mode, track_opens, track_clicks, unsubscribe_link, created_at`;
+
+function toMessage(row: MessageRow): Message {
+  return {
+    id: row.id,
+    senderId: row.sender_id,
+    direction: row.direction,
+    status: row.status,
+    from: row.from_name === null ? { email: row.from_email } : { email: row.from_email, name: row.from_name },
+    to: JSON.parse(row.to_list),
+    cc: JSON.parse(row.cc_list),
+    bcc: JSON.parse(row.bcc_list),
+    replyTo: JSON.parse(row.reply_to_list),
+    subject: row.subject,
+    tags: JSON.parse(row.tags),
+    rfcMessageId: row.rfc_message_id,
+    inReplyTo: row.in_reply_to,
+    threadId: row.thread_id,
+    inboxId: row.inbox_id,
+    templateId: row.template_id,
+    scheduledAt: row.scheduled_at,
+    sentAt: row.sent_at,
+    size: row.size,
+    testMode: row.test_mode === 1,
+    trackOpens: row.track_opens === 1,
+    trackClicks: row.track_clicks === 1,
+    unsubscribeLink: row.unsubscribe_link === 1,
+    createdAt: row.created_at,
+  };
+}
+
+/** Statements that store a message with its content and attachments. `raw`: the bytes as received. */
+export function insertMessage(
+  message: Message,
+  content: MessageContent,
+  attachments: readonly NewAttachment[],
+  raw: Uint8Array | null,
+): Statement[] {
+  return [
+    {
+      sql: `INSERT INTO messages (${MESSAGE_COLUMNS})
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      args: [
+        message.id,
+        message.senderId,
+        message.direction,
+        message.status,
+        message.from.email,
+        message.from.name ?? null,
+        JSON.stringify(message.to),
+        JSON.stringify(message.cc),
+        JSON.stringify(message.bcc),
+        JSON.stringify(message.replyTo),
+        message.subject,
+        JSON.stringify(message.tags),
+        message.rfcMessageId,
+        message.inReplyTo,
+        message.threadId,
+        message.inboxId,
+        message.templateId,
+        message.scheduledAt,
+        message.sentAt,
+        message.size,
+        Number(message.testMode),
+        Number(message.trackOpens),
+        Number(message.trackClicks),
+        Number(message.unsubscribeLink),
+        message.createdAt,
+      ],
+    },
+    {
+      sql: `INSERT INTO message_content (message_id, html, text, headers, data, envelope, auth, reply_text, raw)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      args: [
+        message.id,
+        content.html,
+        content.text,
+        JSON.stringify(content.headers),
+        content.data === null ? null : JSON.stringify(content.data),
+        content.envelope === null ? null : JSON.stringify(content.envelope),
+        content.auth === null ? null : JSON.stringify(content.auth),
+        content.replyText,
+        raw,
+      ],
+    },
+    ...attachments.map((attachment, ord) => insertAttachment(message.id, attachment, ord)),
+  ];
+}
+
+function insertAttachment(messageId: string, attachment: NewAttachment, ord: number): Statement {
+  return {
+    sql: `INSERT INTO attachments (id, message_id, ord, filename, content_type, disposition, content_id, size, bytes)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: [
+      attachment.id,
+      messageId,
+      ord,
+      attachment.filename,
+      attachment.contentType,
+      attachment.disposition,
+      attachment.contentId,
+      attachment.size,
+      attachment.bytes,
+    ],
+  };
+}
+
+/** One message of the project; null where it has none of that id. */
+export async function getMessage(db: Db, senderId: string, id: string): Promise<Message | null> {
+  const row = await db.first<MessageRow>(
+    `SELECT ${MESSAGE_COLUMNS} FROM messages WHERE id = ? AND sender_id = ?`,
+    [id, senderId],
+  );
+  return row === null ? null : toMessage(row);
+}
+
+interface ContentRow {
+  html: string | null;
+  text: string | null;
+  headers: string;
+  data: string | null;
+  envelope: string | null;
+  auth: string | null;
+  reply_text: string | null;
+}
+
+/** Bodies, headers and inbound facts of a message of the project; null where it has none of that id. */
+export async function getContent(db: Db, senderId: string, id: string): Promise<MessageContent | null> {
+  const row = await db.first<ContentRow>(
+    `SELECT c.html, c.text, c.headers, c.data, c.envelope, c.auth, c.reply_text
+      FROM message_content c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ? AND m.sender_id = ?`,
+    [id, senderId],
+  );
+  if (row === null) return null;
+  return {
+    html: row.html,
+    text: row.text,
+    headers: JSON.parse(row.headers),
+    data: row.data === null ? null : JSON.parse(row.data),
+    envelope: row.envelope === null ? null : JSON.parse(row.envelope),
+    auth: row.auth === null ? null : JSON.parse(row.auth),
+    replyText: row.reply_text,
+  };
+}
+
+/** The bytes of an inbound message of the project as they came in; null where there are none. */
+export async function getRaw(db: Db, senderId: string, id: string): Promise<Uint8Array | null> {
+  const row = await db.first<{ raw: ArrayBuffer | null }>(
+    `SELECT c.raw FROM message_content c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ? AND m.sender_id = ?`,
+    [id, senderId],
+  );
+  return row?.raw == null ? null : new Uint8Array(row.raw);
+}
+
+interface AttachmentRow {
+  id: string;
+  filename: string;
+  content_type: string;
+  disposition: "attachment" | "inline";
+  content_id: string | null;
+  size: number;
+  bytes: ArrayBuffer | null;
+}
+
+function toAttachment(row: Omit<AttachmentRow, "bytes">): Attachment {
+  return {
+    id: row.id,
+    filename: row.filename,
+    contentType: row.content_type,
+    disposition: row.disposition,
+    contentId: row.content_id,
+    size: row.size,
+  };
+}
+
+/** The attachments of a message, in their order, without their bytes. */
+export async function listAttachments(db: Db, senderId: string, messageId: string): Promise<Attachment[]> {
+  const rows = await db.all<Omit<AttachmentRow, "bytes">>(
+    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size
+      FROM attachments a JOIN messages m ON m.id = a.message_id
+      WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
+    [messageId, senderId],
+  );
+  return rows.map(toAttachment);
+}
+
+/** The attachments of a message with their bytes, for composing it. */
+export async function loadAttachments(db: Db, senderId: string, messageId: string): Promise<NewAttachment[]> {
+  const rows = await db.all<AttachmentRow>(
+    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size, a.bytes
+      FROM attachments a JOIN messages m ON m.id = a.message_id
+      WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
+    [messageId, senderId],
+  );
+  return rows.map((row) => ({
+    ...toAttachment(row),
+    bytes: row.bytes === null ? null : new Uint8Array(row.bytes),
+  }));
+}
+
+/** What a list may be narrowed by. `q` is a case-insensitive substring of recipient, sender or subject. */
+export interface MessageFilter {
+  status?: MessageStatus;
+  direction?: Direction;
+  q?: string;
+}
+
+interface SummaryRow {
+  id: string;
+  from_email: string;
+  to_list: string;
+  subject: string;
+  status: MessageStatus;
+  direction: Direction;
+  created_at: number;
+}
+
+/** One page of summaries, newest first: at most `limit` rows with ids below `before`. */
+export async function listMessages(
+  db: Db,
+  senderId: string,
+  filter: MessageFilter,
+  before: string | null,
+  limit: number,
+): Promise<MessageSummary[]> {
+  const where = ["sender_id = ?"];
+  const args: Value[] = [senderId];
+  const add = (condition: string, ...values: Value[]) => {
+    where.push(condition);
+    args.push(...values);
+  };
+  if (filter.status !== undefined) add("status = ?", filter.status);
+  if (filter.direction !== undefined) add("direction = ?", filter.direction);
+  if (filter.q !== undefined) {
+    const like = `%${filter.q.replace(/[\\%_]/g, "\\$&")}%`;
+    add(
+      `(from_email LIKE ? ESCAPE '\\' OR subject LIKE ? ESCAPE '\\' OR to_list LIKE ? ESCAPE '\\'
+        OR cc_list LIKE ? ESCAPE '\\' OR bcc_list LIKE ? ESCAPE '\\')`,
+      like,
+      like,
+      like,
+      like,
+      like,
+    );
+  }
+  if (before !== null) add("id < ?", before);
+  const rows = await db.all<SummaryRow>(
+    `SELECT id, from_email, to_list, subject, status, direction, created_at
+      FROM messages WHERE ${where.join(" AND ")} ORDER BY id DESC LIMIT ?`,
+    [...args, limit],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    from: row.from_email,
+    to: (JSON.parse(row.to_list) as Mailbox[]).map((mailbox) => mailbox.email),
+    subject: row.subject,
+    status: row.status,
+    direction: row.direction,
+    createdAt: row.created_at,
+  }));
+}
+
+/** Keeps the bytes of an outbound message as composed, the first time: what `capture` would have sent. */
+export function keepComposed(messageId: string, raw: Uint8Array): Statement {
+  return {
+    sql: "UPDATE message_content SET raw = ? WHERE message_id = ? AND raw IS NULL",
+    args: [raw, messageId],
+  };
+}

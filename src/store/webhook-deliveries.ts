@@ -1,0 +1,244 @@
+import { type EventType, type MessageEvent, subscribes } from "../core/events.ts";
+import type { Db, Guard, Statement } from "./client.ts";
+
+/** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
+export interface WebhookDelivery {
+  id: string;
+  webhookId: string;
+  senderId: string;
+  messageId: string | null;
+  eventId: string | null;
+  type: EventType;
+  /** The payload's `data` where it is not built from an event (test deliveries). */
+  data: Record<string, unknown> | null;
+  status: "pending" | "succeeded" | "failed";
+  attempts: number;
+  createdAt: number;
+}
+
+/** An enabled webhook and what it wants to hear. */
+export interface Subscription {
+  webhookId: string;
+  eventTypes: string[];
+}
+
+/** The enabled webhooks of a project. */
+export async function subscriptions(db: Db, senderId: string): Promise<Subscription[]> {
+  const rows = await db.all<{ id: string; event_types: string }>(
+    "SELECT id, event_types FROM webhooks WHERE sender_id = ? AND enabled = 1",
+    [senderId],
+  );
+  return rows.map((row) => ({ webhookId: row.id, eventTypes: JSON.parse(row.event_types) }));
+}
+
+/** A delivery as it is first stored: due at once. */
+export interface NewDelivery {
+  id: string;
+  webhookId: string;
+  event: MessageEvent;
+}
+
+/** The deliveries that a set of events causes, ids made by `newDeliveryId`. */
+export function fanOut(
+  events: readonly MessageEvent[],
+  webhooks: readonly Subscription[],
+  newDeliveryId: () => string,
+): NewDelivery[] {
+  return events.flatMap((event) =>
+    webhooks
+      .filter((webhook) => subscribes(webhook.eventTypes, event.type))
+      .map((webhook) => ({ id: newDeliveryId(), webhookId: webhook.webhookId, event })),
+  );
+}
+
+/** One statement that stores the deliveries; with a guard, only where it holds. */
+export function insertDeliveries(
+  deliveries: readonly NewDelivery[],
+  dueAt: number,
+  guard?: Guard,
+): Statement {
+  const rows = deliveries.map(() => "(?, ?, ?, ?, ?, ?, 'pending', ?, ?)").join(", ");
+  const args = deliveries.flatMap(({ id, webhookId, event }) => [
+    id,
+    webhookId,
+    event.senderId,
+    event.messageId,
+    event.id,
+    event.type,
+    dueAt,
+    event.createdAt,
+  ]);
+  const columns = "id, webhook_id, sender_id, message_id, event_id, type, status, due_at, created_at";
+  // A webhook deleted since it was read would break the foreign key and with it the whole commit.
+  return {
+    sql: `INSERT INTO webhook_deliveries (${columns}) SELECT * FROM (VALUES ${rows})
+      WHERE column2 IN (SELECT id FROM webhooks)${guard === undefined ? "" : ` AND ${guard.sql}`}`,
+    args: guard === undefined ? args : [...args, ...guard.args],
+  };
+}
+
+interface DeliveryRow {
+  id: string;
+  webhook_id: string;
+  sender_id: string;
+  message_id: string | null;
+  event_id: string | null;
+  type: EventType;
+  data: string | null;
+  status: "pending" | "succeeded" | "failed";
+  attempts: number;
+  created_at: number;
+}
+
+const COLUMNS = "id, webhook_id, sender_id, message_id, event_id, type, data, status, attempts, created_at";
+
+/** Takes a due delivery for an instance; its RETURNING row is the delivery, no row: not due or taken. */
+export function claimDelivery(id: string, instanceId: string, now: number): Statement {
+  return {
+    sql: `UPDATE webhook_deliveries SET claimed_by = ?, due_at = NULL, attempts = attempts + 1, last_attempt_at = ?
+      WHERE id = ? AND due_at <= ? AND claimed_by IS NULL
+      RETURNING ${COLUMNS}`,
+    args: [instanceId, now, id, now],
+  };
+}
+
+/** The delivery in a RETURNING row of `claimDelivery`. */
+export function claimedDelivery(row: Record<string, unknown>): WebhookDelivery {
+  const delivery = row as unknown as DeliveryRow;
+  return {
+    id: delivery.id,
+    webhookId: delivery.webhook_id,
+    senderId: delivery.sender_id,
+    messageId: delivery.message_id,
+    eventId: delivery.event_id,
+    type: delivery.type,
+    data: delivery.data === null ? null : JSON.parse(delivery.data),
+    status: delivery.status,
+    attempts: delivery.attempts,
+    createdAt: delivery.created_at,
+  };
+}
+
+/** What an attempt leaves behind in the log. `dueAt`: the next try; null where the delivery is over. */
+export interface DeliveryResult {
+  status: "pending" | "succeeded" | "failed";
+  dueAt: number | null;
+  /** HTTP status answered; null where there was no answer. */
+  httpStatus: number | null;
+  /** First bytes of the answer's body. */
+  response: string | null;
+  error: string | null;
+}
+
+/** Ends the claim of an attempt with its result. Changes nothing where the claim no longer holds. */
+export function settleDelivery(
+  delivery: WebhookDelivery,
+  instanceId: string,
+  result: DeliveryResult,
+): Statement {
+  return {
+    sql: `UPDATE webhook_deliveries SET status = ?, due_at = ?, claimed_by = NULL, last_status = ?, last_response = ?,
+        last_error = ?
+      WHERE id = ? AND claimed_by = ? AND attempts = ?`,
+    args: [
+      result.status,
+      result.dueAt,
+      result.httpStatus,
+      result.response,
+      result.error,
+      delivery.id,
+      instanceId,
+      delivery.attempts,
+    ],
+  };
+}
+
+/** A delivery that waits for a worker, and the place in the order of waiting where a later look goes on. */
+export interface DueDelivery {
+  id: string;
+  webhookId: string;
+  dueAt: number;
+}
+
+/** Deliveries that are due and unclaimed, longest due first, from behind `after` on. */
+export async function dueDeliveries(
+  db: Db,
+  now: number,
+  after: DueDelivery | null,
+  limit: number,
+): Promise<DueDelivery[]> {
+  const rows = await db.all<{ id: string; webhook_id: string; due_at: number }>(
+    `SELECT id, webhook_id, due_at FROM webhook_deliveries
+      WHERE due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`,
+    [now, after?.dueAt ?? -1, after?.id ?? "", limit],
+  );
+  return rows.map((row) => ({ id: row.id, webhookId: row.webhook_id, dueAt: row.due_at }));
+}
+
+/** Frees every claim of an instance that is gone: the deliveries are due again at once. */
+export function freeDeliveryClaims(instanceId: string, now: number): Statement {
+  return {
+    sql: "UPDATE webhook_deliveries SET due_at = ?, claimed_by = NULL WHERE claimed_by = ?",
+    args: [now, instanceId],
+  };
+}
+
+/** Where a delivery goes and how it is signed. Secrets are sealed; times are milliseconds. */
+export interface PushTarget {
+  url: string;
+  enabled: boolean;
+  secret: string;
+  previousSecret: string | null;
+  previousSecretUntil: number | null;
+  /** Since when every attempt has failed; null where the last one succeeded. */
+  failingSince: number | null;
+}
+
+/** The webhook of the project as a push needs it; null where it is gone. */
+export async function pushTarget(db: Db, senderId: string, webhookId: string): Promise<PushTarget | null> {
+  const row = await db.first<{
+    url: string;
+    enabled: number;
+    secret: string;
+    previous_secret: string | null;
+    previous_secret_until: number | null;
+    failing_since: number | null;
+  }>(
+    `SELECT url, enabled, secret, previous_secret, previous_secret_until, failing_since
+      FROM webhooks WHERE id = ? AND sender_id = ?`,
+    [webhookId, senderId],
+  );
+  if (row === null) return null;
+  return {
+    url: row.url,
+    enabled: row.enabled === 1,
+    secret: row.secret,
+    previousSecret: row.previous_secret,
+    previousSecretUntil: row.previous_secret_until,
+    failingSince: row.failing_since,
+  };
+}
+
+/** Notes that an endpoint works again. */
+export function noteWebhookSuccess(senderId: string, webhookId: string): Statement {
+  return {
+    sql: "UPDATE webhooks SET failing_since = NULL WHERE id = ? AND sender_id = ?",
+    args: [webhookId, senderId],
+  };
+}
+
+/** Notes the first failure of a row of them. */
+export function noteWebhookFailure(senderId: string, webhookId: string, now: number): Statement {
+  return {
+    sql: "UPDATE webhooks SET failing_since = COALESCE(failing_since, ?) WHERE id = ? AND sender_id = ?",
+    args: [now, webhookId, senderId],
+  };
+}
+
+/** Switches a webhook off and says why. */
+export function disableWebhook(senderId: string, webhookId: string, reason: string, now: number): Statement {
+  return {
+    sql: "UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ? WHERE id = ? AND sender_id = ?",
+    args: [reason, now, webhookId, senderId],
+  };
+}

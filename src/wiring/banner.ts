@@ -1,0 +1,43 @@
+import type { App } from "../app.ts";
+import type { Config } from "../config.ts";
+
+/** What a start prints: where the service listens, and at the first start the keys and a first send, once. */
+export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
+  const lines = ["Postrider is running."];
+  if (app.ports.http !== null)
+    lines.push(`  API        ${config.publicUrl}`, `  reference  ${config.publicUrl}/docs`);
+  if (app.ports.smtp !== null) lines.push(`  SMTP       ${config.smtpHost}:${app.ports.smtp}`);
+  lines.push(`  delivery   ${DELIVERY_TEXT[config.delivery]}`);
+  if (app.firstStart !== null) lines.push(...firstStartLines(config, app.firstStart));
+  return lines.join("\n");
+}
+
+const DELIVERY_TEXT: Readonly<Record<Config["delivery"], string>> = {
+  capture: "capture: mail is composed, signed and stored; nothing leaves this machine",
+  relay: "relay: all mail goes to the smarthost",
+  mx: "mx: straight to the recipients' mail servers",
+};
+
+function firstStartLines(config: Config, keys: { accountKey: string | null; projectKey: string }): string[] {
+  const lines = ["", "First start. These secrets are shown this once:"];
+  if (keys.accountKey !== null) lines.push(`  account-wide key  ${keys.accountKey}`);
+  lines.push(`  project key       ${keys.projectKey}`);
+  lines.push("", "Send a first message:", "", firstSend(config, keys.projectKey));
+  return lines;
+}
+
+/** From the shared onboarding domain to the owner: it needs no domain and no DNS. */
+function firstSend(config: Config, key: string): string {
+  const message = {
+    from: { email: `hello@onboarding.${config.serviceDomain}`, name: "Postrider" },
+    to: [{ email: config.ownerEmail }],
+    subject: "Hello from Postrider",
+    text: "It works.",
+  };
+  return [
+    `curl -s ${config.publicUrl}/v1/emails \\`,
+    `  -H 'Authorization: Bearer ${key}' \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '${JSON.stringify(message)}'`,
+  ].join("\n");
+}

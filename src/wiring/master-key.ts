@@ -1,0 +1,44 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { deriveKey } from "../core/secretbox.ts";
+
+/** The keys of the installation, each for one purpose, all derived from the master key. */
+export interface InstallationKeys {
+  /** Seals DKIM keys and webhook secrets at rest. */
+  box: Uint8Array;
+  /** Authenticates cursors. */
+  cursor: Uint8Array;
+  /** Authenticates the tokens in return paths. */
+  verp: Uint8Array;
+}
+
+/** The file in DATA_DIR that holds a generated master key: 32 bytes in hex. */
+export const MASTER_KEY_FILE = "master.key";
+
+/** Keys from MASTER_KEY, or from the file in the data directory, which the first start makes. */
+export function openKeys(masterKey: string | null, dataDir: string): InstallationKeys {
+  const master = Buffer.from(masterKey ?? keyFromFile(dataDir), "utf8");
+  return {
+    box: deriveKey(master, "box"),
+    cursor: deriveKey(master, "cursor"),
+    verp: deriveKey(master, "verp"),
+  };
+}
+
+function keyFromFile(dataDir: string): string {
+  const path = join(dataDir, MASTER_KEY_FILE);
+  if (!existsSync(path)) {
+    mkdirSync(dataDir, { recursive: true });
+    try {
+      // `wx`: of two processes that start together one makes the file, the other reads it.
+      writeFileSync(path, `${randomBytes(32).toString("hex")}\n`, { flag: "wx", mode: 0o600, flush: true });
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
+    chmodSync(path, 0o600);
+  }
+  const key = readFileSync(path, "utf8").trim();
+  if (!/^[0-9a-f]{64}$/.test(key)) throw new Error(`${path} does not hold a master key`);
+  return key;
+}

@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { startDns, type TestDns } from "../support/dns.ts";
+import { startMx, type TestMx } from "../support/mx.ts";
+import { type ServiceProcess, serviceProcess } from "../support/process.ts";
+import { type TestRedis, startRedis } from "../support/redis.ts";
+import { publish } from "../support/service.ts";
+
+const DIE_BEFORE_HINT = join(import.meta.dir, "../support/die-before-hint.ts");
+
+let dns: TestDns;
+let peer: TestMx;
+let service: ServiceProcess;
+let redis: TestRedis | null = null;
+
+async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(`${service.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${service.key}`,
+      "x-service-product": "default",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the API shows.
+  const shown: any = await response.json();
+  return { status: response.status, body: shown };
+}
+
+const mail = (to: string) => ({
+  from: { email: "a@sender.test" },
+  to: [{ email: to }],
+  subject: to,
+  text: "x",
+});
+
+beforeEach(async () => {
+  dns = await startDns();
+  peer = startMx();
+  dns.add({ name: "there.test", type: "A", data: "127.0.0.1" });
+  service = serviceProcess({ DELIVERY: "mx", SMTP_OUT_PORT: String(peer.port), DNS_SERVERS: dns.address });
+  await service.start();
+  const domain = await call("POST", "/v1/domains", { domain: "sender.test" });
+  publish(dns, domain.body.records);
+  await call("POST", `/v1/domains/${domain.body.id}/verify`, {});
+});
+
+afterEach(async () => {
+  await service.remove();
+  peer.stop();
+  dns.stop();
+  await redis?.stop();
+  redis = null;
+});
+
+/** Recipients that the peer took mail for, each with the Message-IDs it came under. */
+function taken(): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { rcptTo, data } of peer.messages.items) {
+    const id = /^Message-ID: *(\S+)/im.exec(data.toString())?.[1] ?? "";
+    for (const to of rcptTo) found.set(to, (found.get(to) ?? new Set()).add(id));
+  }
+  return found;
+}
+
+async function settled(count: number): Promise<void> {
+  for (;;) {
+    const { body } = await call("GET", "/v1/emails?status=delivered&limit=100");
+    if (body.data.length === count) return;
+    await Bun.sleep(20);
+  }
+}
+
+describe("a process killed", () => {
+  test("between commit and hint delivers the message after its restart, and the client's retry makes no second one", async () => {
+    await service.kill();
+    await service.start({}, DIE_BEFORE_HINT);
+    const key = { "idempotency-key": "the-one" };
+    expect(call("POST", "/v1/emails", mail("a@there.test"), key)).rejects.toThrow();
+    expect(await service.exited()).not.toBe(0);
+    await service.start();
+    const retried = await call("POST", "/v1/emails", mail("a@there.test"), key);
+    expect(retried.status).toBe(202);
+    await settled(1);
+    expect([...taken().keys()]).toEqual(["a@there.test"]);
+    expect(peer.messages.items.length).toBe(1);
+  });
+
+  test("between hint and delivery delivers every message after its restart", async () => {
+    let reached: () => void = () => undefined;
+    const inDelivery = new Promise<void>((resolve) => {
+      reached = resolve;
+    });
+    // The peer holds the first transactions until the process is gone.
+    peer.set({ RCPT: () => new Promise<string>(() => reached()) });
+    const addresses = Array.from({ length: 30 }, (_, at) => `r${at}@there.test`);
+    for (const address of addresses)
+      expect((await call("POST", "/v1/emails", mail(address))).status).toBe(202);
+    await inDelivery;
+    await service.kill();
+    peer.set({ RCPT: "250 ok" });
+    await service.start();
+    await settled(30);
+    expect([...taken().keys()].sort()).toEqual([...addresses].sort());
+    expect(peer.messages.items.length).toBe(30);
+  });
+
+  test("between the peer's 250 and its own commit sends at most once more, under the same Message-ID", async () => {
+    let reached: () => void = () => undefined;
+    const atTheEnd = new Promise<void>((resolve) => {
+      reached = resolve;
+    });
+    peer.set({ ".": () => new Promise<string>(() => reached()) });
+    await call("POST", "/v1/emails", mail("a@there.test"));
+    await atTheEnd;
+    await service.kill();
+    peer.set({ ".": "250 ok" });
+    await service.start();
+    await settled(1);
+    expect(taken().get("a@there.test")?.size).toBe(1);
+    expect(peer.messages.items.length).toBeLessThanOrEqual(2);
+  });
+
+  test("and whose Redis was emptied meanwhile, loses nothing either", async () => {
+    redis = await startRedis();
+    await service.kill();
+    peer.set({ RCPT: "451 4.3.0 Later" });
+    await service.start({ REDIS_URL: redis.url, DELIVERY_RETRY_SECONDS: "0.05" });
+    const addresses = Array.from({ length: 20 }, (_, at) => `q${at}@there.test`);
+    for (const address of addresses) await call("POST", "/v1/emails", mail(address));
+    await redis.kill();
+    await service.kill();
+    await redis.restart();
+    peer.set({ RCPT: "250 ok" });
+    await service.start({ REDIS_URL: redis.url, DELIVERY_RETRY_SECONDS: "0.05" });
+    await settled(20);
+    expect([...taken().keys()].sort()).toEqual([...addresses].sort());
+  });
+});
+
+describe("SIGTERM", () => {
+  test("ends the process with 0 after what is in hand is done; the rest goes out after the restart", async () => {
+    let release: (reply: string) => void = () => undefined;
+    let reached: () => void = () => undefined;
+    const inHand = new Promise<void>((resolve) => {
+      reached = resolve;
+    });
+    peer.set({
+      ".": () =>
+        new Promise<string>((resolve) => {
+          release = resolve;
+          reached();
+        }),
+    });
+    await call("POST", "/v1/emails", mail("a@there.test"));
+    await inHand;
+    const exit = service.terminate();
+    release("250 ok");
+    expect(await exit).toBe(0);
+    peer.set({ ".": "250 ok" });
+    await service.start();
+    await settled(1);
+    expect(peer.messages.items.length).toBe(1);
+  });
+
+  test("a second start prints no secret, and neither does the first one with ROOT_API_KEY", async () => {
+    expect(service.output().stdout).not.toContain(service.key);
+    await service.terminate();
+    await service.start();
+    expect(service.output().stdout).not.toContain("pr_");
+    expect(service.output().stdout).not.toContain(service.key);
+  });
+});

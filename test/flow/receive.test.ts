@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(() => service.stop());
+
+/** Runs swaks against the listener; resolves with its exit code and transcript. */
+async function swaks(...args: string[]): Promise<{ code: number; text: string }> {
+  const child = Bun.spawn(
+    ["swaks", "--server", `127.0.0.1:${service.smtpPort}`, "--helo", "client.test", ...args],
+    {
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
+  const text = (await new Response(child.stdout).text()) + (await new Response(child.stderr).text());
+  return { code: await child.exited, text };
+}
+
+async function inbound() {
+  const list = await service.call("GET", "/v1/emails?direction=inbound");
+  const ids: string[] = list.body.data.map((summary: { id: string }) => summary.id);
+  return Promise.all(ids.map(async (id) => (await service.call("GET", `/v1/emails/${id}`)).body));
+}
+
+describe("a mail to an inbox", () => {
+  test.each([
+    ["in the clear", []],
+    ["over STARTTLS", ["--tls"]],
+  ])("%s is stored, threaded and announced before its 250", async (_, flags) => {
+    const [inboxId] = await receivingInboxes(service, "in.test", ["support@in.test"]);
+    const sent = await swaks(
+      "--from",
+      "ada@client.test",
+      "--to",
+      "Support+ticket@IN.test",
+      "--header",
+      "Subject: Help =?UTF-8?Q?m=C3=BCde?=",
+      "--header",
+      "Message-Id: <first@client.test>",
+      "--body",
+      "My question",
+      ...flags,
+    );
+    expect(sent.code).toBe(0);
+    const [record] = await inbound();
+    expect(record).toMatchObject({
+      direction: "inbound",
+      status: "delivered",
+      from: "ada@client.test",
+      subject: "Help müde",
+      text: expect.stringMatching(/^My question\n+$/),
+      messageId: "<first@client.test>",
+      inboxId,
+      envelope: {
+        mailFrom: "ada@client.test",
+        rcptTo: ["Support+ticket@IN.test"],
+        helo: "client.test",
+        ip: "127.0.0.1",
+      },
+      events: [{ type: "inbound_received" }],
+    });
+    expect(record.envelope.tls === null).toBe(flags.length === 0);
+    expect(record.threadId).toMatch(/^thr_/);
+  });
+
+  test("joins the thread of the message it answers, sent ones included", async () => {
+    await receivingInboxes(service, "in.test", ["support@in.test"]);
+    await swaks(
+      "--from",
+      "ada@client.test",
+      "--to",
+      "support@in.test",
+      "--header",
+      "Message-Id: <one@client.test>",
+    );
+    const [first] = await inbound();
+    const reply = await service.call("POST", "/v1/emails", {
+      from: { email: "support@in.test" },
+      to: [{ email: "ada@client.test" }],
+      subject: "Re: test",
+      text: "An answer",
+      headers: { "In-Reply-To": "<one@client.test>", References: "<one@client.test>" },
+    });
+    const sent = await service.message(reply.body.id, "delivered");
+    expect(sent.threadId).toBe(first.threadId);
+    await swaks(
+      "--from",
+      "ada@client.test",
+      "--to",
+      "support@in.test",
+      "--header",
+      `In-Reply-To: ${sent.messageId}`,
+    );
+    await swaks("--from", "ada@client.test", "--to", "support@in.test", "--header", "Subject: Re: test");
+    const threads = (await inbound()).map((record) => record.threadId);
+    expect(threads.filter((thread) => thread === first.threadId).length).toBe(2);
+    expect(new Set(threads).size).toBe(2);
+  });
+
+  test("reaches each of several inboxes as a message of its own", async () => {
+    await receivingInboxes(service, "in.test", ["a@in.test", "b@in.test"]);
+    expect((await swaks("--to", "a@in.test,b@in.test")).code).toBe(0);
+    expect((await inbound()).length).toBe(2);
+  });
+
+  test("is refused once receiving is switched off", async () => {
+    await receivingInboxes(service, "in.test", ["a@in.test"]);
+    const domains = await service.call("GET", "/v1/domains");
+    await service.call("PATCH", `/v1/domains/${domains.body.data[0].id}/receiving`, { enabled: false });
+    const refused = await swaks("--to", "a@in.test");
+    expect(refused.text).toContain("550 5.1.2");
+    expect(await inbound()).toEqual([]);
+  });
+});
+
+describe("RCPT refuses", () => {
+  test.each([
+    ["a mailbox that does not exist", "nobody@in.test", "550 5.1.1"],
+    ["a domain that is not ours", "a@elsewhere.test", "550 5.1.2"],
+    ["a percent hack", "a%elsewhere.test@in.test", "550 5.1.1"],
+    ["a bang path", "elsewhere.test!a@in.test", "550 5.1.1"],
+    ["an address at the service domain", `postmaster@${SERVICE_DOMAIN}`, "550 5.1.2"],
+    ["a forged bounce token", `b+${"0".repeat(44)}@bounce.${SERVICE_DOMAIN}`, "550 5.1.1"],
+  ])("%s", async (_, to, reply) => {
+    await receivingInboxes(service, "in.test", ["a@in.test"]);
+    const refused = await swaks("--to", to);
+    expect(refused.text).toContain(reply);
+    expect(await inbound()).toEqual([]);
+  });
+});
+
+test("smtp-source's mails are all there, each once", async () => {
+  await receivingInboxes(service, "in.test", ["load@in.test"]);
+  const child = Bun.spawn([
+    "/usr/sbin/smtp-source",
+    "-s",
+    "10",
+    "-m",
+    "200",
+    "-l",
+    "4096",
+    "-f",
+    "a@client.test",
+    "-t",
+    "load@in.test",
+    `127.0.0.1:${service.smtpPort}`,
+  ]);
+  expect(await child.exited).toBe(0);
+  const row = await service.app.db.first<{ n: number }>(
+    "SELECT count(*) AS n FROM messages WHERE direction = 'inbound'",
+  );
+  expect(row?.n).toBe(200);
+});

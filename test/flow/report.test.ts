@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createTransport } from "nodemailer";
+import { startMx, type TestMx } from "../support/mx.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+let service: TestService;
+let relay: TestMx;
+
+beforeEach(async () => {
+  relay = startMx();
+  service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}` });
+  await verifiedDomain(service, "sender.test");
+});
+afterEach(async () => {
+  await service.stop();
+  relay.stop();
+});
+
+/** Sends a message to the smarthost; gives its id and the return path it went out with. */
+async function sent(to = "a@one.test"): Promise<{ id: string; returnPath: string }> {
+  const mail = { from: { email: "a@sender.test" }, to: [{ email: to }], subject: "Hi", text: "x" };
+  const { id } = (await service.call("POST", "/v1/emails", mail)).body;
+  await service.message(id, "sent");
+  return { id, returnPath: relay.messages.items.at(-1)?.mailFrom ?? "" };
+}
+
+/** Hands a raw mail to the listener, as another server does. */
+async function deliver(to: string, raw: string): Promise<void> {
+  const transport = createTransport({ host: "127.0.0.1", port: service.smtpPort, ignoreTLS: true });
+  await transport.sendMail({ envelope: { from: "", to }, raw: raw.replaceAll("\n", "\r\n") });
+  transport.close();
+}
+
+const dsn = (action: string, status: string, diagnostic: string) => `From: MAILER-DAEMON@relay.test
+To: bounce@sender.test
+Subject: Undelivered Mail Returned to Sender
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary="b"
+
+--b
+Content-Type: text/plain
+
+The mail system.
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; relay.test
+
+Final-Recipient: rfc822; somebody-else@elsewhere.test
+Action: ${action}
+Status: ${status}
+Remote-MTA: dns; mx.one.test
+Diagnostic-Code: smtp; ${diagnostic}
+--b--
+`;
+
+const arf = `From: fbl@provider.test
+To: bounce@sender.test
+Subject: complaint
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=feedback-report; boundary="b"
+
+--b
+Content-Type: text/plain
+
+A complaint.
+--b
+Content-Type: message/feedback-report
+
+Feedback-Type: abuse
+User-Agent: Provider/1.0
+Version: 1
+--b--
+`;
+
+const autoReply = `From: a@one.test
+To: bounce@sender.test
+Subject: Out of office
+Auto-Submitted: auto-replied
+
+I am away. Undelivered, user unknown, mailbox full.
+`;
+
+async function suppressions() {
+  return service.app.db.all<{
+    email: string;
+    reason: string;
+    bounce_type: string | null;
+    expires_at: number | null;
+  }>("SELECT email, reason, bounce_type, expires_at FROM suppressions");
+}
+
+describe("a report to a return path", () => {
+  test.each([
+    ["an unknown user", "5.1.1", "550 5.1.1 No such user", "bounced", "hard"],
+    ["a full mailbox", "5.2.2", "552 5.2.2 Mailbox full", "bounced", "soft"],
+    ["a policy", "5.7.1", "554 5.7.1 Rejected by policy", "failed", null],
+  ])("that tells of %s makes the recipient what it means", async (_, status, diagnostic, expected, type) => {
+    const { id, returnPath } = await sent();
+    await deliver(returnPath, dsn("failed", status, diagnostic));
+    const record = await service.message(id, expected);
+    expect(record.recipients[0]).toMatchObject({
+      email: "a@one.test",
+      status: expected,
+      enhancedCode: status,
+      mx: "mx.one.test",
+    });
+    const entries = await suppressions();
+    if (type === null) expect(entries).toEqual([]);
+    else {
+      expect(record.events.at(-1)).toMatchObject({
+        type: "bounce",
+        email: "a@one.test",
+        data: { bounce: { type } },
+      });
+      expect(entries).toMatchObject([{ email: "a@one.test", reason: "bounce", bounce_type: type }]);
+      expect(entries[0]?.expires_at === null).toBe(type === "hard");
+    }
+  });
+
+  test("that is a complaint suppresses for good", async () => {
+    const { id, returnPath } = await sent();
+    await deliver(returnPath, arf);
+    const record = await service.message(id, "complained");
+    expect(record.events.at(-1)).toMatchObject({ type: "complaint", email: "a@one.test" });
+    expect(await suppressions()).toMatchObject([{ reason: "complaint", expires_at: null }]);
+  });
+
+  test("in capitals reaches the same recipient, and twice changes nothing more", async () => {
+    const { id, returnPath } = await sent();
+    await deliver(returnPath.toUpperCase(), dsn("failed", "5.1.1", "550 5.1.1 No such user"));
+    await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
+    const record = await service.message(id, "bounced");
+    expect(record.events.filter((event: { type: string }) => event.type === "bounce").length).toBe(1);
+  });
+
+  test.each([
+    ["an automatic reply", autoReply],
+    ["a notice of delay", dsn("delayed", "4.4.1", "451 4.4.1 Not yet")],
+  ])("that is %s changes nothing", async (_, raw) => {
+    const { id, returnPath } = await sent();
+    await deliver(returnPath, raw);
+    expect((await service.message(id, "sent")).events.length).toBe(4);
+    expect(await suppressions()).toEqual([]);
+  });
+
+  test("with an altered token is refused at RCPT", async () => {
+    const { id, returnPath } = await sent();
+    const altered = returnPath.replace(/^b\+./, (start) => (start === "b+0" ? "b+1" : "b+0"));
+    await expect(deliver(altered, dsn("failed", "5.1.1", "550 5.1.1 No such user"))).rejects.toThrow("550");
+    expect((await service.message(id, "sent")).status).toBe("sent");
+  });
+});

@@ -1,0 +1,266 @@
+import { describe, expect, test } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
+import { type Finding, findDkim, findDmarc, findMx, findSpf } from "../../src/flows/verify/lookups.ts";
+import { recheckDue } from "../../src/flows/verify/recheck.ts";
+import { registerDomain } from "../../src/flows/verify/register.ts";
+import { FALL_BACK_AFTER_MS, nextCheckAt } from "../../src/flows/verify/schedule.ts";
+import { judge, verifyDomain } from "../../src/flows/verify/verify.ts";
+import type { PublicDkimKey } from "../../src/store/dkim-keys.ts";
+import { type Domain, findDomain, getDomain } from "../../src/store/domains.ts";
+import { type TestZone, testApi, zoneLookups } from "../support/api.ts";
+
+const SERVICE = "post.example";
+const KEY: PublicDkimKey = {
+  ...{ token: "tok", domainId: "dom_1", selector: "pr1", publicKey: "MIIBabc+/=", status: "active" },
+  ...{ retireAt: null, createdAt: 0 },
+};
+const SELECTOR = "pr1._domainkey.a.example.com";
+
+type Zone = [string, readonly string[] | "failure"][];
+
+function finder(zone: Zone) {
+  return zoneLookups(new Map(zone) as TestZone);
+}
+
+describe("a DKIM record", () => {
+  const rows: [string, Zone, Finding][] = [
+    ["an alias of our name", [[`CNAME ${SELECTOR}`, ["tok.dkim.post.example"]]], "present"],
+    ["an alias of another token", [[`CNAME ${SELECTOR}`, ["old.dkim.post.example"]]], "absent"],
+    ["no record", [], "absent"],
+    ["the key itself", [[`TXT ${SELECTOR}`, ["v=DKIM1; k=rsa; p=MIIBabc+/="]]], "present"],
+    ["the key with white space in it", [[`TXT ${SELECTOR}`, ["v=DKIM1; p= MIIB abc+/= ; t=s"]]], "present"],
+    ["another key", [[`TXT ${SELECTOR}`, ["v=DKIM1; p=MIIBother"]]], "absent"],
+    ["a key revoked", [[`TXT ${SELECTOR}`, ["v=DKIM1; p="]]], "absent"],
+    ["our key in another tag", [[`TXT ${SELECTOR}`, ["v=DKIM1; xp=MIIBabc+/=; p=MIIBother"]]], "absent"],
+    ["no answer", [[`CNAME ${SELECTOR}`, "failure"]], "unknown"],
+    ["no alias and no answer", [[`TXT ${SELECTOR}`, "failure"]], "unknown"],
+  ];
+  test.each(rows)("%s", async (_name, zone, found) => {
+    expect(await findDkim(finder(zone), "a.example.com", KEY, SERVICE)).toBe(found);
+  });
+});
+
+describe("an SPF record", () => {
+  const include = "include:spf.post.example";
+  const rows: [string, readonly string[] | "failure", Finding][] = [
+    ["ours", [`v=spf1 ${include} ~all`], "present"],
+    ["ours among others", [`v=spf1 ip4:192.0.2.1 include:other.example ${include} -all`], "present"],
+    ["ours in another case", ["V=SPF1 INCLUDE:SPF.POST.EXAMPLE ~ALL"], "present"],
+    ["ours with a plus", [`v=spf1 +${include} -all`], "present"],
+    ["ours without all", [`v=spf1 ${include}`], "present"],
+    ["ours beside other TXT records", ["google-site-verification=x", `v=spf1 ${include} ~all`], "present"],
+    ["ours twice, which receivers refuse", [`v=spf1 ${include} ~all`, `v=spf1 ${include} ~all`], "absent"],
+    ["ours and another", [`v=spf1 ${include} ~all`, "v=spf1 -all"], "absent"],
+    ["ours behind all, never reached", [`v=spf1 -all ${include}`], "absent"],
+    ["ours refused", [`v=spf1 -${include} ~all`], "absent"],
+    ["a name that only begins alike", [`v=spf1 ${include}.evil.example ~all`], "absent"],
+    ["another one", ["v=spf1 include:other.example ~all"], "absent"],
+    ["another version", [`v=spf10 ${include} ~all`], "absent"],
+    ["sender ID", [`spf2.0/pra ${include} ~all`], "absent"],
+    ["no answer", "failure", "unknown"],
+  ];
+  test.each(rows)("%s", async (_name, records, found) => {
+    expect(await findSpf(finder([["TXT a.example.com", records]]), "a.example.com", SERVICE)).toBe(found);
+  });
+});
+
+describe("a DMARC record", () => {
+  const own = "TXT _dmarc.a.example.com";
+  const organizational = "TXT _dmarc.example.com";
+  const rows: [string, Zone, Finding][] = [
+    ["at the domain", [[own, ["v=DMARC1; p=none; rua=mailto:x@y.example"]]], "present"],
+    ["without spaces", [[own, ["v=DMARC1;p=reject"]]], "present"],
+    ["with other tags between", [[own, ["v=DMARC1; sp=none; p=quarantine;"]]], "present"],
+    ["at the organizational domain", [[organizational, ["v=DMARC1; p=reject"]]], "present"],
+    ["beside other TXT records", [[own, ["hello", "v=DMARC1; p=none"]]], "present"],
+    ["none", [], "absent"],
+    ["without a policy", [[own, ["v=DMARC1"]]], "absent"],
+    ["with an unknown policy", [[own, ["v=DMARC1; p=maybe"]]], "absent"],
+    ["with a subdomain policy alone", [[own, ["v=DMARC1; sp=none"]]], "absent"],
+    ["with the version behind", [[own, ["p=none; v=DMARC1"]]], "absent"],
+    ["of another version", [[own, ["v=DMARC2; p=none"]]], "absent"],
+    ["twice", [[own, ["v=DMARC1; p=none", "v=DMARC1; p=reject"]]], "absent"],
+    [
+      "broken, which hides the organizational one",
+      [
+        [own, ["v=DMARC1; p=x"]],
+        [organizational, ["v=DMARC1; p=none"]],
+      ],
+      "absent",
+    ],
+    ["no answer", [[own, "failure"]], "unknown"],
+    ["none, and no answer above", [[organizational, "failure"]], "unknown"],
+  ];
+  test.each(rows)("%s", async (_name, zone, found) => {
+    expect(await findDmarc(finder(zone), "a.example.com")).toBe(found);
+  });
+});
+
+describe("an MX record", () => {
+  const rows: [string, readonly string[] | "failure", Finding][] = [
+    ["ours", ["mx.post.example"], "present"],
+    ["ours among others", ["mx.other.example", "mx.post.example"], "present"],
+    ["another", ["mx.other.example"], "absent"],
+    ["no answer", "failure", "unknown"],
+  ];
+  test.each(rows)("%s", async (_name, records, found) => {
+    expect(await findMx(finder([["MX a.example.com", records]]), "a.example.com", SERVICE)).toBe(found);
+  });
+});
+
+const T0 = 1_750_000_000_000;
+const HOUR = 3_600_000;
+const ALL = { dkim: "present", spf: "present", dmarc: "present", mx: "absent" } as const;
+
+function domainOf(changes: Partial<Domain> = {}): Domain {
+  return {
+    ...{ id: "dom_1", accountId: "acc_1", senderId: "snd_1", name: "a.example.com", status: "pending" },
+    verified: { dkim: false, spf: false, dmarc: false, mx: false },
+    ...{ receiving: false, verifiedAt: null, failingSince: null, checkedAt: null, nextCheckAt: null },
+    createdAt: T0,
+    ...changes,
+  };
+}
+
+const SOUND = domainOf({
+  status: "verified",
+  verified: { dkim: true, spf: true, dmarc: true, mx: false },
+  verifiedAt: T0,
+});
+
+describe("a verified domain", () => {
+  test("that breaks stays verified for 72 hours of failing checks, then falls back", () => {
+    const broken = { ...ALL, spf: "absent" } as const;
+    const first = { ...SOUND, ...judge(SOUND, broken, null, T0) };
+    expect([first.status, first.failingSince]).toEqual(["verified", T0]);
+    const last = { ...first, ...judge(first, broken, null, T0 + FALL_BACK_AFTER_MS - 1) };
+    expect([last.status, last.failingSince]).toEqual(["verified", T0]);
+    const fallen = judge(last, broken, null, T0 + FALL_BACK_AFTER_MS);
+    expect([fallen.status, fallen.failingSince, fallen.verifiedAt]).toEqual(["pending", null, T0]);
+  });
+
+  test("that is repaired in time starts a new count", () => {
+    const broken = { ...ALL, dkim: "absent" } as const;
+    const first = { ...SOUND, ...judge(SOUND, broken, null, T0) };
+    const repaired = { ...first, ...judge(first, ALL, null, T0 + HOUR) };
+    expect([repaired.status, repaired.failingSince]).toEqual(["verified", null]);
+    const again = judge(repaired, broken, null, T0 + FALL_BACK_AFTER_MS + HOUR);
+    expect([again.status, again.failingSince]).toEqual(["verified", T0 + FALL_BACK_AFTER_MS + HOUR]);
+  });
+
+  test("loses nothing where the DNS does not answer, however long", () => {
+    const silent = { dkim: "unknown", spf: "unknown", dmarc: "unknown", mx: "unknown" } as const;
+    const after = judge(SOUND, silent, null, T0 + 100 * FALL_BACK_AFTER_MS);
+    expect(after).toMatchObject({ status: "verified", verified: SOUND.verified, failingSince: null });
+    const failing = { ...SOUND, ...judge(SOUND, { ...ALL, spf: "absent" }, null, T0) };
+    expect(judge(failing, silent, null, T0 + 2 * FALL_BACK_AFTER_MS).status).toBe("verified");
+  });
+});
+
+test("a pending domain does not become verified by silence", () => {
+  const found = { ...ALL, dmarc: "unknown" } as const;
+  expect(judge(domainOf(), found, null, T0)).toMatchObject({ status: "pending", verifiedAt: null });
+});
+
+describe("the next check", () => {
+  const rows: [string, Partial<Domain>, readonly number[] | null, number, number][] = [
+    // changes, DOMAIN_RECHECK_SECONDS, age at the check, delay until the next
+    ["of a new domain is in 5 minutes", {}, null, 0, 300_000],
+    ["also just before 48 hours", {}, null, 48 * HOUR - 1, 300_000],
+    ["hourly from 48 hours on", {}, null, 48 * HOUR, HOUR],
+    ["daily for a sound one", SOUND, null, HOUR, 24 * HOUR],
+    ["hourly for a sound one that fails", { ...SOUND, failingSince: T0 }, null, HOUR, HOUR],
+    ["soon for one whose MX is awaited", { ...SOUND, receiving: true }, null, HOUR, 300_000],
+    ["hourly for it later", { ...SOUND, receiving: true }, null, 49 * HOUR, HOUR],
+    ["by the list: first", {}, [10, 20], 0, 10_000],
+    ["by the list: second", {}, [10, 20], 10_000, 20_000],
+    ["by the list: the last repeats", {}, [10, 20], 500_000, 20_000],
+    ["by a list of zero: never a spin", {}, [0], 0, 100],
+  ];
+  test.each(rows)("%s", (_name, changes, list, age, delay) => {
+    expect(nextCheckAt(domainOf({ ...changes, createdAt: T0 }), list, T0 + age)).toBe(T0 + age + delay);
+  });
+});
+
+describe("the sweep's re-check", () => {
+  test("verifies what is due, of all projects, each once, and one's trouble keeps none from it", async () => {
+    const api = await testApi();
+    const names = Array.from({ length: 12 }, (_, at) => `d${at}.example.com`);
+    const { acme, domains } = api;
+    for (const [at, name] of names.entries()) {
+      const senderId = at % 2 === 0 ? acme.a.id : acme.b.id;
+      const wanted = { accountId: acme.id, senderId, name, now: api.clock.now() };
+      await registerDomain(domains, {
+        ...wanted,
+        also(domain, [key]) {
+          api.zone.set(`CNAME pr1._domainkey.${domain.name}`, [`${key?.token}.dkim.post.example`]);
+          api.zone.set(`TXT ${domain.name}`, ["v=spf1 include:spf.post.example ~all"]);
+          api.zone.set(`TXT _dmarc.${domain.name}`, ["v=DMARC1; p=none"]);
+          return [];
+        },
+      });
+    }
+    expect(await recheckDue(domains, 100)).toBe(0);
+    api.clock.advance(300_000);
+    let asked = 0;
+    const lookups = {
+      ...domains.lookups,
+      txt(name: string) {
+        asked++;
+        if (name === "d3.example.com") throw new Error("a bug in the resolver");
+        return domains.lookups.txt(name);
+      },
+    };
+    const taken = await Promise.all([
+      recheckDue({ ...domains, lookups }, 100),
+      recheckDue({ ...domains, lookups }, 100),
+    ]);
+    expect(taken.sort()).toEqual([0, 12]);
+    expect(asked).toBeGreaterThan(12);
+    const states = await Promise.all(
+      names.map((name, at) => findDomain(api.db, at % 2 === 0 ? acme.a.id : acme.b.id, name)),
+    );
+    expect(states.map((domain) => domain?.status)).toEqual(
+      names.map((name) => (name === "d3.example.com" ? "pending" : "verified")),
+    );
+    await api.close();
+  });
+
+  test("takes no more than it is told to", async () => {
+    const api = await testApi();
+    const { acme, domains, clock } = api;
+    for (const name of ["a.example.com", "b.example.com", "c.example.com"])
+      await registerDomain(domains, {
+        ...{ accountId: acme.id, senderId: acme.a.id, name, now: clock.now() },
+        also: () => [],
+      });
+    clock.advance(300_000);
+    expect(await recheckDue(domains, 2)).toBe(2);
+    expect(await recheckDue(domains, 2)).toBe(1);
+    await api.close();
+  });
+
+  test("a domain deleted while it is checked stays deleted", async () => {
+    const api = await testApi();
+    const { acme, domains, clock, db } = api;
+    let id = "";
+    await registerDomain(domains, {
+      ...{ accountId: acme.id, senderId: acme.a.id, name: "a.example.com", now: clock.now() },
+      also(domain) {
+        id = domain.id;
+        return [];
+      },
+    });
+    const lookups = {
+      ...domains.lookups,
+      async mx(name: string) {
+        await db.write([{ sql: "DELETE FROM domains WHERE id = ?", args: [id] }]);
+        return domains.lookups.mx(name);
+      },
+    };
+    expect(await verifyDomain({ ...domains, lookups }, acme.a.id, id)).toBeNull();
+    expect(await getDomain(db, acme.a.id, id)).toBeNull();
+    expect(await verifyDomain(domains, acme.a.id, newId("dom", clock.now()))).toBeNull();
+    await api.close();
+  });
+});

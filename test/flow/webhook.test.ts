@@ -1,0 +1,199 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import Stripe from "stripe";
+import { type HttpsSink, startSink } from "../support/https-sink.ts";
+import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+let service: TestService;
+let sink: HttpsSink;
+
+const FAST = { WEBHOOK_RETRY_SECONDS: "0,0.02,0.02,0.02" };
+
+beforeEach(async () => {
+  sink = startSink();
+  service = await startService(FAST);
+});
+afterEach(async () => {
+  await service.stop();
+  await sink.stop();
+});
+
+async function subscribe(eventTypes: string[], url = sink.url) {
+  const made = await service.call("POST", "/v1/webhooks", { url, eventTypes });
+  expect(made.status).toBe(201);
+  return made.body;
+}
+
+async function send(to = "a@one.test") {
+  const mail = {
+    from: { email: "a@sender.test" },
+    to: [{ email: to }],
+    subject: "Hi",
+    text: "x",
+    tags: [{ name: "k", value: "v" }],
+  };
+  const sent = await service.call("POST", "/v1/emails", mail);
+  expect(sent.status).toBe(202);
+  return sent.body.id as string;
+}
+
+interface PushedEvent {
+  id: string;
+  type: string;
+  createdAt: string;
+  data: Record<string, unknown>;
+}
+
+/** Verifies a delivery as a customer would: with the library of somebody who signs the same way. */
+async function verified(body: string, signature: string, secret: string): Promise<PushedEvent> {
+  return (await Stripe.webhooks.constructEventAsync(body, signature, secret)) as unknown as PushedEvent;
+}
+
+test("a delivery is signed so that an independent implementation takes it, and no altered one", async () => {
+  await verifiedDomain(service, "sender.test");
+  const { signingSecret, id } = await subscribe(["delivery"]);
+  const messageId = await send();
+  const request = await sink.requests.reached(1);
+  const signature = request.headers.get("Service-Signature") ?? "";
+  const event = await verified(request.body, signature, signingSecret);
+  expect(event.id).toMatch(/^dlv_/);
+  expect(event.type).toBe("delivery");
+  expect(event.data).toMatchObject({
+    messageId,
+    email: "a@one.test",
+    tags: [{ name: "k", value: "v" }],
+    delivery: { mx: "capture" },
+  });
+  expect(String(Date.parse(event.createdAt) / 1000)).toBe(/^t=(\d+),/.exec(signature)?.[1] ?? "");
+  const altered = request.body.replace("delivery", "deliverY");
+  await expect(verified(altered, signature, signingSecret)).rejects.toThrow("No signatures found");
+  await expect(verified(request.body, signature, `${signingSecret}x`)).rejects.toThrow("No signatures found");
+  expect((await service.call("GET", `/v1/webhooks/${id}`)).body.signingSecret).toBe("");
+});
+
+test("each step of a message is told, in one delivery a subscribed event", async () => {
+  await verifiedDomain(service, "sender.test");
+  await subscribe(["*"]);
+  await send();
+  await sink.requests.reached(4);
+  expect(sink.requests.items.map((request) => JSON.parse(request.body).type).sort()).toEqual([
+    "accepted",
+    "delivery",
+    "queued",
+    "sending",
+  ]);
+});
+
+test("a failing endpoint is tried again with the same id and a signature of that second", async () => {
+  await verifiedDomain(service, "sender.test");
+  const { signingSecret } = await subscribe(["delivery"]);
+  sink.answer(500, 503, 200);
+  await send();
+  await sink.requests.reached(3);
+  const events = await Promise.all(
+    sink.requests.items.map(({ body, headers }) =>
+      verified(body, headers.get("Service-Signature") ?? "", signingSecret),
+    ),
+  );
+  expect(new Set(events.map((event) => event.id)).size).toBe(1);
+});
+
+test("after the last attempt of the schedule the delivery is given up", async () => {
+  await verifiedDomain(service, "sender.test");
+  await subscribe(["delivery"]);
+  sink.answer(500);
+  await send();
+  await sink.requests.reached(4);
+  const status = async () =>
+    (await service.app.db.first<{ status: string }>("SELECT status FROM webhook_deliveries"))?.status;
+  while ((await status()) === "pending") await Bun.sleep(5);
+  expect(await status()).toBe("failed");
+  expect(sink.requests.items.length).toBe(4);
+});
+
+test("410 switches the webhook off with a reason", async () => {
+  await verifiedDomain(service, "sender.test");
+  const { id } = await subscribe(["delivery"]);
+  sink.answer(410);
+  await send();
+  await sink.requests.reached(1);
+  const read = async () => (await service.call("GET", `/v1/webhooks/${id}`)).body;
+  while ((await read()).enabled) await Bun.sleep(5);
+  expect((await read()).disabledReason).toContain("410");
+});
+
+test("a disabled webhook hears nothing, an enabled one hears again", async () => {
+  await verifiedDomain(service, "sender.test");
+  const { id } = await subscribe(["delivery"]);
+  await service.call("PATCH", `/v1/webhooks/${id}`, { enabled: false });
+  await service.message(await send(), "delivered");
+  await service.call("PATCH", `/v1/webhooks/${id}`, { enabled: true });
+  const heard = await send("b@one.test");
+  const request = await sink.requests.reached(1);
+  expect(JSON.parse(request.body).data.messageId).toBe(heard);
+});
+
+test("another project's events are not told", async () => {
+  await verifiedDomain(service, "sender.test");
+  const other = await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey });
+  const foreign = await service.call(
+    "POST",
+    "/v1/webhooks",
+    { url: `${sink.url}/foreign`, eventTypes: ["*"] },
+    { key: service.accountKey, headers: { "X-Service-Product": other.body.id } },
+  );
+  expect(foreign.status).toBe(201);
+  await subscribe(["delivery"], `${sink.url}/own`);
+  await service.message(await send(), "delivered");
+  await sink.requests.reached(1);
+  expect(sink.requests.items.map((request) => request.path)).toEqual(["/own"]);
+});
+
+test("a mail that arrives is told with its body, thread and inbox", async () => {
+  const [inboxId] = await receivingInboxes(service, "in.test", ["support@in.test"]);
+  const { signingSecret } = await subscribe(["inbound_received"]);
+  const child = Bun.spawn(
+    [
+      "swaks",
+      "--server",
+      `127.0.0.1:${service.smtpPort}`,
+      "--from",
+      "ada@client.test",
+      "--to",
+      "support@in.test",
+      "--body",
+      "Hello",
+    ],
+    { stdout: "ignore" },
+  );
+  expect(await child.exited).toBe(0);
+  const request = await sink.requests.reached(1);
+  const event = await verified(request.body, request.headers.get("Service-Signature") ?? "", signingSecret);
+  expect(event.data).toMatchObject({
+    inbound_received: {
+      inboxId,
+      from: { email: "ada@client.test" },
+      text: expect.stringMatching(/^Hello\n+$/),
+      html: null,
+      truncated: false,
+      attachments: [],
+    },
+  });
+});
+
+describe("an endpoint that hangs", () => {
+  test("delays no other", async () => {
+    await verifiedDomain(service, "sender.test");
+    const held: (() => void)[] = [];
+    sink.answer((request) =>
+      request.path.startsWith("/hangs")
+        ? new Promise<Response>((resolve) => held.push(() => resolve(new Response(null, { status: 200 }))))
+        : new Response(null, { status: 200 }),
+    );
+    await subscribe(["*"], `${sink.url}/hangs`);
+    await subscribe(["delivery"], `${sink.url}/works`);
+    for (let at = 0; at < 10; at++) await send(`r${at}@one.test`);
+    while (sink.requests.items.filter((request) => request.path === "/works").length < 10)
+      await sink.requests.reached(sink.requests.items.length + 1);
+    for (const release of held) release();
+  });
+});

@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type App, startApp } from "../../src/app.ts";
+import { systemClock } from "../../src/clock.ts";
+import { loadConfig } from "../../src/config.ts";
+import { type TestDns, startDns } from "./dns.ts";
+
+/** An answer of the API, read. */
+export interface ApiAnswer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the API shows.
+  body: any;
+}
+
+/** The whole service, in the test's own process, on free ports and a folder of its own. */
+export interface TestService {
+  app: App;
+  dns: TestDns;
+  folder: string;
+  url: string;
+  smtpPort: number;
+  /** Account-wide key, and the first project's own. */
+  accountKey: string;
+  projectKey: string;
+  /** Calls the API, with the project's key unless another is given. */
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiAnswer>;
+  /** Asks for the message again until it is in the state; fails after four seconds. */
+  message(id: string, status: string): Promise<ApiAnswer["body"]>;
+  /** Stops it and starts it anew on the same files. */
+  restart(env?: Record<string, string>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface CallOptions {
+  key?: string;
+  headers?: Record<string, string>;
+}
+
+const MESSAGE_WAIT_MS = 4_000;
+const POLL_MS = 10;
+export const SERVICE_DOMAIN = "mail.test";
+export const OWNER = "owner@example.com";
+
+/** Starts the service against a DNS zone of the test's. `env` lies over the test's settings. */
+export async function startService(env: Record<string, string> = {}): Promise<TestService> {
+  const folder = mkdtempSync(join(tmpdir(), "postrider-service-"));
+  const dns = await startDns();
+  const settings = {
+    HOST: "127.0.0.1",
+    PORT: "0",
+    SMTP_HOST: "127.0.0.1",
+    SMTP_PORT: "0",
+    DATA_DIR: folder,
+    SERVICE_DOMAIN,
+    OWNER_EMAIL: OWNER,
+    DELIVERY: "capture",
+    DNS_SERVERS: dns.address,
+    ALLOW_PRIVATE_MX: "1",
+    ALLOW_PRIVATE_WEBHOOKS: "1",
+    ...env,
+  };
+  const launch = (over: Record<string, string> = {}) =>
+    startApp(loadConfig({ ...settings, ...over }), systemClock);
+  let app = await launch();
+  const { accountKey, projectKey } = app.firstStart ?? { accountKey: null, projectKey: "" };
+  const service: TestService = {
+    app,
+    dns,
+    folder,
+    url: `http://127.0.0.1:${app.ports.http}`,
+    smtpPort: app.ports.smtp ?? 0,
+    accountKey: accountKey ?? "",
+    projectKey,
+    async call(method, path, body, options = {}) {
+      const response = await fetch(`${service.url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${options.key ?? projectKey}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...options.headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const json = response.headers.get("content-type")?.startsWith("application/json");
+      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+    },
+    async message(id, status) {
+      const until = systemClock.now() + MESSAGE_WAIT_MS;
+      for (;;) {
+        const { body } = await service.call("GET", `/v1/emails/${id}`);
+        if (body.status === status) return body;
+        if (systemClock.now() > until)
+          throw new Error(`${id} is ${body.status}, not ${status}: ${JSON.stringify(body)}`);
+        // The record is the only signal a client has: it polls, and so do we.
+        await Bun.sleep(POLL_MS);
+      }
+    },
+    async restart(over) {
+      await app.stop();
+      app = await launch(over);
+      service.app = app;
+      service.url = `http://127.0.0.1:${app.ports.http}`;
+      service.smtpPort = app.ports.smtp ?? 0;
+    },
+    async stop() {
+      await app.stop();
+      dns.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return service;
+}
+
+/** Registers a domain, publishes its records in the test's zone, and verifies it. Returns its id. */
+export async function verifiedDomain(service: TestService, name: string, key?: string): Promise<string> {
+  const options = key === undefined ? {} : { key };
+  const made = await service.call("POST", "/v1/domains", { domain: name }, options);
+  publish(service.dns, made.body.records);
+  const verified = await service.call("POST", `/v1/domains/${made.body.id}/verify`, undefined, options);
+  if (verified.body.status !== "verified") throw new Error(`not verified: ${JSON.stringify(verified.body)}`);
+  return made.body.id;
+}
+
+interface ShownRecord {
+  type: "CNAME" | "TXT" | "MX";
+  name: string;
+  value: string;
+  priority?: number;
+}
+
+/** Puts records as the API shows them into the test's zone. */
+export function publish(dns: TestDns, records: readonly ShownRecord[]): void {
+  for (const { type, name, value, priority } of records) {
+    const data = type === "MX" ? { preference: priority, exchange: value } : value;
+    dns.add({ name, type, data });
+  }
+}
+
+/** A domain that receives, with an inbox at each address. Returns the inboxes' ids. */
+export async function receivingInboxes(
+  service: TestService,
+  domain: string,
+  addresses: string[],
+): Promise<string[]> {
+  const id = await verifiedDomain(service, domain);
+  const receiving = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
+  publish(service.dns, receiving.body.records);
+  const ids: string[] = [];
+  for (const address of addresses) ids.push((await service.call("POST", "/v1/inboxes", { address })).body.id);
+  return ids;
+}

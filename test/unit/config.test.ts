@@ -1,0 +1,111 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { withSettings } from "../../scripts/settings.ts";
+import { ConfigError, loadConfig, SETTINGS } from "../../src/config.ts";
+
+function problems(env: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+describe("settings", () => {
+  test("an empty environment gives the defaults", () => {
+    const config = loadConfig({});
+    expect(config).toMatchObject({
+      port: 3000,
+      publicUrl: "http://localhost:3000",
+      databaseUrl: "file:data/postrider.db",
+      redisUrl: null,
+      serviceDomain: "postrider.localhost",
+      delivery: "capture",
+      smtpPort: 2525,
+      deliveryRetrySeconds: [60, 300, 900, 1800, 3600, 7200, 14400, 21600],
+      destinationConnections: 5,
+      maxRecipients: 50,
+    });
+    expect([...config.roles]).toEqual(["api", "smtp", "worker"]);
+    expect(config.plans.pro).toEqual({ perSecond: 100, burst: 200 });
+    expect(config.tiers.basic).toBe(2000);
+  });
+
+  test.each<[Record<string, string>, string]>([
+    [{}, "capture"],
+    [{ SERVICE_DOMAIN: "mail.example" }, "mx"],
+    [{ SERVICE_DOMAIN: "mail.example", SMTP_RELAY_URL: "smtp://relay.example" }, "relay"],
+    [{ SERVICE_DOMAIN: "mail.example", DELIVERY: "capture" }, "capture"],
+  ])("%p delivers by %s", (env, delivery) => {
+    expect(loadConfig(env).delivery).toBe(delivery as never);
+  });
+
+  test.each<[string, string]>([
+    ["PORT", "70000"],
+    ["PORT", "x"],
+    ["PORT", "-1"],
+    ["PUBLIC_URL", "ftp://x"],
+    ["DATABASE_URL", "postgres://x"],
+    ["REDIS_URL", "localhost:6379"],
+    ["ROLES", "api,cook"],
+    ["ROLES", ","],
+    ["SERVICE_DOMAIN", "not a name"],
+    ["OWNER_EMAIL", "nobody"],
+    ["ROOT_API_KEY", "a".repeat(31)],
+    ["ROOT_API_KEY", `${"a".repeat(31)} b`],
+    ["DELIVERY", "pigeon"],
+    ["SMTP_RELAY_URL", "relay.example:25"],
+    ["DNS_SERVERS", "dns.example"],
+    ["ALLOW_PRIVATE_MX", "yes"],
+    ["DELIVERY_RETRY_SECONDS", "1,x"],
+    ["WEBHOOK_TIMEOUT_SECONDS", "soon"],
+    ["DESTINATION_RATE", "0"],
+    ["PLAN_FREE", "fast"],
+    ["TIER_NEW", "-1"],
+    ["DEFAULT_PLAN", "gold"],
+    ["SMTP_TLS_KEY", "/only/the/key.pem"],
+    ["LOG_LEVEL", "loud"],
+  ])("%s=%s is refused by name", (name, value) => {
+    expect(problems({ [name]: value }).join()).toContain(name);
+  });
+
+  test("all problems are told at once", () => {
+    expect(problems({ PORT: "x", ROLES: "cook", DELIVERY: "pigeon", PLAN_FREE: "fast" }).length).toBe(4);
+  });
+
+  test("a secret is not repeated in the complaint about it", () => {
+    expect(problems({ ROOT_API_KEY: "hunter2" }).join()).not.toContain("hunter2");
+  });
+
+  test("a secret is read from the file that NAME_FILE names", () => {
+    const file = join(mkdtempSync(join(tmpdir(), "postrider-config-")), "key");
+    writeFileSync(file, `${"k".repeat(40)}\n`);
+    expect(loadConfig({ ROOT_API_KEY_FILE: file }).rootApiKey).toBe("k".repeat(40));
+    expect(problems({ ROOT_API_KEY_FILE: "/nowhere" }).join()).toContain("ROOT_API_KEY_FILE");
+  });
+
+  test("plans and tiers can be changed and added", () => {
+    const config = loadConfig({
+      PLAN_FREE: "5/6",
+      PLAN_GOLD: "unlimited",
+      TIER_TRIAL: "10",
+      DEFAULT_PLAN: "gold",
+    });
+    expect(config.plans).toMatchObject({ free: { perSecond: 5, burst: 6 }, gold: null });
+    expect(config.tiers.trial).toBe(10);
+  });
+
+  test("the README's table is the one in the program", async () => {
+    const readme = await Bun.file(join(import.meta.dir, "../../README.md")).text();
+    expect(withSettings(readme)).toBe(readme);
+  });
+
+  test("every setting has a name of its own", () => {
+    const names = SETTINGS.map((setting) => setting.name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
