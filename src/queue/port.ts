@@ -1,0 +1,28 @@
+/** The two kinds of work that wait in queues: a recipient to deliver to, a webhook delivery to push. */
+export type QueueName = "transmit" | "push";
+
+/**
+ * A hint that a row is due. It carries an id and where it belongs, never data: the database is the truth,
+ * and a hint may be lost, doubled or stale at any time.
+ */
+export interface Job {
+  /** Identity of the row: `msg_….<ord>` for a recipient, `dlv_…` for a webhook delivery. A key already waiting is not added again. */
+  key: string;
+  /** What rows that share a lane have in common: the recipient's domain, the webhook's id. */
+  lane: string;
+}
+
+/** Takes one job. The queue counts the job as handled when the promise resolves; a rejection is logged, and the sweep brings it again. */
+export type JobHandler = (job: Job) => Promise<void>;
+
+/** The queue port. Two adapters: in the process, and BullMQ on Redis; one contract test holds both. */
+export interface Queue {
+  /** Adds jobs for any worker. Resolves when they are handed over; may drop jobs over its capacity, which the sweep adds again. */
+  add(name: QueueName, jobs: readonly Job[]): Promise<void>;
+  /** Starts handing jobs of that name to `handler`, at most `concurrency` at a time. Once a name. */
+  work(name: QueueName, handler: JobHandler, concurrency: number): void;
+  /** Throws where the queue cannot be reached. */
+  check(): Promise<void>;
+  /** Stops handing out jobs, waits for those in hand, at most `graceMs`, and lets go of connections. */
+  close(graceMs: number): Promise<void>;
+}

@@ -1,0 +1,324 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import {
+  ARROWS,
+  arrows,
+  barrels,
+  clock,
+  configValues,
+  coreIsPure,
+  environment,
+  LIBRARY_HOMES,
+  length,
+  libraries,
+  MAX_LINES,
+  quietImport,
+  type Rule,
+  sql,
+} from "./support/house-rules.ts";
+import { parseFiles, readFiles, type Source } from "./support/source-files.ts";
+
+const ROOT = join(import.meta.dir, "..");
+
+interface Probe {
+  /** Where the made-up source lies. */
+  path: string;
+  source: string;
+  /** What the rule says of it, without the path; empty where it has nothing to say. */
+  says: readonly string[];
+}
+
+/** Each rule, and made-up sources that prove it sees what it is there to see and no more. */
+const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] = [
+  {
+    name: "rooms import downwards only",
+    rule: arrows,
+    probes: [
+      {
+        path: "src/core/a.ts",
+        source: `import "../store/b.ts";`,
+        says: ["1: core must not import store/b.ts"],
+      },
+      {
+        path: "src/core/b.ts",
+        source: `import { log } from "../log.ts";`,
+        says: ["1: core must not import log.ts"],
+      },
+      {
+        path: "src/mail/a.ts",
+        source: `import type { B } from "../smtp/b.ts";`,
+        says: ["1: mail must not import smtp/b.ts"],
+      },
+      {
+        path: "src/smtp/client/a.ts",
+        source: `\n\nexport * from "../../net/b.ts";`,
+        says: ["3: smtp must not import net/b.ts"],
+      },
+      {
+        path: "src/net/a.ts",
+        source: `export async function f() { await import("../queue/b.ts"); }`,
+        says: ["1: net must not import queue/b.ts"],
+      },
+      {
+        path: "src/store/a.ts",
+        source: `type X = import("../flows/b.ts").X;`,
+        says: ["1: store must not import flows/b.ts"],
+      },
+      {
+        path: "src/queue/a.ts",
+        source: `import { a } from "../config.ts";`,
+        says: ["1: queue must not import config.ts"],
+      },
+      {
+        path: "src/flows/send/a.ts",
+        source: `import { a } from "../../queue/open.ts";\nimport { b } from "../../http/b.ts";`,
+        says: ["1: flows must not import queue/open.ts", "2: flows must not import http/b.ts"],
+      },
+      {
+        path: "src/http/a.ts",
+        source: `import "../mail/b.ts";`,
+        says: ["1: http must not import mail/b.ts"],
+      },
+      { path: "src/utils/a.ts", source: "", says: ["1: utils is no room that the arrows know"] },
+      {
+        path: "src/flows/notify/a.ts",
+        source: `import "../../queue/port.ts"; import "../../core/b.ts"; import "../send/c.ts"; import "../../log.ts";
+          import { type Config } from "../../config.ts"; import text from "../../../package.json";`,
+        says: [],
+      },
+    ],
+  },
+  {
+    name: "only main.ts and app.ts import values of the configuration",
+    rule: configValues,
+    probes: [
+      {
+        path: "src/wiring/a.ts",
+        source: `import { type Config, loadConfig } from "../config.ts";`,
+        says: ["1: values of config.ts are for main.ts and app.ts only"],
+      },
+      { path: "src/wiring/b.ts", source: `import type { Config } from "../config.ts";`, says: [] },
+      { path: "src/main.ts", source: `import { loadConfig } from "./config.ts";`, says: [] },
+    ],
+  },
+  {
+    name: "each library is imported in its home only",
+    rule: libraries,
+    probes: [
+      {
+        path: "src/http/a.ts",
+        source: `import { Redis } from "ioredis";`,
+        says: ["1: ioredis belongs to queue"],
+      },
+      {
+        path: "src/net/a.ts",
+        source: `import { spf } from "mailauth/lib/spf";\nimport type { Client } from "@libsql/client/web";`,
+        says: ["1: mailauth belongs to mail", "2: @libsql/client belongs to store"],
+      },
+      { path: "src/core/a.ts", source: `import x from "left-pad";`, says: ["1: left-pad has no home yet"] },
+      {
+        path: "src/smtp/a.ts",
+        source: `import { generate } from "selfsigned";`,
+        says: ["1: selfsigned belongs to smtp/self-signed.ts"],
+      },
+      {
+        path: "src/smtp/self-signed.ts",
+        source: `import "selfsigned"; import "node:fs"; import "bun";`,
+        says: [],
+      },
+    ],
+  },
+  {
+    name: "core uses no built-in that does input or output",
+    rule: coreIsPure,
+    probes: [
+      {
+        path: "src/core/a.ts",
+        source: `import { readFileSync } from "node:fs";\nimport { dns } from "bun";`,
+        says: ["1: core does no input or output, node:fs does", "2: core does no input or output, bun does"],
+      },
+      { path: "src/core/b.ts", source: `import { createHmac } from "node:crypto";`, says: [] },
+      { path: "src/net/c.ts", source: `import { connect } from "node:net";`, says: [] },
+    ],
+  },
+  {
+    name: "the environment is read in config.ts only",
+    rule: environment,
+    probes: [
+      {
+        path: "src/main.ts",
+        source: `loadConfig(process.env);\nconst home = process.env.HOME;\nconst other = Bun.env;`,
+        says: [
+          "2: the environment is read in config.ts only",
+          "3: the environment is read in config.ts only",
+        ],
+      },
+      {
+        path: "src/app.ts",
+        source: `loadConfig(process.env);`,
+        says: ["1: the environment is read in config.ts only"],
+      },
+      { path: "src/config.ts", source: `const home = process.env.HOME; // process.env`, says: [] },
+    ],
+  },
+  {
+    name: "time is asked of the injected clock only",
+    rule: clock,
+    probes: [
+      {
+        path: "src/core/a.ts",
+        source: [
+          "const at = Date.now();",
+          "const day = new Date();",
+          "setTimeout(() => {}, 1);",
+          "const timer = { now: Date.now };",
+          "const signal = AbortSignal.timeout(5);",
+          "const ms = performance.now();",
+          "globalThis.setInterval(() => {}, 1);",
+          `import { setTimeout as wait } from "node:timers/promises";`,
+        ].join("\n"),
+        says: [8, 1, 2, 3, 4, 5, 6, 7].map((line) => `${line}: time is asked of the injected clock only`),
+      },
+      {
+        path: "src/core/b.ts",
+        source: `// Date.now()\nconst text = new Date(0).toISOString(); const word = "setTimeout(";`,
+        says: [],
+      },
+      { path: "src/clock.ts", source: `export const now = () => Date.now();`, says: [] },
+    ],
+  },
+  {
+    name: "SQL is written in the store only",
+    rule: sql,
+    probes: [
+      {
+        path: "src/flows/a.ts",
+        source: [
+          'const one = "SELECT id FROM messages";',
+          "const two = `\n  UPDATE messages SET status = ?`;",
+          `const three = \`DELETE FROM \${table}\`;`,
+          "const four = 'PRAGMA user_version';",
+        ].join("\n"),
+        says: [1, 2, 4, 5].map((line) => `${line}: SQL is written in the store only`),
+      },
+      {
+        path: "src/http/a.ts",
+        source: `const route = "DELETE /v1/x"; const verb = "CREATE"; // SELECT 1`,
+        says: [],
+      },
+      { path: "src/store/a.ts", source: `const one = "SELECT 1";`, says: [] },
+    ],
+  },
+  {
+    name: "importing a file does no work",
+    rule: quietImport,
+    probes: [
+      {
+        path: "src/net/a.ts",
+        source: [
+          "const client = connect();",
+          "await client;",
+          "start();",
+          "export const list = [1].map(() => readFileSync('x'));",
+          "class A { static at = fetch('x'); static { go(); } own = fetch('y'); }",
+          "if (client) stop();",
+          "export default make();",
+          "const table = build(); function build() { return { at: listen() }; }",
+          "const socket = new Socket();",
+        ].join("\n"),
+        says: [
+          "1: work at import time: connect()",
+          "2: work at import time: await client;",
+          "3: work at import time: start();",
+          "4: work at import time: readFileSync('x')",
+          "5: work at import time: fetch('x')",
+          "5: work at import time: static { go(); }",
+          "5: work at import time: go()",
+          "6: work at import time: if (client) stop();",
+          "7: work at import time: export default make();",
+          "8: work at import time: listen()",
+          "9: work at import time: new Socket()",
+        ],
+      },
+      {
+        path: "src/net/b.ts",
+        source: `
+          import { a } from "./a.ts";
+          export const names = new Set(["a"].map((name) => name.toUpperCase()));
+          export const schema = Type.Object({ id: Type.String() });
+          const handlers = { open: () => connect(), close() { stop(); } };
+          const later = async () => { await go(); };
+          export function f() { g(); }
+          const ranks = rank(names); function rank(of) { return Object.fromEntries(of.entries()); }
+          export class B extends Error { run() { go(); } own = fetch("x"); static readonly limit = 3; }
+          export interface C {} export type D = string; export { a };`,
+        says: [],
+      },
+      { path: "src/main.ts", source: `await main(process.argv);`, says: [] },
+    ],
+  },
+  {
+    name: `no file is longer than ${MAX_LINES} lines`,
+    rule: length,
+    probes: [
+      {
+        path: "src/core/long.ts",
+        source: "// line\n".repeat(MAX_LINES + 1),
+        says: [`${MAX_LINES + 1}: ${MAX_LINES + 1} lines, ${MAX_LINES} are allowed`],
+      },
+      { path: "src/core/just.ts", source: "// line\n".repeat(MAX_LINES), says: [] },
+    ],
+  },
+  {
+    name: "no file only hands on what others export",
+    rule: barrels,
+    probes: [
+      {
+        path: "src/core/index.ts",
+        source: `export * from "./a.ts"; import { b } from "./b.ts"; export { b };`,
+        says: ["1: a file that only hands on what others export"],
+      },
+      { path: "src/core/c.ts", source: `import { a } from "./a.ts"; export const b = a;`, says: [] },
+    ],
+  },
+];
+
+let sources: readonly Source[] = [];
+let packages: readonly string[] = [];
+beforeAll(async () => {
+  sources = (await parseFiles(await readFiles(ROOT, "src/**/*.ts"))).filter(
+    ({ path }) => !path.endsWith(".d.ts"),
+  );
+  packages = Object.keys((await import("../package.json")).dependencies);
+});
+
+test("there are sources to look at", () => {
+  const paths = sources.map(({ path }) => path);
+  expect(paths).toContain("src/core/ids.ts");
+  expect(paths).toContain("src/queue/port.ts");
+});
+
+for (const { name, rule, probes } of RULES) {
+  describe(name, () => {
+    test("in all of src", () => {
+      expect(sources.flatMap(rule)).toEqual([]);
+    });
+
+    test("and the rule sees what it is there to see", async () => {
+      const parsed = await parseFiles(Object.fromEntries(probes.map(({ path, source }) => [path, source])));
+      for (const { path, says } of probes) {
+        const source = parsed.find((candidate) => candidate.path === path);
+        if (source === undefined) throw new Error(`${path} was not parsed`);
+        expect(rule(source)).toEqual(says.map((sentence) => `${path}:${sentence}`));
+      }
+    });
+  });
+}
+
+test("each library of package.json has a home, and each home is a room or a file", () => {
+  expect(packages.filter((name) => !Object.hasOwn(LIBRARY_HOMES, name))).toEqual([]);
+  for (const home of Object.values(LIBRARY_HOMES).flat()) {
+    const known = Object.hasOwn(ARROWS, home) || sources.some(({ path }) => path === `src/${home}`);
+    expect([home, known]).toEqual([home, true]);
+  }
+});

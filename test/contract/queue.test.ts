@@ -1,0 +1,478 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { ADD_BATCH, MAX_PENDING_JOBS, openBullQueue, REDIS_ANSWER_MS } from "../../src/queue/bullmq.ts";
+import { MAX_WAITING_JOBS, openMemoryQueue } from "../../src/queue/memory.ts";
+import { openQueue } from "../../src/queue/open.ts";
+import type { Job, Queue } from "../../src/queue/port.ts";
+import type { QueueDeps } from "../../src/queue/trouble.ts";
+import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
+
+// A busy machine needs its time for a server that is killed and started again.
+setDefaultTimeout(30_000);
+
+/** Longer than any close in these tests may take, milliseconds. */
+const GRACE_MS = 10_000;
+
+let redis: TestRedis;
+const warnings: { message: string; properties: Record<string, unknown> }[] = [];
+const deps: QueueDeps = {
+  clock: systemClock,
+  log: { warn: (message, properties) => void warnings.push({ message, properties }) },
+};
+const opened: Queue[] = [];
+let prefixes = 0;
+
+function track(queue: Queue): Queue {
+  opened.push(queue);
+  return queue;
+}
+
+function openOnRedis(prefix = `test${++prefixes}`, clock: Clock = systemClock): Queue {
+  return track(openBullQueue({ ...deps, clock }, redis.url, prefix));
+}
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((queue) => queue.close(0)));
+  warnings.length = 0;
+});
+afterAll(() => redis.stop());
+
+const job = (key: string): Job => ({ key, lane: `${key}.example` });
+const jobs = (count: number, name = "job"): Job[] =>
+  Array.from({ length: count }, (_, index) => job(`${name}${index}`));
+
+/** A handler that records what it is given and holds each job until it is let go. */
+function holder() {
+  const started: string[] = [];
+  const held = new Map<string, () => void>();
+  const waiters: { count: number; resolve: () => void }[] = [];
+  let most = 0;
+  return {
+    started,
+    most: () => most,
+    handler(taken: Job): Promise<void> {
+      started.push(taken.key);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held.set(taken.key, resolve);
+      most = Math.max(most, held.size);
+      for (const waiter of waiters) if (started.length >= waiter.count) waiter.resolve();
+      return promise;
+    },
+    /** Resolves when `count` jobs have been handed out in all. */
+    reached(count: number): Promise<void> {
+      if (started.length >= count) return Promise.resolve();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiters.push({ count, resolve });
+      return promise;
+    },
+    release(key: string): void {
+      held.get(key)?.();
+      held.delete(key);
+    },
+  };
+}
+
+/** A handler that records keys and resolves `all` when `count` jobs have been handled. */
+function collector(count: number) {
+  const keys: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return {
+    keys,
+    all: promise,
+    async handler(taken: Job): Promise<void> {
+      keys.push(taken.key);
+      if (keys.length === count) resolve();
+    },
+  };
+}
+
+/** Adds again until Redis takes it: each refused add has waited for one attempt to connect. */
+async function addWhenBack(queue: Queue, added: readonly Job[]): Promise<void> {
+  for (;;) {
+    try {
+      return await queue.add("transmit", added);
+    } catch {}
+  }
+}
+
+/** How many of an add and a check the queue refuses. */
+async function refusals(queue: Queue): Promise<number> {
+  const outcomes = await Promise.allSettled([queue.add("transmit", [job("lost")]), queue.check()]);
+  return outcomes.filter(({ status }) => status === "rejected").length;
+}
+
+const ADAPTERS: readonly { name: string; open: () => Queue }[] = [
+  { name: "in the process", open: () => track(openMemoryQueue(deps)) },
+  { name: "BullMQ on Redis", open: () => openOnRedis() },
+];
+
+for (const { name, open } of ADAPTERS) {
+  describe(`the queue ${name}`, () => {
+    test("brings each job to the handler of its name, key and lane unchanged, oldest first", async () => {
+      const queue = open();
+      const seen: Job[] = [];
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const other = collector(1);
+      await queue.add("transmit", jobs(ADD_BATCH + 1));
+      await queue.add("push", [job("dlv_1")]);
+      queue.work("push", other.handler, 1);
+      queue.work("transmit", async (taken) => void (seen.push(taken) > ADD_BATCH && resolve()), 1);
+      await Promise.all([promise, other.all]);
+      expect(seen).toEqual(jobs(ADD_BATCH + 1));
+      expect(other.keys).toEqual(["dlv_1"]);
+    });
+
+    test("takes keys with any character in them", async () => {
+      const queue = open();
+      const keys = ["msg_1.0", "a:b", "a:b:c:d", "7", "0", "0:1", "ü {x} *"];
+      const seen = collector(keys.length);
+      await queue.add("transmit", keys.map(job));
+      queue.work("transmit", seen.handler, 1);
+      await seen.all;
+      expect(seen.keys).toEqual(keys);
+    });
+
+    test("never calls a handler inside add", async () => {
+      const queue = open();
+      const seen = collector(1);
+      queue.work("transmit", seen.handler, 1);
+      const adding = queue.add("transmit", [job("a")]);
+      expect(seen.keys).toEqual([]);
+      await adding;
+      await seen.all;
+    });
+
+    test("does not add a key that waits", async () => {
+      const queue = open();
+      const seen = collector(2);
+      await queue.add("transmit", [job("a"), job("a")]);
+      await queue.add("transmit", [job("a"), job("last")]);
+      queue.work("transmit", seen.handler, 1);
+      await seen.all;
+      expect(seen.keys).toEqual(["a", "last"]);
+    });
+
+    test("runs a key again that is added after its run", async () => {
+      const queue = open();
+      const hold = holder();
+      queue.work("transmit", hold.handler, 1);
+      await queue.add("transmit", [job("a"), job("b")]);
+      await hold.reached(1);
+      hold.release("a");
+      // With one job at a time, the next one in hand tells that the one before is done and recorded.
+      await hold.reached(2);
+      await queue.add("transmit", [job("a")]);
+      hold.release("b");
+      await hold.reached(3);
+      hold.release("a");
+      expect(hold.started).toEqual(["a", "b", "a"]);
+    });
+
+    test("runs a key that is added during its run once more after it, however often it was added", async () => {
+      const queue = open();
+      const hold = holder();
+      queue.work("transmit", hold.handler, 2);
+      await queue.add("transmit", [job("a")]);
+      await hold.reached(1);
+      for (let times = 0; times < 3; times++) await queue.add("transmit", [job("a")]);
+      await queue.add("transmit", [job("b")]);
+      await hold.reached(2);
+      expect(hold.started).toEqual(["a", "b"]);
+      hold.release("b");
+      hold.release("a");
+      await hold.reached(3);
+      await queue.add("transmit", [job("last")]);
+      await hold.reached(4);
+      expect(hold.started).toEqual(["a", "b", "a", "last"]);
+      hold.release("a");
+      hold.release("last");
+    });
+
+    test("reaches the concurrency it is given and never passes it", async () => {
+      const queue = open();
+      const hold = holder();
+      await queue.add("transmit", jobs(9));
+      queue.work("transmit", hold.handler, 3);
+      for (let done = 0; done < 9; done++) {
+        await hold.reached(Math.min(done + 3, 9));
+        expect(hold.started.length).toBeLessThanOrEqual(done + 3);
+        hold.release(`job${done}`);
+      }
+      expect(hold.most()).toBe(3);
+    });
+
+    test("logs a handler's rejection, forgets the job and goes on", async () => {
+      const queue = open();
+      const seen = collector(2);
+      queue.work(
+        "transmit",
+        async (taken) => {
+          if (taken.key === "bad") throw new Error("broken");
+          await seen.handler(taken);
+        },
+        1,
+      );
+      await queue.add("transmit", [job("good"), job("bad"), job("after")]);
+      await seen.all;
+      expect(seen.keys).toEqual(["good", "after"]);
+      expect(warnings).toContainEqual({ message: "job failed", properties: { key: "bad", error: "broken" } });
+    });
+
+    test("takes one worker a name", () => {
+      const queue = open();
+      queue.work("transmit", async () => {}, 1);
+      expect(() => queue.work("transmit", async () => {}, 1)).toThrow("has its worker already");
+    });
+
+    test("waits in close for the jobs in hand and hands out no more", async () => {
+      const queue = open();
+      const hold = holder();
+      queue.work("transmit", hold.handler, 1);
+      await queue.add("transmit", jobs(3));
+      await hold.reached(1);
+      let closed = false;
+      const closing = queue.close(GRACE_MS).then(() => {
+        closed = true;
+      });
+      await redis.command("ping");
+      expect(closed).toBe(false);
+      hold.release("job0");
+      await closing;
+      expect(hold.started).toEqual(["job0"]);
+    });
+
+    test("leaves a job in hand behind when the grace of close is over", async () => {
+      const queue = open();
+      const hold = holder();
+      queue.work("transmit", hold.handler, 1);
+      await queue.add("transmit", [job("endless")]);
+      await hold.reached(1);
+      await queue.close(1);
+      expect(hold.started).toEqual(["endless"]);
+      hold.release("endless");
+    });
+
+    test("closes once, however often it is asked", async () => {
+      const queue = open();
+      const hold = holder();
+      queue.work("transmit", hold.handler, 1);
+      await queue.add("transmit", [job("a")]);
+      await hold.reached(1);
+      const closing = [queue.close(GRACE_MS), queue.close(GRACE_MS)];
+      hold.release("a");
+      await Promise.all(closing);
+    });
+
+    test("answers a check while it can be reached", async () => {
+      await open().check();
+    });
+  });
+}
+
+describe("the queue in the process", () => {
+  test("drops jobs over its capacity, says how many, and takes them once there is room", async () => {
+    const queue = track(openMemoryQueue(deps, 3));
+    const first = collector(3);
+    await queue.add("transmit", jobs(5));
+    expect(warnings).toEqual([
+      { message: "queue is full, jobs dropped", properties: { queue: "transmit", dropped: 2 } },
+    ]);
+    const second = collector(5);
+    queue.work("transmit", (taken) => Promise.all([first.handler(taken), second.handler(taken)]).then(), 1);
+    await first.all;
+    await queue.add("transmit", jobs(5).slice(3));
+    await second.all;
+    expect(second.keys).toEqual(jobs(5).map(({ key }) => key));
+  });
+
+  test("holds as many jobs as its limit says and drops the one past it", async () => {
+    const queue = track(openMemoryQueue(deps));
+    await queue.add("transmit", jobs(MAX_WAITING_JOBS));
+    expect(warnings).toEqual([]);
+    await queue.add("transmit", [job("past")]);
+    expect(warnings.length).toBe(1);
+  });
+});
+
+describe("the queue BullMQ on Redis", () => {
+  test("is shared: two workers have jobs of one queue in hand at a time, each job once", async () => {
+    const prefix = `test${++prefixes}`;
+    const [one, two] = [openOnRedis(prefix), openOnRedis(prefix)];
+    const [first, second] = [holder(), holder()];
+    one.work("transmit", first.handler, 1);
+    two.work("transmit", second.handler, 1);
+    await one.add("transmit", jobs(2));
+    await Promise.all([first.reached(1), second.reached(1)]);
+    expect([...first.started, ...second.started].sort()).toEqual(["job0", "job1"]);
+    for (const hold of [first, second]) for (const key of hold.started) hold.release(key);
+  });
+
+  test("hands a job that close let go on to another worker", async () => {
+    const prefix = `test${++prefixes}`;
+    const [one, two] = [openOnRedis(prefix), openOnRedis(prefix)];
+    const hold = holder();
+    one.work("transmit", hold.handler, 1);
+    await one.add("transmit", jobs(20));
+    await hold.reached(1);
+    hold.release("job0");
+    await one.close(GRACE_MS);
+    const rest = collector(20 - hold.started.length);
+    two.work("transmit", rest.handler, 1);
+    await rest.all;
+    expect([...hold.started, ...rest.keys].sort()).toEqual(
+      jobs(20)
+        .map(({ key }) => key)
+        .sort(),
+    );
+  });
+
+  test("two prefixes on one Redis are two queues", async () => {
+    const [one, two] = [openOnRedis(), openOnRedis()];
+    const [mine, theirs] = [collector(1), collector(1)];
+    one.work("transmit", mine.handler, 1);
+    two.work("transmit", theirs.handler, 1);
+    await one.add("transmit", [job("mine")]);
+    await two.add("transmit", [job("theirs")]);
+    await Promise.all([mine.all, theirs.all]);
+    expect([mine.keys, theirs.keys]).toEqual([["mine"], ["theirs"]]);
+  });
+
+  test("leaves nothing of a finished job in Redis", async () => {
+    const prefix = `test${++prefixes}`;
+    const queue = openOnRedis(prefix);
+    const seen = collector(2);
+    queue.work("transmit", seen.handler, 1);
+    await queue.add("transmit", [job("msg_a.0"), job("msg_b.0")]);
+    await seen.all;
+    await queue.close(GRACE_MS);
+    const keys = (await redis.command("--raw", "keys", `${prefix}:*`)).split("\n");
+    expect(keys).toContain(`${prefix}:transmit:id`);
+    expect(keys.filter((key) => !/:(events|id|marker|meta|stalled-check)$/.test(key))).toEqual([]);
+  });
+
+  test("loses its jobs to a flush, a job in hand included, and goes on after", async () => {
+    const queue = openOnRedis();
+    const hold = holder();
+    queue.work("transmit", hold.handler, 1);
+    await queue.add("transmit", jobs(3));
+    await hold.reached(1);
+    await redis.command("flushall");
+    hold.release("job0");
+    await queue.add("transmit", [job("job2"), job("job0")]);
+    await hold.reached(2);
+    hold.release("job2");
+    await hold.reached(3);
+    hold.release("job0");
+    expect(hold.started).toEqual(["job0", "job2", "job0"]);
+  });
+
+  test("refuses an add at once while Redis is down and goes on when an empty one is back", async () => {
+    const queue = openOnRedis();
+    const hold = holder();
+    queue.work("transmit", hold.handler, 1);
+    await queue.add("transmit", jobs(3));
+    await hold.reached(1);
+    await redis.kill();
+    const downSince = systemClock.now();
+    expect(await refusals(queue)).toBe(2);
+    expect(systemClock.now() - downSince).toBeLessThan(REDIS_ANSWER_MS);
+    hold.release("job0");
+    await redis.restart();
+    await addWhenBack(queue, [job("new")]);
+    await hold.reached(2);
+    hold.release("new");
+    expect(hold.started).toEqual(["job0", "new"]);
+    await queue.check();
+  });
+
+  test("closes while Redis is down", async () => {
+    const queue = openOnRedis();
+    const hold = holder();
+    queue.work("transmit", hold.handler, 1);
+    await queue.add("transmit", jobs(2));
+    await hold.reached(1);
+    await redis.kill();
+    hold.release("job0");
+    const closingSince = systemClock.now();
+    await queue.close(GRACE_MS);
+    expect(systemClock.now() - closingSince).toBeLessThan(GRACE_MS / 4);
+    await redis.restart();
+  });
+
+  test("closes right after Redis came back", async () => {
+    const queue = openOnRedis();
+    const hold = holder();
+    queue.work("transmit", hold.handler, 1);
+    await queue.add("transmit", jobs(2));
+    await hold.reached(1);
+    await redis.restart();
+    hold.release("job0");
+    const closingSince = systemClock.now();
+    await queue.close(GRACE_MS);
+    expect(systemClock.now() - closingSince).toBeLessThan(GRACE_MS / 4);
+  });
+
+  test("starts while Redis is down and works when it comes", async () => {
+    await redis.kill();
+    const queue = openOnRedis();
+    const seen = collector(1);
+    queue.work("transmit", seen.handler, 1);
+    expect(await refusals(queue)).toBe(2);
+    await redis.restart();
+    await addWhenBack(queue, [job("new")]);
+    await seen.all;
+    expect(seen.keys).toEqual(["new"]);
+  });
+
+  test("opens and closes while there is no Redis at all", async () => {
+    const queue = track(openQueue(deps, { redisUrl: `redis://127.0.0.1:${freePort()}` }));
+    queue.work("transmit", async () => {}, 1);
+    queue.work("push", async () => {}, 1);
+    expect(await refusals(queue)).toBe(2);
+    await queue.close(GRACE_MS);
+  });
+
+  test("gives up an add and a check that a frozen Redis does not answer, and drops jobs past its limit", async () => {
+    const timeouts = new Set<() => void>();
+    const clock: Clock = {
+      now: systemClock.now,
+      after(delayMs, fire) {
+        if (delayMs !== REDIS_ANSWER_MS) return systemClock.after(delayMs, fire);
+        timeouts.add(fire);
+        return () => void timeouts.delete(fire);
+      },
+    };
+    const queue = openOnRedis(undefined, clock);
+    await queue.check();
+    redis.freeze();
+    const batches = MAX_PENDING_JOBS / ADD_BATCH;
+    const adding = Array.from({ length: batches }, (_, batch) =>
+      queue.add("transmit", jobs(ADD_BATCH, `b${batch}.`)),
+    );
+    const checking = queue.check();
+    await queue.add("transmit", [job("past")]);
+    expect(warnings).toEqual([
+      { message: "redis is slow, jobs dropped", properties: { queue: "transmit", dropped: 1 } },
+    ]);
+    expect(timeouts.size).toBe(batches + 1);
+    for (const fire of [...timeouts]) fire();
+    const outcomes = await Promise.allSettled([...adding, checking]);
+    redis.thaw();
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(batches + 1).fill("rejected"));
+  });
+});
+
+test("openQueue picks Redis where its address is named, else the process", async () => {
+  const seen = collector(2);
+  for (const redisUrl of [null, redis.url]) {
+    const queue = track(openQueue(deps, { redisUrl, prefix: "picked" }));
+    queue.work("push", seen.handler, 1);
+    await queue.add("push", [job("a")]);
+  }
+  await seen.all;
+  expect(await redis.command("exists", "picked:push:id")).toBe("1");
+});
