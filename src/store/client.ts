@@ -61,6 +61,11 @@ export interface DbOptions {
   syncUrl: string | null;
 }
 
+/** Throws where the database does not answer. */
+export async function ping(db: Db): Promise<void> {
+  await db.first("SELECT 1");
+}
+
 /** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
 const MAX_STATEMENTS_PER_COMMIT = 1000;
 /** Another process may hold the write lock of a shared file: how often and how long we ask again (milliseconds). */

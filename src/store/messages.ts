@@ -1,6 +1,7 @@
 import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
-import type { Db, Statement, Value } from "./client.ts";
+import { insertAttachment, type NewAttachment } from "./attachments.ts";
+import type { Db, Statement } from "./client.ts";
 
 export type Direction = "inbound" | "outbound";
 
@@ -47,30 +48,6 @@ export interface MessageContent {
   envelope: Record<string, unknown> | null;
   auth: Record<string, unknown> | null;
   replyText: string | null;
-}
-
-export interface Attachment {
-  id: string;
-  filename: string;
-  contentType: string;
-  disposition: "attachment" | "inline";
-  contentId: string | null;
-  size: number;
-}
-
-export interface NewAttachment extends Attachment {
-  /** null: the part is read out of the raw message. */
-  bytes: Uint8Array | null;
-}
-
-export interface MessageSummary {
-  id: string;
-  from: string;
-  to: string[];
-  subject: string;
-  status: MessageStatus;
-  direction: Direction;
-  createdAt: number;
 }
 
 interface MessageRow {
@@ -192,24 +169,6 @@ export function insertMessage(
   ];
 }
 
-function insertAttachment(messageId: string, attachment: NewAttachment, ord: number): Statement {
-  return {
-    sql: `INSERT INTO attachments (id, message_id, ord, filename, content_type, disposition, content_id, size, bytes)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: [
-      attachment.id,
-      messageId,
-      ord,
-      attachment.filename,
-      attachment.contentType,
-      attachment.disposition,
-      attachment.contentId,
-      attachment.size,
-      attachment.bytes,
-    ],
-  };
-}
-
 /** One message of the project; null where it has none of that id. */
 export async function getMessage(db: Db, senderId: string, id: string): Promise<Message | null> {
   const row = await db.first<MessageRow>(
@@ -255,114 +214,6 @@ export async function getRaw(db: Db, senderId: string, id: string): Promise<Uint
     [id, senderId],
   );
   return row?.raw == null ? null : new Uint8Array(row.raw);
-}
-
-interface AttachmentRow {
-  id: string;
-  filename: string;
-  content_type: string;
-  disposition: "attachment" | "inline";
-  content_id: string | null;
-  size: number;
-  bytes: ArrayBuffer | null;
-}
-
-function toAttachment(row: Omit<AttachmentRow, "bytes">): Attachment {
-  return {
-    id: row.id,
-    filename: row.filename,
-    contentType: row.content_type,
-    disposition: row.disposition,
-    contentId: row.content_id,
-    size: row.size,
-  };
-}
-
-/** The attachments of a message, in their order, without their bytes. */
-export async function listAttachments(db: Db, senderId: string, messageId: string): Promise<Attachment[]> {
-  const rows = await db.all<Omit<AttachmentRow, "bytes">>(
-    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size
-      FROM attachments a JOIN messages m ON m.id = a.message_id
-      WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
-    [messageId, senderId],
-  );
-  return rows.map(toAttachment);
-}
-
-/** The attachments of a message with their bytes, for composing it. */
-export async function loadAttachments(db: Db, senderId: string, messageId: string): Promise<NewAttachment[]> {
-  const rows = await db.all<AttachmentRow>(
-    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size, a.bytes
-      FROM attachments a JOIN messages m ON m.id = a.message_id
-      WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
-    [messageId, senderId],
-  );
-  return rows.map((row) => ({
-    ...toAttachment(row),
-    bytes: row.bytes === null ? null : new Uint8Array(row.bytes),
-  }));
-}
-
-/** What a list may be narrowed by. `q` is a case-insensitive substring of recipient, sender or subject. */
-export interface MessageFilter {
-  status?: MessageStatus;
-  direction?: Direction;
-  q?: string;
-}
-
-interface SummaryRow {
-  id: string;
-  from_email: string;
-  to_list: string;
-  subject: string;
-  status: MessageStatus;
-  direction: Direction;
-  created_at: number;
-}
-
-/** One page of summaries, newest first: at most `limit` rows with ids below `before`. */
-export async function listMessages(
-  db: Db,
-  senderId: string,
-  filter: MessageFilter,
-  before: string | null,
-  limit: number,
-): Promise<MessageSummary[]> {
-  const where = ["sender_id = ?"];
-  const args: Value[] = [senderId];
-  const add = (condition: string, ...values: Value[]) => {
-    where.push(condition);
-    args.push(...values);
-  };
-  if (filter.status !== undefined) add("status = ?", filter.status);
-  if (filter.direction !== undefined) add("direction = ?", filter.direction);
-  if (filter.q !== undefined) {
-    const like = `%${filter.q.replace(/[\\%_]/g, "\\$&")}%`;
-    add(
-      `(from_email LIKE ? ESCAPE '\\' OR subject LIKE ? ESCAPE '\\' OR to_list LIKE ? ESCAPE '\\'
-        OR cc_list LIKE ? ESCAPE '\\' OR bcc_list LIKE ? ESCAPE '\\')`,
-      like,
-      like,
-      like,
-      like,
-      like,
-    );
-  }
-  if (before !== null) add("id < ?", before);
-  const rows = await db.all<SummaryRow>(
-    `SELECT id, from_email, to_list, subject, status, direction, created_at
-      FROM messages WHERE ${where.join(" AND ")} ORDER BY id DESC LIMIT ?`,
-    [...args, limit],
-  );
-  return rows.map((row) => ({
-    id: row.id,
-    from: row.from_email,
-    to: (JSON.parse(row.to_list) as Mailbox[]).map((mailbox) => mailbox.email),
-    subject: row.subject,
-    status: row.status,
-    direction: row.direction,
-    createdAt: row.created_at,
-  }));
 }
 
 /** Keeps the bytes of an outbound message as composed, the first time: what `capture` would have sent. */

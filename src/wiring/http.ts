@@ -16,7 +16,7 @@ import { isPublicAddress } from "../net/address-guard.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../net/lookups.ts";
 import type { Resolver } from "../net/resolver.ts";
 import type { Queue } from "../queue/port.ts";
-import type { Db } from "../store/client.ts";
+import { type Db, ping } from "../store/client.ts";
 import type { InstallationKeys } from "./master-key.ts";
 
 /** What the HTTP door is put together from. */
@@ -68,7 +68,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
     boxKey: keys.box,
     limiter: null,
     checks: [
-      { name: "database", run: async () => void (await db.first("SELECT 1")) },
+      { name: "database", run: () => ping(db) },
       { name: "queue", run: () => queue.check() },
       {
         name: "listener",

@@ -2,7 +2,8 @@ import type { Clock } from "../../core/clock.ts";
 import type { MessageEvent } from "../../core/events.ts";
 import type { Db } from "../../store/client.ts";
 import { getEvent } from "../../store/events.ts";
-import { getContent, getMessage, listAttachments, type Message } from "../../store/messages.ts";
+import { listAttachments } from "../../store/attachments.ts";
+import { getContent, getMessage, type Message } from "../../store/messages.ts";
 import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
 
 /** Characters of a body that an `inbound_received` event carries, per part: 256 KiB. */

@@ -5,12 +5,8 @@ import { replyText } from "../../mail/reply-text.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { countReceived } from "../../store/inboxes.ts";
-import {
-  insertMessage,
-  type Message,
-  type MessageContent,
-  type NewAttachment,
-} from "../../store/messages.ts";
+import type { NewAttachment } from "../../store/attachments.ts";
+import { insertMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import { findThread, stepThread } from "../../store/threads.ts";
 import { hint } from "../hint.ts";

@@ -6,12 +6,8 @@ import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
-import {
-  insertMessage,
-  type Message,
-  type MessageContent,
-  type NewAttachment,
-} from "../../store/messages.ts";
+import type { NewAttachment } from "../../store/attachments.ts";
+import { insertMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";

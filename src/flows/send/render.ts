@@ -4,7 +4,8 @@ import { unseal } from "../../core/secretbox.ts";
 import { type ComposedMail, compose } from "../../mail/compose.ts";
 import { dkimPrivateKey, signDkim } from "../../mail/dkim.ts";
 import type { Db } from "../../store/client.ts";
-import { getContent, getMessage, loadAttachments, type Message } from "../../store/messages.ts";
+import { loadAttachments } from "../../store/attachments.ts";
+import { getContent, getMessage, type Message } from "../../store/messages.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { onboardingDomain } from "./policy.ts";
 

@@ -7,14 +7,8 @@ import { type ReportedRecipient, readBounce } from "../../mail/dsn.ts";
 import { parseMail } from "../../mail/parse.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
-import {
-  findRecipient,
-  type Recipient,
-  reportGuard,
-  reportRecipient,
-  rollUpMessage,
-  type Settlement,
-} from "../../store/recipients.ts";
+import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/outbox.ts";
+import { findRecipient, type Recipient } from "../../store/recipients.ts";
 import { addReputation, utcDay } from "../../store/usage.ts";
 import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";

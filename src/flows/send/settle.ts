@@ -4,13 +4,8 @@ import { EVENT_OF_STATUS } from "../../core/events.ts";
 import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
 import type { Db, Guard, Statement } from "../../store/client.ts";
-import {
-  claimGuard,
-  type Claim,
-  type Recipient,
-  rollUpMessage,
-  settleRecipient,
-} from "../../store/recipients.ts";
+import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/outbox.ts";
+import type { Recipient } from "../../store/recipients.ts";
 import { addReputation, utcDay } from "../../store/usage.ts";
 import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";

@@ -4,15 +4,8 @@ import { encodeVerp, verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { keepComposed } from "../../store/messages.ts";
-import {
-  type Claim,
-  claimedRecipient,
-  claimRecipient,
-  dueGuard,
-  findRecipient,
-  type Recipient,
-  rollUpMessage,
-} from "../../store/recipients.ts";
+import { type Claim, claimedRecipient, claimRecipient, dueGuard, rollUpMessage } from "../../store/outbox.ts";
+import { findRecipient, type Recipient } from "../../store/recipients.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
 import type { Deliver, DeliveryReport } from "./outcome.ts";

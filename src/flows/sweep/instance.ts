@@ -4,7 +4,7 @@ import { newId } from "../../core/ids.ts";
 import { log } from "../../log.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { beat, deleteInstance, type Instance, insertInstance, listInstances } from "../../store/instances.ts";
-import { freeClaims } from "../../store/recipients.ts";
+import { freeClaims } from "../../store/outbox.ts";
 import { freeDeliveryClaims } from "../../store/webhook-deliveries.ts";
 
 /** Silence after which a process is taken for dead and its claims are freed. */

@@ -9,7 +9,7 @@ import {
   queueScheduled,
   rollUpMessage,
   scheduledGuard,
-} from "../../store/recipients.ts";
+} from "../../store/outbox.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce } from "../notify/announce.ts";

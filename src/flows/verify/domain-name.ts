@@ -1,6 +1,6 @@
-import { parse } from "tldts";
 import { isWithin, MAX_DOMAIN_OCTETS, normalizeDomain } from "../../core/addresses.ts";
 import { invalid } from "../../core/errors.ts";
+import { isPublicSuffix } from "../../core/public-suffix.ts";
 
 /** Octets of the longest prefix below which we ask a domain's owner to publish. */
 const LONGEST_PREFIX = "pr1._domainkey.".length;
@@ -17,13 +17,8 @@ export function sendingDomainName(text: string, serviceDomain: string): string {
   if (name.length > MAX_DOMAIN_OCTETS - LONGEST_PREFIX)
     throw invalid("domain", "This domain name is too long to publish records below it.");
   // Whoever held a public suffix here could claim the mail of everyone below it.
-  if (parse(name, { allowPrivateDomains: true }).domain === null)
+  if (isPublicSuffix(name))
     throw invalid("domain", "This is a public suffix: use a domain of your own below it.");
   if (isWithin(name, serviceDomain)) throw invalid("domain", "This domain belongs to the service itself.");
   return name;
-}
-
-/** The organizational domain (RFC 7489 §3.2): where a DMARC record for a subdomain may stand. */
-export function organizationalDomain(name: string): string {
-  return parse(name, { allowPrivateDomains: true }).domain ?? name;
 }

@@ -1,5 +1,5 @@
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
-import { organizationalDomain } from "./domain-name.ts";
+import { organizationalDomain } from "../../core/public-suffix.ts";
 import { dkimName, dkimTarget, mxHost, spfInclude } from "./records.ts";
 
 /** What a lookup says. `failure`: nothing is known (SERVFAIL, a timeout). */

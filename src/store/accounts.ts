@@ -1,0 +1,24 @@
+import type { Db, Statement } from "./client.ts";
+
+/** An account: the owner of projects and keys. */
+export interface Account {
+  id: string;
+  name: string;
+  ownerEmail: string;
+  /** Milliseconds. */
+  createdAt: number;
+}
+
+/** Whether the database has an account: whether its first start is over. */
+export async function hasAccount(db: Db): Promise<boolean> {
+  return (await db.first<{ id: string }>("SELECT id FROM accounts LIMIT 1")) !== null;
+}
+
+/** The statement that makes the first account; it changes nothing where there is one. */
+export function insertFirstAccount(account: Account): Statement {
+  return {
+    sql: `INSERT INTO accounts (id, name, owner_email, created_at)
+          SELECT ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM accounts)`,
+    args: [account.id, account.name, account.ownerEmail, account.createdAt],
+  };
+}

@@ -1,0 +1,210 @@
+import type { Db, Statement } from "./client.ts";
+
+export type DomainStatus = "pending" | "verified";
+
+/** Which of a domain's records were last seen in the DNS. */
+export interface RecordFlags {
+  dkim: boolean;
+  spf: boolean;
+  dmarc: boolean;
+  mx: boolean;
+}
+
+/** A sending domain of a project. Times in milliseconds. */
+export interface Domain {
+  id: string;
+  accountId: string;
+  senderId: string;
+  /** Lower case, A-labels. */
+  name: string;
+  status: DomainStatus;
+  verified: RecordFlags;
+  receiving: boolean;
+  /** When it was first verified; null: never. */
+  verifiedAt: number | null;
+  /** Since when every check of a verified domain has found a record missing. */
+  failingSince: number | null;
+  checkedAt: number | null;
+  nextCheckAt: number | null;
+  createdAt: number;
+}
+
+interface Row {
+  id: string;
+  account_id: string;
+  sender_id: string;
+  name: string;
+  status: DomainStatus;
+  dkim_verified: number;
+  spf_verified: number;
+  dmarc_verified: number;
+  mx_verified: number;
+  receiving: number;
+  verified_at: number | null;
+  failing_since: number | null;
+  checked_at: number | null;
+  next_check_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = `id, account_id, sender_id, name, status, dkim_verified, spf_verified, dmarc_verified, mx_verified,
+  receiving, verified_at, failing_since, checked_at, next_check_at, created_at`;
+
+function domainOf(row: Row): Domain {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    senderId: row.sender_id,
+    name: row.name,
+    status: row.status,
+    verified: {
+      dkim: row.dkim_verified === 1,
+      spf: row.spf_verified === 1,
+      dmarc: row.dmarc_verified === 1,
+      mx: row.mx_verified === 1,
+    },
+    receiving: row.receiving === 1,
+    verifiedAt: row.verified_at,
+    failingSince: row.failing_since,
+    checkedAt: row.checked_at,
+    nextCheckAt: row.next_check_at,
+    createdAt: row.created_at,
+  };
+}
+
+/** The statement that makes a new, unverified domain. A name the account has breaks UNIQUE on `domains.account_id`. */
+export function insertDomain(domain: Domain): Statement {
+  return {
+    sql: `INSERT INTO domains (id, account_id, sender_id, name, status, next_check_at, created_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    args: [
+      domain.id,
+      domain.accountId,
+      domain.senderId,
+      domain.name,
+      domain.status,
+      domain.nextCheckAt,
+      domain.createdAt,
+    ],
+  };
+}
+
+/** The project's domain of that id; null where there is none. */
+export async function getDomain(db: Db, senderId: string, id: string): Promise<Domain | null> {
+  const row = await db.first<Row>(`SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND id = ?`, [
+    senderId,
+    id,
+  ]);
+  return row === null ? null : domainOf(row);
+}
+
+/** The project's domain of that name; null where there is none. */
+export async function findDomain(db: Db, senderId: string, name: string): Promise<Domain | null> {
+  const row = await db.first<Row>(`SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND name = ?`, [
+    senderId,
+    name,
+  ]);
+  return row === null ? null : domainOf(row);
+}
+
+/** The project's domains, newest first, after the id `after`, at most `take`. */
+export async function listDomains(
+  db: Db,
+  senderId: string,
+  after: string | null,
+  take: number,
+): Promise<Domain[]> {
+  const rows = await db.all<Row>(
+    `SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
+    [senderId, after, after, take],
+  );
+  return rows.map(domainOf);
+}
+
+/** Deletes a domain that has no inboxes, and its DKIM keys. Returns false where there is none such. */
+export async function deleteDomain(db: Db, senderId: string, id: string): Promise<boolean> {
+  const [written] = await db.write([
+    {
+      sql: `DELETE FROM domains WHERE sender_id = ? AND id = ?
+            AND NOT EXISTS (SELECT 1 FROM inboxes WHERE domain_id = domains.id)`,
+      args: [senderId, id],
+    },
+  ]);
+  return written?.changes === 1;
+}
+
+/**
+ * Lets a verified domain receive, or stops it; checks its MX record soon. Returns false where the project has no such
+ * domain, or an unverified one is to receive. Breaks UNIQUE on `domains.name` where another project receives for it.
+ */
+export async function setReceiving(
+  db: Db,
+  senderId: string,
+  id: string,
+  enabled: boolean,
+  now: number,
+): Promise<boolean> {
+  const [written] = await db.write([
+    {
+      sql: `UPDATE domains SET receiving = ?, next_check_at = ?
+            WHERE sender_id = ? AND id = ? AND (status = 'verified' OR ? = 0)`,
+      args: [Number(enabled), now, senderId, id, Number(enabled)],
+    },
+  ]);
+  return written?.changes === 1;
+}
+
+/** What a check of the DNS changes in a domain. */
+export type DomainCheck = Pick<
+  Domain,
+  "status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt"
+>;
+
+/** The statement that stores the outcome of a check. */
+export function storeCheck(senderId: string, id: string, check: DomainCheck): Statement {
+  const { dkim, spf, dmarc, mx } = check.verified;
+  return {
+    sql: `UPDATE domains SET status = ?, dkim_verified = ?, spf_verified = ?, dmarc_verified = ?, mx_verified = ?,
+            verified_at = ?, failing_since = ?, checked_at = ?, next_check_at = ?
+          WHERE sender_id = ? AND id = ?`,
+    args: [
+      check.status,
+      Number(dkim),
+      Number(spf),
+      Number(dmarc),
+      Number(mx),
+      check.verifiedAt,
+      check.failingSince,
+      check.checkedAt,
+      check.nextCheckAt,
+      senderId,
+      id,
+    ],
+  };
+}
+
+/**
+ * Takes at most `limit` domains, of all projects, whose check is due, and puts that check off to `leaseUntil`:
+ * no other process takes them meanwhile, and a crash only delays them.
+ */
+export async function claimDueDomains(
+  db: Db,
+  now: number,
+  leaseUntil: number,
+  limit: number,
+): Promise<Domain[]> {
+  const [written] = await db.write([
+    {
+      sql: `UPDATE domains SET next_check_at = ? WHERE id IN
+              (SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?)
+            RETURNING id, sender_id`,
+      args: [leaseUntil, now, limit],
+    },
+  ]);
+  const found: Domain[] = [];
+  for (const { id, sender_id: senderId } of written?.rows ?? []) {
+    const domain = await getDomain(db, String(senderId), String(id));
+    if (domain !== null) found.push(domain);
+  }
+  return found;
+}

@@ -1,0 +1,179 @@
+import type { Db, Statement } from "./client.ts";
+import { type Sender, senderOf } from "./senders.ts";
+
+/** An API key without its secret. Times in milliseconds. */
+export interface ApiKey {
+  id: string;
+  accountId: string;
+  name: string;
+  keyPrefix: string;
+  last4: string;
+  /** The project of a project-scoped key; null for an account-wide one. */
+  senderId: string | null;
+  senderExternalId: string | null;
+  /** Empty: every scope. */
+  scopes: string[];
+  lastUsedAt: number | null;
+  revokedAt: number | null;
+  createdAt: number;
+}
+
+/** A key that may be in use: with the hash it was found by, and its project where it has one. */
+export interface PresentedKey {
+  key: ApiKey;
+  secretHash: string;
+  sender: Sender | null;
+}
+
+interface KeyRow {
+  id: string;
+  account_id: string;
+  name: string;
+  key_prefix: string;
+  last4: string;
+  sender_id: string | null;
+  sender_external_id: string | null;
+  scopes: string;
+  last_used_at: number | null;
+  revoked_at: number | null;
+  created_at: number;
+}
+
+interface PresentedRow extends KeyRow {
+  secret_hash: string;
+  sender_name: string;
+  sender_plan: string;
+  sender_trust_tier: string;
+  sender_daily_quota: number | null;
+  sender_track_opens: number;
+  sender_track_clicks: number;
+  sender_suspended_at: number | null;
+  sender_created_at: number;
+}
+
+const KEY_COLUMNS = `k.id, k.account_id, k.name, k.key_prefix, k.last4, k.sender_id,
+  s.external_id AS sender_external_id, k.scopes, k.last_used_at, k.revoked_at, k.created_at`;
+
+function keyOf(row: KeyRow): ApiKey {
+  const scopes: string[] = JSON.parse(row.scopes);
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    keyPrefix: row.key_prefix,
+    last4: row.last4,
+    senderId: row.sender_id,
+    senderExternalId: row.sender_external_id,
+    scopes,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+    createdAt: row.created_at,
+  };
+}
+
+function projectOf(row: PresentedRow): Sender | null {
+  if (row.sender_id === null || row.sender_external_id === null) return null;
+  return senderOf({
+    id: row.sender_id,
+    account_id: row.account_id,
+    external_id: row.sender_external_id,
+    name: row.sender_name,
+    plan: row.sender_plan,
+    trust_tier: row.sender_trust_tier,
+    daily_quota: row.sender_daily_quota,
+    track_opens: row.sender_track_opens,
+    track_clicks: row.sender_track_clicks,
+    suspended_at: row.sender_suspended_at,
+    created_at: row.sender_created_at,
+  });
+}
+
+/** Read at every request as one JSON column: the client's cost of a row grows with its columns, ten times here. */
+const FIND_BY_HASH = `SELECT json_object(
+    'id', k.id, 'account_id', k.account_id, 'name', k.name, 'key_prefix', k.key_prefix, 'last4', k.last4,
+    'sender_id', k.sender_id, 'sender_external_id', s.external_id, 'scopes', k.scopes,
+    'last_used_at', k.last_used_at, 'revoked_at', k.revoked_at, 'created_at', k.created_at,
+    'secret_hash', k.secret_hash, 'sender_name', s.name, 'sender_plan', s.plan, 'sender_trust_tier', s.trust_tier,
+    'sender_daily_quota', s.daily_quota, 'sender_track_opens', s.track_opens,
+    'sender_track_clicks', s.track_clicks, 'sender_suspended_at', s.suspended_at,
+    'sender_created_at', s.created_at) AS json
+  FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.secret_hash = ?`;
+
+/** The key, revoked or not, whose secret has that SHA-256 (hex); null where there is none. */
+export async function findKeyByHash(db: Db, secretHash: string): Promise<PresentedKey | null> {
+  const found = await db.first<{ json: string }>(FIND_BY_HASH, [secretHash]);
+  if (found === null) return null;
+  const row: PresentedRow = JSON.parse(found.json);
+  return { key: keyOf(row), secretHash: row.secret_hash, sender: projectOf(row) };
+}
+
+/** The statement that makes a key. `secretHash`: SHA-256 of the secret in hex, all that is kept of it. */
+export function insertKey(key: ApiKey, secretHash: string): Statement {
+  return {
+    sql: `INSERT INTO api_keys (id, account_id, sender_id, name, key_prefix, last4, secret_hash, scopes, created_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: [
+      key.id,
+      key.accountId,
+      key.senderId,
+      key.name,
+      key.keyPrefix,
+      key.last4,
+      secretHash,
+      JSON.stringify(key.scopes),
+      key.createdAt,
+    ],
+  };
+}
+
+/**
+ * The account's keys, revoked ones included, newest first, after the id `after`, at most `take`.
+ * @param senderId only that project's keys; null: all
+ */
+export async function listKeys(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  after: string | null,
+  take: number,
+): Promise<ApiKey[]> {
+  const rows = await db.all<KeyRow>(
+    `SELECT ${KEY_COLUMNS} FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id
+     WHERE k.account_id = ? AND (? IS NULL OR k.sender_id = ?) AND (? IS NULL OR k.id < ?)
+     ORDER BY k.id DESC LIMIT ?`,
+    [accountId, senderId, senderId, after, after, take],
+  );
+  return rows.map(keyOf);
+}
+
+/**
+ * Revokes a key of the account; one revoked before keeps its time.
+ * @param senderId only a key of that project; null: any of the account
+ * @returns false where there is no such key
+ */
+export async function revokeKey(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const [written] = await db.write([
+    {
+      sql: `UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?)
+            WHERE account_id = ? AND (? IS NULL OR sender_id = ?) AND id = ?`,
+      args: [now, accountId, senderId, senderId, id],
+    },
+  ]);
+  return written?.changes === 1;
+}
+
+/** Notes that a key was used. A time never goes back. */
+export async function touchKey(db: Db, id: string, usedAt: number): Promise<void> {
+  await db.write([
+    {
+      sql: "UPDATE api_keys SET last_used_at = MAX(COALESCE(last_used_at, 0), ?) WHERE id = ?",
+      args: [usedAt, id],
+    },
+  ]);
+}

@@ -1,0 +1,206 @@
+import { canMove, ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
+import type { Db, Guard, Statement } from "./client.ts";
+import { type Recipient, RECIPIENT_COLUMNS, type RecipientRow, toRecipient } from "./recipients.ts";
+
+/** A recipient that a worker has claimed: only this claim may settle it. */
+export interface Claim {
+  messageId: string;
+  ord: number;
+  instanceId: string;
+  attempt: number;
+}
+
+/** Holds while the recipient waits and is due: what a claim changes. */
+export function dueGuard(messageId: string, ord: number, now: number): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL)",
+    args: [messageId, ord, now],
+  };
+}
+
+/** Holds while the claim does: what a settle changes. */
+export function claimGuard(claim: Claim): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND claimed_by = ? AND attempts = ?)",
+    args: [claim.messageId, claim.ord, claim.instanceId, claim.attempt],
+  };
+}
+
+/**
+ * Takes a due recipient for an instance. Its RETURNING row is the recipient; no row: somebody else has it, or it is
+ * not due.
+ */
+export function claimRecipient(messageId: string, ord: number, instanceId: string, now: number): Statement {
+  return {
+    sql: `UPDATE recipients SET status = 'sending', claimed_by = ?, due_at = NULL, attempts = attempts + 1,
+        first_attempt_at = COALESCE(first_attempt_at, ?), last_event_at = ?
+      WHERE message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL
+      RETURNING ${RECIPIENT_COLUMNS}`,
+    args: [instanceId, now, now, messageId, ord, now],
+  };
+}
+
+/** The recipient in a RETURNING row of `claimRecipient`. */
+export function claimedRecipient(row: Record<string, unknown>): Recipient {
+  return toRecipient(row as unknown as RecipientRow);
+}
+
+/** What an attempt leaves behind in the recipient. `dueAt`: the next try; null where the status is final. */
+export interface Settlement {
+  status: RecipientStatus;
+  reason: string | null;
+  dueAt: number | null;
+  mx: string | null;
+  tls: string | null;
+  smtpCode: number | null;
+  enhancedCode: string | null;
+  diagnostic: string | null;
+}
+
+/** Ends a claim with its outcome. Changes nothing where the claim no longer holds. */
+export function settleRecipient(claim: Claim, settlement: Settlement, now: number): Statement {
+  return {
+    sql: `UPDATE recipients SET status = ?, reason = ?, due_at = ?, claimed_by = NULL, mx = ?, tls = ?, smtp_code = ?,
+        enhanced_code = ?, diagnostic = ?, last_event_at = ?
+      WHERE message_id = ? AND ord = ? AND claimed_by = ? AND attempts = ?`,
+    args: [
+      settlement.status,
+      settlement.reason,
+      settlement.dueAt,
+      settlement.mx,
+      settlement.tls,
+      settlement.smtpCode,
+      settlement.enhancedCode,
+      settlement.diagnostic,
+      now,
+      claim.messageId,
+      claim.ord,
+      claim.instanceId,
+      claim.attempt,
+    ],
+  };
+}
+
+/** The states from which a recipient may move to `to`, as an SQL list. */
+function statesBefore(to: RecipientStatus): string {
+  return ROLL_UP_ORDER.filter((from) => canMove(from, to))
+    .map((from) => `'${from}'`)
+    .join(", ");
+}
+
+/** Holds while nobody is delivering to the recipient and it may still move to `to`: what a report changes. */
+export function reportGuard(messageId: string, ord: number, to: RecipientStatus): Guard {
+  return {
+    sql: `EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND claimed_by IS NULL
+      AND status IN (${statesBefore(to)}))`,
+    args: [messageId, ord],
+  };
+}
+
+/** Moves a recipient to where a report puts it. Changes nothing where its state does not allow that. */
+export function reportRecipient(
+  messageId: string,
+  ord: number,
+  settlement: Settlement,
+  now: number,
+): Statement {
+  return {
+    sql: `UPDATE recipients SET status = ?, reason = ?, due_at = NULL, mx = ?, tls = ?, smtp_code = ?,
+        enhanced_code = ?, diagnostic = ?, last_event_at = ?
+      WHERE message_id = ? AND ord = ? AND claimed_by IS NULL AND status IN (${statesBefore(settlement.status)})`,
+    args: [
+      settlement.status,
+      settlement.reason,
+      settlement.mx,
+      settlement.tls,
+      settlement.smtpCode,
+      settlement.enhancedCode,
+      settlement.diagnostic,
+      now,
+      messageId,
+      ord,
+    ],
+  };
+}
+
+const RANK = ROLL_UP_ORDER.map((status, rank) => `WHEN '${status}' THEN ${rank}`).join(" ");
+
+/** Rolls the recipients' states up into the message's status; a message whose last recipient left also gets its time. */
+export function rollUpMessage(messageId: string, sentAt: number | null): Statement {
+  return {
+    sql: `UPDATE messages SET sent_at = COALESCE(sent_at, ?),
+        status = (SELECT status FROM recipients WHERE message_id = ? ORDER BY CASE status ${RANK} END LIMIT 1)
+      WHERE id = ?`,
+    args: [sentAt, messageId, messageId],
+  };
+}
+
+/** A recipient that waits for a worker, and the place in the order of waiting where a later look goes on. */
+export interface DueRecipient {
+  messageId: string;
+  ord: number;
+  domain: string;
+  dueAt: number;
+}
+
+/** Recipients that are due and unclaimed, longest due first, from behind `after` on. */
+export async function dueRecipients(
+  db: Db,
+  now: number,
+  after: DueRecipient | null,
+  limit: number,
+): Promise<DueRecipient[]> {
+  const rows = await db.all<{ message_id: string; ord: number; domain: string; due_at: number }>(
+    `SELECT message_id, ord, domain, due_at FROM recipients
+      WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
+      ORDER BY due_at, message_id, ord LIMIT ?`,
+    [now, after?.dueAt ?? -1, after?.messageId ?? "", after?.ord ?? -1, limit],
+  );
+  return rows.map((row) => ({
+    messageId: row.message_id,
+    ord: row.ord,
+    domain: row.domain,
+    dueAt: row.due_at,
+  }));
+}
+
+/** Scheduled recipients whose time has come, with what their `queued` event needs. */
+export async function dueScheduled(db: Db, now: number, limit: number): Promise<Recipient[]> {
+  const rows = await db.all<RecipientRow>(
+    `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE due_at <= ? AND status = 'accepted' ORDER BY due_at LIMIT ?`,
+    [now, limit],
+  );
+  return rows.map(toRecipient);
+}
+
+/** Moves a scheduled recipient into the queue. Changes nothing where it was canceled or moved meanwhile. */
+export function queueScheduled(messageId: string, ord: number, now: number): Statement {
+  return {
+    sql: `UPDATE recipients SET status = 'queued', last_event_at = ?
+      WHERE message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?`,
+    args: [now, messageId, ord, now],
+  };
+}
+
+/** Holds while a scheduled recipient waits and its time has come: what `queueScheduled` changes. */
+export function scheduledGuard(messageId: string, ord: number, now: number): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?)",
+    args: [messageId, ord, now],
+  };
+}
+
+/** Frees every claim of an instance that is gone: the recipients are due again at once. Changes message statuses too. */
+export function freeClaims(instanceId: string, now: number): Statement[] {
+  return [
+    {
+      sql: `UPDATE messages SET status = 'queued' WHERE status = 'sending'
+        AND id IN (SELECT message_id FROM recipients WHERE claimed_by = ?)`,
+      args: [instanceId],
+    },
+    {
+      sql: `UPDATE recipients SET status = 'queued', due_at = ?, claimed_by = NULL WHERE claimed_by = ?`,
+      args: [now, instanceId],
+    },
+  ];
+}

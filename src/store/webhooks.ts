@@ -1,0 +1,135 @@
+import type { Db, Statement, Value } from "./client.ts";
+
+/** A webhook endpoint, without its secret. Times in milliseconds. */
+export interface Webhook {
+  id: string;
+  senderId: string;
+  url: string;
+  enabled: boolean;
+  /** Event types, or `*` alone. */
+  eventTypes: string[];
+  /** Why the service switched it off; null where it did not. */
+  disabledReason: string | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+interface Row {
+  id: string;
+  sender_id: string;
+  url: string;
+  enabled: number;
+  event_types: string;
+  disabled_reason: string | null;
+  created_at: number;
+  updated_at: number;
+}
+
+const COLUMNS = "id, sender_id, url, enabled, event_types, disabled_reason, created_at, updated_at";
+
+function webhookOf(row: Row): Webhook {
+  const eventTypes: string[] = JSON.parse(row.event_types);
+  return {
+    id: row.id,
+    senderId: row.sender_id,
+    url: row.url,
+    enabled: row.enabled === 1,
+    eventTypes,
+    disabledReason: row.disabled_reason,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/** The statement that makes a webhook. */
+export function insertWebhook(webhook: Webhook, sealedSecret: string): Statement {
+  return {
+    sql: `INSERT INTO webhooks (id, sender_id, url, enabled, event_types, secret, created_at, updated_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: [
+      webhook.id,
+      webhook.senderId,
+      webhook.url,
+      Number(webhook.enabled),
+      JSON.stringify(webhook.eventTypes),
+      sealedSecret,
+      webhook.createdAt,
+      webhook.updatedAt,
+    ],
+  };
+}
+
+/** The project's webhook of that id; null where there is none. */
+export async function getWebhook(db: Db, senderId: string, id: string): Promise<Webhook | null> {
+  const row = await db.first<Row>(`SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id = ?`, [
+    senderId,
+    id,
+  ]);
+  return row === null ? null : webhookOf(row);
+}
+
+/** The project's webhooks, newest first, after the id `after`, at most `take`. */
+export async function listWebhooks(
+  db: Db,
+  senderId: string,
+  after: string | null,
+  take: number,
+): Promise<Webhook[]> {
+  const rows = await db.all<Row>(
+    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
+    [senderId, after, after, take],
+  );
+  return rows.map(webhookOf);
+}
+
+/** What of a webhook may be changed. */
+export type WebhookChanges = Partial<Pick<Webhook, "url" | "enabled" | "eventTypes">>;
+
+/**
+ * Sets what is given and leaves the rest. Switching one on forgets why it was off and how long it had failed.
+ * Returns the webhook after it; null where there is none.
+ */
+export async function updateWebhook(
+  db: Db,
+  senderId: string,
+  id: string,
+  changes: WebhookChanges,
+  now: number,
+): Promise<Webhook | null> {
+  const { url, enabled, eventTypes } = changes;
+  const set: [string, Value][] = [["updated_at = ?", now]];
+  if (url !== undefined) set.push(["url = ?", url]);
+  if (eventTypes !== undefined) set.push(["event_types = ?", JSON.stringify(eventTypes)]);
+  if (enabled !== undefined) set.push(["enabled = ?", Number(enabled)]);
+  const revived = enabled === true ? ", disabled_reason = NULL, failing_since = NULL" : "";
+  await db.write([
+    {
+      sql: `UPDATE webhooks SET ${set.map(([column]) => column).join(", ")}${revived} WHERE sender_id = ? AND id = ?`,
+      args: [...set.map(([, value]) => value), senderId, id],
+    },
+  ]);
+  return getWebhook(db, senderId, id);
+}
+
+/** The statement that puts a new secret in place; the one before signs along until `previousUntil`. */
+export function rotateSecret(
+  senderId: string,
+  id: string,
+  sealedSecret: string,
+  previousUntil: number,
+  now: number,
+): Statement {
+  return {
+    sql: `UPDATE webhooks SET previous_secret = secret, previous_secret_until = ?, secret = ?, updated_at = ?
+          WHERE sender_id = ? AND id = ?`,
+    args: [previousUntil, sealedSecret, now, senderId, id],
+  };
+}
+
+/** Deletes a webhook and its delivery log. Returns false where there is none. */
+export async function deleteWebhook(db: Db, senderId: string, id: string): Promise<boolean> {
+  const [written] = await db.write([
+    { sql: "DELETE FROM webhooks WHERE sender_id = ? AND id = ?", args: [senderId, id] },
+  ]);
+  return written?.changes === 1;
+}
