@@ -1,0 +1,51 @@
+/** RFC 1035 §4.1.1. */
+const HEADER_OCTETS = 12;
+/** Type and class behind the name of a question. */
+const QUESTION_TAIL_OCTETS = 4;
+/** Type, class, TTL and data length behind the name of a record. */
+const RECORD_TAIL_OCTETS = 10;
+/** A length octet with these bits begins a pointer, which ends a name (RFC 1035 §4.1.4). */
+const POINTER = 0xc0;
+/** Labels in a name of 255 octets (RFC 1035 §2.3.4). */
+const MAX_LABELS = 128;
+
+/** Record types whose data have one length: A and AAAA. */
+const DATA_OCTETS: Readonly<Record<number, number>> = { 1: 4, 28: 16 };
+
+/**
+ * Whether a packet holds all that its counts and lengths say. The decoder we use does not look: it would read the data of a record that is cut off from beyond the end, or from the record behind it.
+ */
+export function isWellFormed(packet: Buffer): boolean {
+  if (packet.length < HEADER_OCTETS) return false;
+  let at: number | null = HEADER_OCTETS;
+  for (let left = packet.readUInt16BE(4); left > 0 && at !== null; left--) at = afterQuestion(packet, at);
+  const records = packet.readUInt16BE(6) + packet.readUInt16BE(8) + packet.readUInt16BE(10);
+  for (let left = records; left > 0 && at !== null; left--) at = afterRecord(packet, at);
+  return at !== null;
+}
+
+function afterQuestion(packet: Buffer, start: number): number | null {
+  const name = afterName(packet, start);
+  return name === null || name + QUESTION_TAIL_OCTETS > packet.length ? null : name + QUESTION_TAIL_OCTETS;
+}
+
+function afterRecord(packet: Buffer, start: number): number | null {
+  const name = afterName(packet, start);
+  if (name === null || name + RECORD_TAIL_OCTETS > packet.length) return null;
+  const octets = packet.readUInt16BE(name + RECORD_TAIL_OCTETS - 2);
+  const wanted = DATA_OCTETS[packet.readUInt16BE(name)] ?? octets;
+  const end = name + RECORD_TAIL_OCTETS + octets;
+  return octets !== wanted || end > packet.length ? null : end;
+}
+
+function afterName(packet: Buffer, start: number): number | null {
+  let at = start;
+  for (let labels = 0; labels < MAX_LABELS; labels++) {
+    const length = packet[at];
+    if (length === undefined) return null;
+    if (length === 0) return at + 1;
+    if ((length & POINTER) === POINTER) return at + 2;
+    at += length + 1;
+  }
+  return null;
+}

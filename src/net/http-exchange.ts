@@ -1,0 +1,103 @@
+import type { Clock } from "../core/clock.ts";
+import { createResponseReader, type HttpResponse } from "./http-response.ts";
+
+/** One request to one address. */
+export interface HttpRequest {
+  ip: string;
+  port: number;
+  /** Null for http; else the name the certificate must bear, "" where the URL names an address. */
+  tlsName: string | null;
+  /** Head and body as they go out. */
+  octets: Buffer;
+  /** Time for all of it: connection, handshake, request and answer. */
+  timeoutMs: number;
+  /** Time for the connection alone, so that a dead address leaves time for the next. */
+  connectTimeoutMs: number;
+}
+
+export type HttpOutcome =
+  | { kind: "answered"; response: HttpResponse }
+  /** `connected`: whether a connection stood, so that the request may have been seen. */
+  | { kind: "failed"; reason: string; connected: boolean };
+
+export interface HttpDeps {
+  clock: Clock;
+  /** PEM of the authorities trusted instead of the built-in ones. */
+  ca?: string | undefined;
+}
+
+/**
+ * Puts one request on a connection of its own and reads the head and the first 4 KiB of the answer; then the
+ * connection is cut, whatever the endpoint still sends. The connection goes to the address given and to nothing else:
+ * no proxy setting of the environment, no redirect and no second name lookup can lead it elsewhere.
+ */
+export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promise<HttpOutcome> {
+  const { promise, resolve } = Promise.withResolvers<HttpOutcome>();
+  const reader = createResponseReader();
+  let connected = false;
+  const ended = (reason: string): void => {
+    const response = reader.response();
+    // Once the status is here the endpoint has taken the request, though it may never end its answer.
+    resolve(response === null ? { kind: "failed", reason, connected } : { kind: "answered", response });
+  };
+  const send = createSender(request.octets);
+  const started = (socket: Bun.Socket): void => {
+    connected = true;
+    send(socket);
+  };
+  const timers = [
+    deps.clock.after(request.timeoutMs, () => ended("timeout")),
+    deps.clock.after(request.connectTimeoutMs, () => connected || ended("connection timed out")),
+  ];
+  const opening = Bun.connect({
+    hostname: request.ip,
+    port: request.port,
+    ...tlsOptions(deps, request.tlsName),
+    socket: {
+      open: (socket) => void (request.tlsName === null && started(socket)),
+      handshake: (socket, success, error) => {
+        if (success && error === null) started(socket);
+        else ended(`TLS: ${codeOf(error)}`);
+      },
+      drain: (socket) => void (connected && send(socket)),
+      data: (_socket, chunk) => {
+        const state = reader.push(chunk);
+        if (state === "malformed") ended("malformed HTTP answer");
+        if (state === "complete") ended("");
+      },
+      close: () => ended("connection closed before an answer"),
+      error: (_socket, error) => ended(codeOf(error)),
+      connectError: (_socket, error) => ended(`connection failed: ${codeOf(error)}`),
+    },
+  });
+  opening.catch((error: unknown) => ended(`connection failed: ${codeOf(error)}`));
+  const outcome = await promise;
+  for (const cancel of timers) cancel();
+  // The connection may still be opening when the time is over; it is cut once it has.
+  opening.then((socket) => socket.terminate()).catch(() => undefined);
+  return outcome;
+}
+
+function tlsOptions(deps: HttpDeps, tlsName: string | null): { tls?: Bun.TLSOptions } {
+  if (tlsName === null) return {};
+  return {
+    tls: {
+      rejectUnauthorized: true,
+      ...(tlsName === "" ? {} : { serverName: tlsName }),
+      ...(deps.ca === undefined ? {} : { ca: deps.ca }),
+    },
+  };
+}
+
+/** A write takes what the send buffer holds; the rest follows when it has drained. */
+function createSender(octets: Buffer): (socket: Bun.Socket) => void {
+  let sent = 0;
+  return (socket) => {
+    if (sent < octets.length) sent += Math.max(0, socket.write(octets.subarray(sent)));
+  };
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
+  return error instanceof Error ? error.message : "unknown";
+}

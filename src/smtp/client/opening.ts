@@ -1,0 +1,182 @@
+import { type Capabilities, NO_CAPABILITIES, readCapabilities } from "./capabilities.ts";
+import type { Credentials, Destination, SendResult, Stage, Timeouts } from "./delivery.ts";
+import { explanation, type Reply, replyText } from "./reply-parser.ts";
+import { note } from "./transcript.ts";
+import type { WireDeps } from "./line.ts";
+import { openWire, type TlsState, type Wire } from "./wire.ts";
+
+/** Everything one connection is opened with. */
+export interface OpeningOptions
+  extends Pick<Destination, "port" | "tls" | "implicitTls" | "auth" | "ehloName"> {
+  /** Name of the host, which its certificate must bear. */
+  host: string;
+  ip: string;
+  timeouts: Timeouts;
+}
+
+/** A session that is ready for MAIL. */
+export interface OpenSession {
+  wire: Wire;
+  capabilities: Capabilities;
+  tls: TlsState | null;
+}
+
+export type Opening = { kind: "open"; session: OpenSession } | { kind: "failed"; result: SendResult };
+
+/** Ends the opening with its outcome, from whichever step it happens in. Never leaves this file. */
+class Stop extends Error {
+  readonly result: SendResult;
+  constructor(result: SendResult) {
+    super(result.kind);
+    this.result = result;
+  }
+}
+
+interface Step {
+  wire: Wire;
+  options: OpeningOptions;
+  transcript: string[];
+}
+
+/**
+ * Connects, takes the banner, says EHLO, turns to TLS and logs in, as far as the options want it.
+ * @param transcript gets a line for each command and reply
+ */
+export async function openSession(
+  deps: WireDeps,
+  options: OpeningOptions,
+  transcript: string[],
+): Promise<Opening> {
+  const { ip, port, timeouts } = options;
+  note(transcript, `* connecting to ${options.host} [${ip}]:${port}`);
+  const wire = await openWire(deps, {
+    ip,
+    port,
+    connectTimeoutMs: timeouts.connect,
+    blockTimeoutMs: timeouts.block,
+  });
+  if (typeof wire === "string") return failed(transcript, trouble("connect", wire));
+  try {
+    return { kind: "open", session: await converse({ wire, options, transcript }) };
+  } catch (error) {
+    if (!(error instanceof Stop)) throw error;
+    wire.cut("given up");
+    return failed(transcript, error.result);
+  }
+}
+
+function failed(transcript: string[], result: SendResult): Opening {
+  if (result.kind === "trouble") note(transcript, `* ${result.stage}: ${result.reason}`);
+  return { kind: "failed", result };
+}
+
+function trouble(stage: Stage, reason: string): SendResult {
+  return { kind: "trouble", stage, reason };
+}
+
+async function converse(step: Step): Promise<OpenSession> {
+  const { options, wire } = step;
+  let tls = options.implicitTls ? await turnToTls(step) : null;
+  await greet(step);
+  let capabilities = await hello(step);
+  if (tls === null && options.tls !== "never" && (await startTls(step, capabilities))) {
+    tls = await turnToTls(step);
+    // RFC 3207 §4.2: what was said in the clear is forgotten, for it may have been changed on the way.
+    capabilities = await hello(step);
+  }
+  if (options.auth !== undefined) await logIn(step, options.auth, capabilities, tls);
+  return { wire, capabilities, tls };
+}
+
+/** Sends one command, null for none, and waits for its reply. `shown` stands in the transcript in its place. */
+async function command(
+  step: Step,
+  stage: Stage,
+  line: string | null,
+  timeoutMs: number,
+  shown = line,
+): Promise<Reply> {
+  if (shown !== null) note(step.transcript, `C: ${shown}`);
+  const octets = line === null ? [] : [Buffer.from(`${line}\r\n`)];
+  const { replies, trouble: reason } = await step.wire.exchange(octets, [timeoutMs]);
+  const [reply] = replies;
+  if (reply === undefined) throw new Stop(trouble(stage, reason ?? "no reply"));
+  note(step.transcript, `S: ${replyText(reply)}`);
+  return reply;
+}
+
+function refused(stage: Stage, reply: Reply): Stop {
+  const { code, enhanced } = reply;
+  return new Stop({ kind: "reply", stage, code, enhanced, text: explanation(reply) });
+}
+
+async function greet(step: Step): Promise<void> {
+  const reply = await command(step, "connect", null, step.options.timeouts.greeting);
+  if (reply.code !== 220) throw refused("connect", reply);
+}
+
+/** RFC 5321 §3.2: HELO where EHLO is not known. */
+async function hello(step: Step): Promise<Capabilities> {
+  const { ehloName, timeouts } = step.options;
+  const reply = await command(step, "ehlo", `EHLO ${ehloName}`, timeouts.ehlo);
+  if (reply.code === 250) return readCapabilities(reply);
+  if (reply.code < 500) throw refused("ehlo", reply);
+  const helo = await command(step, "ehlo", `HELO ${ehloName}`, timeouts.ehlo);
+  if (helo.code !== 250) throw refused("ehlo", helo);
+  return NO_CAPABILITIES;
+}
+
+/** Whether the peer is ready for the handshake. Without it a `verified` delivery ends: someone may have struck STARTTLS out. */
+async function startTls(step: Step, capabilities: Capabilities): Promise<boolean> {
+  const { tls, timeouts } = step.options;
+  if (capabilities.startTls) {
+    const reply = await command(step, "starttls", "STARTTLS", timeouts.ehlo);
+    if (reply.code === 220) return true;
+    if (tls === "verified") throw new Stop(trouble("starttls", `STARTTLS refused: ${replyText(reply)}`));
+  } else if (tls === "verified") throw new Stop(trouble("starttls", "STARTTLS is not offered"));
+  return false;
+}
+
+async function turnToTls(step: Step): Promise<TlsState> {
+  const { host, tls, timeouts } = step.options;
+  const state = await step.wire.upgrade({ host, timeoutMs: timeouts.tls });
+  if (typeof state === "string") throw new Stop(trouble("starttls", state));
+  note(
+    step.transcript,
+    `* ${state.name}, ${state.fault === null ? "verified" : `not verified: ${state.fault}`}`,
+  );
+  if (tls === "verified" && state.fault !== null)
+    throw new Stop(trouble("starttls", `certificate of ${host}: ${state.fault}`));
+  return state;
+}
+
+/** RFC 4954, with the mechanisms of RFC 4616 and, for older servers, LOGIN. */
+async function logIn(
+  step: Step,
+  auth: Credentials,
+  capabilities: Capabilities,
+  tls: TlsState | null,
+): Promise<void> {
+  // Whoever listens in, or sits in between with a certificate of their own, would have the password.
+  if (!auth.insecure && (tls === null || tls.fault !== null))
+    throw new Stop(trouble("auth", "no login over a connection that is not encrypted and verified"));
+  const reply = await runMechanism(step, auth, capabilities.auth);
+  // Our password is wrong, which is no fault of the message: it waits until the operator has put that right.
+  if (reply.code !== 235) throw new Stop(trouble("auth", `login refused: ${replyText(reply)}`));
+}
+
+async function runMechanism(step: Step, auth: Credentials, offered: ReadonlySet<string>): Promise<Reply> {
+  const timeoutMs = step.options.timeouts.auth;
+  const encoded = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+  if (offered.has("PLAIN")) {
+    const token = encoded(`\0${auth.user}\0${auth.pass}`);
+    return command(step, "auth", `AUTH PLAIN ${token}`, timeoutMs, "AUTH PLAIN ***");
+  }
+  if (!offered.has("LOGIN")) throw new Stop(trouble("auth", "neither AUTH PLAIN nor AUTH LOGIN is offered"));
+  let reply = await command(step, "auth", "AUTH LOGIN", timeoutMs);
+  for (const answer of [auth.user, auth.pass]) {
+    if (reply.code !== 334) return reply;
+    reply = await command(step, "auth", encoded(answer), timeoutMs, "***");
+  }
+  return reply;
+}

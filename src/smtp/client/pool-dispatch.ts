@@ -1,0 +1,179 @@
+import { type Connection, openConnection } from "./connection.ts";
+import type { SendResult } from "./delivery.ts";
+import { type Candidate, connectInOrder } from "./host-order.ts";
+import { type Lane, type Member, notTried, type Request, type State, settle } from "./pool-state.ts";
+
+/** Times a message is handed to another connection because a kept one had been closed under it. */
+export const MAX_RESENDS = 3;
+/** Time without new connections after one has failed while others stand or are being opened. */
+export const BACK_OFF_MS = 10_000;
+
+/** Gives waiting messages to connections: to one without work, else to a new one, else behind another message. */
+export function dispatch(state: State, lane: Lane): void {
+  while (lane.waiting.length > 0) {
+    const member =
+      readyMember(lane, 0) ?? (mayOpen(state, lane) ? null : readyMember(lane, maxUnderway(lane)));
+    if (member === undefined) return;
+    if (member === null) open(state, lane).catch((error: unknown) => failLane(state, lane, error));
+    else assign(state, lane, member);
+  }
+  if (lane.members.size + lane.opening + lane.underway + lane.waiting.length === 0)
+    state.lanes.delete(lane.destination.key);
+}
+
+/** A message that has lost a connection once goes behind no other again: those before it may be what ends connections. */
+function maxUnderway(lane: Lane): number {
+  return (lane.waiting[0]?.resends ?? 0) > 0 ? 0 : Infinity;
+}
+
+function readyMember(lane: Lane, maxUnderway: number): Member | undefined {
+  for (const member of lane.members) if (member.ready && member.underway <= maxUnderway) return member;
+  return undefined;
+}
+
+function mayOpen(state: State, lane: Lane): boolean {
+  if (lane.opening >= lane.waiting.length) return false;
+  if (lane.members.size + lane.opening >= state.options.maxConnectionsPerDestination) return false;
+  return lane.members.size + lane.opening === 0 || state.deps.clock.now() >= lane.backOffUntil;
+}
+
+/** Opens one more connection, over the hosts in order. */
+async function open(state: State, lane: Lane): Promise<void> {
+  lane.opening++;
+  const transcript: string[] = [];
+  const { clock } = state.deps;
+  const { timeouts } = state.options;
+  const connecting = await connectInOrder(clock, state.shunned, lane.destination, (host, ip) =>
+    openConnection(state.deps, { ...lane.destination, host, ip, timeouts }, transcript),
+  ).finally(() => lane.opening--);
+  if (connecting.kind === "open") join(state, lane, connecting.connection, transcript);
+  else if (lane.members.size > 0 || lane.opening > 0) lane.backOffUntil = clock.now() + BACK_OFF_MS;
+  else failWaiting(state, lane, connecting.result, transcript, connecting.tried);
+  dispatch(state, lane);
+}
+
+function failLane(state: State, lane: Lane, error: unknown): void {
+  state.deps.log.error("opening an SMTP connection failed", {
+    error: String(error),
+    key: lane.destination.key,
+  });
+  failWaiting(state, lane, notTried("internal error"), [], null);
+}
+
+/** No connection can be had and none stands: whoever waits hears it now, instead of each finding it out in turn. */
+export function failWaiting(
+  state: State,
+  lane: Lane,
+  result: SendResult,
+  transcript: readonly string[],
+  tried: Candidate | null,
+): void {
+  for (const request of lane.waiting.splice(0)) {
+    request.transcript.push(...transcript);
+    settle(state, request, result, tried);
+  }
+}
+
+function join(state: State, lane: Lane, connection: Connection, opening: string[]): void {
+  const idleSince = state.deps.clock.now();
+  const member: Member = {
+    connection,
+    opening,
+    sent: 0,
+    underway: 0,
+    ready: true,
+    idleSince,
+    idleTimer: false,
+  };
+  lane.members.add(member);
+  connection.whenCut(() => leave(state, lane, member));
+  if (!connection.usable()) leave(state, lane, member);
+  else if (state.closing) retire(state, lane, member);
+  else watchIdle(state, lane, member, state.options.idleMs);
+}
+
+function leave(state: State, lane: Lane, member: Member): void {
+  member.ready = false;
+  lane.members.delete(member);
+  dispatch(state, lane);
+}
+
+/** Takes a connection out of use and ends its session. */
+export function retire(state: State, lane: Lane, member: Member): void {
+  leave(state, lane, member);
+  const quitting = member.connection.quit();
+  state.underway.add(quitting);
+  quitting.finally(() => state.underway.delete(quitting));
+}
+
+function assign(state: State, lane: Lane, member: Member): void {
+  const request = lane.waiting.shift();
+  if (request === undefined) return;
+  const first = member.sent === 0;
+  member.sent++;
+  member.underway++;
+  lane.underway++;
+  member.ready = false;
+  request.member = member;
+  if (first) request.transcript.push(...member.opening);
+  else request.transcript.push(`* kept connection to ${member.connection.host} [${member.connection.ip}]`);
+  const released = (): void => {
+    member.ready = member.connection.usable() && member.sent < state.options.maxMessagesPerConnection;
+    dispatch(state, lane);
+  };
+  member.connection
+    .send(request.mail, request.transcript, released)
+    .catch((error: unknown): SendResult => {
+      state.deps.log.error("sending failed", { error: String(error) });
+      member.connection.cut("internal error");
+      return { kind: "trouble", stage: "final", reason: "internal error" };
+    })
+    .then((result) => finish(state, lane, request, member, result, first));
+}
+
+function finish(
+  state: State,
+  lane: Lane,
+  request: Request,
+  member: Member,
+  result: SendResult,
+  first: boolean,
+): void {
+  member.underway--;
+  lane.underway--;
+  if (!first && wasClosedBefore(result) && request.resends < MAX_RESENDS && !state.closing) {
+    request.resends++;
+    request.member = null;
+    lane.waiting.unshift(request);
+  } else settle(state, request, result);
+  if (member.underway === 0 && member.connection.usable()) rest(state, lane, member);
+  dispatch(state, lane);
+}
+
+function rest(state: State, lane: Lane, member: Member): void {
+  if (state.closing || member.sent >= state.options.maxMessagesPerConnection) {
+    retire(state, lane, member);
+    return;
+  }
+  member.idleSince = state.deps.clock.now();
+  watchIdle(state, lane, member, state.options.idleMs);
+}
+
+/** A kept connection that ended before the peer took MAIL: the message has not been seen, another connection may have it. */
+function wasClosedBefore(result: SendResult): boolean {
+  if (result.kind === "trouble") return result.stage === "mail" && result.reason !== "aborted";
+  return result.kind === "reply" && result.stage === "mail" && result.code === 421;
+}
+
+/** One timer looks after a connection; it rings again where the connection has been used since. */
+function watchIdle(state: State, lane: Lane, member: Member, afterMs: number): void {
+  if (member.idleTimer) return;
+  member.idleTimer = true;
+  state.deps.clock.after(afterMs, () => {
+    member.idleTimer = false;
+    if (member.underway > 0 || !member.connection.usable()) return;
+    const leftMs = member.idleSince + state.options.idleMs - state.deps.clock.now();
+    if (leftMs > 0) watchIdle(state, lane, member, leftMs);
+    else retire(state, lane, member);
+  });
+}

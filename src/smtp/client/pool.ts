@@ -1,0 +1,131 @@
+import {
+  DEFAULT_TIMEOUTS,
+  type DeliveryReport,
+  type Destination,
+  type OutboundMail,
+  type SendResult,
+} from "./delivery.ts";
+import { dispatch, failWaiting, retire } from "./pool-dispatch.ts";
+import {
+  type Lane,
+  notTried,
+  type PoolDeps,
+  type PoolOptions,
+  type Request,
+  type State,
+  settle,
+} from "./pool-state.ts";
+
+/** Messages on one connection, after which it is replaced: peers count them, and memory of a peer must not grow for ever. */
+export const MAX_MESSAGES_PER_CONNECTION = 500;
+/** Time an unused connection is kept. */
+export const IDLE_MS = 10_000;
+/** Deliveries that wait for a connection of one destination; one more is told to come again. */
+export const MAX_WAITING_PER_DESTINATION = 10_000;
+
+export interface Pool {
+  /**
+   * Delivers one message over a kept or a new connection. Never rejects. An aborted `signal` ends the delivery in
+   * trouble, unless it shares its connection with another one that is not through yet.
+   */
+  deliver(destination: Destination, mail: OutboundMail, signal?: AbortSignal): Promise<DeliveryReport>;
+  /** Takes no more, answers what waits with trouble, gives what is under way `graceMs`, then closes all connections. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Keeps connections to each destination and hands messages to them in the order they come. */
+export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
+  const state: State = {
+    deps,
+    options: {
+      maxMessagesPerConnection: MAX_MESSAGES_PER_CONNECTION,
+      idleMs: IDLE_MS,
+      ...options,
+      timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
+    },
+    lanes: new Map(),
+    shunned: new Map(),
+    closing: false,
+    underway: new Set(),
+  };
+  return {
+    deliver(destination, mail, signal) {
+      const delivered = deliver(state, destination, mail, signal);
+      state.underway.add(delivered);
+      return delivered.finally(() => state.underway.delete(delivered));
+    },
+    close: (graceMs) => close(state, graceMs),
+  };
+}
+
+function deliver(
+  state: State,
+  destination: Destination,
+  mail: OutboundMail,
+  signal: AbortSignal | undefined,
+): Promise<DeliveryReport> {
+  const { promise, resolve } = Promise.withResolvers<DeliveryReport>();
+  const startedAt = state.deps.clock.now();
+  const request: Request = { mail, transcript: [], startedAt, resends: 0, member: null, resolve };
+  const refusal = refusalOf(state, destination.key, signal);
+  if (refusal !== null) {
+    settle(state, request, refusal);
+    return promise;
+  }
+  const lane = laneOf(state, destination);
+  const abort = (): void => abandon(state, lane, request);
+  signal?.addEventListener("abort", abort, { once: true });
+  lane.waiting.push(request);
+  dispatch(state, lane);
+  return signal === undefined ? promise : promise.finally(() => signal.removeEventListener("abort", abort));
+}
+
+function refusalOf(state: State, key: string, signal: AbortSignal | undefined): SendResult | null {
+  if (state.closing) return notTried("shutting down");
+  if (signal?.aborted) return notTried("aborted");
+  const waiting = state.lanes.get(key)?.waiting.length ?? 0;
+  if (waiting >= MAX_WAITING_PER_DESTINATION) return notTried("too many deliveries wait");
+  return null;
+}
+
+function laneOf(state: State, destination: Destination): Lane {
+  const { key } = destination;
+  const known = state.lanes.get(key);
+  if (known !== undefined) {
+    // The newest says where the hosts are by now: a busy destination may stand for days.
+    known.destination = destination;
+    return known;
+  }
+  const lane: Lane = {
+    destination,
+    waiting: [],
+    members: new Set(),
+    opening: 0,
+    underway: 0,
+    backOffUntil: 0,
+  };
+  state.lanes.set(key, lane);
+  return lane;
+}
+
+function abandon(state: State, lane: Lane, request: Request): void {
+  const at = lane.waiting.indexOf(request);
+  if (at >= 0) {
+    lane.waiting.splice(at, 1);
+    settle(state, request, notTried("aborted"));
+  } else if (request.member?.underway === 1) request.member.connection.cut("aborted");
+}
+
+async function close(state: State, graceMs: number): Promise<void> {
+  state.closing = true;
+  for (const lane of [...state.lanes.values()]) {
+    failWaiting(state, lane, notTried("shutting down"), [], null);
+    for (const member of [...lane.members]) if (member.underway === 0) retire(state, lane, member);
+  }
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const cancel = state.deps.clock.after(graceMs, resolve);
+  await Promise.race([Promise.allSettled(state.underway), late]);
+  cancel();
+  for (const lane of state.lanes.values())
+    for (const member of lane.members) member.connection.cut("shutting down");
+}

@@ -1,0 +1,132 @@
+import { type Answers, createLine, cut, exchange, type Line, pump, received, type WireDeps } from "./line.ts";
+
+/** What a TLS handshake has led to. */
+export interface TlsState {
+  /** Version and cipher. */
+  name: string;
+  /** Why the certificate does not stand for the name asked for; null where it does. */
+  fault: string | null;
+}
+
+export interface TlsWish {
+  /** The name the certificate must bear. */
+  host: string;
+  timeoutMs: number;
+}
+
+/** A connection to an SMTP peer: bytes out, replies in, in order. Nothing here throws or rejects. */
+export interface Wire {
+  /**
+   * Writes `octets` and waits for one reply for each of `timeouts` (milliseconds). May be called again before the
+   * replies are here: they are handed out in the order of the calls.
+   */
+  exchange(octets: readonly Uint8Array[], timeouts: readonly number[]): Promise<Answers>;
+  /** Turns to TLS; a string says why that failed, and the wire is cut. */
+  upgrade(wish: TlsWish): Promise<TlsState | string>;
+  /** Null while the wire can be used; else why not. */
+  broken(): string | null;
+  cut(reason: string): void;
+  /** Called once, when the wire is cut by either side. */
+  whenCut(listener: () => void): void;
+}
+
+export interface WireOptions {
+  ip: string;
+  port: number;
+  connectTimeoutMs: number;
+  blockTimeoutMs: number;
+}
+
+/** Opens a TCP connection; a string says why that failed. */
+export async function openWire(deps: WireDeps, options: WireOptions): Promise<Wire | string> {
+  const line = createLine(deps, options.blockTimeoutMs);
+  const failure = await connect(line, options);
+  return failure ?? wireOver(line);
+}
+
+async function connect(line: Line, options: WireOptions): Promise<string | null> {
+  const { promise, resolve } = Promise.withResolvers<string | null>();
+  const cancel = line.deps.clock.after(options.connectTimeoutMs, () => resolve("connection timed out"));
+  const opening = Bun.connect({
+    hostname: options.ip,
+    port: options.port,
+    socket: {
+      open: (socket) => {
+        line.socket = socket;
+        resolve(null);
+      },
+      data: (_socket, chunk) => void (line.upgraded || received(line, chunk)),
+      drain: () => void (line.upgraded || pump(line)),
+      close: () => void (line.upgraded || cut(line, "connection closed by the peer")),
+      error: (_socket, error) => cut(line, reasonOf(error)),
+      connectError: (_socket, error) => resolve(`connection failed: ${reasonOf(error)}`),
+    },
+  });
+  opening.catch((error: unknown) => resolve(`connection failed: ${reasonOf(error)}`));
+  const failure = await promise;
+  cancel();
+  // The connection may still be opening when the time is over; it is cut once it has.
+  if (failure !== null) opening.then((socket) => socket.terminate()).catch(() => undefined);
+  return failure;
+}
+
+function wireOver(line: Line): Wire {
+  return {
+    exchange: (octets, timeouts) => exchange(line, octets, timeouts),
+    upgrade: (wish) => upgrade(line, wish),
+    broken: () => line.brokenBy,
+    cut: (reason) => cut(line, reason),
+    whenCut(listener) {
+      line.listener = listener;
+    },
+  };
+}
+
+async function upgrade(line: Line, wish: TlsWish): Promise<TlsState | string> {
+  // Bytes behind the reply to STARTTLS were sent in the clear by whoever sits in between (response injection).
+  if (line.parser.pending()) cut(line, "bytes in the clear behind STARTTLS");
+  if (line.brokenBy !== null || line.socket === null) return line.brokenBy ?? "not connected";
+  const { promise, resolve } = Promise.withResolvers<TlsState | string>();
+  const cancel = line.deps.clock.after(wish.timeoutMs, () => resolve("TLS handshake timed out"));
+  line.upgraded = true;
+  const [, secure] = line.socket.upgradeTLS({
+    data: undefined,
+    // The certificate is judged by the caller, for whom a bad one is better than none.
+    tls: {
+      rejectUnauthorized: false,
+      serverName: wish.host,
+      ...(line.deps.ca === undefined ? {} : { ca: line.deps.ca }),
+    },
+    socket: {
+      handshake: (socket, _success, error) => resolve(tlsState(socket, error)),
+      data: (_socket, chunk) => received(line, chunk),
+      drain: () => pump(line),
+      close: () => {
+        resolve("connection closed in the TLS handshake");
+        cut(line, "connection closed by the peer");
+      },
+      error: (_socket, error) => cut(line, reasonOf(error)),
+    },
+  });
+  const state = await promise;
+  cancel();
+  if (typeof state === "string") cut(line, state);
+  else line.socket = secure;
+  return line.brokenBy ?? state;
+}
+
+function tlsState(socket: Bun.Socket, error: Error | null): TlsState | string {
+  const cipher: { name?: string; version?: string } | null = socket.getCipher();
+  // A handshake that broke off has no cipher; one with a bad certificate has.
+  if (!cipher?.name) return `TLS handshake failed: ${reasonOf(error)}`;
+  const fault = error === null || error === undefined ? null : reasonOf(error);
+  return {
+    name: `${socket.getTLSVersion()} ${cipher.name}`,
+    fault: socket.authorized ? null : (fault ?? "unknown"),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
+  return error instanceof Error ? error.message : "unknown";
+}

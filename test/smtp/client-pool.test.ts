@@ -1,0 +1,369 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { log } from "../../src/log.ts";
+import type { Destination, OutboundMail } from "../../src/smtp/client/delivery.ts";
+import { createPool, IDLE_MS, MAX_WAITING_PER_DESTINATION, type Pool } from "../../src/smtp/client/pool.ts";
+import type { PoolOptions } from "../../src/smtp/client/pool-state.ts";
+import { SHUN_MS } from "../../src/smtp/client/host-order.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+function peer(options: MxOptions = {}): TestMx {
+  const mx = startMx(options);
+  stops.push(mx.stop);
+  return mx;
+}
+
+function poolOf(options: Partial<PoolOptions> = {}, clock = systemClock): Pool {
+  const pool = createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1, ...options });
+  stops.push(() => pool.close(0));
+  return pool;
+}
+
+const mail = (subject: string): OutboundMail => ({
+  mailFrom: "b+1@out.test",
+  rcptTo: "to@in.test",
+  raw: Buffer.from(`Subject: ${subject}\r\n\r\nx\r\n`),
+});
+
+/** The peers as hosts in order; they share a port, on addresses of their own. */
+function to(mxs: readonly TestMx[], change: Partial<Destination> = {}): Destination {
+  const hosts = mxs.map((mx, at) => ({ name: `mx${at + 1}.test`, addresses: [mx.ip] }));
+  return { key: "k", hosts, port: mxs[0]?.port ?? 0, tls: "opportunistic", ehloName: "us.test", ...change };
+}
+
+const subjects = (mx: TestMx): string[] =>
+  mx.messages.items.map(({ data }) => data.toString().slice(9, data.indexOf("\r")));
+const names = (count: number): string[] => Array.from({ length: count }, (_, at) => `m${at}`);
+
+describe("kept connections", () => {
+  test.each([["PIPELINING"], ["8BITMIME"]])(
+    "one after the other, %s: all messages on one connection, in order",
+    async (extension) => {
+      const mx = peer({ extensions: [extension] });
+      const pool = poolOf();
+      for (const name of names(20))
+        expect((await pool.deliver(to([mx]), mail(name))).result).toMatchObject({ code: 250 });
+      expect(subjects(mx)).toEqual(names(20));
+      expect(mx.connections.items).toHaveLength(1);
+    },
+  );
+
+  test.each([["PIPELINING"], ["8BITMIME"]])(
+    "all at once, %s: still one connection and the same order",
+    async (extension) => {
+      const mx = peer({ extensions: [extension] });
+      const pool = poolOf();
+      await Promise.all(names(200).map((name) => pool.deliver(to([mx]), mail(name))));
+      expect(subjects(mx)).toEqual(names(200));
+      expect(mx.connections.items).toHaveLength(1);
+    },
+  );
+
+  test("the next MAIL goes out behind the message before its reply is here", async () => {
+    const answer = Promise.withResolvers<string>();
+    const mx = peer({ extensions: ["PIPELINING"], answers: { ".": [() => answer.promise, "250 second"] } });
+    const pool = poolOf();
+    const first = pool.deliver(to([mx]), mail("a"));
+    const second = pool.deliver(to([mx]), mail("b"));
+    await mx.commands.reached(4);
+    answer.resolve("451 4.3.0 not this one");
+    expect((await first).result).toMatchObject({ stage: "final", code: 451 });
+    expect((await second).result).toMatchObject({ stage: "final", code: 250, text: "second" });
+    expect(subjects(mx)).toEqual(["b"]);
+    expect(mx.chunks.some((chunk) => chunk.startsWith("Subject") && chunk.includes("\r\n.\r\nMAIL"))).toBe(
+      true,
+    );
+  });
+
+  test("each outcome belongs to its own message", async () => {
+    const verdict = (data: string): string => (data.includes("bad") ? "554 5.6.0 bad" : "250 ok");
+    const mx = peer({
+      answers: { ".": verdict, RCPT: (line) => (line.includes("gone") ? "550 5.1.1 gone" : "250 ok") },
+    });
+    const pool = poolOf({ maxConnectionsPerDestination: 3 });
+    const kinds = ["good", "bad", "gone"];
+    const outcomes = await Promise.all(
+      Array.from({ length: 300 }, async (_, at) => {
+        const kind = kinds[at % 3] ?? "";
+        const given = { ...mail(kind), rcptTo: `${kind}@in.test` };
+        return [kind, (await pool.deliver(to([mx]), given)).result] as const;
+      }),
+    );
+    const expected = {
+      good: { stage: "final", code: 250 },
+      bad: { stage: "final", code: 554 },
+      gone: { stage: "rcpt", code: 550 },
+    };
+    for (const [kind, result] of outcomes) expect(result).toMatchObject(expected[kind as "good"]);
+    expect(mx.messages.items.filter(({ rcptTo }) => rcptTo.length > 0)).toHaveLength(100);
+  });
+
+  test("no more connections than allowed, and as many as there is work for", async () => {
+    const answers = Promise.withResolvers<string>();
+    const mx = peer({ answers: { ".": () => answers.promise }, extensions: [] });
+    const pool = poolOf({ maxConnectionsPerDestination: 3 });
+    const sent = names(10).map((name) => pool.deliver(to([mx]), mail(name)));
+    await mx.connections.reached(3);
+    answers.resolve("250 ok");
+    await Promise.all(sent);
+    expect(mx.connections.items).toHaveLength(3);
+    await Promise.all(names(2).map((name) => pool.deliver(to([mx]), mail(name))));
+    expect(mx.connections.items).toHaveLength(3);
+  });
+
+  test("a connection ends after its number of messages, and another takes over", async () => {
+    const mx = peer();
+    const pool = poolOf({ maxMessagesPerConnection: 3 });
+    await Promise.all(names(7).map((name) => pool.deliver(to([mx]), mail(name))));
+    expect(mx.messages.items.map(({ connection }) => connection)).toEqual([1, 1, 1, 2, 2, 2, 3]);
+    await mx.closed.reached(2);
+    expect(mx.commands.items.filter((line) => line === "QUIT")).toHaveLength(2);
+  });
+
+  test("an unused connection is closed with QUIT after its time, one used meanwhile later", async () => {
+    const clock = manualClock();
+    const mx = peer();
+    const pool = poolOf({}, clock);
+    await pool.deliver(to([mx]), mail("a"));
+    clock.advance(IDLE_MS - 1);
+    await pool.deliver(to([mx]), mail("b"));
+    clock.advance(IDLE_MS - 1);
+    expect(mx.commands.items).not.toContain("QUIT");
+    clock.advance(1);
+    await mx.closed.reached(1);
+    expect(mx.commands.items.at(-1)).toBe("QUIT");
+    await pool.deliver(to([mx]), mail("c"));
+    expect(mx.connections.items).toHaveLength(2);
+  });
+
+  test.each([
+    ["closed by the peer while it rested", (mx: TestMx) => mx.cut()],
+    [
+      "on which MAIL is answered with 421",
+      (mx: TestMx) => mx.set({ MAIL: ["421 4.4.2 idle too long", "250 ok"] }),
+    ],
+    ["that hangs up at MAIL", (mx: TestMx) => mx.set({ MAIL: ["close", "250 ok"] })],
+  ])("a message for a kept connection %s goes over a new one", async (_, spoil) => {
+    const mx = peer({ extensions: [] });
+    const pool = poolOf();
+    await pool.deliver(to([mx]), mail("a"));
+    spoil(mx);
+    expect((await pool.deliver(to([mx]), mail("b"))).result).toMatchObject({ stage: "final", code: 250 });
+    expect(subjects(mx)).toEqual(["a", "b"]);
+    expect(mx.connections.items).toHaveLength(2);
+  });
+
+  test("a message that waits behind one at which the peer hangs up is sent once, over a new connection", async () => {
+    const mx = peer({ extensions: ["PIPELINING"], answers: { ".": ["close", "250 ok"] } });
+    const pool = poolOf();
+    const [first, second] = await Promise.all([
+      pool.deliver(to([mx]), mail("a")),
+      pool.deliver(to([mx]), mail("b")),
+    ]);
+    expect(first?.result).toMatchObject({ kind: "trouble", stage: "final" });
+    expect(second?.result).toMatchObject({ stage: "final", code: 250 });
+    expect(subjects(mx)).toEqual(["b"]);
+  });
+
+  test("trouble with the message itself is never answered by sending it again", async () => {
+    const mx = peer({ answers: { ".": ["250 ok", "close"] } });
+    const pool = poolOf();
+    await pool.deliver(to([mx]), mail("a"));
+    expect((await pool.deliver(to([mx]), mail("b"))).result).toMatchObject({
+      kind: "trouble",
+      stage: "final",
+    });
+    expect(mx.commands.items.filter((line) => line === ".")).toHaveLength(2);
+  });
+
+  test("destinations do not share connections", async () => {
+    const mx = peer();
+    const pool = poolOf();
+    await pool.deliver(to([mx], { key: "a" }), mail("a"));
+    await pool.deliver(to([mx], { key: "b" }), mail("b"));
+    expect(mx.connections.items).toHaveLength(2);
+  });
+});
+
+describe("hosts in order", () => {
+  /** Two peers on one port at 127.0.0.1 and 127.0.0.2. */
+  function two(first: MxOptions, second: MxOptions = {}): [TestMx, TestMx] {
+    for (;;) {
+      const a = startMx(first);
+      try {
+        const b = startMx({ ...second, ip: "127.0.0.2", port: a.port });
+        stops.push(a.stop, b.stop);
+        return [a, b];
+      } catch {
+        a.stop();
+      }
+    }
+  }
+
+  test.each([
+    ["has no listener", {}],
+    ["greets with 421", { banner: "421 busy" }],
+    ["greets with 554", { banner: "554 no mail here" }],
+    ["hangs up", { banner: "close" }],
+    ["answers EHLO with 421", { answers: { EHLO: "421 busy" } }],
+  ] as [string, MxOptions][])("the second host is tried where the first %s", async (name, options) => {
+    const [first, second] = two(options);
+    if (name === "has no listener") first.stop();
+    const report = await poolOf().deliver(to([first, second]), mail("a"));
+    expect(report).toMatchObject({ result: { code: 250 }, mx: "mx2.test", ip: "127.0.0.2" });
+    expect(subjects(second)).toEqual(["a"]);
+  });
+
+  test("a refused recipient is not tried at the second host", async () => {
+    const [first, second] = two({ answers: { RCPT: "550 no" } });
+    expect(await poolOf().deliver(to([first, second]), mail("a"))).toMatchObject({
+      result: { code: 550 },
+      mx: "mx1.test",
+    });
+    expect(second.connections.items).toHaveLength(0);
+  });
+
+  test.each([
+    ["421 busy", "554 no", 421],
+    ["554 no", "421 busy", 421],
+    ["554 one", "554 two", 554],
+  ])("of the banners %j and %j the milder one is the outcome", async (one, other, code) => {
+    const [first, second] = two({ banner: one }, { banner: other });
+    expect((await poolOf().deliver(to([first, second]), mail("a"))).result).toMatchObject({
+      stage: "connect",
+      code,
+    });
+  });
+
+  test("a host that failed is tried last for a while", async () => {
+    const clock = manualClock();
+    const [first, second] = two({ banner: "421 busy" });
+    const pool = poolOf({ maxMessagesPerConnection: 1 }, clock);
+    for (const [waitMs, connections] of [
+      [0, 1],
+      [SHUN_MS - 1, 1],
+      [1, 2],
+    ] as const) {
+      clock.advance(waitMs);
+      await pool.deliver(to([first, second]), mail("a"));
+      expect(first.connections.items).toHaveLength(connections);
+    }
+  });
+
+  test.each([1, 4])(
+    "all who wait hear at once that no host can be reached, over %d connections",
+    async (connections) => {
+      const [first, second] = two({ banner: "421 one" }, { banner: "421 two" });
+      const pool = poolOf({ maxConnectionsPerDestination: connections });
+      const all = await Promise.all(names(50).map((name) => pool.deliver(to([first, second]), mail(name))));
+      for (const { result } of all) expect(result).toMatchObject({ stage: "connect", code: 421 });
+      expect(all[49]?.transcript).toContain("S: 421 two");
+      expect(first.connections.items).toHaveLength(connections);
+    },
+  );
+
+  test("without any address there is trouble", async () => {
+    expect((await poolOf().deliver(to([]), mail("a"))).result).toMatchObject({
+      kind: "trouble",
+      stage: "connect",
+    });
+  });
+});
+
+describe("a peer that takes few connections", () => {
+  test("gets its messages over those it takes", async () => {
+    const mx = peer();
+    const gate = Promise.withResolvers<string>();
+    mx.set({ ".": [() => gate.promise, "250 ok"] });
+    const clock = manualClock();
+    const pool = poolOf({ maxConnectionsPerDestination: 4 }, clock);
+    const first = pool.deliver(to([mx]), mail("first"));
+    await mx.commands.reached(4);
+    // From now on the listener is gone: no further connection can be had while the first one stands.
+    mx.stopListening();
+    const others = names(6).map((name) => pool.deliver(to([mx]), mail(name)));
+    gate.resolve("250 ok");
+    for (const { result } of await Promise.all([first, ...others]))
+      expect(result).toMatchObject({ code: 250 });
+    expect(mx.connections.items).toHaveLength(1);
+  });
+});
+
+describe("giving up", () => {
+  test("an aborted delivery that waits is not sent", async () => {
+    const gate = Promise.withResolvers<string>();
+    const mx = peer({ answers: { ".": [() => gate.promise, "250 ok"] }, extensions: [] });
+    const pool = poolOf();
+    const first = pool.deliver(to([mx]), mail("a"));
+    const controller = new AbortController();
+    const second = pool.deliver(to([mx]), mail("b"), controller.signal);
+    controller.abort();
+    expect((await second).result).toEqual({ kind: "trouble", stage: "connect", reason: "aborted" });
+    gate.resolve("250 ok");
+    await first;
+    expect(subjects(mx)).toEqual(["a"]);
+    expect((await pool.deliver(to([mx]), mail("c"), AbortSignal.abort())).result).toMatchObject({
+      reason: "aborted",
+    });
+  });
+
+  test("an aborted delivery under way ends, alone on its connection", async () => {
+    const mx = peer({ answers: { RCPT: "silent" } });
+    const pool = poolOf();
+    const controller = new AbortController();
+    const sent = pool.deliver(to([mx]), mail("a"), controller.signal);
+    await mx.commands.reached(3);
+    controller.abort();
+    expect((await sent).result).toMatchObject({ kind: "trouble", reason: "aborted" });
+    await mx.closed.reached(1);
+  });
+
+  test("one delivery over the bound is told to come again", async () => {
+    const mx = peer({ banner: "silent" });
+    const pool = poolOf();
+    const waiting = names(MAX_WAITING_PER_DESTINATION).map((name) => pool.deliver(to([mx]), mail(name)));
+    expect((await pool.deliver(to([mx]), mail("x"))).result).toMatchObject({
+      reason: "too many deliveries wait",
+    });
+    await pool.close(0);
+    for (const { result } of await Promise.all(waiting))
+      expect(result).toMatchObject({ reason: "shutting down" });
+  });
+});
+
+describe("closing", () => {
+  test("lets what is under way end, answers what waits, and says QUIT", async () => {
+    const gate = Promise.withResolvers<string>();
+    const mx = peer({ answers: { ".": () => gate.promise }, extensions: [] });
+    const pool = poolOf();
+    const first = pool.deliver(to([mx]), mail("a"));
+    const second = pool.deliver(to([mx]), mail("b"));
+    await mx.commands.reached(4);
+    const closed = pool.close(60_000);
+    expect((await second).result).toEqual({ kind: "trouble", stage: "connect", reason: "shutting down" });
+    expect((await pool.deliver(to([mx]), mail("c"))).result).toMatchObject({ reason: "shutting down" });
+    gate.resolve("250 ok");
+    expect((await first).result).toMatchObject({ code: 250 });
+    await closed;
+    await mx.closed.reached(1);
+    expect(mx.commands.items.at(-1)).toBe("QUIT");
+  });
+
+  test("cuts what is not through when the grace is over", async () => {
+    const clock = manualClock();
+    const mx = peer({ answers: { ".": "silent" } });
+    const pool = poolOf({}, clock);
+    const sent = pool.deliver(to([mx]), mail("a"));
+    await mx.commands.reached(5);
+    const closed = pool.close(20_000);
+    clock.advance(20_000);
+    await closed;
+    expect((await sent).result).toMatchObject({ kind: "trouble", stage: "final", reason: "shutting down" });
+  });
+});

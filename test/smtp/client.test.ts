@@ -1,0 +1,507 @@
+import { afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { log } from "../../src/log.ts";
+import type { DeliveryReport, Destination, OutboundMail, Timeouts } from "../../src/smtp/client/delivery.ts";
+import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
+import { type KeyAndCert, makeCa, makeCert } from "../support/tls.ts";
+
+const RAW = Buffer.from("Subject: x\r\n\r\n.dots\r\n..\r\nend\r\n");
+const MAIL: OutboundMail = { mailFrom: "b+1@out.test", rcptTo: "to@in.test", raw: RAW };
+let ca: KeyAndCert;
+let cert: KeyAndCert;
+const mxs: TestMx[] = [];
+const pools: Pool[] = [];
+
+beforeAll(async () => {
+  ca = await makeCa();
+  cert = await makeCert(["mx.test", "127.0.0.1"], ca);
+});
+afterEach(async () => {
+  for (const pool of pools.splice(0)) await pool.close(0);
+  for (const mx of mxs.splice(0)) mx.stop();
+});
+
+function peer(options: MxOptions = {}): TestMx {
+  const mx = startMx(options);
+  mxs.push(mx);
+  return mx;
+}
+
+function destination(mx: TestMx, change: Partial<Destination> = {}): Destination {
+  const hosts = [{ name: "mx.test", addresses: [mx.ip] }];
+  return { key: "k", hosts, port: mx.port, tls: "opportunistic", ehloName: "us.test", ...change };
+}
+
+interface Given {
+  to?: Partial<Destination>;
+  mail?: Partial<OutboundMail>;
+  clock?: Clock;
+  timeouts?: Partial<Timeouts>;
+  trusted?: string;
+}
+
+/** Delivers one mail by a pool of its own. */
+async function send(mx: TestMx, given: Given = {}): Promise<DeliveryReport> {
+  const { clock = systemClock, timeouts = {}, trusted = ca.cert } = given;
+  const pool = createPool(
+    { clock, log: log("smtp"), ca: trusted },
+    { maxConnectionsPerDestination: 1, timeouts },
+  );
+  pools.push(pool);
+  return pool.deliver(destination(mx, given.to), { ...MAIL, ...given.mail });
+}
+
+describe("a message", () => {
+  test("arrives octet for octet, stuffed on the wire", async () => {
+    const mx = peer();
+    const report = await send(mx);
+    expect(report.result).toEqual({
+      kind: "reply",
+      stage: "final",
+      code: 250,
+      enhanced: "2.0.0",
+      text: "taken",
+    });
+    const { data, wire, mailFrom, rcptTo } = await mx.messages.reached(1);
+    expect({ mailFrom, rcptTo }).toEqual({ mailFrom: "b+1@out.test", rcptTo: ["to@in.test"] });
+    expect(data).toEqual(RAW);
+    expect(wire.toString()).toBe("Subject: x\r\n\r\n..dots\r\n...\r\nend\r\n");
+  });
+
+  test("of 20 MB arrives whole over TLS", async () => {
+    const mx = peer({ extensions: ["PIPELINING"], tls: cert });
+    const raw = Buffer.from("0123456789abcdef.\r\n.".repeat(1_000_000));
+    await send(mx, { mail: { raw } });
+    const { data, tls } = await mx.messages.reached(1);
+    expect(tls).toBe(true);
+    expect(Bun.hash(data)).toBe(Bun.hash(Buffer.concat([raw, Buffer.from("\r\n")])));
+  });
+
+  test.each([
+    [["PIPELINING"], ["MAIL FROM:<b+1@out.test>\r\nRCPT TO:<to@in.test>\r\nDATA\r\n"]],
+    [[], ["MAIL FROM:<b+1@out.test>\r\n", "RCPT TO:<to@in.test>\r\n", "DATA\r\n"]],
+  ])("goes out behind %j as bursts %j", async (extensions, bursts) => {
+    const mx = peer({ extensions });
+    await send(mx);
+    expect(mx.chunks.slice(1, 1 + bursts.length)).toEqual(bursts);
+  });
+
+  test("goes to a peer that only knows HELO", async () => {
+    const mx = peer({ answers: { EHLO: "500 what" } });
+    expect((await send(mx)).result).toMatchObject({ stage: "final", code: 250 });
+    expect(mx.commands.items.slice(0, 3)).toEqual([
+      "EHLO us.test",
+      "HELO us.test",
+      "MAIL FROM:<b+1@out.test>",
+    ]);
+  });
+
+  test("the null reverse-path is sent as <>", async () => {
+    const mx = peer({ extensions: [] });
+    await send(mx, { mail: { mailFrom: "" } });
+    expect(mx.commands.items).toContain("MAIL FROM:<>");
+  });
+
+  const eightBit = Buffer.from("Subject: x\r\n\r\ngrüß\r\n");
+  test.each([
+    [["SIZE"], {}, ` SIZE=${RAW.length}`],
+    [["8BITMIME"], {}, ""],
+    [["8BITMIME"], { raw: eightBit }, " BODY=8BITMIME"],
+    [["SMTPUTF8", "8BITMIME"], { smtpUtf8: true }, " SMTPUTF8"],
+    [["SMTPUTF8", "8BITMIME"], { rcptTo: "grüß@in.test" }, " SMTPUTF8"],
+  ])("MAIL for %j %j has %j", async (extensions, mail, parameters) => {
+    const mx = peer({ extensions });
+    expect((await send(mx, { mail })).result.kind).toBe("reply");
+    expect(mx.commands.items[1]).toBe(`MAIL FROM:<b+1@out.test>${parameters}`);
+  });
+
+  test.each([
+    [[`SIZE ${RAW.length - 1}`], {}, 552, "5.3.4"],
+    [["PIPELINING"], { raw: eightBit }, 554, "5.6.3"],
+    [["PIPELINING"], { eightBit: true }, 554, "5.6.3"],
+    [["8BITMIME"], { smtpUtf8: true }, 553, "5.6.7"],
+    [["8BITMIME"], { rcptTo: "grüß@in.test" }, 553, "5.6.7"],
+    [[], { rcptTo: "a@b>\r\nRSET\r\n<" }, 553, "5.1.3"],
+    [[], { rcptTo: "a b@c" }, 553, "5.1.3"],
+    [[], { rcptTo: "" }, 553, "5.1.3"],
+    [[], { mailFrom: "a@b> SIZE=1" }, 553, "5.1.7"],
+  ])("to a peer with %j is not sent when it has %j: %d %s", async (extensions, mail, code, enhanced) => {
+    const mx = peer({ extensions });
+    expect((await send(mx, { mail })).result).toMatchObject({
+      kind: "unsendable",
+      stage: "mail",
+      code,
+      enhanced,
+    });
+    expect(mx.commands.items.filter((line) => !/^(EHLO|QUIT)/.test(line))).toEqual([]);
+  });
+});
+
+describe("replies", () => {
+  const rows: [
+    name: string,
+    options: MxOptions,
+    stage: string,
+    code: number,
+    enhanced: string | null,
+    text: string,
+  ][] = [
+    ["banner 554", { banner: "554 5.7.1 go away" }, "connect", 554, "5.7.1", "go away"],
+    ["banner 421", { banner: "421 busy" }, "connect", 421, null, "busy"],
+    ["EHLO 421", { answers: { EHLO: "421 busy" } }, "ehlo", 421, null, "busy"],
+    ["EHLO and HELO 550", { answers: { EHLO: "550 no", HELO: "550 5.7.1 no" } }, "ehlo", 550, "5.7.1", "no"],
+    ["MAIL 450", { answers: { MAIL: "450 4.7.1 greylisted" } }, "mail", 450, "4.7.1", "greylisted"],
+    ["RCPT 550", { answers: { RCPT: "550-5.1.1 no\r\n550 5.1.1 user" } }, "rcpt", 550, "5.1.1", "no user"],
+    ["RCPT 550, DATA 503", { answers: { RCPT: "550 no", DATA: "503 order" } }, "rcpt", 550, null, "no"],
+    [
+      "RCPT 452 and 421 behind it",
+      { answers: { RCPT: "452 full", DATA: "421 bye" } },
+      "rcpt",
+      452,
+      null,
+      "full",
+    ],
+    ["DATA 451", { answers: { DATA: "451 later" } }, "data", 451, null, "later"],
+    ["final 554", { answers: { ".": "554 5.6.0 spam" } }, "final", 554, "5.6.0", "spam"],
+    ["final 421", { answers: { ".": "421 4.3.2 bye" } }, "final", 421, "4.3.2", "bye"],
+  ];
+  for (const extensions of [["PIPELINING"], []])
+    test.each(rows)(
+      `%s, extensions ${JSON.stringify(extensions)}`,
+      async (_, options, stage, code, enhanced, text) => {
+        const mx = peer({ ...options, extensions });
+        expect((await send(mx)).result).toEqual({
+          kind: "reply",
+          stage: stage as "rcpt",
+          code,
+          enhanced,
+          text,
+        });
+        expect(mx.messages.items).toEqual([]);
+      },
+    );
+
+  test("a DATA that is taken though the recipient is not ends with an empty message", async () => {
+    const mx = peer({
+      extensions: ["PIPELINING"],
+      answers: { RCPT: ["550 no", "250 ok"], ".": ["554 no valid recipients", "250 ok"] },
+    });
+    const pool = createPool({ clock: systemClock, log: log("smtp") }, { maxConnectionsPerDestination: 1 });
+    pools.push(pool);
+    expect((await pool.deliver(destination(mx), MAIL)).result).toMatchObject({ stage: "rcpt", code: 550 });
+    expect((await pool.deliver(destination(mx), MAIL)).result).toMatchObject({ stage: "final", code: 250 });
+    expect(mx.messages.items.map(({ data }) => data)).toEqual([RAW]);
+    expect(mx.connections.items).toHaveLength(1);
+    expect(mx.commands.items.slice(1)).toEqual([
+      "MAIL FROM:<b+1@out.test>",
+      "RCPT TO:<to@in.test>",
+      "DATA",
+      ".",
+      "RSET",
+      "MAIL FROM:<b+1@out.test>",
+      "RCPT TO:<to@in.test>",
+      "DATA",
+      ".",
+    ]);
+  });
+
+  test("no empty message reaches a recipient that was taken though MAIL was not", async () => {
+    const mx = peer({ extensions: ["PIPELINING"], answers: { MAIL: "450 no" } });
+    expect((await send(mx)).result).toMatchObject({ stage: "mail", code: 450 });
+    await mx.closed.reached(1);
+    expect(mx.commands.items).not.toContain(".");
+  });
+});
+
+describe("trouble", () => {
+  const rows: [name: string, options: MxOptions, stage: string, reason: string][] = [
+    ["hangs up at once", { banner: "close" }, "connect", "closed"],
+    ["is no SMTP server", { banner: "HTTP/1.1 400 Bad Request" }, "connect", "protocol error"],
+    ["speaks before its turn", { banner: "220 hi\r\n250 too early" }, "ehlo", "too early"],
+    ["hangs up at MAIL", { answers: { MAIL: "close" }, extensions: [] }, "mail", "closed"],
+    ["hangs up at RCPT", { answers: { RCPT: "close" }, extensions: [] }, "rcpt", "closed"],
+    ["hangs up at DATA", { answers: { DATA: "close" } }, "data", "closed"],
+    ["hangs up at the message", { answers: { ".": "close" } }, "final", "closed"],
+    ["answers DATA with 250", { answers: { DATA: "250 ok" } }, "data", "DATA answered with 250 ok"],
+    ["answers MAIL with 354", { answers: { MAIL: "354 go" } }, "mail", "MAIL answered with 354 go"],
+    ["answers the message with 354", { answers: { ".": "354 go" } }, "final", "answered with 354 go"],
+    ["never ends its reply", { answers: { EHLO: `250-x\r\n`.repeat(200) } }, "ehlo", "too many lines"],
+    ["sends a line without end", { banner: `220 ${"x".repeat(5000)}` }, "connect", "too long"],
+  ];
+  test.each(rows)("a peer that %s", async (_, options, stage, reason) => {
+    const mx = peer(options);
+    expect((await send(mx)).result).toEqual({
+      kind: "trouble",
+      stage: stage as "rcpt",
+      reason: expect.stringContaining(reason),
+    });
+  });
+
+  test("no listener is trouble at connect", async () => {
+    const mx = peer();
+    mx.stop();
+    expect((await send(mx)).result).toMatchObject({
+      stage: "connect",
+      reason: expect.stringContaining("ECONNREFUSED"),
+    });
+  });
+
+  const silent: [stage: string, options: MxOptions, timeouts: Partial<Timeouts>, commands: number][] = [
+    ["connect", { banner: "silent" }, { greeting: 77_000 }, 0],
+    ["ehlo", { answers: { EHLO: "silent" } }, { ehlo: 77_000 }, 1],
+    ["mail", { answers: { MAIL: "silent" }, extensions: [] }, { mail: 77_000 }, 2],
+    ["rcpt", { answers: { RCPT: "silent" }, extensions: [] }, { rcpt: 77_000 }, 3],
+    ["data", { answers: { DATA: "silent" } }, { data: 77_000 }, 4],
+    ["final", { answers: { ".": "silent" } }, { final: 77_000 }, 5],
+  ];
+  test.each(silent)("silence at %s ends with its own timeout", async (stage, options, timeouts, commands) => {
+    const mx = peer(options);
+    const clock = manualClock();
+    const sent = send(mx, { clock, timeouts });
+    await clock.armed(77_000);
+    if (commands > 0) await mx.commands.reached(commands);
+    clock.advance(76_999);
+    expect(await Promise.race([sent, Promise.resolve("waiting")])).toBe("waiting");
+    clock.advance(1);
+    expect((await sent).result).toEqual({ kind: "trouble", stage: stage as "rcpt", reason: "timeout" });
+    await mx.closed.reached(1);
+  });
+
+  test("a peer that stops reading in the middle of a message is given up", async () => {
+    const mx = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open: (socket) => void socket.write("220 hi\r\n"),
+        data(socket, chunk) {
+          const text = chunk.toString("latin1");
+          if (text.startsWith("EHLO")) socket.write("250-x\r\n250 PIPELINING\r\n");
+          if (text.startsWith("MAIL")) {
+            socket.write("250 ok\r\n250 ok\r\n354 go\r\n");
+            socket.pause();
+          }
+        },
+      },
+    });
+    const to = { hosts: [{ name: "x", addresses: ["127.0.0.1"] }], port: mx.port };
+    const raw = Buffer.alloc(30_000_000, "x\r\n");
+    const report = await send({ ip: "127.0.0.1", port: mx.port } as TestMx, {
+      to,
+      mail: { raw },
+      timeouts: { block: 300, final: 600_000 },
+    });
+    expect(report.result).toEqual({ kind: "trouble", stage: "final", reason: "timeout" });
+    mx.stop(true);
+  });
+
+  test.each([
+    ["554 5.3.4 too big", { kind: "reply", stage: "final", code: 554 }],
+    ["250 ok", { kind: "trouble", stage: "final", reason: expect.stringContaining("before its end") }],
+  ])("an answer of %j before the message is whole", async (answer, expected) => {
+    const mx = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open: (socket) => void socket.write("220 hi\r\n"),
+        data(socket, chunk) {
+          const text = chunk.toString("latin1");
+          if (text.startsWith("EHLO")) socket.write("250-x\r\n250 PIPELINING\r\n");
+          else if (text.startsWith("MAIL")) socket.write("250 ok\r\n250 ok\r\n354 go\r\n");
+          else {
+            socket.write(`${answer}\r\n`);
+            socket.pause();
+          }
+        },
+      },
+    });
+    const to = { hosts: [{ name: "x", addresses: ["127.0.0.1"] }], port: mx.port };
+    const report = await send({ ip: "127.0.0.1", port: mx.port } as TestMx, {
+      to,
+      mail: { raw: Buffer.alloc(30_000_000, "x\r\n") },
+    });
+    expect(report.result).toMatchObject(expected);
+    mx.stop(true);
+  });
+});
+
+describe("TLS", () => {
+  test("is used where it is offered, and said to be verified where it is", async () => {
+    const mx = peer({ tls: cert });
+    const report = await send(mx);
+    expect(report).toMatchObject({
+      tls: expect.stringMatching(/^TLSv1\.3 /),
+      tlsVerified: true,
+      mx: "mx.test",
+      ip: "127.0.0.1",
+    });
+    expect((await mx.messages.reached(1)).tls).toBe(true);
+    expect(mx.commands.items.slice(0, 3)).toEqual(["EHLO us.test", "STARTTLS", "EHLO us.test"]);
+  });
+
+  test("with a bad certificate is better than none", async () => {
+    const mx = peer({ tls: cert });
+    const hosts = [{ name: "other.test", addresses: ["127.0.0.1"] }];
+    const report = await send(mx, { to: { hosts } });
+    expect(report).toMatchObject({ result: { code: 250 }, tlsVerified: false });
+    expect((await mx.messages.reached(1)).tls).toBe(true);
+  });
+
+  test("that is not offered is done without, unless it must be", async () => {
+    const mx = peer();
+    expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null, tlsVerified: false });
+    const { result } = await send(mx, { to: { tls: "verified" } });
+    expect(result).toEqual({ kind: "trouble", stage: "starttls", reason: "STARTTLS is not offered" });
+    expect(mx.messages.items).toHaveLength(1);
+  });
+
+  test("that is refused is done without, unless it must be", async () => {
+    const mx = peer({ tls: cert, answers: { STARTTLS: "454 4.7.0 not now" } });
+    expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null });
+    expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
+      kind: "trouble",
+      stage: "starttls",
+    });
+  });
+
+  test.each(["other.test", "192.0.2.1"])(
+    "that must be verified takes no certificate without %s",
+    async (name) => {
+      const mx = peer({ tls: cert });
+      const hosts = [{ name, addresses: ["127.0.0.1"] }];
+      const { result } = await send(mx, { to: { hosts, tls: "verified" } });
+      expect(result).toMatchObject({
+        kind: "trouble",
+        stage: "starttls",
+        reason: expect.stringContaining("ALTNAME"),
+      });
+      expect(mx.commands.items).toEqual(["EHLO us.test", "STARTTLS"]);
+    },
+  );
+
+  test("that must be verified takes no certificate of an unknown authority", async () => {
+    const mx = peer({ tls: await makeCert(["mx.test"]) });
+    expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
+      kind: "trouble",
+      stage: "starttls",
+    });
+  });
+
+  test("is verified for a host that is named by its address", async () => {
+    const mx = peer({ tls: cert });
+    const hosts = [{ name: "127.0.0.1", addresses: ["127.0.0.1"] }];
+    expect(await send(mx, { to: { hosts, tls: "verified" } })).toMatchObject({
+      result: { code: 250 },
+      tlsVerified: true,
+    });
+  });
+
+  test("whose handshake fails is done without on a second connection, unless it must be", async () => {
+    const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
+    mx.set({ EHLO: "250-mx.test\r\n250 STARTTLS" });
+    // Without a certificate the peer takes the handshake for the beginning of a command, and says nothing.
+    expect(await send(mx, { timeouts: { tls: 100 } })).toMatchObject({ result: { code: 250 }, tls: null });
+    expect(mx.connections.items).toHaveLength(2);
+    const { result } = await send(mx, { to: { tls: "verified" }, timeouts: { tls: 100 } });
+    expect(result).toMatchObject({ kind: "trouble", stage: "starttls" });
+  });
+
+  test.each(["220 go\r\n250 injected", "220 go\r\n250-half"])(
+    "bytes in the clear behind %j end the session",
+    async (answer) => {
+      const mx = peer({ tls: cert, answers: { STARTTLS: answer } });
+      const { result } = await send(mx, { to: { tls: "verified" } });
+      expect(result).toMatchObject({ kind: "trouble", stage: "starttls" });
+      expect(mx.messages.items).toEqual([]);
+    },
+  );
+
+  test("from the first octet", async () => {
+    const mx = peer({ tls: cert, implicitTls: true });
+    expect(await send(mx, { to: { implicitTls: true, tls: "verified" } })).toMatchObject({
+      result: { code: 250 },
+      tlsVerified: true,
+    });
+    expect((await send(peer(), { to: { implicitTls: true }, timeouts: { tls: 300 } })).result).toMatchObject({
+      kind: "trouble",
+      stage: "starttls",
+    });
+  });
+
+  test("is not begun where it is not wanted", async () => {
+    const mx = peer({ tls: cert });
+    expect(await send(mx, { to: { tls: "never" } })).toMatchObject({ result: { code: 250 }, tls: null });
+  });
+});
+
+describe("login", () => {
+  const auth = { user: "grüß", pass: "geheim", insecure: false };
+  const plain = Buffer.from("\0grüß\0geheim").toString("base64");
+  const encoded = (text: string): string => Buffer.from(text).toString("base64");
+
+  test.each([
+    [["AUTH LOGIN PLAIN"], [`AUTH PLAIN ${plain}`]],
+    [["AUTH LOGIN"], ["AUTH LOGIN", encoded("grüß"), encoded("geheim")]],
+  ])("with %j sends %j, and shows none of it", async (extensions, commands) => {
+    const mx = peer({ tls: cert, extensions });
+    const report = await send(mx, { to: { auth, tls: "verified" } });
+    expect(report.result).toMatchObject({ code: 250 });
+    expect(mx.commands.items.slice(3, 3 + commands.length)).toEqual(commands);
+    const shown = JSON.stringify(report);
+    for (const secret of [plain, "geheim", encoded("geheim"), encoded("grüß")])
+      expect(shown).not.toContain(secret);
+  });
+
+  test.each([
+    ["in the clear", {}, "never"],
+    ["where STARTTLS has been struck out", {}, "opportunistic"],
+    ["over a certificate that is not valid", { tls: true }, "opportunistic"],
+  ] as const)("is not tried %s", async (_, options, tls) => {
+    const selfSigned = await makeCert(["mx.test"]);
+    const mx = peer({ extensions: ["AUTH PLAIN"], ...("tls" in options ? { tls: selfSigned } : {}) });
+    const { result } = await send(mx, { to: { auth, tls } });
+    expect(result).toMatchObject({ kind: "trouble", stage: "auth" });
+    expect(mx.commands.items.filter((line) => line.startsWith("AUTH"))).toEqual([]);
+  });
+
+  test("in the clear is done where that is wanted", async () => {
+    const mx = peer({ extensions: ["AUTH PLAIN"] });
+    expect((await send(mx, { to: { auth: { ...auth, insecure: true } } })).result).toMatchObject({
+      code: 250,
+    });
+    expect(mx.commands.items[1]).toBe(`AUTH PLAIN ${plain}`);
+  });
+
+  test.each([
+    ["535 5.7.8 wrong", ["AUTH PLAIN"], "login refused: 535 5.7.8 wrong"],
+    ["535 5.7.8 wrong", ["AUTH LOGIN"], "login refused: 535 5.7.8 wrong"],
+    ["235 ok", ["AUTH CRAM-MD5"], "neither"],
+    ["235 ok", [], "neither"],
+  ])("that ends with %j, offered %j, is trouble: the message waits", async (answer, extensions, reason) => {
+    const mx = peer({ tls: cert, extensions, answers: { AUTH: answer } });
+    const { result } = await send(mx, { to: { auth, tls: "verified" } });
+    expect(result).toEqual({ kind: "trouble", stage: "auth", reason: expect.stringContaining(reason) });
+    expect(mx.messages.items).toEqual([]);
+  });
+});
+
+test("the transcript has commands and replies, and nothing of the message", async () => {
+  const mx = peer({ extensions: ["PIPELINING"] });
+  const { transcript } = await send(mx);
+  expect(transcript).toEqual([
+    `* connecting to mx.test [127.0.0.1]:${mx.port}`,
+    "S: 220 mx.test ESMTP",
+    "C: EHLO us.test",
+    "S: 250 mx.test PIPELINING",
+    "C: MAIL FROM:<b+1@out.test>",
+    "C: RCPT TO:<to@in.test>",
+    "C: DATA",
+    "S: 250 ok",
+    "S: 250 ok",
+    "S: 354 go on",
+    `C: (message of ${RAW.length} octets)`,
+    "S: 250 2.0.0 taken",
+  ]);
+});

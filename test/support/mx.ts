@@ -1,0 +1,277 @@
+import { type Arrivals, arrivals } from "./arrivals.ts";
+import type { KeyAndCert } from "./tls.ts";
+
+/** What a command is answered with: reply lines without the last CRLF, "close" to hang up, "silent" to say nothing. */
+export type MxAnswer = string | ((argument: string) => string | Promise<string>);
+export type MxVerb =
+  | "EHLO"
+  | "HELO"
+  | "STARTTLS"
+  | "AUTH"
+  | "MAIL"
+  | "RCPT"
+  | "DATA"
+  | "."
+  | "RSET"
+  | "NOOP"
+  | "QUIT";
+
+export interface MxOptions {
+  ip?: string;
+  port?: number;
+  banner?: string;
+  /** Keywords offered; STARTTLS is added where there is a certificate. */
+  extensions?: string[];
+  tls?: KeyAndCert;
+  /** TLS from the first octet. */
+  implicitTls?: boolean;
+  /** Answers by verb; a list is used up one by one, its last one repeats. */
+  answers?: Partial<Record<MxVerb, MxAnswer | MxAnswer[]>>;
+}
+
+export interface MxMessage {
+  mailFrom: string;
+  rcptTo: string[];
+  /** As it was sent, the dot-stuffing taken off. */
+  data: Buffer;
+  /** As it came over the wire, without the ending dot. */
+  wire: Buffer;
+  tls: boolean;
+  connection: number;
+}
+
+export interface TestMx {
+  ip: string;
+  port: number;
+  /** Those answered with 2xx. */
+  messages: Arrivals<MxMessage>;
+  /** All command lines; a message is one line ".". */
+  commands: Arrivals<string>;
+  connections: Arrivals<number>;
+  closed: Arrivals<number>;
+  /** The beginning of each chunk of bytes as it arrived, in the clear or out of TLS. */
+  chunks: string[];
+  /** Changes answers while it runs. */
+  set(answers: MxOptions["answers"]): void;
+  /** Takes no new connections; those that stand go on. */
+  stopListening(): void;
+  /** Cuts all connections. */
+  cut(): void;
+  stop(): void;
+}
+
+interface Session {
+  id: number;
+  buffered: Buffer;
+  inData: boolean;
+  tls: boolean;
+  upgraded: boolean;
+  mailFrom: string;
+  rcptTo: string[];
+  /** Steps of an AUTH LOGIN still to come. */
+  authLines: number;
+  /** Answers go out in order though one may be waited for. */
+  turn: Promise<void>;
+}
+
+interface Peer {
+  options: MxOptions;
+  answers: Map<string, MxAnswer[]>;
+  messages: Arrivals<MxMessage>;
+  commands: Arrivals<string>;
+  connections: Arrivals<number>;
+  closed: Arrivals<number>;
+  chunks: string[];
+  sockets: Set<Bun.Socket<Session>>;
+}
+
+const MAX_CHUNK_KEPT = 4096;
+const END = Buffer.from("\r\n.\r\n");
+
+/** An SMTP peer on loopback whose every answer a test decides. It shares no code with the server under test. */
+export function startMx(options: MxOptions = {}): TestMx {
+  const peer: Peer = {
+    options,
+    answers: new Map(),
+    messages: arrivals(),
+    commands: arrivals(),
+    connections: arrivals(),
+    closed: arrivals(),
+    chunks: [],
+    sockets: new Set(),
+  };
+  setAnswers(peer, options.answers);
+  const ip = options.ip ?? "127.0.0.1";
+  const server = Bun.listen<Session>({
+    hostname: ip,
+    port: options.port ?? 0,
+    ...(options.implicitTls && options.tls ? { tls: options.tls } : {}),
+    socket: {
+      open: (socket) => opened(peer, socket),
+      data: (socket, chunk) => void (socket.data.upgraded || arrived(peer, socket, chunk)),
+      close: (socket) => {
+        peer.sockets.delete(socket);
+        peer.closed.add(socket.data.id);
+      },
+      error: () => undefined,
+    },
+  });
+  return {
+    ip,
+    port: server.port,
+    messages: peer.messages,
+    commands: peer.commands,
+    connections: peer.connections,
+    closed: peer.closed,
+    chunks: peer.chunks,
+    set: (answers) => setAnswers(peer, answers),
+    stopListening: () => server.stop(),
+    cut: () => {
+      for (const socket of peer.sockets) socket.terminate();
+    },
+    stop: () => server.stop(true),
+  };
+}
+
+function setAnswers(peer: Peer, answers: MxOptions["answers"]): void {
+  for (const [verb, answer] of Object.entries(answers ?? {}))
+    peer.answers.set(verb, Array.isArray(answer) ? [...answer] : [answer]);
+}
+
+function opened(peer: Peer, socket: Bun.Socket<Session>): void {
+  const id = peer.connections.items.length + 1;
+  socket.data = {
+    id,
+    buffered: Buffer.alloc(0),
+    inData: false,
+    tls: peer.options.implicitTls === true,
+    upgraded: false,
+    mailFrom: "",
+    rcptTo: [],
+    authLines: 0,
+    turn: Promise.resolve(),
+  };
+  peer.sockets.add(socket);
+  peer.connections.add(id);
+  say(socket, peer.options.banner ?? "220 mx.test ESMTP");
+}
+
+function say(socket: Bun.Socket<Session>, answer: string): void {
+  if (answer === "close") socket.end();
+  else if (answer !== "silent") socket.write(`${answer}\r\n`);
+}
+
+function arrived(peer: Peer, socket: Bun.Socket<Session>, chunk: Buffer): void {
+  const session = socket.data;
+  peer.chunks.push(chunk.toString("latin1", 0, MAX_CHUNK_KEPT));
+  session.buffered = Buffer.concat([session.buffered, chunk]);
+  session.turn = session.turn.then(() => work(peer, socket));
+}
+
+async function work(peer: Peer, socket: Bun.Socket<Session>): Promise<void> {
+  const session = socket.data;
+  for (;;) {
+    if (session.inData) {
+      if (!(await takeMessage(peer, socket))) return;
+      continue;
+    }
+    const end = session.buffered.indexOf("\r\n");
+    if (end < 0) return;
+    const line = session.buffered.toString("utf8", 0, end);
+    session.buffered = session.buffered.subarray(end + 2);
+    await takeCommand(peer, socket, line);
+  }
+}
+
+/** The next answer to a verb; a function is asked with the rest of the line. */
+async function answerTo(peer: Peer, verb: string, argument: string, fallback: string): Promise<string> {
+  const answers = peer.answers.get(verb) ?? [];
+  const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? fallback;
+  return typeof answer === "string" ? answer : answer(argument);
+}
+
+async function takeCommand(peer: Peer, socket: Bun.Socket<Session>, line: string): Promise<void> {
+  const session = socket.data;
+  if (session.authLines > 0) {
+    session.authLines--;
+    peer.commands.add(line);
+    return say(
+      socket,
+      session.authLines > 0 ? "334 UGFzc3dvcmQ6" : await answerTo(peer, "AUTH", line, "235 in"),
+    );
+  }
+  const verb = (line.split(" ")[0] ?? "").toUpperCase();
+  if (line.toUpperCase() === "AUTH LOGIN") session.authLines = 2;
+  const answer =
+    session.authLines > 0 ? "334 VXNlcm5hbWU6" : await answerTo(peer, verb, line, usual(peer, session, verb));
+  note(session, verb, line, answer);
+  peer.commands.add(line);
+  say(socket, answer);
+  if (verb === "STARTTLS" && answer.startsWith("220")) upgrade(peer, socket);
+  if (verb === "QUIT") socket.end();
+}
+
+function usual(peer: Peer, session: Session, verb: string): string {
+  if (verb === "EHLO") return ehlo(peer, session);
+  if (verb === "STARTTLS") return "220 go ahead";
+  if (verb === "DATA") return "354 go on";
+  if (verb === "AUTH") return "235 in";
+  return verb === "QUIT" ? "221 bye" : "250 ok";
+}
+
+function ehlo(peer: Peer, session: Session): string {
+  const { extensions = ["PIPELINING", "8BITMIME", "SIZE 10485760", "SMTPUTF8"], tls } = peer.options;
+  const words = ["mx.test", ...extensions, ...(tls && !session.tls ? ["STARTTLS"] : [])];
+  return words.map((word, at) => `250${at === words.length - 1 ? " " : "-"}${word}`).join("\r\n");
+}
+
+function note(session: Session, verb: string, line: string, answer: string): void {
+  const path = /<([^>]*)>/.exec(line)?.[1] ?? "";
+  if (verb === "MAIL" && answer.startsWith("250")) session.mailFrom = path;
+  if (verb === "RCPT" && answer.startsWith("250")) session.rcptTo.push(path);
+  if (verb === "DATA") session.inData = answer.startsWith("354");
+  if (verb === "RSET") session.rcptTo = [];
+}
+
+/** Takes a message off the buffer; false where its end is not here yet. */
+async function takeMessage(peer: Peer, socket: Bun.Socket<Session>): Promise<boolean> {
+  const session = socket.data;
+  const empty = session.buffered.subarray(0, 3).equals(END.subarray(2));
+  const end = empty ? -2 : session.buffered.indexOf(END);
+  if (end < 0 && !empty) return false;
+  const wire = session.buffered.subarray(0, end + 2);
+  session.buffered = session.buffered.subarray(end + END.length);
+  session.inData = false;
+  const data = Buffer.from(wire.toString("latin1").replace(/(^|\r\n)\./g, "$1"), "latin1");
+  const { mailFrom, rcptTo, tls, id } = session;
+  session.rcptTo = [];
+  const answer = await answerTo(
+    peer,
+    ".",
+    data.toString("latin1"),
+    rcptTo.length > 0 ? "250 2.0.0 taken" : "554 5.5.1 no valid recipients",
+  );
+  peer.commands.add(".");
+  if (answer.startsWith("2")) peer.messages.add({ mailFrom, rcptTo, data, wire, tls, connection: id });
+  say(socket, answer);
+  return true;
+}
+
+function upgrade(peer: Peer, socket: Bun.Socket<Session>): void {
+  const { tls } = peer.options;
+  if (tls === undefined) return;
+  const session = socket.data;
+  session.upgraded = true;
+  const secured: Session = {
+    ...session,
+    tls: true,
+    upgraded: false,
+    buffered: Buffer.alloc(0),
+    turn: Promise.resolve(),
+  };
+  socket.upgradeTLS<Session>({
+    tls,
+    data: secured,
+    socket: { data: (secure, chunk) => arrived(peer, secure, chunk), error: () => undefined },
+  });
+}

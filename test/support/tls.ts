@@ -1,0 +1,36 @@
+import { generate } from "selfsigned";
+
+export interface KeyAndCert {
+  key: string;
+  cert: string;
+}
+
+// RSA keys: under Bun selfsigned cannot make elliptic ones.
+
+/** A certificate authority of the test's own. */
+export async function makeCa(): Promise<KeyAndCert> {
+  const made = await generate([{ name: "commonName", value: "Test CA" }], {
+    algorithm: "sha256",
+    extensions: [
+      { name: "basicConstraints", cA: true, critical: true },
+      { name: "keyUsage", keyCertSign: true, cRLSign: true, critical: true },
+    ],
+  });
+  return { key: made.private, cert: made.cert };
+}
+
+/** A certificate for host names and IP addresses, signed by the authority, or by itself without one. */
+export async function makeCert(names: readonly string[], ca?: KeyAndCert): Promise<KeyAndCert> {
+  const altNames = names.map((name) =>
+    /^[0-9.]+$|:/.test(name) ? { type: 7 as const, ip: name } : { type: 2 as const, value: name },
+  );
+  const made = await generate([{ name: "commonName", value: names[0] ?? "test" }], {
+    algorithm: "sha256",
+    extensions: [
+      { name: "basicConstraints", cA: false },
+      { name: "subjectAltName", altNames },
+    ],
+    ...(ca === undefined ? {} : { ca }),
+  });
+  return { key: made.private, cert: made.cert };
+}

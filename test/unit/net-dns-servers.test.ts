@@ -1,0 +1,49 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { dnsServers, MAX_DNS_SERVERS, parseDnsServer, parseResolvConf } from "../../src/net/dns-servers.ts";
+import { toReverseName } from "../../src/net/reverse-name.ts";
+
+test.each([
+  ["192.0.2.1", { ip: "192.0.2.1", port: 53 }],
+  ["192.0.2.1:5353", { ip: "192.0.2.1", port: 5353 }],
+  ["2001:db8::1", { ip: "2001:db8::1", port: 53 }],
+  ["[2001:db8::1]", { ip: "2001:db8::1", port: 53 }],
+  ["[2001:db8::1]:5353", { ip: "2001:db8::1", port: 5353 }],
+  ["192.0.2.1:0", null],
+  ["192.0.2.1:65536", null],
+  ["192.0.2.256", null],
+  ["[192.0.2.1]:53", null],
+  ["dns.test", null],
+  ["", null],
+])("%p as a DNS server", (text, expected) => {
+  expect(parseDnsServer(text)).toEqual(expected);
+});
+
+test("resolv.conf gives its nameservers, scopes cut off, anything else passed over", () => {
+  const text =
+    "# c\nsearch x\nnameserver 192.0.2.1\n nameserver\t2001:db8::1%eth0 # c\nnameserver name\noptions y\n";
+  expect(parseResolvConf(text)).toEqual([
+    { ip: "192.0.2.1", port: 53 },
+    { ip: "2001:db8::1", port: 53 },
+  ]);
+});
+
+test("servers named go before the system's; a text that names none is refused", () => {
+  expect(dnsServers(["192.0.2.1:54"], "/nonexistent")).toEqual([{ ip: "192.0.2.1", port: 54 }]);
+  expect(() => dnsServers(["example.com"])).toThrow("is no DNS server");
+  expect(dnsServers([], join(import.meta.dir, "nonexistent"))).toEqual([{ ip: "127.0.0.1", port: 53 }]);
+});
+
+test("one server over the bound is not asked", () => {
+  const texts = Array.from({ length: MAX_DNS_SERVERS + 1 }, (_, at) => `192.0.2.${at + 1}`);
+  expect(dnsServers(texts)).toHaveLength(MAX_DNS_SERVERS);
+});
+
+test.each([
+  ["192.0.2.1", "1.2.0.192.in-addr.arpa"],
+  ["2001:db8::1", "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"],
+  ["fe80::1%eth0", null],
+  ["127.1", null],
+])("reverse name of %s", (ip, expected) => {
+  expect(toReverseName(ip)).toBe(expected);
+});
