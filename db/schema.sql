@@ -138,14 +138,14 @@ CREATE TABLE inboxes (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
   domain_id TEXT NOT NULL REFERENCES domains (id),
-  address TEXT NOT NULL UNIQUE,
+  address TEXT NOT NULL,
   display_name TEXT NOT NULL DEFAULT '',
   type TEXT NOT NULL CHECK (type IN ('sending', 'agent')),
   received_count INTEGER NOT NULL DEFAULT 0,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  -- Not unique over all domains: a stranger may register a name that he cannot verify.
+  UNIQUE (domain_id, address)
 ) STRICT;
-
-CREATE INDEX inboxes_by_domain ON inboxes (domain_id);
 
 CREATE INDEX inboxes_by_sender ON inboxes (sender_id, id);
 

@@ -1,0 +1,59 @@
+import { AppError } from "../core/errors.ts";
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError("payload_too_large", `The body is larger than ${maxBytes} bytes.`);
+}
+
+/**
+ * The body's bytes. What `Content-Length` declares as too large is refused unread; a body without a declared length
+ * is counted while it is read and dropped at the first byte over: a stream without end must not fill the memory.
+ * @throws AppError 413 over `maxBytes`, 400 where the client broke off
+ */
+export async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes);
+  if (request.body === null) return new Uint8Array();
+  try {
+    // The server holds the client to the length it declared, so such a body needs no counting.
+    if (declared !== null) return new Uint8Array(await request.arrayBuffer());
+    return await readCounted(request.body, maxBytes);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError("invalid_request", "The body could not be read to its end.");
+  }
+}
+
+async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  const reader = body.getReader();
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return Buffer.concat(chunks, size);
+    size += value.byteLength;
+    if (size > maxBytes) {
+      // Not awaited: the answer need not wait for the client to stop.
+      reader.cancel().catch(() => undefined);
+      throw tooLarge(maxBytes);
+    }
+    chunks.push(value);
+  }
+}
+
+const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;.*)?$/i;
+
+/**
+ * The JSON value of a body; undefined for an empty one.
+ * @throws AppError 400 for another content type, for bytes that are no UTF-8 and for text that is no JSON
+ */
+export function parseJson(bytes: Uint8Array, contentType: string | null): unknown {
+  if (bytes.byteLength === 0) return undefined;
+  if (contentType === null || !JSON_TYPE.test(contentType))
+    throw new AppError("invalid_request", "A request with a body needs Content-Type: application/json.");
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    // RangeError included: a text nested too deep for the parser is as good as none.
+    throw new AppError("invalid_request", "The body is not valid JSON.");
+  }
+}

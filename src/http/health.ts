@@ -1,0 +1,68 @@
+import { Type } from "@sinclair/typebox";
+import type { Clock } from "../core/clock.ts";
+import { log } from "../log.ts";
+import { type Answer, ok } from "./answer.ts";
+import { openRoute, type Route } from "./route.ts";
+
+/** One thing this process needs to do its work. `run` throws where it is not to be had. */
+export interface ReadyCheck {
+  name: string;
+  run(): Promise<void>;
+}
+
+/** Time a check has, milliseconds: what hangs is as little use as what fails. */
+const CHECK_TIMEOUT_MS = 5000;
+
+const Live = Type.Object({ status: Type.Literal("ok") });
+const Ready = Type.Object({
+  status: Type.Union([Type.Literal("ok"), Type.Literal("unavailable")]),
+  checks: Type.Record(Type.String(), Type.Union([Type.Literal("ok"), Type.Literal("failed")])),
+});
+
+async function outcome(clock: Clock, { name, run }: ReadyCheck): Promise<[string, "ok" | "failed"]> {
+  let cancel = (): void => undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    cancel = clock.after(CHECK_TIMEOUT_MS, () => reject(new Error("no answer in time")));
+  });
+  try {
+    await Promise.race([run(), late]);
+    return [name, "ok"];
+  } catch (error) {
+    log("http").warn("not ready", { check: name, error: String(error) });
+    return [name, "failed"];
+  } finally {
+    cancel();
+  }
+}
+
+async function ready(clock: Clock, checks: readonly ReadyCheck[]): Promise<Answer> {
+  const outcomes = await Promise.all(checks.map((check) => outcome(clock, check)));
+  const fine = outcomes.every(([, result]) => result === "ok");
+  const body = { status: fine ? "ok" : "unavailable", checks: Object.fromEntries(outcomes) };
+  return { status: fine ? 200 : 503, body };
+}
+
+/** `/livez`, `/healthz`: the process answers. `/readyz`: all it needs does too, else 503 with what does not. */
+export function healthRoutes(clock: Clock, checks: readonly ReadyCheck[]): Route[] {
+  const alive = (path: string, operationId: string) =>
+    openRoute({
+      method: "GET",
+      path,
+      operationId,
+      summary: "Whether the process answers",
+      answers: { 200: Live },
+      handle: () => ok({ status: "ok" }),
+    });
+  return [
+    alive("/livez", "livez"),
+    alive("/healthz", "healthz"),
+    openRoute({
+      method: "GET",
+      path: "/readyz",
+      operationId: "readyz",
+      summary: "Whether all that the process needs is there",
+      answers: { 200: Ready, 503: Ready },
+      handle: () => ready(clock, checks),
+    }),
+  ];
+}

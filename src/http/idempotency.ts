@@ -1,0 +1,138 @@
+import { createHash } from "node:crypto";
+import { AppError } from "../core/errors.ts";
+import { seal, unseal } from "../core/secretbox.ts";
+import { ConstraintError, type Db, type Statement } from "../store/client.ts";
+import {
+  findAnswer,
+  IDEMPOTENCY_WINDOW_MS,
+  type IdempotencyKey,
+  insertAnswer,
+  type StoredAnswer,
+} from "../store/idempotency.ts";
+import type { Answer } from "./answer.ts";
+
+export const IDEMPOTENCY_HEADER = "Idempotency-Key";
+export const REPLAYED_HEADER = "Idempotent-Replayed";
+
+/** 1–256 printable characters. */
+const KEY = /^[\x20-\x7e]{1,256}$/;
+
+/** Keys whose first request is still running in this process. Between processes the primary key decides. */
+export type InFlight = Set<string>;
+
+export interface IdempotencyDeps {
+  db: Db;
+  /** Seals stored answers that hold a secret. */
+  boxKey: Uint8Array;
+  inFlight: InFlight;
+}
+
+/** One POST with an Idempotency-Key. */
+export interface IdempotentRequest {
+  at: IdempotencyKey;
+  body: Uint8Array;
+  /**
+   * Set where the answer holds a secret: the key that asked. The answer is stored sealed, and only that key gets it
+   * again: a key with fewer rights must not be handed what another one made.
+   */
+  secretFor: string | null;
+  now: number;
+}
+
+/** Runs the request proper; `record` gives the statements that store its answer within its own write. */
+export type Run = (record: (answer: Answer) => Statement[]) => Promise<Answer>;
+
+/** The request's Idempotency-Key; null where it has none. Throws 400 for one that is empty, too long or not printable. */
+export function readIdempotencyKey(headers: Headers): string | null {
+  const key = headers.get(IDEMPOTENCY_HEADER);
+  if (key === null || KEY.test(key)) return key;
+  throw new AppError("invalid_request", `${IDEMPOTENCY_HEADER} must be 1 to 256 printable characters.`, {
+    param: IDEMPOTENCY_HEADER,
+  });
+}
+
+/**
+ * Runs a request once for its key: the same again within 24 hours gets the stored answer. Only 2xx answers are stored,
+ * since a refused request had no effect.
+ * @throws AppError 409 `idempotency_mismatch` for another body, `idempotency_in_flight` while the first one runs
+ */
+export async function runOnce(deps: IdempotencyDeps, request: IdempotentRequest, run: Run): Promise<Answer> {
+  const { scope, endpoint, key } = request.at;
+  const flight = JSON.stringify([scope, endpoint, key]);
+  if (deps.inFlight.has(flight))
+    throw new AppError("conflict", "The first request with this Idempotency-Key is still running.", {
+      code: "idempotency_in_flight",
+      retryAfter: 1,
+    });
+  deps.inFlight.add(flight);
+  try {
+    return await runAlone(deps, request, run);
+  } finally {
+    deps.inFlight.delete(flight);
+  }
+}
+
+async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: Run): Promise<Answer> {
+  const bodyHash = hashOf(request);
+  const replayed = await replay(deps, request, bodyHash);
+  if (replayed !== null) return replayed;
+  let recorded = false;
+  const statements = (answer: Answer): Statement[] =>
+    insertAnswer(request.at, stored(deps, request, bodyHash, answer));
+  try {
+    const answer = await run((own) => {
+      recorded = true;
+      return statements(own);
+    });
+    if (!recorded && answer.status >= 200 && answer.status < 300) await deps.db.write(statements(answer));
+    return answer;
+  } catch (error) {
+    if (!isTaken(error)) throw error;
+    // Another process took the key first, and this request's own write was undone with the record.
+    const won = await replay(deps, request, bodyHash);
+    if (won === null) throw error;
+    return won;
+  }
+}
+
+function hashOf({ body, secretFor }: IdempotentRequest): string {
+  return createHash("sha256")
+    .update(secretFor === null ? "" : `${secretFor}\n`)
+    .update(body)
+    .digest("hex");
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof ConstraintError && error.unique !== null && error.unique.startsWith("idempotency.");
+}
+
+function stored(
+  deps: IdempotencyDeps,
+  request: IdempotentRequest,
+  bodyHash: string,
+  answer: Answer,
+): StoredAnswer {
+  const text = answer.body === undefined ? "" : JSON.stringify(answer.body);
+  const body = request.secretFor !== null ? seal(deps.boxKey, text) : text;
+  return { bodyHash, status: answer.status, body, createdAt: request.now };
+}
+
+/** The answer stored for the request; null where there is none within the window. Throws 409 for another body. */
+async function replay(
+  deps: IdempotencyDeps,
+  request: IdempotentRequest,
+  bodyHash: string,
+): Promise<Answer | null> {
+  const found = await findAnswer(deps.db, request.at);
+  if (found === null || found.createdAt <= request.now - IDEMPOTENCY_WINDOW_MS) return null;
+  if (found.bodyHash !== bodyHash)
+    throw new AppError("conflict", "This Idempotency-Key was used with another body.", {
+      code: "idempotency_mismatch",
+    });
+  const text = request.secretFor !== null ? unseal(deps.boxKey, found.body) : found.body;
+  return {
+    status: found.status,
+    body: text === "" ? undefined : JSON.parse(text),
+    headers: { [REPLAYED_HEADER]: "true" },
+  };
+}

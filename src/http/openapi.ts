@@ -1,0 +1,181 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { ERROR_STATUS, type ErrorType } from "../core/errors.ts";
+import { PROJECT_HEADER } from "./project.ts";
+import type { Route } from "./route.ts";
+
+const OPENAPI_VERSION = "3.1.0";
+
+const ErrorEnvelope = Type.Object(
+  {
+    error: Type.Object({
+      type: Type.Union(Object.keys(ERROR_STATUS).map((type) => Type.Literal(type))),
+      message: Type.String(),
+      code: Type.Optional(Type.String()),
+      param: Type.Optional(
+        Type.String({ description: "What is at fault, as a path such as `to[0].email`." }),
+      ),
+      issues: Type.Optional(
+        Type.Array(
+          Type.Object({
+            message: Type.String(),
+            param: Type.String(),
+            code: Type.Optional(Type.String()),
+          }),
+        ),
+      ),
+      resetAt: Type.Optional(Type.String({ description: "When a used-up quota starts anew." })),
+      requestId: Type.String(),
+    }),
+  },
+  { description: "Every answer outside 2xx." },
+);
+
+/** When each type of error is answered. */
+const ERROR_TEXT: Readonly<Record<ErrorType, string>> = {
+  invalid_request: "The request cannot be read, or names its project or page wrongly.",
+  authentication_error: "The API key is missing, unknown or revoked.",
+  permission_error: "The key, the project or its quota does not allow this.",
+  not_found: "There is no such thing, or not in this project.",
+  method_not_allowed: "The path does not take this method.",
+  conflict: "It is there already, in the wrong state, or the Idempotency-Key was used otherwise.",
+  payload_too_large: "The body is over the limit.",
+  validation_error: "A value breaks its rule; `issues` names each.",
+  rate_limited: "Too many requests; `Retry-After` says when to come again.",
+  internal_error: "A fault of the service; safe to try again with an Idempotency-Key.",
+  service_unavailable: "The service cannot answer just now.",
+};
+
+/** The error types a route can answer with, by what it takes. */
+function errorsOf(route: Route): ErrorType[] {
+  const types = new Set<ErrorType>(route.errors ?? []);
+  const add = (when: boolean, ...more: ErrorType[]) => {
+    if (when) for (const type of more) types.add(type);
+  };
+  add(
+    route.level !== "open",
+    "authentication_error",
+    "permission_error",
+    "rate_limited",
+    "service_unavailable",
+  );
+  add(route.level === "project", "invalid_request", "not_found");
+  add(route.path.includes(":"), "not_found");
+  add(route.body !== undefined, "invalid_request", "payload_too_large", "validation_error");
+  add(route.query !== undefined, "validation_error");
+  add(route.query?.properties?.cursor !== undefined, "invalid_request");
+  add(route.method === "POST" && route.level !== "open", "invalid_request", "conflict");
+  add(true, "internal_error");
+  return [...types].sort((a, b) => ERROR_STATUS[a] - ERROR_STATUS[b]);
+}
+
+function contentOf(answer: TSchema | string): Record<string, unknown> {
+  return typeof answer === "string"
+    ? { [answer]: { schema: { type: "string" } } }
+    : { "application/json": { schema: answer } };
+}
+
+function responsesOf(route: Route): Record<string, unknown> {
+  const answers = Object.entries(route.answers).map(([status, answer]) => [
+    status,
+    { description: route.summary, ...(answer === null ? {} : { content: contentOf(answer) }) },
+  ]);
+  const errors = errorsOf(route)
+    .filter((type) => route.answers[ERROR_STATUS[type]] === undefined)
+    .map((type) => [String(ERROR_STATUS[type]), { $ref: `#/components/responses/${type}` }]);
+  return Object.fromEntries([...errors, ...answers]);
+}
+
+function parametersOf(route: Route): unknown[] {
+  const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const required: readonly string[] = route.query?.required ?? [];
+  const properties: Record<string, TSchema> = route.query?.properties ?? {};
+  const query = Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: required.includes(name),
+    schema,
+  }));
+  const headers: unknown[] = [];
+  if (route.level === "project") headers.push({ $ref: "#/components/parameters/project" });
+  if (route.method === "POST" && route.level !== "open")
+    headers.push({ $ref: "#/components/parameters/idempotencyKey" });
+  return [...path, ...query, ...headers];
+}
+
+function operationOf(route: Route): Record<string, unknown> {
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    tags: [tagOf(route.path)],
+    parameters: parametersOf(route),
+    ...(route.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: route.bodyOptional !== true,
+            content: { "application/json": { schema: route.body } },
+          },
+        }),
+    responses: responsesOf(route),
+    security: route.level === "open" ? [] : [{ apiKey: route.scope === null ? [] : [route.scope] }],
+  };
+}
+
+/** The resource a path belongs to: its first segment below the version. */
+function tagOf(path: string): string {
+  return path.split("/").filter((segment) => segment !== "" && segment !== "v1")[0] ?? "service";
+}
+
+const PARAMETERS = {
+  project: {
+    name: PROJECT_HEADER,
+    in: "header",
+    required: false,
+    description:
+      "Id or external id of the project; needed with an account-wide key. Alias: X-Service-Sender.",
+    schema: { type: "string" },
+  },
+  idempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    description: "The same key with the same body replays the first answer for 24 hours.",
+    schema: { type: "string", minLength: 1, maxLength: 256 },
+  },
+};
+
+/** The OpenAPI document of the routes. */
+export function openApiDocument(routes: readonly Route[], publicUrl: string): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
+  }
+  const responses = Object.fromEntries(
+    Object.entries(ERROR_TEXT).map(([type, description]) => [
+      type,
+      {
+        description,
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+      },
+    ]),
+  );
+  return {
+    openapi: OPENAPI_VERSION,
+    info: { title: "Postrider", version: "1", description: "Sends and receives email over a REST API." },
+    servers: [{ url: publicUrl }],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: "http", scheme: "bearer" } },
+      schemas: { Error: ErrorEnvelope },
+      parameters: PARAMETERS,
+      responses,
+    },
+  };
+}

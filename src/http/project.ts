@@ -1,0 +1,41 @@
+import { AppError, notFound } from "../core/errors.ts";
+import type { Db } from "../store/client.ts";
+import type { PresentedKey } from "../store/keys.ts";
+import { findSender, type Sender } from "../store/senders.ts";
+
+export const PROJECT_HEADER = "X-Service-Product";
+export const PROJECT_HEADER_ALIAS = "X-Service-Sender";
+
+/** The project a request names in its header, by id or external id; null where it names none. */
+function namedProject(headers: Headers): string | null {
+  const name = headers.get(PROJECT_HEADER);
+  const alias = headers.get(PROJECT_HEADER_ALIAS);
+  if (name !== null && alias !== null && name !== alias)
+    throw new AppError("invalid_request", `${PROJECT_HEADER} and ${PROJECT_HEADER_ALIAS} differ.`, {
+      param: PROJECT_HEADER,
+    });
+  return name ?? alias;
+}
+
+/**
+ * The project a request acts for: a project key's own, or the one that an account-wide key's request names.
+ * @throws AppError 400 where it is missing, 403 where a project key names another, 404 where the account has none such
+ */
+export async function resolveProject(
+  db: Db,
+  { key, sender }: PresentedKey,
+  headers: Headers,
+): Promise<Sender> {
+  const name = namedProject(headers);
+  if (sender !== null) {
+    if (name === null || name === sender.id || name === sender.externalId) return sender;
+    throw new AppError("permission_error", "This key belongs to another project.", { param: PROJECT_HEADER });
+  }
+  if (name === null || name === "")
+    throw new AppError("invalid_request", `An account-wide key names its project in ${PROJECT_HEADER}.`, {
+      param: PROJECT_HEADER,
+    });
+  const found = await findSender(db, key.accountId, name);
+  if (found === null) throw notFound("project");
+  return found;
+}

@@ -1,0 +1,36 @@
+import type { TSchema } from "@sinclair/typebox";
+import { check, validationError } from "../core/validation.ts";
+
+/** How a query's text is read for each schema type; a text that does not fit stays text, which the schema refuses. */
+const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  integer: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : text),
+  number: (text) => (/^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : text),
+  boolean: (text) => (text === "true" ? true : text === "false" ? false : text),
+};
+
+/** Names of the values that a schema's object has. */
+function propertiesOf(schema: TSchema): [string, TSchema][] {
+  const properties: Record<string, TSchema> = schema.properties ?? {};
+  return Object.entries(properties);
+}
+
+/**
+ * The query's values as the schema names them; others are left out. Of a name given twice the first counts.
+ * @throws AppError 422 with every value that breaks the schema
+ */
+export function readQuery(schema: TSchema | undefined, url: string): Record<string, unknown> {
+  if (schema === undefined) return {};
+  const start = url.indexOf("?");
+  const given = new URLSearchParams(start < 0 ? "" : url.slice(start + 1));
+  const query: Record<string, unknown> = {};
+  for (const [name, property] of propertiesOf(schema)) {
+    const text = given.get(name);
+    if (text === null) continue;
+    const type: unknown = property.type;
+    const read = typeof type === "string" ? READERS[type] : undefined;
+    query[name] = read === undefined ? text : read(text);
+  }
+  const issues = check(schema, query);
+  if (issues.length > 0) throw validationError(issues);
+  return query;
+}

@@ -1,0 +1,35 @@
+import { AppError, notFound } from "../core/errors.ts";
+import type { Route } from "./route.ts";
+
+/** Paths with the methods they are served with. */
+export type RouteTable = readonly { pattern: RegExp; methods: readonly string[] }[];
+
+function patternOf(path: string): RegExp {
+  const source = path
+    .split("/")
+    .map((segment) => (segment.startsWith(":") ? "[^/]+" : segment.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")))
+    .join("/");
+  return new RegExp(`^${source}/?$`);
+}
+
+/** The table of which paths take which methods. Throws where two routes are the same. */
+export function routeTable(routes: readonly Route[]): RouteTable {
+  const methods = new Map<string, Set<string>>();
+  for (const { method, path } of routes) {
+    const known = methods.get(path) ?? new Set();
+    if (known.has(method)) throw new Error(`two routes for ${method} ${path}`);
+    methods.set(path, known.add(method));
+  }
+  return [...methods].map(([path, set]) => ({
+    pattern: patternOf(path),
+    // A GET is also answered as HEAD (RFC 9110 §9.3.2).
+    methods: [...(set.has("GET") ? set.add("HEAD") : set)].sort(),
+  }));
+}
+
+/** Why no route took the request: 405 where the path is known with other methods, else 404. */
+export function unrouted(table: RouteTable, method: string, path: string): AppError {
+  const allow = new Set(table.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods));
+  if (allow.size === 0) return notFound("path");
+  return new AppError("method_not_allowed", `${method} is not allowed here.`, { allow: [...allow] });
+}

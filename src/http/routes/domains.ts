@@ -1,0 +1,240 @@
+import { Type } from "@sinclair/typebox";
+import { AppError, notFound } from "../../core/errors.ts";
+import { authHealth, receivingRecords, sendingRecords } from "../../flows/verify/records.ts";
+import { type RegisterDeps, registerDomain } from "../../flows/verify/register.ts";
+import { rotateDkim } from "../../flows/verify/rotate.ts";
+import { type VerifyDeps, verifyDomain } from "../../flows/verify/verify.ts";
+import { ConstraintError } from "../../store/client.ts";
+import { dkimKeysOf, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
+import { deleteDomain, type Domain, getDomain, listDomains, setReceiving } from "../../store/domains.ts";
+import { type Answer, created, noContent, ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+
+export type DomainDeps = RegisterDeps & VerifyDeps;
+
+const RecordSchema = Type.Object({
+  type: OneOf(["CNAME", "TXT", "MX"]),
+  name: Type.String({ description: "DNS name to publish at." }),
+  value: Type.String(),
+  priority: Type.Optional(Type.Integer({ description: "Only on MX records." })),
+  purpose: OneOf(["dkim", "spf", "dmarc", "inbound"]),
+  verified: Type.Boolean({ description: "False until the record resolves." }),
+});
+const Health = OneOf(["verified", "pending", "failing"]);
+const DomainSchema = Type.Object({
+  id: Type.String(),
+  domain: Type.String(),
+  status: OneOf(["pending", "verified"]),
+  records: Type.Array(RecordSchema),
+  authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
+  receiving: Type.Boolean(),
+  verifiedAt: Nullable(Timestamp),
+  checkedAt: Nullable(Timestamp),
+  createdAt: Timestamp,
+});
+const ReceivingSchema = Type.Object({
+  enabled: Type.Boolean(),
+  records: Type.Array(RecordSchema),
+});
+const CreateDomain = Type.Object({
+  domain: Type.String({
+    minLength: 1,
+    maxLength: 253,
+    description: "Fully-qualified; a subdomain of its own for sending is recommended.",
+  }),
+});
+const SetReceiving = Type.Object({ enabled: Type.Boolean() });
+
+type Deps = Pick<DomainDeps, "db" | "serviceDomain">;
+
+function show(domain: Domain, keys: readonly PublicDkimKey[], serviceDomain: string) {
+  return {
+    id: domain.id,
+    domain: domain.name,
+    status: domain.status,
+    records: sendingRecords(domain, keys, serviceDomain),
+    authHealth: authHealth(domain),
+    receiving: domain.receiving,
+    verifiedAt: showTime(domain.verifiedAt),
+    checkedAt: showTime(domain.checkedAt),
+    createdAt: showTime(domain.createdAt),
+  };
+}
+
+async function showStored({ db, serviceDomain }: Deps, domain: Domain) {
+  return show(domain, await listDkimKeys(db, domain.senderId, domain.id), serviceDomain);
+}
+
+async function requireDomain({ db }: Deps, senderId: string, id: string): Promise<Domain> {
+  const domain = await getDomain(db, senderId, id);
+  if (domain === null) throw notFound("domain");
+  return domain;
+}
+
+function receivingState({ serviceDomain }: Deps, domain: Domain): Answer {
+  return ok({ enabled: domain.receiving, records: receivingRecords(domain, serviceDomain) });
+}
+
+async function changeReceiving(deps: Deps, senderId: string, id: string, enabled: boolean, now: number) {
+  const before = await requireDomain(deps, senderId, id);
+  if (before.receiving === enabled) return receivingState(deps, before);
+  try {
+    if (!(await setReceiving(deps.db, senderId, id, enabled, now)))
+      throw new AppError("conflict", "A domain must be verified before it can receive.", {
+        code: "invalid_state",
+      });
+  } catch (error) {
+    if (error instanceof ConstraintError)
+      throw new AppError("conflict", "Another project receives mail for this domain.", { code: "duplicate" });
+    throw error;
+  }
+  return receivingState(deps, await requireDomain(deps, senderId, id));
+}
+
+/** `/v1/domains`. */
+export function domainRoutes(deps: DomainDeps): Route[] {
+  return [...collectionRoutes(deps), ...itemRoutes(deps), ...receivingRoutes(deps)];
+}
+
+function collectionRoutes(deps: DomainDeps): Route[] {
+  const { db, serviceDomain } = deps;
+  return [
+    projectRoute({
+      method: "POST",
+      path: "/v1/domains",
+      operationId: "createDomain",
+      summary: "Register a sending domain",
+      scope: "domains:write",
+      body: CreateDomain,
+      answers: { 201: DomainSchema },
+      async handle({ body, project, senderId, now, record }) {
+        let answer = created(undefined);
+        await registerDomain(deps, {
+          ...{ accountId: project.accountId, senderId, name: body.domain, now },
+          also(domain, keys) {
+            answer = created(show(domain, keys, serviceDomain));
+            return record(answer);
+          },
+        });
+        return answer;
+      },
+    }),
+    projectRoute({
+      method: "GET",
+      path: "/v1/domains",
+      operationId: "listDomains",
+      summary: "List domains, newest first",
+      scope: "domains:read",
+      query: Type.Object(PAGE_QUERY),
+      answers: { 200: PageOf(DomainSchema) },
+      async handle({ senderId, page }) {
+        const { after, take, answer } = page();
+        const domains = await listDomains(db, senderId, after, take);
+        const ids = domains.map(({ id }) => id);
+        const keys = await dkimKeysOf(db, senderId, ids);
+        return ok(
+          answer(
+            domains,
+            (domain) => show(domain, keys.get(domain.id) ?? [], serviceDomain),
+            ({ id }) => id,
+          ),
+        );
+      },
+    }),
+  ];
+}
+
+function itemRoutes(deps: DomainDeps): Route[] {
+  const { db, serviceDomain } = deps;
+  return [
+    projectRoute({
+      method: "GET",
+      path: "/v1/domains/:id",
+      operationId: "getDomain",
+      summary: "Read a domain as it was last checked",
+      scope: "domains:read",
+      answers: { 200: DomainSchema },
+      async handle({ senderId, params }) {
+        return ok(await showStored(deps, await requireDomain(deps, senderId, params.id)));
+      },
+    }),
+    projectRoute({
+      method: "DELETE",
+      path: "/v1/domains/:id",
+      operationId: "deleteDomain",
+      summary: "Delete a domain without inboxes",
+      scope: "domains:write",
+      answers: { 204: null },
+      errors: ["conflict"],
+      async handle({ senderId, params }) {
+        if (await deleteDomain(db, senderId, params.id)) return noContent();
+        await requireDomain(deps, senderId, params.id);
+        throw new AppError("conflict", "This domain has inboxes: delete them first.", {
+          code: "invalid_state",
+        });
+      },
+    }),
+    projectRoute({
+      method: "POST",
+      path: "/v1/domains/:id/verify",
+      operationId: "verifyDomain",
+      summary: "Check a domain's records in the DNS now",
+      scope: "domains:write",
+      answers: { 200: DomainSchema },
+      async handle({ senderId, params }) {
+        const domain = await verifyDomain(deps, senderId, params.id);
+        if (domain === null) throw notFound("domain");
+        return ok(await showStored(deps, domain));
+      },
+    }),
+    projectRoute({
+      method: "POST",
+      path: "/v1/domains/:id/rotate-dkim",
+      operationId: "rotateDomainDkim",
+      summary: "Make a new DKIM key under the other selector",
+      description: "Signing moves to it once its record resolves; the old one stays published for 7 days.",
+      scope: "domains:write",
+      answers: { 200: DomainSchema },
+      async handle({ senderId, params, now, record }) {
+        let answer = ok(undefined);
+        await rotateDkim(deps, {
+          ...{ senderId, id: params.id, now },
+          also(domain, keys) {
+            answer = ok(show(domain, keys, serviceDomain));
+            return record(answer);
+          },
+        });
+        return answer;
+      },
+    }),
+  ];
+}
+
+function receivingRoutes(deps: DomainDeps): Route[] {
+  return [
+    projectRoute({
+      method: "GET",
+      path: "/v1/domains/:id/receiving",
+      operationId: "getDomainReceiving",
+      summary: "Read a domain's receiving state",
+      scope: "domains:read",
+      answers: { 200: ReceivingSchema },
+      async handle({ senderId, params }) {
+        return receivingState(deps, await requireDomain(deps, senderId, params.id));
+      },
+    }),
+    projectRoute({
+      method: "PATCH",
+      path: "/v1/domains/:id/receiving",
+      operationId: "setDomainReceiving",
+      summary: "Let a verified domain receive mail, or stop it",
+      scope: "domains:write",
+      body: SetReceiving,
+      answers: { 200: ReceivingSchema },
+      errors: ["conflict"],
+      handle: ({ senderId, params, body, now }) =>
+        changeReceiving(deps, senderId, params.id, body.enabled, now),
+    }),
+  ];
+}

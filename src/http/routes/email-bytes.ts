@@ -1,0 +1,61 @@
+import { notFound } from "../../core/errors.ts";
+import { attachmentBytes, messageBytes } from "../../flows/read/bytes.ts";
+import type { RenderDeps } from "../../flows/send/render.ts";
+import { raw } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+
+/** The message as bytes, and its attachments. */
+export function emailBytesRoutes(deps: RenderDeps): Route[] {
+  return [rawRoute(deps), attachmentRoute(deps)];
+}
+
+function rawRoute(deps: RenderDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id/raw",
+    operationId: "getRawEmail",
+    scope: "emails:read",
+    summary: "Read a message as RFC 5322 bytes",
+    answers: { 200: "message/rfc822" },
+    errors: ["not_found"],
+    async handle({ senderId, params, now }) {
+      const bytes = await messageBytes(deps, senderId, params.id, now);
+      if (bytes === null) throw notFound("message");
+      return raw(new Uint8Array(bytes), "message/rfc822", { "content-disposition": "attachment" });
+    },
+  });
+}
+
+function attachmentRoute({ db }: RenderDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id/attachments/:attachmentId",
+    operationId: "getEmailAttachment",
+    scope: "emails:read",
+    summary: "Read an attachment's bytes",
+    answers: { 200: "application/octet-stream" },
+    errors: ["not_found"],
+    async handle({ senderId, params }) {
+      const found = await attachmentBytes(db, senderId, params.id, params.attachmentId);
+      if (found === null) throw notFound("attachment");
+      const { filename, contentType } = found.attachment;
+      // Always a download: an attachment is a stranger's html as likely as not.
+      return raw(new Uint8Array(found.bytes), mediaType(contentType), {
+        "content-disposition": `attachment; filename*=UTF-8''${encodeName(filename)}`,
+      });
+    },
+  });
+}
+
+/** The type as stored, where a header can carry it. */
+function mediaType(contentType: string): string {
+  return /^[\x21-\x7e]+\/[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream";
+}
+
+/** RFC 8187 §3.2. */
+function encodeName(filename: string): string {
+  return encodeURIComponent(filename.toWellFormed()).replace(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16)}`,
+  );
+}

@@ -1,0 +1,69 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { normalizeAddress } from "../../core/addresses.ts";
+import { invalid } from "../../core/errors.ts";
+import { parseTime } from "../../core/send-rules.ts";
+import type { Db } from "../../store/client.ts";
+import { listMessages, type MessageFilter } from "../../store/message-list.ts";
+import { ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { OneOf, PAGE_QUERY, PageOf, Timestamp } from "../schemas.ts";
+import { MESSAGE_STATUSES, MessageSummaryView, showSummary } from "../views/message.ts";
+
+const ListQuery = Type.Object({
+  ...PAGE_QUERY,
+  status: Type.Optional(OneOf([...MESSAGE_STATUSES, "complaint"], "`complaint` means `complained`.")),
+  direction: Type.Optional(OneOf(["inbound", "outbound"])),
+  q: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 256, description: "Searches recipient, sender and subject." }),
+  ),
+  from: Type.Optional(Type.String({ maxLength: 320, description: "Sender's address." })),
+  to: Type.Optional(Type.String({ maxLength: 320, description: "A recipient's address: to, cc or bcc." })),
+  tag: Type.Optional(
+    Type.String({ maxLength: 513, pattern: "^[^:]+:.+$", description: "A tag as `name:value`." }),
+  ),
+  after: Type.Optional({ ...Timestamp, description: "Created at or after this ISO 8601 time." }),
+  before: Type.Optional({ ...Timestamp, description: "Created before this ISO 8601 time." }),
+});
+
+/** `GET /v1/emails`. */
+export function emailListRoute({ db }: { db: Db }): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails",
+    operationId: "listEmails",
+    scope: "emails:read",
+    summary: "List messages, newest first",
+    query: ListQuery,
+    answers: { 200: PageOf(MessageSummaryView) },
+    async handle({ senderId, query, page: openedPage }) {
+      const page = openedPage();
+      const rows = await listMessages(db, senderId, filterOf(query), page.after, page.take);
+      return ok(page.answer(rows, showSummary, (row) => row.id));
+    },
+  });
+}
+
+function filterOf(query: Static<typeof ListQuery>): MessageFilter {
+  const { status, direction, q, from, to, tag, after, before } = query;
+  return {
+    ...(status === undefined ? {} : { status: status === "complaint" ? "complained" : status }),
+    ...(direction === undefined ? {} : { direction }),
+    ...(q === undefined ? {} : { q }),
+    ...(from === undefined ? {} : { from: normalizeAddress(from) ?? from }),
+    ...(to === undefined ? {} : { to: normalizeAddress(to) ?? to }),
+    ...(tag === undefined ? {} : { tag: tagOf(tag) }),
+    ...(after === undefined ? {} : { after: timeOf("after", after) }),
+    ...(before === undefined ? {} : { before: timeOf("before", before) }),
+  };
+}
+
+function tagOf(text: string): { name: string; value: string } {
+  const colon = text.indexOf(":");
+  return { name: text.slice(0, colon), value: text.slice(colon + 1) };
+}
+
+function timeOf(param: string, text: string): number {
+  const at = parseTime(text);
+  if (at === null) throw invalid(param, "Not an ISO 8601 date-time with a zone.");
+  return at;
+}

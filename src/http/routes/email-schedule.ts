@@ -1,0 +1,63 @@
+import { Type } from "@sinclair/typebox";
+import { invalid } from "../../core/errors.ts";
+import { tooFarAhead, parseTime } from "../../core/send-rules.ts";
+import { cancelSend, rescheduleSend, type ScheduleDeps } from "../../flows/send/schedule.ts";
+import { ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { showTime, Timestamp } from "../schemas.ts";
+
+export interface EmailScheduleDeps extends ScheduleDeps {
+  limits: { maxScheduleDays: number };
+}
+
+const DAY_MS = 86_400_000;
+
+const Rescheduled = Type.Object({
+  id: Type.String(),
+  status: Type.Literal("accepted"),
+  scheduledAt: Timestamp,
+});
+const Canceled = Type.Object({ id: Type.String(), status: Type.Literal("failed") });
+
+/** Changing a message while it waits for its time. */
+export function emailScheduleRoutes(deps: EmailScheduleDeps): Route[] {
+  return [rescheduleRoute(deps), cancelRoute(deps)];
+}
+
+function rescheduleRoute(deps: EmailScheduleDeps): Route {
+  return projectRoute({
+    method: "PATCH",
+    path: "/v1/emails/:id",
+    operationId: "rescheduleEmail",
+    scope: "emails:send",
+    summary: "Move a scheduled message to another time",
+    body: Type.Object({ scheduledAt: Type.String({ description: "ISO 8601 time; a past one sends now." }) }),
+    answers: { 200: Rescheduled },
+    errors: ["not_found", "conflict"],
+    async handle({ senderId, params, body, now }) {
+      const at = parseTime(body.scheduledAt);
+      if (at === null) throw invalid("scheduledAt", "Not an ISO 8601 date-time with a zone.");
+      if (at > now + deps.limits.maxScheduleDays * DAY_MS)
+        throw invalid("scheduledAt", tooFarAhead(deps.limits.maxScheduleDays), "schedule_out_of_range");
+      await rescheduleSend(deps, senderId, params.id, at);
+      return ok({ id: params.id, status: "accepted", scheduledAt: showTime(at) });
+    },
+  });
+}
+
+function cancelRoute(deps: EmailScheduleDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/emails/:id/cancel",
+    operationId: "cancelEmail",
+    scope: "emails:send",
+    summary: "Cancel a scheduled message",
+    answers: { 200: Canceled },
+    errors: ["not_found", "conflict"],
+    async handle({ senderId, params, record }) {
+      const answer = ok({ id: params.id, status: "failed" });
+      await cancelSend(deps, senderId, params.id, record(answer));
+      return answer;
+    },
+  });
+}

@@ -1,0 +1,160 @@
+import { Type } from "@sinclair/typebox";
+import { AppError, type Issue, notFound } from "../../core/errors.ts";
+import { SendItem } from "../../core/send-item.ts";
+import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-rules.ts";
+import { validationError } from "../../core/validation.ts";
+import type { RenderDeps } from "../../flows/send/render.ts";
+import { type AcceptDeps, commitSends, type PreparedSend, prepareSend } from "../../flows/send/accept.ts";
+import { listEvents } from "../../store/events.ts";
+import { listAttachments } from "../../store/attachments.ts";
+import { getContent, getMessage } from "../../store/messages.ts";
+import { listRecipients } from "../../store/recipients.ts";
+import type { Sender } from "../../store/senders.ts";
+import { accepted, multiStatus, ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { OneOf, Timestamp } from "../schemas.ts";
+import { MessageView, showMessage } from "../views/message.ts";
+import { emailBytesRoutes } from "./email-bytes.ts";
+import { emailListRoute } from "./email-list.ts";
+import { emailScheduleRoutes } from "./email-schedule.ts";
+
+export interface EmailRouteDeps extends AcceptDeps, RenderDeps {
+  limits: SendLimits;
+}
+
+/** Items of a batch at most. */
+export const MAX_BATCH = 100;
+
+const Accepted = Type.Object({
+  id: Type.String(),
+  status: OneOf(["accepted", "queued", "rejected"]),
+  scheduledAt: Type.Optional(Timestamp),
+});
+
+const BatchResult = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.Optional(Type.String({ description: "Present when the item was accepted." })),
+      status: Type.Optional(Type.String()),
+      error: Type.Optional(
+        Type.Object({
+          message: Type.String(),
+          code: Type.Optional(Type.String()),
+          param: Type.Optional(Type.String()),
+          type: Type.Optional(Type.String()),
+        }),
+      ),
+    }),
+    { description: "One result an item, in their order." },
+  ),
+});
+
+/** The routes of `/v1/emails`. */
+export function emailRoutes(deps: EmailRouteDeps): Route[] {
+  return [
+    sendRoute(deps),
+    batchRoute(deps),
+    emailListRoute(deps),
+    getRoute(deps),
+    ...emailScheduleRoutes(deps),
+    ...emailBytesRoutes(deps),
+  ];
+}
+
+function sendRoute(deps: EmailRouteDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/emails",
+    operationId: "sendEmail",
+    scope: "emails:send",
+    summary: "Send a message",
+    body: SendItem,
+    bodyCheckedBy: "handler",
+    answers: { 202: Accepted },
+    errors: ["conflict"],
+    async handle({ body, now, project, record }) {
+      const prepared = await prepareSend(deps, project, checked(body, deps.limits, now));
+      const answer = accepted(prepared.accepted);
+      await commitSends(deps, [prepared], record(answer));
+      return answer;
+    },
+  });
+}
+
+function batchRoute(deps: EmailRouteDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/emails/batch",
+    operationId: "sendEmailBatch",
+    scope: "emails:send",
+    summary: "Send up to 100 messages, each accepted or refused on its own",
+    body: Type.Object({ emails: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_BATCH }) }),
+    answers: { 207: BatchResult },
+    errors: ["conflict"],
+    async handle({ body, now, project, record }) {
+      const results: BatchItem[] = [];
+      for (const item of body.emails) results.push(await prepareItem(deps, project, item, now));
+      const answer = multiStatus({ data: results.map((result) => result.shown) });
+      const good = results.flatMap((result) => (result.prepared === null ? [] : [result.prepared]));
+      await commitSends(deps, good, record(answer));
+      return answer;
+    },
+  });
+}
+
+interface BatchItem {
+  prepared: PreparedSend | null;
+  shown: Record<string, unknown>;
+}
+
+async function prepareItem(
+  deps: EmailRouteDeps,
+  project: Sender,
+  item: unknown,
+  now: number,
+): Promise<BatchItem> {
+  try {
+    const prepared = await prepareSend(deps, project, checked(item, deps.limits, now));
+    return { prepared, shown: { ...prepared.accepted } };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { code, param } = error.details;
+    return {
+      prepared: null,
+      shown: { error: { message: error.message, code: code ?? error.type, param, type: error.type } },
+    };
+  }
+}
+
+function checked(body: unknown, limits: SendLimits, now: number): CheckedSend {
+  const result = checkSend(body, limits, now);
+  if (isIssues(result)) throw validationError(result);
+  return result;
+}
+
+function isIssues(result: CheckedSend | Issue[]): result is Issue[] {
+  return Array.isArray(result);
+}
+
+function getRoute(deps: EmailRouteDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/emails/:id",
+    operationId: "getEmail",
+    scope: "emails:read",
+    summary: "Read a message with its body and its events",
+    answers: { 200: MessageView },
+    errors: ["not_found"],
+    async handle({ senderId, params }) {
+      const message = await getMessage(deps.db, senderId, params.id);
+      const content = message === null ? null : await getContent(deps.db, senderId, message.id);
+      if (message === null || content === null) throw notFound("message");
+      const [attachments, recipients, events] = await Promise.all([
+        listAttachments(deps.db, senderId, message.id),
+        listRecipients(deps.db, senderId, message.id),
+        listEvents(deps.db, senderId, message.id),
+      ]);
+      return ok(showMessage({ message, content, attachments, recipients, events }));
+    },
+  });
+}

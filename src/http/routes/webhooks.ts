@@ -1,0 +1,220 @@
+import { randomBytes } from "node:crypto";
+import { type Static, Type } from "@sinclair/typebox";
+import { notFound } from "../../core/errors.ts";
+import { EVENT_TYPES } from "../../core/events.ts";
+import { newId } from "../../core/ids.ts";
+import { seal } from "../../core/secretbox.ts";
+import type { Db } from "../../store/client.ts";
+import {
+  deleteWebhook,
+  getWebhook,
+  insertWebhook,
+  listWebhooks,
+  rotateSecret,
+  updateWebhook,
+  type Webhook,
+  type WebhookChanges,
+} from "../../store/webhooks.ts";
+import { created, noContent, ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { type WebhookUrlRules, webhookUrl } from "../webhook-url.ts";
+
+/** Random bytes of a signing secret: 43 characters in base64url. */
+const SECRET_BYTES = 32;
+/** Longest time for which a secret replaced signs along, seconds. */
+const MAX_GRACE_SECONDS = 604_800;
+
+export interface WebhookDeps {
+  db: Db;
+  /** Seals signing secrets at rest. */
+  boxKey: Uint8Array;
+  urlRules: WebhookUrlRules;
+}
+
+const EventTypes = Type.Union(
+  [
+    Type.Array(OneOf(EVENT_TYPES), { minItems: 1, maxItems: 4 * EVENT_TYPES.length }),
+    Type.Array(Type.Literal("*"), { minItems: 1, maxItems: 1 }),
+  ],
+  { description: 'Event types to push, or `["*"]` for all.' },
+);
+const WebhookSchema = Type.Object({
+  id: Type.String(),
+  url: Type.String(),
+  enabled: Type.Boolean(),
+  eventTypes: Type.Array(Type.String()),
+  signingSecret: Type.String({ description: "Shown once, when it is made; empty ever after." }),
+  disabledReason: Nullable(Type.String({ description: "Why the service switched it off." })),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+});
+const CreateWebhook = Type.Object({ url: Type.String(), eventTypes: EventTypes });
+const UpdateWebhook = Type.Object({
+  url: Type.Optional(Type.String()),
+  enabled: Type.Optional(Type.Boolean()),
+  eventTypes: Type.Optional(EventTypes),
+});
+const RotateSecret = Type.Object({
+  graceSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_GRACE_SECONDS,
+      default: 0,
+      description: "How long the secret before signs along.",
+    }),
+  ),
+});
+
+function newSigningSecret(): string {
+  return `whsec_${randomBytes(SECRET_BYTES).toString("base64url")}`;
+}
+
+function show(webhook: Webhook, signingSecret = ""): Static<typeof WebhookSchema> {
+  return {
+    id: webhook.id,
+    url: webhook.url,
+    enabled: webhook.enabled,
+    eventTypes: webhook.eventTypes,
+    signingSecret,
+    disabledReason: webhook.disabledReason,
+    createdAt: showTime(webhook.createdAt),
+    updatedAt: showTime(webhook.updatedAt),
+  };
+}
+
+function changesOf({ urlRules }: WebhookDeps, body: Static<typeof UpdateWebhook>): WebhookChanges {
+  const { url, enabled, eventTypes } = body;
+  return {
+    ...(url === undefined ? {} : { url: webhookUrl(url, urlRules) }),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(eventTypes === undefined ? {} : { eventTypes: [...new Set(eventTypes)] }),
+  };
+}
+
+/** `/v1/webhooks`, the delivery log excepted. */
+export function webhookRoutes(deps: WebhookDeps): Route[] {
+  return [...collectionRoutes(deps), ...itemRoutes(deps), rotateRoute(deps)];
+}
+
+function collectionRoutes({ db, boxKey, urlRules }: WebhookDeps): Route[] {
+  return [
+    projectRoute({
+      method: "POST",
+      path: "/v1/webhooks",
+      operationId: "createWebhook",
+      summary: "Subscribe an endpoint to events",
+      scope: "webhooks:write",
+      body: CreateWebhook,
+      answers: { 201: WebhookSchema },
+      secretAnswer: true,
+      async handle({ senderId, body, now, record }) {
+        const secret = newSigningSecret();
+        const webhook: Webhook = {
+          id: newId("whk", now),
+          senderId,
+          url: webhookUrl(body.url, urlRules),
+          enabled: true,
+          eventTypes: [...new Set(body.eventTypes)],
+          disabledReason: null,
+          createdAt: now,
+          updatedAt: now,
+        };
+        const answer = created(show(webhook, secret));
+        await db.write([insertWebhook(webhook, seal(boxKey, secret)), ...record(answer)]);
+        return answer;
+      },
+    }),
+    projectRoute({
+      method: "GET",
+      path: "/v1/webhooks",
+      operationId: "listWebhooks",
+      summary: "List webhooks, newest first",
+      scope: "webhooks:read",
+      query: Type.Object(PAGE_QUERY),
+      answers: { 200: PageOf(WebhookSchema) },
+      async handle({ senderId, page }) {
+        const { after, take, answer } = page();
+        const rows = await listWebhooks(db, senderId, after, take);
+        return ok(
+          answer(
+            rows,
+            (row) => show(row),
+            ({ id }) => id,
+          ),
+        );
+      },
+    }),
+  ];
+}
+
+function itemRoutes(deps: WebhookDeps): Route[] {
+  const { db } = deps;
+  return [
+    projectRoute({
+      method: "GET",
+      path: "/v1/webhooks/:id",
+      operationId: "getWebhook",
+      summary: "Read a webhook",
+      scope: "webhooks:read",
+      answers: { 200: WebhookSchema },
+      async handle({ senderId, params }) {
+        const webhook = await getWebhook(db, senderId, params.id);
+        if (webhook === null) throw notFound("webhook");
+        return ok(show(webhook));
+      },
+    }),
+    projectRoute({
+      method: "PATCH",
+      path: "/v1/webhooks/:id",
+      operationId: "updateWebhook",
+      summary: "Change a webhook; its secret stays",
+      scope: "webhooks:write",
+      body: UpdateWebhook,
+      answers: { 200: WebhookSchema },
+      async handle({ senderId, params, body, now }) {
+        const webhook = await updateWebhook(db, senderId, params.id, changesOf(deps, body), now);
+        if (webhook === null) throw notFound("webhook");
+        return ok(show(webhook));
+      },
+    }),
+    projectRoute({
+      method: "DELETE",
+      path: "/v1/webhooks/:id",
+      operationId: "deleteWebhook",
+      summary: "Delete a webhook and its log",
+      scope: "webhooks:write",
+      answers: { 204: null },
+      async handle({ senderId, params }) {
+        if (!(await deleteWebhook(db, senderId, params.id))) throw notFound("webhook");
+        return noContent();
+      },
+    }),
+  ];
+}
+
+function rotateRoute({ db, boxKey }: WebhookDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/webhooks/:id/rotate-secret",
+    operationId: "rotateWebhookSecret",
+    summary: "Put a new signing secret in place",
+    scope: "webhooks:write",
+    body: RotateSecret,
+    bodyOptional: true,
+    answers: { 200: WebhookSchema },
+    secretAnswer: true,
+    async handle({ senderId, params, body, now, record }) {
+      const webhook = await getWebhook(db, senderId, params.id);
+      if (webhook === null) throw notFound("webhook");
+      const secret = newSigningSecret();
+      const until = now + (body.graceSeconds ?? 0) * 1000;
+      const answer = ok(show({ ...webhook, updatedAt: now }, secret));
+      await db.write([
+        rotateSecret(senderId, webhook.id, seal(boxKey, secret), until, now),
+        ...record(answer),
+      ]);
+      return answer;
+    },
+  });
+}

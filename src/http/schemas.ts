@@ -1,0 +1,51 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from "./paging.ts";
+
+/** ISO 8601 time, as every `…At` field shows it. */
+export const Timestamp = Type.String({
+  description: "ISO 8601 time, UTC.",
+  examples: ["2026-01-31T09:30:00.000Z"],
+});
+
+/** The schema or null. */
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** One of the texts. */
+export function OneOf<Text extends string>(texts: readonly Text[], description?: string) {
+  return Type.Union(
+    texts.map((text) => Type.Literal(text)),
+    description === undefined ? {} : { description },
+  );
+}
+
+/** Query fields of every paged list; spread into the list's own query schema. */
+export const PAGE_QUERY = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE_LIMIT,
+      default: DEFAULT_PAGE_LIMIT,
+      description: "Items a page.",
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ description: "`nextCursor` of the page before; keep the filters the same during a walk." }),
+  ),
+};
+
+/** The page envelope over an item's schema. */
+export function PageOf<Item extends TSchema>(item: Item) {
+  return Type.Object({
+    data: Type.Array(item),
+    nextCursor: Type.Union([Type.String(), Type.Null()], { description: "Null: no further results." }),
+  });
+}
+
+/** A time in milliseconds as the API shows it. */
+export function showTime(at: number): string;
+export function showTime(at: number | null): string | null;
+export function showTime(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,157 @@
+import { Elysia } from "elysia";
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Db } from "../store/client.ts";
+import { touchKey } from "../store/keys.ts";
+import { toResponse } from "./answer.ts";
+import { type DispatchDeps, dispatch } from "./dispatch.ts";
+import { type DocsFiles, docsRoutes } from "./docs.ts";
+import { errorAnswer } from "./errors.ts";
+import { healthRoutes, type ReadyCheck } from "./health.ts";
+import { trackKeyUse } from "./key-use.ts";
+import { errors, requestId, requestIdIn, securityHeaders } from "./plugins.ts";
+import type { RateLimiter } from "./rate.ts";
+import type { Route } from "./route.ts";
+import { routeTable } from "./route-table.ts";
+
+/** A request answered, for counters and the access log. */
+export interface AnsweredRequest {
+  method: string;
+  /** The route's path with its `:name` segments: a bounded set of labels. */
+  route: string;
+  status: number;
+  durationMs: number;
+}
+
+/** What the HTTP shell runs on. */
+export interface HttpDeps {
+  db: Db;
+  clock: Clock;
+  config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl">;
+  /** Authenticates cursors. */
+  cursorKey: Uint8Array;
+  /** Seals secrets at rest. */
+  boxKey: Uint8Array;
+  /** Token buckets; null: no rate limit. */
+  limiter: RateLimiter | null;
+  /** What `/readyz` asks. */
+  checks: readonly ReadyCheck[];
+  /** Files of the reference page; null: `/docs` answers 404. */
+  docs: DocsFiles | null;
+  /** Called after each answer of a route. */
+  onAnswer: ((answered: AnsweredRequest) => void) | null;
+  /** Every route besides health and reference. */
+  routes: readonly Route[];
+}
+
+/** The HTTP door. */
+export interface Http {
+  /** Listens on the configured host and port. */
+  start(): Promise<{ port: number }>;
+  /** Takes no new connection, waits for requests in hand, at most `graceMs`, then cuts what is left. */
+  stop(graceMs: number): Promise<void>;
+  /** Answers one request without a socket. */
+  fetch(request: Request): Promise<Response>;
+}
+
+/** Seconds without a byte after which a connection is closed. */
+const IDLE_TIMEOUT_SECONDS = 60;
+
+/** Bun answers an empty 413 over its own limit; ours, which has the envelope, must be the one that trips. */
+const SERVER_BODY_BYTES = 2 ** 40;
+
+/** Puts the shell together. Nothing listens until `start`. */
+export function createHttp(deps: HttpDeps): Http {
+  const keyUse = trackKeyUse((keyId, usedAt) => touchKey(deps.db, keyId, usedAt));
+  const shell: DispatchDeps = {
+    ...deps,
+    maxBodyBytes: deps.config.maxBodyBytes,
+    keyUse,
+    inFlight: new Set(),
+  };
+  const routes = [...healthRoutes(deps.clock, deps.checks), ...docsRoutes(deps), ...deps.routes];
+  const ips = new WeakMap<Request, string>();
+  const app = new Elysia()
+    .use(requestId(deps.clock))
+    .use(securityHeaders())
+    .use(errors(routeTable(routes)))
+    .use(resources(deps, shell, routes, ips));
+  let server: Bun.Server<undefined> | null = null;
+  return {
+    async start() {
+      server = Bun.serve({
+        hostname: deps.config.host,
+        port: deps.config.port,
+        idleTimeout: IDLE_TIMEOUT_SECONDS,
+        maxRequestBodySize: SERVER_BODY_BYTES,
+        fetch(request, self) {
+          const peer = self.requestIP(request);
+          if (peer !== null) ips.set(request, peer.address);
+          return app.fetch(request);
+        },
+      });
+      return { port: server.port ?? 0 };
+    },
+    async stop(graceMs) {
+      if (server !== null) await stopServer(server, deps.clock, graceMs);
+      await keyUse.settled();
+    },
+    async fetch(request) {
+      return app.fetch(request);
+    },
+  };
+}
+
+/** Our routes as Elysia's. The body is read by the shell itself, after key and scope have been checked. */
+function resources(
+  deps: HttpDeps,
+  shell: DispatchDeps,
+  routes: readonly Route[],
+  ips: WeakMap<Request, string>,
+) {
+  const app = new Elysia({ name: "resources" });
+  for (const route of routes)
+    app.route(route.method, route.path, handlerOf(deps, shell, route, ips), { parse: "none" });
+  return app;
+}
+
+function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakMap<Request, string>) {
+  return async ({ request, params, set }: Routed): Promise<Response> => {
+    const startedAt = deps.clock.now();
+    const id = requestIdIn(set.headers);
+    const ip = ips.get(request) ?? null;
+    const answer = await dispatch(shell, route, {
+      request,
+      params: textsOf(params),
+      requestId: id,
+      ip,
+      headers: set.headers,
+    }).catch((error: unknown) => errorAnswer(error, id));
+    const durationMs = deps.clock.now() - startedAt;
+    deps.onAnswer?.({ method: request.method, route: route.path, status: answer.status, durationMs });
+    return toResponse(answer);
+  };
+}
+
+interface Routed {
+  request: Request;
+  /** Absent where the path has none. */
+  params?: Record<string, unknown>;
+  set: { headers: Record<string, string | number> };
+}
+
+/** A segment that is no percent-encoding comes as null from the router: no id is like the empty text. */
+function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value ?? "")]));
+}
+
+async function stopServer(server: Bun.Server<undefined>, clock: Clock, graceMs: number): Promise<void> {
+  const done = server.stop();
+  let cancel = (): void => undefined;
+  const late = new Promise<"late">((resolve) => {
+    cancel = clock.after(graceMs, () => resolve("late"));
+  });
+  const first = await Promise.race([done.then(() => "done" as const), late]);
+  cancel();
+  if (first === "late") await server.stop(true);
+}

@@ -1,0 +1,182 @@
+import { Type } from "@sinclair/typebox";
+import type { Mailbox } from "../../core/addresses.ts";
+import { EVENT_TYPES, type MessageEvent } from "../../core/events.ts";
+import type { Attachment } from "../../store/attachments.ts";
+import type { MessageSummary } from "../../store/message-list.ts";
+import type { Message, MessageContent } from "../../store/messages.ts";
+import type { Recipient } from "../../store/recipients.ts";
+import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+
+/** Every status a message can show. */
+export const MESSAGE_STATUSES = [
+  "accepted",
+  "queued",
+  "sending",
+  "sent",
+  "delivery_delayed",
+  "delivered",
+  "bounced",
+  "complained",
+  "rejected",
+  "rendering_failure",
+  "failed",
+  "inbound_rejected",
+] as const;
+
+const Direction = OneOf(["inbound", "outbound"]);
+const Status = OneOf(MESSAGE_STATUSES);
+const Address = Type.Object({ email: Type.String(), name: Type.Optional(Type.String()) });
+const Json = Type.Record(Type.String(), Type.Unknown());
+
+export const MessageSummaryView = Type.Object(
+  {
+    id: Type.String(),
+    from: Type.String({ description: "Sender address." }),
+    to: Type.Array(Type.String(), { description: "Recipient addresses." }),
+    subject: Type.String(),
+    status: Status,
+    direction: Direction,
+    createdAt: Timestamp,
+  },
+  { description: "A message as lists show it." },
+);
+
+const RecipientView = Type.Object({
+  email: Type.String(),
+  kind: OneOf(["to", "cc", "bcc"]),
+  status: Status,
+  reason: Nullable(Type.String({ description: "Why the recipient is in this state, e.g. `suppressed`." })),
+  attempts: Type.Integer(),
+  mx: Nullable(Type.String()),
+  tls: Nullable(Type.String()),
+  smtpCode: Nullable(Type.Integer()),
+  enhancedCode: Nullable(Type.String()),
+  diagnostic: Nullable(Type.String()),
+  lastEventAt: Nullable(Timestamp),
+});
+
+const EventView = Type.Object({
+  id: Type.String(),
+  type: OneOf(EVENT_TYPES),
+  createdAt: Timestamp,
+  email: Nullable(Type.String()),
+  data: Json,
+});
+
+const AttachmentView = Type.Object({
+  id: Type.String(),
+  filename: Type.String(),
+  contentType: Type.String(),
+  size: Type.Integer({ description: "Bytes." }),
+  contentId: Nullable(Type.String()),
+  disposition: OneOf(["attachment", "inline"]),
+});
+
+export const MessageView = Type.Object(
+  {
+    ...MessageSummaryView.properties,
+    senderId: Type.String(),
+    messageId: Nullable(Type.String({ description: "Header Message-ID, with angle brackets." })),
+    fromName: Nullable(Type.String()),
+    cc: Type.Array(Type.String()),
+    bcc: Type.Array(Type.String()),
+    replyTo: Type.Array(Type.String()),
+    html: Nullable(Type.String()),
+    text: Nullable(Type.String()),
+    headers: Type.Record(Type.String(), Type.String()),
+    tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+    attachments: Type.Array(AttachmentView),
+    templateId: Nullable(Type.String()),
+    data: Nullable(Json),
+    scheduledAt: Nullable(Timestamp),
+    sentAt: Nullable(Timestamp),
+    threadId: Nullable(Type.String()),
+    inboxId: Nullable(Type.String()),
+    size: Type.Integer(),
+    testMode: Type.Optional(Type.Boolean()),
+    recipients: Type.Array(RecipientView),
+    events: Type.Array(EventView, { description: "Oldest first." }),
+    envelope: Type.Optional(Nullable(Json)),
+    auth: Type.Optional(Nullable(Json)),
+    replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without what it quotes." }))),
+    addresses: Type.Object(
+      {
+        from: Address,
+        to: Type.Array(Address),
+        cc: Type.Array(Address),
+        bcc: Type.Array(Address),
+        replyTo: Type.Array(Address),
+      },
+      { description: "The same addresses with their display names." },
+    ),
+  },
+  { description: "A message with its body and its events." },
+);
+
+/** A message of a list. */
+export function showSummary(summary: MessageSummary): Record<string, unknown> {
+  return { ...summary, createdAt: showTime(summary.createdAt) };
+}
+
+function emails(mailboxes: readonly Mailbox[]): string[] {
+  return mailboxes.map((mailbox) => mailbox.email);
+}
+
+function showRecipient(recipient: Recipient): Record<string, unknown> {
+  const { email, kind, status, reason, attempts, mx, tls, smtpCode, enhancedCode, diagnostic } = recipient;
+  const lastEventAt = showTime(recipient.lastEventAt);
+  return { email, kind, status, reason, attempts, mx, tls, smtpCode, enhancedCode, diagnostic, lastEventAt };
+}
+
+function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<string, unknown> {
+  return { id, type, createdAt: showTime(createdAt), email, data };
+}
+
+/** What the full record is put together from. */
+export interface MessageParts {
+  message: Message;
+  content: MessageContent;
+  attachments: readonly Attachment[];
+  recipients: readonly Recipient[];
+  events: readonly MessageEvent[];
+}
+
+/** The full record of a message. */
+export function showMessage(parts: MessageParts): Record<string, unknown> {
+  const { message, content } = parts;
+  const { from, to, cc, bcc, replyTo } = message;
+  return {
+    id: message.id,
+    senderId: message.senderId,
+    direction: message.direction,
+    status: message.status,
+    from: from.email,
+    fromName: from.name ?? null,
+    to: emails(to),
+    cc: emails(cc),
+    bcc: emails(bcc),
+    replyTo: emails(replyTo),
+    addresses: { from, to, cc, bcc, replyTo },
+    subject: message.subject,
+    messageId: message.rfcMessageId,
+    html: content.html,
+    text: content.text,
+    headers: content.headers,
+    tags: message.tags,
+    attachments: parts.attachments,
+    templateId: message.templateId,
+    data: content.data,
+    scheduledAt: showTime(message.scheduledAt),
+    sentAt: showTime(message.sentAt),
+    threadId: message.threadId,
+    inboxId: message.inboxId,
+    size: message.size,
+    ...(message.testMode ? { testMode: true } : {}),
+    createdAt: showTime(message.createdAt),
+    recipients: parts.recipients.map(showRecipient),
+    events: parts.events.map(showEvent),
+    ...(message.direction === "inbound"
+      ? { envelope: content.envelope, auth: content.auth, replyText: content.replyText }
+      : {}),
+  };
+}

@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import { AppError } from "../../src/core/errors.ts";
+import { accepted, created } from "../../src/http/answer.ts";
+import { accountRoute, projectRoute, type Route } from "../../src/http/route.ts";
+import { createHttp } from "../../src/http/server.ts";
+import { deleteOldAnswers, IDEMPOTENCY_WINDOW_MS } from "../../src/store/idempotency.ts";
+import { BOX_KEY, type CallOptions, type Called, type TestApi, testApi } from "../support/api.ts";
+
+/** How often each probe ran. */
+const ran = { plain: 0, recorded: 0, refused: 0 };
+/** What the waiting probe waits for, and what tells that it has begun. */
+let release: () => void = () => undefined;
+let begun: () => void = () => undefined;
+
+function probes({ db }: Pick<TestApi, "db">): Route[] {
+  const base = {
+    method: "POST",
+    scope: "emails:send",
+    summary: "Probe",
+    answers: { 201: Type.Any() },
+  } as const;
+  return [
+    projectRoute({
+      ...base,
+      path: "/v1/plain",
+      operationId: "plain",
+      handle: () => created({ run: ++ran.plain, mail: "\u{1F4EE}" }),
+    }),
+    projectRoute({
+      ...base,
+      path: "/v1/recorded",
+      operationId: "recorded",
+      answers: { 202: Type.Any() },
+      async handle({ record, now, senderId }) {
+        const answer = accepted({ run: ++ran.recorded });
+        const sql = "INSERT INTO usage (sender_id, day, recipients) VALUES (?, ?, 1)";
+        await db.write([{ sql, args: [senderId, `${now}-${ran.recorded}`] }, ...record(answer)]);
+        return answer;
+      },
+    }),
+    projectRoute({
+      ...base,
+      path: "/v1/refused",
+      operationId: "refused",
+      handle() {
+        if (++ran.refused === 1) throw new AppError("conflict", "Not yet.");
+        return created({ run: ran.refused });
+      },
+    }),
+    projectRoute({
+      ...base,
+      path: "/v1/waiting",
+      operationId: "waiting",
+      async handle() {
+        await new Promise<void>((resolve) => {
+          release = resolve;
+          begun();
+        });
+        return created({ waited: true });
+      },
+    }),
+    accountRoute({
+      ...base,
+      scope: "senders:write",
+      path: "/v1/account-wide",
+      operationId: "accountWide",
+      handle: () => created({ run: ++ran.plain }),
+    }),
+  ];
+}
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await testApi({ routes: probes });
+});
+afterAll(() => api.close());
+
+let keys = 0;
+const newKey = () => `key-${++keys}`;
+const post = (path: string, idempotencyKey: string, how: CallOptions = {}): Promise<Called> =>
+  api.call("POST", path, {
+    body: {},
+    ...how,
+    headers: { "idempotency-key": idempotencyKey, ...how.headers },
+  });
+const replayed = (called: Called) => called.headers.get("idempotent-replayed");
+
+describe("a POST with an Idempotency-Key", () => {
+  test.each(["/v1/plain", "/v1/recorded"])("%s runs once and is answered alike after", async (path) => {
+    const key = newKey();
+    const first = await post(path, key);
+    const second = await post(path, key);
+    expect(replayed(first)).toBeNull();
+    expect(replayed(second)).toBe("true");
+    expect([second.status, second.text]).toEqual([first.status, first.text]);
+  });
+
+  test("runs again under another key, and without one", async () => {
+    const before = ran.plain;
+    await post("/v1/plain", newKey());
+    await post("/v1/plain", newKey());
+    await api.call("POST", "/v1/plain", { body: {} });
+    expect(ran.plain).toBe(before + 3);
+  });
+
+  test("with another body is 409", async () => {
+    const key = newKey();
+    await post("/v1/plain", key, { body: { a: 1 } });
+    const called = await post("/v1/plain", key, { body: { a: 2 } });
+    expect([called.status, called.json.error.code]).toEqual([409, "idempotency_mismatch"]);
+  });
+
+  test("stands for itself in another project, another path and another account", async () => {
+    const key = newKey();
+    await post("/v1/plain", key);
+    expect(replayed(await post("/v1/plain", key, { key: api.acme.b.key }))).toBeNull();
+    expect(replayed(await post("/v1/plain", key, { key: api.other.a.key }))).toBeNull();
+    expect(replayed(await post("/v1/recorded", key))).toBeNull();
+  });
+
+  test("is the project's, by whichever key it comes", async () => {
+    const key = newKey();
+    await post("/v1/plain", key);
+    const wide = await post("/v1/plain", key, {
+      key: api.acme.wide,
+      headers: { "x-service-product": "acme-a" },
+    });
+    expect(replayed(wide)).toBe("true");
+  });
+
+  test("is the account's on a route of the account", async () => {
+    const key = newKey();
+    await post("/v1/account-wide", key, { key: api.acme.wide });
+    expect(replayed(await post("/v1/account-wide", key, { key: api.acme.wide }))).toBe("true");
+    expect(replayed(await post("/v1/account-wide", key, { key: api.other.wide }))).toBeNull();
+  });
+
+  test("that was refused may come again under its key", async () => {
+    const key = newKey();
+    expect((await post("/v1/refused", key)).status).toBe(409);
+    const second = await post("/v1/refused", key, { body: { corrected: true } });
+    expect([second.status, replayed(second)]).toEqual([201, null]);
+  });
+
+  test("that still runs is 409 with Retry-After, and free once it is done", async () => {
+    const key = newKey();
+    const started = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const first = post("/v1/waiting", key);
+    await started;
+    const second = await post("/v1/waiting", key);
+    expect([second.status, second.json.error.code]).toEqual([409, "idempotency_in_flight"]);
+    expect(second.headers.get("retry-after")).toBe("1");
+    release();
+    expect((await first).status).toBe(201);
+    expect(replayed(await post("/v1/waiting", key))).toBe("true");
+  });
+
+  test.each([
+    ["empty", ""],
+    ["of 257 characters", "k".repeat(257)],
+  ])("that is %s is 400", async (_name, key) => {
+    const called = await post("/v1/plain", key);
+    expect([called.status, called.json.error.param]).toEqual([400, "Idempotency-Key"]);
+  });
+
+  test("is remembered for 24 hours and not a moment longer", async () => {
+    const key = newKey();
+    await post("/v1/recorded", key);
+    api.clock.advance(IDEMPOTENCY_WINDOW_MS - 1);
+    expect(replayed(await post("/v1/recorded", key))).toBe("true");
+    api.clock.advance(1);
+    expect(replayed(await post("/v1/recorded", key))).toBeNull();
+    expect(replayed(await post("/v1/recorded", key))).toBe("true");
+  });
+
+  test("of two processes at once is done by one, and both answer alike", async () => {
+    const { db, clock } = api;
+    const inSecond = createHttp({
+      ...{ db, clock, config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, publicUrl: "" } },
+      ...{ boxKey: BOX_KEY, cursorKey: BOX_KEY, limiter: null, checks: [], docs: null, onAnswer: null },
+      routes: probes(api),
+    });
+    const count = async () => (await db.first<{ n: number }>("SELECT COUNT(*) AS n FROM usage"))?.n ?? 0;
+    const before = await count();
+    const key = newKey();
+    const headers = {
+      ...{ authorization: `Bearer ${api.acme.a.key}`, "content-type": "application/json" },
+      "idempotency-key": key,
+    };
+    const request = () =>
+      new Request("http://localhost/v1/recorded", { method: "POST", body: "{}", headers });
+    const answers = await Promise.all([api.http.fetch(request()), inSecond.fetch(request())]);
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    expect(answers.map(({ status }) => status)).toEqual([202, 202]);
+    expect(texts[0]).toBe(texts[1] ?? "");
+    expect(answers.filter(({ headers: given }) => given.get("idempotent-replayed") === "true")).toHaveLength(
+      1,
+    );
+    expect(await count()).toBe(before + 1);
+  });
+});
+
+describe("an answer that holds a secret", () => {
+  const body = { name: "made once" };
+
+  test("is stored sealed, and replayed in the clear to the key that asked", async () => {
+    const key = newKey();
+    const first = await post("/v1/api-keys", key, { key: api.acme.wide, body });
+    const row = await api.db.first<{ body: string }>("SELECT body FROM idempotency WHERE key = ?", [key]);
+    expect(row?.body).not.toContain(first.json.secret.slice(12));
+    expect(row?.body).not.toContain("made once");
+    const second = await post("/v1/api-keys", key, { key: api.acme.wide, body });
+    expect(second.text).toBe(first.text);
+  });
+
+  test("is not handed to another key of the account", async () => {
+    const key = newKey();
+    await post("/v1/api-keys", key, { key: api.acme.wide, body });
+    const weaker = await api.key({ scopes: ["api_keys:write"] });
+    const called = await post("/v1/api-keys", key, { key: weaker, body });
+    expect([called.status, called.json.error.code]).toEqual([409, "idempotency_mismatch"]);
+    expect(called.text).not.toContain("secret");
+  });
+});
+
+test("old answers are deleted, young ones kept, a bounded number at a time", async () => {
+  api.clock.advance(2 * IDEMPOTENCY_WINDOW_MS);
+  const key = newKey();
+  await post("/v1/plain", key);
+  const now = api.clock.now();
+  expect(await deleteOldAnswers(api.db, now, 1)).toBe(1);
+  while ((await deleteOldAnswers(api.db, now, 100)) > 0);
+  const left = await api.db.all<{ key: string }>("SELECT key FROM idempotency");
+  expect(left.map((row) => row.key)).toEqual([key]);
+});

@@ -1,0 +1,190 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { Type } from "@sinclair/typebox";
+import { ok } from "../../src/http/answer.ts";
+import { openRoute } from "../../src/http/route.ts";
+import type { AnsweredRequest, Http } from "../../src/http/server.ts";
+import { type TestApi, testApi, type TestApiOptions } from "../support/api.ts";
+
+let api: TestApi | null = null;
+afterEach(async () => {
+  await api?.close();
+  api = null;
+});
+
+async function started(options: TestApiOptions = {}): Promise<{ api: TestApi; http: Http; port: number }> {
+  api = await testApi(options);
+  const { port } = await api.http.start();
+  return { api, http: api.http, port };
+}
+
+/** Sends bytes and gives back all that comes until the server closes or `until` has come. */
+function exchange(port: number, bytes: string, until: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+    let got = "";
+    socket.on("data", (chunk) => {
+      got += chunk.toString();
+      if (got.includes(until)) socket.destroy();
+    });
+    socket.on("error", reject);
+    socket.on("close", () => resolve(got));
+  });
+}
+
+describe("over a socket", () => {
+  test("a body declared over the limit gets the envelope before a byte of it is sent", async () => {
+    const { port, api: running } = await started({ maxBodyBytes: 1000 });
+    const head = [
+      "POST /v1/domains HTTP/1.1",
+      "Host: localhost",
+      `Authorization: Bearer ${running.acme.a.key}`,
+      "Content-Type: application/json",
+      "Content-Length: 1001",
+      "X-Request-Id: big-1",
+    ];
+    const got = await exchange(port, `${head.join("\r\n")}\r\n\r\n`, 'big-1"');
+    expect(got).toStartWith("HTTP/1.1 413 ");
+    expect(got.toLowerCase()).toContain("x-request-id: big-1");
+    expect(got).toContain('"type":"payload_too_large"');
+  });
+
+  test("a chunked body over the limit gets the envelope while it still comes", async () => {
+    const { port, api: running } = await started({ maxBodyBytes: 1000 });
+    const head = [
+      "POST /v1/domains HTTP/1.1",
+      "Host: localhost",
+      `Authorization: Bearer ${running.acme.a.key}`,
+      "Content-Type: application/json",
+      "Transfer-Encoding: chunked",
+      "X-Request-Id: big-2",
+    ];
+    const chunk = `3e8\r\n${"x".repeat(1000)}\r\n`;
+    const got = await exchange(port, `${head.join("\r\n")}\r\n\r\n${chunk}${chunk}`, 'big-2"');
+    expect(got).toStartWith("HTTP/1.1 413 ");
+    expect(got).toContain('"type":"payload_too_large"');
+  });
+
+  test("a handler is told the peer's address", async () => {
+    const route = openRoute({
+      method: "GET",
+      path: "/ip",
+      operationId: "ip",
+      summary: "Shows the peer",
+      answers: { 200: Type.Any() },
+      handle: ({ ip }) => ok({ ip }),
+    });
+    const { port } = await started({ routes: () => [route] });
+    expect(await (await fetch(`http://127.0.0.1:${port}/ip`)).json()).toEqual({ ip: "127.0.0.1" });
+  });
+
+  test("each answer of a route is counted by its pattern, never by its path", async () => {
+    const seen: AnsweredRequest[] = [];
+    const { port, api: running } = await started({
+      http: { onAnswer: (answered) => void seen.push(answered) },
+    });
+    const headers = { authorization: `Bearer ${running.acme.a.key}` };
+    await fetch(`http://127.0.0.1:${port}/v1/domains/dom_x`, { headers });
+    expect(seen).toEqual([{ method: "GET", route: "/v1/domains/:id", status: 404, durationMs: 0 }]);
+  });
+});
+
+describe("a stop", () => {
+  const slow = () => {
+    let release: () => void = () => undefined;
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const route = openRoute({
+      method: "GET",
+      path: "/slow",
+      operationId: "slow",
+      summary: "Answers when told",
+      answers: { 200: Type.Any() },
+      async handle() {
+        await new Promise<void>((resolve) => {
+          release = resolve;
+          begin();
+        });
+        return ok({ done: true });
+      },
+    });
+    return { route, begun, release: () => release() };
+  };
+
+  test("waits for a request in hand and takes no new one", async () => {
+    const { route, begun, release } = slow();
+    const { port, http } = await started({ routes: () => [route] });
+    const answer = fetch(`http://127.0.0.1:${port}/slow`);
+    await begun;
+    const stopped = http.stop(60_000);
+    await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow();
+    release();
+    expect(await (await answer).json()).toEqual({ done: true });
+    await stopped;
+  });
+
+  test("cuts what is left when the grace is over", async () => {
+    const { route, begun } = slow();
+    const { port, http, api: running } = await started({ routes: () => [route] });
+    const answer = fetch(`http://127.0.0.1:${port}/slow`).then(
+      () => "answered",
+      () => "cut",
+    );
+    await begun;
+    const stopped = http.stop(5000);
+    running.clock.advance(5000);
+    await stopped;
+    expect(await answer).toBe("cut");
+  });
+});
+
+describe("health", () => {
+  test("livez and healthz answer whatever else is wrong; readyz names what fails, and not why", async () => {
+    const checks = [
+      { name: "database", run: async () => undefined },
+      { name: "redis", run: () => Promise.reject(new Error("redis://user:secret@10.0.0.1")) },
+    ];
+    api = await testApi({ http: { checks } });
+    for (const path of ["/livez", "/healthz"])
+      expect((await api.call("GET", path, { key: null })).json).toEqual({ status: "ok" });
+    const called = await api.call("GET", "/readyz", { key: null });
+    expect(called.status).toBe(503);
+    expect(called.json).toEqual({ status: "unavailable", checks: { database: "ok", redis: "failed" } });
+  });
+
+  test("readyz is 200 when all is there", async () => {
+    api = await testApi({ http: { checks: [{ name: "database", run: async () => undefined }] } });
+    expect((await api.call("GET", "/readyz", { key: null })).status).toBe(200);
+  });
+
+  test("readyz does not wait for a check that hangs", async () => {
+    api = await testApi({ http: { checks: [{ name: "redis", run: () => new Promise(() => undefined) }] } });
+    const called = api.call("GET", "/readyz", { key: null });
+    while (api.clock.pending() === 0) await Promise.resolve();
+    api.clock.advance(5000);
+    expect((await called).json.checks).toEqual({ redis: "failed" });
+  });
+});
+
+describe("the reference page", () => {
+  test("loads its script from here alone", async () => {
+    const docs = { script: new Blob(["/*script*/"]), style: new Blob(["/*style*/"]) };
+    api = await testApi({ http: { docs } });
+    const page = await api.call("GET", "/docs", { key: null });
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'self';");
+    const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source ?? "");
+    expect(sources).toEqual(["/docs/page.css", "/docs/page.js", "/docs/start.js"]);
+    for (const source of sources) expect((await api.call("GET", source, { key: null })).status).toBe(200);
+    expect((await api.call("GET", "/docs/page.js", { key: null })).text).toBe("/*script*/");
+    expect(page.text).not.toContain("https://");
+  });
+
+  test("is not there without its files; the document is", async () => {
+    api = await testApi();
+    expect((await api.call("GET", "/docs", { key: null })).status).toBe(404);
+    expect((await api.call("GET", "/docs/json", { key: null })).status).toBe(200);
+  });
+});

@@ -1,0 +1,251 @@
+import { isPublicAddress } from "../../src/net/address-guard.ts";
+import { generateKeyPairSync } from "node:crypto";
+import type { TSchema } from "@sinclair/typebox";
+import { loadConfig } from "../../src/config.ts";
+import { newId } from "../../src/core/ids.ts";
+import { check } from "../../src/core/validation.ts";
+import { hashSecret, keyFor, type NewKey, newApiSecret } from "../../src/flows/api-keys.ts";
+import type { DomainLookups, LookupResult } from "../../src/flows/verify/lookups.ts";
+import { openApiDocument } from "../../src/http/openapi.ts";
+import type { RateLimiter } from "../../src/http/rate.ts";
+import type { Route } from "../../src/http/route.ts";
+import { apiKeyRoutes } from "../../src/http/routes/api-keys.ts";
+import { type DomainDeps, domainRoutes } from "../../src/http/routes/domains.ts";
+import { inboxRoutes } from "../../src/http/routes/inboxes.ts";
+import { senderRoutes } from "../../src/http/routes/senders.ts";
+import { webhookRoutes } from "../../src/http/routes/webhooks.ts";
+import { createHttp, type Http, type HttpDeps } from "../../src/http/server.ts";
+import type { Db } from "../../src/store/client.ts";
+import { insertKey } from "../../src/store/keys.ts";
+import { insertSender, type Sender } from "../../src/store/senders.ts";
+import { testDatabase } from "./database.ts";
+import { type ManualClock, manualClock } from "./manual-clock.ts";
+
+export const SERVICE_DOMAIN = "post.example";
+
+/** One account with two projects, and its keys' secrets. */
+export interface TestAccount {
+  id: string;
+  /** Account-wide key. */
+  wide: string;
+  a: { id: string; externalId: string; key: string };
+  b: { id: string; externalId: string; key: string };
+}
+
+/** A zone that lookups read; a name set to "failure" answers nothing. */
+export type TestZone = Map<string, readonly string[] | "failure">;
+
+export interface CallOptions {
+  /** Secret of the key; left out: project `a` of `acme`. null: no Authorization header. */
+  key?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Called {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into answers of any shape.
+  json: any;
+}
+
+/** The API in process, on a real database file. */
+export interface TestApi {
+  db: Db;
+  clock: ManualClock;
+  http: Http;
+  routes: readonly Route[];
+  acme: TestAccount;
+  other: TestAccount;
+  zone: TestZone;
+  domains: DomainDeps;
+  call(method: string, path: string, options?: CallOptions): Promise<Called>;
+  /** Makes a key as given and returns its secret. */
+  key(wanted: Partial<NewKey>): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface TestApiOptions {
+  limiter?: RateLimiter;
+  maxBodyBytes?: number;
+  allowPrivateWebhooks?: boolean;
+  http?: Partial<HttpDeps>;
+  routes?: (deps: { db: Db }) => Route[];
+}
+
+// One key for all tests: making one takes longer than the tests themselves.
+const pair = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: "spki", format: "der" },
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+});
+export const TEST_KEY = {
+  privateKeyPem: pair.privateKey,
+  publicKeyBase64: pair.publicKey.toString("base64"),
+};
+export const BOX_KEY = new Uint8Array(32).fill(7);
+
+/** Lookups that read a zone: keys are `TYPE name`, e.g. `TXT example.com`. Every other name does not exist. */
+export function zoneLookups(zone: TestZone): DomainLookups {
+  const look = async (type: string, name: string): Promise<LookupResult<string>> => {
+    const records = zone.get(`${type} ${name}`);
+    if (records === "failure") return { status: "failure" };
+    return records === undefined ? { status: "nxdomain" } : { status: "ok", records };
+  };
+  return {
+    cname: (name) => look("CNAME", name),
+    txt: (name) => look("TXT", name),
+    async mx(name) {
+      const found = await look("MX", name);
+      return found.status === "ok"
+        ? { status: "ok", records: found.records.map((exchange) => ({ exchange })) }
+        : found;
+    },
+  };
+}
+
+/** A migrated database with two accounts of two projects each, and the API before it. */
+export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const clock = manualClock();
+  const { db, remove } = await testDatabase();
+  const acme = await makeAccount(db, clock.now(), "acme");
+  const other = await makeAccount(db, clock.now(), "other");
+  const zone: TestZone = new Map();
+  const config = {
+    ...loadConfig({}),
+    host: "127.0.0.1",
+    port: 0,
+    maxBodyBytes: options.maxBodyBytes ?? 100_000,
+  };
+  const domains: DomainDeps = {
+    ...{ db, clock, boxKey: BOX_KEY, serviceDomain: SERVICE_DOMAIN, recheckSeconds: null },
+    generateDkimKey: async () => TEST_KEY,
+    lookups: zoneLookups(zone),
+  };
+  const urlRules = { isPublicAddress, allowPrivate: options.allowPrivateWebhooks ?? false };
+  const routes = [
+    ...apiKeyRoutes({ db }),
+    ...senderRoutes({ db, config }),
+    ...domainRoutes(domains),
+    ...inboxRoutes({ db }),
+    ...webhookRoutes({ db, boxKey: BOX_KEY, urlRules }),
+    ...(options.routes?.({ db }) ?? []),
+  ];
+  const http = createHttp({
+    ...{ db, clock, config, routes, boxKey: BOX_KEY, cursorKey: new Uint8Array(32).fill(3) },
+    ...{ limiter: options.limiter ?? null, checks: [], docs: null, onAnswer: null },
+    ...options.http,
+  });
+  const call = (method: string, path: string, how: CallOptions = {}) =>
+    callHttp(http, acme.a.key, method, path, how);
+  return {
+    ...{ db, clock, http, routes, acme, other, zone, domains },
+    async call(method, path, how) {
+      const called = await call(method, path, how);
+      checkDocumented(routes, method, path, called);
+      return called;
+    },
+    key: (wanted) => makeKey(db, clock.now(), { ...keyOf(acme), ...wanted }),
+    async close() {
+      await http.stop(0);
+      await remove();
+    },
+  };
+}
+
+async function callHttp(
+  http: Http,
+  defaultKey: string,
+  method: string,
+  path: string,
+  how: CallOptions,
+): Promise<Called> {
+  const headers = new Headers(how.headers);
+  if (how.key !== null) headers.set("authorization", `Bearer ${how.key ?? defaultKey}`);
+  if (how.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+  const body =
+    typeof how.body === "string" || how.body instanceof ReadableStream ? how.body : JSON.stringify(how.body);
+  const request = new Request(`http://localhost${path}`, {
+    ...{ method, headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  const response = await http.fetch(request);
+  const text = await response.text();
+  const isJson = text !== "" && response.headers.get("content-type")?.startsWith("application/json") === true;
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : null };
+}
+
+/** Every answer of a route is one that the reference shows: its status is listed and its body fits the schema. */
+function checkDocumented(routes: readonly Route[], method: string, path: string, called: Called): void {
+  const pathname = path.split("?")[0] ?? "";
+  const route = routes.find((candidate) => candidate.method === method && matches(candidate.path, pathname));
+  if (route === undefined) return;
+  const documented = operationOf(route).responses;
+  if (!Object.hasOwn(documented, String(called.status)))
+    throw new Error(`${method} ${route.path} answers ${called.status}, which its reference does not list`);
+  const schema = route.answers[called.status];
+  if (schema === null && called.text !== "")
+    throw new Error(`${route.path} answers a body with ${called.status}`);
+  if (schema === undefined || schema === null || typeof schema === "string") return;
+  const issues = check(schema as TSchema, called.json);
+  if (issues.length > 0)
+    throw new Error(`${method} ${route.path}: ${JSON.stringify(issues)} in ${called.text}`);
+}
+
+function matches(pattern: string, path: string): boolean {
+  return new RegExp(`^${pattern.replace(/:\w+/g, "[^/]+")}/?$`).test(path);
+}
+
+/** What the reference says of a route. */
+export function operationOf(route: Route): { responses: Record<string, unknown>; operationId: string } {
+  const document = openApiDocument([route], "http://localhost");
+  const paths = document.paths as Record<string, Record<string, ReturnType<typeof operationOf>>>;
+  const operation = Object.values(Object.values(paths)[0] ?? {})[0];
+  if (operation === undefined) throw new Error(`no operation for ${route.path}`);
+  return operation;
+}
+
+async function makeAccount(db: Db, now: number, name: string): Promise<TestAccount> {
+  const id = newId("acc", now);
+  await db.write([
+    {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES (?, ?, ?, ?)",
+      args: [id, name, `owner@${name}.example`, now],
+    },
+  ]);
+  const account = { accountId: id, name: "test", scopes: [] };
+  const project = async (externalId: string) => {
+    const sender = testSender(id, externalId, now);
+    await db.write([insertSender(sender)]);
+    const key = await makeKey(db, now, { ...account, senderId: sender.id, senderExternalId: externalId });
+    return { id: sender.id, externalId, key };
+  };
+  const wide = await makeKey(db, now, { ...account, senderId: null, senderExternalId: null });
+  return { id, wide, a: await project(`${name}-a`), b: await project(`${name}-b`) };
+}
+
+/** A sender without limits. */
+export function testSender(accountId: string, externalId: string, now: number): Sender {
+  return {
+    ...{
+      id: newId("snd", now),
+      accountId,
+      externalId,
+      name: externalId,
+      plan: "unlimited",
+      trustTier: "unlimited",
+    },
+    ...{ dailyQuota: null, trackOpens: true, trackClicks: true, suspendedAt: null, createdAt: now },
+  };
+}
+
+function keyOf(account: TestAccount): NewKey {
+  return { accountId: account.id, name: "test", senderId: null, senderExternalId: null, scopes: [] };
+}
+
+async function makeKey(db: Db, now: number, wanted: NewKey): Promise<string> {
+  const secret = newApiSecret();
+  await db.write([insertKey(keyFor(secret, wanted, now), hashSecret(secret))]);
+  return secret;
+}
