@@ -79,3 +79,20 @@ export async function loadAttachments(db: Db, senderId: string, messageId: strin
     bytes: row.bytes === null ? null : new Uint8Array(row.bytes),
   }));
 }
+
+/** One attachment of the project's message with its place in it; null where there is none of that id. */
+export async function getAttachment(
+  db: Db,
+  senderId: string,
+  messageId: string,
+  id: string,
+): Promise<(NewAttachment & { ord: number }) | null> {
+  const row = await db.first<AttachmentRow & { ord: number }>(
+    `SELECT a.id, a.ord, a.filename, a.content_type, a.disposition, a.content_id, a.size, a.bytes
+      FROM attachments a JOIN messages m ON m.id = a.message_id
+      WHERE a.id = ? AND a.message_id = ? AND m.sender_id = ?`,
+    [id, messageId, senderId],
+  );
+  if (row === null) return null;
+  return { ...toAttachment(row), ord: row.ord, bytes: row.bytes === null ? null : new Uint8Array(row.bytes) };
+}

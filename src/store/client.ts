@@ -1,26 +1,16 @@
-import { type Client, createClient, LibsqlBatchError, LibsqlError } from "@libsql/client";
+import { fileURLToPath } from "node:url";
 import { type Clock, sleep } from "../core/clock.ts";
 import { log } from "../log.ts";
+import { openEmbedded } from "./embedded.ts";
+import { type Engine, EngineError, type Statement, type Value, type Written } from "./engine.ts";
+import { openRemote } from "./remote.ts";
 
-/** A value bound to a statement. */
-export type Value = string | number | null | Uint8Array;
-
-/** One SQL statement with its bound parameters. */
-export interface Statement {
-  sql: string;
-  args: Value[];
-}
+export type { Statement, Value, Written } from "./engine.ts";
 
 /** A condition under which statements of a write may take effect: an SQL expression with its parameters. */
 export interface Guard {
   sql: string;
   args: (string | number)[];
-}
-
-/** What one statement did: its RETURNING rows and how many rows it changed. */
-export interface Written {
-  rows: readonly Record<string, unknown>[];
-  changes: number;
 }
 
 /** The door to the database. Reads go straight through; every write goes through the group commit. */
@@ -46,7 +36,7 @@ export class ConstraintError extends Error {
   /** `table.column` list of a UNIQUE or PRIMARY KEY violation, else null. */
   readonly unique: string | null;
 
-  constructor(cause: LibsqlError) {
+  constructor(cause: EngineError) {
     super(cause.message, { cause });
     this.name = "ConstraintError";
     this.unique = /UNIQUE constraint failed: (.+)$/.exec(cause.message)?.[1] ?? null;
@@ -79,52 +69,33 @@ interface Member {
   reject: (error: unknown) => void;
 }
 
-/**
- * Opens the database. A file is put in WAL mode with synchronous=FULL and foreign keys on, and that is asserted:
- * a durable commit before each answer is what the service promises.
- */
+/** Opens the database: a file in this process, a server, or a file that replicates one. */
 export async function openDb(clock: Clock, options: DbOptions): Promise<Db> {
-  // One connection: a PRAGMA holds for a connection, and every call on it is a short synchronous one.
-  const client = createClient({
-    url: options.url,
-    intMode: "number",
-    concurrency: 1,
-    ...(options.authToken === null ? {} : { authToken: options.authToken }),
-    ...(options.syncUrl === null ? {} : { syncUrl: options.syncUrl }),
-  });
-  if (client.protocol === "file" && options.syncUrl === null) await setPragmas(client);
-  return new GroupCommit(client, clock);
+  const { url, syncUrl } = options;
+  const engine =
+    url.startsWith("file:") && syncUrl === null ? openEmbedded(pathOf(url)) : openRemote(options);
+  return new GroupCommit(engine, clock);
 }
 
-async function setPragmas(client: Client): Promise<void> {
-  const wanted: [string, string, unknown][] = [
-    ["journal_mode", "WAL", "wal"],
-    ["synchronous", "FULL", 2],
-    ["foreign_keys", "ON", 1],
-    ["cache_size", "-32000", -32000],
-    ["temp_store", "MEMORY", 2],
-  ];
-  for (const [name, value, expected] of wanted) {
-    await client.execute(`PRAGMA ${name} = ${value}`);
-    const actual = (await client.execute(`PRAGMA ${name}`)).rows[0]?.[0];
-    if (actual !== expected) throw new Error(`PRAGMA ${name} is ${actual}, not ${value}`);
-  }
+/** The path in a `file:` URL, which may be relative. */
+function pathOf(url: string): string {
+  return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
 }
 
 class GroupCommit implements Db {
-  readonly #client: Client;
+  readonly #engine: Engine;
   readonly #clock: Clock;
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
 
-  constructor(client: Client, clock: Clock) {
-    this.#client = client;
+  constructor(engine: Engine, clock: Clock) {
+    this.#engine = engine;
     this.#clock = clock;
   }
 
   async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
     // The one cast of the store: the query and its row type stand side by side in each table's file.
-    return (await this.#client.execute({ sql, args })).rows as unknown as Row[];
+    return (await this.#engine.all(sql, args)) as Row[];
   }
 
   async first<Row>(sql: string, args: Value[] = []): Promise<Row | null> {
@@ -140,12 +111,12 @@ class GroupCommit implements Db {
   }
 
   async migrate(statements: Statement[]): Promise<void> {
-    await this.#client.batch(statements, "write");
+    await this.#engine.batch(statements);
   }
 
   async close(): Promise<void> {
     while (this.#running !== null) await this.#running;
-    this.#client.close();
+    this.#engine.close();
   }
 
   async #drain(): Promise<void> {
@@ -205,14 +176,10 @@ class GroupCommit implements Db {
     const giveUpAt = this.#clock.now() + BUSY_GIVE_UP_MS;
     for (let pause = BUSY_PAUSE_MS; ; pause = Math.min(pause * 2, BUSY_PAUSE_MAX_MS)) {
       try {
-        const results = await this.#client.batch(statements, "write");
-        return results.map((result) => ({
-          rows: result.rows as unknown as Record<string, unknown>[],
-          // libSQL counts no changes for a statement with RETURNING: its rows are what it changed.
-          changes: Math.max(result.rowsAffected, result.rows.length),
-        }));
+        return await this.#engine.batch(statements);
       } catch (error) {
-        if (!isBusy(error) || this.#clock.now() > giveUpAt) throw error;
+        if (!(error instanceof EngineError && error.fault === "busy") || this.#clock.now() > giveUpAt)
+          throw error;
         log("store").debug("database is locked by another process", { pause });
         await sleep(this.#clock, pause);
       }
@@ -229,23 +196,16 @@ function settle(members: Member[], results: Written[]): void {
 }
 
 function guiltyMember(members: Member[], error: unknown): Member | null {
-  if (!(error instanceof LibsqlBatchError) || !isConstraint(error)) return null;
+  if (!(error instanceof EngineError) || error.fault !== "constraint" || error.statement === null)
+    return null;
   let end = 0;
   for (const member of members) {
     end += member.statements.length;
-    if (error.statementIndex < end) return member;
+    if (error.statement < end) return member;
   }
   return null;
 }
 
-function isConstraint(error: unknown): error is LibsqlError {
-  return error instanceof LibsqlError && error.code.startsWith("SQLITE_CONSTRAINT");
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof LibsqlError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
-}
-
 function translate(error: unknown): unknown {
-  return isConstraint(error) ? new ConstraintError(error) : error;
+  return error instanceof EngineError && error.fault === "constraint" ? new ConstraintError(error) : error;
 }

@@ -1,4 +1,5 @@
 import type { Mailbox } from "../core/addresses.ts";
+import { idFloor } from "../core/ids.ts";
 import type { MessageStatus } from "../core/states.ts";
 import type { Db, Value } from "./client.ts";
 import type { Direction } from "./messages.ts";
@@ -19,6 +20,13 @@ export interface MessageFilter {
   status?: MessageStatus;
   direction?: Direction;
   q?: string;
+  /** Sender's address; recipient's address, of any kind. Case does not count. */
+  from?: string;
+  to?: string;
+  tag?: { name: string; value: string };
+  /** Created at or after, and before, in milliseconds. */
+  after?: number;
+  before?: number;
 }
 
 interface SummaryRow {
@@ -59,6 +67,25 @@ export async function listMessages(
       like,
     );
   }
+  if (filter.from !== undefined) add("from_email = ? COLLATE NOCASE", filter.from);
+  if (filter.to !== undefined)
+    add(
+      `EXISTS (SELECT 1 FROM json_each(to_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE
+        UNION ALL SELECT 1 FROM json_each(cc_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE
+        UNION ALL SELECT 1 FROM json_each(bcc_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE)`,
+      filter.to,
+      filter.to,
+      filter.to,
+    );
+  if (filter.tag !== undefined)
+    add(
+      "EXISTS (SELECT 1 FROM json_each(tags) t WHERE t.value ->> 'name' = ? AND t.value ->> 'value' = ?)",
+      filter.tag.name,
+      filter.tag.value,
+    );
+  // Ids sort by creation time: a range of time is a range of ids.
+  if (filter.after !== undefined) add("id >= ?", idFloor("msg", filter.after));
+  if (filter.before !== undefined) add("id < ?", idFloor("msg", filter.before));
   if (before !== null) add("id < ?", before);
   const rows = await db.all<SummaryRow>(
     `SELECT id, from_email, to_list, subject, status, direction, created_at

@@ -204,3 +204,41 @@ export function freeClaims(instanceId: string, now: number): Statement[] {
     },
   ];
 }
+
+/** Holds while the project's message waits for its time: what a cancel and a reschedule change. */
+export function scheduledMessageGuard(senderId: string, messageId: string): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM messages WHERE id = ? AND sender_id = ? AND status = 'accepted')",
+    args: [messageId, senderId],
+  };
+}
+
+/** Ends the waiting recipients of a scheduled message as failed. */
+export function cancelRecipients(
+  senderId: string,
+  messageId: string,
+  reason: string,
+  now: number,
+): Statement {
+  const guard = scheduledMessageGuard(senderId, messageId);
+  return {
+    sql: `UPDATE recipients SET status = 'failed', reason = ?, due_at = NULL, last_event_at = ?
+      WHERE message_id = ? AND status = 'accepted' AND ${guard.sql}`,
+    args: [reason, now, messageId, ...guard.args],
+  };
+}
+
+/** Moves the waiting recipients of a scheduled message to another time, and the message with them. */
+export function moveSchedule(senderId: string, messageId: string, scheduledAt: number): Statement[] {
+  const guard = scheduledMessageGuard(senderId, messageId);
+  return [
+    {
+      sql: `UPDATE recipients SET due_at = ? WHERE message_id = ? AND status = 'accepted' AND ${guard.sql}`,
+      args: [scheduledAt, messageId, ...guard.args],
+    },
+    {
+      sql: "UPDATE messages SET scheduled_at = ? WHERE id = ? AND sender_id = ? AND status = 'accepted'",
+      args: [scheduledAt, messageId, senderId],
+    },
+  ];
+}

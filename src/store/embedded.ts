@@ -1,0 +1,106 @@
+import Database from "libsql";
+import { type Engine, EngineError, errorCode, type Statement, type Value, type Written } from "./engine.ts";
+
+/**
+ * Prepared statements kept at most. Preparing costs several times what running does; the texts of a process are few,
+ * but for those whose number of rows varies.
+ */
+const MAX_PREPARED = 500;
+
+type Prepared = Database.Statement & { readonly reader: boolean };
+
+/**
+ * A database file, opened in this process by libSQL itself. It is put in WAL mode with synchronous=FULL and foreign
+ * keys on, and that is asserted: a durable commit before each answer is what the service promises.
+ */
+export function openEmbedded(path: string): Engine {
+  // No busy timeout: it would block the event loop. The group commit waits instead.
+  const database = new Database(path, { timeout: 0 });
+  const prepared = new Map<string, Prepared>();
+  const prepare = (sql: string): Prepared => preparedIn(prepared, database, sql);
+  setPragmas(database);
+  return {
+    async all(sql, args) {
+      try {
+        return rowsOf(prepare(sql), args);
+      } catch (error) {
+        throw translated(error, null);
+      }
+    },
+    async batch(statements) {
+      return runBatch(database, prepare, statements);
+    },
+    close() {
+      prepared.clear();
+      database.close();
+    },
+  };
+}
+
+function setPragmas(database: Database.Database): void {
+  const wanted: [string, string, unknown][] = [
+    ["journal_mode", "WAL", "wal"],
+    ["synchronous", "FULL", 2],
+    ["foreign_keys", "ON", 1],
+    ["cache_size", "-32000", -32000],
+    ["temp_store", "MEMORY", 2],
+  ];
+  for (const [name, value, expected] of wanted) {
+    database.exec(`PRAGMA ${name} = ${value}`);
+    const row = database.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>;
+    const actual = row[name];
+    if (actual !== expected) throw new Error(`PRAGMA ${name} is ${actual}, not ${value}`);
+  }
+}
+
+/** The statement for a text; the one unused for longest makes room. */
+function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
+  const known = cache.get(sql);
+  if (known !== undefined) {
+    cache.delete(sql);
+    cache.set(sql, known);
+    return known;
+  }
+  const statement = database.prepare(sql) as Prepared;
+  const oldest = cache.size >= MAX_PREPARED ? cache.keys().next().value : undefined;
+  if (oldest !== undefined) cache.delete(oldest);
+  cache.set(sql, statement);
+  return statement;
+}
+
+function rowsOf(statement: Prepared, args: Value[]): Record<string, unknown>[] {
+  return statement.all(args) as Record<string, unknown>[];
+}
+
+function runBatch(
+  database: Database.Database,
+  prepare: (sql: string) => Prepared,
+  statements: readonly Statement[],
+): Written[] {
+  let at: number | null = null;
+  try {
+    database.exec("BEGIN IMMEDIATE");
+    const written: Written[] = [];
+    for (const [index, { sql, args }] of statements.entries()) {
+      at = index;
+      written.push(run(prepare(sql), args));
+    }
+    at = null;
+    database.exec("COMMIT");
+    return written;
+  } catch (error) {
+    if (database.inTransaction) database.exec("ROLLBACK");
+    throw translated(error, at);
+  }
+}
+
+function run(statement: Prepared, args: Value[]): Written {
+  if (!statement.reader) return { rows: [], changes: statement.run(args).changes };
+  const rows = rowsOf(statement, args);
+  return { rows, changes: rows.length };
+}
+
+function translated(error: unknown, statement: number | null): unknown {
+  const code = errorCode(error);
+  return error instanceof Error && code !== "" ? new EngineError(error, code, statement) : error;
+}
