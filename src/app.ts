@@ -18,6 +18,7 @@ import { loadCertificate } from "./smtp/certificate.ts";
 import { createPool, type Pool } from "./smtp/client/pool.ts";
 import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "./smtp/listener.ts";
 import { type Db, openDb } from "./store/client.ts";
+import { deleteOldAnswers } from "./store/idempotency.ts";
 import type { Instance } from "./store/instances.ts";
 import { migrate } from "./store/migrate.ts";
 import { mxName, openOutbound } from "./wiring/delivery.ts";
@@ -145,6 +146,9 @@ async function openListener(ground: Ground): Promise<Listener> {
 /** Domains checked in one turn of the chores at most. */
 const DOMAINS_PER_TURN = 50;
 
+/** Idempotent answers past their 24 hours deleted in one turn of the chores at most. */
+const ANSWERS_PER_TURN = 500;
+
 /** Share of a retry delay by which it varies, so that what failed together does not come back together. */
 const RETRY_JITTER = 0.2;
 
@@ -152,6 +156,7 @@ function workerDeps(ground: Ground, parts: HttpParts) {
   const { config, clock, db, queue, keys, resolver, pool, instance } = ground;
   const verification = domainDeps(parts);
   const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
+  const forgetAnswers = async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN));
   const common = { db, clock, queue, instanceId: instance.id, boxKey: keys.box, random: Math.random };
   const transmit: TransmitDeps = {
     ...common,
@@ -175,7 +180,7 @@ function workerDeps(ground: Ground, parts: HttpParts) {
       allowPrivate: config.allowPrivateWebhooks,
     },
   };
-  return { db, clock, queue, config, instance, transmit, push, chores: [recheckDomains] };
+  return { db, clock, queue, config, instance, transmit, push, chores: [recheckDomains, forgetAnswers] };
 }
 
 interface Roles {

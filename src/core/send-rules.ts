@@ -154,6 +154,11 @@ function checkAttachments(item: SendItem, limits: SendLimits, report: Report): v
   });
 }
 
+/** What a time too far ahead is told. */
+export function tooFarAhead(days: number): string {
+  return `At most ${days} days ahead.`;
+}
+
 function checkSchedule(item: SendItem, limits: SendLimits, now: number, report: Report): number | null {
   if (item.scheduledAt === undefined) return null;
   const at = parseTime(item.scheduledAt);
@@ -162,7 +167,7 @@ function checkSchedule(item: SendItem, limits: SendLimits, now: number, report: 
     return null;
   }
   if (at > now + limits.maxScheduleDays * DAY_MS)
-    report("scheduledAt", `At most ${limits.maxScheduleDays} days ahead.`, "schedule_out_of_range");
+    report("scheduledAt", tooFarAhead(limits.maxScheduleDays), "schedule_out_of_range");
   return at > now ? at : null;
 }
 

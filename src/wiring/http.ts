@@ -58,7 +58,8 @@ function freshLookups(resolver: Resolver): DomainLookups {
 /** The dependencies of the HTTP door with every route of the API. */
 export function httpDeps(parts: HttpParts): HttpDeps {
   const { config, clock, db, queue, keys } = parts;
-  const sending = { db, clock, queue, serviceDomain: config.serviceDomain, limits: config };
+  const { serviceDomain } = config;
+  const sending = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map(), limits: config };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return {
     db,

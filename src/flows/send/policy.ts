@@ -1,16 +1,14 @@
-import { addressKey, isWithin, splitAddress } from "../../core/addresses.ts";
+import { addressKey, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
 import type { Db } from "../../store/client.ts";
 import type { Sender } from "../../store/senders.ts";
 import { isVerifiedDomain, ownerEmail } from "../../store/sending.ts";
+import { simulatedName } from "./simulator.ts";
 
-/** Names below the service domain that sending treats on their own. */
+/** The shared domain of test mode. */
 export function onboardingDomain(serviceDomain: string): string {
   return `onboarding.${serviceDomain}`;
-}
-export function simulatorDomain(serviceDomain: string): string {
-  return `simulator.${serviceDomain}`;
 }
 
 export interface PolicyDeps {
@@ -59,11 +57,9 @@ async function refuseStrangersInTestMode(
   addressees: readonly Addressee[],
 ): Promise<void> {
   const owner = addressKey((await ownerEmail(deps.db, project.accountId)) ?? "");
-  const simulator = simulatorDomain(deps.serviceDomain);
-  const stranger = addressees.find(({ email }) => {
-    const domain = splitAddress(email)?.domain ?? "";
-    return addressKey(email) !== owner && !isWithin(domain, simulator);
-  });
+  const stranger = addressees.find(
+    ({ email }) => addressKey(email) !== owner && simulatedName(email, deps.serviceDomain) === null,
+  );
   if (stranger === undefined) return;
   throw new AppError(
     "permission_error",

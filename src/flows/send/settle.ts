@@ -1,6 +1,7 @@
 import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
+import type { RecipientStatus } from "../../core/states.ts";
 import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
 import type { Db, Guard, Statement } from "../../store/client.ts";
@@ -8,7 +9,7 @@ import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../st
 import type { Recipient } from "../../store/recipients.ts";
 import { addReputation, utcDay } from "../../store/usage.ts";
 import { hint } from "../hint.ts";
-import { announce } from "../notify/announce.ts";
+import { announce, type Happening } from "../notify/announce.ts";
 import type { DeliveryReport } from "./outcome.ts";
 import { suppressFor } from "./suppression.ts";
 import type { Verdict } from "./verdict.ts";
@@ -19,41 +20,34 @@ export interface SettleDeps {
   queue: Queue;
 }
 
+/** A try that has ended. */
+export interface Settling {
+  recipient: Recipient;
+  claim: Claim;
+  report: DeliveryReport;
+  verdict: Verdict;
+  /** A simulated outcome neither suppresses nor counts in the sender's rates. */
+  simulated: boolean;
+  /** Statements for the same write. */
+  extra: readonly Statement[];
+}
+
 /**
  * Ends a claim: attempt, event, webhook deliveries, suppression, counters and the recipient's new state in one
  * write, all of it only while the claim holds.
  */
-export async function settle(
-  deps: SettleDeps,
-  recipient: Recipient,
-  claim: Claim,
-  report: DeliveryReport,
-  verdict: Verdict,
-  extra: readonly Statement[] = [],
-): Promise<void> {
+export async function settle(deps: SettleDeps, settling: Settling): Promise<void> {
+  const { recipient, claim, report, verdict } = settling;
   const now = deps.clock.now();
   const guard = claimGuard(claim);
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
-  const announced = await announce(
-    deps,
-    recipient.senderId,
-    [
-      {
-        messageId: recipient.messageId,
-        type: EVENT_OF_STATUS[verdict.status],
-        email: recipient.email,
-        data: eventData(verdict, report, claim, dueAt),
-      },
-    ],
-    guard,
-  );
+  const announced = await announce(deps, recipient.senderId, happeningsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
   await deps.db.write([
     ...announced.statements,
     insertAttempt({ ...claim, ...report, smtpCode, enhancedCode, diagnostic, outcome: status }, guard),
-    ...suppression(recipient, verdict, guard, now),
-    ...reputation(recipient, verdict, guard, now),
-    ...extra,
+    ...(settling.simulated ? [] : consequences(recipient, verdict, guard, now)),
+    ...settling.extra,
     settleRecipient(
       claim,
       { status, reason, dueAt, mx: report.mx, tls: report.tls, smtpCode, enhancedCode, diagnostic },
@@ -62,6 +56,25 @@ export async function settle(
     rollUpMessage(claim.messageId, status === "delivered" || status === "sent" ? now : null),
   ]);
   hint(deps.queue, "push", announced.pushes);
+}
+
+/** The event of the new state. A complaint comes of a mail that was delivered: that is told first. */
+function happeningsOf({ recipient, claim, report, verdict }: Settling, dueAt: number | null): Happening[] {
+  const { messageId, email } = recipient;
+  const happening = (status: RecipientStatus): Happening => ({
+    messageId,
+    type: EVENT_OF_STATUS[status],
+    email,
+    data: eventData({ ...verdict, status }, report, claim, dueAt),
+  });
+  return verdict.status === "complained"
+    ? [happening("delivered"), happening("complained")]
+    : [happening(verdict.status)];
+}
+
+/** What a real outcome brings besides its event. */
+function consequences(recipient: Recipient, verdict: Verdict, guard: Guard, now: number): Statement[] {
+  return [...suppression(recipient, verdict, guard, now), ...reputation(recipient, verdict, guard, now)];
 }
 
 /** The event's details, nested under the name that the interface gives them. */
@@ -78,6 +91,8 @@ function eventData(
       return { delivery: { mx, tls, smtpCode, response: diagnostic } };
     case "sent":
       return { sent: { mx, tls, smtpCode, response: diagnostic } };
+    case "complained":
+      return { complaint: { feedbackType: reason } };
     case "bounced":
       return { bounce: { ...verdict.bounce, reason, smtpCode, enhancedCode, diagnostic, mx } };
     case "delivery_delayed": {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { idBytes } from "../../core/ids.ts";
+import { log } from "../../log.ts";
 import { encodeVerp, verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
@@ -11,6 +12,7 @@ import { announce } from "../notify/announce.ts";
 import type { Deliver, DeliveryReport } from "./outcome.ts";
 import { type RenderDeps, RenderingError, renderMessage } from "./render.ts";
 import { settle } from "./settle.ts";
+import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type CustodyStatus, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
 
 export interface TransmitDeps extends RenderDeps {
@@ -44,15 +46,16 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
     attempt: recipient.attempts,
   };
   const startedAt = deps.clock.now();
-  const { report, extra, rendering } = await attempt(deps, recipient, startedAt);
+  const name = simulatedName(recipient.email, deps.serviceDomain);
+  const { report, extra, decided } = await attempt(deps, recipient, name, startedAt);
   const verdict =
-    rendering ??
-    verdictOf(report, deps.custody, deps.retry, {
+    decided ??
+    verdictOf(report, name === null ? deps.custody : "delivered", deps.retry, {
       attempt: held.attempt,
       ageMs: deps.clock.now() - (recipient.firstAttemptAt ?? startedAt),
       random: deps.random(),
     });
-  await settle(deps, recipient, held, report, verdict, extra);
+  await settle(deps, { recipient, claim: held, report, verdict, simulated: name !== null, extra });
 }
 
 /** Takes the recipient and says `sending`, in one write. Null: not due, or somebody else has it. */
@@ -87,14 +90,21 @@ async function claim(deps: TransmitDeps, messageId: string, ord: number): Promis
 interface Tried {
   report: DeliveryReport;
   extra: Statement[];
-  /** Set where the message could not be composed: final without a try. */
-  rendering: Verdict | null;
+  /** Set where the verdict does not come of a peer's answer. */
+  decided: Verdict | null;
 }
 
-async function attempt(deps: TransmitDeps, recipient: Recipient, startedAt: number): Promise<Tried> {
+async function attempt(
+  deps: TransmitDeps,
+  recipient: Recipient,
+  simulated: string | null,
+  startedAt: number,
+): Promise<Tried> {
   const nothing = { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, startedAt);
+    const extra = deps.capture ? [keepComposed(recipient.messageId, mail.raw)] : [];
+    if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
       mailFrom: returnPath(deps, recipient),
       rcptTo: recipient.email,
@@ -102,31 +112,33 @@ async function attempt(deps: TransmitDeps, recipient: Recipient, startedAt: numb
       raw: mail.raw,
       smtpUtf8: mail.smtpUtf8,
     });
-    const extra = deps.capture ? [keepComposed(recipient.messageId, mail.raw)] : [];
-    return { report, extra, rendering: null };
+    return { report, extra, decided: null };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    if (error instanceof RenderingError)
-      return {
-        report: { ...nothing, kind: "undeliverable", verdict: "failed", reason },
-        extra: [],
-        rendering: renderingFailure(reason),
-      };
-    // A bug or a broken outside: the recipient stays due and the edge of the queue logs it.
-    return {
-      report: { ...nothing, kind: "trouble", stage: "internal", reason: "internal error" },
-      extra: [],
-      rendering: null,
-    };
+    if (error instanceof RenderingError) {
+      const report = { ...nothing, kind: "undeliverable", verdict: "failed", reason: error.message } as const;
+      return { report, extra: [], decided: decide("rendering_failure", error.message) };
+    }
+    // A bug or a broken outside: the recipient is tried again like after any other trouble.
+    log("send").error("an attempt failed", { message: recipient.messageId, error: String(error) });
+    const report = { ...nothing, kind: "trouble", stage: "internal", reason: "internal error" } as const;
+    return { report, extra: [], decided: null };
   }
 }
 
-function renderingFailure(reason: string): Verdict {
+/** The outcome of a simulated recipient; some of them end where no peer's answer leads. */
+function simulate(recipient: Recipient, name: string, startedAt: number): Omit<Tried, "extra"> {
+  const end = simulatedEnd(name);
+  const report = simulatedReport(name, recipient.attempts, startedAt);
+  return { report, decided: end === null ? null : decide(end, end === "complained" ? "abuse" : "simulated") };
+}
+
+/** A final verdict without a peer's answer. */
+function decide(status: Verdict["status"], reason: string): Verdict {
   return {
-    status: "rendering_failure",
+    status,
     reason,
     bounce: null,
-    category: "content",
+    category: null,
     smtpCode: null,
     enhancedCode: null,
     diagnostic: reason,

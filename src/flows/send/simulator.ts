@@ -1,0 +1,54 @@
+import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
+import type { AttemptFacts, DeliveryReport } from "./outcome.ts";
+
+/** Names below the service domain that sending treats on their own. */
+export function simulatorDomain(serviceDomain: string): string {
+  return `simulator.${serviceDomain}`;
+}
+
+/** How the simulated recipients answer, by their local part (a `+label` is allowed). */
+type Behaviour = (attempt: number) => { code: number; enhanced: string; text: string };
+
+const accepts: Behaviour = () => ({ code: 250, enhanced: "2.0.0", text: "simulated delivery" });
+
+const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
+  delivered: accepts,
+  // Delivered first; the complaint comes behind it.
+  complained: accepts,
+  bounced: () => ({ code: 550, enhanced: "5.1.1", text: "simulated: no such user" }),
+  "soft-bounced": () => ({ code: 552, enhanced: "5.2.2", text: "simulated: mailbox full" }),
+  delayed: (attempt) =>
+    attempt === 1 ? { code: 451, enhanced: "4.3.0", text: "simulated: try again later" } : accepts(attempt),
+};
+
+const UNKNOWN: Behaviour = () => ({ code: 550, enhanced: "5.1.1", text: "simulated: no such simulator" });
+
+/** What a simulated recipient does besides answering. */
+export type SimulatedEnd = "complained" | "rejected" | null;
+
+/** The name of a simulated recipient, e.g. `bounced`; null for an address that is none. */
+export function simulatedName(email: string, serviceDomain: string): string | null {
+  const split = splitAddress(email);
+  return split?.domain === simulatorDomain(serviceDomain) ? inboxLocalPart(split.local) : null;
+}
+
+/** Whether the name ends in a state that no reply leads to. */
+export function simulatedEnd(name: string): SimulatedEnd {
+  return name === "complained" || name === "rejected" ? name : null;
+}
+
+/** The report of a try at a simulated recipient: nothing leaves the machine. */
+export function simulatedReport(name: string, attempt: number, startedAt: number): DeliveryReport {
+  const facts: AttemptFacts = {
+    mx: "simulator",
+    ip: null,
+    tls: null,
+    transcript: [],
+    startedAt,
+    durationMs: 0,
+  };
+  const reply = { stage: "rcpt", ...(BEHAVIOURS[name] ?? UNKNOWN)(attempt) };
+  return reply.code < 400
+    ? { ...facts, kind: "accepted", reply: { ...reply, stage: "final" } }
+    : { ...facts, kind: "refused", reply };
+}
