@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  receivingInboxes,
+  SERVICE_DOMAIN,
+  startService,
+  type TestService,
+  verifiedDomain,
+} from "../support/service.ts";
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await startService({ DELIVERY_RETRY_SECONDS: "0.02" });
+  await verifiedDomain(service, "sender.test");
+});
+afterEach(() => service.stop());
+
+const mail = (to: string, more: Record<string, unknown> = {}) => ({
+  from: { email: "news@sender.test" },
+  to: [{ email: to }],
+  subject: "Hi",
+  text: "x",
+  ...more,
+});
+const later = (ms: number) => new Date(Date.now() + ms).toISOString();
+const HOUR = 3_600_000;
+
+async function send(body: Record<string, unknown>): Promise<string> {
+  const sent = await service.call("POST", "/v1/emails", body);
+  expect(sent.status).toBe(202);
+  return sent.body.id;
+}
+
+describe("a simulated recipient", () => {
+  test.each([
+    ["delivered", "delivered", ["accepted", "queued", "sending", "delivery"]],
+    ["bounced+tuesday", "bounced", ["accepted", "queued", "sending", "bounce"]],
+    ["soft-bounced", "bounced", ["accepted", "queued", "sending", "bounce"]],
+    ["complained", "complained", ["accepted", "queued", "sending", "delivery", "complaint"]],
+    ["rejected", "rejected", ["accepted", "queued", "sending", "rejected"]],
+    ["delayed", "delivered", ["accepted", "queued", "sending", "delivery_delayed", "sending", "delivery"]],
+    ["nonsense", "bounced", ["accepted", "queued", "sending", "bounce"]],
+  ])("%s ends as %s, suppresses nobody and counts in no rate", async (name, status, types) => {
+    const id = await send(mail(`${name}@simulator.${SERVICE_DOMAIN}`));
+    const record = await service.message(id, status);
+    expect(record.events.map((event: { type: string }) => event.type)).toEqual(types);
+    expect(await service.app.db.all("SELECT id FROM suppressions")).toEqual([]);
+    expect(await service.app.db.all("SELECT day FROM reputation")).toEqual([]);
+  });
+
+  test("can be written to from the onboarding domain", async () => {
+    const id = await send(
+      mail(`delivered@simulator.${SERVICE_DOMAIN}`, { from: { email: `a@onboarding.${SERVICE_DOMAIN}` } }),
+    );
+    expect((await service.message(id, "delivered")).status).toBe("delivered");
+  });
+
+  test("that is suppressed is rejected like any other", async () => {
+    await service.app.db.write([
+      {
+        sql: "INSERT INTO suppressions (id, sender_id, email, reason, created_at) SELECT 'sup_1', id, ?, 'manual', 1 FROM senders",
+        args: [`delivered@simulator.${SERVICE_DOMAIN}`],
+      },
+    ]);
+    const id = await send(mail(`delivered@simulator.${SERVICE_DOMAIN}`));
+    expect((await service.message(id, "rejected")).recipients[0].reason).toBe("suppressed");
+  });
+});
+
+describe("a scheduled message", () => {
+  test("can be canceled while it waits, and only then", async () => {
+    const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
+    const canceled = await service.call("POST", `/v1/emails/${id}/cancel`);
+    expect({ status: canceled.status, body: canceled.body }).toEqual({
+      status: 200,
+      body: { id, status: "failed" },
+    });
+    const record = await service.message(id, "failed");
+    expect(record.recipients[0]).toMatchObject({ status: "failed", reason: "canceled" });
+    expect(record.events.at(-1)).toMatchObject({ type: "failed", data: { failed: { reason: "canceled" } } });
+    const again = await service.call("POST", `/v1/emails/${id}/cancel`);
+    expect(again.body.error).toMatchObject({ type: "conflict", code: "invalid_state" });
+  });
+
+  test("canceled twice at once is canceled once", async () => {
+    const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
+    const answers = await Promise.all([0, 1, 2].map(() => service.call("POST", `/v1/emails/${id}/cancel`)));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409]);
+    expect(
+      (await service.message(id, "failed")).events.filter(
+        (event: { type: string }) => event.type === "failed",
+      ).length,
+    ).toBe(1);
+  });
+
+  test("can be moved, also to now", async () => {
+    const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
+    const to = later(2 * HOUR);
+    const moved = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: to });
+    expect(moved.body).toEqual({ id, status: "accepted", scheduledAt: to });
+    expect((await service.call("GET", `/v1/emails/${id}`)).body.scheduledAt).toBe(to);
+    await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: "2020-01-01T00:00:00Z" });
+    expect((await service.message(id, "delivered")).status).toBe("delivered");
+    const late = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: to });
+    expect(late.status).toBe(409);
+  });
+
+  test.each([
+    ["31 days ahead", later(31 * 24 * HOUR), "schedule_out_of_range"],
+    ["to no time", "soon", undefined],
+  ])("cannot be moved %s", async (_, scheduledAt, code) => {
+    const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
+    const refused = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt });
+    expect(refused.status).toBe(422);
+    expect(refused.body.error).toMatchObject({ param: "scheduledAt" });
+    expect(refused.body.error.code).toBe(code);
+  });
+});
+
+describe("bytes", () => {
+  test("an outbound message's are what was captured, signed", async () => {
+    const id = await send(mail("a@one.test"));
+    await service.message(id, "delivered");
+    const raw = await service.call("GET", `/v1/emails/${id}/raw`);
+    expect(raw.headers.get("content-type")).toBe("message/rfc822");
+    expect(raw.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(raw.body).toStartWith("DKIM-Signature:");
+    expect(raw.body).toContain(`Message-ID: <${id}@sender.test>`);
+  });
+
+  test("an attachment comes back byte by byte, always as a download", async () => {
+    const content = Buffer.from([0, 1, 2, 255, 10, 13]);
+    const id = await send(
+      mail("a@one.test", {
+        attachments: [
+          { filename: 'a"b;\u00fc.html', content: content.toString("base64"), contentType: "text/html" },
+        ],
+      }),
+    );
+    const record = await service.message(id, "delivered");
+    const response = await fetch(`${service.url}/v1/emails/${id}/attachments/${record.attachments[0].id}`, {
+      headers: { authorization: `Bearer ${service.projectKey}` },
+    });
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(content);
+    expect(response.headers.get("content-disposition")).toBe(
+      "attachment; filename*=UTF-8''a%22b%3B%C3%BC.html",
+    );
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  test("an inbound message's are the ones received, behind our trace fields, and so are its attachments'", async () => {
+    await receivingInboxes(service, "in.test", ["box@in.test"]);
+    const child = Bun.spawn(
+      [
+        "swaks",
+        "--server",
+        `127.0.0.1:${service.smtpPort}`,
+        "--to",
+        "box@in.test",
+        "--attach-name",
+        "x.bin",
+        "--attach-type",
+        "application/octet-stream",
+        "--attach",
+        "@/etc/hostname",
+      ],
+      { stdout: "ignore" },
+    );
+    expect(await child.exited).toBe(0);
+    const list = await service.call("GET", "/v1/emails?direction=inbound");
+    const record = (await service.call("GET", `/v1/emails/${list.body.data[0].id}`)).body;
+    const raw = await service.call("GET", `/v1/emails/${record.id}/raw`);
+    expect(raw.body).toMatch(/^Return-Path: <[^>]*>\r\nReceived: from /);
+    const bytes = await service.call(
+      "GET",
+      `/v1/emails/${record.id}/attachments/${record.attachments[0].id}`,
+    );
+    expect(bytes.body).toBe(await Bun.file("/etc/hostname").text());
+  });
+
+  test.each(["/raw", "/attachments/att_00000000000000000000000000", "/attachments/..%2f..%2fetc"])(
+    "%s of no such message is 404",
+    async (path) => {
+      const answer = await service.call("GET", `/v1/emails/msg_00000000000000000000000000${path}`);
+      expect(answer.body.error.type).toBe("not_found");
+    },
+  );
+});
+
+describe("the list", () => {
+  test("is narrowed by each filter, and by several at once", async () => {
+    const one = await send(
+      mail("ada@one.test", { subject: "Spring 100%", tags: [{ name: "kind", value: "news" }] }),
+    );
+    const two = await send(mail("bob@two.test", { subject: "Autumn", cc: [{ email: "Carol@three.test" }] }));
+    await Promise.all([service.message(one, "delivered"), service.message(two, "delivered")]);
+    const ids = async (query: string) =>
+      (await service.call("GET", `/v1/emails?${query}`)).body.data.map(
+        (summary: { id: string }) => summary.id,
+      );
+    const since = encodeURIComponent(new Date(0).toISOString());
+    const cases: [string, string[]][] = [
+      ["", [two, one]],
+      ["status=delivered", [two, one]],
+      ["status=bounced", []],
+      ["direction=inbound", []],
+      ["q=SPRING", [one]],
+      ["q=100%25", [one]],
+      ["q=_", []],
+      ["q=carol", [two]],
+      ["q=news%40sender", [two, one]],
+      ["to=CAROL@three.test", [two]],
+      ["to=carol", []],
+      ["from=news@sender.test", [two, one]],
+      ["tag=kind:news", [one]],
+      ["tag=kind:new", []],
+      [`after=${since}`, [two, one]],
+      [`before=${since}`, []],
+      ["status=delivered&direction=outbound&q=autumn&to=bob@two.test", [two]],
+    ];
+    for (const [query, expected] of cases)
+      expect({ query, ids: await ids(query) }).toEqual({ query, ids: expected });
+  });
+
+  test.each([
+    "status=happy",
+    "direction=up",
+    "limit=0",
+    "limit=101",
+    "limit=x",
+    "tag=kind",
+    "after=yesterday",
+    "q=",
+  ])("%s is 422", async (query) => {
+    const answer = await service.call("GET", `/v1/emails?${query}`);
+    expect(answer.status).toBe(422);
+    expect(answer.body.error.param).toBe(query.split("=")[0]);
+  });
+
+  test("is walked without a gap or a double while messages come in", async () => {
+    const first = [];
+    for (let at = 0; at < 7; at++) first.push(await send(mail(`r${at}@one.test`)));
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? "limit=3" : `limit=3&cursor=${cursor}`;
+      const { body } = await service.call("GET", `/v1/emails?${query}`);
+      seen.push(...body.data.map((summary: { id: string }) => summary.id));
+      cursor = body.nextCursor;
+      await send(mail("meanwhile@one.test"));
+    } while (cursor !== null);
+    expect(seen).toEqual(first.reverse());
+  });
+
+  test("refuses a cursor of another query", async () => {
+    for (let at = 0; at < 3; at++) await send(mail(`r${at}@one.test`));
+    const { body } = await service.call("GET", "/v1/emails?limit=2");
+    const other = await service.call(
+      "GET",
+      `/v1/emails?limit=2&direction=outbound&cursor=${body.nextCursor}`,
+    );
+    expect(other.body.error).toMatchObject({ type: "invalid_request", param: "cursor" });
+  });
+});
