@@ -9,6 +9,7 @@ import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
 import { senderRoutes } from "../http/routes/senders.ts";
+import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { HttpDeps } from "../http/server.ts";
 import { generateDkimKey } from "../mail/dkim.ts";
@@ -85,6 +86,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
       ...domainRoutes(domainDeps(parts)),
       ...inboxRoutes({ db }),
       ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
+      ...webhookDeliveryRoutes({ db, clock, queue }),
     ],
   };
 }

@@ -180,6 +180,66 @@ test("a mail that arrives is told with its body, thread and inbox", async () => 
   });
 });
 
+describe("the delivery log", () => {
+  const log = async (id: string) => (await service.call("GET", `/v1/webhooks/${id}/deliveries`)).body;
+  const over = async (id: string) => {
+    for (;;) {
+      const { data } = await log(id);
+      if (data.length > 0 && data[0].status !== "pending") return data;
+      await Bun.sleep(5);
+    }
+  };
+
+  test("shows what the endpoint answered, and a replay pushes the same id again", async () => {
+    await verifiedDomain(service, "sender.test");
+    const { id } = await subscribe(["delivery"]);
+    sink.answer(() => new Response("no thanks", { status: 400 }));
+    const messageId = await send();
+    const [failed] = await over(id);
+    expect(failed).toMatchObject({
+      type: "delivery",
+      messageId,
+      status: "failed",
+      attempts: 4,
+      httpStatus: 400,
+      response: "no thanks",
+      nextAttemptAt: null,
+    });
+    sink.answer(200);
+    const replayed = await service.call("POST", `/v1/webhooks/${id}/deliveries/${failed.id}/replay`);
+    expect(replayed.status).toBe(202);
+    const [done] = await over(id);
+    expect(done).toMatchObject({ id: failed.id, status: "succeeded", attempts: 1, httpStatus: 200 });
+    expect(JSON.parse(sink.requests.items.at(-1)?.body ?? "").id).toBe(failed.id);
+  });
+
+  test("of a foreign or absent webhook or delivery is 404", async () => {
+    const { id } = await subscribe(["delivery"]);
+    for (const path of [`whk_${"0".repeat(26)}/deliveries`, "x/deliveries"])
+      expect((await service.call("GET", `/v1/webhooks/${path}`)).status).toBe(404);
+    expect(
+      (await service.call("POST", `/v1/webhooks/${id}/deliveries/dlv_${"0".repeat(26)}/replay`)).status,
+    ).toBe(404);
+    expect((await log(id)).data).toEqual([]);
+  });
+
+  test("a sample is signed and flagged like a real event of its type", async () => {
+    const { id, signingSecret } = await subscribe(["open", "bounce"]);
+    const first = await service.call("POST", `/v1/webhooks/${id}/test`);
+    expect(first.body).toMatchObject({ type: "bounce", testMode: true });
+    const named = await service.call("POST", `/v1/webhooks/${id}/test`, { type: "open" });
+    expect(named.body.type).toBe("open");
+    await sink.requests.reached(2);
+    for (const { body, headers } of sink.requests.items) {
+      const event = await verified(body, headers.get("Service-Signature") ?? "", signingSecret);
+      expect(event.data).toMatchObject({ testMode: true });
+    }
+    await service.call("PATCH", `/v1/webhooks/${id}`, { enabled: false });
+    expect((await service.call("POST", `/v1/webhooks/${id}/test`)).status).toBe(409);
+    expect((await service.call("POST", `/v1/webhooks/${id}/test`, { type: "nonsense" })).status).toBe(422);
+  });
+});
+
 describe("an endpoint that hangs", () => {
   test("delays no other", async () => {
     await verifiedDomain(service, "sender.test");

@@ -1,0 +1,87 @@
+import type { Clock } from "../../core/clock.ts";
+import { AppError } from "../../core/errors.ts";
+import { EVENT_TYPES, type EventType } from "../../core/events.ts";
+import { newId } from "../../core/ids.ts";
+import type { Queue } from "../../queue/port.ts";
+import type { Db, Statement } from "../../store/client.ts";
+import { insertSampleDelivery, replayDelivery } from "../../store/delivery-log.ts";
+import { hint } from "../hint.ts";
+
+export interface SampleDeps {
+  db: Db;
+  clock: Clock;
+  queue: Queue;
+}
+
+/** The details an event of each type carries in its data, as a sample. */
+const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, Record<string, unknown>>>> = {
+  delivery: { mx: "mx.example.com", tls: "TLSv1.3", smtpCode: 250, response: "2.0.0 OK" },
+  bounce: {
+    type: "hard",
+    category: "recipient",
+    smtpCode: 550,
+    enhancedCode: "5.1.1",
+    diagnostic: "550 5.1.1 No such user",
+    mx: "mx.example.com",
+  },
+  complaint: { feedbackType: "abuse" },
+  delivery_delayed: { attempt: 1, smtpCode: 451, enhancedCode: "4.7.1", diagnostic: "451 4.7.1 Greylisted" },
+  open: { ip: "192.0.2.1", userAgent: "Sample/1.0", first: true, machine: false },
+  click: { url: "https://example.com/", ip: "192.0.2.1", userAgent: "Sample/1.0", machine: false },
+};
+
+/**
+ * Sends a sample of an event to a webhook, flagged as test mode, through the same push as every other.
+ * @param type the type asked for; null: the first one subscribed to
+ * @param record statements for the same write, given the delivery's id and type
+ */
+export async function sendSample(
+  deps: SampleDeps,
+  webhook: { senderId: string; id: string; enabled: boolean; eventTypes: readonly string[] },
+  type: EventType | null,
+  record: (sample: { id: string; type: EventType }) => readonly Statement[],
+): Promise<void> {
+  requireEnabled(webhook.enabled);
+  const now = deps.clock.now();
+  const wanted = type ?? EVENT_TYPES.find((known) => webhook.eventTypes.includes(known)) ?? "delivery";
+  const sample = { id: newId("dlv", now), type: wanted, data: sampleData(webhook.senderId, wanted, now) };
+  await deps.db.write([insertSampleDelivery(webhook.senderId, webhook.id, sample, now), ...record(sample)]);
+  hint(deps.queue, "push", [{ key: sample.id, lane: webhook.id }]);
+}
+
+function sampleData(senderId: string, type: EventType, now: number): Record<string, unknown> {
+  const details = SAMPLE_DETAILS[type];
+  return {
+    messageId: newId("msg", now),
+    senderId,
+    email: "recipient@example.com",
+    occurredAt: new Date(now).toISOString(),
+    tags: [],
+    testMode: true,
+    ...(details === undefined ? {} : { [type]: details }),
+  };
+}
+
+/**
+ * Pushes a delivery of the log once more, under its own id.
+ * @throws AppError 409 while an attempt is under way or the webhook is disabled
+ */
+export async function replay(
+  deps: SampleDeps,
+  webhook: { senderId: string; id: string; enabled: boolean },
+  id: string,
+  record: readonly Statement[],
+): Promise<void> {
+  requireEnabled(webhook.enabled);
+  const [replayed] = await deps.db.write([
+    replayDelivery(webhook.senderId, webhook.id, id, deps.clock.now()),
+    ...record,
+  ]);
+  if (replayed?.changes === 0)
+    throw new AppError("conflict", "An attempt at this delivery is under way.", { code: "invalid_state" });
+  hint(deps.queue, "push", [{ key: id, lane: webhook.id }]);
+}
+
+function requireEnabled(enabled: boolean): void {
+  if (!enabled) throw new AppError("conflict", "The webhook is disabled.", { code: "invalid_state" });
+}

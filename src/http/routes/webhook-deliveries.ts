@@ -1,0 +1,108 @@
+import { Type } from "@sinclair/typebox";
+import { notFound } from "../../core/errors.ts";
+import { EVENT_TYPES } from "../../core/events.ts";
+import { replay, type SampleDeps, sendSample } from "../../flows/notify/sample.ts";
+import { hasDelivery, type LoggedDelivery, listDeliveries } from "../../store/delivery-log.ts";
+import { getWebhook, type Webhook } from "../../store/webhooks.ts";
+import { accepted, ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+
+const DeliverySchema = Type.Object({
+  id: Type.String({ description: "The envelope's `id`: the same in every retry and replay." }),
+  type: OneOf(EVENT_TYPES),
+  messageId: Nullable(Type.String()),
+  eventId: Nullable(Type.String()),
+  status: OneOf(["pending", "succeeded", "failed"]),
+  attempts: Type.Integer(),
+  nextAttemptAt: Nullable(Timestamp),
+  lastAttemptAt: Nullable(Timestamp),
+  httpStatus: Nullable(Type.Integer({ description: "Status that the endpoint answered last." })),
+  response: Nullable(Type.String({ description: "First 4 KiB of that answer." })),
+  error: Nullable(Type.String({ description: "Why there was no answer." })),
+  createdAt: Timestamp,
+});
+const Pending = Type.Object({ id: Type.String(), status: Type.Literal("pending") });
+
+function show(delivery: LoggedDelivery): Record<string, unknown> {
+  return {
+    ...delivery,
+    nextAttemptAt: showTime(delivery.nextAttemptAt),
+    lastAttemptAt: showTime(delivery.lastAttemptAt),
+    createdAt: showTime(delivery.createdAt),
+  };
+}
+
+/** The delivery log of a webhook, replays and samples. */
+export function webhookDeliveryRoutes(deps: SampleDeps): Route[] {
+  return [logRoute(deps), replayRoute(deps), testRoute(deps)];
+}
+
+async function requireWebhook({ db }: SampleDeps, senderId: string, id: string): Promise<Webhook> {
+  const webhook = await getWebhook(db, senderId, id);
+  if (webhook === null) throw notFound("webhook");
+  return webhook;
+}
+
+function logRoute(deps: SampleDeps): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/webhooks/:id/deliveries",
+    operationId: "listWebhookDeliveries",
+    summary: "List a webhook's deliveries, newest first",
+    scope: "webhooks:read",
+    query: Type.Object(PAGE_QUERY),
+    answers: { 200: PageOf(DeliverySchema) },
+    errors: ["not_found"],
+    async handle({ senderId, params, page: openedPage }) {
+      const page = openedPage();
+      const webhook = await requireWebhook(deps, senderId, params.id);
+      const rows = await listDeliveries(deps.db, senderId, webhook.id, page.after, page.take);
+      return ok(page.answer(rows, show, (row) => row.id));
+    },
+  });
+}
+
+function replayRoute(deps: SampleDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/webhooks/:id/deliveries/:deliveryId/replay",
+    operationId: "replayWebhookDelivery",
+    summary: "Push a delivery once more",
+    scope: "webhooks:write",
+    answers: { 202: Pending },
+    errors: ["not_found", "conflict"],
+    async handle({ senderId, params, record }) {
+      const webhook = await requireWebhook(deps, senderId, params.id);
+      if (!(await hasDelivery(deps.db, senderId, webhook.id, params.deliveryId))) throw notFound("delivery");
+      const answer = accepted({ id: params.deliveryId, status: "pending" });
+      await replay(deps, webhook, params.deliveryId, record(answer));
+      return answer;
+    },
+  });
+}
+
+function testRoute(deps: SampleDeps): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/webhooks/:id/test",
+    operationId: "testWebhook",
+    summary: "Push a sample event, flagged as test mode",
+    scope: "webhooks:write",
+    body: Type.Object({ type: Type.Optional(OneOf(EVENT_TYPES)) }),
+    bodyOptional: true,
+    answers: {
+      202: Type.Object({ id: Type.String(), type: OneOf(EVENT_TYPES), testMode: Type.Literal(true) }),
+    },
+    errors: ["not_found", "conflict"],
+    async handle({ senderId, params, body, record }) {
+      const webhook = await requireWebhook(deps, senderId, params.id);
+      let answer = accepted(null);
+      await sendSample(deps, webhook, body.type ?? null, ({ id, type }) => {
+        answer = accepted({ id, type, testMode: true });
+        return record(answer);
+      });
+      return answer;
+    },
+  });
+}

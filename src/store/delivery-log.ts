@@ -1,0 +1,105 @@
+import type { EventType } from "../core/events.ts";
+import type { Db, Statement } from "./client.ts";
+
+/** One line of a webhook's delivery log. Times are milliseconds. */
+export interface LoggedDelivery {
+  id: string;
+  type: EventType;
+  messageId: string | null;
+  eventId: string | null;
+  status: "pending" | "succeeded" | "failed";
+  attempts: number;
+  /** When it is tried next; null while an attempt is under way and once it is over. */
+  nextAttemptAt: number | null;
+  lastAttemptAt: number | null;
+  /** HTTP status, first bytes and trouble of the last attempt. */
+  httpStatus: number | null;
+  response: string | null;
+  error: string | null;
+  createdAt: number;
+}
+
+interface LogRow {
+  id: string;
+  type: EventType;
+  message_id: string | null;
+  event_id: string | null;
+  status: "pending" | "succeeded" | "failed";
+  attempts: number;
+  due_at: number | null;
+  last_attempt_at: number | null;
+  last_status: number | null;
+  last_response: string | null;
+  last_error: string | null;
+  created_at: number;
+}
+
+const COLUMNS = `id, type, message_id, event_id, status, attempts, due_at, last_attempt_at, last_status, last_response,
+  last_error, created_at`;
+
+function toLogged(row: LogRow): LoggedDelivery {
+  return {
+    id: row.id,
+    type: row.type,
+    messageId: row.message_id,
+    eventId: row.event_id,
+    status: row.status,
+    attempts: row.attempts,
+    nextAttemptAt: row.due_at,
+    lastAttemptAt: row.last_attempt_at,
+    httpStatus: row.last_status,
+    response: row.last_response,
+    error: row.last_error,
+    createdAt: row.created_at,
+  };
+}
+
+/** One page of a webhook's log, newest first: at most `limit` deliveries with ids below `before`. */
+export async function listDeliveries(
+  db: Db,
+  senderId: string,
+  webhookId: string,
+  before: string | null,
+  limit: number,
+): Promise<LoggedDelivery[]> {
+  const rows = await db.all<LogRow>(
+    `SELECT ${COLUMNS} FROM webhook_deliveries
+      WHERE webhook_id = ? AND sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    // Every id sorts below "dlv~".
+    [webhookId, senderId, before ?? "dlv~", limit],
+  );
+  return rows.map(toLogged);
+}
+
+/** Stores a delivery that tells of no event of a message: its data stands in itself. Due at once. */
+export function insertSampleDelivery(
+  senderId: string,
+  webhookId: string,
+  sample: { id: string; type: EventType; data: Record<string, unknown> },
+  now: number,
+): Statement {
+  return {
+    sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
+      SELECT ?, id, sender_id, ?, ?, 'pending', ?, ? FROM webhooks WHERE id = ? AND sender_id = ?`,
+    args: [sample.id, sample.type, JSON.stringify(sample.data), now, now, webhookId, senderId],
+  };
+}
+
+/** Makes a delivery due anew, with the whole schedule before it. Changes nothing while an attempt is under way. */
+export function replayDelivery(senderId: string, webhookId: string, id: string, now: number): Statement {
+  return {
+    sql: `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = ?
+      WHERE id = ? AND webhook_id = ? AND sender_id = ? AND claimed_by IS NULL
+        AND EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_id AND w.enabled = 1)`,
+    args: [now, id, webhookId, senderId],
+  };
+}
+
+/** Whether the webhook of the project has that delivery. */
+export async function hasDelivery(db: Db, senderId: string, webhookId: string, id: string): Promise<boolean> {
+  const row = await db.first<{ id: string }>(
+    "SELECT id FROM webhook_deliveries WHERE id = ? AND webhook_id = ? AND sender_id = ?",
+    [id, webhookId, senderId],
+  );
+  return row !== null;
+}
