@@ -1,6 +1,6 @@
 import { addressKey, normalizeAddress } from "./addresses.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
-import { SendItem } from "./send-item.ts";
+import { type SendAttachment, SendItem } from "./send-item.ts";
 import { check, MAX_ISSUES } from "./validation.ts";
 
 /** Limits of one send; each is a setting. Sizes in bytes. */
@@ -133,25 +133,27 @@ function checkTags(item: SendItem, report: Report): void {
 }
 
 function checkAttachments(item: SendItem, limits: SendLimits, report: Report): void {
-  const attachments = item.attachments ?? [];
-  if (attachments.length > limits.maxAttachments)
-    report("attachments", `At most ${limits.maxAttachments} attachments.`, "invalid_attachment");
-  attachments.slice(0, limits.maxAttachments).forEach((attachment, index) => {
+  for (const { param, message, code } of attachmentIssues(item.attachments ?? [], limits.maxAttachments))
+    report(param, message, code);
+}
+
+/** What is wrong with attachments as posted, beyond their shape. */
+export function attachmentIssues(attachments: readonly SendAttachment[], maxAttachments: number): Issue[] {
+  const issues: Issue[] = [];
+  const report = (param: string, message: string) =>
+    issues.push({ param, message, code: "invalid_attachment" });
+  if (attachments.length > maxAttachments) report("attachments", `At most ${maxAttachments} attachments.`);
+  attachments.slice(0, maxAttachments).forEach((attachment, index) => {
     const param = `attachments[${index}]`;
     const { filename, content, contentType, contentId } = attachment;
-    if (hasControls(filename))
-      report(`${param}.filename`, "Must not contain control characters.", "invalid_attachment");
-    if (content.length % 4 !== 0 || !BASE64.test(content))
-      report(`${param}.content`, "Not base64.", "invalid_attachment");
+    if (hasControls(filename)) report(`${param}.filename`, "Must not contain control characters.");
+    if (content.length % 4 !== 0 || !BASE64.test(content)) report(`${param}.content`, "Not base64.");
     if (contentType !== undefined && !CONTENT_TYPE.test(contentType))
-      report(`${param}.contentType`, "Not a MIME type.", "invalid_attachment");
+      report(`${param}.contentType`, "Not a MIME type.");
     if (contentId !== undefined && !/^[\x21-\x3b\x3d\x3f-\x7e]+$/.test(contentId))
-      report(
-        `${param}.contentId`,
-        "Must be printable ASCII without spaces or angle brackets.",
-        "invalid_attachment",
-      );
+      report(`${param}.contentId`, "Must be printable ASCII without spaces or angle brackets.");
   });
+  return issues;
 }
 
 /** What a time too far ahead is told. */

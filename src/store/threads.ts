@@ -88,15 +88,10 @@ interface ThreadRow {
   updated_at: number;
 }
 
-/** One thread of the project; null where it has none of that id. */
-export async function getThread(db: Db, senderId: string, id: string): Promise<Thread | null> {
-  const row = await db.first<ThreadRow>(
-    `SELECT id, inbox_id, sender_id, subject, preview, participants, message_count, has_attachments,
-      last_message_id, last_message_at, last_inbound_at, created_at, updated_at
-      FROM threads WHERE id = ? AND sender_id = ?`,
-    [id, senderId],
-  );
-  if (row === null) return null;
+const COLUMNS = `id, inbox_id, sender_id, subject, preview, participants, message_count, has_attachments,
+  last_message_id, last_message_at, last_inbound_at, created_at, updated_at`;
+
+function toThread(row: ThreadRow): Thread {
   return {
     id: row.id,
     inboxId: row.inbox_id,
@@ -112,6 +107,77 @@ export async function getThread(db: Db, senderId: string, id: string): Promise<T
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
+}
+
+/** One thread of the project; null where it has none of that id. */
+export async function getThread(db: Db, senderId: string, id: string): Promise<Thread | null> {
+  const row = await db.first<ThreadRow>(`SELECT ${COLUMNS} FROM threads WHERE id = ? AND sender_id = ?`, [
+    id,
+    senderId,
+  ]);
+  return row === null ? null : toThread(row);
+}
+
+/** A place in the list of threads by last activity. */
+export interface ThreadPosition {
+  lastMessageAt: number;
+  id: string;
+}
+
+/** One page of an inbox's threads, last active first: at most `limit` threads behind `after`. */
+export async function listThreads(
+  db: Db,
+  senderId: string,
+  inboxId: string,
+  after: ThreadPosition | null,
+  limit: number,
+): Promise<Thread[]> {
+  const rows = await db.all<ThreadRow>(
+    `SELECT ${COLUMNS} FROM threads
+      WHERE inbox_id = ? AND sender_id = ? AND (last_message_at, id) < (?, ?)
+      ORDER BY last_message_at DESC, id DESC LIMIT ?`,
+    [inboxId, senderId, after?.lastMessageAt ?? Number.MAX_SAFE_INTEGER, after?.id ?? "", limit],
+  );
+  return rows.map(toThread);
+}
+
+/** Ids of a thread's messages, newest first: at most `limit` below `before`. */
+export async function listThreadMessageIds(
+  db: Db,
+  senderId: string,
+  threadId: string,
+  before: string | null,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db.all<{ id: string }>(
+    // Every id sorts below "msg~".
+    "SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?",
+    [threadId, senderId, before ?? "msg~", limit],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Id of the thread's last message, inbound ones before all others; null for a thread without messages. */
+export async function lastMessageId(db: Db, senderId: string, threadId: string): Promise<string | null> {
+  const row = await db.first<{ id: string }>(
+    "SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? ORDER BY direction = 'inbound' DESC, id DESC LIMIT 1",
+    [threadId, senderId],
+  );
+  return row?.id ?? null;
+}
+
+/** How many messages the project has sent in a thread since an id's time. */
+export async function countSentSince(
+  db: Db,
+  senderId: string,
+  threadId: string,
+  floor: string,
+): Promise<number> {
+  const row = await db.first<{ n: number }>(
+    "SELECT count(*) AS n FROM messages WHERE thread_id = ? AND sender_id = ? AND id >= ? AND direction = 'outbound'",
+    [threadId, senderId, floor],
+  );
+  return row?.n ?? 0;
 }
 
 /** The thread of the newest message of the inbox whose Message-ID is among `rfcMessageIds`; null where there is none. */

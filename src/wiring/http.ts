@@ -7,8 +7,10 @@ import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails.ts";
+import { inboundRoutes } from "../http/routes/inbound.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
 import { senderRoutes } from "../http/routes/senders.ts";
+import { threadRoutes } from "../http/routes/threads.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { HttpDeps } from "../http/server.ts";
@@ -18,6 +20,7 @@ import { resolveCname, resolveMx, resolveTxt } from "../net/lookups.ts";
 import type { Resolver } from "../net/resolver.ts";
 import type { Queue } from "../queue/port.ts";
 import { type Db, ping } from "../store/client.ts";
+import { mxName } from "./delivery.ts";
 import type { InstallationKeys } from "./master-key.ts";
 
 /** What the HTTP door is put together from. */
@@ -81,6 +84,8 @@ export function httpDeps(parts: HttpParts): HttpDeps {
     onAnswer: null,
     routes: [
       ...emailRoutes(sending),
+      ...threadRoutes(sending),
+      ...inboundRoutes({ ...sending, hostname: mxName(config) }),
       ...apiKeyRoutes({ db }),
       ...senderRoutes({ db, config }),
       ...domainRoutes(domainDeps(parts)),

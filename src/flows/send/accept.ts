@@ -1,7 +1,7 @@
 import { addressKey, type Mailbox, normalizeAddress, splitAddress } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
-import type { SendAddress, SendAttachment, SendItem } from "../../core/send-item.ts";
+import type { SendAddress, SendItem } from "../../core/send-item.ts";
 import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
 import type { Job, Queue } from "../../queue/port.ts";
@@ -16,6 +16,7 @@ import { findThread, stepThread } from "../../store/threads.ts";
 import { addUsage, utcDay } from "../../store/usage.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
+import { toAttachment } from "./attachment.ts";
 import { applyPolicy } from "./policy.ts";
 
 export interface AcceptDeps {
@@ -41,11 +42,15 @@ export interface PreparedSend {
   pushes: Job[];
 }
 
-/** Everything about one send but the commit. Throws the AppError that refuses it. */
+/**
+ * Everything about one send but the commit. Throws the AppError that refuses it.
+ * @param threadId the thread of the From inbox that it goes into; null: the one its references lead to
+ */
 export async function prepareSend(
   deps: AcceptDeps,
   project: Sender,
   send: CheckedSend,
+  threadId: string | null = null,
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
@@ -64,7 +69,7 @@ export async function prepareSend(
 
   const attachments = (send.item.attachments ?? []).map((attachment) => toAttachment(attachment, now));
   const message = newMessage(project, send, recipients, attachments, now);
-  const thread = await joinThread(deps, message, send.item, attachments.length > 0);
+  const thread = await joinThread(deps, message, send.item, threadId);
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
   const announced = await announce(deps, senderId, happenings);
   return {
@@ -189,21 +194,6 @@ function toContent(item: SendItem): MessageContent {
   };
 }
 
-function toAttachment(attachment: SendAttachment, now: number): NewAttachment {
-  const bytes = new Uint8Array(Buffer.from(attachment.content, "base64"));
-  return {
-    id: newId("att", now),
-    filename: attachment.filename,
-    contentType:
-      attachment.contentType ??
-      (Bun.file(attachment.filename).type.split(";")[0] || "application/octet-stream"),
-    disposition: attachment.disposition ?? (attachment.contentId === undefined ? "attachment" : "inline"),
-    contentId: attachment.contentId ?? null,
-    size: bytes.length,
-    bytes,
-  };
-}
-
 /** Message-IDs that the send names in In-Reply-To and References. */
 function referencesOf(item: SendItem): string[] {
   const fields = Object.entries(item.headers ?? {})
@@ -217,12 +207,13 @@ async function joinThread(
   deps: AcceptDeps,
   message: Message,
   item: SendItem,
-  hasAttachments: boolean,
+  threadId: string | null,
 ): Promise<Statement[]> {
   const inbox: InboxRef | null = await ownInbox(deps.db, message.senderId, addressKey(message.from.email));
   if (inbox === null) return [];
   message.inboxId = inbox.id;
   message.threadId =
+    threadId ??
     (await findThread(deps.db, message.senderId, inbox.id, referencesOf(item))) ??
     newId("thr", message.createdAt);
   const step = stepThread({
@@ -233,7 +224,7 @@ async function joinThread(
     subject: message.subject,
     preview: (item.text ?? "").slice(0, 200),
     participants: [...message.to, ...message.cc].map((mailbox) => mailbox.email),
-    hasAttachments,
+    hasAttachments: (item.attachments?.length ?? 0) > 0,
     inbound: false,
     at: message.createdAt,
   });

@@ -4,11 +4,8 @@ import { SendItem } from "../../core/send-item.ts";
 import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-rules.ts";
 import { validationError } from "../../core/validation.ts";
 import type { RenderDeps } from "../../flows/send/render.ts";
+import { readRecord } from "../../flows/read/record.ts";
 import { type AcceptDeps, commitSends, type PreparedSend, prepareSend } from "../../flows/send/accept.ts";
-import { listEvents } from "../../store/events.ts";
-import { listAttachments } from "../../store/attachments.ts";
-import { getContent, getMessage } from "../../store/messages.ts";
-import { listRecipients } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { accepted, multiStatus, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
@@ -73,7 +70,7 @@ function sendRoute(deps: EmailRouteDeps): Route {
     answers: { 202: Accepted },
     errors: ["conflict"],
     async handle({ body, now, project, record }) {
-      const prepared = await prepareSend(deps, project, checked(body, deps.limits, now));
+      const prepared = await prepareSend(deps, project, checkedSend(body, deps.limits, now));
       const answer = accepted(prepared.accepted);
       await commitSends(deps, [prepared], record(answer));
       return answer;
@@ -114,7 +111,7 @@ async function prepareItem(
   now: number,
 ): Promise<BatchItem> {
   try {
-    const prepared = await prepareSend(deps, project, checked(item, deps.limits, now));
+    const prepared = await prepareSend(deps, project, checkedSend(item, deps.limits, now));
     return { prepared, shown: { ...prepared.accepted } };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
@@ -126,7 +123,8 @@ async function prepareItem(
   }
 }
 
-function checked(body: unknown, limits: SendLimits, now: number): CheckedSend {
+/** The send in a body that keeps all rules. Throws 422 with every issue. */
+export function checkedSend(body: unknown, limits: SendLimits, now: number): CheckedSend {
   const result = checkSend(body, limits, now);
   if (isIssues(result)) throw validationError(result);
   return result;
@@ -146,15 +144,9 @@ function getRoute(deps: EmailRouteDeps): Route {
     answers: { 200: MessageView },
     errors: ["not_found"],
     async handle({ senderId, params }) {
-      const message = await getMessage(deps.db, senderId, params.id);
-      const content = message === null ? null : await getContent(deps.db, senderId, message.id);
-      if (message === null || content === null) throw notFound("message");
-      const [attachments, recipients, events] = await Promise.all([
-        listAttachments(deps.db, senderId, message.id),
-        listRecipients(deps.db, senderId, message.id),
-        listEvents(deps.db, senderId, message.id),
-      ]);
-      return ok(showMessage({ message, content, attachments, recipients, events }));
+      const record = await readRecord(deps.db, senderId, params.id);
+      if (record === null) throw notFound("message");
+      return ok(showMessage(record));
     },
   });
 }

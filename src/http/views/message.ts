@@ -1,9 +1,8 @@
+import type { MessageRecord } from "../../flows/read/record.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/events.ts";
-import type { Attachment } from "../../store/attachments.ts";
 import type { MessageSummary } from "../../store/message-list.ts";
-import type { Message, MessageContent } from "../../store/messages.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 
@@ -132,17 +131,8 @@ function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<s
   return { id, type, createdAt: showTime(createdAt), email, data };
 }
 
-/** What the full record is put together from. */
-export interface MessageParts {
-  message: Message;
-  content: MessageContent;
-  attachments: readonly Attachment[];
-  recipients: readonly Recipient[];
-  events: readonly MessageEvent[];
-}
-
 /** The full record of a message. */
-export function showMessage(parts: MessageParts): Record<string, unknown> {
+export function showMessage(parts: MessageRecord): Record<string, unknown> {
   const { message, content } = parts;
   const { from, to, cc, bcc, replyTo } = message;
   return {

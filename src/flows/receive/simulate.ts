@@ -1,0 +1,101 @@
+import { addressKey, type Mailbox, splitAddress } from "../../core/addresses.ts";
+import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { newId } from "../../core/ids.ts";
+import { compose, type OutgoingAttachment } from "../../mail/compose.ts";
+import { getInbox } from "../../store/inboxes.ts";
+import { getMessage } from "../../store/messages.ts";
+import { type InboxRef, ownInbox } from "../../store/sending.ts";
+import { type Arrival, type TakeDeps, takeMail } from "./take.ts";
+import { traceFields } from "./trace.ts";
+
+/** A mail as a client wants it to have arrived. */
+export interface SimulatedMail {
+  inboxId?: string | undefined;
+  /** Address of the inbox, where it is not named by id. */
+  to?: string | undefined;
+  from?: Mailbox | undefined;
+  subject?: string | undefined;
+  text?: string | undefined;
+  html?: string | undefined;
+  attachments: readonly OutgoingAttachment[];
+  /** A Message-ID, or one of our message ids. */
+  inReplyTo?: string | undefined;
+}
+
+export interface SimulateDeps extends TakeDeps {
+  /** Our name in the trace fields. */
+  hostname: string;
+}
+
+const DEFAULT_FROM: Mailbox = { email: "sender@example.com", name: "Simulated Sender" };
+
+/**
+ * Builds the mail as MIME and lets it in by the way of every mail after DATA, flagged as test mode.
+ * @throws AppError 404 for no such inbox, 422 for an inReplyTo that leads nowhere
+ */
+export async function simulateInbound(
+  deps: SimulateDeps,
+  senderId: string,
+  mail: SimulatedMail,
+): Promise<Arrival> {
+  const inbox = await inboxOf(deps, senderId, mail);
+  const now = deps.clock.now();
+  const from = mail.from ?? DEFAULT_FROM;
+  const domain = splitAddress(from.email)?.domain;
+  if (domain === undefined) throw invalid("from.email", "Not an email address.", "invalid_email");
+  const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
+  const { raw } = compose({
+    from,
+    to: [{ email: inbox.address }],
+    subject: mail.subject ?? "",
+    text: mail.text ?? (mail.html === undefined ? "" : null),
+    html: mail.html ?? null,
+    attachments: mail.attachments,
+    messageId: `<${newId("msg", now)}@${domain}>`,
+    date: now,
+    extraHeaders:
+      answered === null
+        ? []
+        : [
+            ["In-Reply-To", answered],
+            ["References", answered],
+          ],
+  });
+  const envelope = {
+    mailFrom: from.email,
+    rcptTo: [inbox.address],
+    ip: "127.0.0.1",
+    helo: "simulator",
+    tls: null,
+  };
+  const trace = traceFields({ ...envelope, smtpUtf8: false }, deps.hostname, now);
+  const whole = Buffer.concat([Buffer.from(trace), raw]);
+  const [arrival] = await takeMail(deps, [inbox], envelope, whole, true);
+  if (arrival === undefined) throw new Error("a simulated mail has one inbox");
+  return arrival;
+}
+
+async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail): Promise<InboxRef> {
+  if (mail.inboxId !== undefined) {
+    const inbox = await getInbox(deps.db, senderId, mail.inboxId);
+    if (inbox === null) throw notFound("inbox");
+    return inbox;
+  }
+  if (mail.to === undefined)
+    throw new AppError("validation_error", "inboxId or to is required.", {
+      param: "inboxId",
+      code: "missing_field",
+    });
+  const inbox = await ownInbox(deps.db, senderId, addressKey(mail.to));
+  if (inbox === null) throw notFound("inbox");
+  return inbox;
+}
+
+/** The Message-ID itself, or that of the message with the id. */
+async function messageIdOf(deps: SimulateDeps, senderId: string, text: string): Promise<string> {
+  if (/^<[^<>\s]+>$/.test(text)) return text;
+  const message = await getMessage(deps.db, senderId, text);
+  if (message?.rfcMessageId == null)
+    throw invalid("inReplyTo", "Neither a Message-ID nor one of this project's messages.");
+  return message.rfcMessageId;
+}

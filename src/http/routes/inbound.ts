@@ -1,0 +1,52 @@
+import { Type } from "@sinclair/typebox";
+import { SendItem } from "../../core/send-item.ts";
+import { attachmentIssues } from "../../core/send-rules.ts";
+import { validationError } from "../../core/validation.ts";
+import { toAttachment } from "../../flows/send/attachment.ts";
+import { type SimulateDeps, simulateInbound } from "../../flows/receive/simulate.ts";
+import { accepted } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+
+const SimulateBody = Type.Object({
+  inboxId: Type.Optional(Type.String({ description: "The inbox; or name its address in `to`." })),
+  to: Type.Optional(Type.String()),
+  from: Type.Optional(SendItem.properties.from),
+  subject: Type.Optional(Type.String({ maxLength: 998 })),
+  text: Type.Optional(Type.String({ maxLength: 2_097_152 })),
+  html: Type.Optional(Type.String({ maxLength: 2_097_152 })),
+  attachments: SendItem.properties.attachments,
+  inReplyTo: Type.Optional(
+    Type.String({ maxLength: 998, description: "A Message-ID, or one of our message ids." }),
+  ),
+});
+const Simulated = Type.Object({
+  messageId: Type.String(),
+  threadId: Type.String(),
+  testMode: Type.Literal(true),
+});
+
+export interface InboundRouteDeps extends SimulateDeps {
+  limits: { maxAttachments: number };
+}
+
+/** `POST /v1/inbound/simulate`. */
+export function inboundRoutes(deps: InboundRouteDeps): Route[] {
+  const simulate = projectRoute({
+    method: "POST",
+    path: "/v1/inbound/simulate",
+    operationId: "simulateInbound",
+    scope: "inboxes:write",
+    summary: "Let a mail arrive, in test mode",
+    body: SimulateBody,
+    answers: { 202: Simulated },
+    errors: ["not_found"],
+    async handle({ senderId, body, now }) {
+      const issues = attachmentIssues(body.attachments ?? [], deps.limits.maxAttachments);
+      if (issues.length > 0) throw validationError(issues);
+      const attachments = (body.attachments ?? []).map((posted) => toAttachment(posted, now));
+      const arrival = await simulateInbound(deps, senderId, { ...body, attachments });
+      return accepted({ ...arrival, testMode: true });
+    },
+  });
+  return [simulate];
+}

@@ -1,0 +1,202 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { startSink } from "../support/https-sink.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+let inboxId: string;
+
+beforeEach(async () => {
+  service = await startService();
+  [inboxId = ""] = await receivingInboxes(service, "in.test", ["support@in.test"]);
+});
+afterEach(() => service.stop());
+
+async function simulate(body: Record<string, unknown> = {}) {
+  const answer = await service.call("POST", "/v1/inbound/simulate", { inboxId, ...body });
+  expect(answer.status).toBe(202);
+  return answer.body as { messageId: string; threadId: string };
+}
+
+async function reply(threadId: string, body: Record<string, unknown> = {}) {
+  return service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer", ...body });
+}
+
+describe("a simulated mail", () => {
+  test("is read like any other, flagged, told by a webhook, and lets the inbox be deleted", async () => {
+    const sink = startSink();
+    await service.call("POST", "/v1/webhooks", { url: sink.url, eventTypes: ["inbound_received"] });
+    const content = Buffer.from("hello").toString("base64");
+    const { messageId, threadId } = await simulate({
+      from: { email: "ada@client.test", name: "Ada" },
+      subject: "Grüße",
+      text: "Hi",
+      html: "<p>Hi</p>",
+      attachments: [{ filename: "a.txt", content }],
+    });
+    const event = JSON.parse((await sink.requests.reached(1)).body);
+    expect(event.data).toMatchObject({
+      messageId,
+      testMode: true,
+      inbound_received: { threadId, subject: "Grüße" },
+    });
+    const record = (await service.call("GET", `/v1/emails/${messageId}`)).body;
+    expect(record).toMatchObject({
+      testMode: true,
+      direction: "inbound",
+      from: "ada@client.test",
+      fromName: "Ada",
+      html: expect.stringContaining("<p>Hi</p>"),
+    });
+    const bytes = await service.call(
+      "GET",
+      `/v1/emails/${messageId}/attachments/${record.attachments[0].id}`,
+    );
+    expect(bytes.body).toBe("hello");
+    expect((await service.call("DELETE", `/v1/inboxes/${inboxId}`)).status).toBe(204);
+    await sink.stop();
+  });
+
+  test("answers what it is told to answer, by Message-ID or by our id", async () => {
+    const first = await simulate();
+    const record = (await service.call("GET", `/v1/emails/${first.messageId}`)).body;
+    expect((await simulate({ inReplyTo: first.messageId })).threadId).toBe(first.threadId);
+    expect((await simulate({ inReplyTo: record.messageId })).threadId).toBe(first.threadId);
+    expect((await simulate()).threadId).not.toBe(first.threadId);
+  });
+
+  test.each([
+    [{ inboxId: undefined }, 422, "inboxId"],
+    [{ inboxId: "inb_00000000000000000000000000" }, 404, undefined],
+    [{ inboxId: undefined, to: "nobody@in.test" }, 404, undefined],
+    [{ from: { email: "nobody" } }, 422, "from.email"],
+    [{ inReplyTo: "msg_00000000000000000000000000" }, 422, "inReplyTo"],
+    [{ attachments: [{ filename: "a", content: "?" }] }, 422, "attachments[0].content"],
+  ])("%j is refused", async (change, status, param) => {
+    const refused = await service.call("POST", "/v1/inbound/simulate", { inboxId, ...change });
+    expect(refused.status).toBe(status);
+    expect(refused.body.error.param).toBe(param);
+  });
+});
+
+describe("a reply", () => {
+  test("goes from the inbox to the sender, in the thread, with subject and references", async () => {
+    const { messageId, threadId } = await simulate({ from: { email: "ada@client.test" }, subject: "Help" });
+    const original = (await service.call("GET", `/v1/emails/${messageId}`)).body;
+    const sent = await reply(threadId);
+    expect(sent.status).toBe(202);
+    expect(sent.body.threadId).toBe(threadId);
+    const record = await service.message(sent.body.id, "delivered");
+    expect(record).toMatchObject({
+      from: "support@in.test",
+      to: ["ada@client.test"],
+      subject: "Re: Help",
+      threadId,
+      inboxId,
+      headers: { "In-Reply-To": original.messageId, References: original.messageId },
+    });
+    const again = await service.message(
+      (await reply(threadId, { messageId: sent.body.id })).body.id,
+      "delivered",
+    );
+    expect(again).toMatchObject({ subject: "Re: Help", to: ["ada@client.test"] });
+    expect(again.headers.References).toBe(`${original.messageId} ${record.messageId}`);
+  });
+
+  test("to all reaches everybody but the inbox, once", async () => {
+    const raw = [
+      "From: ada@client.test",
+      "To: support@in.test, bob@client.test",
+      "Cc: carol@client.test, Bob@client.test",
+      "Reply-To: desk@client.test",
+      "Subject: re: Help",
+      "",
+      "Hi",
+    ].join("\n");
+    const child = Bun.spawn(
+      ["swaks", "--server", `127.0.0.1:${service.smtpPort}`, "--to", "support@in.test", "--data", raw],
+      { stdout: "ignore" },
+    );
+    expect(await child.exited).toBe(0);
+    const [thread] = (await service.call("GET", `/v1/inboxes/${inboxId}/threads`)).body.data;
+    const record = await service.message((await reply(thread.id, { replyAll: true })).body.id, "delivered");
+    expect(record).toMatchObject({ to: ["desk@client.test"], subject: "re: Help" });
+    expect(record.cc).toEqual(["bob@client.test", "carol@client.test"]);
+  });
+
+  test("the twenty-first within a minute is refused", async () => {
+    const { threadId } = await simulate();
+    for (let at = 0; at < 20; at++) expect((await reply(threadId)).status).toBe(202);
+    const refused = await reply(threadId);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("retry-after")).toBe("60");
+  });
+
+  test.each([
+    ["without content", { text: undefined }, 422],
+    ["to a message of no thread", { messageId: "msg_00000000000000000000000000" }, 422],
+    ["with a header of ours", { headers: { From: "x@y.test" } }, 422],
+  ])("%s is refused", async (_, change, status) => {
+    const { threadId } = await simulate();
+    expect((await reply(threadId, change)).status).toBe(status);
+  });
+});
+
+describe("threads", () => {
+  test("are listed by last activity and walked without a double", async () => {
+    const threads: string[] = [];
+    for (let at = 0; at < 5; at++) threads.push((await simulate({ subject: `s${at}` })).threadId);
+    await reply(threads[0] ?? "");
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? "" : `&cursor=${cursor}`;
+      const { body } = await service.call("GET", `/v1/inboxes/${inboxId}/threads?limit=2${query}`);
+      seen.push(...body.data.map((thread: { id: string }) => thread.id));
+      cursor = body.nextCursor;
+    } while (cursor !== null);
+    expect(seen[0]).toBe(threads[0] ?? "");
+    expect(seen.toSorted()).toEqual(threads.toSorted());
+  });
+
+  test("show counts, participants and their messages, oldest first", async () => {
+    const { threadId, messageId } = await simulate({
+      from: { email: "ada@client.test" },
+      subject: "Help",
+      text: "First words",
+    });
+    const { id } = (await reply(threadId)).body;
+    const thread = (await service.call("GET", `/v1/threads/${threadId}`)).body;
+    expect(thread).toMatchObject({
+      id: threadId,
+      inboxId,
+      subject: "Help",
+      preview: "An answer",
+      participants: ["ada@client.test"],
+      messageCount: 2,
+      lastMessageId: id,
+    });
+    expect(thread.messages.map((message: { id: string }) => message.id)).toEqual([messageId, id]);
+    const page = (await service.call("GET", `/v1/threads/${threadId}/messages?limit=1`)).body;
+    expect(page.data[0].id).toBe(id);
+    const next = (
+      await service.call("GET", `/v1/threads/${threadId}/messages?limit=1&cursor=${page.nextCursor}`)
+    ).body;
+    expect({ id: next.data[0].id, next: next.nextCursor }).toEqual({ id: messageId, next: null });
+  });
+
+  test("of another project are no threads", async () => {
+    const { threadId } = await simulate();
+    const other = (await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey }))
+      .body.id;
+    const options = { key: service.accountKey, headers: { "X-Service-Product": other } };
+    for (const [method, path] of [
+      ["GET", `/v1/threads/${threadId}`],
+      ["GET", `/v1/threads/${threadId}/messages`],
+      ["GET", `/v1/inboxes/${inboxId}/threads`],
+      ["POST", `/v1/threads/${threadId}/reply`],
+    ] as const) {
+      const answer = await service.call(method, path, method === "POST" ? { text: "x" } : undefined, options);
+      expect(answer.status).toBe(404);
+    }
+  });
+});
