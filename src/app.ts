@@ -14,6 +14,7 @@ import { post } from "./net/post.ts";
 import { createResolver, type Resolver } from "./net/resolver.ts";
 import { openQueue } from "./queue/open.ts";
 import type { Queue } from "./queue/port.ts";
+import { openRateLimiter, type RateBuckets } from "./queue/rate-limiter.ts";
 import { loadCertificate } from "./smtp/certificate.ts";
 import { createPool, type Pool } from "./smtp/client/pool.ts";
 import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "./smtp/listener.ts";
@@ -88,8 +89,15 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
 }
 
 async function startRoles(ground: Ground, firstStart: FirstStart | null): Promise<App> {
-  const { config, db, queue } = ground;
-  const parts: HttpParts = { ...ground, listening: () => listener !== null || !config.roles.has("smtp") };
+  const { config, clock, db, queue } = ground;
+  const rates = config.roles.has("api")
+    ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
+    : null;
+  const parts: HttpParts = {
+    ...ground,
+    limiter: rates?.take ?? null,
+    listening: () => listener !== null || !config.roles.has("smtp"),
+  };
   let listener: Listener | null = null;
   const ports: Ports = { http: null, smtp: null };
   const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
@@ -106,7 +114,7 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     ports,
     firstStart,
     stop(graceMs = STOP_GRACE_MS) {
-      stopping ??= stopRoles(ground, { http, listener, workers }, graceMs);
+      stopping ??= stopRoles(ground, { http, rates, listener, workers }, graceMs);
       return stopping;
     },
   };
@@ -185,6 +193,7 @@ function workerDeps(ground: Ground, parts: HttpParts) {
 
 interface Roles {
   http: Http | null;
+  rates: RateBuckets | null;
   listener: Listener | null;
   workers: Workers | null;
 }
@@ -194,6 +203,7 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
   const endsAt = clock.now() + graceMs - CLOSING_MS;
   const left = () => Math.max(0, endsAt - clock.now());
   await Promise.all([roles.http?.stop(left()), roles.listener?.stop(left())]);
+  roles.rates?.close();
   await queue.close(left());
   await Promise.race([roles.workers?.stop(), sleep(clock, left())]);
   await pool.close(left());

@@ -39,7 +39,6 @@ export interface Config {
   smtpTlsKey: string | null;
   smtpTlsCert: string | null;
   dnsServers: readonly string[];
-  dnsPort: number | null;
   allowPrivateWebhooks: boolean;
   allowPrivateMx: boolean;
   deliveryRetrySeconds: readonly number[];
@@ -49,8 +48,6 @@ export interface Config {
   webhookDisableAfterSeconds: number;
   domainRecheckSeconds: readonly number[] | null;
   destinationConnections: number;
-  destinationRate: number;
-  publicIps: readonly string[];
   smtpMaxConnections: number;
   smtpMaxConnectionsPerIp: number;
   plans: Readonly<Record<string, Plan | null>>;
@@ -207,12 +204,6 @@ export const SETTINGS: readonly Setting[] = [
     help: "`ip[:port],…` asked for every lookup.",
   },
   {
-    name: "DNS_PORT",
-    type: PORT,
-    default: "(off)",
-    help: "Port of the authoritative DNS server for SERVICE_DOMAIN.",
-  },
-  {
     name: "ALLOW_PRIVATE_WEBHOOKS",
     type: { kind: "flag" },
     default: "0",
@@ -265,13 +256,6 @@ export const SETTINGS: readonly Setting[] = [
     type: COUNT,
     default: "5",
     help: "Connections to one destination at a time.",
-  },
-  { name: "DESTINATION_RATE", type: COUNT, default: "20", help: "Messages a second to one destination." },
-  {
-    name: "PUBLIC_IPS",
-    type: { kind: "addresses" },
-    default: "(none)",
-    help: "Our addresses as the world sees them, for `mx.` and `spf.`.",
   },
   {
     name: "SMTP_MAX_CONNECTIONS",
@@ -526,7 +510,6 @@ export function loadConfig(env: Env, terminal = false): Config {
     smtpTlsKey: text("SMTP_TLS_KEY"),
     smtpTlsCert: text("SMTP_TLS_CERT"),
     dnsServers: list(text("DNS_SERVERS") ?? ""),
-    dnsPort: text("DNS_PORT") === null ? null : number("DNS_PORT"),
     allowPrivateWebhooks: text("ALLOW_PRIVATE_WEBHOOKS") === "1",
     allowPrivateMx: text("ALLOW_PRIVATE_MX") === "1",
     deliveryRetrySeconds: numbers("DELIVERY_RETRY_SECONDS"),
@@ -536,8 +519,6 @@ export function loadConfig(env: Env, terminal = false): Config {
     webhookDisableAfterSeconds: number("WEBHOOK_DISABLE_AFTER_SECONDS"),
     domainRecheckSeconds: text("DOMAIN_RECHECK_SECONDS") === null ? null : numbers("DOMAIN_RECHECK_SECONDS"),
     destinationConnections: number("DESTINATION_CONNECTIONS"),
-    destinationRate: number("DESTINATION_RATE"),
-    publicIps: list(text("PUBLIC_IPS") ?? ""),
     smtpMaxConnections: number("SMTP_MAX_CONNECTIONS"),
     smtpMaxConnectionsPerIp: number("SMTP_MAX_CONNECTIONS_PER_IP"),
     plans,

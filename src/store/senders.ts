@@ -1,4 +1,5 @@
 import type { Db, Statement } from "./client.ts";
+import { forgetReputation } from "./reputation.ts";
 
 /** A project. Times in milliseconds; `dailyQuota` in recipients a UTC day, null where only the trust tier binds. */
 export interface Sender {
@@ -112,7 +113,10 @@ export async function listSenders(
   return rows.map(senderOf);
 }
 
-/** Sets what `changes` names and leaves the rest. Returns the sender after it; null where there is none. */
+/**
+ * Sets what `changes` names and leaves the rest; lifting a suspension forgets what it was for. Returns the sender
+ * after it; null where there is none.
+ */
 export async function updateSender(
   db: Db,
   accountId: string,
@@ -134,6 +138,7 @@ export async function updateSender(
   const set = columns.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
   if (set.length === 0) return before;
   await db.write([
+    ...(changes.suspendedAt === null ? [forgetReputation(accountId, id)] : []),
     {
       sql: `UPDATE senders SET ${set.map(({ name }) => `${name} = ?`).join(", ")} WHERE account_id = ? AND id = ?`,
       args: [...set.map(({ value }) => value), accountId, id],

@@ -1,17 +1,35 @@
-import type { Db, Guard, Statement } from "./client.ts";
+import { ConstraintError, type Db, type Statement } from "./client.ts";
 
 /** The UTC day of a time, as `YYYY-MM-DD`. */
 export function utcDay(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** Counts accepted recipients towards the project's volume of the day. */
-export function addUsage(senderId: string, day: string, recipients: number): Statement {
+/**
+ * Takes accepted recipients out of the project's volume of the day; `limit` null: there is no limit. Over it the
+ * count becomes NULL, which the column refuses: the write fails as a whole, and `isOverUsage` tells why. So no
+ * order in which writes reach the database can pass the limit, and a write that fails takes nothing.
+ */
+export function takeUsage(
+  senderId: string,
+  day: string,
+  recipients: number,
+  limit: number | null,
+): Statement {
+  const most = limit ?? Number.MAX_SAFE_INTEGER;
   return {
-    sql: `INSERT INTO usage (sender_id, day, recipients) VALUES (?, ?, ?)
-      ON CONFLICT (sender_id, day) DO UPDATE SET recipients = recipients + excluded.recipients`,
-    args: [senderId, day, recipients],
+    sql: `INSERT INTO usage (sender_id, day, recipients) VALUES (?, ?, CASE WHEN ? <= ? THEN ? END)
+      ON CONFLICT (sender_id, day) DO UPDATE SET
+        recipients = CASE WHEN usage.recipients + excluded.recipients <= ? THEN usage.recipients + excluded.recipients END`,
+    args: [senderId, day, recipients, most, recipients, most],
   };
+}
+
+/** Whether a write failed because `takeUsage` in it went over its limit. */
+export function isOverUsage(error: unknown): boolean {
+  return (
+    error instanceof ConstraintError && error.message.includes("NOT NULL constraint failed: usage.recipients")
+  );
 }
 
 /** Recipients accepted for the project on that UTC day. */
@@ -21,27 +39,4 @@ export async function usageOf(db: Db, senderId: string, day: string): Promise<nu
     [senderId, day],
   );
   return row?.recipients ?? 0;
-}
-
-/** What a settled recipient adds to the project's reputation of the day. */
-export type ReputationField = "settled" | "bounced" | "complained";
-
-/** Counts one outcome, where the guard holds. */
-export function addReputation(
-  senderId: string,
-  day: string,
-  field: ReputationField,
-  guard: Guard,
-): Statement {
-  const [settled, bounced, complained] = [
-    field !== "complained",
-    field === "bounced",
-    field === "complained",
-  ];
-  return {
-    sql: `INSERT INTO reputation (sender_id, day, settled, bounced, complained) SELECT ?, ?, ?, ?, ? WHERE ${guard.sql}
-      ON CONFLICT (sender_id, day) DO UPDATE SET settled = settled + excluded.settled,
-        bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
-    args: [senderId, day, Number(settled), Number(bounced), Number(complained), ...guard.args],
-  };
 }

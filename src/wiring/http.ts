@@ -13,6 +13,7 @@ import { senderRoutes } from "../http/routes/senders.ts";
 import { threadRoutes } from "../http/routes/threads.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
+import type { RateLimiter } from "../http/rate.ts";
 import type { HttpDeps } from "../http/server.ts";
 import { generateDkimKey } from "../mail/dkim.ts";
 import { isPublicAddress } from "../net/address-guard.ts";
@@ -31,6 +32,7 @@ export interface HttpParts {
   queue: Queue;
   keys: InstallationKeys;
   resolver: Resolver;
+  limiter: RateLimiter | null;
   /** Whether the SMTP listener of this process listens, or is none of its business. */
   listening: () => boolean;
 }
@@ -63,7 +65,8 @@ function freshLookups(resolver: Resolver): DomainLookups {
 export function httpDeps(parts: HttpParts): HttpDeps {
   const { config, clock, db, queue, keys } = parts;
   const { serviceDomain } = config;
-  const sending = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map(), limits: config };
+  const common = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map() };
+  const sending = { ...common, limits: config, volume: config };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return {
     db,
@@ -71,7 +74,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
     config,
     cursorKey: keys.cursor,
     boxKey: keys.box,
-    limiter: null,
+    limiter: parts.limiter,
     checks: [
       { name: "database", run: () => ping(db) },
       { name: "queue", run: () => queue.check() },

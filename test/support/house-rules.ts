@@ -56,8 +56,6 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
   "swagger-ui-dist": ["wiring"],
-  "rate-limiter-flexible": ["queue"],
-  "prom-client": ["http", "wiring"],
   "@sinclair/typebox": ["http", "core"],
   bullmq: ["queue"],
   ioredis: ["queue"],

@@ -63,7 +63,7 @@ describe("settings", () => {
     ["ALLOW_PRIVATE_MX", "yes"],
     ["DELIVERY_RETRY_SECONDS", "1,x"],
     ["WEBHOOK_TIMEOUT_SECONDS", "soon"],
-    ["DESTINATION_RATE", "0"],
+    ["DESTINATION_CONNECTIONS", "0"],
     ["PLAN_FREE", "fast"],
     ["TIER_NEW", "-1"],
     ["DEFAULT_PLAN", "gold"],

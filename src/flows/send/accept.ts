@@ -1,11 +1,11 @@
 import { addressKey, type Mailbox, normalizeAddress, splitAddress } from "../../core/addresses.ts";
-import type { Clock } from "../../core/clock.ts";
+import type { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
 import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
 import type { Job, Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/client.ts";
+import type { Statement } from "../../store/client.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
 import { insertMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
@@ -13,15 +13,13 @@ import type { Sender } from "../../store/senders.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
 import { suppressedAmong } from "../../store/suppressions.ts";
 import { findThread, stepThread } from "../../store/threads.ts";
-import { addUsage, utcDay } from "../../store/usage.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { toAttachment } from "./attachment.ts";
 import { applyPolicy } from "./policy.ts";
+import { commitWithinVolume, type Counted, type VolumeDeps } from "./volume.ts";
 
-export interface AcceptDeps {
-  db: Db;
-  clock: Clock;
+export interface AcceptDeps extends VolumeDeps {
   queue: Queue;
   serviceDomain: string;
 }
@@ -35,9 +33,8 @@ export interface Accepted {
 }
 
 /** A message that policy let through: what its commit writes, and what to hint afterwards. */
-export interface PreparedSend {
+export interface PreparedSend extends Counted {
   accepted: Accepted;
-  statements: Statement[];
   transmits: Job[];
   pushes: Job[];
 }
@@ -74,12 +71,12 @@ export async function prepareSend(
   const announced = await announce(deps, senderId, happenings);
   return {
     accepted: answer(message),
+    recipients: recipients.length,
     statements: [
       ...insertMessage(message, toContent(send.item), attachments, null),
       insertRecipients(senderId, message.id, recipients, now),
       ...announced.statements,
       ...thread,
-      addUsage(senderId, utcDay(now), recipients.length),
     ],
     transmits:
       send.scheduledAt !== null
@@ -91,23 +88,45 @@ export async function prepareSend(
   };
 }
 
-/** Commits prepared sends together with `extra` (an idempotent answer), then hints the queues. */
+/**
+ * Commits prepared sends of one project together, as far as its volume of the day goes, then hints the queues.
+ * @param record statements for the same write (an idempotent answer), told which sends are refused
+ * @returns the refusals by their sends; all others are accepted
+ */
 export async function commitSends(
   deps: AcceptDeps,
+  project: Sender,
   sends: readonly PreparedSend[],
-  extra: readonly Statement[] = [],
-): Promise<void> {
-  await deps.db.write([...sends.flatMap((send) => send.statements), ...extra]);
+  record: (refused: ReadonlyMap<PreparedSend, AppError>) => readonly Statement[],
+): Promise<ReadonlyMap<PreparedSend, AppError>> {
+  const refused = await commitWithinVolume(deps, project, sends, record);
+  const accepted = sends.filter((send) => !refused.has(send));
   hint(
     deps.queue,
     "transmit",
-    sends.flatMap((send) => send.transmits),
+    accepted.flatMap((send) => send.transmits),
   );
   hint(
     deps.queue,
     "push",
-    sends.flatMap((send) => send.pushes),
+    accepted.flatMap((send) => send.pushes),
   );
+  return refused;
+}
+
+/**
+ * Commits one prepared send together with `extra`, then hints the queues.
+ * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`; nothing is written then
+ */
+export async function commitSend(
+  deps: AcceptDeps,
+  project: Sender,
+  send: PreparedSend,
+  extra: readonly Statement[] = [],
+): Promise<void> {
+  const refused = await commitSends(deps, project, [send], (over) => (over.has(send) ? [] : extra));
+  const refusal = refused.get(send);
+  if (refusal !== undefined) throw refusal;
 }
 
 function toRecipient(

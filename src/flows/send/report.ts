@@ -9,9 +9,9 @@ import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/outbox.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
-import { addReputation, utcDay } from "../../store/usage.ts";
 import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
+import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 
 export interface ReportDeps {
@@ -77,14 +77,15 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
             now,
           ),
         ];
-  const counted = end.status === "failed" ? [] : [addReputation(senderId, utcDay(now), end.status, guard)];
-  await deps.db.write([
+  const counted = countOutcome({ recipient, status: end.status, simulated: false, guard }, now);
+  const written = await deps.db.write([
+    ...counted,
     ...announced.statements,
     ...suppression,
-    ...counted,
     reportRecipient(messageId, ord, settlementOf(recipient, end), now),
     rollUpMessage(messageId, null),
   ]);
+  tellSuspension(senderId, counted, written);
   hint(deps.queue, "push", announced.pushes);
 }
 

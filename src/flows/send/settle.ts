@@ -7,10 +7,10 @@ import { insertAttempt } from "../../store/attempts.ts";
 import type { Db, Guard, Statement } from "../../store/client.ts";
 import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/outbox.ts";
 import type { Recipient } from "../../store/recipients.ts";
-import { addReputation, utcDay } from "../../store/usage.ts";
 import { hint } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import type { DeliveryReport } from "./outcome.ts";
+import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -43,10 +43,12 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
   const announced = await announce(deps, recipient.senderId, happeningsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
-  await deps.db.write([
+  const counted = countOutcome({ ...settling, status, guard }, now);
+  const written = await deps.db.write([
+    ...counted,
     ...announced.statements,
     insertAttempt({ ...claim, ...report, smtpCode, enhancedCode, diagnostic, outcome: status }, guard),
-    ...(settling.simulated ? [] : consequences(recipient, verdict, guard, now)),
+    ...(settling.simulated ? [] : suppression(recipient, verdict, guard, now)),
     ...settling.extra,
     settleRecipient(
       claim,
@@ -55,6 +57,7 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
     ),
     rollUpMessage(claim.messageId, status === "delivered" || status === "sent" ? now : null),
   ]);
+  tellSuspension(recipient.senderId, counted, written);
   hint(deps.queue, "push", announced.pushes);
 }
 
@@ -70,11 +73,6 @@ function happeningsOf({ recipient, claim, report, verdict }: Settling, dueAt: nu
   return verdict.status === "complained"
     ? [happening("delivered"), happening("complained")]
     : [happening(verdict.status)];
-}
-
-/** What a real outcome brings besides its event. */
-function consequences(recipient: Recipient, verdict: Verdict, guard: Guard, now: number): Statement[] {
-  return [...suppression(recipient, verdict, guard, now), ...reputation(recipient, verdict, guard, now)];
 }
 
 /** The event's details, nested under the name that the interface gives them. */
@@ -121,10 +119,4 @@ function suppression(recipient: Recipient, verdict: Verdict, guard: Guard, now: 
   const { senderId, email, messageId } = recipient;
   const cause = { senderId, email: addressKey(email), messageId, bounceType: verdict.bounce.type };
   return [suppressFor(cause, guard, now)];
-}
-
-function reputation(recipient: Recipient, verdict: Verdict, guard: Guard, now: number): Statement[] {
-  if (verdict.retryInMs !== null) return [];
-  const field = verdict.status === "bounced" ? "bounced" : "settled";
-  return [addReputation(recipient.senderId, utcDay(now), field, guard)];
 }

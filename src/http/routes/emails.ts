@@ -5,7 +5,13 @@ import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-ru
 import { validationError } from "../../core/validation.ts";
 import type { RenderDeps } from "../../flows/send/render.ts";
 import { readRecord } from "../../flows/read/record.ts";
-import { type AcceptDeps, commitSends, type PreparedSend, prepareSend } from "../../flows/send/accept.ts";
+import {
+  type AcceptDeps,
+  commitSend,
+  commitSends,
+  type PreparedSend,
+  prepareSend,
+} from "../../flows/send/accept.ts";
 import type { Sender } from "../../store/senders.ts";
 import { accepted, multiStatus, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
@@ -39,6 +45,7 @@ const BatchResult = Type.Object({
           code: Type.Optional(Type.String()),
           param: Type.Optional(Type.String()),
           type: Type.Optional(Type.String()),
+          resetAt: Type.Optional(Timestamp),
         }),
       ),
     }),
@@ -72,7 +79,7 @@ function sendRoute(deps: EmailRouteDeps): Route {
     async handle({ body, now, project, record }) {
       const prepared = await prepareSend(deps, project, checkedSend(body, deps.limits, now));
       const answer = accepted(prepared.accepted);
-      await commitSends(deps, [prepared], record(answer));
+      await commitSend(deps, project, prepared, record(answer));
       return answer;
     },
   });
@@ -89,38 +96,46 @@ function batchRoute(deps: EmailRouteDeps): Route {
     answers: { 207: BatchResult },
     errors: ["conflict"],
     async handle({ body, now, project, record }) {
-      const results: BatchItem[] = [];
-      for (const item of body.emails) results.push(await prepareItem(deps, project, item, now));
-      const answer = multiStatus({ data: results.map((result) => result.shown) });
-      const good = results.flatMap((result) => (result.prepared === null ? [] : [result.prepared]));
-      await commitSends(deps, good, record(answer));
-      return answer;
+      const items: (PreparedSend | AppError)[] = [];
+      for (const item of body.emails) items.push(await prepareItem(deps, project, item, now));
+      const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
+        multiStatus({ data: items.map((item) => showItem(item, refused)) });
+      const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));
+      return answerFor(await commitSends(deps, project, good, (refused) => record(answerFor(refused))));
     },
   });
 }
 
-interface BatchItem {
-  prepared: PreparedSend | null;
-  shown: Record<string, unknown>;
-}
-
+/** An item ready to be committed, or what refuses it. */
 async function prepareItem(
   deps: EmailRouteDeps,
   project: Sender,
   item: unknown,
   now: number,
-): Promise<BatchItem> {
+): Promise<PreparedSend | AppError> {
   try {
-    const prepared = await prepareSend(deps, project, checkedSend(item, deps.limits, now));
-    return { prepared, shown: { ...prepared.accepted } };
+    return await prepareSend(deps, project, checkedSend(item, deps.limits, now));
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const { code, param } = error.details;
-    return {
-      prepared: null,
-      shown: { error: { message: error.message, code: code ?? error.type, param, type: error.type } },
-    };
+    if (error instanceof AppError) return error;
+    throw error;
   }
+}
+
+function showItem(
+  item: PreparedSend | AppError,
+  refused: ReadonlyMap<PreparedSend, AppError>,
+): Record<string, unknown> {
+  if (item instanceof AppError) return showRefusal(item);
+  const refusal = refused.get(item);
+  return refusal === undefined ? { ...item.accepted } : showRefusal(refusal);
+}
+
+function showRefusal({
+  message,
+  type,
+  details: { code, param, resetAt },
+}: AppError): Record<string, unknown> {
+  return { error: { message, code: code ?? type, param, type, resetAt } };
 }
 
 /** The send in a body that keeps all rules. Throws 422 with every issue. */

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { readRecord } from "../../flows/read/record.ts";
-import { commitSends, prepareSend } from "../../flows/send/accept.ts";
+import { commitSend, prepareSend } from "../../flows/send/accept.ts";
 import { composeReply } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/client.ts";
 import { getInbox } from "../../store/inboxes.ts";
@@ -163,7 +163,7 @@ function replyRoute(deps: EmailRouteDeps): Route {
       const prepared = await prepareSend(deps, project, checkedSend(item, deps.limits, now), params.id);
       const { id, status } = prepared.accepted;
       const answer = accepted({ id, status, threadId: params.id });
-      await commitSends(deps, [prepared], record(answer));
+      await commitSend(deps, project, prepared, record(answer));
       return answer;
     },
   });

@@ -1,0 +1,153 @@
+import { isId } from "../core/ids.ts";
+import type { Db, Statement } from "./client.ts";
+
+/** Longest slug, characters. */
+export const MAX_SLUG_CHARS = 64;
+/** Highest number put behind a slug that is taken. */
+export const MAX_SLUG_NUMBER = 1000;
+
+/** A saved template. Times in milliseconds. */
+export interface SavedTemplate {
+  id: string;
+  senderId: string;
+  slug: string;
+  name: string;
+  subject: string;
+  html: string | null;
+  text: string | null;
+  /** Full paths of the variables, in order of first use. */
+  variables: string[];
+  createdAt: number;
+  updatedAt: number;
+}
+
+interface Row {
+  id: string;
+  sender_id: string;
+  slug: string;
+  name: string;
+  subject: string;
+  html: string | null;
+  text: string | null;
+  variables: string;
+  created_at: number;
+  updated_at: number;
+}
+
+const COLUMNS = "id, sender_id, slug, name, subject, html, text, variables, created_at, updated_at";
+
+function templateOf(row: Row): SavedTemplate {
+  const variables: string[] = JSON.parse(row.variables);
+  return {
+    id: row.id,
+    senderId: row.sender_id,
+    slug: row.slug,
+    name: row.name,
+    subject: row.subject,
+    html: row.html,
+    text: row.text,
+    variables,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/** The statement that saves a template. A taken slug breaks UNIQUE on `templates.sender_id, templates.slug`. */
+export function insertTemplate(template: SavedTemplate): Statement {
+  return {
+    sql: `INSERT INTO templates (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: [
+      template.id,
+      template.senderId,
+      template.slug,
+      template.name,
+      template.subject,
+      template.html,
+      template.text,
+      JSON.stringify(template.variables),
+      template.createdAt,
+      template.updatedAt,
+    ],
+  };
+}
+
+/** A slug has no underscore and an id has one, so a name is either. */
+function nameColumn(idOrSlug: string): "id" | "slug" {
+  return isId("tpl", idOrSlug) ? "id" : "slug";
+}
+
+/** The project's template of that id or slug; null where there is none. */
+export async function findTemplate(
+  db: Db,
+  senderId: string,
+  idOrSlug: string,
+): Promise<SavedTemplate | null> {
+  const row = await db.first<Row>(
+    `SELECT ${COLUMNS} FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`,
+    [senderId, idOrSlug],
+  );
+  return row === null ? null : templateOf(row);
+}
+
+/** The project's templates, newest first, after the id `after`, at most `take`. */
+export async function listTemplates(
+  db: Db,
+  senderId: string,
+  after: string | null,
+  take: number,
+): Promise<SavedTemplate[]> {
+  const rows = await db.all<Row>(
+    `SELECT ${COLUMNS} FROM templates WHERE sender_id = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
+    [senderId, after, after, take],
+  );
+  return rows.map(templateOf);
+}
+
+/**
+ * Puts `after` in the place of `before`, if its content is still what was read: its variables were worked out from all
+ * parts together. Returns false where it changed or went meanwhile; a taken slug breaks UNIQUE.
+ */
+export async function replaceTemplate(db: Db, before: SavedTemplate, after: SavedTemplate): Promise<boolean> {
+  const [written] = await db.write([
+    {
+      sql: `UPDATE templates SET slug = ?, name = ?, subject = ?, html = ?, text = ?, variables = ?, updated_at = ?
+        WHERE sender_id = ? AND id = ?
+          AND slug = ? AND name = ? AND subject = ? AND html IS ? AND text IS ?`,
+      args: [
+        ...[after.slug, after.name, after.subject, after.html, after.text],
+        ...[JSON.stringify(after.variables), after.updatedAt, before.senderId, before.id],
+        ...[before.slug, before.name, before.subject, before.html, before.text],
+      ],
+    },
+  ]);
+  return written?.changes === 1;
+}
+
+/** Deletes the project's template of that id or slug. Returns false where there is none. */
+export async function deleteTemplate(db: Db, senderId: string, idOrSlug: string): Promise<boolean> {
+  const [written] = await db.write([
+    {
+      sql: `DELETE FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`,
+      args: [senderId, idOrSlug],
+    },
+  ]);
+  return written?.changes === 1;
+}
+
+/** `base`, or with the first of -2, -3 … that the project has not; null where all to `MAX_SLUG_NUMBER` are taken. */
+export async function freeSlug(db: Db, senderId: string, base: string): Promise<string | null> {
+  const candidates = [base];
+  for (let number = 2; number <= MAX_SLUG_NUMBER; number++) candidates.push(numbered(base, number));
+  const row = await db.first<{ slug: string }>(
+    `SELECT value AS slug FROM json_each(?)
+      WHERE NOT EXISTS (SELECT 1 FROM templates WHERE sender_id = ? AND templates.slug = value)
+      ORDER BY key LIMIT 1`,
+    [JSON.stringify(candidates), senderId],
+  );
+  return row?.slug ?? null;
+}
+
+function numbered(base: string, number: number): string {
+  const tail = `-${number}`;
+  return `${base.slice(0, MAX_SLUG_CHARS - tail.length).replace(/-+$/, "")}${tail}`;
+}

@@ -1,0 +1,264 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import {
+  MAX_ASKING,
+  openRateLimiter,
+  RATE_AWAY_MS,
+  RATE_WAIT_MS,
+  type RateBuckets,
+  type RateLimits,
+} from "../../src/queue/rate-limiter.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
+
+// A busy machine needs its time for a server that is killed and started again.
+setDefaultTimeout(30_000);
+
+const LIMITS: RateLimits = {
+  defaultPlan: "slow",
+  plans: {
+    // Slow, so that the time a test itself takes on a real server fills nothing.
+    slow: { perSecond: 0.01, burst: 5 },
+    uneven: { perSecond: 0.03, burst: 7 },
+    wide: { perSecond: 0.01, burst: 100_000 },
+    unlimited: null,
+  },
+};
+
+let redis: TestRedis;
+const warnings: string[] = [];
+const opened: RateBuckets[] = [];
+let prefixes = 0;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(() => {
+  for (const buckets of opened.splice(0)) buckets.close();
+  warnings.length = 0;
+});
+afterAll(() => redis.stop());
+
+function open(clock: Clock, redisUrl: string | null, prefix = `test${++prefixes}`): RateBuckets {
+  const log = { warn: (message: string) => void warnings.push(message) };
+  const buckets = openRateLimiter({ clock, log }, { redisUrl, prefix }, LIMITS);
+  opened.push(buckets);
+  return buckets;
+}
+
+/** Takes from made-up buckets until one of them shows in Redis: from then on the limiter counts there. */
+async function connected(buckets: RateBuckets, prefix: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    await buckets.take(`probe${tries}`, "wide");
+    if ((await redis.command("EXISTS", `${prefix}:rate:probe${tries}`)) === "1") return;
+  }
+}
+
+async function openOnRedis(clock: Clock = systemClock, prefix = `test${++prefixes}`) {
+  const buckets = open(clock, redis.url, prefix);
+  await connected(buckets, prefix);
+  return { buckets, prefix };
+}
+
+/** Time moved on by moving a bucket's own past back: the server's clock cannot be set. */
+const AGE = `local left, at = string.match(redis.call('GET', KEYS[1]), '^(%S+) (%S+)$')
+redis.call('SET', KEYS[1], left .. ' ' .. string.format('%.0f', at - ARGV[1] * 1000), 'KEEPTTL')`;
+
+interface Adapter {
+  buckets: RateBuckets;
+  advance(id: string, ms: number): Promise<void>;
+}
+
+const ADAPTERS: readonly { name: string; start: () => Promise<Adapter> }[] = [
+  {
+    name: "in the process",
+    async start() {
+      const clock = manualClock();
+      return { buckets: open(clock, null), advance: async (_, ms) => clock.advance(ms) };
+    },
+  },
+  {
+    name: "on Redis",
+    async start() {
+      const { buckets, prefix } = await openOnRedis();
+      return {
+        buckets,
+        async advance(id, ms) {
+          await redis.command("EVAL", AGE, "1", `${prefix}:rate:${id}`, String(ms));
+        },
+      };
+    },
+  },
+];
+
+async function passed(buckets: RateBuckets, id: string, plan: string, takes: number): Promise<number> {
+  let count = 0;
+  for (let at = 0; at < takes; at++) if ((await buckets.take(id, plan))?.allowed) count++;
+  return count;
+}
+
+for (const { name, start } of ADAPTERS) {
+  describe(`the rate limiter ${name}`, () => {
+    test("lets a burst through and tells what is left, then refuses until there is a token again", async () => {
+      const { buckets, advance } = await start();
+      const full = { allowed: true, limit: 5, retryAfterSeconds: 0 };
+      for (const remaining of [4, 3, 2, 1, 0])
+        expect(await buckets.take("a", "slow")).toEqual({
+          ...full,
+          remaining,
+          resetSeconds: (5 - remaining) * 100,
+        });
+      const refused = { allowed: false, limit: 5, remaining: 0, resetSeconds: 500, retryAfterSeconds: 100 };
+      expect(await buckets.take("a", "slow")).toEqual(refused);
+      await advance("a", 60_000);
+      expect(await buckets.take("a", "slow")).toEqual({
+        ...refused,
+        resetSeconds: 440,
+        retryAfterSeconds: 40,
+      });
+      await advance("a", 40_000);
+      expect(await passed(buckets, "a", "slow", 3)).toBe(1);
+    });
+
+    test("lets through the burst and the rate times the time in the long run, at whatever moments it is asked", async () => {
+      const { buckets, advance } = await start();
+      let count = await passed(buckets, "a", "uneven", 10);
+      for (let step = 0; step < 20; step++) {
+        await advance("a", step % 2 === 0 ? 30_000 : 70_000);
+        count += await passed(buckets, "a", "uneven", 5);
+      }
+      // 20 steps of 50 s in the mean, at 0.03 a second, behind a burst of 7.
+      expect(count).toBe(7 + 30);
+    });
+
+    test("fills no bucket over its brim", async () => {
+      const { buckets, advance } = await start();
+      await buckets.take("a", "slow");
+      await advance("a", 1_000_000_000);
+      expect(await passed(buckets, "a", "slow", 20)).toBe(5);
+    });
+
+    test("gives requests that come together the tokens there are, no more", async () => {
+      const { buckets } = await start();
+      const takes = Array.from({ length: 50 }, () => buckets.take("a", "slow"));
+      expect((await Promise.all(takes)).filter((taken) => taken?.allowed)).toHaveLength(5);
+    });
+
+    test("keeps the buckets of others apart", async () => {
+      const { buckets } = await start();
+      await passed(buckets, "a", "slow", 6);
+      expect(await buckets.take("b", "slow")).toMatchObject({ allowed: true, remaining: 4 });
+    });
+
+    test("a smaller plan takes effect at once", async () => {
+      const { buckets } = await start();
+      await buckets.take("a", "wide");
+      expect(await buckets.take("a", "slow")).toMatchObject({ limit: 5, remaining: 4 });
+    });
+
+    test("a plan without limit is not counted, one that nobody knows counts as the default", async () => {
+      const { buckets } = await start();
+      expect(await buckets.take("a", "unlimited")).toBeNull();
+      expect(await buckets.take("a", "gone")).toMatchObject({ limit: 5, remaining: 4 });
+      expect(await buckets.take("a", "constructor")).toMatchObject({ limit: 5, remaining: 3 });
+    });
+
+    test("a clock that is set back neither fills nor locks a bucket", async () => {
+      const { buckets, advance } = await start();
+      await passed(buckets, "a", "slow", 5);
+      await advance("a", -3_600_000);
+      expect(await buckets.take("a", "slow")).toMatchObject({ allowed: false, retryAfterSeconds: 100 });
+      await advance("a", 100_000);
+      expect(await passed(buckets, "a", "slow", 2)).toBe(1);
+    });
+  });
+}
+
+describe("the rate limiter on Redis", () => {
+  test("shares its buckets with other processes", async () => {
+    const first = await openOnRedis();
+    const second = await openOnRedis(systemClock, first.prefix);
+    const takes = Array.from({ length: 20 }, (_, at) =>
+      (at % 2 === 0 ? first : second).buckets.take("a", "slow"),
+    );
+    expect((await Promise.all(takes)).filter((taken) => taken?.allowed)).toHaveLength(5);
+  });
+
+  test("keeps a bucket no longer than it takes to fill", async () => {
+    const { buckets, prefix } = await openOnRedis();
+    await buckets.take("a", "slow");
+    const ttl = Number(await redis.command("PTTL", `${prefix}:rate:a`));
+    expect(ttl).toBeGreaterThan(90_000);
+    expect(ttl).toBeLessThanOrEqual(100_000);
+  });
+
+  test("goes on when the server has forgotten its script", async () => {
+    const { buckets } = await openOnRedis();
+    await buckets.take("a", "slow");
+    await redis.command("SCRIPT", "FLUSH");
+    expect(await buckets.take("a", "slow")).toMatchObject({ remaining: 3 });
+    expect(warnings).toEqual([]);
+  });
+
+  test("counts for itself where a key holds something else", async () => {
+    const { buckets, prefix } = await openOnRedis();
+    await redis.command("SET", `${prefix}:rate:a`, "nonsense");
+    expect(await buckets.take("a", "slow")).toMatchObject({ allowed: true, remaining: 4 });
+    expect(warnings).toEqual(["request rates are counted in this process only"]);
+  });
+
+  test("counts for itself before it has reached the server", async () => {
+    const buckets = open(systemClock, `redis://127.0.0.1:${freePort()}`);
+    expect(await passed(buckets, "a", "slow", 10)).toBe(5);
+  });
+
+  test("a server that has died fails no request, and is used again when it is back", async () => {
+    const { buckets, prefix } = await openOnRedis();
+    await redis.kill();
+    expect(await passed(buckets, "a", "slow", 10)).toBe(5);
+    await redis.restart();
+    await connected(buckets, prefix);
+    expect(await redis.command("EXISTS", `${prefix}:rate:a`)).toBe("0");
+  });
+
+  test("a server that hangs holds up no request for longer than its time, and later ones not at all", async () => {
+    const clock = manualClock();
+    const { buckets, prefix } = await openOnRedis(clock);
+    redis.freeze();
+    try {
+      const asked = [buckets.take("a", "slow"), buckets.take("a", "slow")];
+      clock.advance(RATE_WAIT_MS);
+      expect(await Promise.all(asked)).toMatchObject([{ remaining: 4 }, { remaining: 3 }]);
+      expect(warnings).toEqual(["request rates are counted in this process only"]);
+      // The clock stands: whatever waited for Redis now would wait for ever.
+      expect(await passed(buckets, "a", "slow", 10)).toBe(3);
+      // The probe finds it hanging still, and no request waits for the probe.
+      clock.advance(RATE_AWAY_MS);
+      expect(await passed(buckets, "a", "slow", 1)).toBe(0);
+      clock.advance(RATE_WAIT_MS);
+    } finally {
+      redis.thaw();
+    }
+    while ((await redis.command("EXISTS", `${prefix}:rate:back`)) !== "1") {
+      clock.advance(RATE_AWAY_MS);
+      await redis.command("PING");
+      await buckets.take("back", "wide");
+    }
+    expect(clock.pending()).toBe(0);
+  });
+
+  test("one request over those that may wait for a hanging server does not wait", async () => {
+    const clock = manualClock();
+    const { buckets } = await openOnRedis(clock);
+    redis.freeze();
+    try {
+      const waiting = Array.from({ length: MAX_ASKING }, () => buckets.take("a", "wide"));
+      expect(await buckets.take("b", "slow")).toMatchObject({ allowed: true, remaining: 4 });
+      clock.advance(RATE_WAIT_MS);
+      expect((await Promise.all(waiting)).every((taken) => taken?.allowed)).toBe(true);
+    } finally {
+      redis.thaw();
+    }
+  });
+});

@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { countOutcome, type Outcome } from "../../src/flows/send/reputation.ts";
+import type { Statement } from "../../src/store/client.ts";
+import { utcDay } from "../../src/store/usage.ts";
+import { testDatabase } from "../support/database.ts";
+import { startMx } from "../support/mx.ts";
+import { startService, verifiedDomain } from "../support/service.ts";
+
+const closing: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const NOW = 1_772_366_400_000;
+
+/** Outcomes of yesterday. */
+function past(id: string, settled: number, bounced: number): Statement {
+  return {
+    sql: "INSERT INTO reputation (sender_id, day, settled, bounced, complained) VALUES (?, ?, ?, ?, 0)",
+    args: [id, utcDay(Date.now() - 86_400_000), settled, bounced],
+  };
+}
+
+test("bounces that reach 8 % suspend the sender until that is lifted, and not again by themselves", async () => {
+  const relay = startMx({ answers: { RCPT: "550 5.1.1 No such user" } });
+  closing.push(() => relay.stop());
+  const service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}` });
+  closing.push(() => service.stop());
+  await verifiedDomain(service, "sender.test");
+  const options = { key: service.accountKey };
+  const { id } = (await service.call("GET", "/v1/senders", undefined, options)).body.data[0];
+  await service.app.db.write([past(id, 199, 15)]);
+  const send = (to: string) =>
+    service.call("POST", "/v1/emails", {
+      ...{ from: { email: "news@sender.test" }, to: [{ email: to }], subject: "Hi", text: "x" },
+    });
+  const bounce = async (to: string): Promise<void> => {
+    const sent = await send(to);
+    expect(sent.status).toBe(202);
+    await service.message(sent.body.id, "bounced");
+  };
+  const suspendedAt = async (): Promise<string | null> =>
+    (await service.call("GET", `/v1/senders/${id}`, undefined, options)).body.suspendedAt;
+
+  await bounce("a@one.test");
+  expect(await suspendedAt()).toMatch(/Z$/);
+  const refused = await send("b@one.test");
+  expect(refused.status).toBe(403);
+  expect(refused.body.error).toMatchObject({ type: "permission_error", code: "sender_suspended" });
+  const lifted = await service.call("PATCH", `/v1/senders/${id}`, { suspendedAt: null }, options);
+  expect(lifted.body.suspendedAt).toBeNull();
+  await bounce("b@one.test");
+  await bounce("c@one.test");
+  expect(await suspendedAt()).toBeNull();
+});
+
+describe("what an outcome counts for", () => {
+  const rows: readonly [
+    from: Outcome["status"],
+    to: Outcome["status"],
+    counts: readonly number[] | null,
+    simulated?: "simulated",
+  ][] = [
+    ["sending", "delivered", [1, 0, 0]],
+    ["sending", "sent", [1, 0, 0]],
+    ["sending", "bounced", [1, 1, 0]],
+    ["sending", "failed", [1, 0, 0]],
+    ["sending", "complained", [1, 0, 1]],
+    ["delivery_delayed", "bounced", [1, 1, 0]],
+    // Counted already when it was settled.
+    ["sent", "bounced", [0, 1, 0]],
+    ["delivered", "complained", [0, 0, 1]],
+    ["delivered", "failed", [0, 0, 0]],
+    ["sending", "delivery_delayed", null],
+    ["sending", "rejected", null],
+    ["sending", "rendering_failure", null],
+    ["sending", "bounced", null, "simulated"],
+    ["delivered", "complained", null, "simulated"],
+  ];
+  for (const [from, to, counts, simulated] of rows)
+    test(`${simulated ?? "real"}, ${from} to ${to}: ${counts?.join(" ") ?? "nothing"}`, async () => {
+      const { db, remove } = await testDatabase();
+      closing.push(remove);
+      const recipient = { senderId: "snd", status: from };
+      const outcome = {
+        recipient,
+        status: to,
+        simulated: simulated !== undefined,
+        guard: { sql: "1 = 1", args: [] },
+      };
+      await db.write(countOutcome(outcome, NOW));
+      const row = await db.first<Record<string, number>>(
+        "SELECT settled, bounced, complained FROM reputation WHERE sender_id = 'snd'",
+      );
+      expect(row === null ? null : Object.values(row)).toEqual(counts === null ? null : [...counts]);
+    });
+});

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { ConstraintError, type Db, type Guard, openDb, type Statement } from "../../src/store/client.ts";
+import {
+  addReputation,
+  forgetReputation,
+  type ReputationLimits,
+  suspendOverLimits,
+} from "../../src/store/reputation.ts";
+import { getSender, insertSender, updateSender } from "../../src/store/senders.ts";
+import { isOverUsage, takeUsage, usageOf } from "../../src/store/usage.ts";
+import { testSender } from "../support/api.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const DAY = "2026-03-01";
+const NOW = Date.parse("2026-03-01T12:00:00Z");
+const ALWAYS: Guard = { sql: "1 = 1", args: [] };
+const LIMITS: ReputationLimits = { minSettled: 200, bouncedPerMille: 80, complainedPerMille: 3 };
+
+let database: TestDatabase;
+let db: Db;
+let made = 0;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  db = database.db;
+  await db.write([
+    {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'o@a.example', ?)",
+      args: [NOW],
+    },
+  ]);
+});
+afterAll(() => database.remove());
+
+async function failure(write: Promise<unknown>): Promise<unknown> {
+  return write.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+describe("the volume of a day", () => {
+  const rows: readonly [name: string, before: number, takes: number, limit: number | null, after: number][] =
+    [
+      ["the first recipients", 0, 3, 10, 3],
+      ["all of it at once", 0, 10, 10, 10],
+      ["one too many at once", 0, 11, 10, 0],
+      ["the last ones", 7, 3, 10, 10],
+      ["one too many", 8, 3, 10, 8],
+      ["none left", 10, 1, 10, 10],
+      ["a limit that was lowered since", 50, 1, 10, 50],
+      ["a quota of zero", 0, 1, 0, 0],
+      ["no limit", 1_000_000, 50, null, 1_000_050],
+    ];
+  for (const [name, before, takes, limit, after] of rows)
+    test(`${name}: ${before} + ${takes} of ${limit ?? "any"}`, async () => {
+      const sender = `snd${++made}`;
+      if (before > 0) await db.write([takeUsage(sender, DAY, before, null)]);
+      const error = await failure(db.write([takeUsage(sender, DAY, takes, limit)]));
+      expect(isOverUsage(error)).toBe(after === before);
+      expect(error === null).toBe(after !== before);
+      expect(await usageOf(db, sender, DAY)).toBe(after);
+    });
+
+  test("a write over the limit leaves nothing behind, and those that wait with it are done", async () => {
+    const sender = `snd${++made}`;
+    const writes = [2, 9, 3].map((takes) => {
+      const beside: Statement = takeUsage(`beside${takes}`, DAY, 1, null);
+      return db.write([beside, takeUsage(sender, DAY, takes, 10)]);
+    });
+    const outcomes = await Promise.allSettled(writes);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(await usageOf(db, sender, DAY)).toBe(5);
+    expect(await usageOf(db, "beside9", DAY)).toBe(0);
+    expect(await usageOf(db, "beside3", DAY)).toBe(1);
+  });
+
+  test("a write that fails for another reason takes nothing, and is not taken for one over the limit", async () => {
+    const sender = `snd${++made}`;
+    const broken: Statement = {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'o', 0)",
+      args: [],
+    };
+    const error = await failure(db.write([takeUsage(sender, DAY, 1, 10), broken]));
+    expect(error).toBeInstanceOf(ConstraintError);
+    expect(isOverUsage(error)).toBe(false);
+    expect(await usageOf(db, sender, DAY)).toBe(0);
+  });
+
+  test("days and projects have volumes of their own", async () => {
+    const sender = `snd${++made}`;
+    await db.write([takeUsage(sender, DAY, 10, 10), takeUsage(sender, "2026-03-02", 10, 10)]);
+    await db.write([takeUsage(`${sender}other`, DAY, 10, 10)]);
+    expect(await usageOf(db, sender, "2026-03-02")).toBe(10);
+  });
+
+  test("writers on connections of their own pass the limit in no order", async () => {
+    const sender = `snd${++made}`;
+    const others = await Promise.all(
+      [1, 2].map(() => openDb(systemClock, { url: database.url, authToken: null, syncUrl: null })),
+    );
+    const takes = Array.from({ length: 90 }, (_, at) =>
+      ([db, ...others][at % 3] ?? db).write([takeUsage(sender, DAY, 1 + (at % 2), 40)]),
+    );
+    const outcomes = await Promise.allSettled(takes);
+    const taken = outcomes.reduce(
+      (sum, { status }, at) => sum + (status === "fulfilled" ? 1 + (at % 2) : 0),
+      0,
+    );
+    expect(taken).toBe(40);
+    expect(await usageOf(db, sender, DAY)).toBe(40);
+    for (const outcome of outcomes)
+      if (outcome.status === "rejected") expect(isOverUsage(outcome.reason)).toBe(true);
+    await Promise.all(others.map((other) => other.close()));
+  });
+});
+
+describe("the reputation of seven days", () => {
+  const since = "2026-02-23";
+  const rows: readonly [
+    name: string,
+    days: readonly [day: string, settled: number, bounced: number, complained: number][],
+    suspended: boolean,
+  ][] = [
+    ["nothing sent", [], false],
+    ["199 recipients, all bounced", [[DAY, 199, 199, 0]], false],
+    ["8 % of 200 bounced", [[DAY, 200, 16, 0]], true],
+    ["just under 8 % of 200 bounced", [[DAY, 200, 15, 0]], false],
+    ["just under 8 % of 1001 bounced", [[DAY, 1001, 80, 0]], false],
+    ["0.3 % of 1000 complained", [[DAY, 1000, 0, 3]], true],
+    ["just under 0.3 % of 1001 complained", [[DAY, 1001, 0, 3]], false],
+    ["one complaint of 200", [[DAY, 200, 0, 1]], true],
+    [
+      "the first day of the window",
+      [
+        [DAY, 100, 0, 0],
+        [since, 100, 16, 0],
+      ],
+      true,
+    ],
+    [
+      "the day before it",
+      [
+        [DAY, 100, 0, 0],
+        ["2026-02-22", 100, 16, 0],
+      ],
+      false,
+    ],
+    [
+      "good days make up for a bad one",
+      [
+        [DAY, 200, 16, 0],
+        [since, 1, 0, 0],
+      ],
+      false,
+    ],
+  ];
+  const sender = async (): Promise<string> => {
+    const made_ = testSender("acc", `project${++made}`, NOW);
+    await db.write([insertSender(made_)]);
+    return made_.id;
+  };
+  for (const [name, days, suspended] of rows)
+    test(`${name}: ${suspended ? "suspended" : "not suspended"}`, async () => {
+      const id = await sender();
+      const counts = days.map(([day, settled, bounced, complained]) =>
+        addReputation(id, day, { settled, bounced, complained }, ALWAYS),
+      );
+      const written = await db.write([...counts, suspendOverLimits(id, since, LIMITS, NOW)]);
+      expect(written.at(-1)?.changes).toBe(suspended ? 1 : 0);
+      expect((await getSender(db, "acc", id))?.suspendedAt).toBe(suspended ? NOW : null);
+    });
+
+  test("a suspension keeps its time, and concerns no other project", async () => {
+    const [bad, good] = [await sender(), await sender()];
+    const counts = { settled: 200, bounced: 100, complained: 0 };
+    await db.write([
+      addReputation(bad, DAY, counts, ALWAYS),
+      suspendOverLimits(bad, since, LIMITS, NOW),
+      suspendOverLimits(good, since, LIMITS, NOW),
+    ]);
+    await db.write([
+      addReputation(bad, DAY, counts, ALWAYS),
+      suspendOverLimits(bad, since, LIMITS, NOW + 1000),
+    ]);
+    expect((await getSender(db, "acc", bad))?.suspendedAt).toBe(NOW);
+    expect((await getSender(db, "acc", good))?.suspendedAt).toBeNull();
+  });
+
+  test("counts where the guard does not hold are not added", async () => {
+    const id = await sender();
+    const never: Guard = { sql: "1 = ?", args: [0] };
+    await db.write([
+      addReputation(id, DAY, { settled: 200, bounced: 200, complained: 0 }, never),
+      suspendOverLimits(id, since, LIMITS, NOW),
+    ]);
+    expect((await getSender(db, "acc", id))?.suspendedAt).toBeNull();
+  });
+
+  test("lifting a suspension forgets what it was for; nothing else does", async () => {
+    const id = await sender();
+    const again = (): Statement => suspendOverLimits(id, since, LIMITS, NOW);
+    const settled = async (): Promise<number | undefined> =>
+      (await db.first<{ settled: number }>("SELECT settled FROM reputation WHERE sender_id = ?", [id]))
+        ?.settled;
+    await db.write([addReputation(id, DAY, { settled: 150, bounced: 100, complained: 0 }, ALWAYS), again()]);
+    await updateSender(db, "acc", id, { suspendedAt: null });
+    expect(await settled()).toBe(150);
+    await db.write([addReputation(id, DAY, { settled: 50, bounced: 0, complained: 0 }, ALWAYS), again()]);
+    await updateSender(db, "acc", id, { name: "still suspended" });
+    await db.write([forgetReputation("another account", id)]);
+    expect(await settled()).toBe(200);
+    expect((await updateSender(db, "acc", id, { suspendedAt: null }))?.suspendedAt).toBeNull();
+    expect(await settled()).toBeUndefined();
+    await db.write([addReputation(id, DAY, { settled: 199, bounced: 199, complained: 0 }, ALWAYS), again()]);
+    expect((await getSender(db, "acc", id))?.suspendedAt).toBeNull();
+    await db.write([addReputation(id, DAY, { settled: 1, bounced: 0, complained: 0 }, ALWAYS), again()]);
+    expect((await getSender(db, "acc", id))?.suspendedAt).toBe(NOW);
+  });
+});
