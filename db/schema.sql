@@ -166,6 +166,8 @@ CREATE TABLE message_content (
   envelope TEXT,
   auth TEXT,
   reply_text TEXT,
+  -- 1: html and text are what a template became; they stay so for every later try and recipient.
+  rendered INTEGER NOT NULL DEFAULT 0 CHECK (rendered IN (0, 1)),
   raw BLOB
 ) STRICT;
 

@@ -171,6 +171,8 @@ function workerDeps(ground: Ground, parts: HttpParts) {
     ...openOutbound(config, clock, resolver, pool),
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,
+    publicUrl: config.publicUrl,
+    unsubscribeKey: keys.unsubscribe,
     keys: new Map(),
     capture: config.delivery === "capture",
     retry: {

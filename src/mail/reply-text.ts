@@ -90,11 +90,7 @@ function introduction(lines: readonly string[], at: number): number {
     const line = (lines[at + span - 1] ?? "").trim();
     if (line === "" || isQuoted(line) || joined.length + line.length > MAX_INTRO_CHARS) return 0;
     joined = joined === "" ? line : `${joined} ${line}`;
-    if (
-      /[:：]$/.test(joined) &&
-      /[\d@]/.test(joined) &&
-      INTRODUCTIONS.some((pattern) => pattern.test(joined))
-    )
+    if (/[:：]$/.test(line) && /[\d@]/.test(joined) && INTRODUCTIONS.some((pattern) => pattern.test(joined)))
       return span;
   }
   return 0;

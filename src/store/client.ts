@@ -99,7 +99,7 @@ class GroupCommit implements Db {
   }
 
   async first<Row>(sql: string, args: Value[] = []): Promise<Row | null> {
-    return (await this.all<Row>(sql, args))[0] ?? null;
+    return (await this.#engine.first(sql, args)) as Row | null;
   }
 
   write(statements: Statement[]): Promise<Written[]> {

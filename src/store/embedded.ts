@@ -7,7 +7,11 @@ import { type Engine, EngineError, errorCode, type Statement, type Value, type W
  */
 const MAX_PREPARED = 500;
 
-type Prepared = Database.Statement & { readonly reader: boolean };
+interface Prepared {
+  statement: Database.Statement;
+  /** Whether it gives rows: asked of libSQL once, since each question costs a call into it. */
+  reader: boolean;
+}
 
 /**
  * A database file, opened in this process by libSQL itself. It is put in WAL mode with synchronous=FULL and foreign
@@ -23,6 +27,13 @@ export function openEmbedded(path: string): Engine {
     async all(sql, args) {
       try {
         return rowsOf(prepare(sql), args);
+      } catch (error) {
+        throw translated(error, null);
+      }
+    },
+    async first(sql, args) {
+      try {
+        return (prepare(sql).statement.get(args) as Record<string, unknown> | undefined) ?? null;
       } catch (error) {
         throw translated(error, null);
       }
@@ -53,22 +64,19 @@ function setPragmas(database: Database.Database): void {
   }
 }
 
-/** The statement for a text; the one unused for longest makes room. */
+/** The statement for a text; the one prepared first makes room. */
 function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
   const known = cache.get(sql);
-  if (known !== undefined) {
-    cache.delete(sql);
-    cache.set(sql, known);
-    return known;
-  }
-  const statement = database.prepare(sql) as Prepared;
+  if (known !== undefined) return known;
+  const statement = database.prepare(sql) as Database.Statement & { readonly reader: boolean };
   const oldest = cache.size >= MAX_PREPARED ? cache.keys().next().value : undefined;
   if (oldest !== undefined) cache.delete(oldest);
-  cache.set(sql, statement);
-  return statement;
+  const prepared = { statement, reader: statement.reader };
+  cache.set(sql, prepared);
+  return prepared;
 }
 
-function rowsOf(statement: Prepared, args: Value[]): Record<string, unknown>[] {
+function rowsOf({ statement }: Prepared, args: Value[]): Record<string, unknown>[] {
   return statement.all(args) as Record<string, unknown>[];
 }
 
@@ -94,9 +102,9 @@ function runBatch(
   }
 }
 
-function run(statement: Prepared, args: Value[]): Written {
-  if (!statement.reader) return { rows: [], changes: statement.run(args).changes };
-  const rows = rowsOf(statement, args);
+function run(prepared: Prepared, args: Value[]): Written {
+  if (!prepared.reader) return { rows: [], changes: prepared.statement.run(args).changes };
+  const rows = rowsOf(prepared, args);
   return { rows, changes: rows.length };
 }
 

@@ -16,6 +16,8 @@ export interface Written {
 /** A database as the group commit drives it: a local file, or a server. Rows are keyed by column name; bytes are ArrayBuffers. */
 export interface Engine {
   all(sql: string, args: Value[]): Promise<Record<string, unknown>[]>;
+  /** The first row of a query, or null. */
+  first(sql: string, args: Value[]): Promise<Record<string, unknown> | null>;
   /** Runs the statements as one transaction that takes the write lock first. Throws `EngineError`; then none took effect. */
   batch(statements: readonly Statement[]): Promise<Written[]>;
   close(): void;

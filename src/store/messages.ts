@@ -48,6 +48,8 @@ export interface MessageContent {
   envelope: Record<string, unknown> | null;
   auth: Record<string, unknown> | null;
   replyText: string | null;
+  /** Whether html and text are what the message's template became. */
+  rendered: boolean;
 }
 
 interface MessageRow {
@@ -186,12 +188,13 @@ interface ContentRow {
   envelope: string | null;
   auth: string | null;
   reply_text: string | null;
+  rendered: number;
 }
 
 /** Bodies, headers and inbound facts of a message of the project; null where it has none of that id. */
 export async function getContent(db: Db, senderId: string, id: string): Promise<MessageContent | null> {
   const row = await db.first<ContentRow>(
-    `SELECT c.html, c.text, c.headers, c.data, c.envelope, c.auth, c.reply_text
+    `SELECT c.html, c.text, c.headers, c.data, c.envelope, c.auth, c.reply_text, c.rendered
       FROM message_content c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ? AND m.sender_id = ?`,
     [id, senderId],
   );
@@ -204,6 +207,7 @@ export async function getContent(db: Db, senderId: string, id: string): Promise<
     envelope: row.envelope === null ? null : JSON.parse(row.envelope),
     auth: row.auth === null ? null : JSON.parse(row.auth),
     replyText: row.reply_text,
+    rendered: row.rendered === 1,
   };
 }
 
@@ -214,6 +218,24 @@ export async function getRaw(db: Db, senderId: string, id: string): Promise<Uint
     [id, senderId],
   );
   return row?.raw == null ? null : new Uint8Array(row.raw);
+}
+
+/** Keeps what a message's template became, the first time. */
+export function keepRendered(
+  messageId: string,
+  rendered: { subject: string; html: string | null; text: string | null },
+): Statement[] {
+  return [
+    {
+      sql: `UPDATE messages SET subject = ?
+        WHERE id = ? AND EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)`,
+      args: [rendered.subject, messageId, messageId],
+    },
+    {
+      sql: "UPDATE message_content SET html = ?, text = ?, rendered = 1 WHERE message_id = ? AND rendered = 0",
+      args: [rendered.html, rendered.text, messageId],
+    },
+  ];
 }
 
 /** Keeps the bytes of an outbound message as composed, the first time: what `capture` would have sent. */

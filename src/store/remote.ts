@@ -25,6 +25,13 @@ export function openRemote({ url, authToken, syncUrl }: RemoteOptions): Engine {
         throw translated(error);
       }
     },
+    async first(sql, args) {
+      try {
+        return ((await client.execute({ sql, args })).rows[0] as unknown as Record<string, unknown>) ?? null;
+      } catch (error) {
+        throw translated(error);
+      }
+    },
     async batch(statements) {
       try {
         const results = await client.batch([...statements], "write");

@@ -1,6 +1,8 @@
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement, Value } from "./client.ts";
+import { type Condition, containsText } from "./substring.ts";
 
-export type SuppressionReason = "bounce" | "complaint" | "manual";
+export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
+export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 /** An address a project does not send to. */
 export interface NewSuppression {
@@ -14,6 +16,124 @@ export interface NewSuppression {
   /** Milliseconds; null: for good. */
   expiresAt: number | null;
   createdAt: number;
+}
+
+/** An entry as lists show it. */
+export interface Suppression extends NewSuppression {
+  /** What was written down when it was added by hand. */
+  note: string | null;
+}
+
+interface Row {
+  id: string;
+  sender_id: string;
+  email: string;
+  reason: SuppressionReason;
+  bounce_type: "hard" | "soft" | null;
+  message_id: string | null;
+  note: string | null;
+  expires_at: number | null;
+  created_at: number;
+}
+
+const COLUMNS = "id, sender_id, email, reason, bounce_type, message_id, note, expires_at, created_at";
+/** Of an entry that stands, when a new one (`excluded`) comes for the same address. */
+const EXPIRED = "suppressions.expires_at <= excluded.created_at";
+
+function suppressionOf(row: Row): Suppression {
+  return {
+    id: row.id,
+    senderId: row.sender_id,
+    email: row.email,
+    reason: row.reason,
+    bounceType: row.bounce_type,
+    messageId: row.message_id,
+    note: row.note,
+    expiresAt: row.expires_at,
+    createdAt: row.created_at,
+  };
+}
+
+/** What a list may be narrowed by. `email` is an address key, `q` a case-insensitive substring of it. */
+export interface SuppressionFilter {
+  email?: string | undefined;
+  reason?: SuppressionReason | undefined;
+  q?: string | undefined;
+}
+
+/** The project's entries that have not expired at `now`, newest first, after the id `after`, at most `take`. */
+export async function listSuppressions(
+  db: Db,
+  senderId: string,
+  { email, reason, q }: SuppressionFilter,
+  now: number,
+  after: string | null,
+  take: number,
+): Promise<Suppression[]> {
+  const where: Condition[] = [
+    { sql: "sender_id = ? AND (expires_at IS NULL OR expires_at > ?)", args: [senderId, now] },
+  ];
+  const add = (sql: string, value: Value | undefined) => {
+    if (value !== undefined) where.push({ sql, args: [value] });
+  };
+  add("email = ?", email);
+  add("reason = ?", reason);
+  add("id < ?", after ?? undefined);
+  if (q !== undefined) where.push(containsText(["email"], q));
+  const rows = await db.all<Row>(
+    `SELECT ${COLUMNS} FROM suppressions WHERE ${where.map(({ sql }) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
+    [...where.flatMap(({ args }) => args), take],
+  );
+  return rows.map(suppressionOf);
+}
+
+/** The project's entries for the address keys that have not expired at `now`, by their key. */
+export async function findSuppressions(
+  db: Db,
+  senderId: string,
+  emails: readonly string[],
+  now: number,
+): Promise<Map<string, Suppression>> {
+  const rows = await db.all<Row>(
+    `SELECT ${COLUMNS} FROM suppressions WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?))
+      AND (expires_at IS NULL OR expires_at > ?)`,
+    [senderId, JSON.stringify(emails), now],
+  );
+  return new Map(rows.map((row) => [row.email, suppressionOf(row)]));
+}
+
+/**
+ * The statements that add an entry in the place of one that has expired at its `createdAt`. One that stands breaks
+ * UNIQUE on `suppressions.sender_id, suppressions.email`.
+ */
+export function addSuppression(entry: Suppression): Statement[] {
+  return [
+    {
+      sql: "DELETE FROM suppressions WHERE sender_id = ? AND email = ? AND expires_at <= ?",
+      args: [entry.senderId, entry.email, entry.createdAt],
+    },
+    {
+      sql: `INSERT INTO suppressions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      args: [
+        entry.id,
+        entry.senderId,
+        entry.email,
+        entry.reason,
+        entry.bounceType,
+        entry.messageId,
+        entry.note,
+        entry.expiresAt,
+        entry.createdAt,
+      ],
+    },
+  ];
+}
+
+/** Takes an address key off the project's list, whether it stood there or not. */
+export async function removeSuppression(db: Db, senderId: string, email: string): Promise<void> {
+  await db.write([
+    { sql: "DELETE FROM suppressions WHERE sender_id = ? AND email = ?", args: [senderId, email] },
+  ]);
 }
 
 /** Which of the address keys the project suppresses at `now`. */
@@ -33,14 +153,17 @@ export async function suppressedAmong(
 
 /**
  * Adds an address, or makes an entry that stands longer-lasting: a hard bounce or complaint replaces a soft bounce
- * that expires; nothing shortens an entry.
+ * that expires; nothing shortens an entry. An expired entry counts as absent: the new one takes its place whole.
  */
 export function suppress(entry: NewSuppression, guard?: Guard): Statement {
   return {
     sql: `INSERT INTO suppressions (id, sender_id, email, reason, bounce_type, message_id, expires_at, created_at)
       SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${guard?.sql ?? "1"}
       ON CONFLICT (sender_id, email) DO UPDATE SET reason = excluded.reason, bounce_type = excluded.bounce_type,
-        message_id = excluded.message_id, expires_at = excluded.expires_at
+        message_id = excluded.message_id, expires_at = excluded.expires_at,
+        id = CASE WHEN ${EXPIRED} THEN excluded.id ELSE suppressions.id END,
+        note = CASE WHEN ${EXPIRED} THEN NULL ELSE suppressions.note END,
+        created_at = CASE WHEN ${EXPIRED} THEN excluded.created_at ELSE suppressions.created_at END
       WHERE suppressions.expires_at IS NOT NULL
         AND (excluded.expires_at IS NULL OR excluded.expires_at > suppressions.expires_at)`,
     args: [

@@ -5,12 +5,16 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
+import { contactRoutes } from "../http/routes/contacts.ts";
 import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails.ts";
 import { inboundRoutes } from "../http/routes/inbound.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
 import { senderRoutes } from "../http/routes/senders.ts";
+import { suppressionRoutes } from "../http/routes/suppressions.ts";
+import { templateRoutes } from "../http/routes/templates.ts";
 import { threadRoutes } from "../http/routes/threads.ts";
+import { unsubscribeRoutes } from "../http/routes/unsubscribe.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { RateLimiter } from "../http/rate.ts";
@@ -65,7 +69,8 @@ function freshLookups(resolver: Resolver): DomainLookups {
 export function httpDeps(parts: HttpParts): HttpDeps {
   const { config, clock, db, queue, keys } = parts;
   const { serviceDomain } = config;
-  const common = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map() };
+  const links = { publicUrl: config.publicUrl, unsubscribeKey: keys.unsubscribe };
+  const common = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
   const sending = { ...common, limits: config, volume: config };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return {
@@ -93,8 +98,12 @@ export function httpDeps(parts: HttpParts): HttpDeps {
       ...senderRoutes({ db, config }),
       ...domainRoutes(domainDeps(parts)),
       ...inboxRoutes({ db }),
+      ...templateRoutes({ db }),
+      ...contactRoutes({ db }),
+      ...suppressionRoutes({ db }),
       ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
       ...webhookDeliveryRoutes({ db, clock, queue }),
+      ...unsubscribeRoutes({ db, clock, ...links }),
     ],
   };
 }

@@ -11,6 +11,8 @@ export interface InstallationKeys {
   cursor: Uint8Array;
   /** Authenticates the tokens in return paths. */
   verp: Uint8Array;
+  /** Authenticates the tokens in unsubscribe links. */
+  unsubscribe: Uint8Array;
 }
 
 /** The file in DATA_DIR that holds a generated master key: 32 bytes in hex. */
@@ -23,6 +25,7 @@ export function openKeys(masterKey: string | null, dataDir: string): Installatio
     box: deriveKey(master, "box"),
     cursor: deriveKey(master, "cursor"),
     verp: deriveKey(master, "verp"),
+    unsubscribe: deriveKey(master, "unsubscribe"),
   };
 }
 

@@ -19,7 +19,7 @@ export async function messageBytes(
   const message = await getMessage(deps.db, senderId, id);
   if (message === null || message.direction === "inbound") return null;
   try {
-    return (await renderMessage(deps, senderId, id, now)).raw;
+    return (await renderMessage(deps, senderId, id, null, now)).raw;
   } catch (error) {
     if (error instanceof RenderingError) return null;
     throw error;

@@ -150,6 +150,7 @@ function contentOf(mail: ParsedMail, envelope: InboundEnvelope): MessageContent 
     envelope: { ...envelope },
     auth: null,
     replyText: mail.text === null ? null : replyText(mail.text),
+    rendered: false,
   };
 }
 

@@ -7,6 +7,7 @@ import { type RecipientStatus, rollUp } from "../../core/states.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/client.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
+import { unsubscribedAmong } from "../../store/contacts.ts";
 import { insertMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
@@ -52,14 +53,15 @@ export async function prepareSend(
   const senderId = project.id;
   const now = deps.clock.now();
   const addressees = await applyPolicy(deps, project, send);
-  const suppressed = await suppressedAmong(
-    deps.db,
+  const refusals = await refusedRecipients(
+    deps,
     senderId,
-    addressees.map(({ email }) => addressKey(email)),
+    addressees,
+    send.item.unsubscribeLink === true,
     now,
   );
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, suppressed, send.scheduledAt ?? now),
+    toRecipient(addressee, ord, refusals, send.scheduledAt ?? now),
   );
   if (send.scheduledAt !== null)
     for (const recipient of recipients) if (recipient.status === "queued") recipient.status = "accepted";
@@ -132,14 +134,32 @@ export async function commitSend(
 function toRecipient(
   addressee: Addressee,
   ord: number,
-  suppressed: ReadonlySet<string>,
+  refusals: ReadonlyMap<string, string>,
   dueAt: number,
 ): NewRecipient {
   const { email, kind } = addressee;
   const domain = splitAddress(email)?.domain ?? "";
-  return suppressed.has(addressKey(email))
-    ? { ord, email, domain, kind, status: "rejected", reason: "suppressed", dueAt: null }
-    : { ord, email, domain, kind, status: "queued", reason: null, dueAt };
+  const reason = refusals.get(addressKey(email)) ?? null;
+  return reason === null
+    ? { ord, email, domain, kind, status: "queued", reason, dueAt }
+    : { ord, email, domain, kind, status: "rejected", reason, dueAt: null };
+}
+
+/** The addresses that are not sent to, each with why: on the block list, or unsubscribed from mail with a link to do so. */
+async function refusedRecipients(
+  deps: AcceptDeps,
+  senderId: string,
+  addressees: readonly Addressee[],
+  unsubscribeLink: boolean,
+  now: number,
+): Promise<Map<string, string>> {
+  const keys = addressees.map(({ email }) => addressKey(email));
+  const unsubscribed = unsubscribeLink ? await unsubscribedAmong(deps.db, senderId, keys) : [];
+  const suppressed = await suppressedAmong(deps.db, senderId, keys, now);
+  return new Map([
+    ...[...unsubscribed].map((key) => [key, "unsubscribed"] as const),
+    ...[...suppressed].map((key) => [key, "suppressed"] as const),
+  ]);
 }
 
 /** The events with which a recipient enters: `accepted`, and where it stands now. */
@@ -210,6 +230,7 @@ function toContent(item: SendItem): MessageContent {
     envelope: null,
     auth: null,
     replyText: null,
+    rendered: false,
   };
 }
 

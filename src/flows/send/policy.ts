@@ -4,6 +4,7 @@ import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-
 import type { Db } from "../../store/client.ts";
 import type { Sender } from "../../store/senders.ts";
 import { isVerifiedDomain, ownerEmail } from "../../store/sending.ts";
+import { findTemplate } from "../../store/templates.ts";
 import { simulatedName } from "./simulator.ts";
 
 /** The shared domain of test mode. */
@@ -31,7 +32,7 @@ export async function applyPolicy(
   if (fromDomain === onboardingDomain(deps.serviceDomain))
     await refuseStrangersInTestMode(deps, project, addressees);
   else await refuseUnverifiedDomain(deps, project, fromDomain);
-  refuseUnknownTemplate(send);
+  await refuseUnknownTemplate(deps, project, send);
   return addressees;
 }
 
@@ -71,7 +72,8 @@ async function refuseStrangersInTestMode(
   );
 }
 
-function refuseUnknownTemplate(send: CheckedSend): void {
-  if (send.item.templateId !== undefined)
-    throw invalid("templateId", "The project has no such template.", "template_not_found");
+async function refuseUnknownTemplate(deps: PolicyDeps, project: Sender, send: CheckedSend): Promise<void> {
+  const { templateId } = send.item;
+  if (templateId === undefined || (await findTemplate(deps.db, project.id, templateId)) !== null) return;
+  throw invalid("templateId", "The project has no such template.", "template_not_found");
 }

@@ -1,15 +1,34 @@
 import type { KeyObject } from "node:crypto";
 import { splitAddress } from "../../core/addresses.ts";
 import { unseal } from "../../core/secretbox.ts";
+import {
+  type RenderedTemplate,
+  RenderingFailure,
+  renderTemplate,
+  type TemplateSource,
+} from "../../core/templates.ts";
 import { type ComposedMail, compose } from "../../mail/compose.ts";
 import { dkimPrivateKey, signDkim } from "../../mail/dkim.ts";
 import type { Db } from "../../store/client.ts";
 import { loadAttachments } from "../../store/attachments.ts";
-import { getContent, getMessage, type Message } from "../../store/messages.ts";
+import {
+  getContent,
+  getMessage,
+  keepRendered,
+  type Message,
+  type MessageContent,
+} from "../../store/messages.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
+import { findTemplate } from "../../store/templates.ts";
 import { onboardingDomain } from "./policy.ts";
+import {
+  type UnsubscribeLinks,
+  unsubscribeHeaders,
+  unsubscribeUrl,
+  withUnsubscribeUrl,
+} from "./unsubscribe.ts";
 
-export interface RenderDeps {
+export interface RenderDeps extends UnsubscribeLinks {
   db: Db;
   serviceDomain: string;
   /** Opens the private keys in the database. */
@@ -26,11 +45,86 @@ const MAX_CACHED_KEYS = 10_000;
 /** The message that can no longer be composed: a fault of its content, not of the peer. */
 export class RenderingError extends Error {}
 
-/** A message as composed now, unsigned. */
-export async function composeMessage(deps: RenderDeps, message: Message): Promise<ComposedMail> {
-  const content = await getContent(deps.db, message.senderId, message.id);
-  if (content === null) throw new RenderingError("the message's content is gone");
+/**
+ * The bytes to put on the wire: the template rendered, composed, and DKIM-signed where the From domain has a key.
+ * @param ord the recipient it is for; null: nobody's, with a link in the place of each recipient's own
+ * @param now milliseconds
+ * @throws RenderingError
+ */
+export async function renderMessage(
+  deps: RenderDeps,
+  senderId: string,
+  id: string,
+  ord: number | null,
+  now: number,
+): Promise<ComposedMail> {
+  const { message, content } = await loadRendered(deps, senderId, id);
+  const composed = await composeMessage(deps, message, content, ord);
+  const domain = splitAddress(message.from.email)?.domain ?? "";
+  const key = await keyOf(deps, senderId, domain);
+  if (key === null) return composed;
+  const { raw } = composed;
+  const privateKey = openKey(deps, key);
+  return {
+    ...composed,
+    raw: await signDkim({ raw, domain, selector: key.selector, privateKey, signedAt: now }),
+  };
+}
+
+interface Loaded {
+  message: Message;
+  content: MessageContent;
+}
+
+async function load(deps: RenderDeps, senderId: string, id: string): Promise<Loaded> {
+  const message = await getMessage(deps.db, senderId, id);
+  const content = message === null ? null : await getContent(deps.db, senderId, id);
+  if (message === null || content === null) throw new RenderingError("the message is gone");
+  return { message, content };
+}
+
+/**
+ * The message with its template rendered. What it became is kept: a template changed between two tries must not make
+ * two messages under one Message-ID.
+ */
+async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Loaded> {
+  const loaded = await load(deps, senderId, id);
+  const { message, content } = loaded;
+  if (message.templateId === null || content.rendered) return loaded;
+  const template = await findTemplate(deps.db, senderId, message.templateId);
+  if (template === null) throw new RenderingError("the template is gone");
+  const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
+  const rendered = renderSource(template, { ...content.data, ...link });
+  // What the send gave inline stays as it is.
+  await deps.db.write(
+    keepRendered(id, {
+      subject: message.subject === "" ? rendered.subject : message.subject,
+      html: content.html ?? rendered.html,
+      text: content.text ?? rendered.text,
+    }),
+  );
+  // Read again: another recipient's worker may have been first.
+  return load(deps, senderId, id);
+}
+
+function renderSource(source: TemplateSource, data: Record<string, unknown>): RenderedTemplate {
+  try {
+    return renderTemplate(source, data);
+  } catch (error) {
+    if (error instanceof RenderingFailure) throw new RenderingError(`${error.part}: ${error.message}`);
+    throw error;
+  }
+}
+
+async function composeMessage(
+  deps: RenderDeps,
+  message: Message,
+  content: MessageContent,
+  ord: number | null,
+): Promise<ComposedMail> {
   const attachments = await loadAttachments(deps.db, message.senderId, message.id);
+  const own = (part: string | null): string | null =>
+    part === null || !message.unsubscribeLink ? part : withUnsubscribeUrl(deps, message.id, ord, part);
   try {
     return compose({
       from: message.from,
@@ -38,9 +132,10 @@ export async function composeMessage(deps: RenderDeps, message: Message): Promis
       cc: message.cc,
       replyTo: message.replyTo,
       subject: message.subject,
-      text: content.text,
-      html: content.html,
+      text: own(content.text),
+      html: own(content.html),
       headers: content.headers,
+      extraHeaders: message.unsubscribeLink ? unsubscribeHeaders(deps, message.id, ord) : [],
       attachments: attachments.map((attachment) => ({
         ...attachment,
         bytes: attachment.bytes ?? new Uint8Array(),
@@ -51,30 +146,6 @@ export async function composeMessage(deps: RenderDeps, message: Message): Promis
   } catch (error) {
     throw new RenderingError(error instanceof Error ? error.message : String(error));
   }
-}
-
-/** The bytes to put on the wire: composed, and DKIM-signed where the From domain has a key. `now` in milliseconds. */
-export async function renderMessage(
-  deps: RenderDeps,
-  senderId: string,
-  id: string,
-  now: number,
-): Promise<ComposedMail> {
-  const message = await getMessage(deps.db, senderId, id);
-  if (message === null) throw new RenderingError("the message is gone");
-  const composed = await composeMessage(deps, message);
-  const domain = splitAddress(message.from.email)?.domain ?? "";
-  const key = await keyOf(deps, senderId, domain);
-  if (key === null) return composed;
-  const privateKey = openKey(deps, key);
-  const raw = await signDkim({
-    raw: composed.raw,
-    domain,
-    selector: key.selector,
-    privateKey,
-    signedAt: now,
-  });
-  return { ...composed, raw };
 }
 
 function keyOf(deps: RenderDeps, senderId: string, domain: string): Promise<SigningKey | null> {

@@ -102,7 +102,7 @@ async function attempt(
 ): Promise<Tried> {
   const nothing = { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
   try {
-    const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, startedAt);
+    const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord, startedAt);
     const extra = deps.capture ? [keepComposed(recipient.messageId, mail.raw)] : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({

@@ -1,0 +1,129 @@
+/** Mails sent a second from the queue to a sink: `bun bench/outbound.ts [--profile=FOLDER] [--only=NAME] [--rounds=N] [--domains=N]`. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { freePort } from "../test/support/redis.ts";
+import { startChild } from "./support/children.ts";
+import type { FloorOutboundOptions, FloorOutboundResult } from "./support/floor-outbound.ts";
+import { benchFolder, copyOf } from "./support/folder.ts";
+import type { LoadOptions, LoadResult } from "./support/http-load.ts";
+import { chosen, domains, rounds } from "./support/options.ts";
+import { DOMAIN, prepareData, startService } from "./support/service.ts";
+import { PROCESSOR, printTable, type Row } from "./support/table.ts";
+
+const SMTP_SINK = "/usr/sbin/smtp-sink";
+const MAILS = 5000;
+const CONNECTIONS = 20;
+const ACCEPT_CONNECTIONS = 50;
+const POLL_MS = 200;
+/** Time that one run may take. */
+const LIMIT_MS = 60_000;
+const MEGABYTE = 1024 * 1024;
+const FROM = `news@${DOMAIN}`;
+const SUPPORT = join(import.meta.dir, "support");
+
+const home = benchFolder();
+const prepared = await prepareData(home);
+const sinkPort = freePort();
+// Started by root, the sink demands to be told whom to run as. It listens long before the first mails are accepted.
+const user = process.getuid?.() === 0 ? ["-u", "root"] : [];
+await startChild([SMTP_SINK, ...user, `127.0.0.1:${sinkPort}`, "1000"], { log: join(home, "sink") });
+
+interface Sent {
+  perSecond: number;
+  memory: number;
+  processor: number;
+}
+
+/** Accepts the mails with no worker about; resolves with the data folder that holds them. */
+async function fill(): Promise<string> {
+  const folder = copyOf(prepared.folder);
+  const { child, httpPort } = await startService(folder, { ROLES: "api" });
+  const load: LoadOptions = {
+    port: httpPort,
+    key: prepared.key,
+    from: FROM,
+    connections: ACCEPT_CONNECTIONS,
+    domains: domains(),
+    warmMs: 0,
+    measureMs: 0,
+    count: MAILS,
+  };
+  const client = await startChild([process.execPath, join(SUPPORT, "http-load.ts"), JSON.stringify(load)], {
+    log: join(home, "load"),
+  });
+  const { answered }: LoadResult = JSON.parse(await client.finished());
+  await child.end();
+  if (answered !== MAILS) throw new Error(`${answered} mails were accepted`);
+  return folder;
+}
+
+interface Progress {
+  sent: number;
+  began: number | null;
+  ended: number;
+}
+
+/** Sends what a copy of the folder holds; the time runs from the first claim to the last settlement. */
+async function drain(filled: string): Promise<Sent> {
+  const folder = copyOf(filled);
+  const { child } = await startService(folder, {
+    ROLES: "worker",
+    DELIVERY: "relay",
+    SMTP_RELAY_URL: `smtp://127.0.0.1:${sinkPort}`,
+    DESTINATION_CONNECTIONS: String(CONNECTIONS),
+    DESTINATION_RATE: "1000000",
+  });
+  const before = child.processor();
+  using database = new Database(join(folder, "postrider.db"), { readonly: true });
+  const query = database.query<Progress, []>(
+    `SELECT count(*) AS sent, min(first_attempt_at) AS began, max(last_event_at) AS ended
+      FROM recipients WHERE status = 'sent'`,
+  );
+  const until = performance.now() + LIMIT_MS;
+  for (let now = query.get(); ; now = query.get()) {
+    if (now !== null && now.sent === MAILS && now.began !== null) {
+      const memory = child.memory();
+      const processor = (child.processor() - before) / MAILS;
+      await child.end();
+      return { perSecond: (1000 * MAILS) / (now.ended - now.began), memory, processor };
+    }
+    if (performance.now() > until) throw new Error(`only ${now?.sent} mails were sent`);
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+async function floor(): Promise<Sent> {
+  const options: FloorOutboundOptions = {
+    port: sinkPort,
+    count: MAILS,
+    connections: CONNECTIONS,
+    domains: domains(),
+    from: FROM,
+  };
+  const child = await startChild(
+    [process.execPath, join(SUPPORT, "floor-outbound.ts"), JSON.stringify(options)],
+    {
+      log: join(home, `floor-${Bun.randomUUIDv7()}`),
+    },
+  );
+  const { seconds, memory, processor }: FloorOutboundResult = JSON.parse(await child.finished());
+  return { perSecond: MAILS / seconds, memory, processor: processor / MAILS };
+}
+
+type Kind = readonly [name: string, run: () => Promise<Sent>];
+const filled = await fill();
+const subjects = chosen<Kind>([["queue to sink", () => drain(filled)]]);
+const floors = chosen<Kind>([["nodemailer, nothing stored", floor]]);
+const rows = new Map<string, Row & { more: Record<"RSS MB" | typeof PROCESSOR, number[]> }>();
+for (let round = 0; round < rounds(); round++)
+  for (const [name, run] of [...subjects, ...floors]) {
+    const row = rows.get(name) ?? { name, rounds: [], more: { [PROCESSOR]: [], "RSS MB": [] } };
+    rows.set(name, row);
+    const { perSecond, memory, processor } = await run();
+    row.rounds.push(perSecond);
+    row.more[PROCESSOR].push(processor);
+    row.more["RSS MB"].push(memory / MEGABYTE);
+  }
+const rowsOf = (kinds: readonly Kind[]): Row[] => kinds.flatMap(([name]) => rows.get(name) ?? []);
+printTable("msg/s", rowsOf(subjects), rowsOf(floors));
+process.exit(0);

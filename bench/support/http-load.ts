@@ -1,0 +1,110 @@
+/**
+ * Sends POSTs over kept connections as fast as they are answered, from a process of its own: raw sockets, requests
+ * built beforehand, of an answer only its first line and its length are read. Prints one JSON line.
+ */
+import { recipient, sendBody } from "./message.ts";
+
+export interface LoadOptions {
+  port: number;
+  key: string;
+  from: string;
+  connections: number;
+  /** Domains that recipients are spread over. */
+  domains: number;
+  /** Unmeasured and measured time, milliseconds; with `count` that many requests are sent instead. */
+  warmMs: number;
+  measureMs: number;
+  count?: number;
+}
+
+export interface LoadResult {
+  answered: number;
+  perSecond: number;
+  p50: number;
+  p99: number;
+}
+
+const BUILT_REQUESTS = 5000;
+const NUMBER_LENGTH = /content-length: (\d+)/i;
+
+interface Lane {
+  sentAt: number;
+  rest: Uint8Array;
+  head: string;
+}
+
+const options: LoadOptions = JSON.parse(process.argv[2] ?? "{}");
+const requests = Array.from({ length: BUILT_REQUESTS }, (_, n) => {
+  const body = Buffer.from(sendBody(options.from, recipient(n, options.domains)));
+  const head =
+    `POST /v1/emails HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${options.key}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), body]);
+});
+const times: number[] = [];
+const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
+const begin = performance.now();
+let next = 0;
+let open = 0;
+
+function more(): boolean {
+  return options.count === undefined
+    ? performance.now() - begin < options.warmMs + options.measureMs
+    : next < options.count;
+}
+
+function send(socket: Bun.Socket<Lane>): void {
+  if (!more()) {
+    socket.end();
+    if (--open === 0) finish();
+    return;
+  }
+  socket.data.sentAt = performance.now();
+  const request = requests[next++ % BUILT_REQUESTS] ?? Buffer.alloc(0);
+  const written = socket.write(request);
+  socket.data.rest = request.subarray(written);
+}
+
+function answered(socket: Bun.Socket<Lane>, chunk: Buffer): void {
+  socket.data.head += chunk.toString("latin1");
+  const { head, sentAt } = socket.data;
+  const end = head.indexOf("\r\n\r\n");
+  if (end < 0 || head.length < end + 4 + Number(NUMBER_LENGTH.exec(head)?.[1])) return;
+  if (!head.startsWith("HTTP/1.1 202 ")) {
+    console.error(head);
+    process.exit(1);
+  }
+  const now = performance.now();
+  if (now - begin >= options.warmMs) times.push(now - sentAt);
+  socket.data.head = "";
+  send(socket);
+}
+
+for (open = 0; open < options.connections; open++)
+  await Bun.connect<Lane>({
+    hostname: "127.0.0.1",
+    port: options.port,
+    data: { sentAt: 0, rest: new Uint8Array(), head: "" },
+    socket: {
+      data: answered,
+      open: (socket) => queueMicrotask(() => send(socket)),
+      drain(socket) {
+        socket.data.rest = socket.data.rest.subarray(Math.max(0, socket.write(socket.data.rest)));
+      },
+      close(socket) {
+        if (!more()) return;
+        console.error(`closed by the server after ${socket.data.head}`);
+        process.exit(1);
+      },
+    },
+  });
+await finished;
+const seconds = (performance.now() - begin - options.warmMs) / 1000;
+times.sort((a, b) => a - b);
+const result: LoadResult = {
+  answered: next,
+  perSecond: times.length / seconds,
+  p50: times[Math.floor(times.length * 0.5)] ?? 0,
+  p99: times[Math.floor(times.length * 0.99)] ?? 0,
+};
+console.log(JSON.stringify(result));

@@ -1,0 +1,20 @@
+/** Texts of the message that the benches send: 1 KB of text and 4 KB of HTML. */
+export const TEXT = "A line of a plain message, as people write them.\n".repeat(21);
+export const HTML = `<p>${"A sentence of the message with <b>some</b> markup.</p>\n<p>".repeat(70)}</p>`;
+
+/** The body of a send to one recipient. */
+export function sendBody(from: string, to: string): string {
+  const body = {
+    from: { email: from, name: "Bench" },
+    to: [{ email: to }],
+    subject: "Measured",
+    html: HTML,
+    text: TEXT,
+  };
+  return JSON.stringify(body);
+}
+
+/** The recipient of the nth message, spread over so many domains. */
+export function recipient(n: number, domains: number): string {
+  return `person${n}@d${n % domains}.example`;
+}

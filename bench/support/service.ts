@@ -1,0 +1,99 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type DnsRecord, startDns, type TestDns } from "../../test/support/dns.ts";
+import { freePort } from "../../test/support/redis.ts";
+import { type Child, startChild } from "./children.ts";
+import { profileFolder } from "./options.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+const READY = "Postrider is running.";
+export const DOMAIN = "bench.example";
+
+/** The service as a process of its own, with its production settings for log and durability. */
+export interface Service {
+  child: Child;
+  url: string;
+  httpPort: number;
+  smtpPort: number;
+}
+
+/** Starts the service on a data folder. With `--profile=FOLDER` the bench leaves a CPU profile of it there. */
+export async function startService(folder: string, env: Record<string, string>): Promise<Service> {
+  const [httpPort, smtpPort] = [freePort(), freePort()];
+  const profile = profileFolder();
+  const child = await startChild(
+    [process.execPath, ...(profile === null ? [] : ["--cpu-prof", "--cpu-prof-dir", profile]), MAIN, "serve"],
+    {
+      ready: READY,
+      // Beside the folder: a copy of it must not hold what an earlier process said.
+      log: `${folder}-service`,
+      cwd: folder,
+      env: {
+        HOST: "127.0.0.1",
+        PORT: String(httpPort),
+        SMTP_HOST: "127.0.0.1",
+        SMTP_PORT: String(smtpPort),
+        DATA_DIR: folder,
+        SERVICE_DOMAIN: "mail.test",
+        DELIVERY: "capture",
+        ...env,
+      },
+    },
+  );
+  return { child, url: `http://127.0.0.1:${httpPort}`, httpPort, smtpPort };
+}
+
+/** A data folder with a project, a verified domain that receives, and an inbox. */
+export interface Prepared {
+  folder: string;
+  /** The project's API key. */
+  key: string;
+  inbox: string;
+}
+
+/** Makes the data folder that every run of a bench starts from a copy of. */
+export async function prepareData(parent: string): Promise<Prepared> {
+  const folder = join(parent, "prepared");
+  mkdirSync(folder);
+  const dns = await startDns();
+  const service = await startService(folder, { ROLES: "api", DNS_SERVERS: dns.address });
+  try {
+    const key = /project key +(pr_\S+)/.exec(service.child.output())?.[1] ?? "";
+    const inbox = await prepareDomain(service, dns, key);
+    return { folder, key, inbox };
+  } finally {
+    await service.child.end();
+    dns.stop();
+  }
+}
+
+interface DomainAnswer {
+  id: string;
+  status: string;
+  records: { type: DnsRecord["type"]; name: string; value: string; priority?: number }[];
+}
+
+async function prepareDomain(service: Service, dns: TestDns, key: string): Promise<string> {
+  const call = async (method: string, path: string, body?: unknown): Promise<DomainAnswer> => {
+    const response = await fetch(`${service.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
+    // The API's own shape; what this function needs of it.
+    return (await response.json()) as DomainAnswer;
+  };
+  const publish = ({ records }: DomainAnswer): void => {
+    for (const { type, name, value, priority } of records)
+      dns.add({ name, type, data: type === "MX" ? { preference: priority, exchange: value } : value });
+  };
+  const made = await call("POST", "/v1/domains", { domain: DOMAIN });
+  publish(made);
+  const verified = await call("POST", `/v1/domains/${made.id}/verify`);
+  if (verified.status !== "verified") throw new Error(`the domain is ${verified.status}`);
+  publish(await call("PATCH", `/v1/domains/${made.id}/receiving`, { enabled: true }));
+  const address = `in@${DOMAIN}`;
+  await call("POST", "/v1/inboxes", { address });
+  return address;
+}

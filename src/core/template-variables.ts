@@ -1,0 +1,97 @@
+import { type Template, toValueSync, TypeGuards, Value, type ValueToken, Variable } from "liquidjs";
+
+/** A variable that a template takes from its data: its path, inner variables (`a[b.c]`) as such. */
+export interface TemplateVariable {
+  /** Full path as shown: `user.name`. */
+  name: string;
+  variable: Variable;
+}
+
+type PropertyAccess = Extract<ValueToken, { props: unknown }>;
+
+/** A place where a variable stands. */
+interface Use {
+  variable: Variable;
+  begin: number;
+}
+
+/** The library names the line and column of a variable, which takes a scan from the start for each: not asked for here. */
+const NOWHERE = { row: 0, col: 0 };
+
+/** The variables a parsed template takes from its data, in order of first use; names made by its own tags are none. */
+export function variablesOf(templates: readonly Template[]): TemplateVariable[] {
+  const uses: Use[] = [];
+  visit(templates, { made: new Set(), blocks: [] }, uses);
+  uses.sort((a, b) => a.begin - b.begin);
+  const found = new Map<string, TemplateVariable>();
+  for (const { variable } of uses) {
+    const name = variable.toString();
+    if (!found.has(name)) found.set(name, { name, variable });
+  }
+  return [...found.values()];
+}
+
+interface Scope {
+  /** Names made by `assign`, `capture` and counters: known from there to the template's end. */
+  made: Set<string>;
+  /** Names known within the blocks around, such as a loop's variable. */
+  blocks: readonly ReadonlySet<string>[];
+}
+
+function visit(templates: readonly Template[], scope: Scope, uses: Use[]): void {
+  for (const template of templates) {
+    for (const argument of template.arguments?.() ?? [])
+      for (const token of tokensOf(argument)) note(token, scope, uses);
+    for (const name of template.localScope?.() ?? []) scope.made.add(name.content);
+    if (template.children === undefined) continue;
+    const own = template.blockScope === undefined ? [] : [new Set(template.blockScope())];
+    const children: readonly Template[] = toValueSync(template.children(false, true));
+    visit(children, { ...scope, blocks: [...scope.blocks, ...own] }, uses);
+  }
+}
+
+/** Notes the variable and those within it, unless the template itself made them. */
+function note(token: PropertyAccess, scope: Scope, uses: Use[]): void {
+  for (const prop of token.props) if (TypeGuards.isPropertyAccessToken(prop)) note(prop, scope, uses);
+  const variable = variableOf(token);
+  const root = variable.segments[0];
+  if (typeof root !== "string") return;
+  if (scope.made.has(root) || scope.blocks.some((names) => names.has(root))) return;
+  uses.push({ variable, begin: token.begin });
+}
+
+function variableOf({ props }: PropertyAccess): Variable {
+  const segments: (string | number | Variable)[] = [];
+  for (const [index, prop] of props.entries()) {
+    if (TypeGuards.isPropertyAccessToken(prop)) {
+      const inner = variableOf(prop);
+      // A path may begin with a path in brackets: `[a.b].c`.
+      if (index === 0) segments.push(...inner.segments);
+      else segments.push(inner);
+    } else if (
+      TypeGuards.isWordToken(prop) ||
+      TypeGuards.isQuotedToken(prop) ||
+      TypeGuards.isNumberToken(prop)
+    )
+      segments.push(prop.content);
+  }
+  return new Variable(segments, NOWHERE);
+}
+
+/** The property accesses in an argument of a tag or a placeholder. */
+function* tokensOf(argument: unknown): Generator<PropertyAccess> {
+  if (argument instanceof Value) yield* valueTokens(argument);
+  else if (TypeGuards.isRangeToken(argument)) {
+    yield* tokensOf(argument.lhs);
+    yield* tokensOf(argument.rhs);
+  } else if (TypeGuards.isFilteredValueToken(argument)) yield* valueTokens(argument);
+  else if (TypeGuards.isPropertyAccessToken(argument)) yield argument;
+}
+
+type Filtered = Pick<Value, "initial"> & { filters: readonly { args: readonly unknown[] }[] };
+
+function* valueTokens({ initial, filters }: Filtered): Generator<PropertyAccess> {
+  for (const token of initial.postfix) yield* tokensOf(token);
+  // A named argument is a pair of its name and its value.
+  for (const { args } of filters) for (const arg of args) yield* tokensOf(Array.isArray(arg) ? arg[1] : arg);
+}

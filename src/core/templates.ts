@@ -1,0 +1,169 @@
+import { AssertionError, Context, type Liquid, LiquidError, type Template, type Variable } from "liquidjs";
+import { type AppError, invalid } from "./errors.ts";
+import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "./send-rules.ts";
+import {
+  type Escaping,
+  hasTooMuchCode,
+  RENDER_LIMITS,
+  type RenderLimits,
+  templateEngine,
+} from "./template-engine.ts";
+import { type TemplateVariable, variablesOf } from "./template-variables.ts";
+
+/** A template's source. */
+export interface TemplateSource {
+  subject: string;
+  html: string | null;
+  text: string | null;
+}
+
+/** What a template became with its data. */
+export interface RenderedTemplate {
+  subject: string;
+  html: string | null;
+  text: string | null;
+  /** Variables of the template that its data lacks, as full paths in order of first use; they rendered as nothing. */
+  missing: string[];
+}
+
+export type TemplatePart = keyof TemplateSource;
+
+/** Longest message of a failure, characters: it may quote the template. */
+const MAX_MESSAGE_CHARS = 300;
+
+/** The parts in the order in which a reader meets them. Html alone is escaped. */
+const PARTS: readonly { part: TemplatePart; escaping: Escaping }[] = [
+  { part: "subject", escaping: "none" },
+  { part: "html", escaping: "html" },
+  { part: "text", escaping: "none" },
+];
+
+/** A template that cannot be read (`syntax`), or whose rendering broke off at a limit or a filter (`rendering`). */
+export class RenderingFailure extends Error {
+  readonly part: TemplatePart;
+  readonly kind: "syntax" | "rendering";
+
+  constructor(part: TemplatePart, kind: "syntax" | "rendering", message: string) {
+    super(message.slice(0, MAX_MESSAGE_CHARS));
+    this.name = "RenderingFailure";
+    this.part = part;
+    this.kind = kind;
+  }
+}
+
+/** The failure as the API's 422; `code` is set where the template's syntax is not to blame. */
+export function refusalOf({ part, kind, message }: RenderingFailure): AppError {
+  return invalid(part, message, kind === "rendering" ? "rendering_failure" : undefined);
+}
+
+interface Parsed {
+  part: TemplatePart;
+  engine: Liquid;
+  templates: Template[];
+}
+
+/**
+ * The variables a template takes from its data: full paths, in order of first use.
+ * @throws RenderingFailure of kind `syntax`
+ */
+export function templateVariables(source: TemplateSource, limits: RenderLimits = RENDER_LIMITS): string[] {
+  return namesOf(parse(source, limits)).map(({ name }) => name);
+}
+
+/**
+ * Renders a template. In html every value is escaped but one through `raw`; the subject is one line.
+ * @throws RenderingFailure
+ */
+export function renderTemplate(
+  source: TemplateSource,
+  data: Readonly<Record<string, unknown>>,
+  limits: RenderLimits = RENDER_LIMITS,
+): RenderedTemplate {
+  const parsed = parse(source, limits);
+  const output: TemplateSource = { subject: "", html: null, text: null };
+  for (const { part, engine, templates } of parsed) {
+    const failed = failureOf(part, "rendering");
+    // A copy for each part: `increment` counts in the data itself.
+    output[part] = attempt(failed, () => String(engine.renderSync(templates, { ...data })));
+  }
+  output.subject = oneLine(output.subject);
+  checkSizes(output);
+  return { ...output, missing: missingIn(parsed, data) };
+}
+
+function parse(source: TemplateSource, limits: RenderLimits): Parsed[] {
+  return PARTS.flatMap(({ part, escaping }) => {
+    const text = source[part];
+    if (text === null) return [];
+    if (hasTooMuchCode(text, limits.codeChars))
+      throw new RenderingFailure(part, "syntax", `More than ${limits.codeChars} characters within tags.`);
+    const engine = templateEngine(escaping, limits);
+    return [{ part, engine, templates: attempt(failureOf(part, "syntax"), () => engine.parse(text)) }];
+  });
+}
+
+function namesOf(parsed: readonly Parsed[]): TemplateVariable[] {
+  const found = new Map<string, TemplateVariable>();
+  for (const { part, templates } of parsed)
+    for (const variable of attempt(failureOf(part, "syntax"), () => variablesOf(templates)))
+      if (!found.has(variable.name)) found.set(variable.name, variable);
+  return [...found.values()];
+}
+
+function attempt<Result>(failed: (error: unknown) => RenderingFailure, run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    throw failed(error);
+  }
+}
+
+/** What Liquid says of a template is its author's to read; what else breaks (the stack, a filter) is told in general. */
+function failureOf(part: TemplatePart, kind: RenderingFailure["kind"]): (error: unknown) => RenderingFailure {
+  return (error) => {
+    const known = error instanceof LiquidError || error instanceof AssertionError;
+    const general = kind === "syntax" ? "The template cannot be read." : "The template cannot be rendered.";
+    return new RenderingFailure(part, kind, known ? error.message : general);
+  };
+}
+
+/** Header injection: a line break in the data must not start a header field. Other controls have no place there either. */
+function oneLine(subject: string): string {
+  return subject.replace(/\r\n|[\x00-\x1f\x7f]/g, " ");
+}
+
+function checkSizes({ subject, html, text }: TemplateSource): void {
+  if (subject.length > MAX_SUBJECT_CHARS)
+    throw new RenderingFailure(
+      "subject",
+      "rendering",
+      `Renders to more than ${MAX_SUBJECT_CHARS} characters.`,
+    );
+  for (const [part, body] of [
+    ["html", html],
+    ["text", text],
+  ] as const)
+    if (body !== null && Buffer.byteLength(body) > MAX_BODY_PART_BYTES)
+      throw new RenderingFailure(part, "rendering", `Renders to more than ${MAX_BODY_PART_BYTES} bytes.`);
+}
+
+function missingIn(parsed: readonly Parsed[], data: Readonly<Record<string, unknown>>): string[] {
+  const engine = parsed[0]?.engine;
+  if (engine === undefined) return [];
+  const context = new Context({ ...data }, engine.options, { sync: true });
+  return namesOf(parsed)
+    .filter(({ variable }) => lookUp(context, data, variable) === undefined)
+    .map(({ name }) => name);
+}
+
+/** The value at a variable's path by Liquid's own rules; undefined where there is none, null where the data says null. */
+function lookUp(context: Context, data: Readonly<Record<string, unknown>>, { segments }: Variable): unknown {
+  let value: unknown = data;
+  for (const segment of segments) {
+    if (value === null || value === undefined) return undefined;
+    const key = typeof segment === "object" ? lookUp(context, data, segment) : segment;
+    if (typeof key !== "string" && typeof key !== "number") return undefined;
+    value = context.readProperty(value, key);
+  }
+  return value;
+}

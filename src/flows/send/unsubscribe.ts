@@ -1,0 +1,85 @@
+import { addressKey } from "../../core/addresses.ts";
+import type { Clock } from "../../core/clock.ts";
+import { idBytes, idFromBytes, newId } from "../../core/ids.ts";
+import { decodeVerp, encodeVerp } from "../../mail/verp.ts";
+import type { Db } from "../../store/client.ts";
+import { unsubscribeAddress } from "../../store/contacts.ts";
+import { findRecipient, type Recipient } from "../../store/recipients.ts";
+
+/** What makes links by which a recipient unsubscribes. */
+export interface UnsubscribeLinks {
+  /** Address of the API as recipients see it, without a slash at its end. */
+  publicUrl: string;
+  /** Authenticates the tokens: a link that was not made here unsubscribes nobody. */
+  unsubscribeKey: Uint8Array;
+}
+
+/** Path under which the links lie. */
+export const UNSUBSCRIBE_PATH = "/u/";
+
+/** The link of one recipient of a message; null: the one that stands for each recipient's in stored content. */
+export function unsubscribeUrl(links: UnsubscribeLinks, messageId: string, ord: number | null): string {
+  return `${links.publicUrl}${UNSUBSCRIBE_PATH}${lastSegment(links, messageId, ord)}`;
+}
+
+/** The recipient's token; the message's id stands for it in stored content. */
+function lastSegment({ unsubscribeKey }: UnsubscribeLinks, messageId: string, ord: number | null): string {
+  if (ord === null) return messageId;
+  const bytes = idBytes("msg", messageId);
+  if (bytes === null) throw new Error(`not a message id: ${messageId}`);
+  return encodeVerp(unsubscribeKey, bytes, ord);
+}
+
+/** The content with the recipient's own link in its place. Of the link only the path counts: html escapes the rest. */
+export function withUnsubscribeUrl(
+  links: UnsubscribeLinks,
+  messageId: string,
+  ord: number | null,
+  part: string,
+): string {
+  const path = (whose: number | null) => `${UNSUBSCRIBE_PATH}${lastSegment(links, messageId, whose)}`;
+  return part.replaceAll(path(null), path(ord));
+}
+
+/** The header fields of one-click unsubscribing (RFC 8058 §3.1). */
+export function unsubscribeHeaders(
+  links: UnsubscribeLinks,
+  messageId: string,
+  ord: number | null,
+): [string, string][] {
+  return [
+    ["List-Unsubscribe", `<${unsubscribeUrl(links, messageId, ord)}>`],
+    ["List-Unsubscribe-Post", "List-Unsubscribe=One-Click"],
+  ];
+}
+
+export interface UnsubscribeDeps extends UnsubscribeLinks {
+  db: Db;
+  clock: Clock;
+}
+
+/** The recipient whose link has that token; null for a token that is none of ours. */
+export async function recipientOfToken(deps: UnsubscribeDeps, token: string): Promise<Recipient | null> {
+  const named = decodeVerp(deps.unsubscribeKey, token);
+  return named === null ? null : findRecipient(deps.db, idFromBytes("msg", named.messageId), named.ord);
+}
+
+/** Unsubscribes the contact of the recipient, who becomes one where there is none. Again changes nothing. */
+export async function unsubscribeRecipient(deps: UnsubscribeDeps, recipient: Recipient): Promise<void> {
+  const now = deps.clock.now();
+  const { senderId, email } = recipient;
+  const contact = unsubscribeAddress({
+    id: newId("con", now),
+    senderId,
+    email,
+    emailKey: addressKey(email),
+    firstName: null,
+    lastName: null,
+    subscribed: false,
+    unsubscribedAt: now,
+    metadata: {},
+    createdAt: now,
+    updatedAt: now,
+  });
+  await deps.db.write([contact]);
+}

@@ -1,0 +1,151 @@
+import { Type } from "@sinclair/typebox";
+import { notFound } from "../../core/errors.ts";
+import { renderTemplate } from "../../core/templates.ts";
+import type { Db } from "../../store/client.ts";
+import { deleteTemplate, listTemplates } from "../../store/templates.ts";
+import { noContent, ok } from "../answer.ts";
+import { projectRoute, type Route } from "../route.ts";
+import { Nullable, PAGE_QUERY, PageOf } from "../schemas.ts";
+import {
+  checkedSource,
+  CreateTemplate,
+  createTemplate,
+  existingTemplate,
+  refusing,
+  showTemplate,
+  TemplateBody,
+  TemplateSchema,
+  TemplateSubject,
+  UpdateTemplate,
+  updateTemplate,
+} from "../template-saving.ts";
+
+const RenderedSchema = Type.Object({
+  subject: Type.String(),
+  html: Nullable(Type.String()),
+  text: Nullable(Type.String()),
+  missing: Type.Array(Type.String(), {
+    description: "Variables that `data` lacks; they render as empty strings.",
+  }),
+});
+
+const Data = Type.Record(Type.String(), Type.Unknown(), { description: "Merge variables." });
+
+const RenderTemplate = Type.Object({ data: Type.Optional(Data) });
+const PreviewTemplate = Type.Object({
+  subject: Type.Optional(TemplateSubject),
+  html: Type.Optional(Nullable(TemplateBody)),
+  text: Type.Optional(Nullable(TemplateBody)),
+  data: Type.Optional(Data),
+});
+
+/** `/v1/templates`. */
+export function templateRoutes({ db }: { db: Db }): Route[] {
+  return [...collectionRoutes(db), ...itemRoutes(db), renderRoute(db), previewRoute()];
+}
+
+function collectionRoutes(db: Db): Route[] {
+  return [
+    projectRoute({
+      method: "POST",
+      path: "/v1/templates",
+      operationId: "createTemplate",
+      summary: "Save a template",
+      scope: "templates:write",
+      body: CreateTemplate,
+      answers: { 201: TemplateSchema },
+      handle: (context) => createTemplate(db, context),
+    }),
+    projectRoute({
+      method: "GET",
+      path: "/v1/templates",
+      operationId: "listTemplates",
+      summary: "List templates, newest first",
+      scope: "templates:read",
+      query: Type.Object(PAGE_QUERY),
+      answers: { 200: PageOf(TemplateSchema) },
+      async handle({ senderId, page }) {
+        const { after, take, answer } = page();
+        return ok(answer(await listTemplates(db, senderId, after, take), showTemplate, ({ id }) => id));
+      },
+    }),
+  ];
+}
+
+function itemRoutes(db: Db): Route[] {
+  return [
+    projectRoute({
+      method: "GET",
+      path: "/v1/templates/:id",
+      operationId: "getTemplate",
+      summary: "Read a template by id or slug",
+      scope: "templates:read",
+      answers: { 200: TemplateSchema },
+      async handle({ senderId, params }) {
+        return ok(showTemplate(await existingTemplate(db, senderId, params.id)));
+      },
+    }),
+    projectRoute({
+      method: "PATCH",
+      path: "/v1/templates/:id",
+      operationId: "updateTemplate",
+      summary: "Change a template; null clears html or text",
+      scope: "templates:write",
+      body: UpdateTemplate,
+      answers: { 200: TemplateSchema },
+      errors: ["conflict"],
+      async handle({ senderId, params, body, now }) {
+        return ok(showTemplate(await updateTemplate(db, senderId, params.id, body, now)));
+      },
+    }),
+    projectRoute({
+      method: "DELETE",
+      path: "/v1/templates/:id",
+      operationId: "deleteTemplate",
+      summary: "Delete a template",
+      scope: "templates:write",
+      answers: { 204: null },
+      async handle({ senderId, params }) {
+        if (!(await deleteTemplate(db, senderId, params.id))) throw notFound("template");
+        return noContent();
+      },
+    }),
+  ];
+}
+
+function renderRoute(db: Db): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/templates/:id/render",
+    operationId: "renderTemplate",
+    summary: "Render a saved template; nothing is sent",
+    scope: "templates:read",
+    body: RenderTemplate,
+    bodyOptional: true,
+    answers: { 200: RenderedSchema },
+    async handle({ senderId, params, body }) {
+      const template = await existingTemplate(db, senderId, params.id);
+      return ok(refusing(() => renderTemplate(template, body.data ?? {})));
+    },
+  });
+}
+
+function previewRoute(): Route {
+  return projectRoute({
+    method: "POST",
+    path: "/v1/templates/preview",
+    operationId: "previewTemplate",
+    summary: "Render a draft without saving it",
+    scope: "templates:read",
+    body: PreviewTemplate,
+    answers: { 200: RenderedSchema },
+    handle({ body }) {
+      const source = checkedSource({
+        subject: body.subject ?? "",
+        html: body.html ?? null,
+        text: body.text ?? null,
+      });
+      return ok(refusing(() => renderTemplate(source, body.data ?? {})));
+    },
+  });
+}

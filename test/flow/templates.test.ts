@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { startMx, type TestMx } from "../support/mx.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+let service: TestService;
+let relay: TestMx;
+
+beforeEach(async () => {
+  relay = startMx();
+  service = await startService({
+    DELIVERY: "relay",
+    SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}`,
+    DELIVERY_RETRY_SECONDS: "0.05",
+    PUBLIC_URL: "https://mail.example/$&",
+  });
+  await verifiedDomain(service, "sender.test");
+});
+afterEach(async () => {
+  await service.stop();
+  relay.stop();
+});
+
+const TEMPLATE = {
+  name: "Welcome",
+  subject: "Hello {{ user.name }}",
+  html: "<p>{{ user.name }} {{ missing }}</p>",
+  text: "Hi {{ user.name }}",
+};
+
+async function template(change: Record<string, unknown> = {}): Promise<string> {
+  const made = await service.call("POST", "/v1/templates", { ...TEMPLATE, ...change });
+  expect(made.status).toBe(201);
+  return made.body.id;
+}
+
+function mail(more: Record<string, unknown>) {
+  return { from: { email: "news@sender.test" }, to: [{ email: "a@one.test" }], ...more };
+}
+
+async function send(more: Record<string, unknown>): Promise<string> {
+  const sent = await service.call("POST", "/v1/emails", mail(more));
+  expect(sent.status).toBe(202);
+  return sent.body.id;
+}
+
+describe("a templated send", () => {
+  test.each(["id", "slug"])(
+    "by %s is rendered while sending, and its record shows what was rendered",
+    async (by) => {
+      const id = await template();
+      const data = { user: { name: "<Ada>" } };
+      const sent = await send({ templateId: by === "id" ? id : "welcome", data });
+      const record = await service.message(sent, "sent");
+      expect(record).toMatchObject({
+        subject: "Hello <Ada>",
+        html: "<p>&lt;Ada&gt; </p>",
+        text: "Hi <Ada>",
+        data,
+      });
+      const wire = (await relay.messages.reached(1)).data.toString();
+      expect(wire).toContain("Subject: Hello <Ada>");
+    },
+  );
+
+  test("lets what is given inline stand in the template's place, unrendered", async () => {
+    await template();
+    const sent = await send({
+      templateId: "welcome",
+      subject: "Own {{ x }}",
+      data: { user: { name: "Ada" } },
+    });
+    expect(await service.message(sent, "sent")).toMatchObject({ text: "Hi Ada", subject: "Own {{ x }}" });
+  });
+
+  test("keeps what it became over a retry, though the template has changed", async () => {
+    const id = await template();
+    relay.set({ RCPT: ["451 4.3.0 Later", "250 ok"] });
+    const sent = await send({ templateId: "welcome", data: { user: { name: "Ada" } } });
+    await service.message(sent, "delivery_delayed");
+    await service.call("PATCH", `/v1/templates/${id}`, { subject: "Changed" });
+    expect((await service.message(sent, "sent")).subject).toBe("Hello Ada");
+  });
+
+  test("whose template is gone when its time comes is a rendering failure", async () => {
+    const id = await template();
+    const sent = await send({ templateId: id, scheduledAt: new Date(Date.now() + 300).toISOString() });
+    await service.call("DELETE", `/v1/templates/${id}`);
+    const record = await service.message(sent, "rendering_failure");
+    expect(record.events.at(-1)).toMatchObject({ type: "rendering_failure", email: "a@one.test" });
+    expect(relay.messages.items.length).toBe(0);
+  });
+
+  test("of no such template is refused", async () => {
+    const refused = await service.call("POST", "/v1/emails", mail({ templateId: "nope" }));
+    expect(refused.status).toBe(422);
+    expect(refused.body.error).toMatchObject({ code: "template_not_found", param: "templateId" });
+  });
+});
+
+describe("an unsubscribe link", () => {
+  const own = (wire: string): string =>
+    /^List-Unsubscribe:\s+<https:\/\/mail\.example\/\$&(\/u\/\S+)>/m.exec(wire)?.[1] ?? "";
+
+  test("is each recipient's own, signed with the mail, and takes effect by POST alone", async () => {
+    await template({ html: '<a href="{{ unsubscribeUrl }}">stop</a>', text: "{{ unsubscribeUrl }}" });
+    const sent = await send({
+      templateId: "welcome",
+      unsubscribeLink: true,
+      to: [{ email: "a@one.test" }, { email: "b@one.test" }],
+    });
+    await service.message(sent, "sent");
+    await relay.messages.reached(2);
+    const [first, second] = relay.messages.items.toSorted((a, b) =>
+      (a.rcptTo[0] ?? "").localeCompare(b.rcptTo[0] ?? ""),
+    );
+    const wire = first?.data.toString().replaceAll("=\r\n", "") ?? "";
+    const path = own(wire);
+    expect(path).toMatch(/^\/u\/[0-9a-z]{40,}$/);
+    expect(own(second?.data.toString() ?? "")).not.toBe(path);
+    expect(wire).toContain("List-Unsubscribe-Post: List-Unsubscribe=One-Click");
+    expect(wire.match(new RegExp(`mail\\.example/\\$&(?:amp;)?${path}`, "g"))?.length).toBe(3);
+    expect(wire).toMatch(/h=[^;]*list-unsubscribe:[^;]*list-unsubscribe-post/is);
+
+    const shown = await fetch(`${service.url}${path}`);
+    expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(await shown.text()).toContain('<form method="post">');
+    expect((await service.call("GET", "/v1/contacts")).body.data).toEqual([]);
+
+    for (let times = 0; times < 2; times++) {
+      const taken = await fetch(`${service.url}${path}`, {
+        method: "POST",
+        body: "List-Unsubscribe=One-Click",
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+      });
+      expect(taken.status).toBe(200);
+    }
+    expect((await service.call("GET", "/v1/contacts")).body.data).toMatchObject([
+      { email: "a@one.test", subscribed: false },
+    ]);
+
+    const again = await send({ templateId: "welcome", unsubscribeLink: true });
+    expect((await service.message(again, "rejected")).recipients[0].reason).toBe("unsubscribed");
+    const plain = await send({ templateId: "welcome" });
+    expect((await service.message(plain, "sent")).status).toBe("sent");
+  });
+
+  test.each(["msg_00000000000000000000000000", "x", "0".repeat(48), "..%2f..%2fv1"])("with the token %s is 404", async (token) => {
+    for (const method of ["GET", "POST"])
+      expect((await fetch(`${service.url}/u/${token}`, { method })).status).toBe(404);
+    expect((await service.call("GET", "/v1/contacts")).body.data).toEqual([]);
+  });
+});
