@@ -33,7 +33,10 @@ export function openEmbedded(path: string): Engine {
     },
     async first(sql, args) {
       try {
-        return (prepare(sql).statement.get(args) as Record<string, unknown> | undefined) ?? null;
+        const row = prepare(sql).statement.get(args) as Record<string, unknown> | undefined;
+        // libSQL puts the time that a `get` took among the row's columns.
+        if (row !== undefined) delete row._metadata;
+        return row ?? null;
       } catch (error) {
         throw translated(error, null);
       }

@@ -144,9 +144,12 @@ describe("an unsubscribe link", () => {
     expect((await service.message(plain, "sent")).status).toBe("sent");
   });
 
-  test.each(["msg_00000000000000000000000000", "x", "0".repeat(48), "..%2f..%2fv1"])("with the token %s is 404", async (token) => {
-    for (const method of ["GET", "POST"])
-      expect((await fetch(`${service.url}/u/${token}`, { method })).status).toBe(404);
-    expect((await service.call("GET", "/v1/contacts")).body.data).toEqual([]);
-  });
+  test.each(["msg_00000000000000000000000000", "x", "0".repeat(48), "..%2f..%2fv1"])(
+    "with the token %s is 404",
+    async (token) => {
+      for (const method of ["GET", "POST"])
+        expect((await fetch(`${service.url}/u/${token}`, { method })).status).toBe(404);
+      expect((await service.call("GET", "/v1/contacts")).body.data).toEqual([]);
+    },
+  );
 });

@@ -1,8 +1,8 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { AppError, type Issue, notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-rules.ts";
-import { validationError } from "../../core/validation.ts";
+import { check, validationError } from "../../core/validation.ts";
 import type { RenderDeps } from "../../flows/send/render.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import {
@@ -27,6 +27,11 @@ export interface EmailRouteDeps extends AcceptDeps, RenderDeps {
 
 /** Items of a batch at most. */
 export const MAX_BATCH = 100;
+
+const BATCH_BOUNDS = { minItems: 1, maxItems: MAX_BATCH };
+/** A batch as the reference shows it, and as far as it is refused whole. */
+const Batch = Type.Object({ emails: Type.Array(SendItem, BATCH_BOUNDS) });
+const BatchEnvelope = Type.Object({ emails: Type.Array(Type.Unknown(), BATCH_BOUNDS) });
 
 const Accepted = Type.Object({
   id: Type.String(),
@@ -92,18 +97,26 @@ function batchRoute(deps: EmailRouteDeps): Route {
     operationId: "sendEmailBatch",
     scope: "emails:send",
     summary: "Send up to 100 messages, each accepted or refused on its own",
-    body: Type.Object({ emails: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_BATCH }) }),
+    body: Batch,
+    bodyCheckedBy: "handler",
     answers: { 207: BatchResult },
     errors: ["conflict"],
     async handle({ body, now, project, record }) {
       const items: (PreparedSend | AppError)[] = [];
-      for (const item of body.emails) items.push(await prepareItem(deps, project, item, now));
+      for (const item of itemsOf(body)) items.push(await prepareItem(deps, project, item, now));
       const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
         multiStatus({ data: items.map((item) => showItem(item, refused)) });
       const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));
       return answerFor(await commitSends(deps, project, good, (refused) => record(answerFor(refused))));
     },
   });
+}
+
+/** The items of a batch, each still to be checked on its own: a bad one must not refuse the others. */
+function itemsOf(body: unknown): unknown[] {
+  const issues = check(BatchEnvelope, body);
+  if (issues.length > 0) throw validationError(issues);
+  return (body as Static<typeof BatchEnvelope>).emails;
 }
 
 /** An item ready to be committed, or what refuses it. */
