@@ -281,6 +281,8 @@ CREATE TABLE suppressions (
   UNIQUE (sender_id, email)
 ) STRICT;
 
+CREATE INDEX suppressions_by_sender ON suppressions (sender_id, id);
+
 CREATE TABLE templates (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),

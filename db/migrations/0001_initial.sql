@@ -288,6 +288,7 @@ CREATE TABLE suppressions (
   created_at INTEGER NOT NULL,
   UNIQUE (sender_id, email)
 ) STRICT;
+CREATE INDEX suppressions_by_sender ON suppressions (sender_id, id);
 
 CREATE TABLE templates (
   id TEXT PRIMARY KEY,

@@ -1,0 +1,343 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { contactRoutes } from "../../src/http/routes/contacts.ts";
+import { findSuppressions } from "../../src/store/suppressions.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await testApi({ routes: ({ db }) => contactRoutes({ db }) });
+});
+afterAll(() => api.close());
+
+const create = (body: unknown, key?: string) =>
+  api.call("POST", "/v1/contacts", key === undefined ? { body } : { body, key });
+const iso = () => new Date(api.clock.now()).toISOString();
+const nested = (depth: number): unknown => (depth === 0 ? "x" : { a: nested(depth - 1) });
+const keys = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, index]));
+/** Metadata of so many bytes as JSON. */
+const sized = (bytes: number) => ({ a: "x".repeat(bytes - '{"a":""}'.length) });
+
+describe("POST /v1/contacts", () => {
+  test("stores a contact, subscribed unless told otherwise", async () => {
+    const { status, json } = await create({
+      email: "Ada@Example.COM",
+      firstName: "Ada",
+      metadata: { plan: ["pro"] },
+    });
+    expect(status).toBe(201);
+    expect(json).toEqual({
+      id: expect.stringMatching(/^con_[0-9a-z]{26}$/),
+      email: "Ada@example.com",
+      firstName: "Ada",
+      lastName: null,
+      subscribed: true,
+      unsubscribedAt: null,
+      metadata: { plan: ["pro"] },
+      createdAt: iso(),
+      updatedAt: iso(),
+    });
+    expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(json);
+  });
+
+  test("can be unsubscribed from the start", async () => {
+    const { json } = await create({
+      email: "off@example.com",
+      subscribed: false,
+      firstName: null,
+      lastName: null,
+    });
+    expect(json).toMatchObject({ subscribed: false, unsubscribedAt: iso(), metadata: {} });
+  });
+
+  test("an address is known in any case, domain and local part: 409", async () => {
+    await create({ email: "Twice@Exämple.com" });
+    for (const email of ["Twice@Exämple.com", "tWICE@EXÄMPLE.COM", "twice@xn--exmple-cua.com"]) {
+      const { status, json } = await create({ email });
+      expect([status, json.error.type, json.error.code, json.error.param]).toEqual([
+        409,
+        "conflict",
+        "duplicate",
+        "email",
+      ]);
+    }
+    for (const key of [api.acme.b.key, api.other.a.key])
+      expect((await create({ email: "twice@exämple.com" }, key)).status).toBe(201);
+  });
+
+  test("with an Idempotency-Key stores once", async () => {
+    const how = { body: { email: "once@example.com" }, headers: { "idempotency-key": "con-1" } };
+    const first = await api.call("POST", "/v1/contacts", how);
+    const second = await api.call("POST", "/v1/contacts", how);
+    expect([first.status, second.status, second.json]).toEqual([201, 201, first.json]);
+  });
+
+  const fits: [string, Record<string, unknown>][] = [
+    ["names of 200 characters", { firstName: "f".repeat(200), lastName: "l".repeat(200) }],
+    ["empty names", { firstName: "", lastName: "" }],
+    ["50 keys of metadata", { metadata: keys(50) }],
+    ["metadata of 16 KiB", { metadata: sized(16 * 1024) }],
+    ["metadata 10 deep", { metadata: nested(10) }],
+    ["a local part beyond ASCII", { email: "élodie@fits.example" }],
+    ["unknown fields", { id: "con_1", unsubscribedAt: "x", createdAt: 1 }],
+  ];
+  test.each(fits)("takes %s", async (name, changes) => {
+    const { status, json } = await create({ email: `${name.replaceAll(" ", "-")}@fits.example`, ...changes });
+    expect(status).toBe(201);
+    for (const field of ["firstName", "lastName", "metadata"])
+      if (field in changes) expect(json[field]).toEqual(changes[field]);
+    expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(json);
+  });
+
+  const rows: [string, Record<string, unknown>, string, string | undefined][] = [
+    ["no address", { email: undefined }, "email", "missing_field"],
+    ["what is no address", { email: "ada" }, "email", "invalid_email"],
+    ["an empty address", { email: "" }, "email", "invalid_email"],
+    ["a line break in the address", { email: "a@b.example\r\nBcc: c@d.example" }, "email", "invalid_email"],
+    ["NUL in the address", { email: "a\u0000@b.example" }, "email", "invalid_email"],
+    ["half a surrogate pair in the address", { email: "a\ud800@b.example" }, "email", "invalid_email"],
+    ["a turned direction in the address", { email: "a\u202e@b.example" }, "email", "invalid_email"],
+    ["an address of 255 octets", { email: `aa@${"b.".repeat(122)}example.` }, "email", "invalid_email"],
+    ["a number as address", { email: 1 }, "email", undefined],
+    ["a first name of 201 characters", { firstName: "f".repeat(201) }, "firstName", undefined],
+    ["a last name of 201 characters", { lastName: "f".repeat(201) }, "lastName", undefined],
+    ["a line break in a name", { firstName: "a\r\nb" }, "firstName", undefined],
+    ["NUL in a name", { lastName: "a\u0000" }, "lastName", undefined],
+    ["51 keys of metadata", { metadata: keys(51) }, "metadata", undefined],
+    ["metadata of 16 KiB and a byte", { metadata: sized(16 * 1024 + 1) }, "metadata", undefined],
+    ["metadata 11 deep", { metadata: nested(11) }, "metadata", undefined],
+    ["metadata 5 000 deep", { metadata: nested(5000) }, "metadata", undefined],
+    ["a list as metadata", { metadata: [] }, "metadata", undefined],
+    ["null as metadata", { metadata: null }, "metadata", undefined],
+    ["a text as subscribed", { subscribed: "false" }, "subscribed", undefined],
+  ];
+  test.each(rows)("refuses %s", async (_name, changes, param, code) => {
+    const { status, json } = await create({ email: "refused@example.com", ...changes });
+    expect([status, json.error.type, json.error.param, json.error.code]).toEqual([
+      422,
+      "validation_error",
+      param,
+      code,
+    ]);
+  });
+});
+
+describe("GET /v1/contacts", () => {
+  const list = async (query: string) => {
+    const called = await api.call("GET", `/v1/contacts?${query}`, { key: api.other.b.key });
+    return { ...called, emails: (called.json.data ?? []).map(({ email }: { email: string }) => email) };
+  };
+  beforeAll(async () => {
+    const rows: [string, string | null, string | null, boolean][] = [
+      ["one_1@list.example", "Émile", "Zola", true],
+      ["two%2@list.example", "Ada", "O'Neil", false],
+      ["three+3@other.example", null, null, true],
+      ["four@list.example", "back\\slash", "💥", false],
+      ["five@list.example", "Ada", "Lovelace", true],
+    ];
+    for (const [email, firstName, lastName, subscribed] of rows)
+      expect((await create({ email, firstName, lastName, subscribed }, api.other.b.key)).status).toBe(201);
+  });
+
+  const all = [
+    "five@list.example",
+    "four@list.example",
+    "three+3@other.example",
+    "two%2@list.example",
+    "one_1@list.example",
+  ];
+  const rows: [string, string, number[]][] = [
+    ["everything, newest first", "", [0, 1, 2, 3, 4]],
+    ["the subscribed", "subscribed=true", [0, 2, 4]],
+    ["the unsubscribed", "subscribed=false", [1, 3]],
+    ["part of an address in any case", "q=LIST.Ex", [0, 1, 3, 4]],
+    ["part of a first name", "q=ada", [0, 3]],
+    ["part of a last name", "q=lovel", [0]],
+    ["a letter beyond ASCII in the other case", "q=%C3%A9mile", [4]],
+    ["a letter beyond ASCII all in capitals", "q=%C3%89MILE", [4]],
+    ["a percent sign as itself", "q=%25", [3]],
+    ["an underscore as itself", "q=_", [4]],
+    ["a backslash as itself", "q=%5C", [1]],
+    ["a quote as itself", "q='", [3]],
+    ["a plus as itself", "q=%2B", [2]],
+    ["an emoji", "q=%F0%9F%92%A5", [1]],
+    ["nothing of the kind", "q=nobody", []],
+    ["both filters", "q=ada&subscribed=false", [3]],
+    ["text that would be SQL", "q=%27)%20OR%201=1--", []],
+    ["256 wildcards", `q=${"%25".repeat(256)}`, []],
+  ];
+  test.each(rows)("finds %s", async (_name, query, expected) => {
+    expect((await list(query)).emails).toEqual(expected.map((index) => all[index] ?? ""));
+  });
+
+  test("walks page by page within its filters", async () => {
+    const first = await list("q=list.example&limit=3");
+    expect(first.emails).toEqual([all[0], all[1], all[3]]);
+    const cursor = first.json.nextCursor;
+    const second = await list(`q=list.example&limit=3&cursor=${cursor}`);
+    expect([second.emails, second.json.nextCursor]).toEqual([[all[4]], null]);
+    for (const query of [`limit=3&cursor=${cursor}`, `q=list.example&subscribed=true&cursor=${cursor}`])
+      expect((await list(query)).json.error.param).toBe("cursor");
+  });
+
+  const refused: [string, string][] = [
+    ["subscribed=1", "subscribed"],
+    ["subscribed=", "subscribed"],
+    ["q=", "q"],
+    [`q=${"x".repeat(257)}`, "q"],
+    ["q=a%00b", "q"],
+    ["limit=0", "limit"],
+    ["limit=101", "limit"],
+  ];
+  test.each(refused)("refuses %.20s", async (query, param) => {
+    const { status, json } = await list(query);
+    expect([status, json.error.param]).toEqual([422, param]);
+  });
+});
+
+describe("a contact", () => {
+  test("changes what is given: null clears a name, metadata is replaced whole", async () => {
+    const { json } = await create({
+      ...{ email: "change@example.com", firstName: "Ada", lastName: "L", metadata: { a: 1, b: { c: 2 } } },
+    });
+    const patch = (body: unknown) => api.call("PATCH", `/v1/contacts/${json.id}`, { body });
+    api.clock.advance(1000);
+    const expected = { ...json, firstName: null, updatedAt: iso() };
+    expect((await patch({ firstName: null })).json).toEqual(expected);
+    expect((await patch({ metadata: { d: 3 } })).json).toEqual({ ...expected, metadata: { d: 3 } });
+    const others = { email: "other@example.com", subscribed: false, id: "x", unsubscribedAt: "x" };
+    expect((await patch({ lastName: "M", ...others })).json).toEqual({
+      ...expected,
+      lastName: "M",
+      metadata: { d: 3 },
+    });
+    expect((await patch({ metadata: {} })).json.metadata).toEqual({});
+    const now = iso();
+    api.clock.advance(1000);
+    expect((await patch({})).json.updatedAt).toBe(now);
+  });
+
+  test("does not change to what is refused", async () => {
+    const { json } = await create({ email: "stays@example.com", firstName: "Ada" });
+    const rows: [unknown, string][] = [
+      [{ firstName: "f".repeat(201) }, "firstName"],
+      [{ lastName: "a\nb" }, "lastName"],
+      [{ firstName: 1 }, "firstName"],
+      [{ metadata: null }, "metadata"],
+      [{ metadata: keys(51) }, "metadata"],
+      [{ metadata: sized(16 * 1024 + 1) }, "metadata"],
+      [{ metadata: nested(11), firstName: "Eve" }, "metadata"],
+    ];
+    for (const [body, param] of rows) {
+      const called = await api.call("PATCH", `/v1/contacts/${json.id}`, { body });
+      expect([called.status, called.json.error.param]).toEqual([422, param]);
+    }
+    expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(json);
+  });
+
+  test("is unsubscribed once, keeps the time when it was, and is not suppressed", async () => {
+    const { json } = await create({ email: "leaves@example.com" });
+    const post = (verb: string) => api.call("POST", `/v1/contacts/${json.id}/${verb}`);
+    api.clock.advance(1000);
+    const left = { ...json, subscribed: false, unsubscribedAt: iso(), updatedAt: iso() };
+    const first = await post("unsubscribe");
+    expect([first.status, first.json]).toEqual([200, left]);
+    api.clock.advance(1000);
+    const again = await post("unsubscribe");
+    expect([again.status, again.json]).toEqual([200, left]);
+    expect(await findSuppressions(api.db, api.acme.a.id, ["leaves@example.com"], api.clock.now())).toEqual(
+      new Map(),
+    );
+    const back = { ...json, updatedAt: iso() };
+    expect((await post("resubscribe")).json).toEqual(back);
+    api.clock.advance(1000);
+    expect((await post("resubscribe")).json).toEqual(back);
+    expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(back);
+  });
+
+  test("is deleted once, and its address is free again", async () => {
+    const { json } = await create({ email: "gone@example.com" });
+    const called = await api.call("DELETE", `/v1/contacts/${json.id}`);
+    expect([called.status, called.text]).toEqual([204, ""]);
+    expect((await api.call("DELETE", `/v1/contacts/${json.id}`)).status).toBe(404);
+    expect((await create({ email: "gone@example.com" })).status).toBe(201);
+  });
+
+  test("that is unknown or another project's is not there", async () => {
+    const { json } = await create({ email: "mine@example.com" });
+    const strangers: [string, string][] = ["none", "%00", "%FF", "'--", "mine@example.com"].map((id) => [
+      id,
+      api.acme.a.key,
+    ]);
+    for (const key of [api.acme.b.key, api.other.a.key]) strangers.push([json.id, key]);
+    for (const [id, key] of strangers) {
+      const calls: [string, string, unknown?][] = [
+        ["GET", ""],
+        ["PATCH", "", { firstName: "x" }],
+        ["DELETE", ""],
+        ["POST", "/unsubscribe"],
+        ["POST", "/resubscribe"],
+      ];
+      for (const [method, tail, body] of calls) {
+        const called = await api.call(method, `/v1/contacts/${id}${tail}`, { key, body });
+        expect([method, tail, called.status, called.json.error.type]).toEqual([
+          method,
+          tail,
+          404,
+          "not_found",
+        ]);
+      }
+    }
+    expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(json);
+  });
+});
+
+test("hostile text is taken whole or refused, in every field", async () => {
+  const texts = [
+    "\u202etxt.exe",
+    "a\u{1f600}b",
+    "\u2028\u2029",
+    "'; DROP TABLE contacts; --",
+    "\\%_",
+    "\ufeff",
+  ];
+  for (const [index, text] of texts.entries()) {
+    const metadata = { [text]: text, "": [text], __proto__x: null };
+    const { status, json } = await create({
+      email: `h${index}@hostile.example`,
+      firstName: text,
+      lastName: text,
+      metadata,
+    });
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ firstName: text, lastName: text });
+    expect(json.metadata).toEqual(metadata);
+    expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(json);
+  }
+  const half = await create({ email: "half@hostile.example", firstName: "a\ud800", lastName: "\udc00" });
+  expect(half.json).toMatchObject({ firstName: "a\ufffd", lastName: "\ufffd" });
+  const body =
+    '{"email":"raw@hostile.example","metadata":{"__proto__":{"a":1},"\\u0000":"\\ud800","n":1e400}}';
+  const raw = await create(body);
+  expect(raw.status).toBe(201);
+  const read = await api.call("GET", `/v1/contacts/${raw.json.id}`);
+  expect(read.text).toBe(raw.text);
+  expect(Object.keys(read.json.metadata)).toContain("__proto__");
+});
+
+describe("a key without the scope is 403", () => {
+  const rows: [string, string, string][] = [
+    ["POST", "/v1/contacts", "contacts:write"],
+    ["GET", "/v1/contacts", "contacts:read"],
+    ["GET", "/v1/contacts/x", "contacts:read"],
+    ["PATCH", "/v1/contacts/x", "contacts:write"],
+    ["DELETE", "/v1/contacts/x", "contacts:write"],
+    ["POST", "/v1/contacts/x/unsubscribe", "contacts:write"],
+    ["POST", "/v1/contacts/x/resubscribe", "contacts:write"],
+  ];
+  test.each(rows)("%s %s asks for %s", async (method, path, scope) => {
+    const key = await api.key({ senderId: api.acme.a.id, scopes: ["emails:send"] });
+    const { status, json } = await api.call(method, path, { key });
+    expect([status, json.error.code, json.error.param]).toEqual([403, "missing_scope", scope]);
+  });
+});

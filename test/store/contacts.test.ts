@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ConstraintError } from "../../src/store/client.ts";
+import {
+  type Contact,
+  deleteContact,
+  getContact,
+  insertContact,
+  listContacts,
+  setSubscribed,
+  unsubscribeAddress,
+  unsubscribedAmong,
+  updateContact,
+} from "../../src/store/contacts.ts";
+import { containsText } from "../../src/store/substring.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+
+const NOW = 1_750_000_000_000;
+let api: TestApi;
+let mine: string;
+let theirs: string;
+beforeAll(async () => {
+  api = await testApi();
+  mine = api.acme.a.id;
+  theirs = api.acme.b.id;
+});
+afterAll(() => api.close());
+
+function contact(name: string, changes: Partial<Contact> = {}): Contact {
+  return {
+    ...{ id: `con_${name}`, senderId: mine, email: `${name}@Example.com`, emailKey: `${name}@example.com` },
+    ...{ firstName: "F", lastName: null, subscribed: true, unsubscribedAt: null, metadata: { a: [1, null] } },
+    ...{ createdAt: NOW, updatedAt: NOW },
+    ...changes,
+  };
+}
+
+const save = (...contacts: Contact[]) => api.db.write(contacts.map(insertContact));
+
+test("a contact is read, changed, unsubscribed and deleted in its own project alone", async () => {
+  const saved = contact("own");
+  await save(saved);
+  const { db } = api;
+  expect(await getContact(db, mine, saved.id)).toEqual(saved);
+  expect(await getContact(db, theirs, saved.id)).toBeNull();
+  expect(await updateContact(db, theirs, saved.id, { firstName: "X" }, NOW + 1)).toBeNull();
+  expect(await setSubscribed(db, theirs, saved.id, false, NOW + 1)).toBeNull();
+  expect(await deleteContact(db, theirs, saved.id)).toBe(false);
+  expect(await getContact(db, mine, saved.id)).toEqual(saved);
+  expect(await deleteContact(db, mine, saved.id)).toBe(true);
+  expect(await deleteContact(db, mine, saved.id)).toBe(false);
+});
+
+test("an address key is taken once in a project", async () => {
+  await save(contact("taken"));
+  const error = await save(contact("taken2", { emailKey: "taken@example.com" })).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error instanceof ConstraintError && error.unique).toBe("contacts.sender_id, contacts.email_key");
+  await save(contact("taken3", { emailKey: "taken@example.com", senderId: theirs }));
+});
+
+test("a change sets what is given and leaves the rest", async () => {
+  const saved = contact("change");
+  await save(saved);
+  const change = (changes: Parameters<typeof updateContact>[3]) =>
+    updateContact(api.db, mine, saved.id, changes, NOW + 1);
+  expect(await change({})).toEqual(saved);
+  expect(await change({ firstName: null })).toEqual({ ...saved, firstName: null, updatedAt: NOW + 1 });
+  expect(await change({ lastName: "L", metadata: {} })).toMatchObject({
+    firstName: null,
+    lastName: "L",
+    metadata: {},
+  });
+});
+
+test("unsubscribing twice keeps the first time, as does subscribing", async () => {
+  const saved = contact("twice");
+  await save(saved);
+  const set = (subscribed: boolean, at: number) => setSubscribed(api.db, mine, saved.id, subscribed, at);
+  const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1 };
+  expect(await set(true, NOW + 9)).toEqual(saved);
+  expect(await set(false, NOW + 1)).toEqual(left);
+  expect(await set(false, NOW + 2)).toEqual(left);
+  expect(await set(true, NOW + 3)).toEqual({ ...saved, updatedAt: NOW + 3 });
+});
+
+describe("unsubscribing an address", () => {
+  const unsubscribe = (given: Contact) => api.db.write([unsubscribeAddress(given)]);
+
+  test("makes the contact where there is none", async () => {
+    await unsubscribe(contact("new"));
+    expect(await getContact(api.db, mine, "con_new")).toEqual(
+      contact("new", { subscribed: false, unsubscribedAt: NOW }),
+    );
+  });
+
+  test("leaves the rest of one that is there, and its time when it was so already", async () => {
+    const saved = contact("old");
+    await save(saved);
+    const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1 };
+    for (const at of [NOW + 1, NOW + 2])
+      await unsubscribe(contact("other", { ...{ emailKey: saved.emailKey, firstName: "X", updatedAt: at } }));
+    expect(await getContact(api.db, mine, saved.id)).toEqual(left);
+    expect(await getContact(api.db, mine, "con_other")).toBeNull();
+  });
+
+  test("is seen by the sends of its project alone", async () => {
+    await save(
+      contact("stays"),
+      contact("leaves"),
+      contact("stays2", { senderId: theirs, emailKey: "leaves@example.com" }),
+    );
+    await unsubscribe(contact("leaves"));
+    const keys = ["stays@example.com", "leaves@example.com", "unknown@example.com"];
+    expect(await unsubscribedAmong(api.db, mine, keys)).toEqual(new Set(["leaves@example.com"]));
+    expect(await unsubscribedAmong(api.db, theirs, keys)).toEqual(new Set());
+    expect(await unsubscribedAmong(api.db, mine, [])).toEqual(new Set());
+  });
+});
+
+test("contacts are listed newest first, a page at a time, the project's own", async () => {
+  const senderId = api.other.a.id;
+  await save(
+    ...["1", "2", "3"].map((name) => contact(`list${name}`, { senderId, subscribed: name !== "2" })),
+  );
+  const ids = async (filter: Parameters<typeof listContacts>[2], after: string | null, take: number) =>
+    (await listContacts(api.db, senderId, filter, after, take)).map(({ id }) => id);
+  expect(await ids({}, null, 2)).toEqual(["con_list3", "con_list2"]);
+  expect(await ids({}, "con_list2", 2)).toEqual(["con_list1"]);
+  expect(await ids({ subscribed: true }, null, 9)).toEqual(["con_list3", "con_list1"]);
+  expect(await ids({ subscribed: false, q: "LIST" }, null, 9)).toEqual(["con_list2"]);
+});
+
+describe("a text is contained", () => {
+  const rows: [string, string, boolean][] = [
+    ["Abc", "bC", true],
+    ["Abc", "x", false],
+    ["Émile", "émile", true],
+    ["émile", "ÉM", true],
+    ["100%", "0%", true],
+    ["100x", "0%", false],
+    ["a_b", "a_b", true],
+    ["axb", "a_b", false],
+    ["a\\b", "\\", true],
+    ["ab", "\\", false],
+    ["a'b", "'", true],
+  ];
+  test.each(rows)("%s has %s: %p", async (text, part, expected) => {
+    const { sql, args } = containsText(["other", "text"], part);
+    const found = await api.db.first(`SELECT 1 FROM (SELECT ? AS text, NULL AS other) WHERE ${sql}`, [
+      text,
+      ...args,
+    ]);
+    expect(found !== null).toBe(expected);
+  });
+});

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ConstraintError } from "../../src/store/client.ts";
+import {
+  addSuppression,
+  findSuppressions,
+  listSuppressions,
+  type NewSuppression,
+  removeSuppression,
+  type Suppression,
+  suppress,
+  suppressedAmong,
+} from "../../src/store/suppressions.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+
+const NOW = 1_750_000_000_000;
+let api: TestApi;
+let mine: string;
+let theirs: string;
+beforeAll(async () => {
+  api = await testApi();
+  mine = api.acme.a.id;
+  theirs = api.acme.b.id;
+});
+afterAll(() => api.close());
+
+function entry(id: string, email: string, changes: Partial<Suppression> = {}): Suppression {
+  return {
+    ...{ id, senderId: mine, email, reason: "manual", bounceType: null, messageId: null, note: "n" },
+    ...{ expiresAt: null, createdAt: NOW },
+    ...changes,
+  };
+}
+
+const add = (given: Suppression) => api.db.write(addSuppression(given));
+const find = async (email: string, now: number, senderId = mine) =>
+  (await findSuppressions(api.db, senderId, [email], now)).get(email) ?? null;
+
+describe("an entry", () => {
+  test("is found and removed in its own project alone", async () => {
+    const saved = entry("sup_1", "a@own.example");
+    await add(saved);
+    expect(await find(saved.email, NOW)).toEqual(saved);
+    expect(await find(saved.email, NOW, theirs)).toBeNull();
+    await removeSuppression(api.db, theirs, saved.email);
+    expect(await find(saved.email, NOW)).toEqual(saved);
+    for (let twice = 0; twice < 2; twice++) await removeSuppression(api.db, mine, saved.email);
+    expect(await find(saved.email, NOW)).toBeNull();
+  });
+
+  test("that stands is in the way of another", async () => {
+    await add(entry("sup_2", "b@own.example", { expiresAt: NOW + 1 }));
+    const error = await add(entry("sup_3", "b@own.example")).catch((thrown: unknown) => thrown);
+    expect(error instanceof ConstraintError && error.unique).toBe(
+      "suppressions.sender_id, suppressions.email",
+    );
+    expect((await find("b@own.example", NOW))?.id).toBe("sup_2");
+  });
+
+  test("that has expired counts as absent and gives its place", async () => {
+    const email = "c@own.example";
+    await add(entry("sup_4", email, { expiresAt: NOW + 5 }));
+    const seen = async (now: number) => [
+      (await find(email, now))?.id,
+      (await listSuppressions(api.db, mine, { email }, now, null, 9)).length,
+      (await suppressedAmong(api.db, mine, [email], now)).size,
+    ];
+    expect(await seen(NOW + 4)).toEqual(["sup_4", 1, 1]);
+    expect(await seen(NOW + 5)).toEqual([undefined, 0, 0]);
+    const next = entry("sup_5", email, { createdAt: NOW + 5 });
+    await add(next);
+    expect(await find(email, NOW + 5)).toEqual(next);
+  });
+});
+
+describe("a bounce or complaint", () => {
+  const soft = (until: number) => ({ reason: "bounce", bounceType: "soft", expiresAt: until }) as const;
+  const hard = { reason: "bounce", bounceType: "hard", expiresAt: null } as const;
+  const complaint = { reason: "complaint", bounceType: null, expiresAt: null } as const;
+  const manual = { reason: "manual", bounceType: null, expiresAt: null } as const;
+  type Change = Pick<NewSuppression, "reason" | "bounceType" | "expiresAt">;
+  const rows: [string, Change, Change, Partial<Suppression>][] = [
+    [
+      "a hard one after a soft one stays for good",
+      soft(NOW + 99),
+      hard,
+      { ...hard, id: "old", note: "n", createdAt: NOW },
+    ],
+    ["a complaint after a soft one stays for good", soft(NOW + 99), complaint, { ...complaint, id: "old" }],
+    ["a later soft one lasts longer", soft(NOW + 50), soft(NOW + 99), { expiresAt: NOW + 99, id: "old" }],
+    ["an earlier end shortens nothing", soft(NOW + 99), soft(NOW + 50), { expiresAt: NOW + 99, id: "old" }],
+    ["a soft one shortens no hard one", hard, soft(NOW + 99), { ...hard, id: "old" }],
+    ["a hard one leaves what was added by hand", manual, hard, { ...manual, id: "old", note: "n" }],
+    [
+      "one after an expired one is wholly new",
+      soft(NOW + 10),
+      soft(NOW + 99),
+      { ...soft(NOW + 99), id: "new", note: null, createdAt: NOW + 10, messageId: "msg_new" },
+    ],
+  ];
+  for (const [index, [name, before, after, expected]] of rows.entries())
+    test(name, async () => {
+      const email = `r${index}@rules.example`;
+      const named = (id: string) => (id === "old" || id === "new" ? `sup_${id}${index}` : id);
+      await add(entry(named("old"), email, before));
+      const { note: _note, ...fresh } = entry(named("new"), email, {
+        ...after,
+        messageId: "msg_new",
+        createdAt: NOW + 10,
+      });
+      await api.db.write([suppress(fresh)]);
+      const { id = "", ...rest } = expected;
+      expect(await find(email, NOW + 11)).toMatchObject({ ...rest, id: named(id) });
+    });
+
+  test("writes nothing where its guard does not hold", async () => {
+    const email = "guard@rules.example";
+    const { note: _note, ...fresh } = entry("sup_guard", email, hard);
+    await api.db.write([suppress(fresh, { sql: "? = 2", args: [1] })]);
+    expect(await find(email, NOW)).toBeNull();
+    await api.db.write([suppress(fresh, { sql: "? = 2", args: [2] })]);
+    expect(await find(email, NOW)).toMatchObject({ id: "sup_guard", note: null });
+  });
+});
+
+test("entries are listed newest first, a page at a time, the project's own", async () => {
+  const senderId = api.other.a.id;
+  for (const id of ["sup_l1", "sup_l2", "sup_l3"]) await add(entry(id, `${id}@list.example`, { senderId }));
+  const ids = async (filter: Parameters<typeof listSuppressions>[2], after: string | null, take: number) =>
+    (await listSuppressions(api.db, senderId, filter, NOW, after, take)).map(({ id }) => id);
+  expect(await ids({}, null, 2)).toEqual(["sup_l3", "sup_l2"]);
+  expect(await ids({}, "sup_l2", 2)).toEqual(["sup_l1"]);
+  expect(await ids({ reason: "bounce" }, null, 9)).toEqual([]);
+  expect(await ids({ q: "L2@" }, null, 9)).toEqual(["sup_l2"]);
+});

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ConstraintError } from "../../src/store/client.ts";
+import {
+  deleteTemplate,
+  findTemplate,
+  freeSlug,
+  insertTemplate,
+  listTemplates,
+  MAX_SLUG_CHARS,
+  MAX_SLUG_NUMBER,
+  replaceTemplate,
+  type SavedTemplate,
+} from "../../src/store/templates.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+
+const NOW = 1_750_000_000_000;
+let api: TestApi;
+let mine: string;
+let theirs: string;
+beforeAll(async () => {
+  api = await testApi();
+  mine = api.acme.a.id;
+  theirs = api.acme.b.id;
+});
+afterAll(() => api.close());
+
+const idOf = (last: string) => `tpl_${last.padStart(26, "0")}`;
+
+function template(last: string, changes: Partial<SavedTemplate> = {}): SavedTemplate {
+  return {
+    ...{
+      id: idOf(last),
+      senderId: mine,
+      slug: `slug-${last}`,
+      name: "n",
+      subject: "s",
+      html: null,
+      text: "t",
+    },
+    ...{ variables: ["a.b", "c"], createdAt: NOW, updatedAt: NOW },
+    ...changes,
+  };
+}
+
+const save = (...templates: SavedTemplate[]) => api.db.write(templates.map(insertTemplate));
+
+describe("a saved template", () => {
+  test("is found by id or slug in its own project alone", async () => {
+    const saved = template("1");
+    await save(saved);
+    expect(await findTemplate(api.db, mine, saved.id)).toEqual(saved);
+    expect(await findTemplate(api.db, mine, "slug-1")).toEqual(saved);
+    for (const name of [saved.id, "slug-1"]) expect(await findTemplate(api.db, theirs, name)).toBeNull();
+    for (const name of ["", idOf("2"), "SLUG-1", "%"])
+      expect(await findTemplate(api.db, mine, name)).toBeNull();
+  });
+
+  test("has a slug that no other of the project has", async () => {
+    await save(template("3"));
+    const error = await save(template("4", { slug: "slug-3" })).catch((thrown: unknown) => thrown);
+    expect(error instanceof ConstraintError && error.unique).toBe("templates.sender_id, templates.slug");
+    await save(template("5", { slug: "slug-3", senderId: theirs }));
+  });
+
+  test("is replaced only while it is what was read", async () => {
+    const before = template("6", { html: "<p>", text: null });
+    await save(before);
+    const after = { ...before, subject: "new", html: null, text: "x", variables: ["x"], updatedAt: NOW + 1 };
+    const stale: Partial<SavedTemplate>[] = [
+      { html: "<b>" },
+      { html: null },
+      { text: "" },
+      { subject: "S" },
+      { slug: "other" },
+      { name: "other" },
+      { senderId: theirs },
+    ];
+    for (const change of stale)
+      expect(await replaceTemplate(api.db, { ...before, ...change }, after)).toBe(false);
+    expect(await findTemplate(api.db, mine, before.id)).toEqual(before);
+    expect(await replaceTemplate(api.db, before, after)).toBe(true);
+    expect(await findTemplate(api.db, mine, before.id)).toEqual(after);
+    expect(await replaceTemplate(api.db, before, after)).toBe(false);
+  });
+
+  test("is deleted in its own project alone, once", async () => {
+    await save(template("7"), template("8"));
+    for (const name of [idOf("7"), "slug-7"]) expect(await deleteTemplate(api.db, theirs, name)).toBe(false);
+    expect(await deleteTemplate(api.db, mine, idOf("7"))).toBe(true);
+    expect(await deleteTemplate(api.db, mine, "slug-7")).toBe(false);
+    expect(await deleteTemplate(api.db, mine, "slug-8")).toBe(true);
+  });
+});
+
+test("templates are listed newest first, a page at a time, the project's own", async () => {
+  const senderId = api.other.a.id;
+  await save(...["a1", "a2", "a3"].map((last) => template(last, { senderId })));
+  const ids = async (after: string | null, take: number) =>
+    (await listTemplates(api.db, senderId, after, take)).map(({ id }) => id);
+  expect(await ids(null, 2)).toEqual([idOf("a3"), idOf("a2")]);
+  expect(await ids(idOf("a2"), 2)).toEqual([idOf("a1")]);
+  expect(await ids(idOf("a1"), 2)).toEqual([]);
+});
+
+describe("a free slug", () => {
+  const senderId = () => api.other.b.id;
+  let made = 0;
+  const take = (...slugs: string[]) =>
+    save(...slugs.map((slug) => template(`f${++made}`, { slug, senderId: senderId() })));
+  const free = (base: string) => freeSlug(api.db, senderId(), base);
+
+  test("is the first that is not taken", async () => {
+    expect(await free("base")).toBe("base");
+    await take("base", "base-3", "base-2x");
+    expect(await free("base")).toBe("base-2");
+    expect(await freeSlug(api.db, mine, "base")).toBe("base");
+  });
+
+  test("is cut where its number would make it too long, and never ends in two hyphens there", async () => {
+    const long = "y".repeat(MAX_SLUG_CHARS);
+    const hyphened = `${"z".repeat(MAX_SLUG_CHARS - 3)}-zz`;
+    await take(long, hyphened);
+    expect(await free(long)).toBe(`${"y".repeat(MAX_SLUG_CHARS - 2)}-2`);
+    expect(await free(hyphened)).toBe(`${"z".repeat(MAX_SLUG_CHARS - 3)}-2`);
+  });
+
+  test("is looked for up to its last number", async () => {
+    const numbered = (number: number) => `full-${number}`;
+    const slugs = ["full", ...Array.from({ length: MAX_SLUG_NUMBER - 2 }, (_, index) => numbered(index + 2))];
+    await take(...slugs);
+    expect(await free("full")).toBe(numbered(MAX_SLUG_NUMBER));
+    await take(numbered(MAX_SLUG_NUMBER));
+    expect(await free("full")).toBeNull();
+  });
+});
