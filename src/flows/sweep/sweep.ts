@@ -10,6 +10,7 @@ import {
   rollUpMessage,
   scheduledGuard,
 } from "../../store/outbox.ts";
+import type { Recipient } from "../../store/recipients.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
@@ -48,17 +49,20 @@ export class Sweep {
     const { db, clock } = this.#deps;
     const now = clock.now();
     const due = await dueScheduled(db, now, ROWS_PER_TURN);
-    for (const { senderId, messageId, ord, email } of due) {
-      const guard = scheduledGuard(messageId, ord, now);
-      const announced = await announce(this.#deps, senderId, [{ messageId, type: "queued", email }], guard);
-      await db.write([
-        ...announced.statements,
-        queueScheduled(messageId, ord, now),
-        rollUpMessage(messageId, null),
-      ]);
-      hint(this.#deps.queue, "push", announced.pushes);
-    }
+    // Together, so that they share commits.
+    await Promise.all(due.map((recipient) => this.#queueScheduled(recipient, now)));
     if (due.length > 0) log("sweep").debug("scheduled mail is due", { recipients: due.length });
+  }
+
+  async #queueScheduled({ senderId, messageId, ord, email }: Recipient, now: number): Promise<void> {
+    const guard = scheduledGuard(messageId, ord, now);
+    const announced = await announce(this.#deps, senderId, [{ messageId, type: "queued", email }], guard);
+    await this.#deps.db.write([
+      ...announced.statements,
+      queueScheduled(messageId, ord, now),
+      rollUpMessage(messageId, null),
+    ]);
+    hint(this.#deps.queue, "push", announced.pushes);
   }
 
   async #recipients(): Promise<void> {
