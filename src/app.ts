@@ -204,10 +204,14 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
   const { clock, db, queue, pool, instance } = ground;
   const endsAt = clock.now() + graceMs - CLOSING_MS;
   const left = () => Math.max(0, endsAt - clock.now());
-  await Promise.all([roles.http?.stop(left()), roles.listener?.stop(left())]);
+  // All at once: while one slow client holds a door open, nothing new must leave by the other.
+  await Promise.all([
+    roles.http?.stop(left()),
+    roles.listener?.stop(left()),
+    queue.close(left()),
+    Promise.race([roles.workers?.stop(), sleep(clock, left())]),
+  ]);
   roles.rates?.close();
-  await queue.close(left());
-  await Promise.race([roles.workers?.stop(), sleep(clock, left())]);
   await pool.close(left());
   // What could not be finished is given back now; it is due again at once for whoever runs next.
   await deregisterInstance({ db, clock }, instance);

@@ -295,7 +295,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: "MAX_RECIPIENTS",
-    type: COUNT,
+    type: { kind: "integer", min: 1, max: 1000 },
     default: "50",
     help: "Recipients of a message over to, cc and bcc.",
   },

@@ -1,6 +1,6 @@
 import { version } from "../package.json";
 import { startApp } from "./app.ts";
-import { systemClock } from "./clock.ts";
+import { keepAlive, systemClock } from "./clock.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
 import { configureLog, log } from "./log.ts";
 import { openDb } from "./store/client.ts";
@@ -55,6 +55,8 @@ function fail(code: number, message: string): never {
 }
 
 async function serve(config: Config): Promise<void> {
+  // A worker without Redis holds no socket of its own.
+  keepAlive();
   const app = await startApp(config, systemClock);
   console.log(bannerText(config, app));
   const stop = (signal: string): void => {

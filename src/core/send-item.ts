@@ -1,9 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 
+/** Characters of a display name. */
+export const MAX_NAME_CHARS = 320;
+
 const Address = Type.Object(
   {
     email: Type.String({ description: "Email address.", examples: ["ada@example.com"] }),
-    name: Type.Optional(Type.String({ description: "Display name.", maxLength: 320 })),
+    name: Type.Optional(Type.String({ description: "Display name.", maxLength: MAX_NAME_CHARS })),
   },
   { description: "An address with an optional display name." },
 );

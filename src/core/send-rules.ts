@@ -1,7 +1,7 @@
 import { addressKey, normalizeAddress } from "./addresses.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
 import { type SendAttachment, SendItem } from "./send-item.ts";
-import { check, MAX_ISSUES } from "./validation.ts";
+import { check, isDeeper, MAX_ISSUES } from "./validation.ts";
 
 /** Limits of one send; each is a setting. Sizes in bytes. */
 export interface SendLimits {
@@ -17,6 +17,8 @@ export const MAX_CUSTOM_HEADERS = 50;
 export const MAX_HEADER_VALUE_BYTES = 4096;
 export const MAX_HEADER_NAME_CHARS = 76;
 export const MAX_TAGS = 20;
+/** Objects and lists within one another in `data`. */
+export const MAX_DATA_DEPTH = 50;
 
 const DAY_MS = 86_400_000;
 
@@ -54,6 +56,7 @@ export function checkSend(value: unknown, limits: SendLimits, now: number): Chec
   checkAddresses(item, limits, report);
   checkContent(item, report);
   checkHeaders(item, report);
+  checkData(item, report);
   checkTags(item, report);
   checkAttachments(item, limits, report);
   if (issues.length === 0 && encodedSize(item) > limits.maxMessageBytes)
@@ -104,7 +107,13 @@ function checkContent(item: SendItem, report: Report): void {
   ] as const) {
     if (part !== undefined && Buffer.byteLength(part) > MAX_BODY_PART_BYTES)
       report(param, `At most ${MAX_BODY_PART_BYTES} bytes.`, "message_too_large");
+    // The database gives a text back up to its first NUL.
+    if (part?.includes("\0")) report(param, "Must not contain NUL.");
   }
+}
+
+function checkData(item: SendItem, report: Report): void {
+  if (isDeeper(item.data, MAX_DATA_DEPTH)) report("data", `Nested more than ${MAX_DATA_DEPTH} deep.`);
 }
 
 function checkHeaders(item: SendItem, report: Report): void {

@@ -56,3 +56,9 @@ export function check(schema: TSchema, value: unknown): Issue[] {
   }
   return checker.Check(value) ? [] : issuesOf(checker.Errors(value));
 }
+
+/** Whether objects and lists lie in one another more than `depth` deep, the value itself counted. */
+export function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return depth === 0 || Object.values(value).some((item) => isDeeper(item, depth - 1));
+}

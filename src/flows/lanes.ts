@@ -6,7 +6,9 @@ export interface LaneLimits {
   perLane: number;
   /** Jobs of all lanes in hand at a time. */
   total: number;
-  /** Jobs that may wait here; one more makes `offer` wait. */
+  /** Jobs of one lane that may wait here, so that one that hangs does not fill the room of all. */
+  waitingPerLane: number;
+  /** Jobs of all lanes that may wait here. */
   waiting: number;
 }
 
@@ -33,7 +35,6 @@ export class Lanes {
   #running = 0;
   #waiting = 0;
   #closed = false;
-  #offers: (() => void)[] = [];
   #idle: (() => void)[] = [];
 
   constructor(limits: LaneLimits, run: (job: Job) => Promise<void>) {
@@ -41,13 +42,17 @@ export class Lanes {
     this.#run = run;
   }
 
-  /** Takes a job into its lane. Resolves once it waits here, not when it has run. */
-  async offer(job: Job): Promise<void> {
-    while (this.#waiting >= this.#limits.waiting && !this.#closed)
-      await new Promise<void>((resolve) => this.#offers.push(resolve));
-    if (this.#closed || this.#known.has(job.key)) return;
-    this.#known.add(job.key);
+  /** Whether the job of that key waits or runs here. */
+  has(key: string): boolean {
+    return this.#known.has(key);
+  }
+
+  /** Takes a job into its lane. Where there is no room it is let go: its row stays due, and the sweep brings it again. */
+  offer(job: Job): void {
+    if (this.#closed || this.#known.has(job.key) || this.#waiting >= this.#limits.waiting) return;
     const lane = this.#lanes.get(job.lane) ?? { waiting: [], next: 0, running: 0 };
+    if (lane.waiting.length - lane.next >= this.#limits.waitingPerLane) return;
+    this.#known.add(job.key);
     this.#lanes.set(job.lane, lane);
     lane.waiting.push(job);
     this.#waiting++;
@@ -58,7 +63,6 @@ export class Lanes {
   /** Takes no more jobs, forgets those that wait, and resolves when the ones in hand are done. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const resolve of this.#offers.splice(0)) resolve();
     if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
@@ -83,7 +87,6 @@ export class Lanes {
         lane.next = 0;
       }
       this.#waiting--;
-      this.#offers.shift()?.();
       lane.running++;
       this.#running++;
       this.#wake(name, lane);

@@ -107,7 +107,7 @@ function bodyOf(route: Route, bytes: Uint8Array, request: Request): unknown {
 
 /** The path as asked for; with and without a slash at its end it is the same. */
 function pathOf(request: Request): string {
-  return new URL(request.url).pathname.replace(/\/$/, "");
+  return new URL(request.url, "http://localhost").pathname.replace(/\/$/, "");
 }
 
 type Parts = Pick<CheckedRequest, "now" | "record"> & { query: Record<string, unknown>; body: unknown };

@@ -22,13 +22,18 @@ export function requestId(clock: Clock) {
 }
 
 /** Headers of every answer. An answer that may be cached says so itself. */
+export const SECURITY_HEADERS = {
+  // Against a browser that takes an answer for another type than it names (MIME sniffing).
+  "x-content-type-options": "nosniff",
+  // Against mail and contacts left behind in a shared cache.
+  "cache-control": "no-store",
+} as const;
+
+/** Puts them into every answer. */
 export function securityHeaders() {
   return new Elysia({ name: "security-headers" })
     .onRequest(({ set }) => {
-      // Against a browser that takes an answer for another type than it names (MIME sniffing).
-      set.headers["x-content-type-options"] = "nosniff";
-      // Against mail and contacts left behind in a shared cache.
-      set.headers["cache-control"] = "no-store";
+      Object.assign(set.headers, SECURITY_HEADERS);
     })
     .as("global");
 }
@@ -44,5 +49,5 @@ export function errors(table: RouteTable) {
 }
 
 function pathOf(url: string): string {
-  return new URL(url).pathname;
+  return new URL(url, "http://localhost").pathname;
 }

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
+import { AppError } from "../core/errors.ts";
 import type { Db } from "../store/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
@@ -9,7 +10,8 @@ import { type DocsFiles, docsRoutes } from "./docs.ts";
 import { errorAnswer } from "./errors.ts";
 import { healthRoutes, type ReadyCheck } from "./health.ts";
 import { trackKeyUse } from "./key-use.ts";
-import { errors, requestId, requestIdIn, securityHeaders } from "./plugins.ts";
+import { errors, requestId, requestIdIn, SECURITY_HEADERS, securityHeaders } from "./plugins.ts";
+import { REQUEST_ID_HEADER, requestIdOf } from "./request-id.ts";
 import type { RateLimiter } from "./rate.ts";
 import type { Route } from "./route.ts";
 import { routeTable } from "./route-table.ts";
@@ -71,7 +73,8 @@ export function createHttp(deps: HttpDeps): Http {
   };
   const routes = [...healthRoutes(deps.clock, deps.checks), ...docsRoutes(deps), ...deps.routes];
   const ips = new WeakMap<Request, string>();
-  const app = new Elysia()
+  // Elysia else looks for the path behind a host name of a length it takes for granted.
+  const app = new Elysia({ handler: { standardHostname: false } })
     .use(requestId(deps.clock))
     .use(securityHeaders())
     .use(errors(routeTable(routes)))
@@ -84,8 +87,12 @@ export function createHttp(deps: HttpDeps): Http {
         port: deps.config.port,
         idleTimeout: IDLE_TIMEOUT_SECONDS,
         maxRequestBodySize: SERVER_BODY_BYTES,
-        fetch(request, self) {
-          const peer = self.requestIP(request);
+        // Bun's development page shows stacks and paths.
+        development: false,
+        fetch(raw, self) {
+          if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(deps.clock.now(), raw);
+          const peer = self.requestIP(raw);
+          const request = absolute(raw);
           if (peer !== null) ips.set(request, peer.address);
           return app.fetch(request);
         },
@@ -100,6 +107,31 @@ export function createHttp(deps: HttpDeps): Http {
       return app.fetch(request);
     },
   };
+}
+
+/** What a Host header may hold (RFC 9112 §3.2, RFC 3986 §3.2.2): a name, an address, none; and a port. */
+const HOST = /^(?:[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+
+/** 400, as RFC 9112 §3.2 wants it, ahead of a router that could not read the URL. */
+function refuseHost(now: number, { headers }: Request): Response {
+  const id = requestIdOf(headers, now);
+  const error = new AppError("invalid_request", "The Host header names no host.", { param: "Host" });
+  const answer = errorAnswer(error, id);
+  return toResponse({
+    ...answer,
+    headers: { ...answer.headers, ...SECURITY_HEADERS, [REQUEST_ID_HEADER]: id },
+  });
+}
+
+/** A request without a Host header has a URL without a host; the router and we want a whole one. */
+function absolute(request: Request): Request {
+  return URL.canParse(request.url) ? request : new Request(pathUrl(request.url), request);
+}
+
+/** The URL of a request target behind a host of our own; a target that is no path leads nowhere. */
+function pathUrl(target: string): string {
+  const path = target.startsWith("/") ? target : "/";
+  return `http://localhost${path}`;
 }
 
 /** Our routes as Elysia's. The body is read by the shell itself, after key and scope have been checked. */

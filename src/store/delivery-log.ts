@@ -1,5 +1,5 @@
 import type { EventType } from "../core/events.ts";
-import type { Db, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./client.ts";
 
 /** One line of a webhook's delivery log. Times are milliseconds. */
 export interface LoggedDelivery {
@@ -85,12 +85,20 @@ export function insertSampleDelivery(
   };
 }
 
-/** Makes a delivery due anew, with the whole schedule before it. Changes nothing while an attempt is under way. */
+/** Holds while the webhook is enabled and no attempt at the delivery is under way: what a replay changes. */
+export function replayGuard(senderId: string, webhookId: string, id: string): Guard {
+  return {
+    sql: `EXISTS (SELECT 1 FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+      WHERE d.id = ? AND d.webhook_id = ? AND d.sender_id = ? AND d.claimed_by IS NULL AND w.enabled = 1)`,
+    args: [id, webhookId, senderId],
+  };
+}
+
+/** Makes a delivery due anew, with the whole schedule before it. */
 export function replayDelivery(senderId: string, webhookId: string, id: string, now: number): Statement {
   return {
     sql: `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = ?
-      WHERE id = ? AND webhook_id = ? AND sender_id = ? AND claimed_by IS NULL
-        AND EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_id AND w.enabled = 1)`,
+      WHERE id = ? AND webhook_id = ? AND sender_id = ?`,
     args: [now, id, webhookId, senderId],
   };
 }

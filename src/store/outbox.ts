@@ -1,5 +1,5 @@
 import { canMove, ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
-import type { Db, Guard, Statement } from "./client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "./client.ts";
 import { type Recipient, RECIPIENT_COLUMNS, type RecipientRow, toRecipient } from "./recipients.ts";
 
 /** A recipient that a worker has claimed: only this claim may settle it. */
@@ -208,8 +208,10 @@ export function freeClaims(instanceId: string, now: number): Statement[] {
 /** Holds while the project's message waits for its time: what a cancel and a reschedule change. */
 export function scheduledMessageGuard(senderId: string, messageId: string): Guard {
   return {
-    sql: "EXISTS (SELECT 1 FROM messages WHERE id = ? AND sender_id = ? AND status = 'accepted')",
-    args: [messageId, senderId],
+    // Of a message whose time has come some recipients may have gone while others still wait for the sweep.
+    sql: `(EXISTS (SELECT 1 FROM messages WHERE id = ? AND sender_id = ? AND status = 'accepted')
+      AND NOT EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND attempts > 0))`,
+    args: [messageId, senderId, messageId],
   };
 }
 
@@ -241,4 +243,47 @@ export function moveSchedule(senderId: string, messageId: string, scheduledAt: n
       args: [scheduledAt, messageId, senderId],
     },
   ];
+}
+
+/** A claimed recipient, with the key of its job. */
+export interface ClaimedKey {
+  key: string;
+  messageId: string;
+  ord: number;
+}
+
+/** Recipients that an instance has claimed. */
+export async function claimedKeys(db: Db, instanceId: string, limit: number): Promise<ClaimedKey[]> {
+  const rows = await db.all<{ message_id: string; ord: number }>(
+    "SELECT message_id, ord FROM recipients WHERE claimed_by = ? LIMIT ?",
+    [instanceId, limit],
+  );
+  return rows.map(({ message_id, ord }) => ({ key: `${message_id}.${ord}`, messageId: message_id, ord }));
+}
+
+/** Frees single claims of an instance: the recipients are due again at once. */
+export function freeClaimedKeys(claims: readonly ClaimedKey[], instanceId: string, now: number): Statement[] {
+  return claims.flatMap(({ messageId, ord }) => [
+    {
+      sql: `UPDATE recipients SET status = 'queued', due_at = ?, claimed_by = NULL
+        WHERE message_id = ? AND ord = ? AND claimed_by = ?`,
+      args: [now, messageId, ord, instanceId],
+    },
+    rollUpMessage(messageId, null),
+  ]);
+}
+
+/** A statement that undoes its whole write where the guard does not hold: for writes of all or nothing. */
+export function allOrNothing(guard: Guard): Statement {
+  return {
+    sql: `INSERT INTO usage (sender_id, day, recipients) SELECT '', '', NULL WHERE NOT ${guard.sql}`,
+    args: [...guard.args],
+  };
+}
+
+/** Whether a write was undone by `allOrNothing`. */
+export function isGuardBroken(error: unknown): boolean {
+  return (
+    error instanceof ConstraintError && error.message.includes("NOT NULL constraint failed: usage.recipients")
+  );
 }

@@ -188,10 +188,11 @@ export async function findThread(
   rfcMessageIds: readonly string[],
 ): Promise<string | null> {
   if (rfcMessageIds.length === 0) return null;
+  // The plus signs keep the planner from walking all of the project's messages, newest first, for the order's sake.
   const row = await db.first<{ thread_id: string }>(
     `SELECT thread_id FROM messages
-      WHERE inbox_id = ? AND sender_id = ? AND rfc_message_id IN (SELECT value FROM json_each(?)) AND thread_id IS NOT NULL
-      ORDER BY id DESC LIMIT 1`,
+      WHERE inbox_id = ? AND +sender_id = ? AND rfc_message_id IN (SELECT value FROM json_each(?)) AND thread_id IS NOT NULL
+      ORDER BY +id DESC LIMIT 1`,
     [inboxId, senderId, JSON.stringify(rfcMessageIds)],
   );
   return row?.thread_id ?? null;

@@ -51,12 +51,22 @@ export function fanOut(
   );
 }
 
-/** One statement that stores the deliveries; with a guard, only where it holds. */
+/** Rows that one statement stores: SQLite takes 32766 values in one. */
+const ROWS_PER_STATEMENT = 500;
+
+/** The statements that store the deliveries; with a guard, only where it holds. */
 export function insertDeliveries(
   deliveries: readonly NewDelivery[],
   dueAt: number,
   guard?: Guard,
-): Statement {
+): Statement[] {
+  const statements: Statement[] = [];
+  for (let from = 0; from < deliveries.length; from += ROWS_PER_STATEMENT)
+    statements.push(insertSome(deliveries.slice(from, from + ROWS_PER_STATEMENT), dueAt, guard));
+  return statements;
+}
+
+function insertSome(deliveries: readonly NewDelivery[], dueAt: number, guard?: Guard): Statement {
   const rows = deliveries.map(() => "(?, ?, ?, ?, ?, ?, 'pending', ?, ?)").join(", ");
   const args = deliveries.flatMap(({ id, webhookId, event }) => [
     id,
@@ -241,4 +251,21 @@ export function disableWebhook(senderId: string, webhookId: string, reason: stri
     sql: "UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ? WHERE id = ? AND sender_id = ?",
     args: [reason, now, webhookId, senderId],
   };
+}
+
+/** Ids of the deliveries that an instance has claimed. */
+export async function claimedDeliveries(db: Db, instanceId: string, limit: number): Promise<string[]> {
+  const rows = await db.all<{ id: string }>(
+    "SELECT id FROM webhook_deliveries WHERE claimed_by = ? LIMIT ?",
+    [instanceId, limit],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** Frees single claims of an instance: the deliveries are due again at once. */
+export function freeDeliveries(ids: readonly string[], instanceId: string, now: number): Statement[] {
+  return ids.map((id) => ({
+    sql: "UPDATE webhook_deliveries SET due_at = ?, claimed_by = NULL WHERE id = ? AND claimed_by = ?",
+    args: [now, id, instanceId],
+  }));
 }

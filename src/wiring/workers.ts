@@ -4,17 +4,20 @@ import { Lanes } from "../flows/lanes.ts";
 import { type PushDeps, push } from "../flows/notify/push.ts";
 import { type TransmitDeps, transmit } from "../flows/send/transmit.ts";
 import { heartbeat, LEASE_MS } from "../flows/sweep/instance.ts";
+import { Orphans } from "../flows/sweep/orphans.ts";
 import { Sweep } from "../flows/sweep/sweep.ts";
 import type { JobHandler, Queue } from "../queue/port.ts";
 import type { Db } from "../store/client.ts";
 import type { Instance } from "../store/instances.ts";
 import { startLoop } from "./loop.ts";
 
-/** Recipients that wait in lanes of this process; more stay in the queue. */
+/** Recipients that wait in lanes of this process; more stay in the database. */
 const WAITING_RECIPIENTS = 200_000;
 /** Recipients that are being delivered to at a time, over all destinations. */
-const TRANSMITS_IN_HAND = 200;
-/** Webhook deliveries that wait in lanes of this process; more stay in the queue. */
+const TRANSMITS_IN_HAND = 500;
+/** Of one destination, and of one endpoint, that wait in lanes of this process. */
+const WAITING_PER_LANE = 10_000;
+/** Webhook deliveries that wait in lanes of this process; more stay in the database. */
 const WAITING_PUSHES = 100_000;
 /** Pushes in hand at a time, over all endpoints, and to one endpoint. */
 const PUSHES_IN_HAND = 400;
@@ -45,26 +48,40 @@ export interface Workers {
 export function startWorkers(deps: WorkerDeps): Workers {
   const { clock, queue, config } = deps;
   const transmits = new Lanes(
-    { perLane: config.destinationConnections, total: TRANSMITS_IN_HAND, waiting: WAITING_RECIPIENTS },
+    {
+      perLane: config.destinationConnections,
+      total: TRANSMITS_IN_HAND,
+      waitingPerLane: WAITING_PER_LANE,
+      waiting: WAITING_RECIPIENTS,
+    },
     (job) => transmit(deps.transmit, job),
   );
   const pushes = new Lanes(
-    { perLane: PUSHES_PER_ENDPOINT, total: PUSHES_IN_HAND, waiting: WAITING_PUSHES },
+    {
+      perLane: PUSHES_PER_ENDPOINT,
+      total: PUSHES_IN_HAND,
+      waitingPerLane: WAITING_PER_LANE,
+      waiting: WAITING_PUSHES,
+    },
     (job) => push(deps.push, job),
   );
   const handTo =
     (lanes: Lanes): JobHandler =>
-    (job) =>
+    async (job) =>
       lanes.offer(job);
   queue.work("transmit", handTo(transmits), HANDOVERS);
   queue.work("push", handTo(pushes), HANDOVERS);
   const sweep = new Sweep(deps);
+  const orphans = new Orphans(deps, deps.instance.id, (key) => transmits.has(key) || pushes.has(key));
   const loops = [
     startLoop(clock, "sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
     startLoop(clock, "chores", SWEEP_PAUSE_MS, async () => {
       for (const chore of deps.chores) await chore();
     }),
-    startLoop(clock, "heartbeat", LEASE_MS / 4, () => heartbeat(deps, deps.instance)),
+    startLoop(clock, "heartbeat", LEASE_MS / 4, async () => {
+      await heartbeat(deps, deps.instance);
+      await orphans.turn();
+    }),
   ];
   return {
     async stop() {

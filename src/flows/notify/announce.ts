@@ -44,7 +44,6 @@ export async function announce(
     }),
   );
   const deliveries = fanOut(events, await subscriptions(deps.db, senderId), () => newId("dlv", now));
-  const statements = [insertEvents(events, guard)];
-  if (deliveries.length > 0) statements.push(insertDeliveries(deliveries, now, guard));
+  const statements = [insertEvents(events, guard), ...insertDeliveries(deliveries, now, guard)];
   return { statements, pushes: deliveries.map(({ id, webhookId }) => ({ key: id, lane: webhookId })) };
 }

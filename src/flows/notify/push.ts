@@ -2,6 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import { type RetrySchedule, retryDelayMs } from "../../core/retry.ts";
 import { unseal } from "../../core/secretbox.ts";
 import { SIGNATURE_HEADER, signWebhook } from "../../core/signature.ts";
+import { log } from "../../log.ts";
 import type { PostOutcome, PostRequest } from "../../net/post.ts";
 import type { Job } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
@@ -12,10 +13,12 @@ import {
   disableWebhook,
   noteWebhookFailure,
   noteWebhookSuccess,
+  type PushTarget,
   pushTarget,
   settleDelivery,
   type WebhookDelivery,
 } from "../../store/webhook-deliveries.ts";
+import { untilWritten } from "../until-written.ts";
 import { payloadData } from "./payload.ts";
 
 export interface PushPolicy {
@@ -65,21 +68,28 @@ export async function push(deps: PushDeps, job: Job): Promise<void> {
     ]);
     return;
   }
+  const outcome = await attempt(deps, delivery, target, data);
+  await untilWritten(deps.clock, () => record(deps, delivery, target.failingSince, outcome));
+}
+
+/** Signs and posts. What fails on our side is a failed attempt like any other: it is logged and tried again. */
+async function attempt(
+  deps: PushDeps,
+  delivery: WebhookDelivery,
+  target: PushTarget,
+  data: Record<string, unknown>,
+): Promise<PostOutcome> {
   const now = deps.clock.now();
-  const secrets = [target.secret];
+  const sealed = [target.secret];
   if (target.previousSecret !== null && (target.previousSecretUntil ?? 0) > now)
-    secrets.push(target.previousSecret);
-  const outcome = await deps.post(
-    requestOf(
-      deps,
-      target.url,
-      secrets.map((sealed) => unseal(deps.boxKey, sealed)),
-      delivery,
-      data,
-      now,
-    ),
-  );
-  await record(deps, delivery, target.failingSince, outcome);
+    sealed.push(target.previousSecret);
+  try {
+    const secrets = sealed.map((secret) => unseal(deps.boxKey, secret));
+    return await deps.post(requestOf(deps, target.url, secrets, delivery, data, now));
+  } catch (error) {
+    log("webhook").error("a push failed", { deliveryId: delivery.id, error: String(error) });
+    return { kind: "failed", reason: "internal error" };
+  }
 }
 
 /** The signed request. `createdAt` and `t` are the second of this attempt, so a receiver's age check passes in a retry. */

@@ -4,7 +4,8 @@ import { EVENT_TYPES, type EventType } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
-import { insertSampleDelivery, replayDelivery } from "../../store/delivery-log.ts";
+import { insertSampleDelivery, replayDelivery, replayGuard } from "../../store/delivery-log.ts";
+import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
 import { hint } from "../hint.ts";
 
 export interface SampleDeps {
@@ -73,12 +74,16 @@ export async function replay(
   record: readonly Statement[],
 ): Promise<void> {
   requireEnabled(webhook.enabled);
-  const [replayed] = await deps.db.write([
-    replayDelivery(webhook.senderId, webhook.id, id, deps.clock.now()),
+  const { senderId } = webhook;
+  const write = deps.db.write([
+    allOrNothing(replayGuard(senderId, webhook.id, id)),
+    replayDelivery(senderId, webhook.id, id, deps.clock.now()),
     ...record,
   ]);
-  if (replayed?.changes === 0)
+  await write.catch((error: unknown) => {
+    if (!isGuardBroken(error)) throw error;
     throw new AppError("conflict", "An attempt at this delivery is under way.", { code: "invalid_state" });
+  });
   hint(deps.queue, "push", [{ key: id, lane: webhook.id }]);
 }
 

@@ -18,6 +18,8 @@ const MAX_RECEIVED = 100;
 const NO_DOMAIN = reply(550, "5.1.2", "No domain here receives mail for that name");
 const NO_MAILBOX = reply(550, "5.1.1", "No such mailbox here");
 const TAKEN = reply(250, "2.0.0", "OK, report taken");
+/** The report has overtaken our own record of the delivery: its sender brings it again. */
+const NOT_YET = reply(451, "4.3.0", "The delivery reported on is not recorded yet, try again later");
 const LOOP = reply(554, "5.4.6", "Too many hops: the mail goes in circles");
 
 /** The door for mail in: says at RCPT whom we take mail for, and at the end of DATA takes it. */
@@ -34,14 +36,19 @@ export function openDoor(deps: DoorDeps): MailHandler {
 
 async function receive(deps: DoorDeps, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
   if (countReceivedFields(raw) > MAX_RECEIVED) return LOOP;
-  const inboxes = new Map<string, InboxRef>();
+  const inboxes = new Map<string, { inbox: InboxRef; addresses: string[] }>();
   let reports = 0;
   for (const address of envelope.rcptTo) {
     // Asked again: an inbox may have gone between RCPT and the end of DATA.
     const target = await routeAddress(deps, address);
-    if (target.kind === "inbox") inboxes.set(target.inbox.id, target.inbox);
+    if (target.kind === "inbox") {
+      const { inbox } = target;
+      const known = inboxes.get(inbox.id) ?? { inbox, addresses: [] };
+      known.addresses.push(address);
+      inboxes.set(inbox.id, known);
+    }
     if (target.kind !== "bounce") continue;
-    await takeReport(deps, target.messageId, target.ord, raw);
+    if (!(await takeReport(deps, target.messageId, target.ord, raw))) return NOT_YET;
     reports++;
   }
   if (inboxes.size === 0) return reports > 0 ? TAKEN : NO_MAILBOX;

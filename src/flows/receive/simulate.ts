@@ -70,7 +70,7 @@ export async function simulateInbound(
   };
   const trace = traceFields({ ...envelope, smtpUtf8: false }, deps.hostname, now);
   const whole = Buffer.concat([Buffer.from(trace), raw]);
-  const [arrival] = await takeMail(deps, [inbox], envelope, whole, true);
+  const [arrival] = await takeMail(deps, [{ inbox, addresses: [inbox.address] }], envelope, whole, true);
   if (arrival === undefined) throw new Error("a simulated mail has one inbox");
   return arrival;
 }

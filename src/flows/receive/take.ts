@@ -27,6 +27,12 @@ export interface InboundEnvelope {
   tls: string | null;
 }
 
+/** An inbox that a mail goes to, and the addresses of the transaction that led there. */
+export interface InboundTargetInbox {
+  inbox: InboxRef;
+  addresses: readonly string[];
+}
+
 /** A mail that has arrived in one inbox. */
 export interface Arrival {
   messageId: string;
@@ -40,7 +46,7 @@ export interface Arrival {
  */
 export async function takeMail(
   deps: TakeDeps,
-  inboxes: readonly InboxRef[],
+  targets: readonly InboundTargetInbox[],
   envelope: InboundEnvelope,
   raw: Uint8Array,
   testMode = false,
@@ -49,8 +55,10 @@ export async function takeMail(
   const arrivals: Arrival[] = [];
   const statements: Statement[] = [];
   const pushes: Job[] = [];
-  for (const inbox of inboxes) {
-    const stored = await arrive(deps, inbox, envelope, mail, raw, testMode);
+  for (const { inbox, addresses } of targets) {
+    // Whom else the transaction named is no business of this project.
+    const own = { ...envelope, rcptTo: [...addresses] };
+    const stored = await arrive(deps, inbox, own, mail, raw, testMode);
     arrivals.push(stored.arrival);
     statements.push(...stored.statements);
     pushes.push(...stored.pushes);

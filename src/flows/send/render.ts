@@ -46,7 +46,7 @@ const MAX_CACHED_KEYS = 10_000;
 export class RenderingError extends Error {}
 
 /**
- * The bytes to put on the wire: the template rendered, composed, and DKIM-signed where the From domain has a key.
+ * The bytes to put on the wire: the template rendered, composed, and DKIM-signed by the From domain's key.
  * @param ord the recipient it is for; null: nobody's, with a link in the place of each recipient's own
  * @param now milliseconds
  * @throws RenderingError
@@ -62,7 +62,8 @@ export async function renderMessage(
   const composed = await composeMessage(deps, message, content, ord);
   const domain = splitAddress(message.from.email)?.domain ?? "";
   const key = await keyOf(deps, senderId, domain);
-  if (key === null) return composed;
+  // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned.
+  if (key === null) throw new RenderingError(`the domain ${domain} has no key`);
   const { raw } = composed;
   const privateKey = openKey(deps, key);
   return {

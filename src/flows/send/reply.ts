@@ -1,7 +1,8 @@
 import { addressKey, type Mailbox } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";
-import type { SendItem } from "../../core/send-item.ts";
+import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
+import { MAX_HEADER_VALUE_BYTES, MAX_SUBJECT_CHARS } from "../../core/send-rules.ts";
 import type { Inbox } from "../../store/inboxes.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { getContent, getMessage, type Message } from "../../store/messages.ts";
@@ -45,7 +46,10 @@ export async function composeReply(
       inbox.displayName === "" ? { email: inbox.address } : { email: inbox.address, name: inbox.displayName },
     to,
     cc: [...(request.replyAll ? othersOf(parent, inbox, to) : []), ...(request.cc ?? [])],
-    subject: /^re:/i.test(parent.subject) ? parent.subject : `Re: ${parent.subject}`,
+    subject: (/^re:/i.test(parent.subject) ? parent.subject : `Re: ${parent.subject}`).slice(
+      0,
+      MAX_SUBJECT_CHARS,
+    ),
     headers: { ...request.headers, ...(await referenceHeaders(deps, parent)) },
   };
   if (text !== undefined) item.text = text;
@@ -81,16 +85,17 @@ async function parentOf(
 /** Reply-To, else From (RFC 5322 §3.6.3); for a message of our own, those it went to. */
 function answerTo(parent: Message, inbox: Inbox): Mailbox[] {
   if (parent.direction === "outbound" || addressKey(parent.from.email) === inbox.address) return parent.to;
-  return parent.replyTo.length > 0 ? parent.replyTo : [parent.from];
+  return (parent.replyTo.length > 0 ? parent.replyTo : [parent.from]).map(clipped);
 }
 
 /** Everybody else of the message, but the inbox. */
 function othersOf(parent: Message, inbox: Inbox, to: readonly Mailbox[]): Mailbox[] {
   const known = new Set([inbox.address, ...to.map((mailbox) => addressKey(mailbox.email))]);
-  return [...parent.to, ...parent.cc].filter((mailbox) => {
+  const others = [...parent.to, ...parent.cc].filter((mailbox) => {
     const key = addressKey(mailbox.email);
     return !known.has(key) && known.add(key);
   });
+  return others.map(clipped);
 }
 
 async function referenceHeaders(deps: AcceptDeps, parent: Message): Promise<Record<string, string>> {
@@ -98,7 +103,18 @@ async function referenceHeaders(deps: AcceptDeps, parent: Message): Promise<Reco
   const content = await getContent(deps.db, parent.senderId, parent.id);
   const field = Object.entries(content?.headers ?? {}).find(([name]) => name.toLowerCase() === "references");
   const before = field?.[1].match(/<[^<>\s]+>/g) ?? (parent.inReplyTo === null ? [] : [parent.inReplyTo]);
-  const kept =
-    before.length > MAX_REFERENCES ? [before[0] ?? "", ...before.slice(1 - MAX_REFERENCES)] : before;
-  return { "In-Reply-To": parent.rfcMessageId, References: [...kept, parent.rfcMessageId].join(" ") };
+  const references = [...before, parent.rfcMessageId];
+  // The oldest but the first go, as in every mail program: a field must not grow for ever.
+  while (references.length > MAX_REFERENCES || (references.length > 2 && tooLong(references)))
+    references.splice(1, 1);
+  return { "In-Reply-To": parent.rfcMessageId, References: references.join(" ") };
+}
+
+function tooLong(references: readonly string[]): boolean {
+  return Buffer.byteLength(references.join(" ")) > MAX_HEADER_VALUE_BYTES;
+}
+
+/** The mailbox with its display name cut to what a send takes. */
+function clipped({ email, name }: Mailbox): Mailbox {
+  return name === undefined ? { email } : { email, name: name.slice(0, MAX_NAME_CHARS) };
 }

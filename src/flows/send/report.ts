@@ -32,17 +32,21 @@ interface ReportedEnd {
  * Takes a mail that came to the bounce address of one recipient: a bounce or a complaint moves that recipient on,
  * anything else (an automatic reply, a notice of delay) changes nothing. The token in the address says whom it
  * concerns, whatever the report names.
+ * @returns false where the recipient is being delivered to just now: to be brought again
  */
 export async function takeReport(
   deps: ReportDeps,
   messageId: string,
   ord: number,
   raw: Uint8Array,
-): Promise<void> {
+): Promise<boolean> {
   const recipient = await findRecipient(deps.db, messageId, ord);
-  if (recipient === null) return;
-  const end = await readEnd(raw);
-  if (end !== null) await settleReport(deps, recipient, end);
+  const end = recipient === null ? null : await readEnd(raw);
+  if (recipient === null || end === null) return true;
+  // After a crash between the peer's 250 and our commit it waits in the queue again.
+  if (recipient.status === "sending" || recipient.status === "queued") return false;
+  await settleReport(deps, recipient, end);
+  return true;
 }
 
 async function readEnd(raw: Uint8Array): Promise<ReportedEnd | null> {

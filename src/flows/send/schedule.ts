@@ -3,7 +3,14 @@ import { AppError, notFound } from "../../core/errors.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { getMessage } from "../../store/messages.ts";
-import { cancelRecipients, moveSchedule, rollUpMessage, scheduledMessageGuard } from "../../store/outbox.ts";
+import {
+  allOrNothing,
+  cancelRecipients,
+  isGuardBroken,
+  moveSchedule,
+  rollUpMessage,
+  scheduledMessageGuard,
+} from "../../store/outbox.ts";
 import { listRecipients } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
@@ -42,13 +49,17 @@ export async function cancelSend(
     })),
     guard,
   );
-  const written = await deps.db.write([
+  const write = deps.db.write([
+    // Where another was first nothing is written, the idempotent answer least of all.
+    allOrNothing(guard),
     ...announced.statements,
     cancelRecipients(senderId, id, CANCELED, deps.clock.now()),
     ...record,
     rollUpMessage(id, null),
   ]);
-  if (written[announced.statements.length]?.changes === 0) throw notScheduled();
+  await write.catch((error: unknown) => {
+    throw isGuardBroken(error) ? notScheduled() : error;
+  });
   hint(deps.queue, "push", announced.pushes);
 }
 
@@ -63,7 +74,7 @@ export async function rescheduleSend(
   scheduledAt: number,
 ): Promise<void> {
   await requireScheduled(deps, senderId, id);
-  const [moved] = await deps.db.write(moveSchedule(senderId, id, scheduledAt));
+  const [moved] = await deps.db.write(moveSchedule(senderId, id, Math.max(scheduledAt, deps.clock.now())));
   if (moved?.changes === 0) throw notScheduled();
 }
 

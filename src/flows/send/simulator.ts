@@ -23,6 +23,11 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 
 const UNKNOWN: Behaviour = () => ({ code: 550, enhanced: "5.1.1", text: "simulated: no such simulator" });
 
+/** By own names only: a local part may be called `constructor`. */
+function behaviourOf(name: string): Behaviour {
+  return (Object.hasOwn(BEHAVIOURS, name) ? BEHAVIOURS[name] : undefined) ?? UNKNOWN;
+}
+
 /** What a simulated recipient does besides answering. */
 export type SimulatedEnd = "complained" | "rejected" | null;
 
@@ -47,7 +52,7 @@ export function simulatedReport(name: string, attempt: number, startedAt: number
     startedAt,
     durationMs: 0,
   };
-  const reply = { stage: "rcpt", ...(BEHAVIOURS[name] ?? UNKNOWN)(attempt) };
+  const reply = { stage: "rcpt", ...behaviourOf(name)(attempt) };
   return reply.code < 400
     ? { ...facts, kind: "accepted", reply: { ...reply, stage: "final" } }
     : { ...facts, kind: "refused", reply };

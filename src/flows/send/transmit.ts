@@ -1,3 +1,4 @@
+import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { idBytes } from "../../core/ids.ts";
 import { log } from "../../log.ts";
@@ -7,8 +8,10 @@ import type { Db, Statement } from "../../store/client.ts";
 import { keepComposed } from "../../store/messages.ts";
 import { type Claim, claimedRecipient, claimRecipient, dueGuard, rollUpMessage } from "../../store/outbox.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
+import { suppressedAmong } from "../../store/suppressions.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
+import { untilWritten } from "../until-written.ts";
 import type { Deliver, DeliveryReport } from "./outcome.ts";
 import { type RenderDeps, RenderingError, renderMessage } from "./render.ts";
 import { settle } from "./settle.ts";
@@ -55,7 +58,8 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
       ageMs: deps.clock.now() - (recipient.firstAttemptAt ?? startedAt),
       random: deps.random(),
     });
-  await settle(deps, { recipient, claim: held, report, verdict, simulated: name !== null, extra });
+  const settling = { recipient, claim: held, report, verdict, simulated: name !== null, extra };
+  await untilWritten(deps.clock, () => settle(deps, settling));
 }
 
 /** Takes the recipient and says `sending`, in one write. Null: not due, or somebody else has it. */
@@ -102,6 +106,12 @@ async function attempt(
 ): Promise<Tried> {
   const nothing = { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
   try {
+    if (await isSuppressedNow(deps, recipient, startedAt))
+      return {
+        report: notTried(startedAt, "suppressed"),
+        extra: [],
+        decided: decide("rejected", "suppressed"),
+      };
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord, startedAt);
     const extra = deps.capture ? [keepComposed(recipient.messageId, mail.raw)] : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
@@ -115,14 +125,28 @@ async function attempt(
     return { report, extra, decided: null };
   } catch (error) {
     if (error instanceof RenderingError) {
-      const report = { ...nothing, kind: "undeliverable", verdict: "failed", reason: error.message } as const;
+      const report = notTried(startedAt, error.message);
       return { report, extra: [], decided: decide("rendering_failure", error.message) };
     }
     // A bug or a broken outside: the recipient is tried again like after any other trouble.
-    log("send").error("an attempt failed", { message: recipient.messageId, error: String(error) });
+    log("send").error("an attempt failed", { messageId: recipient.messageId, error: String(error) });
     const report = { ...nothing, kind: "trouble", stage: "internal", reason: "internal error" } as const;
     return { report, extra: [], decided: null };
   }
+}
+
+/** An address may have been suppressed while its mail waited for its time or for another try. */
+async function isSuppressedNow(
+  deps: TransmitDeps,
+  { senderId, email }: Recipient,
+  now: number,
+): Promise<boolean> {
+  return (await suppressedAmong(deps.db, senderId, [addressKey(email)], now)).size > 0;
+}
+
+function notTried(startedAt: number, reason: string): DeliveryReport {
+  const nothing = { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
+  return { ...nothing, kind: "undeliverable", verdict: "failed", reason };
 }
 
 /** The outcome of a simulated recipient; some of them end where no peer's answer leads. */

@@ -21,8 +21,9 @@ export interface SweepDeps {
   queue: Queue;
 }
 
-/** Rows of a kind that one turn hands to the queue. */
+/** Rows of a kind that are read at a time, and how often in one turn. */
 const ROWS_PER_TURN = 1000;
+const PAGES_PER_TURN = 10;
 
 /**
  * Brings to the queue what is due and may not be in it: retries whose time has come, scheduled mail, and whatever a
@@ -41,8 +42,8 @@ export class Sweep {
   /** One turn over everything that can be due. */
   async turn(): Promise<void> {
     await this.#scheduled();
-    await this.#recipients();
-    await this.#deliveries();
+    for (let page = 0; page < PAGES_PER_TURN && (await this.#recipients()); page++);
+    for (let page = 0; page < PAGES_PER_TURN && (await this.#deliveries()); page++);
   }
 
   async #scheduled(): Promise<void> {
@@ -65,7 +66,8 @@ export class Sweep {
     hint(this.#deps.queue, "push", announced.pushes);
   }
 
-  async #recipients(): Promise<void> {
+  /** One page; whether another follows. */
+  async #recipients(): Promise<boolean> {
     const { db, clock, queue } = this.#deps;
     const due = await dueRecipients(db, clock.now(), this.#afterRecipient, ROWS_PER_TURN);
     hint(
@@ -74,9 +76,11 @@ export class Sweep {
       due.map(({ messageId, ord, domain }) => transmitJob(messageId, ord, domain)),
     );
     this.#afterRecipient = due.length < ROWS_PER_TURN ? null : (due.at(-1) ?? null);
+    return this.#afterRecipient !== null;
   }
 
-  async #deliveries(): Promise<void> {
+  /** One page; whether another follows. */
+  async #deliveries(): Promise<boolean> {
     const { db, clock, queue } = this.#deps;
     const due = await dueDeliveries(db, clock.now(), this.#afterDelivery, ROWS_PER_TURN);
     hint(
@@ -85,5 +89,6 @@ export class Sweep {
       due.map(({ id, webhookId }) => ({ key: id, lane: webhookId })),
     );
     this.#afterDelivery = due.length < ROWS_PER_TURN ? null : (due.at(-1) ?? null);
+    return this.#afterDelivery !== null;
   }
 }

@@ -1,3 +1,4 @@
+import { isDeeper } from "../../core/validation.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
@@ -92,12 +93,6 @@ function checkMetadata(metadata: Record<string, unknown> | undefined): void {
     throw invalid("metadata", `Nested more than ${MAX_METADATA_DEPTH} deep.`);
   if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
     throw invalid("metadata", `At most ${MAX_METADATA_BYTES} bytes as JSON.`);
-}
-
-/** Whether objects and lists lie in one another more than `depth` deep, the value itself counted. */
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return depth === 0 || Object.values(value).some((item) => isDeeper(item, depth - 1));
 }
 
 /** What is no Unicode text (half of a surrogate pair) would come back otherwise than it was given. */

@@ -33,7 +33,7 @@ function attachmentRoute({ db }: RenderDeps): Route {
     operationId: "getEmailAttachment",
     scope: "emails:read",
     summary: "Read an attachment's bytes",
-    answers: { 200: "application/octet-stream" },
+    answers: { 200: "*/*" },
     errors: ["not_found"],
     async handle({ senderId, params }) {
       const found = await attachmentBytes(db, senderId, params.id, params.attachmentId);

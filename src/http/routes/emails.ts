@@ -47,7 +47,7 @@ const BatchResult = Type.Object({
       error: Type.Optional(
         Type.Object({
           message: Type.String(),
-          code: Type.Optional(Type.String()),
+          code: Type.String(),
           param: Type.Optional(Type.String()),
           type: Type.Optional(Type.String()),
           resetAt: Type.Optional(Timestamp),

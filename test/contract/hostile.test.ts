@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Attack, attack, attackAll, freshPath, newTally, type Tally } from "../support/attack.ts";
+import { bodyFor, missingFor, queryFor } from "../support/estate.ts";
+import {
+  BODIES,
+  bodyWith,
+  bodyWithKey,
+  HEADER_NAMES,
+  HEADER_VALUES,
+  jsonOf,
+  percentOf,
+  TEXTS,
+  VALUES,
+  withDoubles,
+} from "../support/hostile.ts";
+import { wireFaults } from "../support/mime-headers.ts";
+import { fill, type Operation, type Place, placesOf } from "../support/openapi-document.ts";
+import { BAD_HEADS, BAD_HOSTS, exchangeBytes, GOOD_HOSTS, LARGE_HEADS } from "../support/raw-http.ts";
+import { startWorld, type World } from "../support/tenants.ts";
+
+const START_MS = 60_000;
+const RUN_MS = 300_000;
+/** Longest text put into a URL: percent-encoded it must fit into the head of a request that the server reads. */
+const URL_CHARS = 2000;
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+}, START_MS);
+afterAll(() => world.stop());
+
+function report(name: string, { requests, accepted, composed, faults }: Tally): void {
+  const sent = composed === 0 ? "" : `, ${composed} messages composed`;
+  process.stdout.write(`hostile: ${name}: ${requests} requests, ${accepted} accepted${sent}\n`);
+  expect(faults).toEqual([]);
+  // An answer cannot show it, but the tests share the service's process.
+  expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+}
+
+const known = () => world.operations.filter((operation) => missingFor(operation).length === 0);
+
+function* bodyAttacks(operation: Operation): Generator<(path: string) => Omit<Attack, "operation">> {
+  const { body } = operation;
+  if (body === null) return;
+  const query = queryFor(operation);
+  const good = () => bodyFor(operation, world, world.home);
+  const at = (label: string, make: () => string) => (path: string) => ({
+    ...{ label, path: `${path}${query}`, body: make() },
+  });
+  for (const [name, text] of BODIES) yield at(`the whole body: ${name}`, () => text);
+  for (const index of withDoubles(good()).keys())
+    yield at(`a field given twice, ${index}`, () => withDoubles(good())[index] ?? "");
+  for (const place of placesOf(world.document, body)) {
+    const where = place.at.join(".");
+    const texts = isText(place) ? TEXTS : [];
+    for (const [name, text] of texts)
+      yield at(`${where}: ${name}`, () => bodyWith(good(), place, jsonOf(text)));
+    for (const [name, json] of VALUES) yield at(`${where}: ${name}`, () => bodyWith(good(), place, json));
+    if (place.schema.patternProperties !== undefined)
+      for (const [name, text] of TEXTS)
+        yield at(`a key in ${where}: ${name}`, () => bodyWithKey(good(), place.at, text));
+  }
+}
+
+/** Whether a text may stand here: of a place for anything, too. */
+function isText({ schema }: Place): boolean {
+  const { type, anyOf } = schema;
+  if (anyOf !== undefined) return anyOf.some((part) => isText({ at: [], schema: part }));
+  return type === "string" || type === undefined;
+}
+
+describe("hostile input", () => {
+  // Before the bodies: some of them make things that go by these very names.
+  test(
+    "in every segment of every path",
+    async () => {
+      const tally = newTally(world);
+      for (const operation of known()) {
+        if (operation.pathParams.length === 0) continue;
+        const own = await freshPath(world, operation);
+        for (const segment of operation.pathParams.keys())
+          for (const [kind, text] of TEXTS) {
+            if (text === "") continue;
+            const values = own.with(segment, percentOf(text.slice(0, URL_CHARS)));
+            await attack(tally, {
+              ...{ operation, label: `segment ${segment}: ${kind}`, path: fill(operation, values) },
+              body: bodyFor(operation, world, world.home),
+            });
+          }
+      }
+      report("paths", tally);
+      expect(tally.accepted).toBe(0);
+    },
+    RUN_MS,
+  );
+
+  test(
+    "in every field of every body: no 500, the envelope, and no header that was not asked for",
+    async () => {
+      const tally = newTally(world);
+      for (const operation of known()) await attackAll(tally, operation, bodyAttacks(operation));
+      report("bodies", tally);
+      expect(tally.composed).toBeGreaterThan(100);
+    },
+    RUN_MS,
+  );
+
+  test(
+    "in every value of every query",
+    async () => {
+      const tally = newTally(world);
+      for (const operation of known()) {
+        const attacks = operation.query.flatMap(({ name }) =>
+          [...TEXTS, ["no UTF-8", "\udc80"] as const].map(([kind, text]) => (path: string) => ({
+            label: `query ${name}: ${kind}`,
+            path: `${path}?${name}=${percentOf(text.slice(0, URL_CHARS))}`,
+            body: bodyFor(operation, world, world.home),
+          })),
+        );
+        const odd = [
+          "%",
+          "%zz",
+          "%ff",
+          "&&==&",
+          "%00=%00",
+          "__proto__=1&constructor=2",
+          "limit[]=1",
+          "a=1;b=2",
+        ];
+        const whole = odd.map((text) => (path: string) => ({
+          label: `the query ${text}`,
+          path: `${path}${queryFor(operation) || "?"}&${text}`,
+          body: bodyFor(operation, world, world.home),
+        }));
+        await attackAll(tally, operation, [...attacks, ...whole]);
+      }
+      report("queries", tally);
+    },
+    RUN_MS,
+  );
+
+  test(
+    "in every header that the service reads, and some that it does not",
+    async () => {
+      const tally = newTally(world);
+      for (const operation of known()) {
+        const attacks = HEADER_NAMES.flatMap((name) =>
+          HEADER_VALUES.map(([kind, value]) => (path: string) => ({
+            label: `${name}: ${kind}`,
+            path: `${path}${queryFor(operation)}`,
+            headers: { [name]: value },
+            body: bodyFor(operation, world, world.home),
+          })),
+        );
+        await attackAll(tally, operation, attacks, false);
+      }
+      report("headers", tally);
+    },
+    RUN_MS,
+  );
+});
+
+describe("the head of a request", () => {
+  const port = () => world.service.app.ports.http ?? 0;
+  const list = (host: string) =>
+    `GET /v1/domains HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${world.home.key}\r\n\r\n`;
+
+  test.each(GOOD_HOSTS)("with Host %p is served like any other", async (host) => {
+    const { status, body } = await exchangeBytes(port(), list(host));
+    expect([status, status === 200 ? "" : body]).toEqual([200, ""]);
+  });
+
+  test.each(BAD_HOSTS)("with Host %p, which breaks the grammar, is 400", async (host) => {
+    const { status, headers, body } = await exchangeBytes(port(), list(host));
+    expect([status, headers.get("content-type")]).toEqual([400, "application/json"]);
+    expect(JSON.parse(body).error.type).toBe("invalid_request");
+    expect(JSON.parse(body).error.requestId).toBe(headers.get("x-request-id"));
+  });
+
+  test.each(BAD_HEADS)(
+    "with %s is refused by the parser, which shows nothing of it",
+    async (_name, bytes) => {
+      const { status, headers, body } = await exchangeBytes(port(), bytes);
+      expect([400, 505]).toContain(status);
+      expect([headers.has("x-injected"), body]).toEqual([false, ""]);
+    },
+  );
+
+  test.each(LARGE_HEADS)("with %s is refused in the envelope", async (_name, bytes) => {
+    const { status, headers, body } = await exchangeBytes(port(), bytes);
+    expect([status >= 400 && status < 500, headers.get("content-type")]).toEqual([true, "application/json"]);
+    expect(JSON.parse(body).error.requestId).toBe(headers.get("x-request-id"));
+  });
+});
+
+describe("the look at composed bytes", () => {
+  const good =
+    "From: a@b.c\r\nSubject: x\r\nContent-Type: multipart/mixed; boundary=q\r\n\r\n--q\r\nContent-Type: text/plain\r\n\r\nX-A: 1\r\n--q--\r\n";
+  const rows: [string, string, string[]][] = [
+    ["a good mail", good, []],
+    ["a field not asked for", `X-Injected: 1\r\n${good}`, ["the field x-injected, not asked for"]],
+    ["a field twice", `Subject: y\r\n${good}`, ["the field subject twice"]],
+    ["a field in a part", good.replace("text/plain", "text/plain\r\nX-B: 1"), ["the field x-b in a part"]],
+    ["a bare LF", good.replace("X-A: 1", "X-A:\n1"), ["a bare CR or LF"]],
+    ["NUL", good.replace("X-A", "\0"), ["NUL"]],
+  ];
+  test.each(rows)("sees %s", (_name, bytes, faults) => {
+    expect(wireFaults(bytes, [])).toEqual(faults);
+  });
+});

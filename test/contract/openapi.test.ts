@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { bodyFor, makePath, missingFor, queryFor } from "../support/estate.ts";
+import { freePort, spawnTool, toolPath, type Tool } from "../support/npm-tool.ts";
+import { fill, type Operation } from "../support/openapi-document.ts";
+import { generate, generateQuery, type Random, seeded } from "../support/openapi-values.ts";
+import { PROJECT_HEADER } from "../support/tenancy.ts";
+import { type RawAnswer, send, startWorld, type World } from "../support/tenants.ts";
+
+const PRISM: Tool = { name: "@stoplight/prism-cli", version: "5.16.0", bin: "dist/index.js" };
+const REDOCLY: Tool = { name: "@redocly/cli", version: "2.77.0", bin: "bin/cli.js" };
+
+const START_MS = 60_000;
+const LINT_MS = 30_000;
+const RUN_MS = 120_000;
+
+/** Requests an operation: half of them with a body known to be good, half with whatever the schema lets through. */
+const ROUNDS = 16;
+/** Of a tool's output, what is kept to look at. */
+const KEPT_CHARS = 2000;
+/** Another seed makes other requests: `POSTRIDER_SEED=7 bun test test/contract/openapi.test.ts`. */
+const SEED = Number(process.env.POSTRIDER_SEED ?? "20260131");
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+}, START_MS);
+afterAll(() => world.stop());
+
+/** Writes the document with the server that the test has started. */
+async function writeDocument(
+  name: string,
+  change: (text: string) => string = (text) => text,
+): Promise<string> {
+  const path = join(world.service.folder, name);
+  const text = JSON.stringify({ ...world.document, servers: [{ url: world.service.url }] });
+  await Bun.write(path, change(text));
+  return path;
+}
+
+function absent(tool: Tool): string {
+  return existsSync(toolPath(tool)) ? "" : ` (skipped: ${tool.name} ${tool.version} is not installed)`;
+}
+
+describe("the OpenAPI document", () => {
+  const run = test.skipIf(absent(REDOCLY) !== "");
+
+  async function lint(path: string) {
+    const tool = spawnTool(REDOCLY, ["lint", "--extends=spec", "--format=json", path], {
+      REDOCLY_TELEMETRY: "off",
+      REDOCLY_SUPPRESS_UPDATE_NOTICE: "true",
+    });
+    const output = await new Response(tool.stdout).text();
+    return { code: await tool.exited, problems: JSON.parse(output).problems };
+  }
+
+  run(
+    `is valid by the specification${absent(REDOCLY)}`,
+    async () => {
+      const { code, problems } = await lint(await writeDocument("valid.json"));
+      expect(problems).toEqual([]);
+      expect(code).toBe(0);
+    },
+    LINT_MS,
+  );
+
+  run(
+    `that breaks the specification is seen to${absent(REDOCLY)}`,
+    async () => {
+      const broken = await writeDocument("broken.json", (text) =>
+        text.replace('"in":"path"', '"in":"nowhere"'),
+      );
+      expect((await lint(broken)).code).not.toBe(0);
+    },
+    LINT_MS,
+  );
+});
+
+/** A proxy that holds every request and answer against the document, and says so in a header. */
+interface Proxy {
+  url: string;
+  stop(): Promise<void>;
+}
+
+async function startProxy(document: string): Promise<Proxy> {
+  const port = await freePort();
+  const args = ["proxy", document, world.service.url, "-p", String(port), "--cors=false", "-v", "info"];
+  const tool = spawnTool(PRISM, args, {});
+  const url = `http://127.0.0.1:${port}`;
+  const listening = said(tool.stdout, /listening on/i);
+  await Promise.race([
+    listening,
+    tool.exited.then((code) => Promise.reject(new Error(`prism ended: ${code}`))),
+  ]);
+  return {
+    url,
+    async stop() {
+      tool.kill();
+      await tool.exited;
+    },
+  };
+}
+
+/** Resolves once the text has come; the stream is read on to its end, so that its writer never waits. */
+function said(stream: ReadableStream<Uint8Array>, wanted: RegExp): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let seen = "";
+    const decoder = new TextDecoder();
+    const read = async () => {
+      for await (const chunk of stream) {
+        seen += decoder.decode(chunk, { stream: true });
+        if (wanted.test(seen)) resolve();
+        seen = seen.slice(-KEPT_CHARS);
+      }
+    };
+    read().then(() => reject(new Error(`ended without ${wanted}: ${seen}`)), reject);
+  });
+}
+
+interface Violation {
+  location: string[];
+  severity: string;
+  message: string;
+}
+
+function violationsOf({ headers }: RawAnswer): Violation[] {
+  return JSON.parse(headers.get("sl-violations") ?? "[]");
+}
+
+interface Generated {
+  operation: Operation;
+  path: string;
+  body: unknown;
+}
+
+async function generateRequest(operation: Operation, random: Random): Promise<Generated> {
+  const made = await makePath(operation, world, world.home);
+  const path = fill(
+    operation,
+    made.map(({ id }) => encodeURIComponent(id)),
+  );
+  const query = queryFor(operation) || generateQuery(world.document, operation, random);
+  const good = bodyFor(operation, world, world.home);
+  const any = operation.body === null ? undefined : generate(world.document, operation.body, random);
+  const body =
+    random() < 0.5 ? good : random() < 0.5 || !isObject(good) || !isObject(any) ? any : { ...any, ...good };
+  return { operation, path: `${path}${query}`, body };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+describe("the service", () => {
+  const run = test.skipIf(absent(PRISM) !== "");
+
+  run(
+    `keeps to its document on generated requests over all operations${absent(PRISM)}`,
+    async () => {
+      const random = seeded(SEED);
+      const proxy = await startProxy(await writeDocument("proxied.json"));
+      const faults: string[] = [];
+      const statuses = new Map<number, number>();
+      const succeeded = new Set<string>();
+      let requests = 0;
+      try {
+        for (const operation of world.operations) {
+          if (missingFor(operation).length > 0) continue;
+          for (let round = 0; round < ROUNDS; round++) {
+            const { path, body } = await generateRequest(operation, random);
+            const key = operation.level === "account" ? world.home.wide : world.home.key;
+            const headers: Record<string, string> =
+              round % 3 === 0 && operation.level === "project"
+                ? { [PROJECT_HEADER]: world.home.externalId }
+                : {};
+            const answer = await send(proxy.url, operation.method, path, { key, headers }, body);
+            requests++;
+            statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+            if (answer.status < 300) succeeded.add(operation.key);
+            const label = `${operation.key} ${answer.status}: ${path} ${JSON.stringify(body)}`;
+            for (const violation of violationsOf(answer))
+              faults.push(`${label}: ${violation.location.join(".")}: ${violation.message}`);
+            if (answer.status >= 500) faults.push(`${label}: ${answer.text}`);
+          }
+        }
+      } finally {
+        await proxy.stop();
+      }
+      const counts = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
+      process.stdout.write(`openapi: ${requests} generated requests (seed ${SEED}): ${counts.join(", ")}\n`);
+      expect(faults).toEqual([]);
+      // A run that only ever gets refused would prove little.
+      const never = world.operations.filter(({ key }) => !succeeded.has(key)).map(({ key }) => key);
+      expect(never).toEqual([]);
+    },
+    RUN_MS,
+  );
+
+  run(
+    `that answers otherwise than documented is seen to${absent(PRISM)}`,
+    async () => {
+      const other = await writeDocument("other.json", (text) =>
+        text.replaceAll('"nextCursor":{', '"nextCursor":{"not":{},'),
+      );
+      const proxy = await startProxy(other);
+      try {
+        const answer = await send(proxy.url, "GET", "/v1/webhooks", { key: world.home.key });
+        expect(answer.status).toBe(200);
+        expect(violationsOf(answer).map(({ location }) => location[0])).toContain("response");
+      } finally {
+        await proxy.stop();
+      }
+    },
+    RUN_MS,
+  );
+});

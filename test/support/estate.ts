@@ -1,0 +1,181 @@
+import { unsubscribeUrl } from "../../src/flows/send/unsubscribe.ts";
+import { openKeys } from "../../src/wiring/master-key.ts";
+import { verifiedDomain } from "./service.ts";
+import type { Operation } from "./openapi-document.ts";
+import type { RawAnswer, Tenant, World } from "./tenants.ts";
+
+/** A thing of a project: how it is named in paths. */
+export interface Made {
+  id: string;
+  /** Other names it answers to, such as a slug. */
+  aliases?: readonly string[];
+}
+
+/** For whom something is made, and below which ids. */
+export interface Making {
+  world: World;
+  tenant: Tenant;
+  /** Ids of the segments before, outermost first. */
+  above: readonly string[];
+}
+
+const HOUR_MS = 3_600_000;
+
+function soon(): string {
+  return new Date(Date.now() + HOUR_MS).toISOString();
+}
+
+/** Posts as the tenant, or fails. */
+async function post({ world, tenant }: Making, path: string, body?: unknown): Promise<RawAnswer["json"]> {
+  const answer = await world.call("POST", path, { key: tenant.key }, body);
+  if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
+  return answer.json;
+}
+
+/** How a fresh thing of each collection is made; a path below a collection that is not here fails its test. */
+export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
+  "/v1/emails": (making) => post(making, "/v1/emails", sendItem(making)),
+  async "/v1/emails/{}/attachments"({ world, tenant, above: [message] }) {
+    const { json } = await world.call("GET", `/v1/emails/${message}`, { key: tenant.key });
+    return { id: json.attachments[0].id };
+  },
+  "/v1/inboxes": (making) => post(making, "/v1/inboxes", inboxBody(making)),
+  async "/v1/threads"(making) {
+    const simulated = await post(making, "/v1/inbound/simulate", simulateBody(making));
+    return { id: simulated.threadId };
+  },
+  async "/v1/domains"({ world, tenant }) {
+    const id = await verifiedDomain(world.service, `${tenant.name}-${world.next()}.example.net`, tenant.key);
+    return { id };
+  },
+  "/v1/webhooks": (making) => post(making, "/v1/webhooks", webhookBody(making)),
+  "/v1/webhooks/{}/deliveries": (making) => post(making, `/v1/webhooks/${making.above[0]}/test`),
+  "/v1/api-keys": (making) =>
+    post(making, "/v1/api-keys", { name: making.tenant.name, senderId: making.tenant.senderId }),
+  async "/v1/senders"({ world, tenant }) {
+    const name = `${tenant.name} ${world.next()}`;
+    return (await world.call("POST", "/v1/senders", { key: tenant.wide }, { name })).json;
+  },
+  async "/v1/templates"(making) {
+    const made = await post(making, "/v1/templates", templateBody(making));
+    return { id: made.id, aliases: [made.slug] };
+  },
+  "/v1/contacts": (making) => post(making, "/v1/contacts", contactBody(making)),
+  "/v1/suppressions": (making) => post(making, "/v1/suppressions", contactBody(making)),
+  async "/u"(making) {
+    const { id } = await post(making, "/v1/emails", { ...sendItem(making), unsubscribeLink: true });
+    const { unsubscribe: unsubscribeKey } = openKeys(null, making.world.service.folder);
+    return { id: unsubscribeUrl({ publicUrl: "", unsubscribeKey }, id, 0).slice("/u/".length) };
+  },
+};
+
+function sendItem({ tenant }: Making) {
+  return {
+    from: { email: `desk@${tenant.domain}`, name: tenant.name },
+    to: [{ email: "ada@example.com", name: "Ada" }],
+    subject: `${tenant.name} subject`,
+    text: `${tenant.name} text`,
+    attachments: [{ filename: `${tenant.name}.txt`, content: "aGVsbG8=", contentType: "text/plain" }],
+    scheduledAt: soon(),
+  };
+}
+
+function inboxBody({ world, tenant }: Making) {
+  const localPart = `in${world.next()}`;
+  return { localPart, domainId: tenant.domainId, displayName: tenant.name };
+}
+
+function simulateBody({ tenant }: Making) {
+  return {
+    inboxId: tenant.inboxId,
+    from: { email: "ada@example.com", name: "Ada" },
+    subject: `${tenant.name} mail`,
+    text: `${tenant.name} text`,
+  };
+}
+
+function webhookBody({ world, tenant }: Making) {
+  return { url: `https://hooks.example.com/${tenant.name}/${world.next()}`, eventTypes: ["*"] };
+}
+
+function templateBody({ world, tenant }: Making) {
+  const slug = `${tenant.name}-${world.next()}`;
+  return { slug, name: slug, subject: "Hello {{ user.name }}", html: "<p>{{ user.name }}</p>", text: "Hi" };
+}
+
+function contactBody({ world, tenant }: Making) {
+  return { email: `${tenant.name}-${world.next()}@example.com` };
+}
+
+/** A body of each operation that takes one, which it accepts; one that is not here fails its test. */
+const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
+  "POST /v1/emails": sendItem,
+  // The second fits the schema and is refused for what it says, so that a result of each kind comes back.
+  "POST /v1/emails/batch": (making) => ({
+    emails: [sendItem(making), { ...sendItem(making), from: { email: "desk@unverified.example.org" } }],
+  }),
+  "PATCH /v1/emails/{}": () => ({ scheduledAt: soon() }),
+  "POST /v1/threads/{}/reply": ({ tenant }) => ({ text: `${tenant.name} reply` }),
+  "POST /v1/inbound/simulate": simulateBody,
+  "POST /v1/api-keys": ({ tenant }) => ({
+    name: tenant.name,
+    senderId: tenant.senderId,
+    scopes: ["api_keys:write"],
+  }),
+  "POST /v1/senders": ({ world, tenant }) => ({ name: `${tenant.name} ${world.next()}` }),
+  "PATCH /v1/senders/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),
+  "POST /v1/domains": ({ world, tenant }) => ({ domain: `${tenant.name}-${world.next()}.example.net` }),
+  "PATCH /v1/domains/{}/receiving": () => ({ enabled: true }),
+  "POST /v1/inboxes": inboxBody,
+  "PATCH /v1/inboxes/{}": ({ tenant }) => ({ displayName: `${tenant.name} desk` }),
+  "POST /v1/webhooks": webhookBody,
+  "PATCH /v1/webhooks/{}": () => ({ enabled: false }),
+  "POST /v1/webhooks/{}/rotate-secret": () => ({ graceSeconds: 60 }),
+  "POST /v1/webhooks/{}/test": () => ({ type: "bounce" }),
+  "POST /v1/templates": templateBody,
+  "PATCH /v1/templates/{}": ({ tenant }) => ({ name: `${tenant.name} renamed` }),
+  "POST /v1/templates/{}/render": () => ({ data: { user: { name: "Ada" } } }),
+  "POST /v1/templates/preview": () => ({ subject: "Hi {{ a }}", text: "{{ b }}", data: { a: "1" } }),
+  "POST /v1/contacts": contactBody,
+  "PATCH /v1/contacts/{}": () => ({ firstName: "Ada", metadata: { plan: "pro" } }),
+  "POST /v1/suppressions": contactBody,
+  "POST /v1/suppressions/batch": (making) => ({ emails: [contactBody(making).email] }),
+};
+
+/** Queries that an operation does not do without. */
+const QUERIES: Readonly<Record<string, string>> = {
+  "DELETE /v1/suppressions": "?email=ada%40example.com",
+};
+
+/** Whether the operation's object, body and query are known how to make; else what is missing. */
+export function missingFor(operation: Operation): string[] {
+  const missing = operation.pathParams
+    .filter(({ collection }) => MAKERS[collection] === undefined)
+    .map(({ collection }) => `${operation.key}: MAKERS has no "${collection}"`);
+  if (operation.body !== null && BODIES[operation.key] === undefined)
+    missing.push(`BODIES has no "${operation.key}"`);
+  if (operation.query.some(({ required }) => required) && QUERIES[operation.key] === undefined)
+    missing.push(`QUERIES has no "${operation.key}"`);
+  return missing;
+}
+
+/** A body that the operation accepts from the tenant; undefined where it takes none. */
+export function bodyFor(operation: Operation, world: World, tenant: Tenant): unknown {
+  return operation.body === null ? undefined : BODIES[operation.key]?.({ world, tenant, above: [] });
+}
+
+/** The query that the operation does not do without. */
+export function queryFor(operation: Operation): string {
+  return QUERIES[operation.key] ?? "";
+}
+
+/** A fresh thing for each segment of the operation's path, each below the one before. */
+export async function makePath(operation: Operation, world: World, tenant: Tenant): Promise<Made[]> {
+  const made: Made[] = [];
+  for (const { collection } of operation.pathParams) {
+    const make = MAKERS[collection];
+    if (make === undefined) throw new Error(`MAKERS has no "${collection}"`);
+    made.push(await make({ world, tenant, above: made.map(({ id }) => id) }));
+  }
+  return made;
+}

@@ -1,0 +1,95 @@
+import { type Document, resolve, type Schema } from "./openapi-document.ts";
+
+/** Keywords that say nothing about a value. */
+const SILENT: ReadonlySet<string> = new Set(["description", "default", "examples", "title", "format"]);
+const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === "string",
+  boolean: (value) => typeof value === "boolean",
+  number: (value) => typeof value === "number",
+  integer: (value) => Number.isInteger(value),
+  null: (value) => value === null,
+  array: Array.isArray,
+  object: isObject,
+};
+
+type Keyword = (document: Document, schema: Schema, value: unknown, at: string) => string[];
+
+const KEYWORDS: Readonly<Record<string, Keyword>> = {
+  type: (_document, { type = "" }, value, at) =>
+    TYPES[type]?.(value) === true ? [] : [`${at} is not ${type}`],
+  const: (_document, schema, value, at) =>
+    value === schema.const ? [] : [`${at} is not ${JSON.stringify(schema.const)}`],
+  enum: (_document, schema, value, at) =>
+    schema.enum?.includes(value) === true ? [] : [`${at} is none of ${JSON.stringify(schema.enum)}`],
+  required: (_document, { required = [] }, value, at) =>
+    isObject(value)
+      ? required.filter((name) => !Object.hasOwn(value, name)).map((name) => `${at}.${name} is missing`)
+      : [],
+  properties: (document, { properties = {} }, value, at) =>
+    isObject(value)
+      ? Object.entries(properties).flatMap(([name, property]) =>
+          Object.hasOwn(value, name) ? faultsOf(document, property, value[name], `${at}.${name}`) : [],
+        )
+      : [],
+  patternProperties: (document, { patternProperties = {} }, value, at) =>
+    Object.entries(patternProperties).flatMap(([pattern, property]) =>
+      Object.entries(isObject(value) ? value : {})
+        .filter(([name]) => new RegExp(pattern).test(name))
+        .flatMap(([name, inner]) => faultsOf(document, property, inner, `${at}.${name}`)),
+    ),
+  items: (document, { items = {} }, value, at) =>
+    Array.isArray(value)
+      ? value.flatMap((item, index) => faultsOf(document, items, item, `${at}[${index}]`))
+      : [],
+  anyOf: (document, { anyOf = [] }, value, at) =>
+    anyOf.some((part) => faultsOf(document, part, value, at).length === 0) ? [] : [`${at} fits no choice`],
+  allOf: (document, { allOf = [] }, value, at) =>
+    allOf.flatMap((part) => faultsOf(document, part, value, at)),
+  pattern: (_document, { pattern = "" }, value, at) =>
+    typeof value !== "string" || new RegExp(pattern).test(value) ? [] : [`${at} does not match ${pattern}`],
+  minimum: bound("minimum", (value) => value, 1, "number"),
+  maximum: bound("maximum", (value) => value, -1, "number"),
+  minLength: bound("minLength", ({ length }) => length, 1, "string"),
+  maxLength: bound("maxLength", ({ length }) => length, -1, "string"),
+  minItems: bound("minItems", ({ length }) => length, 1, "array"),
+  maxItems: bound("maxItems", ({ length }) => length, -1, "array"),
+  $ref: (document, schema, value, at) => faultsOf(document, resolve(document, schema), value, at),
+};
+
+interface Bounded {
+  number: number;
+  string: string;
+  array: unknown[];
+}
+type BoundName = "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems";
+
+/** A keyword that bounds a measure of values of one type; `sign` is 1 for a lower bound, -1 for an upper one. */
+function bound<Type extends keyof Bounded>(
+  name: BoundName,
+  measure: (value: Bounded[Type]) => number,
+  sign: 1 | -1,
+  type: Type,
+): Keyword {
+  return (_document, schema, value, at) => {
+    if (TYPES[type]?.(value) !== true) return [];
+    const off = (measure(value as Bounded[Type]) - (schema[name] ?? 0)) * sign < 0;
+    return off ? [`${at} breaks ${name} ${schema[name]}`] : [];
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * What is wrong with a value by a schema of the document; empty where it fits.
+ * Throws for a keyword it does not know: an answer must not pass because nobody looked.
+ */
+export function faultsOf(document: Document, schema: Schema, value: unknown, at = "$"): string[] {
+  return Object.keys(schema).flatMap((name) => {
+    const keyword = KEYWORDS[name];
+    if (keyword !== undefined) return keyword(document, schema, value, at);
+    if (SILENT.has(name)) return [];
+    throw new Error(`the keyword ${name} at ${at} has no check`);
+  });
+}

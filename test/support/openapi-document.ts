@@ -1,0 +1,161 @@
+/** A JSON Schema as the served document spells it; of its keywords those that the document uses. */
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  allOf?: Schema[];
+  const?: unknown;
+  enum?: unknown[];
+  patternProperties?: Record<string, Schema>;
+  additionalProperties?: boolean | Schema;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  pattern?: string;
+}
+
+/** A named value of the query. */
+export interface QueryValue {
+  name: string;
+  required: boolean;
+  schema: Schema;
+}
+
+/** A `{name}` segment of a path. */
+export interface PathParam {
+  name: string;
+  /** The path before the segment: what the id is one of, such as `/v1/domains`. */
+  collection: string;
+}
+
+/** One operation of the served document, its references resolved. */
+export interface Operation {
+  id: string;
+  method: string;
+  path: string;
+  /** Method and path, the names of its segments left out: `GET /v1/domains/{}`. */
+  key: string;
+  level: "open" | "account" | "project";
+  scope: string | null;
+  pathParams: PathParam[];
+  query: QueryValue[];
+  body: Schema | null;
+  bodyRequired: boolean;
+  /** The 2xx statuses it names. */
+  successes: readonly number[];
+  /** By status: the JSON body's schema; null where the answer is none or no JSON. */
+  answers: ReadonlyMap<number, Schema | null>;
+}
+
+interface RawParameter {
+  $ref?: string;
+  name: string;
+  in: string;
+  required?: boolean;
+  schema: Schema;
+}
+interface RawAnswer {
+  $ref?: string;
+  content?: Record<string, { schema: Schema }>;
+}
+interface RawOperation {
+  operationId: string;
+  parameters?: RawParameter[];
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> };
+  responses: Record<string, RawAnswer>;
+  security?: Record<string, string[]>[];
+}
+
+/** The document as served. */
+export interface Document {
+  openapi: string;
+  servers: { url: string }[];
+  paths: Record<string, Record<string, RawOperation>>;
+  components: Record<string, Record<string, unknown>>;
+}
+
+const JSON_TYPE = "application/json";
+const PROJECT_HEADER = "X-Service-Product";
+
+/** What a local reference such as `#/components/schemas/Error` points at. Throws where it points nowhere. */
+export function resolve<Thing extends { $ref?: string }>(document: Document, thing: Thing): Thing {
+  if (thing.$ref === undefined) return thing;
+  let found: unknown = document;
+  for (const step of thing.$ref.split("/").slice(1))
+    found = found instanceof Object ? (found as Record<string, unknown>)[step] : undefined;
+  if (!(found instanceof Object)) throw new Error(`${thing.$ref} points nowhere`);
+  return found as Thing;
+}
+
+/** Every operation of the document, in its order. */
+export function operationsOf(document: Document): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, raw]) => operationOf(document, method.toUpperCase(), path, raw)),
+  );
+}
+
+function operationOf(document: Document, method: string, path: string, raw: RawOperation): Operation {
+  const parameters = (raw.parameters ?? []).map((parameter) => resolve(document, parameter));
+  const scopes = (raw.security ?? []).flatMap((requirement) => Object.values(requirement).flat());
+  const asksProject = parameters.some(({ name }) => name === PROJECT_HEADER);
+  const statuses = Object.keys(raw.responses).map(Number);
+  const successes = statuses.filter((status) => status >= 200 && status < 300);
+  if (successes.length === 0) throw new Error(`${method} ${path} names no success`);
+  return {
+    id: raw.operationId,
+    method,
+    path,
+    key: `${method} ${path.replace(/\{\w+\}/g, "{}")}`,
+    level: (raw.security ?? []).length === 0 ? "open" : asksProject ? "project" : "account",
+    scope: scopes[0] ?? null,
+    pathParams: [...path.matchAll(/\/\{(\w+)\}/g)].map((match) => ({
+      name: match[1] ?? "",
+      collection: path.slice(0, match.index).replace(/\{\w+\}/g, "{}"),
+    })),
+    query: parameters
+      .filter((parameter) => parameter.in === "query")
+      .map(({ name, required, schema }) => ({ name, required: required === true, schema })),
+    body: raw.requestBody?.content[JSON_TYPE]?.schema ?? null,
+    bodyRequired: raw.requestBody?.required === true,
+    successes,
+    answers: new Map(
+      Object.entries(raw.responses).map(([status, answer]) => [
+        Number(status),
+        resolve(document, answer).content?.[JSON_TYPE]?.schema ?? null,
+      ]),
+    ),
+  };
+}
+
+/** The path with its segments filled, in order; values go in as they are. */
+export function fill(operation: Operation, values: readonly string[]): string {
+  let next = 0;
+  return operation.path.replace(/\{\w+\}/g, () => values[next++] ?? "");
+}
+
+/** The places of a schema's values, as lists of steps; `[]` stands for an item of an array, `*` for any key of a record. */
+export function placesOf(document: Document, schema: Schema, at: readonly string[] = []): Place[] {
+  const resolved = resolve(document, schema);
+  const here: Place = { at, schema: resolved };
+  const inner: Place[] = [];
+  for (const [name, property] of Object.entries(resolved.properties ?? {}))
+    inner.push(...placesOf(document, property, [...at, name]));
+  if (resolved.items !== undefined) inner.push(...placesOf(document, resolved.items, [...at, "[]"]));
+  for (const property of Object.values(resolved.patternProperties ?? {}))
+    inner.push(...placesOf(document, property, [...at, "*"]));
+  for (const part of [...(resolved.anyOf ?? []), ...(resolved.allOf ?? [])])
+    inner.push(...placesOf(document, part, at).filter((place) => place.at.length > at.length));
+  return at.length === 0 ? inner : [here, ...inner];
+}
+
+/** A value's place in a body. */
+export interface Place {
+  at: readonly string[];
+  schema: Schema;
+}

@@ -1,0 +1,186 @@
+import { SCOPES } from "../../src/http/scopes.ts";
+import type { Operation } from "./openapi-document.ts";
+import type { Presented, Tenant, World } from "./tenants.ts";
+
+/** A way to say who asks. */
+export interface Credential {
+  name: string;
+  /** Narrower than its tenant, or nobody's: what it is refused with wherever it comes, or null. */
+  refusal: (operation: Operation) => number | null;
+  /** Whether it stands for the whole account. */
+  wide: (operation: Operation) => boolean;
+  present(world: World, operation: Operation): Promise<Presented>;
+}
+
+export const PROJECT_HEADER = "X-Service-Product";
+
+/** Projects are managed with account-wide keys only: their narrowed keys are account-wide ones. */
+const ACCOUNT_KEY_ONLY = /^\/v1\/senders(\/|$)/;
+const OTHER_SCOPE_OF_NONE: readonly string[] = [];
+
+const never = () => null;
+const always = (status: number) => () => status;
+const onProject = (status: number) => (operation: Operation) =>
+  operation.level === "project" ? status : null;
+
+/** 403 for a project key where only the account's own may come. */
+const projectKey = ({ path }: Operation) => (ACCOUNT_KEY_ONLY.test(path) ? 403 : null);
+const isAccount = ({ level }: Operation) => level === "account";
+
+const naming = (tenant: Tenant) => ({ [PROJECT_HEADER]: tenant.senderId });
+
+/** Keys with scopes, one a set, made once. */
+const narrowed = new WeakMap<World, Map<string, Promise<string>>>();
+
+function narrowedKey(world: World, operation: Operation, scopes: readonly string[]): Promise<string> {
+  const keys = narrowed.get(world) ?? new Map<string, Promise<string>>();
+  narrowed.set(world, keys);
+  const name = `${operation.level} ${scopes.join(" ")}`;
+  const wanted = { scopes, wide: operation.level === "account" };
+  const key = keys.get(name) ?? world.makeKey(world.home, wanted).then(({ secret }) => secret);
+  keys.set(name, key);
+  return key;
+}
+
+/** Every way to ask, all of them `home`'s or nobody's. */
+export const CREDENTIALS: readonly Credential[] = [
+  {
+    name: "the project's key",
+    refusal: projectKey,
+    wide: () => false,
+    present: async ({ home }) => ({ key: home.key }),
+  },
+  {
+    name: "the account's key, project named",
+    refusal: never,
+    wide: isAccount,
+    present: async ({ home }) => ({ key: home.wide, headers: naming(home) }),
+  },
+  {
+    name: "the account's key, no project named",
+    refusal: onProject(400),
+    wide: isAccount,
+    present: async ({ home }) => ({ key: home.wide }),
+  },
+  {
+    name: "the account's key, another account's project named",
+    refusal: onProject(404),
+    wide: isAccount,
+    present: async ({ home, stranger }) => ({ key: home.wide, headers: naming(stranger) }),
+  },
+  {
+    name: "the project's key, a sibling named",
+    refusal: (operation) => onProject(403)(operation) ?? projectKey(operation),
+    wide: () => false,
+    present: async ({ home, sibling }) => ({ key: home.key, headers: naming(sibling) }),
+  },
+  {
+    name: "a key with every scope but the one",
+    refusal: ({ scope }) => (scope === null ? null : 403),
+    wide: isAccount,
+    async present(world, operation) {
+      const scopes = SCOPES.filter((scope) => scope !== operation.scope);
+      return { key: await narrowedKey(world, operation, scopes) };
+    },
+  },
+  {
+    name: "a key with that scope alone",
+    refusal: never,
+    wide: isAccount,
+    async present(world, operation) {
+      const scopes = operation.scope === null ? OTHER_SCOPE_OF_NONE : [operation.scope];
+      return { key: await narrowedKey(world, operation, scopes) };
+    },
+  },
+  {
+    name: "a revoked key",
+    refusal: always(401),
+    wide: () => false,
+    async present(world) {
+      const { secret, id } = await world.makeKey(world.home, { scopes: [], wide: false });
+      await world.revoke(world.home, id);
+      return { key: secret };
+    },
+  },
+  { name: "no key", refusal: always(401), wide: () => false, present: async () => ({ key: null }) },
+];
+
+/** What a segment of a path is filled with. */
+export interface Target {
+  name: string;
+  /** Whose it is: what decides who sees it. */
+  owner: "home" | "sibling" | "stranger" | "nobody";
+  /** Made anew for each request, since the request may change or delete it. */
+  fresh: boolean;
+  /** The segment's text, given what `home` owns there and what the others do. */
+  value(own: string, sibling: string, stranger: string): string;
+}
+
+const LONG_ID_CHARS = 10_240;
+const UPPER_CASE = "own in upper case";
+
+/** Texts that are nobody's id, percent-encoded as they go into the path. */
+const MALFORMED: readonly (readonly [string, string])[] = [
+  ["one up", "..%2f"],
+  ["two up", "..%2f..%2f"],
+  ["a space", "%20"],
+  ["NUL", "%00"],
+  ["CR LF", "%0d%0a"],
+  ["no percent-encoding", "%"],
+  ["no UTF-8", "%ff%fe"],
+  ["SQL", "'%20OR%20'1'%3D'1"],
+  ["a wildcard", "%25"],
+  ["null", "null"],
+  ["undefined", "undefined"],
+  ["a prototype", "__proto__"],
+  ["10 kB", "x".repeat(LONG_ID_CHARS)],
+];
+
+/** An id of the same shape that nobody has. */
+function absentLike(id: string): string {
+  return `${id.slice(0, -8)}${"0".repeat(8)}`;
+}
+
+const TARGETS: readonly Target[] = [
+  { name: "own", owner: "home", fresh: true, value: (own) => own },
+  { name: "a sibling project's", owner: "sibling", fresh: false, value: (_own, sibling) => sibling },
+  { name: "another account's", owner: "stranger", fresh: false, value: (_own, _sibling, other) => other },
+  { name: "absent", owner: "nobody", fresh: false, value: absentLike },
+  { name: "own and NUL", owner: "nobody", fresh: false, value: (own) => `${own}%00` },
+  { name: "own and a space", owner: "nobody", fresh: false, value: (own) => `${own}%20` },
+  { name: UPPER_CASE, owner: "nobody", fresh: false, value: (own) => own.toUpperCase() },
+  ...MALFORMED.map(([name, text]): Target => ({ name, owner: "nobody", fresh: false, value: () => text })),
+];
+
+/** Whether the asker sees what the target names. */
+function sees(credential: Credential, operation: Operation, { owner }: Target): boolean {
+  return owner === "home" || (owner === "sibling" && credential.wide(operation));
+}
+
+/** Tokens that are read in any case: mail systems on their way change it. */
+const CASE_BLIND: ReadonlySet<string> = new Set(["/u"]);
+
+/** The targets worth a cell in a segment of the operation's path. */
+export function targetsOf(operation: Operation, segment: number): readonly Target[] {
+  const collection = operation.pathParams[segment]?.collection ?? "";
+  const caseBlind = CASE_BLIND.has(collection);
+  // Where no key is asked for, the token in the path is the key: with another's, one acts for that other.
+  const capability = operation.level === "open" && operation.method !== "GET";
+  return TARGETS.filter(
+    ({ name, owner }) =>
+      !(caseBlind && name === UPPER_CASE) && !(capability && (owner === "sibling" || owner === "stranger")),
+  );
+}
+
+/** The statuses that the rules give a cell of the matrix. A `null` target: the operation's path names nothing. */
+export function expectedStatuses(
+  operation: Operation,
+  credential: Credential,
+  target: Target | null,
+): readonly number[] {
+  if (operation.level === "open")
+    return target === null || target.owner !== "nobody" ? operation.successes : [404];
+  const refusal = credential.refusal(operation);
+  if (refusal !== null) return [refusal];
+  return target === null || sees(credential, operation, target) ? operation.successes : [404];
+}
