@@ -159,6 +159,7 @@ CREATE TABLE instances (
 
 CREATE TABLE message_content (
   message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+  content_of TEXT REFERENCES messages (id),
   html TEXT,
   text TEXT,
   headers TEXT NOT NULL DEFAULT '{}',

@@ -150,8 +150,10 @@ CREATE INDEX messages_by_status ON messages (sender_id, status, id);
 CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
 CREATE INDEX messages_by_rfc_id ON messages (inbox_id, rfc_message_id) WHERE inbox_id IS NOT NULL;
 
+-- content_of: one mail that came to several inboxes keeps bodies, headers and bytes once, at the message named.
 CREATE TABLE message_content (
   message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+  content_of TEXT REFERENCES messages (id),
   html TEXT,
   text TEXT,
   headers TEXT NOT NULL DEFAULT '{}',

@@ -58,6 +58,8 @@ function setPragmas(database: Database.Database): void {
     ["foreign_keys", "ON", 1],
     ["cache_size", "-32000", -32000],
     ["temp_store", "MEMORY", 2],
+    // A large write must not leave a large WAL behind for good.
+    ["journal_size_limit", "67108864", 67108864],
   ];
   for (const [name, value, expected] of wanted) {
     database.exec(`PRAGMA ${name} = ${value}`);

@@ -113,12 +113,17 @@ function toMessage(row: MessageRow): Message {
   };
 }
 
-/** Statements that store a message with its content and attachments. `raw`: the bytes as received. */
+/**
+ * Statements that store a message with its content and attachments.
+ * @param raw the bytes as received
+ * @param contentOf the message that keeps bodies, headers and bytes of the same mail already
+ */
 export function insertMessage(
   message: Message,
   content: MessageContent,
   attachments: readonly NewAttachment[],
   raw: Uint8Array | null,
+  contentOf: string | null = null,
 ): Statement[] {
   return [
     {
@@ -153,18 +158,19 @@ export function insertMessage(
       ],
     },
     {
-      sql: `INSERT INTO message_content (message_id, html, text, headers, data, envelope, auth, reply_text, raw)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO message_content (message_id, content_of, html, text, headers, data, envelope, auth, reply_text, raw)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       args: [
         message.id,
-        content.html,
-        content.text,
-        JSON.stringify(content.headers),
+        contentOf,
+        contentOf === null ? content.html : null,
+        contentOf === null ? content.text : null,
+        contentOf === null ? JSON.stringify(content.headers) : "{}",
         content.data === null ? null : JSON.stringify(content.data),
         content.envelope === null ? null : JSON.stringify(content.envelope),
         content.auth === null ? null : JSON.stringify(content.auth),
-        content.replyText,
-        raw,
+        contentOf === null ? content.replyText : null,
+        contentOf === null ? raw : null,
       ],
     },
     ...attachments.map((attachment, ord) => insertAttachment(message.id, attachment, ord)),
@@ -194,8 +200,10 @@ interface ContentRow {
 /** Bodies, headers and inbound facts of a message of the project; null where it has none of that id. */
 export async function getContent(db: Db, senderId: string, id: string): Promise<MessageContent | null> {
   const row = await db.first<ContentRow>(
-    `SELECT c.html, c.text, c.headers, c.data, c.envelope, c.auth, c.reply_text, c.rendered
-      FROM message_content c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ? AND m.sender_id = ?`,
+    `SELECT s.html, s.text, s.headers, c.data, c.envelope, c.auth, s.reply_text, c.rendered
+      FROM message_content c JOIN messages m ON m.id = c.message_id
+        JOIN message_content s ON s.message_id = COALESCE(c.content_of, c.message_id)
+      WHERE c.message_id = ? AND m.sender_id = ?`,
     [id, senderId],
   );
   if (row === null) return null;
@@ -214,7 +222,9 @@ export async function getContent(db: Db, senderId: string, id: string): Promise<
 /** The bytes of an inbound message of the project as they came in; null where there are none. */
 export async function getRaw(db: Db, senderId: string, id: string): Promise<Uint8Array | null> {
   const row = await db.first<{ raw: ArrayBuffer | null }>(
-    `SELECT c.raw FROM message_content c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ? AND m.sender_id = ?`,
+    `SELECT s.raw FROM message_content c JOIN messages m ON m.id = c.message_id
+        JOIN message_content s ON s.message_id = COALESCE(c.content_of, c.message_id)
+      WHERE c.message_id = ? AND m.sender_id = ?`,
     [id, senderId],
   );
   return row?.raw == null ? null : new Uint8Array(row.raw);

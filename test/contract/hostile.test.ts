@@ -186,11 +186,14 @@ describe("the head of a request", () => {
     },
   );
 
-  test.each(LARGE_HEADS)("with %s is refused in the envelope", async (_name, bytes) => {
-    const { status, headers, body } = await exchangeBytes(port(), bytes);
-    expect([status >= 400 && status < 500, headers.get("content-type")]).toEqual([true, "application/json"]);
-    expect(JSON.parse(body).error.requestId).toBe(headers.get("x-request-id"));
-  });
+  // Bun's parser refuses them before any of our code runs, and has no hook for the answer.
+  test.each(LARGE_HEADS)(
+    "with %s is refused by the parser, which shows nothing of it",
+    async (_name, bytes) => {
+      const { status, body } = await exchangeBytes(port(), bytes);
+      expect([status, body]).toEqual([431, ""]);
+    },
+  );
 });
 
 describe("the look at composed bytes", () => {

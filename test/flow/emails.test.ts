@@ -40,6 +40,8 @@ describe("a simulated recipient", () => {
     ["rejected", "rejected", ["accepted", "queued", "sending", "rejected"]],
     ["delayed", "delivered", ["accepted", "queued", "sending", "delivery_delayed", "sending", "delivery"]],
     ["nonsense", "bounced", ["accepted", "queued", "sending", "bounce"]],
+    ["constructor", "bounced", ["accepted", "queued", "sending", "bounce"]],
+    ["__proto__", "bounced", ["accepted", "queued", "sending", "bounce"]],
   ])("%s ends as %s, suppresses nobody and counts in no rate", async (name, status, types) => {
     const id = await send(mail(`${name}@simulator.${SERVICE_DOMAIN}`));
     const record = await service.message(id, status);
@@ -99,7 +101,7 @@ describe("a scheduled message", () => {
     const moved = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: to });
     expect(moved.body).toEqual({ id, status: "accepted", scheduledAt: to });
     expect((await service.call("GET", `/v1/emails/${id}`)).body.scheduledAt).toBe(to);
-    await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: "2020-01-01T00:00:00Z" });
+    await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: "1969-01-01T00:00:00Z" });
     expect((await service.message(id, "delivered")).status).toBe("delivered");
     const late = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: to });
     expect(late.status).toBe(409);
@@ -115,6 +117,20 @@ describe("a scheduled message", () => {
     expect(refused.body.error).toMatchObject({ param: "scheduledAt" });
     expect(refused.body.error.code).toBe(code);
   });
+});
+
+test("an address suppressed while its mail waited is not sent to", async () => {
+  const id = await send(mail("late@one.test", { scheduledAt: later(600) }));
+  expect((await service.call("POST", "/v1/suppressions", { email: "Late@one.test" })).status).toBe(201);
+  const record = await service.message(id, "rejected");
+  expect(record.recipients[0]).toMatchObject({ reason: "suppressed", mx: null });
+});
+
+test("mail of a domain that was deleted meanwhile does not go out", async () => {
+  const id = await send(mail("a@one.test", { scheduledAt: later(600) }));
+  const [domain] = (await service.call("GET", "/v1/domains")).body.data;
+  expect((await service.call("DELETE", `/v1/domains/${domain.id}`)).status).toBe(204);
+  expect((await service.message(id, "rendering_failure")).recipients[0].mx).toBeNull();
 });
 
 describe("bytes", () => {

@@ -102,10 +102,20 @@ describe("a mail to an inbox", () => {
     expect(new Set(threads).size).toBe(2);
   });
 
-  test("reaches each of several inboxes as a message of its own", async () => {
+  test("reaches each of several inboxes as a message of its own that names no other's address", async () => {
     await receivingInboxes(service, "in.test", ["a@in.test", "b@in.test"]);
-    expect((await swaks("--to", "a@in.test,b@in.test")).code).toBe(0);
-    expect((await inbound()).length).toBe(2);
+    expect((await swaks("--to", "a@in.test,a+x@in.test,b@in.test", "--body", "To all")).code).toBe(0);
+    const records = await inbound();
+    expect(records.map((record) => record.envelope.rcptTo).sort()).toEqual([
+      ["a@in.test", "a+x@in.test"],
+      ["b@in.test"],
+    ]);
+    for (const { id, text } of records) {
+      expect(text).toMatch(/^To all\n/);
+      expect((await service.call("GET", `/v1/emails/${id}/raw`)).body).toContain("To all\r\n");
+    }
+    const kept = await service.app.db.first<{ n: number }>("SELECT count(raw) AS n FROM message_content");
+    expect(kept?.n).toBe(1);
   });
 
   test("is refused once receiving is switched off", async () => {

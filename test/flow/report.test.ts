@@ -144,6 +144,33 @@ describe("a report to a return path", () => {
     expect(await suppressions()).toEqual([]);
   });
 
+  test("that overtakes the record of its delivery is asked to come again, and counts then", async () => {
+    const { promise: reply, resolve: release } = Promise.withResolvers<string>();
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+    relay.set({
+      ".": () => {
+        hold();
+        return reply;
+      },
+    });
+    const mail = {
+      from: { email: "a@sender.test" },
+      to: [{ email: "a@one.test" }],
+      subject: "Hi",
+      text: "x",
+    };
+    const { id } = (await service.call("POST", "/v1/emails", mail)).body;
+    await held;
+    const returnPath =
+      /<([^>]+)>/.exec(relay.commands.items.find((line) => line.startsWith("MAIL")) ?? "")?.[1] ?? "";
+    const early = deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
+    await expect(early).rejects.toThrow("451");
+    release("250 ok");
+    await service.message(id, "sent");
+    await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
+    expect((await service.message(id, "bounced")).status).toBe("bounced");
+  });
+
   test("with an altered token is refused at RCPT", async () => {
     const { id, returnPath } = await sent();
     const altered = returnPath.replace(/^b\+./, (start) => (start === "b+0" ? "b+1" : "b+0"));

@@ -55,6 +55,13 @@ describe("a send is refused", () => {
     ["without content", { text: undefined }, "html", "missing_field"],
     ["with too much text", { text: "x".repeat(2 * 1024 * 1024 + 1) }, "text", "message_too_large"],
     ["with too much html", { html: "ä".repeat(1024 * 1024 + 1) }, "html", "message_too_large"],
+    ["with a NUL in the text", { text: "a\0b" }, "text", undefined],
+    [
+      "with data nested too deep",
+      { data: JSON.parse(`${'{"a":'.repeat(51)}1${"}".repeat(51)}`) },
+      "data",
+      undefined,
+    ],
     [
       "with 51 headers",
       { headers: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`X-${at}`, "v"])) },

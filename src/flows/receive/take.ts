@@ -58,7 +58,9 @@ export async function takeMail(
   for (const { inbox, addresses } of targets) {
     // Whom else the transaction named is no business of this project.
     const own = { ...envelope, rcptTo: [...addresses] };
-    const stored = await arrive(deps, inbox, own, mail, raw, testMode);
+    // Bodies and bytes are kept once, at the first message: a mail to a hundred inboxes is not a hundred mails on disk.
+    const contentOf = arrivals[0]?.messageId ?? null;
+    const stored = await arrive(deps, inbox, own, { mail, raw, contentOf, testMode });
     arrivals.push(stored.arrival);
     statements.push(...stored.statements);
     pushes.push(...stored.pushes);
@@ -66,6 +68,15 @@ export async function takeMail(
   await deps.db.write(statements);
   hint(deps.queue, "push", pushes);
   return arrivals;
+}
+
+/** A mail as each of its inboxes stores it. */
+interface ArrivingMail {
+  mail: ParsedMail;
+  raw: Uint8Array;
+  /** The message of the same mail that keeps its content; null for that one itself. */
+  contentOf: string | null;
+  testMode: boolean;
 }
 
 interface StoredArrival {
@@ -78,9 +89,7 @@ async function arrive(
   deps: TakeDeps,
   inbox: InboxRef,
   envelope: InboundEnvelope,
-  mail: ParsedMail,
-  raw: Uint8Array,
-  testMode: boolean,
+  { mail, raw, contentOf, testMode }: ArrivingMail,
 ): Promise<StoredArrival> {
   const now = deps.clock.now();
   const references = mail.inReplyTo === null ? mail.references : [...mail.references, mail.inReplyTo];
@@ -92,7 +101,7 @@ async function arrive(
   return {
     arrival: { messageId: message.id, threadId },
     statements: [
-      ...insertMessage(message, contentOf(mail, envelope), attachmentsOf(mail, now), raw),
+      ...insertMessage(message, toContent(mail, envelope), attachmentsOf(mail, now), raw, contentOf),
       stepThread({
         threadId,
         inboxId: inbox.id,
@@ -149,7 +158,7 @@ function inboundMessage(
   };
 }
 
-function contentOf(mail: ParsedMail, envelope: InboundEnvelope): MessageContent {
+function toContent(mail: ParsedMail, envelope: InboundEnvelope): MessageContent {
   return {
     html: mail.html,
     text: mail.text,

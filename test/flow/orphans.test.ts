@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { Orphans } from "../../src/flows/sweep/orphans.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await startService();
+  await verifiedDomain(service, "sender.test");
+});
+afterEach(() => service.stop());
+
+test("a claim that nothing has in hand is freed when it is met a second time, one in hand is not", async () => {
+  const body = {
+    from: { email: "a@sender.test" },
+    subject: "Hi",
+    text: "x",
+    scheduledAt: new Date(Date.now() + 3_600_000).toISOString(),
+  };
+  const [lost, held] = await Promise.all(
+    ["lost@one.test", "held@one.test"].map(
+      async (email) => (await service.call("POST", "/v1/emails", { ...body, to: [{ email }] })).body.id,
+    ),
+  );
+  const { db } = service.app;
+  await db.write([
+    {
+      sql: "UPDATE recipients SET status = 'sending', attempts = 1, due_at = NULL, claimed_by = 'ins_test'",
+      args: [],
+    },
+  ]);
+  const orphans = new Orphans(
+    { db, clock: { now: () => Date.now(), after: () => () => undefined } },
+    "ins_test",
+    (key) => key === `${held}.0`,
+  );
+  const claimed = async () =>
+    (await db.all<{ message_id: string }>("SELECT message_id FROM recipients WHERE claimed_by IS NOT NULL"))
+      .map((row) => row.message_id)
+      .sort();
+  await orphans.turn();
+  expect(await claimed()).toEqual([lost, held].sort());
+  await orphans.turn();
+  expect(await claimed()).toEqual([held]);
+  expect((await service.message(lost, "delivered")).recipients[0].attempts).toBe(2);
+});
