@@ -172,6 +172,9 @@ CREATE TABLE message_content (
   raw BLOB
 ) STRICT;
 
+CREATE VIRTUAL TABLE message_terms USING fts5 (terms, content='', columnsize=0, detail=none,
+  tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
+
 CREATE TABLE messages (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
@@ -199,7 +202,9 @@ CREATE TABLE messages (
   track_clicks INTEGER NOT NULL DEFAULT 0 CHECK (track_clicks IN (0, 1)),
   unsubscribe_link INTEGER NOT NULL DEFAULT 0 CHECK (unsubscribe_link IN (0, 1)),
   created_at INTEGER NOT NULL
-) STRICT;
+, position INTEGER) STRICT;
+
+CREATE INDEX messages_by_position ON messages (position);
 
 CREATE INDEX messages_by_rfc_id ON messages (inbox_id, rfc_message_id) WHERE inbox_id IS NOT NULL;
 
@@ -208,6 +213,8 @@ CREATE INDEX messages_by_sender ON messages (sender_id, id);
 CREATE INDEX messages_by_status ON messages (sender_id, status, id);
 
 CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
+
+CREATE INDEX messages_unindexed ON messages (id) WHERE position IS NULL;
 
 CREATE TABLE recipients (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,

@@ -5,10 +5,12 @@ import { systemClock } from "../src/clock.ts";
 import { type Db, openDb } from "../src/store/client.ts";
 import { migrate } from "../src/store/migrate.ts";
 
-/** The schema of a database as text: what db/schema.sql holds. */
+/** The schema of a database as text: what db/schema.sql holds. The tables that FTS5 makes for itself are left out. */
 export async function schemaText(db: Db): Promise<string> {
   const rows = await db.all<{ sql: string }>(
-    "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name",
+    `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
+        AND name NOT IN (SELECT name FROM pragma_table_list WHERE type = 'shadow')
+      ORDER BY tbl_name, type DESC, name`,
   );
   const statements = rows.map((row) => `${row.sql};\n`).join("\n");
   return `-- Generated from db/migrations by \`bun scripts/schema.ts\`. Do not edit.\n\n${statements}`;

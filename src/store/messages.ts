@@ -2,6 +2,7 @@ import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import type { Db, Statement } from "./client.ts";
+import { indexMessage, indexRendered, PLACE, placeOf } from "./message-index.ts";
 
 export type Direction = "inbound" | "outbound";
 
@@ -113,22 +114,12 @@ function toMessage(row: MessageRow): Message {
   };
 }
 
-/**
- * Statements that store a message with its content and attachments.
- * @param raw the bytes as received
- * @param contentOf the message that keeps bodies, headers and bytes of the same mail already
- */
-export function insertMessage(
-  message: Message,
-  content: MessageContent,
-  attachments: readonly NewAttachment[],
-  raw: Uint8Array | null,
-  contentOf: string | null = null,
-): Statement[] {
+/** Statements that store what lists show and search of a message. */
+export function insertListed(message: Message): Statement[] {
   return [
     {
-      sql: `INSERT INTO messages (${MESSAGE_COLUMNS})
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO messages (${MESSAGE_COLUMNS}, position)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${PLACE})`,
       args: [
         message.id,
         message.senderId,
@@ -155,8 +146,27 @@ export function insertMessage(
         Number(message.trackClicks),
         Number(message.unsubscribeLink),
         message.createdAt,
+        ...placeOf(message.id, message.createdAt),
       ],
     },
+    indexMessage(message.id, message),
+  ];
+}
+
+/**
+ * Statements that store a message with its content and attachments.
+ * @param raw the bytes as received
+ * @param contentOf the message that keeps bodies, headers and bytes of the same mail already
+ */
+export function insertMessage(
+  message: Message,
+  content: MessageContent,
+  attachments: readonly NewAttachment[],
+  raw: Uint8Array | null,
+  contentOf: string | null = null,
+): Statement[] {
+  return [
+    ...insertListed(message),
     {
       sql: `INSERT INTO message_content (message_id, content_of, html, text, headers, data, envelope, auth, reply_text, raw)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -232,10 +242,12 @@ export async function getRaw(db: Db, senderId: string, id: string): Promise<Uint
 
 /** Keeps what a message's template became, the first time. */
 export function keepRendered(
+  senderId: string,
   messageId: string,
   rendered: { subject: string; html: string | null; text: string | null },
 ): Statement[] {
   return [
+    indexRendered(senderId, messageId, rendered.subject),
     {
       sql: `UPDATE messages SET subject = ?
         WHERE id = ? AND EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)`,

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import initial from "../../db/migrations/0001_initial.sql" with { type: "text" };
+import search from "../../db/migrations/0002_search.sql" with { type: "text" };
 import type { Db } from "./client.ts";
+import { indexOlderMessages } from "./message-index.ts";
 
 /** One step of the schema. Steps are only ever appended: an applied one never changes. */
 export interface Migration {
@@ -10,7 +12,10 @@ export interface Migration {
 }
 
 /** All steps in order, carried in the program itself. */
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: "initial", sql: initial }];
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: "initial", sql: initial },
+  { version: 2, name: "search", sql: search },
+];
 
 export interface MigrationState {
   version: number;
@@ -74,7 +79,7 @@ export async function migrationStates(db: Db): Promise<MigrationState[]> {
 }
 
 /**
- * Brings the schema up to date, each step in a transaction of its own.
+ * Brings the schema up to date, each step in a transaction of its own, and enters older messages into the search.
  * @returns the versions applied now
  * @throws where an applied step's text has changed since, or the database knows steps this program does not
  */
@@ -90,6 +95,7 @@ export async function migrate(db: Db, now: number): Promise<number[]> {
       throw new Error(`migration ${migration.version} has changed since it was applied`);
     if (row === undefined && (await apply(db, migration, now))) done.push(migration.version);
   }
+  await indexOlderMessages(db);
   return done;
 }
 

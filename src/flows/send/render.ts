@@ -98,7 +98,7 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
   const rendered = renderSource(template, { ...content.data, ...link });
   // What the send gave inline stays as it is.
   await deps.db.write(
-    keepRendered(id, {
+    keepRendered(senderId, id, {
       subject: message.subject === "" ? rendered.subject : message.subject,
       html: content.html ?? rendered.html,
       text: content.text ?? rendered.text,

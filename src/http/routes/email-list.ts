@@ -14,7 +14,12 @@ const ListQuery = Type.Object({
   status: Type.Optional(OneOf([...MESSAGE_STATUSES, "complaint"], "`complaint` means `complained`.")),
   direction: Type.Optional(OneOf(["inbound", "outbound"])),
   q: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 256, description: "Searches recipient, sender and subject." }),
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        "A part of a recipient, the sender or the subject, in any case. One or two characters are looked for among the newest 4000 messages of each page.",
+    }),
   ),
   from: Type.Optional(Type.String({ maxLength: 320, description: "Sender's address." })),
   to: Type.Optional(Type.String({ maxLength: 320, description: "A recipient's address: to, cc or bcc." })),

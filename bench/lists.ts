@@ -1,0 +1,192 @@
+/** `GET /v1/emails` at a million messages, beside ten thousand: `bun bench/lists.ts [--only=NAME]`. */
+import { join } from "node:path";
+import { systemClock } from "../src/clock.ts";
+import { newId } from "../src/core/ids.ts";
+import { type Db, openDb } from "../src/store/client.ts";
+import { listMessages, type MessageFilter } from "../src/store/message-list.ts";
+import { insertListed, type Message } from "../src/store/messages.ts";
+import { migrate } from "../src/store/migrate.ts";
+import { benchFolder } from "./support/folder.ts";
+import { listedMessage, PROJECTS, RARE, THEIRS } from "./support/listed-messages.ts";
+import { chosen } from "./support/options.ts";
+import { median } from "./support/table.ts";
+
+const FEW = 10_000;
+const MANY = 1_000_000;
+/** Messages of each of the two other projects, for one of the measured project. */
+const OTHERS = 0.02;
+const PER_WRITE = 1000;
+/** Time between two messages. */
+const STEP_MS = 500;
+const BEGIN = Date.parse("2026-01-01T00:00:00Z");
+const PAGE_ROWS = 50;
+const SAMPLES = 100;
+const WARM = 5;
+/** Time that the samples of one case may take. */
+const CASE_LIMIT_MS = 3000;
+
+const [PROJECT] = PROJECTS;
+const hour = 3_600_000;
+const cases = (count: number): readonly (readonly [name: string, filter: MessageFilter])[] => {
+  const middle = BEGIN + (count * STEP_MS) / 2;
+  return [
+    ["unfiltered", {}],
+    ["status, 9 of 10", { status: "delivered" }],
+    ["status, three", { status: "complained" }],
+    ["status, none", { status: "rendering_failure" }],
+    ["direction, all", { direction: "outbound" }],
+    ["direction, none", { direction: "inbound" }],
+    ["from, 1 of 10", { from: "sender3@shop.example" }],
+    ["from, three", { from: RARE.from }],
+    ["from, none", { from: "sender@shop.example" }],
+    ["to, 1 of 10", { to: "everyone@list.example" }],
+    ["to, one", { to: "user4321@d21.example" }],
+    ["to, none", { to: "user@d21.example" }],
+    ["tag, 1 of 2", { tag: { name: "campaign", value: "spring" } }],
+    ["tag, three", { tag: RARE.tag }],
+    ["tag, none", { tag: { name: "campaign", value: "none" } }],
+    ["after", { after: middle }],
+    ["before", { before: middle }],
+    ["after and before", { after: middle, before: middle + hour }],
+    ["q, all", { q: "example" }],
+    ["q, 1 of 12", { q: "INVOICE" }],
+    ["q, three", { q: RARE.word }],
+    ["q, one", { q: "user4321@d21" }],
+    ["q, none", { q: "zyxwvu" }],
+    ["q, none, its parts everywhere", { q: "example.shop" }],
+    ["q, another project's", { q: THEIRS }],
+    ["q of 2, all", { q: "ex" }],
+    ["q of 2, none", { q: "zq" }],
+    ["q all, status three", { q: "example", status: "complained" }],
+    ["q all, tag three", { q: "example", tag: RARE.tag }],
+    ["q all, direction none", { q: "example", direction: "inbound" }],
+    ["q three, status 9 of 10", { q: RARE.word, status: "delivered" }],
+    [
+      "q 1 of 12, from 1 of 10, tag 1 of 2",
+      { q: "invoice", from: "sender3@shop.example", tag: { name: "campaign", value: "spring" } },
+    ],
+    ["to 1 of 10, after and before", { to: "everyone@list.example", after: middle, before: middle + hour }],
+    ["from 1 of 10, status 1 of 10", { from: "sender3@shop.example", status: "bounced" }],
+  ];
+};
+
+const home = benchFolder();
+
+async function filled(count: number): Promise<Db> {
+  const url = `file:${join(home, `${count}.db`)}`;
+  const db = await openDb(systemClock, { url, authToken: null, syncUrl: null });
+  await migrate(db, BEGIN);
+  await db.write([
+    {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'a@a.example', 0)",
+      args: [],
+    },
+    ...PROJECTS.map((id) => ({
+      sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
+        VALUES (?, 'acc', ?, 'p', 'unlimited', 'unlimited', 0)`,
+      args: [id, id],
+    })),
+  ]);
+  const began = performance.now();
+  let batch: Message[] = [];
+  for (let at = 0; at < count; at++) {
+    const time = BEGIN + at * STEP_MS;
+    batch.push(listedMessage(PROJECT, newId("msg", time), time, at, count));
+    if (at % (1 / OTHERS) === 0)
+      for (const other of PROJECTS.slice(1))
+        batch.push(listedMessage(other, newId("msg", time), time, at, count));
+    if (batch.length >= PER_WRITE || at === count - 1) {
+      await db.write(batch.flatMap(insertListed));
+      batch = [];
+    }
+  }
+  const seconds = (performance.now() - began) / 1000;
+  const size = await db.first<{ bytes: number }>(
+    "SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size",
+  );
+  const megabytes = (size?.bytes ?? 0) / 2 ** 20;
+  console.log(`${count} messages: ${seconds.toFixed(0)} s to store, ${megabytes.toFixed(0)} MB`);
+  return db;
+}
+
+interface Times {
+  p50: number;
+  p99: number;
+}
+
+function timesOf(samples: number[]): Times {
+  const sorted = samples.toSorted((a, b) => a - b);
+  return { p50: median(sorted), p99: sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0 };
+}
+
+/** First pages, or pages from anywhere in the project's time. */
+async function measured(db: Db, filter: MessageFilter, count: number, deep: boolean): Promise<Times> {
+  const samples: number[] = [];
+  const until = performance.now() + CASE_LIMIT_MS;
+  for (let sample = -WARM; sample < SAMPLES && performance.now() < until; sample++) {
+    // Spread over the whole time in an order that jumps.
+    const part = ((sample + WARM) * 37) % (SAMPLES + WARM);
+    const before = deep
+      ? newId("msg", BEGIN + Math.floor((part / (SAMPLES + WARM)) * count * STEP_MS))
+      : null;
+    const began = performance.now();
+    await listMessages(db, PROJECT, filter, before, PAGE_ROWS);
+    if (sample >= 0) samples.push(performance.now() - began);
+  }
+  return timesOf(samples);
+}
+
+/** What a list's plans do that grows with the table: walk all of it, or sort. */
+async function planProblems(db: Db, filter: MessageFilter): Promise<string[]> {
+  const problems: string[] = [];
+  const explain = async (sql: string, args: Parameters<Db["all"]>[1]): Promise<void> => {
+    const steps = await db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, args);
+    for (const { detail } of steps)
+      if (/SCAN (?:m|messages)\b|TEMP B-TREE|AUTOMATIC/.test(detail)) problems.push(detail);
+  };
+  const watched: Db = {
+    ...db,
+    write: (statements) => db.write(statements),
+    migrate: (statements) => db.migrate(statements),
+    close: () => db.close(),
+    async all<Row>(sql: string, args?: Parameters<Db["all"]>[1]) {
+      await explain(sql, args);
+      return db.all<Row>(sql, args);
+    },
+    async first<Row>(sql: string, args?: Parameters<Db["first"]>[1]) {
+      await explain(sql, args);
+      return db.first<Row>(sql, args);
+    },
+  };
+  await listMessages(watched, PROJECT, filter, newId("msg", BEGIN + 1000 * STEP_MS), PAGE_ROWS);
+  return problems;
+}
+
+const few = await filled(FEW);
+const many = await filled(MANY);
+const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 1);
+const heads = ["", "first p50", "p99", "at 10 000", "times", "deep p50", "p99", "at 10 000", "times", "rows"];
+for (const cells of [heads, heads.map(() => "---")]) console.log(`| ${cells.join(" | ")} |`);
+const problems: string[] = [];
+const smallCases = new Map(cases(FEW));
+for (const [name, filter] of chosen(cases(MANY))) {
+  const cells = [name];
+  for (const deep of [false, true]) {
+    const small = await measured(few, smallCases.get(name) ?? filter, FEW, deep);
+    const big = await measured(many, filter, MANY, deep);
+    cells.push(
+      ms(big.p50),
+      ms(big.p99),
+      `${ms(small.p50)} / ${ms(small.p99)}`,
+      (big.p50 / small.p50).toFixed(1),
+    );
+  }
+  cells.push(String((await listMessages(many, PROJECT, filter, null, PAGE_ROWS)).length));
+  console.log(`| ${cells.join(" | ")} |`);
+  for (const problem of await planProblems(many, filter)) problems.push(`${name}: ${problem}`);
+}
+console.log(
+  problems.length === 0 ? "No plan scans or sorts." : `Plans that scan or sort:\n${problems.join("\n")}`,
+);
+await few.close();
+await many.close();
