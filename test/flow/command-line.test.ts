@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+async function run(args: string[], env: Record<string, string> = {}) {
+  const child = Bun.spawn(["bun", MAIN, ...args], {
+    cwd: mkdtempSync(join(tmpdir(), "postrider-command-")),
+    env: { PATH: Bun.env.PATH ?? "", ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code: await child.exited, stdout, stderr };
+}
+
+test("wrong settings stop the start with exit code 78 and every problem in one message", async () => {
+  const { code, stderr } = await run(["serve"], { PORT: "x", ROLES: "cook", DELIVERY: "pigeon" });
+  expect(code).toBe(78);
+  for (const name of ["PORT", "ROLES", "DELIVERY"]) expect(stderr).toContain(name);
+});
+
+test("an unknown command is exit code 64, and help needs no settings", async () => {
+  expect((await run(["fly"])).code).toBe(64);
+  const help = await run(["--help"], { PORT: "x" });
+  expect({ code: help.code, said: help.stdout.includes("migrate status") }).toEqual({ code: 0, said: true });
+});
+
+test("migrate brings a new file up to date, and says so", async () => {
+  const env = { DATA_DIR: mkdtempSync(join(tmpdir(), "postrider-migrate-")) };
+  expect((await run(["migrate"], env)).stdout).toContain("applied: 1");
+  expect((await run(["migrate"], env)).stdout).toContain("up to date");
+  expect((await run(["migrate", "status"], env)).stdout).toMatch(/^1 initial \d{4}-/);
+});
+
+test("a process that only works stays alive until it is told to end", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "postrider-worker-"));
+  const child = Bun.spawn(["bun", MAIN, "serve"], {
+    cwd: folder,
+    env: { PATH: Bun.env.PATH ?? "", ROLES: "worker", DATA_DIR: folder },
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  // Its banner says that it has started; one that had nothing to hold it would end right behind.
+  for await (const chunk of child.stdout) if (new TextDecoder().decode(chunk).includes("running")) break;
+  await Bun.sleep(300);
+  expect(child.exitCode).toBeNull();
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+});
