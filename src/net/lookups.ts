@@ -58,19 +58,10 @@ export async function resolvePtr(
   return name === null ? { status: "nxdomain" } : resolveNames(resolver, name, "PTR", options);
 }
 
-/** Name servers of a zone. */
-export function resolveNs(
-  resolver: Resolver,
-  name: string,
-  options?: LookupOptions,
-): Promise<DnsResult<string>> {
-  return resolveNames(resolver, name, "NS", options);
-}
-
 async function resolveNames(
   resolver: Resolver,
   name: string,
-  type: "CNAME" | "PTR" | "NS",
+  type: "CNAME" | "PTR",
   options?: LookupOptions,
 ): Promise<DnsResult<string>> {
   return mapped(await resolver.resolve(name, type, options), (answer) =>
