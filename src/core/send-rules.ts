@@ -165,21 +165,22 @@ export function attachmentIssues(attachments: readonly SendAttachment[], maxAtta
   return issues;
 }
 
-/** What a time too far ahead is told. */
-export function tooFarAhead(days: number): string {
-  return `At most ${days} days ahead.`;
+/** The time a send is scheduled for, in milliseconds, or what is wrong with it. `now` in milliseconds. */
+export function readSchedule(text: string, maxScheduleDays: number, now: number): number | Issue {
+  const param = "scheduledAt";
+  const at = parseTime(text);
+  if (at === null) return { param, message: "Not an ISO 8601 date-time with a zone." };
+  return at > now + maxScheduleDays * DAY_MS
+    ? { param, message: `At most ${maxScheduleDays} days ahead.`, code: "schedule_out_of_range" }
+    : at;
 }
 
 function checkSchedule(item: SendItem, limits: SendLimits, now: number, report: Report): number | null {
   if (item.scheduledAt === undefined) return null;
-  const at = parseTime(item.scheduledAt);
-  if (at === null) {
-    report("scheduledAt", "Not an ISO 8601 date-time with a zone.");
-    return null;
-  }
-  if (at > now + limits.maxScheduleDays * DAY_MS)
-    report("scheduledAt", tooFarAhead(limits.maxScheduleDays), "schedule_out_of_range");
-  return at > now ? at : null;
+  const at = readSchedule(item.scheduledAt, limits.maxScheduleDays, now);
+  if (typeof at === "number") return at > now ? at : null;
+  report(at.param, at.message, at.code);
+  return null;
 }
 
 /** Milliseconds of an RFC 3339 date-time; null where the text is none. */

@@ -35,11 +35,14 @@ export interface Db {
 export class ConstraintError extends Error {
   /** `table.column` list of a UNIQUE or PRIMARY KEY violation, else null. */
   readonly unique: string | null;
+  /** `table.column` of a NOT NULL violation, else null. */
+  readonly notNull: string | null;
 
   constructor(cause: EngineError) {
     super(cause.message, { cause });
     this.name = "ConstraintError";
     this.unique = /UNIQUE constraint failed: (.+)$/.exec(cause.message)?.[1] ?? null;
+    this.notNull = /NOT NULL constraint failed: (\S+)/.exec(cause.message)?.[1] ?? null;
   }
 }
 

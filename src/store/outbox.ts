@@ -283,7 +283,5 @@ export function allOrNothing(guard: Guard): Statement {
 
 /** Whether a write was undone by `allOrNothing`. */
 export function isGuardBroken(error: unknown): boolean {
-  return (
-    error instanceof ConstraintError && error.message.includes("NOT NULL constraint failed: usage.recipients")
-  );
+  return error instanceof ConstraintError && error.notNull === "usage.recipients";
 }

@@ -27,9 +27,7 @@ export function takeUsage(
 
 /** Whether a write failed because `takeUsage` in it went over its limit. */
 export function isOverUsage(error: unknown): boolean {
-  return (
-    error instanceof ConstraintError && error.message.includes("NOT NULL constraint failed: usage.recipients")
-  );
+  return error instanceof ConstraintError && error.notNull === "usage.recipients";
 }
 
 /** Recipients accepted for the project on that UTC day. */

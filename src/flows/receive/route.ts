@@ -1,8 +1,8 @@
 import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
-import { idFromBytes } from "../../core/ids.ts";
-import { decodeVerp, verpToken } from "../../mail/verp.ts";
+import { verpToken } from "../../mail/verp.ts";
 import type { Db } from "../../store/client.ts";
 import { type InboxRef, inboundRoute } from "../../store/sending.ts";
+import { recipientOf } from "../recipient-token.ts";
 
 export interface RouteDeps {
   db: Db;
@@ -32,9 +32,8 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
   if (route.receiving || domain === `bounce.${deps.serviceDomain}`) {
     const token = verpToken(local);
-    const verp = token === null ? null : decodeVerp(deps.verpKey, token);
-    if (verp !== null)
-      return { kind: "bounce", messageId: idFromBytes("msg", verp.messageId), ord: verp.ord };
+    const named = token === null ? null : recipientOf(deps.verpKey, token);
+    if (named !== null) return { kind: "bounce", ...named };
     if (!route.receiving) return { kind: "no_mailbox" };
   }
   if (!route.receiving) return { kind: "no_domain" };

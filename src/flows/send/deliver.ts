@@ -3,19 +3,15 @@ import type { MxHost, Route } from "../../net/mx.ts";
 import type { DeliveryReport as ClientReport, Destination } from "../../smtp/client/delivery.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
-import type { Deliver, DeliveryReport, Shipment } from "./outcome.ts";
+import { type Deliver, type DeliveryReport, noFacts, type Shipment } from "./outcome.ts";
 
 /** Keeps mail on the machine: every recipient is delivered to, and no connection is made. */
 export function captureDelivery(clock: Clock): Deliver {
   return async () => ({
     kind: "accepted",
     reply: { stage: "final", code: 250, enhanced: "2.0.0", text: "captured, not sent" },
+    ...noFacts(clock.now()),
     mx: "capture",
-    ip: null,
-    tls: null,
-    transcript: [],
-    startedAt: clock.now(),
-    durationMs: 0,
   });
 }
 
@@ -115,14 +111,10 @@ function toReport(report: ClientReport): DeliveryReport {
   }
 }
 
-function noFacts(startedAt: number, clock: Clock) {
-  return { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: clock.now() - startedAt };
-}
-
 function trouble(reason: string, startedAt: number, clock: Clock): DeliveryReport {
-  return { ...noFacts(startedAt, clock), kind: "trouble", stage: "dns", reason };
+  return { ...noFacts(startedAt, clock.now() - startedAt), kind: "trouble", stage: "dns", reason };
 }
 
 function noRoute(reason: string, startedAt: number, clock: Clock): DeliveryReport {
-  return { ...noFacts(startedAt, clock), kind: "undeliverable", verdict: "hard", reason };
+  return { ...noFacts(startedAt, clock.now() - startedAt), kind: "undeliverable", verdict: "hard", reason };
 }

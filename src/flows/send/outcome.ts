@@ -50,3 +50,8 @@ export interface Shipment {
 
 /** Hands one mail over. Every outcome of mail is a report; a throw is a bug. */
 export type Deliver = (shipment: Shipment) => Promise<DeliveryReport>;
+
+/** The facts of a try that reached no peer. Times in milliseconds. */
+export function noFacts(startedAt: number, durationMs = 0): AttemptFacts {
+  return { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs };
+}

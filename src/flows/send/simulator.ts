@@ -1,5 +1,5 @@
 import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
-import type { AttemptFacts, DeliveryReport } from "./outcome.ts";
+import { type AttemptFacts, type DeliveryReport, noFacts } from "./outcome.ts";
 
 /** Names below the service domain that sending treats on their own. */
 export function simulatorDomain(serviceDomain: string): string {
@@ -44,14 +44,7 @@ export function simulatedEnd(name: string): SimulatedEnd {
 
 /** The report of a try at a simulated recipient: nothing leaves the machine. */
 export function simulatedReport(name: string, attempt: number, startedAt: number): DeliveryReport {
-  const facts: AttemptFacts = {
-    mx: "simulator",
-    ip: null,
-    tls: null,
-    transcript: [],
-    startedAt,
-    durationMs: 0,
-  };
+  const facts: AttemptFacts = { ...noFacts(startedAt), mx: "simulator" };
   const reply = { stage: "rcpt", ...behaviourOf(name)(attempt) };
   return reply.code < 400
     ? { ...facts, kind: "accepted", reply: { ...reply, stage: "final" } }

@@ -1,8 +1,7 @@
 import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
-import { idBytes } from "../../core/ids.ts";
 import { log } from "../../log.ts";
-import { encodeVerp, verpAddress } from "../../mail/verp.ts";
+import { verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { keepComposed } from "../../store/messages.ts";
@@ -11,8 +10,9 @@ import { findRecipient, type Recipient } from "../../store/recipients.ts";
 import { suppressedAmong } from "../../store/suppressions.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
+import { recipientToken } from "../recipient-token.ts";
 import { untilWritten } from "../until-written.ts";
-import type { Deliver, DeliveryReport } from "./outcome.ts";
+import { type Deliver, type DeliveryReport, noFacts } from "./outcome.ts";
 import { type RenderDeps, RenderingError, renderMessage } from "./render.ts";
 import { settle } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
@@ -104,7 +104,6 @@ async function attempt(
   simulated: string | null,
   startedAt: number,
 ): Promise<Tried> {
-  const nothing = { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
   try {
     if (await isSuppressedNow(deps, recipient, startedAt))
       return {
@@ -130,7 +129,12 @@ async function attempt(
     }
     // A bug or a broken outside: the recipient is tried again like after any other trouble.
     log("send").error("an attempt failed", { messageId: recipient.messageId, error: String(error) });
-    const report = { ...nothing, kind: "trouble", stage: "internal", reason: "internal error" } as const;
+    const report = {
+      ...noFacts(startedAt),
+      kind: "trouble",
+      stage: "internal",
+      reason: "internal error",
+    } as const;
     return { report, extra: [], decided: null };
   }
 }
@@ -145,8 +149,7 @@ async function isSuppressedNow(
 }
 
 function notTried(startedAt: number, reason: string): DeliveryReport {
-  const nothing = { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
-  return { ...nothing, kind: "undeliverable", verdict: "failed", reason };
+  return { ...noFacts(startedAt), kind: "undeliverable", verdict: "failed", reason };
 }
 
 /** The outcome of a simulated recipient; some of them end where no peer's answer leads. */
@@ -172,7 +175,5 @@ function decide(status: Verdict["status"], reason: string): Verdict {
 
 /** The bounce address of one recipient of one message. */
 function returnPath(deps: TransmitDeps, recipient: Recipient): string {
-  const bytes = idBytes("msg", recipient.messageId);
-  if (bytes === null) throw new Error(`not a message id: ${recipient.messageId}`);
-  return verpAddress(encodeVerp(deps.verpKey, bytes, recipient.ord), `bounce.${deps.serviceDomain}`);
+  return verpAddress(recipientToken(deps.verpKey, recipient), `bounce.${deps.serviceDomain}`);
 }

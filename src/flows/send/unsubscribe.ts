@@ -1,10 +1,10 @@
 import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
-import { idBytes, idFromBytes, newId } from "../../core/ids.ts";
-import { decodeVerp, encodeVerp } from "../../mail/verp.ts";
+import { newId } from "../../core/ids.ts";
 import type { Db } from "../../store/client.ts";
 import { unsubscribeAddress } from "../../store/contacts.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
+import { recipientOf, recipientToken } from "../recipient-token.ts";
 
 /** What makes links by which a recipient unsubscribes. */
 export interface UnsubscribeLinks {
@@ -25,9 +25,7 @@ export function unsubscribeUrl(links: UnsubscribeLinks, messageId: string, ord: 
 /** The recipient's token; the message's id stands for it in stored content. */
 function lastSegment({ unsubscribeKey }: UnsubscribeLinks, messageId: string, ord: number | null): string {
   if (ord === null) return messageId;
-  const bytes = idBytes("msg", messageId);
-  if (bytes === null) throw new Error(`not a message id: ${messageId}`);
-  return encodeVerp(unsubscribeKey, bytes, ord);
+  return recipientToken(unsubscribeKey, { messageId, ord });
 }
 
 /** The content with the recipient's own link in its place. Of the link only the path counts: html escapes the rest. */
@@ -60,8 +58,8 @@ export interface UnsubscribeDeps extends UnsubscribeLinks {
 
 /** The recipient whose link has that token; null for a token that is none of ours. */
 export async function recipientOfToken(deps: UnsubscribeDeps, token: string): Promise<Recipient | null> {
-  const named = decodeVerp(deps.unsubscribeKey, token);
-  return named === null ? null : findRecipient(deps.db, idFromBytes("msg", named.messageId), named.ord);
+  const named = recipientOf(deps.unsubscribeKey, token);
+  return named === null ? null : findRecipient(deps.db, named.messageId, named.ord);
 }
 
 /** Unsubscribes the contact of the recipient, who becomes one where there is none. Again changes nothing. */

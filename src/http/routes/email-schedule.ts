@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { invalid } from "../../core/errors.ts";
-import { tooFarAhead, parseTime } from "../../core/send-rules.ts";
+import { readSchedule } from "../../core/send-rules.ts";
 import { cancelSend, rescheduleSend, type ScheduleDeps } from "../../flows/send/schedule.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
@@ -9,8 +9,6 @@ import { showTime, Timestamp } from "../schemas.ts";
 export interface EmailScheduleDeps extends ScheduleDeps {
   limits: { maxScheduleDays: number };
 }
-
-const DAY_MS = 86_400_000;
 
 const Rescheduled = Type.Object({
   id: Type.String(),
@@ -35,10 +33,8 @@ function rescheduleRoute(deps: EmailScheduleDeps): Route {
     answers: { 200: Rescheduled },
     errors: ["not_found", "conflict"],
     async handle({ senderId, params, body, now }) {
-      const at = parseTime(body.scheduledAt);
-      if (at === null) throw invalid("scheduledAt", "Not an ISO 8601 date-time with a zone.");
-      if (at > now + deps.limits.maxScheduleDays * DAY_MS)
-        throw invalid("scheduledAt", tooFarAhead(deps.limits.maxScheduleDays), "schedule_out_of_range");
+      const at = readSchedule(body.scheduledAt, deps.limits.maxScheduleDays, now);
+      if (typeof at !== "number") throw invalid(at.param, at.message, at.code);
       await rescheduleSend(deps, senderId, params.id, at);
       return ok({ id: params.id, status: "accepted", scheduledAt: showTime(at) });
     },
