@@ -1,12 +1,14 @@
-import { buildHeaderValue, encodeWord } from "nodemailer/lib/mime-funcs";
+import { encodeWord } from "nodemailer/lib/mime-funcs";
 import { type Mailbox, splitAddress } from "../core/addresses.ts";
 
 /** RFC 5322 §2.1.1: a line should have no more than 78 characters without its CRLF. */
-export const FOLD_CHARS = 76;
+const FOLD_CHARS = 76;
 /** RFC 5322 §2.1.1: a line must have no more than 998 octets without its CRLF. */
 export const MAX_LINE_OCTETS = 998;
 /** A word longer than this many characters can only stay within a line when it is sent as encoded words. */
 const MAX_WORD_CHARS = 900;
+/** Units of a display name that are written: the API takes fewer, but the name in a mail that is answered may have more. */
+const MAX_NAME_UNITS = 500;
 /** Characters of one encoded word; RFC 2047 §2 allows 75, the rest is for what stands before it in the line. */
 const ENCODED_WORD_CHARS = 52;
 
@@ -29,6 +31,11 @@ export function headerText(value: string): string {
 export function headerField(name: string, value: string): string {
   if (!FIELD_NAME.test(name)) throw new Error(`"${headerText(name)}" is not a header field name`);
   return `${fold(`${name}: ${value}`)}\r\n`;
+}
+
+/** A value that nodemailer is to write as it stands, folded for the field of that name. */
+export function fieldValue(name: string, value: string): { prepared: true; value: string } {
+  return { prepared: true, value: fold(`${name}: ${value}`).slice(name.length + 2) };
 }
 
 /** Folds before spaces only, so that unfolding (RFC 5322 §2.2.3) gives the same text back. */
@@ -78,11 +85,6 @@ export function messageIds(value: string): string {
   return words.filter((word) => word.length > 0 && word.length <= MAX_WORD_CHARS).join(" ");
 }
 
-function displayName(name: string): string {
-  if (!PRINTABLE.test(name) || name.includes("=?") || hasLongWord(name)) return encodedWords(name);
-  return /^[A-Za-z0-9 ]*$/.test(name) ? name : `"${name.replace(/["\\]/g, "\\$&")}"`;
-}
-
 /** An address as it goes on the wire, domain in A-labels. Throws where it is none. */
 export function wireAddress(email: string): string {
   const split = splitAddress(email);
@@ -90,22 +92,14 @@ export function wireAddress(email: string): string {
   return `${split.local}@${split.domain}`;
 }
 
-/** A list of mailboxes (RFC 5322 §3.4). An address beyond ASCII stands as UTF-8 (RFC 6532 §3.2). */
-export function addressList(mailboxes: readonly Mailbox[]): string {
-  return mailboxes
-    .map(({ email, name }) => {
-      const phrase = displayName(headerText(name ?? ""));
-      return phrase === "" ? wireAddress(email) : `${phrase} <${wireAddress(email)}>`;
-    })
-    .join(", ");
+/** A mailbox (RFC 5322 §3.4) as nodemailer takes it. An address beyond ASCII stands as UTF-8 (RFC 6532 §3.2). */
+export function nodemailerMailbox({ email, name }: Mailbox): { name: string; address: string } {
+  // A run of spaces could be folded into a line of spaces alone, which ends the header for some readers.
+  const phrase = headerText(name ?? "").replace(/ +/g, " ");
+  return { name: phrase.slice(0, MAX_NAME_UNITS).toWellFormed(), address: wireAddress(email) };
 }
 
 /** Whether the address needs SMTPUTF8 (RFC 6531): its local part is beyond ASCII; a domain never is on the wire. */
 export function needsSmtpUtf8(email: string): boolean {
   return !/^[\x00-\x7f]*$/.test(email.slice(0, email.lastIndexOf("@")));
-}
-
-/** A value with parameters, e.g. a Content-Disposition; parameters beyond ASCII as in RFC 2231. */
-export function withParameters(value: string, params: Record<string, string>): string {
-  return buildHeaderValue({ value, params });
 }

@@ -1,0 +1,61 @@
+import type { MailComposerAttachment } from "nodemailer/lib/mail-composer";
+import { headerText } from "./header-fields.ts";
+import { normalizeLineEnds } from "./text-entry.ts";
+import { wireFault } from "./wire.ts";
+
+export interface OutgoingAttachment {
+  filename: string;
+  contentType: string;
+  bytes: Uint8Array;
+  /** Without angle brackets; they are taken off where given. */
+  contentId?: string | null | undefined;
+  disposition: "attachment" | "inline";
+}
+
+const TOKEN = "[A-Za-z0-9!#$&^_.+-]{1,127}";
+const CONTENT_TYPE = new RegExp(
+  `^${TOKEN}/${TOKEN}(?: *; *[A-Za-z0-9-]+=(?:${TOKEN}|"[ !#-\\[\\]-~]{0,127}"))*$`,
+);
+
+/**
+ * The attachment as nodemailer's composer takes it. An inline one with a Content-ID is what the html shows; every other
+ * one is an attachment to the reader.
+ */
+export function attachmentEntry(attachment: OutgoingAttachment, hasHtml: boolean): MailComposerAttachment {
+  const filename = headerText(attachment.filename);
+  const id = contentId(attachment);
+  const shown = hasHtml && attachment.disposition === "inline" && id !== "";
+  const common = {
+    filename: filename === "" ? (false as const) : filename,
+    contentDisposition: attachment.disposition === "inline" ? "inline" : "attachment",
+    ...(shown ? { cid: id } : id === "" ? {} : { headers: { "Content-ID": `<${id}>` } }),
+  };
+  const asMessage = messageBytes(attachment);
+  if (asMessage !== null) return { ...common, contentType: "message/rfc822", content: asMessage };
+  const { buffer, byteOffset, byteLength } = attachment.bytes;
+  return {
+    ...common,
+    contentType: wireContentType(attachment.contentType),
+    content: Buffer.from(buffer, byteOffset, byteLength),
+  };
+}
+
+function contentId(attachment: OutgoingAttachment): string {
+  return (attachment.contentId ?? "").replace(/[^\x21-\x7e]|[<>]/g, "").slice(0, 512);
+}
+
+/** RFC 2046 §5.2.1: a message/rfc822 part is never base64. One that does not fit 7bit goes as plain bytes instead. */
+function messageBytes(attachment: OutgoingAttachment): Buffer | null {
+  if (!/^message\/rfc822\b/i.test(attachment.contentType)) return null;
+  const text = normalizeLineEnds(Buffer.from(attachment.bytes).toString("latin1"));
+  const bytes = Buffer.from(text.endsWith("\r\n") ? text : `${text}\r\n`, "latin1");
+  return wireFault(bytes, false) === null ? bytes : null;
+}
+
+/** The content type given where it is one for a single part in base64, else the type of unknown bytes. */
+function wireContentType(given: string): string {
+  const type = headerText(given);
+  return CONTENT_TYPE.test(type) && !/^(?:multipart|message)\//i.test(type)
+    ? type
+    : "application/octet-stream";
+}
