@@ -59,6 +59,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "@sinclair/typebox": ["http", "core"],
   bullmq: ["queue"],
   ioredis: ["queue"],
+  "rate-limiter-flexible": ["queue"],
   "@libsql/client": ["store"],
   libsql: ["store"],
   "postal-mime": ["mail"],
