@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import { AppError } from "../core/errors.ts";
 import { check, validationError } from "../core/validation.ts";
 import type { Db, Statement } from "../store/client.ts";
 import type { PresentedKey } from "../store/keys.ts";
@@ -45,6 +46,8 @@ interface Caller {
   owner: string;
 }
 
+const NOBODY: Caller = { principal: null, project: null, owner: "" };
+
 /** Methods whose requests may carry a body. That of another is left unread. */
 const WITH_BODY: ReadonlySet<Method> = new Set(["POST", "PATCH", "PUT"]);
 
@@ -52,16 +55,15 @@ const WITH_BODY: ReadonlySet<Method> = new Set(["POST", "PATCH", "PUT"]);
 export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   if (route.level === "open") return runOpen(deps, route, routed);
-  const presented = await authenticate(deps.db, request.headers.get("authorization"));
-  const now = deps.clock.now();
-  deps.keyUse.note(presented.key, now);
-  const caller = await callerOf(deps, route, presented, request.headers);
-  const { project, owner } = caller;
-  const { id: keyId, scopes } = presented.key;
-  await takeRate(deps.limiter, project?.id ?? keyId, project?.plan ?? ACCOUNT_PLAN, routed.headers);
-  if (route.scope !== null) requireScope(scopes, route.scope);
+  const arrived = await identify(deps, route, request);
+  deps.keyUse.note(arrived.presented.key, arrived.at);
+  await countRequest(deps, arrived, routed.headers);
+  if (arrived.refusal !== null) throw arrived.refusal;
+  if (route.scope !== null) requireScope(arrived.presented.key.scopes, route.scope);
   const query = readQuery(route.query, request.url);
   const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes) : NO_BYTES;
+  const { caller, at: now, presented } = await stillAllowed(deps, route, request, arrived);
+  const { owner } = caller;
   const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> =>
     route.handle(
       contextOf(deps, routed, caller, { now, query, body: bodyOf(route, bytes, request), record }),
@@ -69,17 +71,68 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;
   if (key === null) return run(() => []);
   const at = { scope: owner, endpoint: `POST ${pathOf(request)}`, key };
-  return runOnce(deps, { at, body: bytes, secretFor: route.secretAnswer === true ? keyId : null, now }, run);
+  const secretFor = route.secretAnswer === true ? presented.key.id : null;
+  return runOnce(deps, { at, body: bytes, secretFor, now }, run);
+}
+
+/** Who asks for what, as the database has it at a moment. */
+interface Identity {
+  presented: PresentedKey;
+  caller: Caller;
+  /** Why the key may not act for the project named; the request counts all the same. */
+  refusal: AppError | null;
+  /** Milliseconds. */
+  at: number;
+}
+
+async function identify(deps: DispatchDeps, route: Route, request: Request): Promise<Identity> {
+  const presented = await authenticate(deps.db, request.headers.get("authorization"));
+  const at = deps.clock.now();
+  try {
+    const caller = await callerOf(deps, route, presented, request.headers);
+    return { presented, caller, refusal: null, at };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { presented, caller: NOBODY, refusal: error, at };
+  }
+}
+
+/** Takes the request from its project's bucket, else from its key's: guessing at projects is no way around the limit. */
+async function countRequest(
+  { limiter }: DispatchDeps,
+  { presented, caller: { project } }: Identity,
+  headers: RoutedRequest["headers"],
+): Promise<void> {
+  await takeRate(limiter, project?.id ?? presented.key.id, project?.plan ?? ACCOUNT_PLAN, headers);
+}
+
+/** Milliseconds that a body may take to come before the key is looked at again. */
+const FRESH_MS = 1000;
+
+/**
+ * The caller as known, or looked up anew where the body came slowly: whoever holds a request open must not get a key
+ * that is revoked by then, or a project suspended, past that.
+ */
+async function stillAllowed(
+  deps: DispatchDeps,
+  route: Route,
+  request: Request,
+  arrived: Identity,
+): Promise<Identity> {
+  if (Math.abs(deps.clock.now() - arrived.at) <= FRESH_MS) return arrived;
+  const again = await identify(deps, route, request);
+  if (again.refusal !== null) throw again.refusal;
+  if (route.scope !== null) requireScope(again.presented.key.scopes, route.scope);
+  return again;
 }
 
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   const query = readQuery(route.query, request.url);
   const bytes = route.body === undefined ? NO_BYTES : await readBody(request, deps.maxBodyBytes);
-  const caller = { principal: null, project: null, owner: "" };
   const now = deps.clock.now();
   const body = bodyOf(route, bytes, request);
-  return route.handle(contextOf(deps, routed, caller, { now, query, body, record: () => [] }));
+  return route.handle(contextOf(deps, routed, NOBODY, { now, query, body, record: () => [] }));
 }
 
 async function callerOf(

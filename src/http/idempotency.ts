@@ -17,6 +17,12 @@ export const REPLAYED_HEADER = "Idempotent-Replayed";
 /** 1–256 printable characters. */
 const KEY = /^[\x20-\x7e]{1,256}$/;
 
+/**
+ * Characters of an answer that is stored though its request had no write of its own to store it with. Such a request
+ * (a template rendered) may be run again instead: a small one with a large answer must not fill the disk.
+ */
+const MAX_UNRECORDED_CHARS = 256 * 1024;
+
 /** Keys whose first request is still running in this process. Between processes the primary key decides. */
 export type InFlight = Set<string>;
 
@@ -84,7 +90,7 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
       recorded = true;
       return statements(own);
     });
-    if (!recorded && answer.status >= 200 && answer.status < 300) await deps.db.write(statements(answer));
+    if (!recorded && isWorthStoring(answer)) await deps.db.write(statements(answer));
     return answer;
   } catch (error) {
     if (!isTaken(error)) throw error;
@@ -93,6 +99,11 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
     if (won === null) throw error;
     return won;
   }
+}
+
+function isWorthStoring({ status, body }: Answer): boolean {
+  if (status < 200 || status >= 300) return false;
+  return body === undefined || JSON.stringify(body).length <= MAX_UNRECORDED_CHARS;
 }
 
 function hashOf({ body, secretFor }: IdempotentRequest): string {

@@ -31,6 +31,8 @@ export async function resolveProject(
     if (name === null || name === sender.id || name === sender.externalId) return sender;
     throw new AppError("permission_error", "This key belongs to another project.", { param: PROJECT_HEADER });
   }
+  // A project key whose project is gone must not pass for an account-wide one.
+  if (key.senderId !== null) throw new AppError("authentication_error", "This API key is not valid.");
   if (name === null || name === "")
     throw new AppError("invalid_request", `An account-wide key names its project in ${PROJECT_HEADER}.`, {
       param: PROJECT_HEADER,

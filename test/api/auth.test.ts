@@ -52,6 +52,38 @@ describe("an Authorization header", () => {
     expect([refused.status, refused.json.error.type]).toEqual([401, "authentication_error"]);
   });
 
+  test("a key revoked while its request's body comes slowly opens nothing", async () => {
+    const secret = await api.key({ name: "leaked" });
+    const ends: [string, number, () => Promise<unknown>][] = [
+      ["nothing", 201, async () => undefined],
+      [
+        "revoked",
+        401,
+        () => api.db.write([{ sql: "UPDATE api_keys SET revoked_at = 1 WHERE name = 'leaked'", args: [] }]),
+      ],
+    ];
+    for (const [what, status, happens] of ends) {
+      const parts = [`{"name":"minted after `, `${what}"}`];
+      const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          const part = parts.shift();
+          if (part === undefined) return controller.close();
+          if (parts.length === 0) {
+            await happens();
+            api.clock.advance(1001);
+          }
+          controller.enqueue(Buffer.from(part));
+        },
+      });
+      const answer = await api.call("POST", "/v1/api-keys", {
+        key: secret,
+        headers: { "content-type": "application/json" },
+        body,
+      });
+      expect([what, answer.status]).toEqual([what, status]);
+    }
+  });
+
   test("lastUsedAt follows the key's use, at most once a minute", async () => {
     const secret = await api.key({ name: "watched" });
     const lastUsed = async () => {
@@ -163,6 +195,19 @@ describe("the request rate", () => {
     const own = json.data.find((key: { keyPrefix: string }) => key.keyPrefix === prefix);
     expect(taken[0]).toEqual([api.acme.a.id, "unlimited"]);
     expect(taken[1]).toEqual([own.id, "pro"]);
+  });
+
+  test("counts requests that name a project which is not theirs, against their key", async () => {
+    const rows = [
+      { key: api.acme.wide, name: "nobody", status: 404 },
+      { key: api.acme.a.key, name: "acme-b", status: 403 },
+    ];
+    for (const { key, name, status } of rows) {
+      taken.length = 0;
+      const called = await api.call("GET", "/v1/domains", { key, headers: { "x-service-product": name } });
+      expect(called.status).toBe(status);
+      expect(taken).toEqual([[expect.stringMatching(/^key_/), "pro"]]);
+    }
   });
 
   test("shows its headers on every answer under a finite plan, and 429 with Retry-After over it", async () => {

@@ -60,6 +60,13 @@ function probes({ db }: Pick<TestApi, "db">): Route[] {
         return created({ waited: true });
       },
     }),
+    projectRoute({
+      ...base,
+      path: "/v1/large",
+      operationId: "large",
+      body: Type.Object({ chars: Type.Integer() }),
+      handle: ({ body }) => created({ run: ++ran.plain, text: "x".repeat(body.chars) }),
+    }),
     accountRoute({
       ...base,
       scope: "senders:write",
@@ -94,6 +101,19 @@ describe("a POST with an Idempotency-Key", () => {
     expect(replayed(first)).toBeNull();
     expect(replayed(second)).toBe("true");
     expect([second.status, second.text]).toEqual([first.status, first.text]);
+  });
+
+  test("is not stored where a request without effect has a large answer", async () => {
+    const around = '{"run":000,"text":""}'.length;
+    ran.plain = 100;
+    for (const [chars, again] of [
+      [256 * 1024 - around, "true"],
+      [256 * 1024 - around + 1, null],
+    ] as const) {
+      const key = newKey();
+      expect((await post("/v1/large", key, { body: { chars } })).status).toBe(201);
+      expect(replayed(await post("/v1/large", key, { body: { chars } }))).toBe(again);
+    }
   });
 
   test("runs again under another key, and without one", async () => {
