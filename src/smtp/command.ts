@@ -19,6 +19,7 @@ interface Arguments {
   RCPT: { path: Path };
   STARTTLS: object;
   DATA: object;
+  BDAT: { size: number; last: boolean };
   RSET: object;
   NOOP: object;
   VRFY: object;
@@ -127,8 +128,15 @@ function parseRcpt(argument: string): Command {
   return parameters.size > 0 ? refused(REPLIES.unknownParameter) : { verb: "RCPT", path };
 }
 
+/** RFC 3030 §2: the octets of a chunk, which follow at once, and whether it is the last. More than 2^53 is refused unread. */
+function parseBdat(argument: string): Command {
+  const match = /^([0-9]{1,20})( +LAST)?$/i.exec(argument);
+  if (match === null) return { verb: "BDAT", size: Number.NaN, last: false };
+  return { verb: "BDAT", size: Number(match[1]), last: match[2] !== undefined };
+}
+
 /** Commands of RFC 5321 and its extensions that this server knows of and does not have (§4.2.4: 502). */
-const NOT_IMPLEMENTED = ["AUTH", "BDAT", "BURL", "ETRN", "EXPN", "SAML", "SEND", "SOML", "TURN"];
+const NOT_IMPLEMENTED = ["AUTH", "BURL", "ETRN", "EXPN", "SAML", "SEND", "SOML", "TURN"];
 
 const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ["EHLO", greeting("EHLO")],
@@ -137,6 +145,7 @@ const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ["RCPT", parseRcpt],
   ["STARTTLS", bare("STARTTLS")],
   ["DATA", bare("DATA")],
+  ["BDAT", parseBdat],
   ["RSET", bare("RSET")],
   ["QUIT", bare("QUIT")],
   ["NOOP", () => ({ verb: "NOOP" })],

@@ -1,16 +1,8 @@
-const NUL = 0x00;
+import { KeptMessage, type MessageResult } from "./kept-message.ts";
+
 const LF = 0x0a;
 const CR = 0x0d;
 const DOT = 0x2e;
-
-/** Least octets of a block a message is collected in; each is as large as all before it together. */
-const MIN_BLOCK_BYTES = 1024;
-/** Largest block added at a time, so that a message never holds much more memory than it has octets. */
-const MAX_BLOCK_BYTES = 1024 * 1024;
-
-/** Why a message is refused though it was read to its end. */
-export type DataFault = "bareLineEnd" | "nul" | "tooLarge";
-export type DataResult = { raw: Uint8Array } | { fault: DataFault };
 
 /**
  * Where the machine stands between two octets: `lineStart` after a CRLF or at the very start, `dot` behind a dot there,
@@ -35,73 +27,26 @@ const EXPECTED: Record<Exclude<State, "text" | "done">, Expectation> = {
   cr: { octet: LF, next: "lineStart", kept: true, afterCr: true },
 };
 
-/** Collects octets in blocks that grow with the message: a sender of single octets costs no more than any other. */
-class Collector {
-  #blocks: Uint8Array[] = [];
-  #block = new Uint8Array(0);
-  #used = 0;
-  #size = 0;
-
-  add(slice: Uint8Array): void {
-    let rest = slice;
-    while (rest.length > 0) {
-      if (this.#used === this.#block.length) this.#grow(rest.length);
-      const part = rest.subarray(0, this.#block.length - this.#used);
-      this.#block.set(part, this.#used);
-      this.#used += part.length;
-      this.#size += part.length;
-      rest = rest.subarray(part.length);
-    }
-  }
-
-  #grow(needed: number): void {
-    const size = Math.min(Math.max(needed, this.#size, MIN_BLOCK_BYTES), MAX_BLOCK_BYTES);
-    this.#block = new Uint8Array(size);
-    this.#blocks.push(this.#block);
-    this.#used = 0;
-  }
-
-  /** All octets in one array of exactly their number. */
-  take(): Uint8Array {
-    if (this.#blocks.length === 1 && this.#used === this.#block.length) return this.#block;
-    const whole = new Uint8Array(this.#size);
-    let at = 0;
-    for (const block of this.#blocks) {
-      const part = block.subarray(0, Math.min(block.length, this.#size - at));
-      whole.set(part, at);
-      at += part.length;
-    }
-    this.clear();
-    return whole;
-  }
-
-  clear(): void {
-    this.#blocks = [];
-    this.#block = new Uint8Array(0);
-    this.#used = 0;
-    this.#size = 0;
-  }
-}
-
 /**
  * Reads one message after DATA: takes away stuffed dots and finds the end, which is CRLF.CRLF and nothing else.
  * A CR or LF outside a CRLF, a NUL, or more than `maxBytes` octets make it a refused message, which is still read to
  * its true end: whoever ended it earlier would take its remains for commands (SMTP smuggling).
  */
 export class DataReader {
-  readonly #maxBytes: number;
-  readonly #kept = new Collector();
+  readonly #kept: KeptMessage;
   #state: State = "lineStart";
-  #size = 0;
-  #bareLineEnd = false;
-  #nul = false;
   /** Next CR and LF of the chunk in hand, searched anew only when passed: no octet is looked at twice. */
   #cr = -1;
   #lf = -1;
 
   /** `maxBytes`: octets of the message without stuffed dots and the final dot's line (RFC 1870 §3). */
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+    this.#kept = new KeptMessage(maxBytes);
+  }
+
+  /** Octets held in memory. */
+  get held(): number {
+    return this.#kept.held;
   }
 
   /** Reads `chunk` from `from` on. Returns the index behind the message's end, or -1 when all was read and none came. */
@@ -117,18 +62,18 @@ export class DataReader {
       const expected = EXPECTED[this.#state];
       if (chunk[pos] !== expected.octet) {
         this.#state = "text";
-        if (expected.afterCr) this.#bareLineEnd = true;
+        if (expected.afterCr) this.#kept.foundBareLineEnd();
         continue;
       }
       this.#state = expected.next;
       if (!expected.kept) {
-        this.#keep(chunk.subarray(run, pos));
+        this.#kept.add(chunk.subarray(run, pos));
         run = pos + 1;
       }
       pos++;
     }
     if (this.#state === "done") return pos;
-    this.#keep(chunk.subarray(run));
+    this.#kept.add(chunk.subarray(run));
     return -1;
   }
 
@@ -136,31 +81,15 @@ export class DataReader {
   #scanText(chunk: Uint8Array, pos: number): number {
     if (this.#cr < pos) this.#cr = indexOr(chunk, CR, pos);
     if (this.#lf < pos) this.#lf = indexOr(chunk, LF, pos);
-    if (this.#lf < this.#cr) this.#bareLineEnd = true;
+    if (this.#lf < this.#cr) this.#kept.foundBareLineEnd();
     else if (this.#cr < chunk.length) this.#state = "cr";
     return Math.min(this.#cr, this.#lf) + 1;
   }
 
-  #keep(slice: Uint8Array): void {
-    if (slice.length === 0) return;
-    this.#size += slice.length;
-    if (!this.#nul && slice.indexOf(NUL) >= 0) this.#nul = true;
-    if (this.#fault() === null) this.#kept.add(slice);
-    else this.#kept.clear();
-  }
-
-  /** One fault where there are several, the same however the octets were split: smuggling first. */
-  #fault(): DataFault | null {
-    if (this.#bareLineEnd) return "bareLineEnd";
-    if (this.#nul) return "nul";
-    return this.#size > this.#maxBytes ? "tooLarge" : null;
-  }
-
   /** The message, once `feed` has found its end. */
-  result(): DataResult {
+  result(): MessageResult {
     if (this.#state !== "done") throw new Error("The message has not ended.");
-    const fault = this.#fault();
-    return fault === null ? { raw: this.#kept.take() } : { fault };
+    return this.#kept.result();
   }
 }
 

@@ -21,7 +21,7 @@ export const REPLIES = {
   help: reply(
     214,
     "2.0.0",
-    "EHLO HELO STARTTLS MAIL RCPT DATA RSET NOOP VRFY QUIT HELP",
+    "EHLO HELO STARTTLS MAIL RCPT DATA BDAT RSET NOOP VRFY QUIT HELP",
     "See RFC 5321, section 4.1.1.",
   ),
   startTls: reply(220, "2.0.0", "Ready to start TLS"),
@@ -53,9 +53,11 @@ export const REPLIES = {
   badRcptSyntax: reply(501, "5.5.4", "Syntax: RCPT TO:<address> [parameters]"),
   badSender: reply(501, "5.1.7", "The sender's address is malformed"),
   badRecipient: reply(501, "5.1.3", "The recipient's address is malformed"),
+  badChunk: reply(501, "5.5.4", "Syntax: BDAT size [LAST]; closing the connection"),
   badParameter: reply(501, "5.5.4", "A parameter is malformed or given twice"),
   notImplemented: reply(502, "5.5.1", "Command not implemented"),
   heloFirst: reply(503, "5.5.1", "Say EHLO or HELO first"),
+  chunksBegun: reply(503, "5.5.1", "The message has begun with BDAT and goes on with it"),
   nestedMail: reply(503, "5.5.1", "A sender was given already"),
   mailFirst: reply(503, "5.5.1", "Say MAIL first"),
   rcptFirst: reply(503, "5.5.1", "Say RCPT first"),
@@ -76,6 +78,7 @@ export function ehloReply(hostname: string, maxMessageBytes: number, offerTls: b
     "8BITMIME",
     "SMTPUTF8",
     "ENHANCEDSTATUSCODES",
+    "CHUNKING",
     ...(offerTls ? ["STARTTLS"] : []),
   ];
   return reply(250, null, hostname, ...extensions);

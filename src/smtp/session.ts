@@ -1,9 +1,10 @@
 import { parseCommand } from "./command.ts";
-import { DataReader, type DataFault } from "./data.ts";
+import { DataReader } from "./data.ts";
 import type { Envelope } from "./envelope.ts";
+import type { MessageFault, MessageResult } from "./kept-message.ts";
 import { Input } from "./lines.ts";
 import { formatReply, REPLIES, type Reply, reply } from "./reply.ts";
-import { type Outcome, perform, type SessionLimits, type SessionState, type Transaction } from "./verbs.ts";
+import { type Chunk, type Outcome, perform, type SessionLimits, type SessionState } from "./verbs.ts";
 
 /** Errors of one client (syntax, sequence, unknown commands) after which it is sent away. */
 export const MAX_ERRORS = 20;
@@ -30,7 +31,7 @@ export interface SessionOptions extends SessionLimits {
   ip: string;
 }
 
-const FAULT_REPLIES: Record<DataFault, Reply> = {
+const FAULT_REPLIES: Record<MessageFault, Reply> = {
   bareLineEnd: REPLIES.bareLineEnd,
   nul: REPLIES.nulInMessage,
   tooLarge: REPLIES.tooLarge,
@@ -45,7 +46,8 @@ export class Session {
   readonly #input = new Input();
   #state: SessionState = { helo: null, tls: null, transaction: null, transactions: 0 };
   #phase: Phase = "command";
-  #reader: DataReader;
+  /** Where the octets of a message go: after DATA, or those still to come of a chunk. */
+  #reader: DataReader | (Chunk & { left: number }) | null = null;
   #question: "message" | { recipient: string } | null = null;
   #farewell: Reply | null = null;
   #errors = 0;
@@ -55,7 +57,6 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    this.#reader = new DataReader(options.maxMessageBytes);
   }
 
   get phase(): Phase {
@@ -154,6 +155,11 @@ export class Session {
   }
 
   #act(outcome: Outcome): void {
+    if ("chunk" in outcome) {
+      this.#phase = "data";
+      this.#reader = { ...outcome.chunk, left: outcome.chunk.size };
+      return;
+    }
     if ("askRecipient" in outcome) {
       const address = outcome.askRecipient;
       this.#ask({ recipient: address }, { kind: "recipient", address, envelope: this.#envelope() });
@@ -182,20 +188,49 @@ export class Session {
   }
 
   #readData(): boolean {
+    const reader = this.#reader;
+    if (reader === null) return false;
+    return reader instanceof DataReader ? this.#readMessage(reader) : this.#readChunk(reader);
+  }
+
+  #readMessage(reader: DataReader): boolean {
     let ended = false;
     this.#input.take((bytes) => {
-      const end = this.#reader.feed(bytes, 0);
+      const end = reader.feed(bytes, 0);
       ended = end >= 0;
       return ended ? end : bytes.length;
     });
-    if (!ended) return false;
-    const result = this.#reader.result();
+    if (ended) this.#endData(reader.result());
+    return ended;
+  }
+
+  #readChunk(chunk: Chunk & { left: number }): boolean {
+    this.#input.take((bytes) => {
+      const piece = bytes.subarray(0, chunk.left);
+      chunk.left -= piece.length;
+      if ("feed" in chunk.into) chunk.into.feed(piece);
+      return piece.length;
+    });
+    if (chunk.left > 0) return false;
+    this.#phase = "command";
+    this.#reader = null;
+    if ("code" in chunk.into) this.#say(chunk.into);
+    else this.#endChunk(chunk.into.end(chunk.last), chunk.size);
+    return true;
+  }
+
+  #endChunk(result: MessageResult | null, size: number): void {
+    if (result === null) this.#say(reply(250, "2.0.0", `${size} octets received`));
+    else this.#endData(result);
+  }
+
+  #endData(result: MessageResult): void {
     const envelope = this.#envelope();
     this.#state.transaction = null;
+    this.#reader = null;
     this.#phase = "command";
     if ("fault" in result) this.#say(FAULT_REPLIES[result.fault]);
     else this.#ask("message", { kind: "message", envelope, raw: result.raw });
-    return true;
   }
 
   #ask(question: "message" | { recipient: string }, action: Action): void {
@@ -218,7 +253,7 @@ export class Session {
   }
 
   #envelope(): Envelope {
-    const transaction: Transaction | null = this.#state.transaction;
+    const { transaction } = this.#state;
     return {
       mailFrom: transaction?.mailFrom ?? "",
       rcptTo: [...(transaction?.rcptTo ?? [])],

@@ -1,3 +1,4 @@
+import { ChunkReader } from "./chunks.ts";
 import type { Command, Verb } from "./command.ts";
 import { ehloReply, REPLIES, type Reply, reply } from "./reply.ts";
 
@@ -18,6 +19,16 @@ export interface Transaction {
   rcptTo: string[];
   /** RCPT commands answered so far, refused ones included. */
   asked: number;
+  /** The message so far where it comes by BDAT. */
+  chunks: ChunkReader | null;
+}
+
+/** What follows a BDAT: so many octets, which are read whatever is said to them. */
+export interface Chunk {
+  size: number;
+  last: boolean;
+  /** Where they go; or the answer to a chunk that is thrown away. */
+  into: ChunkReader | Reply;
 }
 
 /** What commands read and change. */
@@ -34,7 +45,8 @@ export interface SessionState {
 /** An answer; with what comes next, where that is not the next command. Or a question, answered later. */
 export type Outcome =
   | { reply: Reply; next?: "data" | "startTls" | "close"; error?: boolean }
-  | { askRecipient: string };
+  | { askRecipient: string }
+  | { chunk: Chunk };
 
 type Performer<V extends Verb> = (state: SessionState, command: Command<V>, limits: SessionLimits) => Outcome;
 
@@ -48,13 +60,20 @@ function mail(state: SessionState, { path, parameters }: Command<"MAIL">, limits
   if (state.transaction !== null) return error(REPLIES.nestedMail);
   // RFC 1870 §6.1: a message announced as too large is refused before it is sent.
   if ((parameters.size ?? 0) > limits.maxMessageBytes) return { reply: REPLIES.tooLarge };
-  state.transaction = { mailFrom: path.address, smtpUtf8: parameters.smtpUtf8, rcptTo: [], asked: 0 };
+  state.transaction = {
+    mailFrom: path.address,
+    smtpUtf8: parameters.smtpUtf8,
+    rcptTo: [],
+    asked: 0,
+    chunks: null,
+  };
   state.transactions++;
   return { reply: REPLIES.senderOk };
 }
 
 function rcpt({ transaction }: SessionState, { path }: Command<"RCPT">, limits: SessionLimits): Outcome {
   if (transaction === null) return error(REPLIES.mailFirst);
+  if (transaction.chunks !== null) return error(REPLIES.chunksBegun);
   if (path.beyondAscii && !transaction.smtpUtf8) return error(REPLIES.needsSmtpUtf8);
   if (transaction.rcptTo.length >= limits.maxRecipients) return { reply: REPLIES.tooManyRecipients };
   // A bounce goes back to the one who sent: many recipients of one are a sign of abuse.
@@ -65,10 +84,36 @@ function rcpt({ transaction }: SessionState, { path }: Command<"RCPT">, limits: 
   return { askRecipient: bare ? `${path.address}@${limits.hostname}` : path.address };
 }
 
+/** Why no message may come now; null where it may. */
+function notReady(transaction: Transaction | null): Reply | null {
+  if (transaction === null) return REPLIES.mailFirst;
+  if (transaction.rcptTo.length > 0) return null;
+  return transaction.asked > 0 ? REPLIES.noRecipients : REPLIES.rcptFirst;
+}
+
 function data({ transaction }: SessionState): Outcome {
-  if (transaction === null) return error(REPLIES.mailFirst);
-  if (transaction.rcptTo.length > 0) return { reply: REPLIES.startMail, next: "data" };
-  return transaction.asked > 0 ? { reply: REPLIES.noRecipients } : error(REPLIES.rcptFirst);
+  // RFC 3030 §2: DATA and BDAT are not mixed.
+  const refusal = transaction?.chunks ? REPLIES.chunksBegun : notReady(transaction);
+  if (refusal === null) return { reply: REPLIES.startMail, next: "data" };
+  return refusal === REPLIES.noRecipients ? { reply: refusal } : error(refusal);
+}
+
+/**
+ * RFC 3030 §2: the octets follow without waiting for the answer, so those of a refused chunk are read and thrown away.
+ * One of unknown or unwelcome length would be read for commands, or for hours: the connection ends.
+ */
+function bdat(
+  { transaction }: SessionState,
+  { size, last }: Command<"BDAT">,
+  limits: SessionLimits,
+): Outcome {
+  if (Number.isNaN(size)) return { reply: REPLIES.badChunk, next: "close" };
+  if (size > limits.maxMessageBytes) return { reply: REPLIES.tooLarge, next: "close" };
+  const refusal = notReady(transaction);
+  if (transaction === null || refusal !== null)
+    return { chunk: { size, last, into: refusal ?? REPLIES.mailFirst } };
+  transaction.chunks ??= new ChunkReader(limits.maxMessageBytes);
+  return { chunk: { size, last, into: transaction.chunks } };
 }
 
 /** What each command does. EHLO, HELO and RSET end a transaction without a trace (RFC 5321 §4.1.4, §4.1.1.5). */
@@ -84,6 +129,7 @@ const PERFORMERS: { [V in Verb]: Performer<V> } = {
   MAIL: mail,
   RCPT: rcpt,
   DATA: data,
+  BDAT: bdat,
   RSET: (state) => {
     state.transaction = null;
     return { reply: REPLIES.ok };

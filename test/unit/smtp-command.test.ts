@@ -143,7 +143,7 @@ describe("malformed commands are refused", () => {
     ["VRFY", REPLIES.needsArgument],
     ["AUTH PLAIN", REPLIES.notImplemented],
     ["EXPN list", REPLIES.notImplemented],
-    ["BDAT 10 LAST", REPLIES.notImplemented],
+    ["BURL imap://x", REPLIES.notImplemented],
     ["", REPLIES.unknownCommand],
     [" NOOP", REPLIES.unknownCommand],
     ["MAILFROM:<a@b.example>", REPLIES.unknownCommand],

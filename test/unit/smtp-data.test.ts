@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { DataReader, type DataResult } from "../../src/smtp/data.ts";
+import { DataReader } from "../../src/smtp/data.ts";
+import type { MessageResult } from "../../src/smtp/kept-message.ts";
 
 const MAX = 1000;
 
@@ -8,7 +9,7 @@ function bytes(text: string): Buffer {
 }
 
 /** Feeds the parts one by one; says what came of it and how many octets belong to the message. */
-function read(parts: readonly Buffer[], maxBytes = MAX): { result: DataResult | null; consumed: number } {
+function read(parts: readonly Buffer[], maxBytes = MAX): { result: MessageResult | null; consumed: number } {
   const reader = new DataReader(maxBytes);
   let consumed = 0;
   for (const part of parts) {
@@ -19,7 +20,7 @@ function read(parts: readonly Buffer[], maxBytes = MAX): { result: DataResult | 
   return { result: null, consumed };
 }
 
-function show(result: DataResult | null): string {
+function show(result: MessageResult | null): string {
   if (result === null) return "(not ended)";
   return "fault" in result ? result.fault : JSON.stringify(Buffer.from(result.raw).toString("latin1"));
 }

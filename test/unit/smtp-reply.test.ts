@@ -47,6 +47,7 @@ test("STARTTLS is offered in plain text only", () => {
     "8BITMIME",
     "SMTPUTF8",
     "ENHANCEDSTATUSCODES",
+    "CHUNKING",
     "STARTTLS",
   ]);
   expect(ehloReply("mx.test", 1000, false).lines).not.toContain("STARTTLS");

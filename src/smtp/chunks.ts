@@ -1,0 +1,68 @@
+import { KeptMessage, type MessageResult } from "./kept-message.ts";
+
+const LF = 0x0a;
+const CR = 0x0d;
+const CRLF = Uint8Array.of(CR, LF);
+
+/**
+ * Puts one message together from the chunks of BDAT (RFC 3030 §2), which have no stuffed dots. BINARYMIME is not
+ * offered, so a chunk holds text: a CR or LF outside a CRLF, though the two may come in two chunks, makes it a refused
+ * message. One that would not end with a line end gets it.
+ */
+export class ChunkReader {
+  readonly #kept: KeptMessage;
+  /** Whether the last octet so far is a CR, whose LF is to come. */
+  #afterCr = false;
+  #lineEnded = true;
+
+  /** `maxBytes`: octets of all chunks together. */
+  constructor(maxBytes: number) {
+    this.#kept = new KeptMessage(maxBytes);
+  }
+
+  /** Octets held in memory. */
+  get held(): number {
+    return this.#kept.held;
+  }
+
+  /** Octets of the chunks so far. */
+  get size(): number {
+    return this.#kept.size;
+  }
+
+  /** Takes a piece of a chunk. */
+  feed(piece: Uint8Array): void {
+    if (piece.length === 0) return;
+    this.#checkLineEnds(piece);
+    this.#kept.add(piece);
+  }
+
+  /** The end of a chunk: what is wrong with the message, or the whole of it; null where more is to come. */
+  end(last: boolean): MessageResult | null {
+    if (last && this.#afterCr) this.#kept.foundBareLineEnd();
+    if (last && !this.#lineEnded && !this.#afterCr) this.#kept.add(CRLF);
+    return last || this.#kept.faulty ? this.#kept.result() : null;
+  }
+
+  #checkLineEnds(piece: Uint8Array): void {
+    let pos = 0;
+    if (this.#afterCr) {
+      if (piece[0] === LF) pos = 1;
+      else this.#kept.foundBareLineEnd();
+    }
+    let cr = indexOr(piece, CR, pos);
+    let lf = indexOr(piece, LF, pos);
+    while (cr < piece.length - 1 || lf < cr) {
+      if (lf !== cr + 1) return this.#kept.foundBareLineEnd();
+      cr = indexOr(piece, CR, lf + 1);
+      lf = indexOr(piece, LF, lf + 1);
+    }
+    this.#afterCr = piece[piece.length - 1] === CR;
+    this.#lineEnded = piece[piece.length - 1] === LF;
+  }
+}
+
+function indexOr(piece: Uint8Array, octet: number, from: number): number {
+  const at = piece.indexOf(octet, from);
+  return at < 0 ? piece.length : at;
+}
