@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { normalizeAddress, normalizeDomain } from "./core/addresses.ts";
+import { isNetwork } from "./core/networks.ts";
 import type { LogFormat, LogLevel } from "./log.ts";
 
 /** Roles that one process may take. */
@@ -48,8 +49,13 @@ export interface Config {
   webhookDisableAfterSeconds: number;
   domainRecheckSeconds: readonly number[] | null;
   destinationConnections: number;
+  /** Messages a second; 0: no limit. */
+  destinationRate: number;
   smtpMaxConnections: number;
   smtpMaxConnectionsPerIp: number;
+  /** Addresses, or networks as `address/bits`. */
+  smtpProxies: readonly string[];
+  httpProxies: readonly string[];
   plans: Readonly<Record<string, Plan | null>>;
   tiers: Readonly<Record<string, number | null>>;
   defaultPlan: string;
@@ -75,6 +81,7 @@ type Kind =
   | { kind: "domain" }
   | { kind: "email" }
   | { kind: "addresses" }
+  | { kind: "networks" }
   | { kind: "secret"; minLength: number };
 
 export interface Setting {
@@ -255,7 +262,13 @@ export const SETTINGS: readonly Setting[] = [
     name: "DESTINATION_CONNECTIONS",
     type: COUNT,
     default: "5",
-    help: "Connections to one destination at a time.",
+    help: "Connections to one destination (the set of MX hosts, or the smarthost) at a time.",
+  },
+  {
+    name: "DESTINATION_RATE",
+    type: { kind: "integer", min: 0, max: 1_000_000 },
+    default: "20",
+    help: "Messages a second to one set of MX hosts, over all processes that share a REDIS_URL; 0: no limit. A smarthost has none.",
   },
   {
     name: "SMTP_MAX_CONNECTIONS",
@@ -268,6 +281,18 @@ export const SETTINGS: readonly Setting[] = [
     type: COUNT,
     default: "50",
     help: "The same from one address; loopback is exempt.",
+  },
+  {
+    name: "SMTP_PROXIES",
+    type: { kind: "networks" },
+    default: "(none)",
+    help: "Proxies before the SMTP listener, addresses and networks: their connections begin with a PROXY protocol v2 header.",
+  },
+  {
+    name: "HTTP_PROXIES",
+    type: { kind: "networks" },
+    default: "(none)",
+    help: "Proxies before the API, addresses and networks: their `X-Forwarded-For` says who the client is.",
   },
   {
     name: "PLAN_<NAME>",
@@ -371,6 +396,10 @@ function fault(type: Kind, text: string): string | null {
       return list(text).length > 0 && list(text).every((item) => /^[0-9a-fA-F:.[\]]+$/.test(item))
         ? null
         : "must be a comma list of IP addresses";
+    case "networks":
+      return list(text).length > 0 && list(text).every(isNetwork)
+        ? null
+        : "must be a comma list of IP addresses and networks (address/bits)";
     case "secret":
       return text.length >= type.minLength && /^[\x21-\x7e]+$/.test(text)
         ? null
@@ -519,8 +548,11 @@ export function loadConfig(env: Env, terminal = false): Config {
     webhookDisableAfterSeconds: number("WEBHOOK_DISABLE_AFTER_SECONDS"),
     domainRecheckSeconds: text("DOMAIN_RECHECK_SECONDS") === null ? null : numbers("DOMAIN_RECHECK_SECONDS"),
     destinationConnections: number("DESTINATION_CONNECTIONS"),
+    destinationRate: number("DESTINATION_RATE"),
     smtpMaxConnections: number("SMTP_MAX_CONNECTIONS"),
     smtpMaxConnectionsPerIp: number("SMTP_MAX_CONNECTIONS_PER_IP"),
+    smtpProxies: list(text("SMTP_PROXIES") ?? ""),
+    httpProxies: list(text("HTTP_PROXIES") ?? ""),
     plans,
     tiers,
     defaultPlan: required("DEFAULT_PLAN"),

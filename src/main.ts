@@ -66,6 +66,12 @@ async function serve(config: Config): Promise<void> {
       (error: unknown) => fail(EX_SOFTWARE, String(error)),
     );
   };
+  process.on("SIGHUP", () => {
+    app.reload().then(
+      () => log("app").info("certificate read anew"),
+      (error: unknown) => log("app").error("the old certificate stays", { error: String(error) }),
+    );
+  });
   process.on("SIGTERM", () => stop("SIGTERM"));
   process.on("SIGINT", () => stop("SIGINT"));
 }

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
+import { clientAddress } from "../core/networks.ts";
 import { AppError } from "../core/errors.ts";
 import type { Db } from "../store/client.ts";
 import { touchKey } from "../store/keys.ts";
@@ -29,7 +30,7 @@ export interface AnsweredRequest {
 export interface HttpDeps {
   db: Db;
   clock: Clock;
-  config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl">;
+  config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl" | "httpProxies">;
   /** Authenticates cursors. */
   cursorKey: Uint8Array;
   /** Seals secrets at rest. */
@@ -93,7 +94,11 @@ export function createHttp(deps: HttpDeps): Http {
           if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(deps.clock.now(), raw);
           const peer = self.requestIP(raw);
           const request = absolute(raw);
-          if (peer !== null) ips.set(request, peer.address);
+          if (peer !== null)
+            ips.set(
+              request,
+              clientAddress(peer.address, raw.headers.get("x-forwarded-for"), deps.config.httpProxies),
+            );
           return app.fetch(request);
         },
       });

@@ -52,11 +52,12 @@ export class ChunkReader {
     }
     let cr = indexOr(piece, CR, pos);
     let lf = indexOr(piece, LF, pos);
-    while (cr < piece.length - 1 || lf < cr) {
-      if (lf !== cr + 1) return this.#kept.foundBareLineEnd();
+    while (lf === cr + 1 && lf < piece.length) {
       cr = indexOr(piece, CR, lf + 1);
       lf = indexOr(piece, LF, lf + 1);
     }
+    // What ends the run of CRLFs is the end, or a CR there, whose LF may come in the next piece; or a bare one.
+    if (lf < piece.length || cr < piece.length - 1) this.#kept.foundBareLineEnd();
     this.#afterCr = piece[piece.length - 1] === CR;
     this.#lineEnded = piece[piece.length - 1] === LF;
   }

@@ -1,56 +1,20 @@
-import type { Socket, SocketHandler } from "bun";
-import type { Clock } from "../core/clock.ts";
-import type { Log } from "../log.ts";
-import type { Envelope, MailHandler } from "./envelope.ts";
+import { sleep } from "../core/clock.ts";
+import type { Action } from "./actions.ts";
+import type { ConnectionDeps, ConnectionOptions } from "./connection-options.ts";
+import { Deadline } from "./deadline.ts";
+import type { Envelope } from "./envelope.ts";
+import type { Holder } from "./intake.ts";
 import { REPLIES, type Reply } from "./reply.ts";
-import { type Action, type Phase, Session, type SessionOptions } from "./session.ts";
+import { Session } from "./session.ts";
+import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
 
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-
-/** How long a session may stay in one phase without getting on. */
-export const PHASE_TIMEOUT_MS: Record<Phase, number> = {
-  /** RFC 5321 §4.5.3.2.7: from the last answer to the end of the next command, so that dripping octets gains nothing. */
-  command: 5 * MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.5: silence between two parts of a message. */
-  data: 3 * MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.6: a client waits no longer for the answer to a message. */
-  waiting: 10 * MINUTE_MS,
-  /** From the answer to STARTTLS to the end of the handshake. */
-  tls: MINUTE_MS,
-  /** After our last word, for the client to read it and close. */
-  closed: 5 * SECOND_MS,
-};
-/** From MAIL to the answer to DATA, however busy the client is. */
-export const TRANSACTION_TIMEOUT_MS = 30 * MINUTE_MS;
-
-export interface ConnectionDeps {
-  clock: Clock;
-  handler: MailHandler;
-  log: Log;
-  /** Called once, when the socket is closed and the handler has nothing of it in hand. */
-  gone: (connection: Connection) => void;
-}
-
-export interface ConnectionOptions extends SessionOptions {
-  /** Key and certificate chain, PEM. */
-  tls: { key: string; cert: string };
-}
-
-type SmtpSocket = Socket<Connection | undefined>;
-
-/** Events of every socket, before and after STARTTLS, go to its connection. Sockets refused at the door have none. */
-export const SOCKET_EVENTS: SocketHandler<Connection | undefined> = {
-  data: (socket, chunk) => socket.data?.received(socket, chunk),
-  drain: (socket) => socket.data?.drained(socket),
-  end: (socket) => socket.data?.peerEnded(socket),
-  close: (socket) => socket.data?.socketClosed(socket),
-  error: (socket, error) => socket.data?.failed(error),
-  handshake: (socket, success, error) => socket.data?.handshaken(socket, success, error),
-};
+/** Refused recipients of one session that are answered at once; those beyond wait, which makes guessing slow. */
+export const REFUSALS_AT_ONCE = 5;
+/** How long an answer to one beyond waits. */
+export const TARPIT_MS = 1_000;
 
 /** One socket with its session: carries out the session's actions, keeps its times, holds back what is too much. */
-export class Connection {
+export class Connection implements Holder, SocketOwner {
   readonly #deps: ConnectionDeps;
   readonly #options: ConnectionOptions;
   readonly #session: Session;
@@ -64,30 +28,58 @@ export class Connection {
   #closed = false;
   /** Whether the handler has a recipient or message in hand. */
   #asking = false;
-  #deadline = 0;
-  #transaction = 0;
-  #transactionDeadline = 0;
-  #timerAt = Number.POSITIVE_INFINITY;
-  #cancelTimer: () => void = () => {};
+  /** Ends the wait before the greeting; null once it is over. */
+  #cancelGreeting: (() => void) | null = null;
+  /** Whether the message must wait for room among those of other connections. */
+  #crowded = false;
+  readonly #deadline: Deadline;
 
   constructor(deps: ConnectionDeps, options: ConnectionOptions, socket: SmtpSocket) {
     this.#deps = deps;
     this.#options = options;
     this.#socket = socket;
     this.#session = new Session(options);
+    this.#deadline = new Deadline(deps.clock, () => this.#timeUp());
   }
 
   get ip(): string {
     return this.#options.ip;
   }
 
-  /** Sends the greeting. */
+  /**
+   * Greets the peer, a moment later: one that speaks before (RFC 5321 §3.1 lets nobody do so) does not read what it is
+   * told, as programs that send spam do.
+   */
   open(): void {
-    this.#perform(this.#session.greet());
+    if (this.#options.greetAfterMs === 0) {
+      this.#perform(this.#session.greet());
+      return;
+    }
+    this.#deadline.move(this.#session);
+    this.#cancelGreeting = this.#deps.clock.after(this.#options.greetAfterMs, () => {
+      this.#cancelGreeting = null;
+      this.#perform(this.#session.greet());
+    });
+  }
+
+  /** Messages taken from this peer. */
+  get messages(): number {
+    return this.#session.messages;
+  }
+
+  resume(): void {
+    this.#crowded = false;
+    this.#deadline.move(this.#session);
+    this.#settle();
+  }
+
+  giveUp(): void {
+    this.#perform(this.#session.abort(REPLIES.tooSlow));
   }
 
   /** Lets the session end as soon as nothing is in hand. */
   dismiss(): void {
+    this.#stopGreeting();
     this.#perform(this.#session.dismiss(REPLIES.shuttingDown));
   }
 
@@ -102,10 +94,21 @@ export class Connection {
   received(socket: SmtpSocket, chunk: Buffer): void {
     // After STARTTLS the plain socket still hands out what arrives, as ciphertext: that is not for the session.
     if (socket !== this.#socket) return;
+    if (this.#cancelGreeting !== null) {
+      this.#stopGreeting();
+      this.#deps.log.debug("spoke before the greeting", { ip: this.ip });
+      this.#perform(this.#session.abort(REPLIES.earlyTalker));
+      return;
+    }
     const waiting = this.#session.phase === "waiting";
     this.#perform(this.#session.receive(chunk));
     // A client that sends ahead is read on once it has its answer, and has read our replies.
-    if (waiting || this.#unsent !== "") this.#pause();
+    if (waiting || this.#crowded || this.#unsent !== "") this.#pause();
+  }
+
+  #stopGreeting(): void {
+    this.#cancelGreeting?.();
+    this.#cancelGreeting = null;
   }
 
   drained(socket: SmtpSocket): void {
@@ -127,7 +130,8 @@ export class Connection {
     // The plain socket's end is also that of the TLS session on it, which tells so itself.
     if (socket !== this.#socket || this.#closed) return;
     this.#closed = true;
-    this.#cancelTimer();
+    this.#deadline.cancel();
+    this.#stopGreeting();
     const { helo, tls, messages } = this.#session;
     this.#deps.log.debug("session ended", { ip: this.ip, helo, tls, messages });
     this.#leave();
@@ -152,9 +156,16 @@ export class Connection {
 
   #perform(actions: readonly Action[]): void {
     for (const action of actions) this.#carryOut(action);
+    if (!this.#asking && !this.#closed) this.#hold();
     // Octets that complete no command are no progress; those of a message are.
-    if (actions.length > 0 || this.#session.phase === "data") this.#setDeadline();
+    if (actions.length > 0 || this.#session.phase === "data") this.#deadline.move(this.#session);
     this.#settle();
+  }
+
+  /** Tells what the message in hand takes; where there is too much of it over all, it waits, and its time with it. */
+  #hold(): void {
+    this.#crowded = !this.#deps.intake.hold(this, this.#session.held);
+    if (this.#crowded) this.#deadline.rest();
   }
 
   /** Carries out one action. `close` needs nothing here: the session's phase says so, and all must be written first. */
@@ -164,8 +175,10 @@ export class Connection {
     else if (action.kind === "startTls") this.#startTls();
     else if (action.kind === "recipient")
       void this.#ask(() => handler.recipient(action.address, action.envelope), action.envelope);
-    else if (action.kind === "message")
+    else if (action.kind === "message") {
       void this.#ask(() => handler.message(action.envelope, action.raw), action.envelope);
+      this.#deps.intake.hold(this, action.raw.length, true);
+    }
   }
 
   #write(text: string): void {
@@ -182,9 +195,16 @@ export class Connection {
   async #ask(question: () => Promise<Reply | null>, envelope: Envelope): Promise<void> {
     this.#asking = true;
     const verdict = await this.#verdict(question, envelope);
+    if (verdict !== null && verdict.code >= 500) await this.#tarpit();
     this.#asking = false;
     if (this.#closed) this.#leave();
     else this.#perform(this.#session.answer(verdict));
+  }
+
+  async #tarpit(): Promise<void> {
+    const { tarpit } = this.#options;
+    if (tarpit && this.#session.refusedRecipients >= REFUSALS_AT_ONCE)
+      await sleep(this.#deps.clock, TARPIT_MS);
   }
 
   async #verdict(
@@ -207,9 +227,9 @@ export class Connection {
       return;
     }
     this.#resume();
-    const { tls } = this.#options;
+    const tls = this.#options.tls();
     try {
-      const [, secure] = this.#socket.upgradeTLS<Connection | undefined>({
+      const [, secure] = this.#socket.upgradeTLS<SocketOwner | undefined>({
         tls,
         data: this,
         socket: SOCKET_EVENTS,
@@ -226,7 +246,7 @@ export class Connection {
     if (this.#closed || this.#unsent !== "") return;
     const { phase } = this.#session;
     if (phase === "closed") this.#shutdown();
-    else if (phase !== "waiting") this.#resume();
+    else if (phase !== "waiting" && !this.#crowded) this.#resume();
     if (this.#peerEnded && phase !== "waiting") this.#socket.end();
   }
 
@@ -253,35 +273,14 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** One timer a connection: a deadline that moves away is looked at when the old one has come. */
-  #setDeadline(): void {
-    if (this.#closed) return;
-    const now = this.#deps.clock.now();
-    const { phase, transaction } = this.#session;
-    if (transaction !== this.#transaction) this.#transactionDeadline = now + TRANSACTION_TIMEOUT_MS;
-    this.#transaction = transaction;
-    this.#deadline = now + PHASE_TIMEOUT_MS[phase];
-    if (transaction > 0 && phase !== "closed")
-      this.#deadline = Math.min(this.#deadline, this.#transactionDeadline);
-    if (this.#deadline < this.#timerAt) this.#arm(now);
-  }
-
-  #arm(now: number): void {
-    this.#cancelTimer();
-    this.#timerAt = this.#deadline;
-    this.#cancelTimer = this.#deps.clock.after(this.#deadline - now, () => this.#timeUp());
-  }
-
   #timeUp(): void {
-    this.#timerAt = Number.POSITIVE_INFINITY;
-    const now = this.#deps.clock.now();
-    if (this.#closed) return;
-    if (now < this.#deadline) this.#arm(now);
-    else if (this.#session.phase === "closed" || this.#session.phase === "tls") this.#socket.terminate();
+    if (this.#session.phase === "closed" || this.#session.phase === "tls") this.#socket.terminate();
     else this.#perform(this.#session.abort(REPLIES.timeout));
   }
 
   #leave(): void {
-    if (this.#closed && !this.#asking) this.#deps.gone(this);
+    if (!this.#closed || this.#asking) return;
+    this.#deps.intake.hold(this, 0);
+    this.#deps.gone();
   }
 }

@@ -1,10 +1,22 @@
-import type { Socket, TCPSocketListener } from "bun";
+import type { TCPSocketListener } from "bun";
 import { type Clock, sleep } from "../core/clock.ts";
+import { isWithin } from "../core/networks.ts";
 import type { Log } from "../log.ts";
-import { Connection, SOCKET_EVENTS } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import type { ConnectionOptions } from "./connection-options.ts";
 import type { MailHandler } from "./envelope.ts";
-import { createAdmission, plainAddress } from "./peer.ts";
+import { createAdmission, isLoopback, plainAddress } from "./peer.ts";
+import { Intake } from "./intake.ts";
+import { Proxied } from "./proxied.ts";
 import { formatReply, REPLIES } from "./reply.ts";
+import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
+
+/** Unfinished messages of the largest size that are held in memory at a time. */
+const LARGE_MESSAGES_IN_FLIGHT = 4;
+/** Silence asked of strangers before the greeting. Who has brought mail that was taken, or is on this machine, is greeted at once. */
+export const GREET_AFTER_MS = 300;
+/** Peers remembered to have brought mail that was taken. */
+const MAX_KNOWN_PEERS = 10_000;
 
 /** Recipients of one inbound transaction: the number RFC 5321 §4.5.3.1.8 asks for at least. */
 export const MAX_INBOUND_RECIPIENTS = 100;
@@ -27,11 +39,18 @@ export interface ListenerOptions {
   maxConnections: number;
   /** From one IPv4 address or one IPv6 /64; loopback is exempt. */
   maxConnectionsPerIp: number;
+  /**
+   * Addresses and networks (`address/bits`) of proxies: their connections begin with a header of PROXY protocol version
+   * 2, which says who the client is. Nobody else is believed.
+   */
+  proxies: readonly string[];
   /** Private key and certificate chain of STARTTLS, PEM. */
   tls: { key: string; cert: string };
 }
 
 export interface Listener {
+  /** Serves TLS with this key and certificate chain from the next handshake on. */
+  setCertificate(tls: { key: string; cert: string }): void;
   /** Resolves with the port listened on; rejects where it cannot be had. */
   start(): Promise<{ port: number }>;
   /**
@@ -44,30 +63,69 @@ export interface Listener {
 /** The receiving end of SMTP on one address and port. */
 export function createListener(deps: ListenerDeps, options: ListenerOptions): Listener {
   const admission = createAdmission(options);
+  const intake = new Intake(deps.clock, LARGE_MESSAGES_IN_FLIGHT * options.maxMessageBytes);
+  const known = new Set<string>();
+  let certificate = options.tls;
   const connections = new Set<Connection>();
-  let server: TCPSocketListener<Connection | undefined> | null = null;
+  let server: TCPSocketListener<SocketOwner | undefined> | null = null;
   let allGone: (() => void) | null = null;
 
   function gone(connection: Connection): void {
     if (!connections.delete(connection)) return;
     admission.leave(connection.ip);
+    if (connection.messages > 0) remember(connection.ip);
     if (connections.size === 0) allGone?.();
   }
 
-  function accept(socket: Socket<Connection | undefined>): void {
+  /** The peer goes to the end of the line, and the first of it goes where it is too long. */
+  function remember(ip: string): void {
+    known.delete(ip);
+    known.add(ip);
+    const [oldest] = known;
+    if (known.size > MAX_KNOWN_PEERS && oldest !== undefined) known.delete(oldest);
+  }
+
+  function optionsFor(ip: string): ConnectionOptions {
+    const local = isLoopback(ip);
+    return {
+      ...options,
+      ip,
+      tls: () => certificate,
+      hasRoom: () => intake.open,
+      greetAfterMs: local || known.has(ip) ? 0 : GREET_AFTER_MS,
+      tarpit: !local,
+    };
+  }
+
+  function accept(socket: SmtpSocket): void {
     const ip = plainAddress(socket.remoteAddress);
+    if (!isWithin(ip, options.proxies)) admit(socket, ip);
+    else socket.data = new Proxied({ ...deps, admit: admitProxied }, socket);
+  }
+
+  function admitProxied(socket: SmtpSocket, ip: string | null, rest: Buffer): void {
+    admit(socket, ip ?? plainAddress(socket.remoteAddress));
+    if (rest.length > 0) socket.data?.received(socket, rest);
+  }
+
+  function admit(socket: SmtpSocket, ip: string): void {
     if (allGone !== null || !admission.enter(ip)) {
+      socket.data = undefined;
       socket.end(formatReply(allGone === null ? REPLIES.tooManyConnections : REPLIES.shuttingDown));
       return;
     }
-    const connection = new Connection({ ...deps, gone }, { ...options, ip }, socket);
+    const connection: Connection = new Connection(
+      { ...deps, intake, gone: () => gone(connection) },
+      optionsFor(ip),
+      socket,
+    );
     socket.data = connection;
     connections.add(connection);
     connection.open();
   }
 
   async function start(): Promise<{ port: number }> {
-    server = Bun.listen<Connection | undefined>({
+    server = Bun.listen<SocketOwner | undefined>({
       hostname: options.host,
       port: options.port,
       // A client may close its side behind its last command and still wait for the answer.
@@ -89,5 +147,9 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     server?.stop(true);
   }
 
-  return { start, stop };
+  function setCertificate(tls: { key: string; cert: string }): void {
+    certificate = tls;
+  }
+
+  return { start, stop, setCertificate };
 }

@@ -39,6 +39,9 @@ export const REPLIES = {
   tooMuchInput: reply(421, "4.7.0", "Too much input ahead of the answers, closing the connection"),
   notSmtp: reply(421, "4.7.0", "This is no web server"),
   localTrouble: reply(451, "4.3.0", "Local trouble, try again later"),
+  noRoom: reply(452, "4.3.1", "Too many messages are coming in, try again later"),
+  tooSlow: reply(421, "4.3.1", "Too many messages are coming in, and this one too slowly"),
+  earlyTalker: reply(554, "5.5.0", "Wait for the greeting before you speak"),
   tooManyRecipients: reply(452, "4.5.3", "Too many recipients, send the rest in another transaction"),
   oneBounceRecipient: reply(452, "4.5.3", "A message from the null sender has one recipient"),
 

@@ -4,7 +4,8 @@ import type { Envelope } from "./envelope.ts";
 import type { MessageFault, MessageResult } from "./kept-message.ts";
 import { Input } from "./lines.ts";
 import { formatReply, REPLIES, type Reply, reply } from "./reply.ts";
-import { type Chunk, type Outcome, perform, type SessionLimits, type SessionState } from "./verbs.ts";
+import type { Action, Phase, SessionOptions } from "./actions.ts";
+import { type Chunk, type Outcome, perform, type SessionState } from "./verbs.ts";
 
 /** Errors of one client (syntax, sequence, unknown commands) after which it is sent away. */
 export const MAX_ERRORS = 20;
@@ -12,24 +13,6 @@ export const MAX_ERRORS = 20;
 export const MAX_REFUSED_RECIPIENTS = 100;
 /** Octets a client may have sent ahead of an answer it must wait for. The listener stops reading long before. */
 export const MAX_WAITING_OCTETS = 2 * 1024 * 1024;
-
-/** What the session wants done, in order. */
-export type Action =
-  | { kind: "write"; text: string }
-  | { kind: "recipient"; address: string; envelope: Envelope }
-  | { kind: "message"; envelope: Envelope; raw: Uint8Array }
-  /** Turn the connection to TLS once all is written, then call `secured`. */
-  | { kind: "startTls" }
-  /** Close the connection once all is written. */
-  | { kind: "close" };
-
-/** `waiting`: a recipient or a message was asked about. `tls`: plain text is over, TLS has not begun. */
-export type Phase = "command" | "data" | "waiting" | "tls" | "closed";
-
-export interface SessionOptions extends SessionLimits {
-  /** The peer's address. */
-  ip: string;
-}
 
 const FAULT_REPLIES: Record<MessageFault, Reply> = {
   bareLineEnd: REPLIES.bareLineEnd,
@@ -71,9 +54,21 @@ export class Session {
     return this.#state.tls;
   }
 
+  /** Recipients refused so far. */
+  get refusedRecipients(): number {
+    return this.#refusedRecipients;
+  }
+
   /** Messages answered 250 so far. */
   get messages(): number {
     return this.#messages;
+  }
+
+  /** Octets of an unfinished message in memory. */
+  get held(): number {
+    return (
+      this.#state.transaction?.chunks?.held ?? (this.#reader instanceof DataReader ? this.#reader.held : 0)
+    );
   }
 
   /** A number of its own for each transaction, 0 outside of one: begins with MAIL, ends with the answer to DATA. */

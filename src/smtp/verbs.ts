@@ -9,6 +9,8 @@ export interface SessionLimits {
   maxMessageBytes: number;
   /** Recipients of one transaction. */
   maxRecipients: number;
+  /** Whether there is room for one more message; left out: always. */
+  hasRoom?: () => boolean;
 }
 
 /** A transaction from MAIL to the end of DATA (RFC 5321 §3.3). */
@@ -91,9 +93,11 @@ function notReady(transaction: Transaction | null): Reply | null {
   return transaction.asked > 0 ? REPLIES.noRecipients : REPLIES.rcptFirst;
 }
 
-function data({ transaction }: SessionState): Outcome {
+function data({ transaction }: SessionState, _command: Command<"DATA">, limits: SessionLimits): Outcome {
   // RFC 3030 §2: DATA and BDAT are not mixed.
   const refusal = transaction?.chunks ? REPLIES.chunksBegun : notReady(transaction);
+  // This is the last moment to say no at little cost to either side.
+  if (refusal === null && limits.hasRoom?.() === false) return { reply: REPLIES.noRoom };
   if (refusal === null) return { reply: REPLIES.startMail, next: "data" };
   return refusal === REPLIES.noRecipients ? { reply: refusal } : error(refusal);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/connection.ts";
+import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
 import { reply } from "../../src/smtp/reply.ts";
 import { Client, HOSTNAME, signal, startServer, TAKEN } from "./server-harness.ts";
 

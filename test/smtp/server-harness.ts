@@ -82,6 +82,7 @@ export async function startServer(
       maxRecipients: 100,
       maxConnections: 100,
       maxConnectionsPerIp: 10,
+      proxies: [],
       tls: await selfSignedCertificate(HOSTNAME, clock.now()),
       ...options,
     },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ChunkReader } from "../../src/smtp/chunks.ts";
-import { type Action, Session } from "../../src/smtp/session.ts";
+import type { Action } from "../../src/smtp/actions.ts";
+import { Session } from "../../src/smtp/session.ts";
 import { reply } from "../../src/smtp/reply.ts";
 
 const MAX = 100;

@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_COMMAND_LINE_OCTETS } from "../../src/smtp/lines.ts";
 import { REPLIES, type Reply, reply } from "../../src/smtp/reply.ts";
-import {
-  type Action,
-  MAX_ERRORS,
-  MAX_REFUSED_RECIPIENTS,
-  MAX_WAITING_OCTETS,
-  Session,
-} from "../../src/smtp/session.ts";
+import type { Action } from "../../src/smtp/actions.ts";
+import { MAX_ERRORS, MAX_REFUSED_RECIPIENTS, MAX_WAITING_OCTETS, Session } from "../../src/smtp/session.ts";
 
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: 100, maxRecipients: 3, ip: "192.0.2.9" };
 const TAKEN = reply(250, "2.0.0", "Taken");

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { clientAddress, isNetwork, isWithin } from "../../src/core/networks.ts";
+
+test.each([
+  ["192.0.2.1", true],
+  ["192.0.2.0/24", true],
+  ["2001:db8::/32", true],
+  ["::1", true],
+  ["192.0.2.0/33", false],
+  ["192.0.2", false],
+  ["", false],
+  ["proxy.example", false],
+  ["192.0.2.0/", false],
+])("%j is a network: %p", (text, is) => {
+  expect(isNetwork(text)).toBe(is);
+});
+
+test.each([
+  ["192.0.2.7", ["192.0.2.0/24"], true],
+  ["192.0.3.7", ["192.0.2.0/24"], false],
+  ["::ffff:192.0.2.7", ["192.0.2.7"], true],
+  ["2001:db8:1::1", ["10.0.0.0/8", "2001:db8::/32"], true],
+  ["2001:db9::1", ["2001:db8::/32"], false],
+  ["192.0.2.7", [], false],
+  ["no address", ["0.0.0.0/0"], false],
+])("%s within %j: %p", (ip, networks, is) => {
+  expect(isWithin(ip, networks)).toBe(is);
+});
+
+const PROXIES = ["10.0.0.0/8"];
+test.each<[name: string, peer: string, header: string | null, client: string]>([
+  ["no proxy, no header", "192.0.2.1", null, "192.0.2.1"],
+  ["no proxy: the header is the client's own", "192.0.2.1", "203.0.113.9", "192.0.2.1"],
+  ["a proxy without a header", "10.0.0.1", null, "10.0.0.1"],
+  ["a proxy", "10.0.0.1", "203.0.113.9", "203.0.113.9"],
+  ["two proxies", "10.0.0.1", "203.0.113.9, 10.0.0.2", "203.0.113.9"],
+  ["what the client wrote stands before", "10.0.0.1", "127.0.0.1, 203.0.113.9", "203.0.113.9"],
+  ["an entry that is no address", "10.0.0.1", "unknown", "10.0.0.1"],
+  ["an entry with markup", "10.0.0.1", "<b>, 203.0.113.9", "203.0.113.9"],
+  ["an IPv4 client of an IPv6 proxy", "10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"],
+])("the client behind %s", (_name, peer, header, client) => {
+  expect(clientAddress(peer, header, PROXIES)).toBe(client);
+});
