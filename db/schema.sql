@@ -110,6 +110,16 @@ CREATE INDEX domains_by_sender ON domains (sender_id, id);
 
 CREATE UNIQUE INDEX domains_receiving ON domains (name) WHERE receiving = 1;
 
+CREATE TABLE engagement (
+  message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  ord INTEGER NOT NULL,
+  opens INTEGER NOT NULL DEFAULT 0,
+  machine_opens INTEGER NOT NULL DEFAULT 0,
+  clicks INTEGER NOT NULL DEFAULT 0,
+  machine_clicks INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (message_id, ord)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE events (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
@@ -175,6 +185,13 @@ CREATE TABLE message_content (
 CREATE VIRTUAL TABLE message_terms USING fts5 (terms, content='', columnsize=0, detail=none,
   tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
 
+CREATE TRIGGER messages_settle AFTER UPDATE OF status ON messages
+WHEN NEW.status <> OLD.status AND NEW.position IS NOT NULL
+  AND NEW.status NOT IN ('accepted', 'queued', 'sending', 'delivery_delayed')
+BEGIN
+  INSERT INTO messages_settled (message_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
+END;
+
 CREATE TABLE messages (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
@@ -204,7 +221,7 @@ CREATE TABLE messages (
   created_at INTEGER NOT NULL
 , position INTEGER) STRICT;
 
-CREATE INDEX messages_by_position ON messages (position);
+CREATE INDEX messages_by_position ON messages (position) WHERE position IS NOT NULL;
 
 CREATE INDEX messages_by_rfc_id ON messages (inbox_id, rfc_message_id) WHERE inbox_id IS NOT NULL;
 
@@ -214,7 +231,23 @@ CREATE INDEX messages_by_status ON messages (sender_id, status, id);
 
 CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
 
-CREATE INDEX messages_unindexed ON messages (id) WHERE position IS NULL;
+CREATE INDEX messages_unindexed ON messages (sender_id, id) WHERE position IS NULL;
+
+CREATE TABLE messages_settled (
+  message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE mta_sts_policies (
+  domain TEXT NOT NULL PRIMARY KEY,
+  policy_id TEXT NOT NULL,
+  mode TEXT NOT NULL CHECK (mode IN ('enforce', 'testing', 'none')),
+  mx TEXT NOT NULL,
+  max_age_seconds INTEGER NOT NULL,
+  fetched_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX mta_sts_policies_by_expiry ON mta_sts_policies (expires_at);
 
 CREATE TABLE recipients (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,

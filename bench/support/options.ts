@@ -25,3 +25,8 @@ export function profileFolder(): string | null {
 export function domains(): number {
   return Number(option("domains") ?? DOMAINS);
 }
+
+/** `--keep=FOLDER`: where the bench's databases stay, and are found again; null without. */
+export function keptFolder(): string | null {
+  return option("keep");
+}

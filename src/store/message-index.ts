@@ -1,6 +1,7 @@
 import { idBytes } from "../core/ids.ts";
+import type { MessageStatus } from "../core/states.ts";
 import type { Db, Statement } from "./client.ts";
-import { type Searchable, termsOf, termsOfSubject } from "./search-terms.ts";
+import { isSettled, type Searchable, termOfStatus, termsOf } from "./search-terms.ts";
 
 /**
  * How the index keeps the order of ids. The posting lists hold integers and grow cheaply at their end only, while ids
@@ -29,71 +30,122 @@ export function timeOfId(id: string): number | null {
   return bytes === null ? null : Buffer.from(bytes).readUIntBE(0, 6);
 }
 
-/** The place of a new message, as SQL; its parameters are those of `placeOf`. */
-export const PLACE = `max(?, 1 + COALESCE((SELECT max(position) FROM messages WHERE position < ?), 0))`;
-
-/** The parameters of `PLACE`. */
-export function placeOf(id: string, createdAt: number): [number, number] {
+/** The place of a message entered after one whose place is `last`. Several may share one where they come late. */
+export function placeAfter(last: number, id: string, createdAt: number): number {
   const time = timeOfId(id) ?? createdAt;
-  return [firstPlace(time), lastPlace(time)];
+  return Math.max(firstPlace(time), Math.min(last + 1, lastPlace(time)));
 }
 
-/** Enters a message into the index; it follows the message's own insert in the same write. */
-export function indexMessage(id: string, message: Searchable): Statement {
-  return {
-    sql: "INSERT INTO message_terms (rowid, terms) VALUES ((SELECT position FROM messages WHERE id = ?), ?)",
-    args: [id, termsOf(message)],
-  };
-}
-
-/** Enters the subject that a message's template became, where it is not rendered yet. That of before stays too. */
-export function indexRendered(senderId: string, id: string, subject: string): Statement {
-  return {
-    sql: `INSERT INTO message_terms (rowid, terms) SELECT position, ? FROM messages
-      WHERE id = ? AND position IS NOT NULL
-        AND EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)`,
-    args: [termsOfSubject(senderId, subject), id, id],
-  };
-}
-
-/** Messages entered in one write. */
-const OLDER_PER_WRITE = 250;
-
-interface OlderRow {
+interface WaitingRow {
   id: string;
   sender_id: string;
   direction: "inbound" | "outbound";
+  status: MessageStatus;
   from_email: string;
   from_name: string | null;
   to_list: string;
   cc_list: string;
   bcc_list: string;
   subject: string;
+  /** The subject exactly: a NUL ends it as a text on its way out of the database, not in it. */
+  subject_hex: string;
   tags: string;
   created_at: number;
 }
 
-/** Enters the messages that were stored before there was an index. */
-export async function indexOlderMessages(db: Db): Promise<void> {
-  for (;;) {
-    const rows = await db.all<OlderRow>(
-      `SELECT id, sender_id, direction, from_email, from_name, to_list, cc_list, bcc_list, subject, tags, created_at
-        FROM messages WHERE position IS NULL ORDER BY id LIMIT ?`,
-      [OLDER_PER_WRITE],
-    );
-    if (rows.length === 0) return;
-    await db.write(rows.flatMap(indexOlder));
-  }
+/** Statements that enter something into the index, and the place they do it at. */
+interface Entry {
+  place: number;
+  statements: Statement[];
 }
 
-function indexOlder(row: OlderRow): Statement[] {
-  const place = {
-    sql: `UPDATE messages SET position = ${PLACE} WHERE id = ? AND position IS NULL`,
-    args: [...placeOf(row.id, row.created_at), row.id],
-  };
-  const message: Searchable = {
+/**
+ * Enters what waits for the index: messages, and final states of messages in it; of each at most `most`, in one write.
+ * Says how many it found, of whichever there were more. Another process may enter the same ones at the same time: a
+ * message is entered by whoever commits first, and a status twice is as good as once.
+ */
+export async function indexWaiting(db: Db, most: number): Promise<number> {
+  const waiting = await waitingMessages(db, most);
+  const settled = await settledMessages(db, most);
+  // Rising places fill one piece of the index; each step back would begin another.
+  const entries = [...settled, ...waiting].sort((a, b) => a.place - b.place);
+  await db.write(entries.flatMap(({ statements }) => statements));
+  return Math.max(waiting.length, settled.length);
+}
+
+async function waitingMessages(db: Db, most: number): Promise<Entry[]> {
+  const rows = await db.all<WaitingRow>(
+    `SELECT id, sender_id, direction, status, from_email, from_name, to_list, cc_list, bcc_list, subject,
+        hex(subject) AS subject_hex, tags, created_at
+      FROM messages INDEXED BY messages_unindexed WHERE position IS NULL LIMIT ?`,
+    [most],
+  );
+  if (rows.length === 0) return [];
+  const newest = await db.first<{ position: number }>(
+    `SELECT position FROM messages INDEXED BY messages_by_position
+      WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1`,
+  );
+  let last = newest?.position ?? 0;
+  return rows
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .map((row) => {
+      last = placeAfter(last, row.id, row.created_at);
+      return { place: last, statements: enter(row, last) };
+    });
+}
+
+/** Holds while a message waits and is as it was read: a template may have become its subject, an attempt its status. */
+const AS_READ = "id = ? AND position IS NULL AND hex(subject) = ? AND status = ?";
+
+function enter(row: WaitingRow, place: number): Statement[] {
+  const guard = [row.id, row.subject_hex, row.status];
+  return [
+    {
+      // Not INSERT … SELECT, before which FTS5 writes out a piece of its own. No terms enter nothing.
+      sql: `INSERT INTO message_terms (rowid, terms) VALUES (?, (SELECT ? FROM messages WHERE ${AS_READ}))`,
+      args: [place, termsOf(searchable(row)), ...guard],
+    },
+    { sql: `UPDATE messages SET position = ? WHERE ${AS_READ}`, args: [place, ...guard] },
+  ];
+}
+
+/** Messages whose final status the index lacks. One that waits for the index again brings its status itself. */
+async function settledMessages(db: Db, most: number): Promise<Entry[]> {
+  const rows = await db.all<{
+    id: string;
+    sender_id: string;
+    status: MessageStatus;
+    position: number | null;
+  }>(
+    `SELECT m.id, m.sender_id, m.status, m.position
+      FROM messages_settled s CROSS JOIN messages m ON m.id = s.message_id LIMIT ?`,
+    [most],
+  );
+  return rows.map(({ id, sender_id, status, position }) => ({
+    place: position ?? 0,
+    statements: [
+      ...(position === null || !isSettled(status)
+        ? []
+        : [
+            {
+              sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
+              args: [position, termOfStatus(sender_id, status)],
+            },
+          ]),
+      {
+        sql: `DELETE FROM messages_settled
+          WHERE message_id = ? AND EXISTS (SELECT 1 FROM messages WHERE id = ? AND status = ?)`,
+        args: [id, id, status],
+      },
+    ],
+  }));
+}
+
+function searchable(row: WaitingRow): Searchable {
+  return {
     senderId: row.sender_id,
     direction: row.direction,
+    status: row.status,
     from: row.from_name === null ? { email: row.from_email } : { email: row.from_email, name: row.from_name },
     to: JSON.parse(row.to_list),
     cc: JSON.parse(row.cc_list),
@@ -101,5 +153,13 @@ function indexOlder(row: OlderRow): Statement[] {
     subject: row.subject,
     tags: JSON.parse(row.tags),
   };
-  return [place, indexMessage(row.id, message)];
+}
+
+/** Messages entered in one write while nothing else runs. */
+const OLDER_PER_WRITE = 1000;
+
+/** Enters all messages that wait: those stored before there was an index, and those of a process that has died. */
+export async function indexOlderMessages(db: Db): Promise<void> {
+  // Not until none is left: another process may be accepting all the while.
+  while ((await indexWaiting(db, OLDER_PER_WRITE)) === OLDER_PER_WRITE);
 }

@@ -2,7 +2,6 @@ import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import type { Db, Statement } from "./client.ts";
-import { indexMessage, indexRendered, PLACE, placeOf } from "./message-index.ts";
 
 export type Direction = "inbound" | "outbound";
 
@@ -114,43 +113,39 @@ function toMessage(row: MessageRow): Message {
   };
 }
 
-/** Statements that store what lists show and search of a message. */
-export function insertListed(message: Message): Statement[] {
-  return [
-    {
-      sql: `INSERT INTO messages (${MESSAGE_COLUMNS}, position)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${PLACE})`,
-      args: [
-        message.id,
-        message.senderId,
-        message.direction,
-        message.status,
-        message.from.email,
-        message.from.name ?? null,
-        JSON.stringify(message.to),
-        JSON.stringify(message.cc),
-        JSON.stringify(message.bcc),
-        JSON.stringify(message.replyTo),
-        message.subject,
-        JSON.stringify(message.tags),
-        message.rfcMessageId,
-        message.inReplyTo,
-        message.threadId,
-        message.inboxId,
-        message.templateId,
-        message.scheduledAt,
-        message.sentAt,
-        message.size,
-        Number(message.testMode),
-        Number(message.trackOpens),
-        Number(message.trackClicks),
-        Number(message.unsubscribeLink),
-        message.createdAt,
-        ...placeOf(message.id, message.createdAt),
-      ],
-    },
-    indexMessage(message.id, message),
-  ];
+/** Stores what lists show and search of a message. It waits for the index: `indexWaiting` enters it. */
+export function insertListed(message: Message): Statement {
+  return {
+    sql: `INSERT INTO messages (${MESSAGE_COLUMNS})
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: [
+      message.id,
+      message.senderId,
+      message.direction,
+      message.status,
+      message.from.email,
+      message.from.name ?? null,
+      JSON.stringify(message.to),
+      JSON.stringify(message.cc),
+      JSON.stringify(message.bcc),
+      JSON.stringify(message.replyTo),
+      message.subject,
+      JSON.stringify(message.tags),
+      message.rfcMessageId,
+      message.inReplyTo,
+      message.threadId,
+      message.inboxId,
+      message.templateId,
+      message.scheduledAt,
+      message.sentAt,
+      message.size,
+      Number(message.testMode),
+      Number(message.trackOpens),
+      Number(message.trackClicks),
+      Number(message.unsubscribeLink),
+      message.createdAt,
+    ],
+  };
 }
 
 /**
@@ -166,7 +161,7 @@ export function insertMessage(
   contentOf: string | null = null,
 ): Statement[] {
   return [
-    ...insertListed(message),
+    insertListed(message),
     {
       sql: `INSERT INTO message_content (message_id, content_of, html, text, headers, data, envelope, auth, reply_text, raw)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -240,18 +235,18 @@ export async function getRaw(db: Db, senderId: string, id: string): Promise<Uint
   return row?.raw == null ? null : new Uint8Array(row.raw);
 }
 
-/** Keeps what a message's template became, the first time. */
+/** Keeps what a message's template became, the first time. Where that changes the subject, it waits for the index anew. */
 export function keepRendered(
   senderId: string,
   messageId: string,
   rendered: { subject: string; html: string | null; text: string | null },
 ): Statement[] {
   return [
-    indexRendered(senderId, messageId, rendered.subject),
     {
-      sql: `UPDATE messages SET subject = ?
-        WHERE id = ? AND EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)`,
-      args: [rendered.subject, messageId, messageId],
+      sql: `UPDATE messages SET subject = ?, position = CASE WHEN subject = ? THEN position END
+        WHERE id = ? AND sender_id = ?
+          AND EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)`,
+      args: [rendered.subject, rendered.subject, messageId, senderId, messageId],
     },
     {
       sql: "UPDATE message_content SET html = ?, text = ?, rendered = 1 WHERE message_id = ? AND rendered = 0",

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import initial from "../../db/migrations/0001_initial.sql" with { type: "text" };
 import search from "../../db/migrations/0002_search.sql" with { type: "text" };
+import searchLater from "../../db/migrations/0003_search_later.sql" with { type: "text" };
+import tracking from "../../db/migrations/0004_tracking.sql" with { type: "text" };
+import mtaSts from "../../db/migrations/0005_mta_sts.sql" with { type: "text" };
 import type { Db } from "./client.ts";
 import { indexOlderMessages } from "./message-index.ts";
 
@@ -15,6 +18,9 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: "initial", sql: initial },
   { version: 2, name: "search", sql: search },
+  { version: 3, name: "search_later", sql: searchLater },
+  { version: 4, name: "tracking", sql: tracking },
+  { version: 5, name: "mta_sts", sql: mtaSts },
 ];
 
 export interface MigrationState {

@@ -1,9 +1,11 @@
 import type { Mailbox } from "../core/addresses.ts";
+import { type MessageStatus, MOVING } from "../core/states.ts";
 
 /** What of a message can be searched. */
 export interface Searchable {
   senderId: string;
   direction: "inbound" | "outbound";
+  status: MessageStatus;
   from: Mailbox;
   to: readonly Mailbox[];
   cc: readonly Mailbox[];
@@ -14,6 +16,7 @@ export interface Searchable {
 
 /** What one looks for. */
 export interface Wanted {
+  status?: MessageStatus;
   direction?: "inbound" | "outbound";
   q?: string;
   from?: string;
@@ -33,7 +36,7 @@ const MAX_FACET_UNITS = 200;
 const PROJECT_CHARS = 5;
 
 /** What stands before a value in a term that holds all of it. */
-const FACETS = { direction: "direction=", from: "from=", to: "to=", tag: "tag=" } as const;
+const FACETS = { status: "status=", direction: "direction=", from: "from=", to: "to=", tag: "tag=" } as const;
 
 /** A text as it is compared: case and the way that accents are written do not count. */
 export function fold(text: string): string {
@@ -57,11 +60,17 @@ export function hasText(
   return textsOf(message).some((candidate) => fold(candidate).includes(text));
 }
 
+/** Whether a message of that status has it in the index: one that still moves will soon have another. */
+export function isSettled(status: MessageStatus): boolean {
+  return ![...MOVING].some((moving) => moving === status);
+}
+
 /** The terms of a message, as the index's tokenizer takes them: a space before each. */
 export function termsOf(message: Searchable): string {
-  const { senderId, direction, from, tags } = message;
+  const { senderId, direction, status, from, tags } = message;
   const terms = termWriter(senderId);
   terms.whole(FACETS.direction, direction);
+  if (isSettled(status)) terms.whole(FACETS.status, status);
   terms.whole(FACETS.from, from.email);
   for (const tag of tags) terms.whole(FACETS.tag, tagText(tag));
   for (const { email } of recipientsOf(message)) terms.whole(FACETS.to, email);
@@ -69,26 +78,38 @@ export function termsOf(message: Searchable): string {
   return terms.text();
 }
 
-/** The terms of a subject alone. */
-export function termsOfSubject(senderId: string, subject: string): string {
+/** The term of a status alone. */
+export function termOfStatus(senderId: string, status: MessageStatus): string {
   const terms = termWriter(senderId);
-  terms.grams(subject);
+  terms.whole(FACETS.status, status);
   return terms.text();
 }
 
 /**
- * The expression that finds in the index all messages that may be wanted; null where the index does not help. It may
- * find others too: what it finds must be compared.
+ * The terms that all messages that may be wanted have, those of whole values and those of the text; none where the
+ * index does not help. Other messages may have them too: what is found must be compared.
  */
-export function expressionOf(senderId: string, { direction, q, from, to, tag }: Wanted): string | null {
+export function termsWanted(senderId: string, wanted: Wanted): { wholes: string[]; grams: string[] } {
+  const { status, direction, q, from, to, tag } = wanted;
   const wholes = termWriter(senderId);
   if (from !== undefined) wholes.whole(FACETS.from, from);
   if (to !== undefined) wholes.whole(FACETS.to, to);
   if (tag !== undefined) wholes.whole(FACETS.tag, tagText(tag));
   if (direction !== undefined) wholes.whole(FACETS.direction, direction);
-  const terms = wholes.text().split(" ").slice(1);
-  if (q !== undefined) terms.push(...spread(termsOfSubject(senderId, q).split(" ").slice(1)));
-  return terms.length === 0 ? null : terms.map((term) => `"${term}"`).join(" AND ");
+  if (status !== undefined && isSettled(status)) wholes.whole(FACETS.status, status);
+  const found = split(wholes.text());
+  const grams = termWriter(senderId);
+  if (q !== undefined) grams.grams(q);
+  return { wholes: found, grams: spread(split(grams.text())) };
+}
+
+/** The expression that finds in the index the messages that have all the terms. */
+export function expressionOf(terms: readonly string[]): string {
+  return terms.map((term) => `"${term}"`).join(" AND ");
+}
+
+function split(terms: string): string[] {
+  return terms.split(" ").slice(1);
 }
 
 function recipientsOf({ to, cc, bcc }: Pick<Searchable, "to" | "cc" | "bcc">): Mailbox[] {

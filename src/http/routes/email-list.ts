@@ -18,7 +18,7 @@ const ListQuery = Type.Object({
       minLength: 1,
       maxLength: 256,
       description:
-        "A part of a recipient, the sender or the subject, in any case. One or two characters are looked for among the newest 4000 messages of each page.",
+        "A part of a recipient, the sender or the subject, in any case. One or two characters are looked for among the newest 3000 messages of each page.",
     }),
   ),
   from: Type.Optional(Type.String({ maxLength: 320, description: "Sender's address." })),

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { MOVING } from "../../src/core/states.ts";
+import { indexMessages, MESSAGES_PER_TURN } from "../../src/flows/sweep/index-messages.ts";
+import { type Db, openDb, type Value } from "../../src/store/client.ts";
+import { indexLevels, mergePieces } from "../../src/store/index-pieces.ts";
+import { indexWaiting } from "../../src/store/message-index.ts";
+import { listMessages } from "../../src/store/message-list.ts";
+import { insertMessage, keepRendered, type Message } from "../../src/store/messages.ts";
+import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search-terms.ts";
+import { around, type Lists, message, openLists } from "../support/lists.ts";
+
+const NO_CONTENT = {
+  html: null,
+  text: null,
+  headers: {},
+  data: null,
+  envelope: null,
+  auth: null,
+  replyText: null,
+  rendered: false,
+};
+
+let lists: Lists;
+beforeAll(async () => {
+  lists = await openLists();
+});
+afterAll(() => lists.remove());
+
+describe("entering the index", () => {
+  test("by two processes at once, over the same messages, enters each once", async () => {
+    const senderId = await lists.project();
+    const messages = Array.from({ length: 300 }, () => message(senderId, { subject: "entered twice" }));
+    const other = await openDb(systemClock, { url: lists.url, authToken: null, syncUrl: null });
+    try {
+      await lists.store(messages);
+      const overtaken: Db = {
+        ...around(other),
+        // Between its reads and its write the other process enters messages: the same ones, and others behind them.
+        async first<Row>(sql: string, args?: Value[]) {
+          await indexWaiting(lists.db, 100);
+          return other.first<Row>(sql, args);
+        },
+      };
+      for (let turn = 0; turn < 4; turn++) await indexWaiting(overtaken, 50);
+    } finally {
+      await other.close();
+    }
+    expect(await lists.waitingOf(senderId)).toBe(0);
+    expect(await lists.paged(senderId, { q: "entered twice" }, 50)).toEqual(
+      messages.map(({ id }) => id).reverse(),
+    );
+    const places = await lists.db.all<{ rowid: number }>(
+      "SELECT rowid FROM message_terms WHERE message_terms MATCH ?",
+      [expressionOf(termsWanted(senderId, { q: "entered twice" }).grams)],
+    );
+    expect(places).toHaveLength(messages.length);
+  });
+
+  test("that dies before its commit has entered nothing, and the next turn enters all", async () => {
+    const senderId = await lists.project();
+    await lists.store([
+      message(senderId, { subject: "survivor" }),
+      message(senderId, { subject: "survivor" }),
+    ]);
+    const dying: Db = { ...around(lists.db), write: () => Promise.reject(new Error("killed")) };
+    await expect(indexWaiting(dying, 10)).rejects.toThrow("killed");
+    expect([
+      await lists.waitingOf(senderId),
+      (await lists.paged(senderId, { q: "survivor" }, 5)).length,
+    ]).toEqual([2, 2]);
+    await lists.index();
+    expect([
+      await lists.waitingOf(senderId),
+      (await lists.paged(senderId, { q: "survivor" }, 5)).length,
+    ]).toEqual([0, 2]);
+  });
+
+  test("leaves a message alone whose subject became another since it was read", async () => {
+    const senderId = await lists.project();
+    const given = message(senderId, { subject: "draft words" });
+    await lists.db.write(insertMessage(given, NO_CONTENT, [], null));
+    const { db } = lists;
+    const late: Db = {
+      ...around(db),
+      async write(statements) {
+        const rendered = { subject: "Welcome Ann", html: null, text: null };
+        await db.write(keepRendered(senderId, given.id, rendered));
+        return db.write(statements);
+      },
+    };
+    await indexWaiting(late, 500);
+    expect(await lists.waitingOf(senderId)).toBe(1);
+    await lists.index();
+    expect(await lists.paged(senderId, { q: "welcome" }, 5)).toEqual([given.id]);
+  });
+
+  /** More than are few of a status, so that the index is asked. */
+  async function sent(senderId: string): Promise<Message[]> {
+    const messages = Array.from({ length: 1100 }, () => message(senderId, { status: "sent" }));
+    await lists.store(messages);
+    await lists.index();
+    return messages;
+  }
+
+  test("leaves a message alone whose status became another since it was read", async () => {
+    const senderId = await lists.project();
+    const messages = await sent(senderId);
+    const late = message(senderId, { status: "queued" });
+    await lists.store([late]);
+    const { db } = lists;
+    const racing: Db = {
+      ...around(db),
+      async write(statements) {
+        await lists.settle([{ ...late, status: "sent" }]);
+        return db.write(statements);
+      },
+    };
+    await indexWaiting(racing, 500);
+    const wanted = { status: "sent", direction: "outbound" } as const;
+    const ids = [late, ...messages.toReversed()].map(({ id }) => id);
+    expect([await lists.waitingOf(senderId), await lists.paged(senderId, wanted, 400)]).toEqual([1, ids]);
+    await lists.index();
+    expect([await lists.waitingOf(senderId), await lists.paged(senderId, wanted, 400)]).toEqual([0, ids]);
+  });
+
+  test("of a final state that became another since it was read comes again", async () => {
+    const senderId = await lists.project();
+    const messages = await sent(senderId);
+    const last = messages.at(-1) ?? message(senderId);
+    await lists.settle([{ ...last, status: "delivered" }]);
+    const { db } = lists;
+    const racing: Db = {
+      ...around(db),
+      async write(statements) {
+        await lists.settle([{ ...last, status: "bounced" }]);
+        return db.write(statements);
+      },
+    };
+    await indexWaiting(racing, 500);
+    await lists.index();
+    const found = await lists.listedBy(senderId, "status=bounced");
+    expect([found, await lists.paged(senderId, { status: "sent", direction: "outbound" }, 400)]).toEqual([
+      1,
+      messages
+        .slice(0, -1)
+        .map(({ id }) => id)
+        .reverse(),
+    ]);
+  });
+
+  const ODD: readonly [name: string, subject: string][] = [
+    ["a NUL", "a\0bc"],
+    ["half of a surrogate pair", "a\ud83dbc"],
+    ["nothing", ""],
+  ];
+  for (const [name, subject] of ODD)
+    test(`enters a message with ${name} in its subject`, async () => {
+      const senderId = await lists.project();
+      await lists.store([message(senderId, { subject })]);
+      await lists.index();
+      expect(await lists.waitingOf(senderId)).toBe(0);
+      expect(await lists.paged(senderId, { from: "news@shop.example" }, 5)).toHaveLength(1);
+    });
+
+  test("of a turn ends at its limit, one message further waits", async () => {
+    const senderId = await lists.project();
+    await lists.index();
+    await lists.store(Array.from({ length: MESSAGES_PER_TURN + 1 }, () => message(senderId)));
+    await indexMessages(lists.db);
+    expect(await lists.waitingOf(senderId)).toBe(1);
+    await indexMessages(lists.db);
+    expect(await lists.waitingOf(senderId)).toBe(0);
+  });
+
+  test("in quiet turns merges the index to one piece of a size, and all is found as before", async () => {
+    const senderId = await lists.project();
+    const messages = Array.from({ length: 40 }, () => message(senderId, { subject: "piece by piece" }));
+    for (const one of messages) {
+      await lists.store([one]);
+      await lists.index();
+    }
+    const most = async () => Math.max(...(await indexLevels(lists.db)).map(({ pieces }) => pieces));
+    expect(await most()).toBeGreaterThan(1);
+    for (let turn = 0; turn < 50 && (await most()) > 1; turn++) await indexMessages(lists.db);
+    expect(await most()).toBe(1);
+    expect(await mergePieces(lists.db, 16)).toBe(false);
+    expect(await lists.paged(senderId, { q: "piece by piece" }, 7)).toEqual(
+      messages.map(({ id }) => id).reverse(),
+    );
+  });
+});
+
+for (const [state, before] of [
+  ["that waits for the index", async () => undefined],
+  ["that is in the index", () => lists.index()],
+] as const)
+  test(`of a message ${state}, what a template made of the subject is found, what it was before is not`, async () => {
+    const senderId = await lists.project();
+    const given = message(senderId, { subject: "draft words" });
+    await lists.db.write(insertMessage(given, NO_CONTENT, [], null));
+    await before();
+    await lists.db.write(
+      keepRendered(senderId, given.id, { subject: "Welcome Ann", html: null, text: null }),
+    );
+    await lists.index();
+    // A second rendering is not kept, nor found.
+    await lists.db.write(keepRendered(senderId, given.id, { subject: "Goodbye", html: null, text: null }));
+    const count = async (q: string) => (await listMessages(lists.db, senderId, { q }, null, 10)).length;
+    expect([await count("welcome"), await count("draft"), await count("goodbye")]).toEqual([1, 0, 0]);
+  });
+
+test("the states that enter the index later are those that do not move", async () => {
+  const row = await lists.db.first<{ sql: string }>(
+    "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'messages_settle'",
+  );
+  const left = /status NOT IN \(([^)]*)\)/.exec(row?.sql ?? "")?.[1] ?? "";
+  expect((left.match(/'(\w+)'/g) ?? []).map((quoted) => quoted.slice(1, -1)).sort()).toEqual(
+    [...MOVING].sort(),
+  );
+});
+
+test("the terms of a message end at their limit, its sender and direction among them", () => {
+  const to = Array.from({ length: 3000 }, (_, at) => ({ email: `recipient${at}@home.example` }));
+  const terms = termsOf(message("snd_x", { to }));
+  expect(terms.length).toBeLessThanOrEqual(MAX_TERMS_UNITS);
+  expect(terms.length).toBeGreaterThan(MAX_TERMS_UNITS - 50);
+  expect(terms).toContain("from=news@shop.example");
+});

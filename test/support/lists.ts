@@ -1,0 +1,141 @@
+import { newId } from "../../src/core/ids.ts";
+import type { Db } from "../../src/store/client.ts";
+import { indexWaiting } from "../../src/store/message-index.ts";
+import { listMessages, type MessageFilter } from "../../src/store/message-list.ts";
+import { insertListed, type Message } from "../../src/store/messages.ts";
+import { testDatabase } from "./database.ts";
+
+/** When the first message is made; each further one a millisecond later. */
+export const NOW = Date.parse("2026-03-01T12:00:00Z");
+
+let made = 0;
+
+/** A message of the project as one like any other, but for what is given. */
+export function message(senderId: string, given: Partial<Message> = {}): Message {
+  const createdAt = given.createdAt ?? NOW + made++;
+  return {
+    id: newId("msg", createdAt),
+    senderId,
+    direction: "outbound",
+    status: "delivered",
+    from: { email: "news@shop.example" },
+    to: [{ email: "ann@home.example" }],
+    cc: [],
+    bcc: [],
+    replyTo: [],
+    subject: "Hello",
+    tags: [],
+    rfcMessageId: null,
+    inReplyTo: null,
+    threadId: null,
+    inboxId: null,
+    templateId: null,
+    scheduledAt: null,
+    sentAt: null,
+    size: 0,
+    testMode: false,
+    trackOpens: false,
+    trackClicks: false,
+    unsubscribeLink: false,
+    createdAt,
+    ...given,
+  };
+}
+
+/** A database door as it is, to put another function in. */
+export function around(db: Db): Db {
+  return {
+    all: (sql, args) => db.all(sql, args),
+    first: (sql, args) => db.first(sql, args),
+    write: (statements) => db.write(statements),
+    migrate: (statements) => db.migrate(statements),
+    close: () => db.close(),
+  };
+}
+
+/** A database of messages that are listed and searched. */
+export interface Lists {
+  db: Db;
+  url: string;
+  /** Makes a project; gives its id. */
+  project(): Promise<string>;
+  store(messages: readonly Message[]): Promise<void>;
+  /** Enters all that waits for the index. */
+  index(): Promise<void>;
+  /** Gives stored messages the status that they have here. */
+  settle(messages: readonly Message[]): Promise<void>;
+  /** Messages of the project that wait for the index. */
+  waitingOf(senderId: string): Promise<number>;
+  /** Messages of the project that have the term in the index. */
+  listedBy(senderId: string, term: string): Promise<number>;
+  /** All pages of a list, joined. `between` is done between two of them. */
+  paged(
+    senderId: string,
+    filter: MessageFilter,
+    rows: number,
+    between?: () => Promise<unknown>,
+  ): Promise<string[]>;
+  remove(): Promise<void>;
+}
+
+/** Statements of one write at most. */
+const PER_WRITE = 500;
+
+export async function openLists(): Promise<Lists> {
+  const database = await testDatabase();
+  const { db, url } = database;
+  await db.write([
+    {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc', 'a', 'o@a.example', 0)",
+      args: [],
+    },
+  ]);
+  const count = async (sql: string, args: string[]): Promise<number> =>
+    (await db.first<{ count: number }>(sql, args))?.count ?? 0;
+  return {
+    db,
+    url,
+    async project() {
+      const id = newId("snd", NOW);
+      await db.write([
+        {
+          sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
+            VALUES (?, 'acc', ?, 'p', 'pro', 'new', 0)`,
+          args: [id, id],
+        },
+      ]);
+      return id;
+    },
+    async store(messages) {
+      for (let at = 0; at < messages.length; at += PER_WRITE)
+        await db.write(messages.slice(at, at + PER_WRITE).map(insertListed));
+    },
+    async index() {
+      while ((await indexWaiting(db, PER_WRITE)) > 0);
+    },
+    async settle(messages) {
+      await db.write(
+        messages.map(({ id, status }) => ({
+          sql: "UPDATE messages SET status = ? WHERE id = ?",
+          args: [status, id],
+        })),
+      );
+    },
+    waitingOf: (senderId) =>
+      count("SELECT count(*) AS count FROM messages WHERE sender_id = ? AND position IS NULL", [senderId]),
+    listedBy: (senderId, term) =>
+      count("SELECT count(*) AS count FROM message_terms WHERE message_terms MATCH ?", [
+        `"${senderId.slice(-5)}${term}"`,
+      ]),
+    async paged(senderId, filter, rows, between = async () => undefined) {
+      const ids: string[] = [];
+      for (let before: string | null = null; ; await between()) {
+        const page = await listMessages(db, senderId, filter, before, rows);
+        ids.push(...page.map(({ id }) => id));
+        if (page.length < rows) return ids;
+        before = ids.at(-1) ?? null;
+      }
+    },
+    remove: () => database.remove(),
+  };
+}
