@@ -3,6 +3,7 @@ import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
+import type { Inspect } from "../flows/receive/inspect.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
@@ -14,6 +15,7 @@ import { senderRoutes } from "../http/routes/senders.ts";
 import { suppressionRoutes } from "../http/routes/suppressions.ts";
 import { templateRoutes } from "../http/routes/templates.ts";
 import { threadRoutes } from "../http/routes/threads.ts";
+import { trackingRoutes } from "../http/routes/tracking.ts";
 import { unsubscribeRoutes } from "../http/routes/unsubscribe.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
@@ -36,6 +38,8 @@ export interface HttpParts {
   queue: Queue;
   keys: InstallationKeys;
   resolver: Resolver;
+  /** Reads a mail that is let in by the API. */
+  inspect: Inspect;
   limiter: RateLimiter | null;
   /** Whether the SMTP listener of this process listens, or is none of its business. */
   listening: () => boolean;
@@ -69,7 +73,8 @@ function freshLookups(resolver: Resolver): DomainLookups {
 export function httpDeps(parts: HttpParts): HttpDeps {
   const { config, clock, db, queue, keys } = parts;
   const { serviceDomain } = config;
-  const links = { publicUrl: config.publicUrl, unsubscribeKey: keys.unsubscribe };
+  const { publicUrl } = config;
+  const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
   const common = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
   const sending = { ...common, limits: config, volume: config };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
@@ -93,7 +98,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
     routes: [
       ...emailRoutes(sending),
       ...threadRoutes(sending),
-      ...inboundRoutes({ ...sending, hostname: mxName(config) }),
+      ...inboundRoutes({ ...sending, hostname: mxName(config), inspect: parts.inspect }),
       ...apiKeyRoutes({ db }),
       ...senderRoutes({ db, config }),
       ...domainRoutes(domainDeps(parts)),
@@ -104,6 +109,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
       ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
       ...webhookDeliveryRoutes({ db, clock, queue }),
       ...unsubscribeRoutes({ db, clock, ...links }),
+      ...trackingRoutes({ db, clock, queue, ...links }),
     ],
   };
 }

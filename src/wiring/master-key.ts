@@ -13,6 +13,8 @@ export interface InstallationKeys {
   verp: Uint8Array;
   /** Authenticates the tokens in unsubscribe links. */
   unsubscribe: Uint8Array;
+  /** Authenticates the pictures and links that tell of opens and clicks. */
+  tracking: Uint8Array;
 }
 
 /** The file in DATA_DIR that holds a generated master key: 32 bytes in hex. */
@@ -26,6 +28,7 @@ export function openKeys(masterKey: string | null, dataDir: string): Installatio
     cursor: deriveKey(master, "cursor"),
     verp: deriveKey(master, "verp"),
     unsubscribe: deriveKey(master, "unsubscribe"),
+    tracking: deriveKey(master, "tracking"),
   };
 }
 

@@ -159,13 +159,15 @@ describe("the service", () => {
     `keeps to its document on generated requests over all operations${absent(PRISM)}`,
     async () => {
       const random = seeded(SEED);
+      // The proxy would follow a redirect to wherever it leads.
+      const asked = world.operations.filter(({ successes }) => successes.some((status) => status < 300));
       const proxy = await startProxy(await writeDocument("proxied.json"));
       const faults: string[] = [];
       const statuses = new Map<number, number>();
       const succeeded = new Set<string>();
       let requests = 0;
       try {
-        for (const operation of world.operations) {
+        for (const operation of asked) {
           if (missingFor(operation).length > 0) continue;
           for (let round = 0; round < ROUNDS; round++) {
             const { path, body } = await generateRequest(operation, random);
@@ -191,7 +193,7 @@ describe("the service", () => {
       process.stdout.write(`openapi: ${requests} generated requests (seed ${SEED}): ${counts.join(", ")}\n`);
       expect(faults).toEqual([]);
       // A run that only ever gets refused would prove little.
-      const never = world.operations.filter(({ key }) => !succeeded.has(key)).map(({ key }) => key);
+      const never = asked.filter(({ key }) => !succeeded.has(key)).map(({ key }) => key);
       expect(never).toEqual([]);
     },
     RUN_MS,

@@ -1,3 +1,5 @@
+import { sealUrl } from "../../src/core/tracking-token.ts";
+import { recipientToken } from "../../src/flows/recipient-token.ts";
 import { unsubscribeUrl } from "../../src/flows/send/unsubscribe.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
 import { verifiedDomain } from "./service.ts";
@@ -67,7 +69,20 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
     const { unsubscribe: unsubscribeKey } = openKeys(null, making.world.service.folder);
     return { id: unsubscribeUrl({ publicUrl: "", unsubscribeKey }, id, 0).slice("/u/".length) };
   },
+  async "/o"(making) {
+    return { id: (await trackedRecipient(making)).token };
+  },
+  async "/c"(making) {
+    const { key, token } = await trackedRecipient(making);
+    return { id: `${token}.${sealUrl(key, token, "https://a.test/")}` };
+  },
 };
+
+async function trackedRecipient(making: Making) {
+  const { id: messageId } = await post(making, "/v1/emails", sendItem(making));
+  const { tracking: key } = openKeys(null, making.world.service.folder);
+  return { key, token: recipientToken(key, { messageId, ord: 0 }) };
+}
 
 function sendItem({ tenant }: Making) {
   return {

@@ -105,7 +105,7 @@ function operationOf(document: Document, method: string, path: string, raw: RawO
   const scopes = (raw.security ?? []).flatMap((requirement) => Object.values(requirement).flat());
   const asksProject = parameters.some(({ name }) => name === PROJECT_HEADER);
   const statuses = Object.keys(raw.responses).map(Number);
-  const successes = statuses.filter((status) => status >= 200 && status < 300);
+  const successes = statuses.filter((status) => status >= 200 && status < 400);
   if (successes.length === 0) throw new Error(`${method} ${path} names no success`);
   return {
     id: raw.operationId,

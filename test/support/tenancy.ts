@@ -158,14 +158,17 @@ function sees(credential: Credential, operation: Operation, { owner }: Target): 
 }
 
 /** Tokens that are read in any case: mail systems on their way change it. */
-const CASE_BLIND: ReadonlySet<string> = new Set(["/u"]);
+const CASE_BLIND: ReadonlySet<string> = new Set(["/u", "/o"]);
+
+/** Links in mails that record who follows them, though they are asked for by GET. */
+const RECORDING: ReadonlySet<string> = new Set(["/o", "/c"]);
 
 /** The targets worth a cell in a segment of the operation's path. */
 export function targetsOf(operation: Operation, segment: number): readonly Target[] {
   const collection = operation.pathParams[segment]?.collection ?? "";
   const caseBlind = CASE_BLIND.has(collection);
   // Where no key is asked for, the token in the path is the key: with another's, one acts for that other.
-  const capability = operation.level === "open" && operation.method !== "GET";
+  const capability = operation.level === "open" && (operation.method !== "GET" || RECORDING.has(collection));
   return TARGETS.filter(
     ({ name, owner }) =>
       !(caseBlind && name === UPPER_CASE) && !(capability && (owner === "sibling" || owner === "stranger")),

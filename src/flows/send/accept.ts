@@ -208,8 +208,8 @@ function newMessage(
     sentAt: null,
     size: contentSize(item, attachments),
     testMode: false,
-    trackOpens: item.html !== undefined && (item.tracking?.opens ?? project.trackOpens),
-    trackClicks: item.html !== undefined && (item.tracking?.clicks ?? project.trackClicks),
+    trackOpens: item.tracking?.opens ?? project.trackOpens,
+    trackClicks: item.tracking?.clicks ?? project.trackClicks,
     unsubscribeLink: item.unsubscribeLink ?? false,
     createdAt: now,
   };

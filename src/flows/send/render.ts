@@ -21,6 +21,7 @@ import {
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";
 import { onboardingDomain } from "./policy.ts";
+import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import {
   type UnsubscribeLinks,
   unsubscribeHeaders,
@@ -28,7 +29,7 @@ import {
   withUnsubscribeUrl,
 } from "./unsubscribe.ts";
 
-export interface RenderDeps extends UnsubscribeLinks {
+export interface RenderDeps extends UnsubscribeLinks, TrackingLinks {
   db: Db;
   serviceDomain: string;
   /** Opens the private keys in the database. */
@@ -126,6 +127,9 @@ async function composeMessage(
   const attachments = await loadAttachments(deps.db, message.senderId, message.id);
   const own = (part: string | null): string | null =>
     part === null || !message.unsubscribeLink ? part : withUnsubscribeUrl(deps, message.id, ord, part);
+  // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's.
+  const marked = (html: string | null): string | null =>
+    html === null || ord === null ? html : trackedHtml(deps, message, ord, html);
   try {
     return compose({
       from: message.from,
@@ -134,7 +138,7 @@ async function composeMessage(
       replyTo: message.replyTo,
       subject: message.subject,
       text: own(content.text),
-      html: own(content.html),
+      html: marked(own(content.html)),
       headers: content.headers,
       extraHeaders: message.unsubscribeLink ? unsubscribeHeaders(deps, message.id, ord) : [],
       attachments: attachments.map((attachment) => ({
