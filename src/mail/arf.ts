@@ -10,6 +10,8 @@ export interface FeedbackReport {
   feedbackType: string;
   /** Who complained, where the report tells. */
   originalRecipient: string | null;
+  /** Return path of the mail complained about (RFC 5965 §3.2 Original-Mail-From, or its own header); null where unknown. */
+  originalReturnPath: string | null;
   /** Message-ID of the mail complained about, with angle brackets. */
   originalMessageId: string | null;
 }
@@ -39,6 +41,7 @@ export function readFeedback(mail: ParsedMail): FeedbackReport | null {
   return {
     feedbackType: "abuse",
     originalRecipient: addressOf(hotmail),
+    originalReturnPath: returnPathOf(original),
     originalMessageId: original?.messageId ?? null,
   };
 }
@@ -55,8 +58,13 @@ function fromFields(text: string, original: HeaderBlock | null): FeedbackReport 
       addressOf(value("original-rcpt-to")) ??
       addressOf(value("removal-recipient")) ??
       onlyRecipient(original),
+    originalReturnPath: addressOf(value("original-mail-from")) ?? returnPathOf(original),
     originalMessageId: original?.messageId ?? null,
   };
+}
+
+function returnPathOf(original: HeaderBlock | null): string | null {
+  return original === null ? null : addressOf(fieldOf(original, "return-path"));
 }
 
 /** The header of the mail that a report is about, out of its message/rfc822 or text/rfc822-headers part. */

@@ -18,15 +18,29 @@ const STAGES: readonly (readonly [pattern: RegExp, stage: string])[] = [
   ],
   [/(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?(?:helo|ehlo)/i, "ehlo"],
   [/(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?data\b/i, "data"],
-  [/initial (?:connection|greeting|server greeting)|refused to talk to me/i, "connect"],
+  // qmail-remote says it in words of its own.
+  [/(?:not like recipient|recipient was rejected)/i, "rcpt"],
+  [/(?:not like sender|sender was rejected)/i, "mail"],
+  [/my name was rejected/i, "ehlo"],
+  [/failed after i sent the message|failed on data command/i, "final"],
+  [/greeting failed|initial (?:connection|greeting|server greeting)|refused to talk to me/i, "connect"],
 ];
 
+/** What reporters write before the reply that they quote: "Remote host said: 550 …", "host mx[192.0.2.1] said: 550 …". */
+const QUOTED =
+  /\b(?:said|replied|responded|answered|refused to talk to me)(?: ?\[[^\]\n]{0,40}\])?\s*:\s*(?=[45]\d\d\b)/i;
+/** What Postfix writes behind it. */
+const IN_REPLY_TO = /\(in reply to [^()\n]{1,40}\)/gi;
+
 /**
- * The peer's own words within a reporter's: IronPort and others write "5.1.0 - Unknown address error 550-'5.7.1 …'",
- * where what stands before the quoted reply is their guess.
+ * The peer's own words within a reporter's. IronPort and others write "5.1.0 - Unknown address error 550-'5.7.1 …'",
+ * qmail "but sender was rejected. Remote host said: 421 …", where what stands before the reply is their guess.
  */
 export function peerWords(text: string): string {
-  return /[45]\d\d[ -]'([^']{3,})'/.exec(text)?.[0] ?? text;
+  const quoted = /[45]\d\d[ -]'([^']{3,})'/.exec(text)?.[0];
+  if (quoted !== undefined) return quoted;
+  const found = QUOTED.exec(text);
+  return (found === null ? text : text.slice(found.index + found[0].length)).replace(IN_REPLY_TO, "");
 }
 
 /** Reads reply code, enhanced code and stage out of a text. The last enhanced code stands nearest to the peer's own words. */
@@ -39,9 +53,11 @@ export function readDiagnostic(text: string): Diagnostic {
     (match) => match[1],
   );
   const own = enhanced.findLast((candidate) => code === undefined || candidate?.[0] === code[0]);
+  // "554 4.4.7 Message expired": of another class, but right behind the code.
+  const adjacent = /(?:^|[^\d.\w-])[45]\d\d[ -]#?([45]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(text)?.[1];
   return {
     code: code === undefined ? null : Number(code),
-    enhanced: own ?? null,
+    enhanced: own ?? adjacent ?? null,
     stage: STAGES.find(([pattern]) => pattern.test(text))?.[1] ?? null,
   };
 }

@@ -19,18 +19,23 @@ export interface Refusal {
   /** RFC 3463 code, as `5.1.1`; null where none is known. */
   enhanced: string | null;
   text: string;
+  /** What `classByText` told of the text, where the caller has asked it already: reading takes the time. */
+  told?: TextClass | null;
   /** The command that was refused: `connect`, `ehlo`, `mail`, `rcpt`, `data`, `final`; null where not known. */
   stage?: string | null;
 }
 
-type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
+/** What a text tells. `vague`: it names no reason. */
+export type TextClass = FinalClass & { vague?: true };
 
-/** Characters of a reply's text that are read. */
-const MAX_TEXT_CHARS = 4096;
+export type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
+
+/** Characters of a reply's text that are read. What a server means stands in its first lines (RFC 5321 §4.5.3.1.5). */
+const MAX_TEXT_CHARS = 2048;
 
 /**
- * Classes by subject and detail of the enhanced code (RFC 3463 §3, RFC 5248, RFC 7372, RFC 7504, RFC 7505), the first
- * row that matches. The first digit is not part of it: the same detail is deferred as 4, final as 5.
+ * Classes by subject and detail of the enhanced code (RFC 3463 §3, RFC 5248, RFC 6531, RFC 7293, RFC 7372, RFC 7505),
+ * the first row that matches. The first digit is not part of it: the same detail is deferred as 4, final as 5.
  */
 const CODE_RULES: readonly (readonly [pattern: RegExp, result: FinalClass, source: string])[] = [
   [
@@ -39,25 +44,49 @@ const CODE_RULES: readonly (readonly [pattern: RegExp, result: FinalClass, sourc
     "RFC 3463 X.1.7 and X.1.8, RFC 7505 X.1.9: the sender's address",
   ],
   [
-    /^1\.(?:[1-46]|10)$/,
+    /^1\./,
     { outcome: "hard", category: "recipient" },
-    "RFC 3463 X.1.1 to X.1.4 and X.1.6, RFC 7505 X.1.10: no such mailbox or domain",
+    "RFC 3463 X.1: the address; RFC 7505 X.1.10, and Exchange Online's X.1.10 and X.1.351: no such mailbox or domain",
   ],
-  [/^1\./, { outcome: "hard", category: "recipient" }, "RFC 3463 X.1: the address"],
   [/^2\.1$/, { outcome: "hard", category: "recipient" }, "RFC 3463 X.2.1: mailbox disabled"],
   [/^2\.2$/, { outcome: "soft", category: "mailbox_full" }, "RFC 3463 X.2.2: mailbox full"],
   [/^2\.3$/, { outcome: "failed", category: "content" }, "RFC 3463 X.2.3: message over the mailbox's limit"],
+  [
+    /^2\.12[12]$/,
+    { outcome: "failed", category: "infrastructure" },
+    "Exchange Online X.2.121 and X.2.122: a recipient that gets too much at once",
+  ],
   [/^2\./, { outcome: "failed", category: "other" }, "RFC 3463 X.2: other mailbox trouble"],
   [/^3\.4$/, { outcome: "failed", category: "content" }, "RFC 3463 X.3.4: message too big"],
   [/^3\./, { outcome: "failed", category: "infrastructure" }, "RFC 3463 X.3: the mail system"],
   [/^4\.7$/, { outcome: "soft", category: "infrastructure" }, "RFC 3463 X.4.7: delivery time expired"],
+  [
+    /^4\.310$/,
+    { outcome: "hard", category: "recipient" },
+    "Exchange Online X.4.310: the domain does not exist",
+  ],
   [/^4\./, { outcome: "failed", category: "infrastructure" }, "RFC 3463 X.4: network and routing"],
   [/^5\./, { outcome: "failed", category: "protocol" }, "RFC 3463 X.5: the protocol"],
+  [
+    /^6\.(?:7|8|9|10)$/,
+    { outcome: "failed", category: "protocol" },
+    "RFC 6531 §4.1 X.6.7 to X.6.10: an address beyond ASCII",
+  ],
   [/^6\./, { outcome: "failed", category: "content" }, "RFC 3463 X.6: content or media"],
+  [
+    /^7\.(?:13|17|18)$/,
+    { outcome: "hard", category: "recipient" },
+    "RFC 5248 X.7.13: account disabled; RFC 7293 X.7.17 and X.7.18: somebody else's mailbox or domain now",
+  ],
   [
     /^7\.(?:2[0-7])$/,
     { outcome: "failed", category: "reputation" },
     "RFC 7372: DKIM, SPF, reverse DNS, and several of them",
+  ],
+  [
+    /^7\.[5-7]\d\d$/,
+    { outcome: "failed", category: "reputation" },
+    "Exchange Online X.7.5xx to X.7.7xx: the sending address or domain is banned or not authenticated",
   ],
   [/^7\./, { outcome: "failed", category: "policy" }, "RFC 3463 X.7: security or policy"],
 ];
@@ -70,17 +99,17 @@ const GENERIC = /^(?:0\.\d+|2\.0|5\.0)$/;
  * A 4xx is `deferred` whatever its reason; the category tells that.
  */
 export function classifyReply(refusal: Refusal): ReplyClass {
-  const found = classifyFinal(refusal);
-  return isTransient(refusal) ? { outcome: "deferred", category: found.category } : found;
+  const { outcome, category } = classifyFinal(refusal);
+  return isTransient(refusal) ? { outcome: "deferred", category } : { outcome, category };
 }
 
 /**
- * Reads a refusal that somebody made final, as a DSN does: what was transient for the peer is a soft bounce, except
- * where the text says that there is no such mailbox or domain.
+ * Reads a refusal that somebody made final, as a DSN does and as we do when we give up: what was transient for the peer
+ * is a soft bounce, whatever it was about.
  */
 export function classifyGivenUp(refusal: Refusal): FinalClass {
-  const found = classifyFinal(refusal);
-  return isTransient(refusal) && found.outcome === "failed" ? { ...found, outcome: "soft" } : found;
+  const { outcome, category } = classifyFinal(refusal);
+  return { outcome: isTransient(refusal) ? "soft" : outcome, category };
 }
 
 function isTransient({ code, enhanced }: Refusal): boolean {
@@ -88,28 +117,45 @@ function isTransient({ code, enhanced }: Refusal): boolean {
   return enhanced?.startsWith("4.") ?? false;
 }
 
+const ABOUT_RECIPIENT: ReadonlySet<ReplyCategory> = new Set(["recipient", "mailbox_full"]);
 /** Stages at which the peer has not heard of the recipient yet: whatever is unknown to it then, it is not the mailbox. */
 const BEFORE_RECIPIENT: ReadonlySet<string> = new Set(["connect", "ehlo", "mail"]);
 
 function classifyFinal(refusal: Refusal): FinalClass {
   const found = byEvidence(refusal);
-  if (found.category === "recipient" && BEFORE_RECIPIENT.has(refusal.stage ?? ""))
+  if (ABOUT_RECIPIENT.has(found.category) && BEFORE_RECIPIENT.has(refusal.stage ?? ""))
     return { outcome: "failed", category: "policy" };
-  // "Try again later" behind a 5xx is still a final no, and none about the mailbox.
-  const refused = refusal.code !== null && refusal.code >= 500;
-  return refused && found.category === "infrastructure" ? { ...found, outcome: "failed" } : found;
+  const { outcome, category } = found;
+  return { outcome: category === "infrastructure" && isRefused(refusal) ? "failed" : outcome, category };
+}
+
+/**
+ * "Try again later" behind a 5xx is still a final no, and none about the mailbox. A 554 4.4.7 or 5.4.7 is none of these:
+ * a mail server on the way that gave up.
+ */
+function isRefused({ code, enhanced }: Refusal): boolean {
+  return code !== null && code >= 500 && !/^4\.|^5\.4\.7$/.test(enhanced ?? "");
+}
+
+/** Whether a code says more than vague words do. X.1.0 is any trouble with any address. */
+function namesMailbox({ category }: FinalClass, { enhanced }: Refusal): boolean {
+  return ABOUT_RECIPIENT.has(category) && enhanced?.endsWith(".1.0") !== true;
 }
 
 function byEvidence(refusal: Refusal): FinalClass {
-  return classByText(refusal.text) ?? classByCode(refusal) ?? classByReplyCode(refusal);
+  const told = refusal.told === undefined ? classByText(refusal.text) : refusal.told;
+  const coded = classByCode(refusal);
+  if (told?.vague === true && coded !== null && namesMailbox(coded, refusal)) return coded;
+  return told ?? coded ?? classByReplyCode(refusal);
 }
 
 /** The class that a text tells by itself; null where it tells none. */
-export function classByText(text: string): FinalClass | null {
+export function classByText(text: string): TextClass | null {
   const plain = text.slice(0, MAX_TEXT_CHARS).replace(/\s+/g, " ").toLowerCase();
-  for (const { pattern, outcome, category } of TEXT_RULES)
-    if (pattern.test(plain)) return { outcome, category };
-  return null;
+  const group = TEXT_RULES.find(({ phrases }) => phrases.some(([pattern]) => pattern.test(plain)));
+  if (group === undefined) return null;
+  const { outcome, category, vague } = group;
+  return vague === true ? { outcome, category, vague } : { outcome, category };
 }
 
 function classByCode({ enhanced }: Refusal): FinalClass | null {

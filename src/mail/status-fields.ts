@@ -1,4 +1,4 @@
-import { normalizeAddress } from "../core/addresses.ts";
+import { addressKey, normalizeAddress } from "../core/addresses.ts";
 import { type RawField, fieldsOf, fieldValue } from "./raw-headers.ts";
 
 /** Recipients of one report that are read; a report is for one mail of ours, so for at most its recipients. */
@@ -22,16 +22,33 @@ export interface StatusRecipient {
   remoteMta: string | null;
 }
 
-/** The recipients in a message/delivery-status part: blocks of fields with an empty line between them. */
-export function statusRecipients(text: string): StatusRecipient[] {
+/**
+ * The recipients in a message/delivery-status part: blocks of fields with an empty line between them. Of more than are
+ * read, the first ones, and those who are concerned.
+ */
+export function statusRecipients(text: string, concerned: string | null = null): StatusRecipient[] {
   const found: StatusRecipient[] = [];
+  const wanted: StatusRecipient[] = [];
   for (const block of text.slice(0, MAX_STATUS_CHARS).split(/\r?\n[ \t]*\r?\n/)) {
     for (const fields of groupsOf(fieldsOf(block))) {
-      if (fields.some(({ name }) => RECIPIENT_FIELDS.has(name))) found.push(toRecipient(fields));
-      if (found.length >= MAX_REPORT_RECIPIENTS) return found;
+      if (!fields.some(({ name }) => RECIPIENT_FIELDS.has(name))) continue;
+      const recipient = toRecipient(fields);
+      if (concerned !== null && isFor(recipient, concerned)) wanted.push(recipient);
+      else if (found.length < MAX_REPORT_RECIPIENTS) found.push(recipient);
     }
   }
-  return found;
+  return [...wanted, ...found].slice(0, MAX_REPORT_RECIPIENTS);
+}
+
+/** Whether a report of an address is one of the recipient that is concerned, in any case of letters. */
+export function isFor(
+  { finalRecipient, originalRecipient }: Pick<StatusRecipient, "finalRecipient" | "originalRecipient">,
+  concerned: string,
+): boolean {
+  const key = addressKey(concerned);
+  return [finalRecipient, originalRecipient].some(
+    (address) => address !== null && addressKey(address) === key,
+  );
 }
 
 const RECIPIENT_FIELDS: ReadonlySet<string> = new Set([
@@ -74,13 +91,28 @@ function withoutType(value: string | null): string | null {
   return value?.replace(/^[A-Za-z0-9-]+ ?; ?/, "").trim() ?? null;
 }
 
-/** The address in `rfc822; user@example.com`, with or without angle brackets and source route. */
+/**
+ * The address in `rfc822; user@example.com`, with or without angle brackets and source route, in xtext (RFC 3461 §4)
+ * and in the 7-bit form of addresses beyond ASCII (RFC 6533 §3) too.
+ */
 export function addressOf(value: string | null): string | null {
   const text = withoutType(value);
   if (text === null) return null;
-  const plain = text.replace(/^<?@[^:\s]+:/, "");
+  const plain = decoded(text).replace(/^<?@[^:\s]+:/, "");
   const found = /(?:"[^"\r\n]{1,64}"|[^\s<>,;:"'()[\]]+)@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/.exec(
     plain,
   )?.[0];
   return found === undefined ? null : (normalizeAddress(found) ?? found.replace(/[.!?！？。]+$/, ""));
+}
+
+/** `\x{E9}` is unitext of RFC 6533. `+40` is xtext, which is not told from a subaddress unless it hides the "@". */
+function decoded(text: string): string {
+  const unitext = text.replace(/\\x\{([0-9A-Fa-f]{2,6})\}/g, (whole, hex: string) => character(hex) ?? whole);
+  if (unitext.includes("@")) return unitext;
+  return unitext.replace(/\+([0-9A-F]{2})/g, (whole, hex: string) => character(hex) ?? whole);
+}
+
+function character(hex: string): string | null {
+  const point = Number.parseInt(hex, 16);
+  return point <= 0x10ffff && (point < 0xd800 || point > 0xdfff) ? String.fromCodePoint(point) : null;
 }

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
+import { systemClock } from "../../src/clock.ts";
+import { takeFeedback } from "../../src/flows/send/report.ts";
+import { openKeys } from "../../src/wiring/master-key.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -31,7 +34,12 @@ async function deliver(to: string, raw: string): Promise<void> {
   transport.close();
 }
 
-const dsn = (action: string, status: string, diagnostic: string) => `From: MAILER-DAEMON@relay.test
+const dsn = (
+  action: string,
+  status: string,
+  diagnostic: string,
+  others = "",
+) => `From: MAILER-DAEMON@relay.test
 To: bounce@sender.test
 Subject: Undelivered Mail Returned to Sender
 MIME-Version: 1.0
@@ -45,13 +53,20 @@ The mail system.
 Content-Type: message/delivery-status
 
 Reporting-MTA: dns; relay.test
-
+${others}
 Final-Recipient: rfc822; somebody-else@elsewhere.test
 Action: ${action}
 Status: ${status}
 Remote-MTA: dns; mx.one.test
 Diagnostic-Code: smtp; ${diagnostic}
 --b--
+`;
+
+/** What a report says of one more recipient. */
+const also = (email: string, action: string, status: string) => `
+Final-Recipient: rfc822; ${email}
+Action: ${action}
+Status: ${status}
 `;
 
 const arf = `From: fbl@provider.test
@@ -68,6 +83,7 @@ A complaint.
 Content-Type: message/feedback-report
 
 Feedback-Type: abuse
+Original-Mail-From: <RETURN-PATH>
 User-Agent: Provider/1.0
 Version: 1
 --b--
@@ -88,6 +104,13 @@ async function suppressions() {
     bounce_type: string | null;
     expires_at: number | null;
   }>("SELECT email, reason, bounce_type, expires_at FROM suppressions");
+}
+
+async function counted() {
+  return service.app.db.all<{ settled: number; bounced: number; complained: number }>(
+    "SELECT SUM(settled) AS settled, SUM(bounced) AS bounced, SUM(complained) AS complained FROM reputation",
+    [],
+  );
 }
 
 describe("a report to a return path", () => {
@@ -124,6 +147,65 @@ describe("a report to a return path", () => {
     const record = await service.message(id, "complained");
     expect(record.events.at(-1)).toMatchObject({ type: "complaint", email: "a@one.test" });
     expect(await suppressions()).toMatchObject([{ reason: "complaint", expires_at: null }]);
+  });
+
+  test.each<[string, string, string, string]>([
+    ["ours failed, another was delivered", also("A@one.test", "failed", "5.2.2"), "delivered", "bounced"],
+    ["ours was delivered, another failed", also("a@one.test", "delivered", "2.1.5"), "failed", "sent"],
+    ["ours waits, another failed", also("a@one.test", "delayed", "4.4.1"), "failed", "sent"],
+    ["another failed twice over", also("b@one.test", "failed", "5.2.2"), "failed", "bounced"],
+  ])("of several recipients, where %s, is about ours", async (_, others, action, expected) => {
+    const { id, returnPath } = await sent();
+    await deliver(returnPath, dsn(action, "5.1.1", "550 5.1.1 No such user", others));
+    const { status } = await service.message(id, expected);
+    expect(status).toBe(expected);
+    const entries = expected === "sent" ? [] : [{ email: "a@one.test", bounce_type: "soft" }];
+    expect(await suppressions()).toMatchObject(entries);
+    expect(await suppressions()).toHaveLength(entries.length);
+  });
+
+  test("moves a delivered recipient too: its host took the mail before it knew", async () => {
+    const { id, returnPath } = await sent();
+    await service.app.db.write([
+      { sql: "UPDATE recipients SET status = 'delivered' WHERE message_id = ?", args: [id] },
+    ]);
+    await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
+    expect((await service.message(id, "bounced")).status).toBe("bounced");
+  });
+
+  test.each<[string, () => string, () => string, string, object]>([
+    [
+      "a soft bounce after a hard one",
+      () => dsn("failed", "5.1.1", "550 5.1.1 No such user"),
+      () => dsn("failed", "5.2.2", "552 5.2.2 Mailbox full"),
+      "bounced",
+      { reason: "bounce", bounce_type: "hard", expires_at: null },
+    ],
+    [
+      "a bounce after a complaint",
+      () => arf,
+      () => dsn("failed", "5.2.2", "552 5.2.2 Mailbox full"),
+      "complained",
+      { reason: "complaint", bounce_type: null, expires_at: null },
+    ],
+    [
+      "a complaint after a bounce",
+      () => dsn("failed", "5.1.1", "550 5.1.1 No such user"),
+      () => arf,
+      "bounced",
+      { reason: "bounce", bounce_type: "hard" },
+    ],
+  ])("that is %s changes neither state, list, events nor counts", async (_, first, second, status, entry) => {
+    const { id, returnPath } = await sent();
+    await deliver(returnPath, first());
+    const before = await service.message(id, status);
+    const counts = await counted();
+    await deliver(returnPath, second());
+    expect((await service.message(id, status)).events).toEqual(before.events);
+    expect(await counted()).toEqual(counts);
+    expect(counts).toMatchObject([{ settled: 1, bounced: status === "bounced" ? 1 : 0 }]);
+    expect(await suppressions()).toMatchObject([entry]);
+    expect(await suppressions()).toHaveLength(1);
   });
 
   test("in capitals reaches the same recipient, and twice changes nothing more", async () => {
@@ -171,10 +253,46 @@ describe("a report to a return path", () => {
     expect((await service.message(id, "bounced")).status).toBe("bounced");
   });
 
+  test("whose message is gone, with all that was kept of it, changes nothing", async () => {
+    const { id, returnPath } = await sent();
+    await service.app.db.write([{ sql: "DELETE FROM recipients WHERE message_id = ?", args: [id] }]);
+    await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
+    expect(await suppressions()).toEqual([]);
+  });
+
   test("with an altered token is refused at RCPT", async () => {
     const { id, returnPath } = await sent();
     const altered = returnPath.replace(/^b\+./, (start) => (start === "b+0" ? "b+1" : "b+0"));
     await expect(deliver(altered, dsn("failed", "5.1.1", "550 5.1.1 No such user"))).rejects.toThrow("550");
     expect((await service.message(id, "sent")).status).toBe("sent");
+  });
+});
+
+describe("a complaint to the address for complaints", () => {
+  const take = (raw: string) => {
+    const { verp: verpKey } = openKeys(null, service.folder);
+    const { db, queue } = service.app;
+    return takeFeedback(
+      { db, queue, clock: systemClock, verpKey },
+      Buffer.from(raw.replaceAll("\n", "\r\n")),
+    );
+  };
+
+  test("is about the recipient whom the return path of its mail names", async () => {
+    const { id, returnPath } = await sent();
+    expect(await take(arf.replace("RETURN-PATH", returnPath))).toBe(true);
+    expect((await service.message(id, "complained")).status).toBe("complained");
+    expect(await suppressions()).toMatchObject([{ email: "a@one.test", reason: "complaint" }]);
+  });
+
+  test.each([
+    ["a forged token", (path: string) => path.replace(/^b\+./, (start) => (start === "b+0" ? "b+1" : "b+0"))],
+    ["no token", () => "ann@sender.test"],
+    ["nothing", () => ""],
+  ])("with %s changes nothing", async (_, forge) => {
+    const { id, returnPath } = await sent();
+    expect(await take(arf.replace("RETURN-PATH", forge(returnPath)))).toBe(true);
+    expect((await service.message(id, "sent")).status).toBe("sent");
+    expect(await suppressions()).toEqual([]);
   });
 });

@@ -94,6 +94,8 @@ describe("a delivery status notification (RFC 3464)", () => {
       "policy",
     ],
     ["5.1.1", "", "hard", "recipient"],
+    ["5.1.1", "smtp; 550 message rejected", "failed", "policy"],
+    ["5.0.0", "smtp; 550 5.1.1 message rejected", "hard", "recipient"],
   ])("Status %s with %j is %s", async (status, diagnostic, outcome, category) => {
     const bounce = await bounceOf(
       ...REPORT,
@@ -285,6 +287,19 @@ describe("what is no bounce", () => {
       ],
     ],
     [
+      "a person's mail that has a report's fields in its text",
+      [
+        "From: bob@example.org",
+        "Subject: what does this mean?",
+        "",
+        "Reporting-MTA: dns; mx.example.net",
+        "",
+        "Final-Recipient: rfc822; eve@example.org",
+        "Action: failed",
+        "Status: 5.1.1",
+      ],
+    ],
+    [
       "a person's answer to a bounce",
       [
         "From: bob@example.org",
@@ -369,12 +384,20 @@ describe("a feedback report (RFC 5965)", () => {
     expect(await arf("Feedback-Type: Abuse", "Original-Rcpt-To: <Eve@example.org>")).toEqual({
       feedbackType: "abuse",
       originalRecipient: "Eve@example.org",
+      originalReturnPath: null,
       originalMessageId: "<m1@example.com>",
     });
   });
 
   test("takes the recipient from the mail where it names none", async () => {
     expect(await arf("Feedback-Type: abuse")).toMatchObject({ originalRecipient: "bob@example.org" });
+  });
+
+  test.each([
+    ["Original-Mail-From: <b+token@bounce.example.com>", "b+token@bounce.example.com"],
+    ["Original-Mail-From: <>", null],
+  ])("tells the return path of that mail: %s", async (field, expected) => {
+    expect((await arf("Feedback-Type: abuse", field))?.originalReturnPath ?? null).toBe(expected);
   });
 
   test("is read in Hotmail's form", async () => {
@@ -395,6 +418,7 @@ describe("a feedback report (RFC 5965)", () => {
     ).toEqual({
       feedbackType: "abuse",
       originalRecipient: "eve@example.org",
+      originalReturnPath: null,
       originalMessageId: "<m2@example.com>",
     });
   });

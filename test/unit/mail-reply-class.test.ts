@@ -42,6 +42,11 @@ describe("a peer's refusal", () => {
     [550, "5.5.0", "Requested action not taken: mailbox unavailable", "rcpt", "hard recipient"],
     [550, "5.1.1", "mailbox over quota", "rcpt", "soft mailbox_full"],
     [550, "5.7.1", "no such user here", "rcpt", "hard recipient"],
+    // A code that names the mailbox over words that name no reason.
+    [550, "5.1.1", "Message rejected", "rcpt", "hard recipient"],
+    [550, "5.2.2", "Access denied, try again later", "rcpt", "soft mailbox_full"],
+    [550, "5.1.0", "Access denied", "rcpt", "failed policy"],
+    [550, "5.1.1", "Blocked, see spamhaus", "rcpt", "failed reputation"],
     // Mailbox full.
     [552, "5.2.2", "The email account that you tried to reach is over quota", "final", "soft mailbox_full"],
     [552, null, "Requested mail action aborted: exceeded storage allocation", "final", "soft mailbox_full"],
@@ -104,6 +109,8 @@ describe("a peer's refusal", () => {
     [554, "5.0.0", "Service currently unavailable", "final", "failed infrastructure"],
     // The peer does not know the recipient yet: nothing is wrong with the mailbox.
     [550, null, "user unknown", "mail", "failed policy"],
+    [552, "5.2.2", "quota exceeded", "mail", "failed policy"],
+    [550, "5.4.5", "Daily sending quota exceeded", "final", "failed policy"],
     [554, "5.1.2", "host not found", "connect", "failed policy"],
     // 4xx.
     [450, "4.1.1", "User unknown in local recipient table", "rcpt", "deferred recipient"],
@@ -124,13 +131,19 @@ describe("a peer's refusal", () => {
 
 describe("a refusal that somebody made final", () => {
   test.each<Row>([
-    [450, "4.1.1", "User unknown in virtual alias table", null, "hard recipient"],
+    [450, "4.1.1", "User unknown in virtual alias table", null, "soft recipient"],
     [null, "4.4.1", "connect to a.example[192.0.2.1]: Connection timed out", null, "soft infrastructure"],
     [null, "4.4.7", "", null, "soft infrastructure"],
     [null, "5.4.7", "delivery time expired", null, "soft infrastructure"],
     [421, "4.7.0", "Try again later", null, "soft infrastructure"],
     [451, "4.7.1", "greylisted", null, "soft infrastructure"],
-    [null, "4.0.0", "DNS type 'mx' lookup of a.example responded with code NXDOMAIN", null, "hard recipient"],
+    [null, "4.0.0", "DNS type 'mx' lookup of a.example responded with code NXDOMAIN", null, "soft recipient"],
+    [null, null, "DNS type 'mx' lookup of a.example responded with code NXDOMAIN", null, "hard recipient"],
+    [550, "5.4.310", "DNS domain a.example does not exist", null, "hard recipient"],
+    [554, "4.4.7", "Message expired", null, "soft infrastructure"],
+    [554, "5.4.7", "Delivery expired", null, "soft infrastructure"],
+    [550, "5.7.13", "", null, "hard recipient"],
+    [553, "5.6.7", "", null, "failed protocol"],
     [550, "5.7.1", "blocked by policy", null, "failed policy"],
   ])("%s %s %s is %s", (code, enhanced, text, stage, expected) => {
     expect(outcomeOf(classifyGivenUp({ code, enhanced, text, stage }))).toBe(expected);

@@ -1,16 +1,20 @@
-import { addressKey } from "../../core/addresses.ts";
+import { addressKey, splitAddress } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
 import type { RecipientStatus } from "../../core/states.ts";
 import { isComplaint, readFeedback } from "../../mail/arf.ts";
-import { type ReportedRecipient, readBounce } from "../../mail/dsn.ts";
+import { readBounce } from "../../mail/dsn.ts";
+import type { ReportedRecipient } from "../../mail/reported.ts";
+import { isFor } from "../../mail/status-fields.ts";
 import { parseMail } from "../../mail/parse.ts";
+import { verpToken } from "../../mail/verp.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/outbox.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
+import { recipientOf } from "../recipient-token.ts";
 import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 
@@ -41,7 +45,7 @@ export async function takeReport(
   raw: Uint8Array,
 ): Promise<boolean> {
   const recipient = await findRecipient(deps.db, messageId, ord);
-  const end = recipient === null ? null : await readEnd(raw);
+  const end = recipient === null ? null : await readEnd(raw, recipient.email);
   if (recipient === null || end === null) return true;
   // After a crash between the peer's 250 and our commit it waits in the queue again.
   if (recipient.status === "sending" || recipient.status === "queued") return false;
@@ -49,19 +53,45 @@ export async function takeReport(
   return true;
 }
 
-async function readEnd(raw: Uint8Array): Promise<ReportedEnd | null> {
+/**
+ * Takes a mail that came to the address for complaints: a feedback report is about the recipient whom the return path
+ * of the mail reported on names, and no other. Without a token of ours it changes nothing.
+ * @returns false where the recipient is being delivered to just now: to be brought again
+ */
+export async function takeFeedback(
+  deps: ReportDeps & { verpKey: Uint8Array },
+  raw: Uint8Array,
+): Promise<boolean> {
+  const path = splitAddress(readFeedback(await parseMail(raw))?.originalReturnPath ?? "");
+  const token = path === null ? null : verpToken(path.local);
+  const named = token === null ? null : recipientOf(deps.verpKey, token);
+  return named === null ? true : takeReport(deps, named.messageId, named.ord, raw);
+}
+
+async function readEnd(raw: Uint8Array, email: string): Promise<ReportedEnd | null> {
   const mail = await parseMail(raw);
   const feedback = readFeedback(mail);
   if (feedback !== null)
     return isComplaint(feedback)
       ? { status: "complained", bounceType: null, category: feedback.feedbackType, finding: {} }
       : null;
-  const finding = readBounce(mail, raw)?.recipients.find(({ action }) => action === "failed");
+  const finding = failureOf(readBounce(mail, raw, email)?.recipients ?? [], email);
   if (finding === undefined) return null;
   const { outcome, category } = finding;
   return outcome === "hard" || outcome === "soft"
     ? { status: "bounced", bounceType: outcome, category, finding }
     : { status: "failed", bounceType: null, category, finding };
+}
+
+/**
+ * The failure that a report tells of a recipient. One of several that names it is about it alone: the others may be of
+ * the alias or list that it is. One that names it nowhere is about it all the same, under a name we do not know.
+ */
+function failureOf(reported: readonly ReportedRecipient[], email: string): ReportedRecipient | undefined {
+  const own = reported.filter(({ recipient, finalRecipient }) =>
+    isFor({ originalRecipient: recipient, finalRecipient }, email),
+  );
+  return (own.length > 0 ? own : reported).find(({ action }) => action === "failed");
 }
 
 /** One write, all of it only while the recipient may still move to where the report puts it. */
@@ -103,7 +133,7 @@ function eventData({ status, bounceType, category, finding }: ReportedEnd): Reco
   if (status === "complained") return { complaint: { feedbackType: category } };
   const details = { category, smtpCode, enhancedCode, diagnostic, mx };
   return status === "bounced"
-    ? { bounce: { type: bounceType, ...details } }
+    ? { bounce: { type: bounceType, reason: category, ...details } }
     : { failed: { reason: category, ...details } };
 }
 

@@ -1,0 +1,64 @@
+import type { PhraseGroup } from "./reply-phrases.ts";
+
+/** The mail is too big, or for too many. */
+export const SIZE: PhraseGroup = {
+  outcome: "failed",
+  category: "content",
+  phrases: [
+    [
+      /(?:message|mail|content|attachment)(?: file)? (?:size|length)s? (?:exceed|is too|too|over|larger|limit)/,
+      "Postfix, Exim, Sendmail (RFC 1870)",
+    ],
+    [
+      /(?:message|mail|attachment|e-?mail)(?: is| was|'s| size)? (?:too (?:big|large|long)|larger than)|recipsizelimit/,
+      "Sendmail, Exchange",
+    ],
+    [
+      /exceed(?:s|ed|ing)? .{0,30}(?:maximum|max|fixed|allowed|permitted).{0,12}(?:message )?size|(?:maximum|max) (?:e?-?mail|message) size|exceed(?:s|ed)? .{0,30}message size/,
+      "Gmail 5.3.4, Exchange, Mimecast",
+    ],
+    [
+      /size of (?:this|the|your) message|message size (?:limit|violation)|databytes limit|mailsize limit|message length exceed/,
+      "qmail, Coremail, Microsoft",
+    ],
+    [
+      /too many recipients|line limit exceeded|headers? too (?:large|long|big)/,
+      "RFC 5321 §4.5.3.1: limits of one mail",
+    ],
+  ],
+};
+
+/** What the mail says or carries. */
+export const CONTENT: PhraseGroup = {
+  outcome: "failed",
+  category: "content",
+  phrases: [
+    [
+      /\bspam\b|\bjunk ?mail\b|\bube\b|\buce\b|unsolicited|dt:spm|gtube/,
+      "SpamAssassin, Rspamd, Gmail, Yandex, mail.ru, NetEase",
+    ],
+    [/spamassassin|rspamd|antispam|anti-spam|\bspam[a-z]+/, "filters that name themselves"],
+    [/\bvirus|malware|infected|phish|trojan|malicious|suspicious|harmful/, "antivirus gateways, amavis"],
+    [
+      /(?:message|mail)? ?content (?:(?:is|was|has been) )?(?:reject|filter|denied|blocked|not (?:allowed|accepted)|policy|presents)|message content/,
+      "Gmail 5.7.0, Tencent, Barracuda",
+    ],
+    [/message filtered|because its content|content[- ]based/, "Symantec.cloud, Gmail"],
+    [
+      /contain(?:s|ed|ing)? (?:an? |the |some )?(?:malicious|prohibited|forbidden|blocked|banned|disallowed|dangerous|illegal|invalid|bad|blacklisted|unacceptable|executable|improperly|urls?|links?|domain|8-?bit)\b/,
+      "Cisco, Courier and others: a part of the mail",
+    ],
+    [
+      /(?:attachment|file (?:type|extension)|executable).{0,40}(?:not (?:allowed|accepted|permitted)|blocked|rejected|prohibited|forbidden)/,
+      "attachment filters",
+    ],
+    [
+      /\burls? in this e?-?mail|(?:links?|urls?|domain) in (?:the |this |your )(?:message|mail|e-?mail|body)/,
+      "SpamExperts and others",
+    ],
+    [
+      /\b(?:headers?|mime|format|line|8bit|non-ascii|illegal char\w*)\b.{0,30}\b(?:malformed|invalid|not (?:compliant|allowed|accepted|rfc)|missing|duplicate|too long|error)\b|(?:malformed|invalid|missing|duplicate|multiple|bad) .{0,25}(?:header|mime|from:)|addresses in from:|rfc ?5322|rfc ?2822|bare (?:lf|cr)/,
+      "Gmail, amavis, Sendmail: the mail's form (RFC 5322)",
+    ],
+  ],
+};

@@ -1,0 +1,152 @@
+import type { PhraseGroup } from "./reply-phrases.ts";
+
+/** Sentences whose single words would mislead. */
+export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
+  {
+    outcome: "hard",
+    category: "recipient",
+    phrases: [
+      [
+        /account or domain may not exist, they may be blacklisted/,
+        "cPanel: it cannot tell, and the first guess is the common one",
+      ],
+      [/accountdisabledexception|aduserdisabled/, "Exchange Online STOREDRV: the account is switched off"],
+      [/recipient cannot be verified.{0,60}check all recipients/, "cPanel: recipient verification"],
+    ],
+  },
+  {
+    outcome: "failed",
+    category: "policy",
+    phrases: [
+      [
+        /resolver\.rst\.(?:sendernotauthenticated|notauthori[sz]ed|authrequired)|address requires authentication|email address is not verified/,
+        "Exchange: a recipient that takes mail of known senders alone; MDaemon the same; Amazon SES: ours is not verified",
+      ],
+      [
+        /must issue a starttls|(?:starttls|encryption|tls) (?:is )?required|requires? (?:starttls|tls|encryption)/,
+        "RFC 3207 §4: the peer wants TLS first",
+      ],
+      [
+        /rejected .{0,40}for policy reasons|message not accepted for policy reasons|rejected due to (?:local|security) polic/,
+        "Outlook.com, Yahoo, iCloud, Mimecast: they name no other reason",
+      ],
+      [
+        /(?:sender|sending|outgoing|outbound|hourly|daily)\b.{0,30}\b(?:quota|limit)|quota .{0,20}for sender/,
+        "Exchange, Gmail X.4.5: the sender's allowance, not the mailbox's",
+      ],
+      [
+        /groups\.google\.com\/support|permission to post (?:messages )?to the group/,
+        "Google Groups, in any language by its link: it does not tell whether there is no such group",
+      ],
+    ],
+  },
+  {
+    outcome: "soft",
+    category: "infrastructure",
+    phrases: [
+      [
+        /thread limit exceeded|(?:receiving|received) (?:too much )?e?-?mail (?:at a rate|too quickly|in a short)/,
+        "Exchange Online STOREDRV, Gmail 4.2.1, Rackspace: a mailbox that gets too much at once",
+      ],
+      [/too many errors from your|dt:spm.{0,10}please try again/, "Free.fr, NetEase: to come back later"],
+    ],
+  },
+];
+
+/** The mail goes in circles. */
+export const LOOPS: PhraseGroup = {
+  outcome: "failed",
+  category: "infrastructure",
+  phrases: [
+    [
+      /mail loop|loop(?:s|ing)? (?:detected|back|count)|routing loop|loops back to myself|is looping|looping message/,
+      "Postfix, qmail, Exchange",
+    ],
+    [/hop count|too many (?:hops|received)/, "RFC 5321 §6.3"],
+  ],
+};
+
+/** A server that is not meant for the recipient's mail. */
+export const RELAYING: PhraseGroup = {
+  outcome: "failed",
+  category: "infrastructure",
+  phrases: [
+    [
+      /relay(?:ing)? (?:access )?(?:denied|not (?:permitted|allowed)|prohibited|is (?:denied|not))|no relaying/,
+      "Postfix, Exim, Sendmail, Exchange",
+    ],
+    [
+      /unable to relay|not? (?:permitted to |allowed to |configured to )?relay|cannot relay|does not relay|we do(?:n'?t| not) relay|relay not|third[- ]party relay|denies relay/,
+      "Exchange, Coremail, CommuniGate",
+    ],
+    [
+      /authentication (?:is )?required|requires authentication|must (?:be )?(?:authenticate|login|log in)/,
+      "MailEnable, MDaemon: a submission server",
+    ],
+    [/rcpthosts|not (?:a )?local (?:domain|host)|isn'?t allowed to be relayed/, "qmail"],
+  ],
+};
+
+/** Hosts that could not be reached or asked to come back, until somebody gave up. */
+export const TROUBLE: PhraseGroup = {
+  outcome: "soft",
+  category: "infrastructure",
+  vague: true,
+  phrases: [
+    [
+      /(?:delivery time|message|retry time(?:out)?|queue time|timeout|time ?limit|been in the queue).{0,40}?(?:expired|exceeded|too long|timed? ?out)|retry time not reached|too old/,
+      "Sendmail, Exim, qmail, Exchange: given up after its days",
+    ],
+    [
+      /(?:could not be|not been|unable to) (?:deliver|delivered|send).{0,60}?(?:for|after|in|within) (?:the (?:last|past) )?(?:multiple|\d+ ?(?:\.\d+ )?(?:h|d|m|second|minute|day|week))|i'm not going to try again|g(?:ive|iving|ave) up/,
+      "Sendmail, Yahoo, qmail",
+    ],
+    [
+      /connection (?:timed out|timeout|refused|reset|was dropped|lost|dropped|closed|died)|lost connection|conversation .{0,60}timed out|timed out while|connect to .{0,120}:/,
+      "Postfix, Sendmail, Exim: a connection that failed",
+    ],
+    [
+      /no route to host|network (?:is )?unreachable|host (?:is )?(?:down|unreachable)|could not (?:connect|establish|be reached)|server did not (?:respond|accept our requests)|did not respond|unable to (?:connect|contact)|remote host (?:is )?not responding|no answer/,
+      "Gmail, Exchange, qmail: a host that does not answer",
+    ],
+    [
+      /delivery (?:attempts|temporarily)|temporary (?:failure|error|problem|system problem|domain failure|local problem)|try again|please try|(?:essayer|r[ée]essayer) plus tard|sp[äa]ter (?:noch ?mal|erneut)|intente? (?:de nuevo )?m[áa]s tarde|попробуйте позже/,
+      "RFC 5321 §4.2.2 and its translations: come back later",
+    ],
+    [
+      /resources (?:are )?(?:temporarily )?unavailable|insufficient (?:system )?(?:resources|storage)|server (?:is )?busy|out of memory|local error in processing|internal (?:server|system) error|system (?:is )?not accepting/,
+      "RFC 5321 §4.2.3 451 and 452, Exchange, Mimecast",
+    ],
+    [
+      /too many (?:connections|sessions|concurrent|messages|mails)|trop de connexions|rate limit|throttl|frequency limited|excessive volume|slow down|max(?:imum)? message per connection/,
+      "Tencent, Orange, iCloud, Yahoo: more than they take at once",
+    ],
+    [/grey-?list|gray-?list/, "Postgrey and the like"],
+    [
+      /temporarily (?:deferred|rejected|unavailable|rate)|service (?:is )?(?:not available|unavailable|currently unavailable)|service refus/,
+      "RFC 5321 §3.8, Orange",
+    ],
+  ],
+};
+
+/** Refusals that name no other reason. */
+export const POLICY: PhraseGroup = {
+  outcome: "failed",
+  category: "policy",
+  vague: true,
+  phrases: [
+    [
+      /access denied|permission|not (?:accepted|welcome|allowed|authori[sz]ed|permitted)|(?:do|does|will|can) ?n[o']t accept (?:e?-?mail|mail|messages)|(?:do|does|will|can) not accept (?:e?-?mail|mail|messages)/,
+      "Sendmail access_db, Exchange",
+    ],
+    [
+      /policy|policies|administrative(?:ly)? (?:prohibit|reject|den)|prohibited|forbidden|restricted|banned/,
+      "Gmail gcdp, Mimecast, web.de",
+    ],
+    [
+      /message (?:was )?(?:rejected|refused|blocked|denied)|(?:mail|e-?mail) (?:is |was )?rejected|(?:rejected|refused) (?:by|due to)|transaction rejected|\bblocked\b|not want (?:to|your)/,
+      "Zoho, Tencent, Mimecast and others",
+    ],
+    [/only accepts? mail from|moderat|\bgroup\b/, "lists and groups, Google Groups"],
+  ],
+};

@@ -1,0 +1,195 @@
+import type { PhraseGroup } from "./reply-phrases.ts";
+
+/** A mailbox that has no room. */
+export const FULL: PhraseGroup = {
+  outcome: "soft",
+  category: "mailbox_full",
+  phrases: [
+    [
+      /(?:mail ?box|mail ?folder|inbox|in-box|account|user|recipient|mail ?drop|maildir|storage|disk|quota)\b.{0,50}?(?:\bfull\b|over (?:its |the |their |his )?(?:allowed |disk |storage |mail )?(?:quota|limit|allocation|size)|over ?quota|out of (?:storage|space|disk)|no (?:disk )?space)/,
+      "Gmail OverQuota, Exchange, Dovecot, qmail, mail.ru",
+    ],
+    [
+      /(?:mail ?box|mail ?folder|inbox|storage|disk|quota|space)\b.{0,50}?(?:limit|size|space|storage|quota).{0,20}exceed|(?:mail ?box|account|user|recipient)\b.{0,50}?exceed.{0,30}(?:quota|storage|space|size|mailbox limit)|exceed(?:s|ed|ing)? .{0,25}(?:quota|mailbox)/,
+      "Exchange, Yandex, Courier",
+    ],
+    [
+      /exceeded storage allocation|would exceed|(?:storage|mailbox|quota) (?:size )?limit.{0,12}reached|exhausted .{0,20}storage|error writing message: file too large/,
+      "RFC 5321 §4.2.3 552",
+    ],
+    [
+      /over ?quota|quota (?:(?:limit )?(?:is )?exceed|violation|is full)|exceed .{0,20}hard limit|quotaexceeded|(?:disk|mailbox) quota|mailbox_full/,
+      "Cyrus, Dovecot, NetEase, Exchange STOREDRV",
+    ],
+    [
+      /insufficient (?:disk|mailbox|quota|storage)|(?:not|n't) (?:have )?enough (?:storage |disk )?space|space (?:is )?not enough|zu ?viele mails|too many messages in (?:the |this )?mailbox|(?:mail ?)?(?:box|folder|inbox) is full/,
+      "Sendmail local mailer, Notes, Cyrus",
+    ],
+    [/容量|メールボックスが(?:一杯|いっぱい)|空间不足|邮箱已满/, "Japanese and Chinese providers"],
+    [
+      /postfach (?:ist )?(?:\w+ )?voll|speicherplatz.{0,30}(?:überschritten|ueberschritten)|bo[îi]te.{0,30}pleine|(?:buz[oó]n|casilla) (?:est[áa] )?llen[oa]|caixa (?:postal |de correio )?(?:est[áa] )?cheia|casella (?:di posta )?(?:è )?piena|ящик.{0,20}переполнен|skrzynka.{0,20}pełna/,
+      "German, French, Spanish, Portuguese, Italian, Russian, Polish",
+    ],
+  ],
+};
+
+/** A mailbox that is expected back. */
+export const TEMPORARY: PhraseGroup = {
+  outcome: "soft",
+  category: "recipient",
+  phrases: [
+    [
+      /(?:user|account|mailbox|address|recipient)\b.{0,60}(?:temporar(?:y|ily)|currently) (?:locked|suspended|disabled|blocked|unavailable|inactive)|\b(?:locked|suspended|disabled) temporarily/,
+      "Amazon SES and others: locked for a time",
+    ],
+  ],
+};
+
+/** No such mailbox. */
+export const NO_MAILBOX: PhraseGroup = {
+  outcome: "hard",
+  category: "recipient",
+  phrases: [
+    [
+      /(?:users?|recipient|mail ?box|account|address|addressee|alias|destination|destinatario|person|entry|customer|local[- ]?part|username|e-?mail(?: account| address)?)\b.{0,80}?(?:\bunknown\b|\bunkown\b|non[- ]?exist|inexist|nonexistent|possibly incorrect|(?:has )?moved)/,
+      "Postfix, Exim, Courier, Sendmail, MDaemon",
+    ],
+    [
+      /(?:users?|recipient|mail ?box|account|address|addressee|alias|person|entry|customer|local[- ]?part|username|e-?mail(?: account| address)?)\b.{0,80}?not (?:be )?(?:found|known|exist|listed|valid|here|present|registered|our|a valid|in (?:the )?(?:list|directory|database))/,
+      "Comcast, mail.ru, Exchange, Domino, Tencent",
+    ],
+    [
+      /(?:users?|recipient|mail ?box|account|address|addressee|alias|destination|person|customer|username|e-?mail(?: account| address)?)\b.{0,80}?(?:does ?n[o']t (?:exist|have)|doesn?t exist|does not (?:exist|have)|do(?:es)? not (?:have|list)|is? no(?:t| longer) (?:exist|valid|active|available|in use|on server|here|with)|no longer)/,
+      "Gmail, iCloud, Dovecot, Proton, Yahoo",
+    ],
+    [
+      /recip(?:ient)?notfound|address_not_found|nosuch(?:user|mailbox|recipient)|user_?unknown|user_not_found|resolver\.adr\./,
+      "Exchange, Outlook: names of the error",
+    ],
+    [
+      /(?:\bno|not a|not an|unknown|invalid|nonexistent|non-existent|bad|undefined|unrecognized|illegal|incorrect|wrong) (?:such |valid |known |local |virtual |email |e-mail |mail |mailbox |or unknown )*(?:users?|recipients?|mailbox|mailboxes|account|address|addresses|addressee|alias|person|login|local part|name here|destination)\b/,
+      "Exim, Sendmail, qmail, IMail, Barracuda, Zoho, Mimecast",
+    ],
+    [
+      /(?:this|that|the) (?:user|account|address|recipient|email|mailbox) (?:is not (?:valid|known|active|available|found|in |an? )|isn'?t|does ?n[o']t (?:exist|have)|has been (?:removed|deleted|moved)|is an? un|is inv|could not be found|was not found|cannot be found)/,
+      "Yahoo, Zoho, Lotus",
+    ],
+    [
+      /there is no (?:one|such|user|mailbox|account)|no mailbox (?:here|by that name|found)|no one (?:here )?by that name|no such person/,
+      "qmail, Exim",
+    ],
+    [
+      /unknown[- ](?:local[- ]part|user|recipient|mailbox|address)|unknown or illegal|addressee unknown|not known (?:here|at this)/,
+      "Sendmail, AT&T, Lotus",
+    ],
+    [/unrout(?:e|ea)able (?:mail )?address/, "Exim"],
+    [
+      /not our customer|user not local|(?:owner of this )?mailbox has changed|mailbox owner/,
+      "Comcast; RFC 5321 §4.2.3 551; RFC 7293 §6 (a mailbox of somebody else now)",
+    ],
+    [
+      /address rejected: (?:user|undeliverable|unverified|no such|invalid)|recipient (?:address )?rejected: access denied|<[^<>]{3,100}> recipient rejected|undeliverable address/,
+      "Exchange Online 5.4.1, Postfix recipient verification, Cox",
+    ],
+    [
+      /could(?: not|n'?t) (?:be )?(?:find|found) (?:any )?(?:mailbox|user|the recipient)|can'?t find (?:a )?(?:user|mailbox|recipient)|wasn'?t found (?:at|in)|couldn'?t be (?:found|delivered to)|address (?:does|is) not/,
+      "Outlook, Microsoft 365",
+    ],
+    [
+      /^(?:5\d\d[ -])?(?:5\.\d{1,3}\.\d{1,3} )?<?[^\s<>]{1,100}@[^\s<>]{1,100}>?:? (?:recipient )?rejected\.?$/,
+      "Symantec.cloud, Cox: the address, rejected, and no other reason",
+    ],
+    [
+      /invalid (?:final )?delivery user|invalid-recipient|invalid e?-?mail recipients?|recipients? (?:are|is) (?:all )?invalid|mailbox name not allowed/,
+      "PowerMTA, Zoho, RFC 5321 §4.2.3 553",
+    ],
+    [
+      /not listed in (?:domino|public|the)|doesn'?t have an? .{0,30}account|this email address .{0,30}not/,
+      "Domino, Yahoo",
+    ],
+    [
+      /destinataire.{0,20}(?:inconnu|invalide|inexistant)|adresse .{0,40}(?:invalide|inexistante)|adresse inexistante|(?:utilisateur|compte|bo[îi]te).{0,20}(?:inconnu|inexistant)|(?:adresse|destinataire|utilisateur|compte).{0,30}n'existe pas/,
+      "French: Orange, laposte.net",
+    ],
+    [
+      /(?:benutzer|empf(?:ä|ae?)nger|adresse|postfach).{0,30}(?:unbekannt|existiert nicht|nicht (?:gefunden|bekannt|vorhanden))/,
+      "German: T-Online, United Internet",
+    ],
+    [
+      /(?:usuario|destinatario|direcci[óo]n|cuenta|buz[oó]n).{0,30}(?:desconocid|no existe|inv[áa]lid|no encontrad)|usu[áa]rio.{0,20}(?:inexistente|desconhecido)|n[ãa]o existe/,
+      "Spanish and Portuguese: Telefónica, UOL",
+    ],
+    [
+      /utente.{0,20}(?:sconosciuto|inesistente)|destinatario.{0,20}(?:sconosciuto|errato|inesistente)|indirizzo.{0,20}inesistente/,
+      "Italian: Libero",
+    ],
+    [/не существует|не найден|недоступен|неверный адрес|нет такого/, "Russian: mail.ru, Yandex"],
+    [
+      /宛先(?:不明|が)|存在しません|見つかりません|ユーザー?(?:が)?不明|アドレスが(?:間違|無効)/,
+      "Japanese carriers and providers",
+    ],
+    [/用户不存在|收件人不存在|该用户|不存在|找不到|查無此/, "Chinese: Tencent, NetEase, Coremail"],
+    [
+      /nie istnieje|nie ma takiego|neexistuje|onbekende? (?:gebruiker|adres)|bestaat niet/,
+      "Polish, Czech, Dutch",
+    ],
+  ],
+};
+
+/** A mailbox that is switched off (RFC 3463 X.2.1). */
+export const DISABLED: PhraseGroup = {
+  outcome: "hard",
+  category: "recipient",
+  phrases: [
+    [
+      /(?:account|mailbox|user|address|recipient|inbox|e-?mail)\b.{0,60}?(?:disabled|inactive|deactivated|suspended|discontinued|terminated|closed|deleted|expired account|dormant|abandoned|due to inactivity|not active|not enabled|\blocked|on hold)/,
+      "Gmail, Yahoo, mail.ru, Exchange, vpopmail",
+    ],
+    [
+      /(?:disabled|inactive|deactivated|suspended|closed|discontinued|terminated|expired|dormant) (?:e?-?mail ?)?(?:account|mailbox|user|address|recipient)|user(?:name)? (?:has been )?(?:suspended|disabled)/,
+      "AOL, Sina",
+    ],
+    [/address no longer accepts mail|no longer accepts? (?:mail|messages)/, "mailboxes that were given up"],
+  ],
+};
+
+/** A domain that does not exist or takes no mail (RFC 7505). */
+export const NO_DOMAIN: PhraseGroup = {
+  outcome: "hard",
+  category: "recipient",
+  phrases: [
+    [
+      /(?:host|domain)(?: or domain)?(?: name)? (?:not found|unknown|does ?n[o']t exist|does not exist|is not reachable|lookup failed|is unknown|invalid|couldn'?t be found)/,
+      "Postfix, Sendmail, Exchange",
+    ],
+    [
+      /(?:no such|unknown|invalid|illegal|bad|nonexistent|unable to (?:find|resolve|look ?up)|unresolvable|cannot (?:find|resolve)) (?:destination |recipient |mail )?(?:host|domain|mail server)|find the recipient domain/,
+      "Barracuda, Exim, Gmail",
+    ],
+    [
+      /nxdomain|domain not found|host (?:name )?not found|couldn'?t find any host|hostunknown|name service error.{0,60}host not found/,
+      "Postfix, qmail, Gmail",
+    ],
+    [
+      /(?:\bno|couldn'?t find any|not find any) (?:mx|mail exchanger|relevant answers|valid mx)|had no relevant answers|illegal host\/domain|couldn'?t find a mail exchanger|all relevant mx records point to non-existent|domain (?:has )?no (?:mail exchangers|mx)/,
+      "Gmail, Exim, qmail",
+    ],
+    [
+      /null ?mx|indicated no smtp service|does ?n[o']t (?:receive|accept) (?:any )?(?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|does not accept (?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|never accepts mail/,
+      "RFC 7505: a domain that takes no mail",
+    ],
+    [/domain has expired/, "registrars"],
+  ],
+};
+
+/** RFC 5321 §4.2.3: behind 550 the mailbox is not there, behind 450 it is busy. */
+export const UNAVAILABLE: PhraseGroup = {
+  outcome: "hard",
+  category: "recipient",
+  phrases: [
+    [
+      /mailbox (?:unavailable|not available|is unavailable|(?:is )?inactive|does)|invalid mailbox/,
+      "Outlook.com, United Internet, Amazon SES",
+    ],
+  ],
+};

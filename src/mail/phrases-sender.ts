@@ -1,0 +1,114 @@
+import type { PhraseGroup } from "./reply-phrases.ts";
+
+/** The address in MAIL FROM or From, or its domain, is not taken. */
+export const SENDER_ADDRESS: PhraseGroup = {
+  outcome: "failed",
+  category: "policy",
+  phrases: [
+    [
+      /\bsender(?:'?s)?(?: e?-?mail)?(?: address| domain)?\b.{0,80}?(?:reject|refused|denied|unknown|not (?:found|exist|allowed|permitted|valid|accepted)|does ?n[o']t (?:exist|resolve)|invalid|unresolvable|blocked|blacklisted)/,
+      "Postfix reject_unknown_sender_domain, Exchange, Sendmail check_mail",
+    ],
+    [
+      /domain of (?:the )?sender\b.{0,80}?(?:not (?:found|exist)|does ?n[o']t (?:exist|resolve))/,
+      "Sendmail: the sender's domain has no address",
+    ],
+    [
+      /(?:from address|return[- ]path|envelope[- ]from)\b.{0,80}?(?:reject|refused|denied|unknown|not (?:found|exist|allowed|permitted|valid|accepted)|does ?n[o']t (?:exist|resolve)|invalid|blocked)/,
+      "gateways that check the addresses of the sender",
+    ],
+    [
+      /\bmail from\b.{0,80}?(?:reject|refused|denied|not (?:allowed|permitted|accepted|found|valid)|does ?n[o']t (?:exist|resolve)|invalid|blocked|blacklisted)/,
+      "Domino, Sendmail, Exim: MAIL FROM refused",
+    ],
+    [
+      /verify failed|(?:callout )?verification failed (?:for|:)|unknown sender|invalid sender|bad sender/,
+      "Exim sender verify",
+    ],
+    [/my name was rejected/, "qmail-remote: HELO refused"],
+  ],
+};
+
+/** The sending host or domain has a bad name. */
+export const BLOCKLISTS: PhraseGroup = {
+  outcome: "failed",
+  category: "reputation",
+  phrases: [
+    [
+      /(?:blocked|rejected|listed|found|refused|black-?listed|block-?listed).{0,40}?(?:\busing\b|\bby\b|\bon\b|\bin\b|\bat\b|\bvia\b).{0,60}?(?:rbl|dnsbl|spamhaus|sbl|xbl|pbl|spamcop|barracuda|sorbs|black ?list|block ?list|bl\.|uribl|surbl|psbl|invaluement|reputation)/,
+      "Postfix reject_rbl_client and the like",
+    ],
+    [/spamhaus|spamcop|barracudacentral|spamrl\.com|dnsbl|\brbl\b|surbl|uribl/, "names of blocklists"],
+    [
+      /\bblack-?list|\bblock-?list|\bblack ip\b|(?:black|block) list(?:ed)?\b/,
+      "Microsoft, United Internet, Coremail, Orange",
+    ],
+    [
+      /(?:poor|low|bad) (?:ip |domain |sender |e?-?mail )?reputation|bad reputation|poor reputation sender|due to (?:ip|domain|sender) reputation|reputation service/,
+      "Gmail, Cisco, Mimecast, Microsoft, Trend Micro",
+    ],
+    [
+      /sender ?(?:base|score)\b|ipcheck\.proofpoint|cloudmark|unfavorable e-?mail statistics/,
+      "Cisco, Proofpoint, AOL",
+    ],
+    [
+      /your (?:ip|host|server|network|client|mail ?server)\b.{0,50}(?:blocked|banned|listed|rejected|denied)/,
+      "mail.ru, qmail with rblsmtpd, and others",
+    ],
+    [
+      /\b(?:ip|ip address|host|client|server|mta)\b.{0,40}\b(?:is |has been |was )?(?:blocked|banned|black-?listed|block-?listed)/,
+      "AOL, AT&T, Tencent",
+    ],
+    [
+      /\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\]?(?: >_is_| is | )(?:blocked|banned)\b|block for spam/,
+      'Cox, AT&T, Comcast: the address and "blocked"',
+    ],
+    [/client host.{0,80}(?:rejected|blocked|denied)/, "Postfix check_client_access"],
+    [
+      /banned (?:sending ip|sender ?\[)|blocked ip|invalid ip\b|dynamic (?:ip|address|host)|denyip|\bip too new/,
+      "Exchange Online 5.7.511 and 5.7.606, Tencent, Yahoo",
+    ],
+    [/(?:some )?messages from \[?[\da-f.:]{3,45}\]? weren'?t sent/, "Outlook.com S3140, RP-001, SC-004"],
+    [
+      /user complaints|unexpected volume|unusual rate|unsolicited mail originating|too many (?:spam )?complaints|too many (?:bad|invalid|unknown|nonexistent) (?:recipients|users|addresses)/,
+      "Yahoo TSS04, Gmail 4.7.28, and those who count what a host did",
+    ],
+    [
+      /(?:\baup|\bipbl)#?[\w-]*\d{3,}|\bbl[01]{6}\b|\((?:bl|rly:\w+)\)|\bhl:\w{3}\b|\bsc-00\d\b.{0,40}complaints/,
+      "Charter, Cox, Comcast, T-Online, AOL, NetEase: codes of a blocked address",
+    ],
+    [
+      /connection (?:was )?(?:rejected|refused) by policy|no smtp service.{0,40}ip address/,
+      "Symantec.cloud, United Internet: refused before the greeting",
+    ],
+  ],
+};
+
+/** SPF, DKIM, DMARC, HELO and reverse DNS: who the sending host says it is (RFC 7372). */
+export const AUTHENTICATION: PhraseGroup = {
+  outcome: "failed",
+  category: "reputation",
+  phrases: [
+    [
+      /\b(?:spf|dkim|dmarc|arc)\b.{0,120}?(?:fail|reject|polic|pass|not allowed|not permitted|record|check|error|verif|authenticat|invalid)|sender policy framework|mi:spf/,
+      "Gmail, Microsoft, iCloud, mail.ru, United Internet, Mimecast, NetEase",
+    ],
+    [/not (?:allowed|permitted|authori[sz]ed) to (?:send|use)\b/, "SPF explanations (RFC 7208 §6.2)"],
+    [
+      /unauthenticated|authentication(?:-| )results|not authenticated|fails? authentication|authentication (?:check|required by|fail|level)/,
+      "Gmail 5.7.26, Exchange Online 5.7.515, Yahoo",
+    ],
+    [
+      /reverse (?:dns|lookup|name|mapping|map|hostname)|\bptr\b|\brdns\b|no (?:valid )?reverse|forward[- ]confirmed|fix (?:your )?(?:reverse )?dns/,
+      "Comcast, Gmail 5.7.25, Postfix, United Internet: reverse DNS",
+    ],
+    [
+      /cannot (?:find|resolve) your (?:reverse )?(?:host|name|ip)|mismatches client ip|without (?:a )?valid (?:sender domain|ptr|reverse|dns)|hostname.{0,20}(?:does not resolve|not found|mismatch).{0,20}client/,
+      "Postfix reject_unknown_client_hostname, Exchange gateways",
+    ],
+    [
+      /(?:helo|ehlo)\b.{0,60}(?:reject|invalid|mismatch|not|bad|must|refused|impersonat)/,
+      "Postfix, Exim: the name in EHLO",
+    ],
+  ],
+};
