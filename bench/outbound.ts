@@ -7,6 +7,7 @@ import type { FloorOutboundOptions, FloorOutboundResult } from "./support/floor-
 import { benchFolder, copyOf } from "./support/folder.ts";
 import type { LoadOptions, LoadResult } from "./support/http-load.ts";
 import { chosen, domains, rounds } from "./support/options.ts";
+import { postfixMissing, relayThroughPostfix } from "./support/postfix.ts";
 import { DOMAIN, prepareData, startService } from "./support/service.ts";
 import { PROCESSOR, printTable, type Row } from "./support/table.ts";
 
@@ -110,10 +111,28 @@ async function floor(): Promise<Sent> {
   return { perSecond: MAILS / seconds, memory, processor: processor / MAILS };
 }
 
+/** Postfix signs when it takes a mail, so its time has its own accepting in it. */
+function peer(signing: boolean): Promise<Sent> {
+  return relayThroughPostfix({
+    home,
+    sinkPort,
+    count: MAILS,
+    connections: CONNECTIONS,
+    signing,
+    limitMs: LIMIT_MS,
+  });
+}
+
 type Kind = readonly [name: string, run: () => Promise<Sent>];
 const filled = await fill();
 const subjects = chosen<Kind>([["queue to sink", () => drain(filled)]]);
-const floors = chosen<Kind>([["nodemailer, nothing stored", floor]]);
+const missing = postfixMissing();
+if (missing !== null) console.log(`Without Postfix and OpenDKIM: ${missing}.`);
+const peers: readonly Kind[] = [
+  ["Postfix with OpenDKIM, taking and relaying", () => peer(true)],
+  ["Postfix alone, taking and relaying", () => peer(false)],
+];
+const floors = chosen<Kind>([["nodemailer, nothing stored", floor], ...(missing === null ? peers : [])]);
 const rows = new Map<string, Row & { more: Record<"RSS MB" | typeof PROCESSOR, number[]> }>();
 for (let round = 0; round < rounds(); round++)
   for (const [name, run] of [...subjects, ...floors]) {

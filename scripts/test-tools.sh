@@ -1,10 +1,12 @@
 #!/bin/sh
 # Installs what the tests drive and this machine lacks, from Debian's packages; does nothing where all is there.
+# Mail servers that cannot be installed beside one another are unpacked, each into a root of its own, in $peers.
 set -eu
+cd "$(dirname "$0")/.."
 # Debian keeps smtp-sink and smtp-source where only root's PATH looks.
 PATH="$PATH:/usr/sbin:/sbin"
 
-# One line a package: its name, then the programs or files that tell it is there.
+# One line a package: its name, then the programs or files that tell it is there. No test runs without these.
 packages='
 redis-server redis-server redis-cli
 postfix smtp-sink smtp-source
@@ -13,10 +15,24 @@ libnet-ssleay-perl /usr/share/doc/libnet-ssleay-perl
 openssl openssl
 ca-certificates /etc/ssl/certs/ca-certificates.crt
 '
+# Programs of other people that check what we sign. Tests that drive them are skipped without them.
+peer_packages='
+opendkim opendkim
+python3-dkim /usr/lib/python3/dist-packages/dkim/__init__.py
+libmail-dkim-perl /usr/share/perl5/Mail/DKIM.pm
+'
+# Mail servers that conflict with Debian's postfix: the root's name, its package, its programs.
+unpacked='
+exim exim4-daemon-light usr/sbin/exim4
+opensmtpd opensmtpd usr/sbin/smtpd
+'
+peers=node_modules/.cache/peers
+# A change of how roots are made makes them anew.
+made_by="$(cksum <"$0") $(uname -m)"
 
-# Prints the packages of which something is missing, in one line.
-missing_packages() {
-  echo "$packages" | while read -r package parts; do
+# Prints the packages of a list of which something is missing, in one line.
+missing_of() {
+  echo "$1" | while read -r package parts; do
     for part in $parts; do
       if [ ! -e "$part" ] && ! command -v "$part" >/dev/null; then
         printf '%s ' "$package"
@@ -26,46 +42,147 @@ missing_packages() {
   done
 }
 
+is_unpacked() { [ "$(cat "$peers/$1/.made-by" 2>/dev/null)" = "$made_by" ]; }
+
+# Prints the names of roots that are not there.
+missing_roots() {
+  echo "$unpacked" | while read -r name _; do
+    if [ -n "$name" ] && ! is_unpacked "$name"; then printf '%s ' "$name"; fi
+  done
+}
+
 say() { echo "test-tools: $*" >&2; }
 
-missing=$(missing_packages)
-if [ -z "$missing" ]; then exit 0; fi
+missing=$(missing_of "$packages")
+wanted="$(missing_of "$peer_packages")$(missing_roots)"
+if [ -z "$missing$wanted" ]; then exit 0; fi
+# Where the mirror cannot be reached, one try an hour is enough.
+if [ -z "$missing" ] && [ -n "$(find "$peers/.failed" -mmin -60 2>/dev/null)" ]; then
+  say "tests that need these are skipped (tried within the last hour): $wanted"
+  exit 0
+fi
 
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
   if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     as_root='sudo -n'
-  else
+  elif [ -n "$missing" ]; then
     say "the tests need these packages, and only root can install them: $missing"
     exit 1
   fi
 fi
 if ! command -v apt-get >/dev/null; then
+  if [ -z "$missing" ]; then
+    say "without Debian's apt-get, tests that need these are skipped: $wanted"
+    exit 0
+  fi
   say "the tests need these (Debian's names), install them by hand: $missing"
   exit 1
 fi
 
-# Services of the packages must not start: only their programs are wanted. Debian asks this file before it starts one.
+work=$(mktemp -d)
 policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
-  trap '$as_root rm -f "$policy"' EXIT
-  trap 'exit 130' INT TERM
+made_policy=
+clean_up() {
+  rm -rf "$work"
+  if [ -n "$made_policy" ]; then $as_root rm -f "$policy"; fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+apt() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 \
+    -o Acquire::http::Timeout=20 "$@" </dev/null >&2
+}
+
+# Services of the packages must not start: only their programs are wanted. Debian asks this file before it starts one.
+forbid_services() {
+  if [ -e "$policy" ]; then return 0; fi
+  made_policy=yes
   printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
   $as_root chmod 755 "$policy"
-fi
+}
 
-say "installing $missing"
-apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@" </dev/null >&2; }
-# Without configuration postfix brings its programs and runs no mail server.
-if command -v debconf-set-selections >/dev/null; then
-  echo 'postfix postfix/main_mailer_type select No configuration' | $as_root debconf-set-selections
-fi
-apt update
-# shellcheck disable=SC2086 # a list of names
-apt install -y --no-install-recommends $missing
+install_packages() {
+  say "installing $*"
+  forbid_services
+  # Without configuration postfix brings its programs and runs no mail server.
+  if command -v debconf-set-selections >/dev/null; then
+    echo 'postfix postfix/main_mailer_type select No configuration' | $as_root debconf-set-selections
+  fi
+  apt install -y --no-install-recommends "$@"
+}
 
-missing=$(missing_packages)
+# Copies the shared libraries that a program in a root needs and the root lacks, the loader among them.
+copy_libraries() {
+  root=$1
+  libraries=$(find "$root/usr/lib" -maxdepth 1 -type d -name '*-linux-*' 2>/dev/null | tr '\n' ':')
+  LD_LIBRARY_PATH="$libraries" ldd "$2" | grep -o '/[^ ]*' | while read -r library; do
+    case $library in "$root"/* | "$2"*) continue ;; esac
+    mkdir -p "$root$(dirname "$library")"
+    cp -L "$library" "$root$library"
+  done
+}
+
+# A root folder with the package, whatever it depends on that is not installed here, a shell, and their libraries.
+unpack() {
+  name=$1 package=$2 program=$3
+  say "unpacking $package"
+  root=$(mktemp -d "$work/root.XXXXXX")
+  mkdir "$work/$name"
+  depends=$(apt-get install -s --no-install-recommends "$package" | sed -n 's/^Inst \([^ ]*\).*/\1/p')
+  # Installed already, it is all there is to unpack.
+  if [ -z "$depends" ]; then depends=$package; fi
+  # shellcheck disable=SC2086 # a list of names
+  (cd "$work/$name" && apt-get -q -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o APT::Sandbox::User=root \
+    download $depends </dev/null >&2) || return 1
+  for archive in "$work/$name"/*.deb; do dpkg-deb -x "$archive" "$root" || return 1; done
+  # Manuals and examples, three times as large as the programs.
+  rm -rf "$root/usr/share" "$root/etc"
+  mkdir -p "$root/bin" "$root/dev" "$root/etc" "$root/tmp"
+  cp -L /bin/sh "$root/bin/sh"
+  chmod 755 "$root"
+  chmod 1777 "$root/tmp"
+  find "$root" -type f -perm -100 >"$work/programs"
+  while read -r file; do
+    if ldd "$file" >/dev/null 2>&1; then copy_libraries "$root" "$file"; fi
+  done <"$work/programs"
+  [ -x "$root/$program" ] || return 1
+  echo "$made_by" >"$root/.made-by"
+  mkdir -p "$peers"
+  rm -rf "${peers:?}/$name"
+  cp -a "$root" "$peers/$name"
+}
+
+# Everything that only some tests need; false where something could not be had.
+get_peers() {
+  fine=0
+  more=$(missing_of "$peer_packages")
+  # shellcheck disable=SC2086 # a list of names
+  if [ -n "$more" ] && { [ "$(id -u)" -ne 0 ] && [ -z "$as_root" ] || ! install_packages $more; }; then fine=1; fi
+  for name in $(missing_roots); do
+    # shellcheck disable=SC2046 # three words
+    unpack $(echo "$unpacked" | grep "^$name ") || fine=1
+  done
+  return $fine
+}
+
+if [ "$(id -u)" -eq 0 ] || [ -n "$as_root" ]; then
+  if ! apt update && [ -n "$missing" ]; then exit 1; fi
+fi
 if [ -n "$missing" ]; then
-  say "still missing after the installation: $missing"
-  exit 1
+  # shellcheck disable=SC2086 # a list of names
+  install_packages $missing
+  missing=$(missing_of "$packages")
+  if [ -n "$missing" ]; then
+    say "still missing after the installation: $missing"
+    exit 1
+  fi
+fi
+if get_peers; then
+  rm -f "$peers/.failed"
+else
+  mkdir -p "$peers"
+  touch "$peers/.failed"
+  say "could not be had, and tests that need these are skipped: $(missing_of "$peer_packages")$(missing_roots)"
 fi

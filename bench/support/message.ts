@@ -1,6 +1,9 @@
-/** Texts of the message that the benches send: 1 KB of text and 4 KB of HTML. */
+/** Texts of the message that the benches send: 1 KB of text and 4 KB of HTML, with links to track. */
 export const TEXT = "A line of a plain message, as people write them.\n".repeat(21);
-export const HTML = `<p>${"A sentence of the message with <b>some</b> markup.</p>\n<p>".repeat(70)}</p>`;
+const LINKS = [1, 2, 3, 4, 5].map(
+  (n) => `<p><a href="https://www.bench.example/read/${n}?from=mail&amp;list=${n}">Article ${n}</a></p>\n`,
+);
+export const HTML = `${LINKS.join("")}<p>${"A sentence of the message with <b>some</b> markup.</p>\n<p>".repeat(63)}</p>`;
 
 /** The body of a send to one recipient. */
 export function sendBody(from: string, to: string): string {

@@ -124,8 +124,10 @@ function fromStatus(status: StatusRecipient, notice: Notice): ReportedRecipient 
     action,
     ...classOf(action, { code: read.code, enhanced, stage, text: said.text, told }),
     status: enhanced,
-    smtpCode: read.code,
-    diagnosticCode: status.diagnosticCode?.slice(0, MAX_DIAGNOSTIC_CHARS) ?? null,
+    // OpenSMTPD has no Diagnostic-Code: the reply stands in its words alone.
+    smtpCode: read.code ?? readDiagnostic(same).code,
+    diagnosticCode:
+      (status.diagnosticCode ?? (same === "" ? null : same))?.slice(0, MAX_DIAGNOSTIC_CHARS) ?? null,
     remoteMta: status.remoteMta,
   };
 }

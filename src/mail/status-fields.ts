@@ -81,7 +81,8 @@ function toRecipient(fields: readonly RawField[]): StatusRecipient {
     status: /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(value("status") ?? "")?.[0] ?? null,
     finalRecipient: addressOf(value("final-recipient")),
     originalRecipient: addressOf(value("original-recipient")),
-    diagnosticCode: withoutType(value("diagnostic-code")),
+    // A fold leaves its spaces behind.
+    diagnosticCode: withoutType(value("diagnostic-code"))?.replace(/\s+/g, " ") ?? null,
     remoteMta: withoutType(value("remote-mta")),
   };
 }

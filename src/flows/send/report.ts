@@ -145,8 +145,17 @@ function settlementOf(recipient: Recipient, end: ReportedEnd): Settlement {
     dueAt: null,
     mx: remoteMta ?? recipient.mx,
     tls: recipient.tls,
-    smtpCode: smtpCode ?? recipient.smtpCode,
-    enhancedCode: enhancedCode ?? recipient.enhancedCode,
-    diagnostic: diagnosticCode ?? recipient.diagnostic,
+    // What our own peer said when it took the mail is no word on why it came back.
+    ...(end.status === "complained"
+      ? {
+          smtpCode: recipient.smtpCode,
+          enhancedCode: recipient.enhancedCode,
+          diagnostic: recipient.diagnostic,
+        }
+      : {
+          smtpCode: smtpCode ?? null,
+          enhancedCode: enhancedCode ?? null,
+          diagnostic: diagnosticCode ?? null,
+        }),
   };
 }

@@ -1,0 +1,195 @@
+/** Debian's Postfix, with OpenDKIM and without, taking mails from smtp-source and relaying them to the sink. */
+import { generateKeyPairSync } from "node:crypto";
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { compose } from "../../src/mail/compose.ts";
+import { answers } from "../../test/support/peers/peer.ts";
+import { postfix, startPostfix } from "../../test/support/peers/postfix.ts";
+import { freePort } from "../../test/support/redis.ts";
+import { HTML, TEXT } from "./message.ts";
+
+const SMTP_SOURCE = "/usr/sbin/smtp-source";
+const OPENDKIM = "/usr/sbin/opendkim";
+const POLL_MS = 50;
+const DOMAIN = "bench.example";
+
+export interface PostfixOptions {
+  /** Folder for its files. */
+  home: string;
+  sinkPort: number;
+  count: number;
+  /** Sessions in and out. */
+  connections: number;
+  /** Whether OpenDKIM signs as a milter. */
+  signing: boolean;
+  limitMs: number;
+}
+
+export interface PostfixResult {
+  perSecond: number;
+  /** Bytes of all its processes, pages they share counted once. */
+  memory: number;
+  /** Microseconds a mail, of all its processes. */
+  processor: number;
+}
+
+/** Why this cannot be measured here; null where it can. */
+export function postfixMissing(): string | null {
+  if (postfix.missing !== null) return postfix.missing;
+  return existsSync(OPENDKIM) && existsSync(SMTP_SOURCE) ? null : "opendkim or smtp-source is not installed";
+}
+
+/** Relays the mails; the time runs from the first one offered to the last one taken by the sink. */
+export async function relayThroughPostfix(options: PostfixOptions): Promise<PostfixResult> {
+  const home = join(options.home, `postfix-${Bun.randomUUIDv7()}`);
+  mkdirSync(home);
+  const signer = options.signing ? await startOpenDkim(home) : null;
+  const server = await startPostfix({
+    mynetworks: "127.0.0.0/8",
+    relayhost: `[127.0.0.1]:${options.sinkPort}`,
+    default_destination_concurrency_limit: String(options.connections),
+    initial_destination_concurrency: String(options.connections),
+    smtp_tls_security_level: "none",
+    ...(signer === null
+      ? {}
+      : { smtpd_milters: `inet:127.0.0.1:${signer.port}`, milter_default_action: "tempfail" }),
+  });
+  const pids = (): number[] => [server.pid, ...(signer === null ? [] : [signer.pid])].flatMap(familyOf);
+  const before = processorOf(pids());
+  const begin = performance.now();
+  const source = offer(home, server.port, options);
+  await relayed(
+    join(server.folder, "maillog"),
+    options,
+    () => source.exitCode === null || source.exitCode === 0,
+  );
+  const seconds = (performance.now() - begin) / 1000;
+  const processor = (processorOf(pids()) - before) / options.count;
+  const memory = pids().reduce((sum, pid) => sum + memoryOf(pid), 0);
+  await server.stop();
+  signer?.stop();
+  return { perSecond: options.count / seconds, memory, processor };
+}
+
+interface Signer {
+  port: number;
+  pid: number;
+  stop(): void;
+}
+
+async function startOpenDkim(home: string): Promise<Signer> {
+  const port = freePort();
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs1", format: "pem" },
+  });
+  writeFileSync(join(home, "key.pem"), privateKey, { mode: 0o600 });
+  const settings = {
+    Mode: "s",
+    Domain: DOMAIN,
+    Selector: "bench",
+    KeyFile: join(home, "key.pem"),
+    Socket: `inet:${port}@127.0.0.1`,
+    Canonicalization: "relaxed/relaxed",
+    OversignHeaders: "From",
+    InternalHosts: "127.0.0.1",
+    Syslog: "no",
+    RequireSafeKeys: "no",
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`);
+  writeFileSync(join(home, "opendkim.conf"), lines.join(""));
+  const child = Bun.spawn([OPENDKIM, "-f", "-x", join(home, "opendkim.conf")], {
+    stdin: "ignore",
+    stdout: Bun.file(join(home, "opendkim.log")),
+    stderr: Bun.file(join(home, "opendkim.err")),
+  });
+  const stop = (): void => child.kill("SIGKILL");
+  process.on("exit", stop);
+  if (!(await answers("127.0.0.1", port, child)))
+    throw new Error(`opendkim does not start: ${readFileSync(join(home, "opendkim.err"), "utf8")}`);
+  return { port, pid: child.pid, stop };
+}
+
+/** Has smtp-source offer the message, the one that the other subjects send, to as many recipients as there are mails. */
+function offer(home: string, port: number, { count, connections }: PostfixOptions): Bun.Subprocess {
+  const { raw } = compose({
+    from: { email: `news@${DOMAIN}`, name: "Bench" },
+    to: [{ email: "person@d1.example" }],
+    subject: "Measured",
+    text: TEXT,
+    html: HTML,
+    messageId: `<measured@${DOMAIN}>`,
+    date: 1_750_000_000_000,
+  });
+  // smtp-source ends lines itself.
+  writeFileSync(join(home, "message"), raw.toString("latin1").replaceAll("\r\n", "\n"));
+  return Bun.spawn(
+    [
+      ...[
+        SMTP_SOURCE,
+        "-d",
+        "-N",
+        "-s",
+        String(connections),
+        "-m",
+        String(count),
+        "-F",
+        join(home, "message"),
+      ],
+      ...["-f", `news@${DOMAIN}`, "-t", "person@d1.example", `127.0.0.1:${port}`],
+    ],
+    { stdin: "ignore", stdout: "ignore", stderr: "inherit" },
+  );
+}
+
+const SENT = "status=sent";
+
+/** Resolves once the log tells that all mails were relayed. */
+async function relayed(file: string, { count, limitMs }: PostfixOptions, fine: () => boolean): Promise<void> {
+  const until = performance.now() + limitMs;
+  const log = openSync(file, "r");
+  const chunk = Buffer.alloc(1 << 20);
+  let sent = 0;
+  for (let rest = ""; sent < count; ) {
+    const read = readSync(log, chunk);
+    const lines = (rest + chunk.toString("latin1", 0, read)).split("\n");
+    rest = lines.pop() ?? "";
+    sent += lines.filter((line) => line.includes(SENT)).length;
+    if (!fine() || performance.now() > until) throw new Error(`Postfix has relayed ${sent} mails`);
+    if (read === 0) await Bun.sleep(POLL_MS);
+  }
+}
+
+/** The process and those that it has started. */
+function familyOf(pid: number): number[] {
+  const children = readdirSync("/proc")
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map(Number)
+    .filter((other) => statOf(other)?.[1] === String(pid));
+  return [pid, ...children.flatMap(familyOf)];
+}
+
+/** Fields of proc(5) behind the name, which may have spaces: state, parent, …; null where the process has ended. */
+function statOf(pid: number): string[] | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return null;
+  }
+}
+
+/** Microseconds of processor time, with that of children which have ended: Linux counts in hundredths of a second. */
+function processorOf(pids: readonly number[]): number {
+  const times = pids.map((pid) =>
+    (statOf(pid) ?? []).slice(11, 15).reduce((sum, field) => sum + Number(field), 0),
+  );
+  return times.reduce((sum, time) => sum + time, 0) * 10_000;
+}
+
+function memoryOf(pid: number): number {
+  const rollup = `/proc/${pid}/smaps_rollup`;
+  const text = statOf(pid) === null ? "" : readFileSync(rollup, "utf8");
+  return Number(/^Pss:\s+(\d+)/m.exec(text)?.[1] ?? 0) * 1024;
+}

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { compose } from "../../src/mail/compose.ts";
+import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { startDns, type TestDns } from "../support/dns.ts";
+import { seeded, variedMail } from "../support/peers/varied-mail.ts";
+import { type PublishedKey, VERIFIERS } from "../support/peers/verifiers.ts";
+
+const MESSAGES = 1000;
+const SEED = 20_261_121;
+const DOMAIN = "sender.example";
+const SELECTOR = "pr1";
+/** Characters that one string of a TXT record has (RFC 1035 §3.3). */
+const TXT_STRING = 255;
+/** Verifying takes one interpreter a few seconds, and the machine may have other work. */
+const LIMIT_MS = 60_000;
+
+/** What a verifier must see through: one octet of what a signature covers. */
+const TAMPERINGS: readonly (readonly [what: string, change: (raw: string) => string])[] = [
+  ["the body has one word more", (raw) => raw.replace("\r\n\r\n", "\r\n\r\nand ")],
+  ["the subject has one letter more", (raw) => raw.replace(/\r\nSubject: ?/, "$&Z")],
+  [
+    "the date is another",
+    (raw) => raw.replace(/(\r\nDate: .*:)(\d)/, (_, head, digit) => head + (9 - digit)),
+  ],
+  ["a second From is put in front", (raw) => `From: mallory@evil.example\r\n${raw}`],
+  [
+    "the signature has another letter",
+    (raw) => raw.replace(/\r\n b=(.)/, (_, b) => `\r\n b=${b === "A" ? "B" : "A"}`),
+  ],
+];
+
+/** What the composer never writes and signers meet: lines as long as they may be, in a body that is not ASCII. */
+const LONG_LINES = Buffer.from(
+  `${"x".repeat(998)}\r\n${" y\t".repeat(332)}\r\n${"é".repeat(499)}\r\n \r\n\r\n\r\n`,
+);
+
+let dns: TestDns;
+let published: PublishedKey;
+let signed: Buffer[];
+
+beforeAll(async () => {
+  const key = await generateDkimKey();
+  const record = dkimRecord(key.publicKeyBase64);
+  const name = `${SELECTOR}._domainkey.${DOMAIN}`;
+  dns = await startDns({ name, type: "TXT", data: record.match(new RegExp(`.{1,${TXT_STRING}}`, "g")) });
+  published = { dnsPort: dns.port, name, record };
+  const privateKey = dkimPrivateKey(key.privateKeyPem);
+  const random = seeded(SEED);
+  signed = await Promise.all(
+    Array.from({ length: MESSAGES }, (_, at) => {
+      const mail = variedMail(random, DOMAIN);
+      const { raw } = compose(mail);
+      const signing = { domain: DOMAIN, selector: SELECTOR, privateKey, signedAt: mail.date };
+      return signDkim({ raw: at % 10 === 0 ? Buffer.concat([raw, LONG_LINES]) : raw, ...signing });
+    }),
+  );
+}, LIMIT_MS);
+afterAll(() => dns?.stop());
+
+test("the messages are unlike one another", () => {
+  expect(new Set(signed.map((raw) => raw.toString("latin1"))).size).toBe(MESSAGES);
+  const lines = signed.flatMap((raw) => raw.toString("latin1").split("\r\n"));
+  expect(lines.reduce((longest, line) => Math.max(longest, line.length), 0)).toBe(998);
+});
+
+const titled = VERIFIERS.map((verifier) => {
+  const { name, missing } = verifier;
+  return [missing === null ? name : `${name} (skipped: ${missing})`, verifier] as const;
+});
+
+describe.each(titled)("%s", (_title, { missing, verify }) => {
+  test.skipIf(missing !== null)(
+    `verifies ${MESSAGES} of ${MESSAGES} varied messages`,
+    async () => {
+      const verdicts = await verify(signed, published);
+      const refused = verdicts.flatMap((verdict, at) => (verdict === "pass" ? [] : [`${at}: ${verdict}`]));
+      expect(refused).toEqual([]);
+      expect(verdicts).toHaveLength(MESSAGES);
+    },
+    LIMIT_MS,
+  );
+
+  test.skipIf(missing !== null)(
+    "refuses each of them once it was tampered with",
+    async () => {
+      const sample = signed.filter((_, at) => at % 100 === 0).map((raw) => raw.toString("latin1"));
+      const tampered = TAMPERINGS.flatMap(([what, change]) =>
+        sample.map((raw) => ({
+          what,
+          unchanged: change(raw) === raw,
+          raw: Buffer.from(change(raw), "latin1"),
+        })),
+      );
+      expect(tampered.filter(({ unchanged }) => unchanged)).toEqual([]);
+      const verdicts = await verify(
+        tampered.map(({ raw }) => raw),
+        published,
+      );
+      const passed = tampered.filter((_, at) => verdicts[at] === "pass").map(({ what }) => what);
+      expect(passed).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+});

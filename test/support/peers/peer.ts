@@ -1,0 +1,135 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { freePort } from "../redis.ts";
+import type { KeyAndCert } from "../tls.ts";
+
+/** Where mail for a domain goes. */
+export interface PeerRoute {
+  ip?: string;
+  port: number;
+}
+
+export interface PeerOptions {
+  /** Offers STARTTLS with this certificate; null: knows no TLS. */
+  tls: KeyAndCert | null;
+  /** Whether it turns to TLS where the next server offers it. */
+  clientTls?: boolean;
+  /** Domains other than its own that it takes mail for, and where it takes them. */
+  routes?: Readonly<Record<string, PeerRoute>>;
+  /** Relays only for those who log in so. */
+  login?: { user: string; pass: string };
+}
+
+/** Another people's mail server, with a mailbox. */
+export interface Peer {
+  ip: string;
+  port: number;
+  /** Mails in its mailbox, with CRLF line ends, once there are so many; fails after some seconds. */
+  mailbox(count: number): Promise<Buffer[]>;
+  /** What it has logged. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+export interface PeerKind {
+  name: string;
+  /** Why it cannot run here; null where it can. */
+  missing: string | null;
+  /** Why it cannot be a TLS server here though it offers STARTTLS; null where it can. */
+  brokenTls: string | null;
+  /** Whether it knows how to have its clients log in, with nothing else installed. */
+  logsIn: boolean;
+  /** Whether its DSNs have the next server's reply in a Diagnostic-Code (RFC 3464 §2.3.6). */
+  quotesReply: boolean;
+  start(options: PeerOptions): Promise<Peer>;
+}
+
+/** The domain every peer has, its mailbox there, and an address at which it says 4xx. */
+export const PEER_DOMAIN = "peer.test";
+export const PEER_MAILBOX = `inbox@${PEER_DOMAIN}`;
+export const PEER_BUSY = `busy@${PEER_DOMAIN}`;
+/** Octets a peer takes in one message. */
+export const PEER_MAX_OCTETS = 3_000_000;
+/** What a peer says for the busy address. */
+export const PEER_BUSY_REPLY = "450 4.7.1 Greylisted, come back later";
+/** Owner of mailboxes, a user no machine needs to have. */
+export const MAILBOX_UID = 64_123;
+
+export const PEERS = join(import.meta.dir, "../../../node_modules/.cache/peers");
+
+const WAIT_MS = 10_000;
+const POLL_MS = 10;
+/** Ports tried before giving up: another process may take a free port between the look and the start. */
+const PORT_TRIES = 5;
+
+/** Real mail servers change users and roots. */
+export function needsRoot(): string | null {
+  return process.getuid?.() === 0 ? null : "only root can start it";
+}
+
+/** Asks again until there is an answer; throws what `otherwise` says when it takes too long. */
+export async function eventually<Answer>(
+  ask: () => Answer | null | Promise<Answer | null>,
+  otherwise: () => string,
+): Promise<Answer> {
+  for (const until = performance.now() + WAIT_MS; performance.now() < until; await Bun.sleep(POLL_MS)) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+  }
+  throw new Error(otherwise());
+}
+
+/** Mails of a maildir, oldest first by their names, in the line ends that mail has on the wire. */
+export function maildir(folder: string, log: () => string): (count: number) => Promise<Buffer[]> {
+  const fresh = join(folder, "new");
+  return (count) =>
+    eventually(
+      () => {
+        const names = existsSync(fresh) ? readdirSync(fresh).sort() : [];
+        if (names.length < count) return null;
+        return names.map((name) => onTheWire(readFileSync(join(fresh, name))));
+      },
+      () => `no ${count} mails in ${fresh}: ${log()}`,
+    );
+}
+
+/** Mail servers on Unix keep mail with LF. */
+function onTheWire(stored: Buffer): Buffer {
+  return Buffer.from(stored.toString("latin1").replace(/\r?\n/g, "\r\n"), "latin1");
+}
+
+/** A server that was just started. */
+export interface Launched {
+  process: Bun.Subprocess;
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts a server on a free port by `launch` and waits until it answers. */
+export async function onFreePort<Started extends Launched>(
+  ip: string,
+  launch: (port: number) => Promise<Started>,
+): Promise<Started & { port: number }> {
+  let said = "";
+  for (let attempt = 0; attempt < PORT_TRIES; attempt++) {
+    const port = freePort();
+    const started = await launch(port);
+    if (await answers(ip, port, started.process)) return { ...started, port };
+    said = started.log();
+    await started.stop();
+  }
+  throw new Error(`the server does not start: ${said}`);
+}
+
+/** Whether somebody takes connections there before the process ends. */
+export async function answers(ip: string, port: number, child: Bun.Subprocess): Promise<boolean> {
+  const until = performance.now() + WAIT_MS;
+  while (child.exitCode === null && performance.now() < until) {
+    const socket = { data: () => undefined };
+    const opened = await Bun.connect({ hostname: ip, port, socket }).catch(() => null);
+    opened?.terminate();
+    if (opened !== null) return true;
+    await Bun.sleep(POLL_MS);
+  }
+  return false;
+}

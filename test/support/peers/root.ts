@@ -1,0 +1,131 @@
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { MAILBOX_UID, needsRoot, PEERS } from "./peer.ts";
+
+/** A root folder with one mail server in it, in which it runs as if the machine were its own. */
+export interface PeerRoot {
+  folder: string;
+  /** Runs a program in it. */
+  spawn(command: readonly string[], log: string): Bun.Subprocess;
+  /** Ends every process in it, and deletes it. */
+  remove(): Promise<void>;
+}
+
+export interface RootOptions {
+  /** Name below `node_modules/.cache/peers`. */
+  name: string;
+  /** Users that the server runs as, with their homes. */
+  users: readonly { name: string; home: string }[];
+  /** Files by their path in it. */
+  files: Readonly<Record<string, string>>;
+  /** Folders by their path in it, and who owns them. */
+  folders: Readonly<Record<string, string>>;
+}
+
+/** Users of a root count up from here; none of them is known outside. */
+const FIRST_UID = 64_200;
+
+/** Why a server cannot run in a root here; null where it can. */
+export function rootMissing(name: string): string | null {
+  if (!existsSync(join(PEERS, name, ".made-by"))) return `scripts/test-tools.sh could not unpack ${name}`;
+  return needsRoot();
+}
+
+/** Copies the unpacked server into a root of its own. */
+export function makeRoot({ name, users, files, folders }: RootOptions): PeerRoot {
+  const folder = mkdtempSync(join(tmpdir(), `postrider-${name}-`));
+  // The server runs as other users than we, whose root this is.
+  chmodSync(folder, 0o755);
+  cpSync(join(PEERS, name), folder, { recursive: true, verbatimSymlinks: true });
+  const accounts = [
+    { name: "root", uid: 0, home: "/" },
+    { name: "inbox", uid: MAILBOX_UID, home: "/home/inbox" },
+    ...users.map((user, at) => ({ ...user, uid: FIRST_UID + at })),
+  ];
+  const account = accounts.map((user) => `${user.name}:x:${user.uid}:${user.uid}::${user.home}:/bin/sh\n`);
+  const all: RootOptions["files"] = {
+    "etc/passwd": account.join(""),
+    "etc/group": accounts.map((user) => `${user.name}:x:${user.uid}:\n`).join(""),
+    "etc/hosts": "127.0.0.1 localhost\n",
+    // Nobody is asked for names: whatever the server wants to know is in its own files.
+    "etc/resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\nlookup file\n",
+    ...files,
+  };
+  for (const [path, owner] of Object.entries({ "home/inbox": "inbox", ...folders })) {
+    mkdirSync(join(folder, path), { recursive: true });
+    const uid = accounts.find((user) => user.name === owner)?.uid ?? 0;
+    chownSync(join(folder, path), uid, uid);
+    chmodSync(join(folder, path), 0o711);
+  }
+  for (const [path, text] of Object.entries(all)) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    writeFileSync(join(folder, path), text, { mode: path.endsWith(".key") ? 0o600 : 0o644 });
+  }
+  makeDevices(folder);
+  const remove = async (): Promise<void> => {
+    endProcesses(folder);
+    await Promise.all(children.map((child) => child.exited));
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    process.off("exit", atExit);
+  };
+  const atExit = (): void => endProcesses(folder);
+  const children: Bun.Subprocess[] = [];
+  process.on("exit", atExit);
+  return {
+    folder,
+    remove,
+    spawn(command, log) {
+      const out = Bun.file(join(folder, log));
+      const child = Bun.spawn(["chroot", folder, ...command], {
+        stdin: "ignore",
+        stdout: out,
+        stderr: out,
+        cwd: folder,
+        env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+      });
+      children.push(child);
+      return child;
+    },
+  };
+}
+
+const DEVICES = [
+  ["null", 3],
+  ["zero", 5],
+  ["random", 8],
+  ["urandom", 9],
+] as const;
+
+function makeDevices(folder: string): void {
+  for (const [name, minor] of DEVICES)
+    Bun.spawnSync(["mknod", "-m", "666", join(folder, "dev", name), "c", "1", String(minor)]);
+}
+
+/** Ends the processes whose root is the folder or lies in it: those of the server, wherever it has put them. */
+function endProcesses(folder: string): void {
+  for (const pid of readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))) {
+    const root = rootOf(pid);
+    if (root === folder || root?.startsWith(`${folder}/`)) process.kill(Number(pid), "SIGKILL");
+  }
+}
+
+function rootOf(pid: string): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/root`);
+  } catch {
+    // It has ended since the list was made.
+    return null;
+  }
+}
