@@ -11,6 +11,8 @@ const MAX_LABELS = 128;
 
 /** Record types whose data have one length: A and AAAA. */
 const DATA_OCTETS: Readonly<Record<number, number>> = { 1: 4, 28: 16 };
+/** Record types whose data have a fixed beginning: TLSA (RFC 6698 §2.1). */
+const LEAST_DATA_OCTETS: Readonly<Record<number, number>> = { 52: 3 };
 
 /**
  * Whether a packet holds all that its counts and lengths say. The decoder we use does not look: it would read the data of a record that is cut off from beyond the end, or from the record behind it.
@@ -33,9 +35,10 @@ function afterRecord(packet: Buffer, start: number): number | null {
   const name = afterName(packet, start);
   if (name === null || name + RECORD_TAIL_OCTETS > packet.length) return null;
   const octets = packet.readUInt16BE(name + RECORD_TAIL_OCTETS - 2);
-  const wanted = DATA_OCTETS[packet.readUInt16BE(name)] ?? octets;
+  const type = packet.readUInt16BE(name);
   const end = name + RECORD_TAIL_OCTETS + octets;
-  return octets !== wanted || end > packet.length ? null : end;
+  const fits = octets === (DATA_OCTETS[type] ?? octets) && octets >= (LEAST_DATA_OCTETS[type] ?? 0);
+  return !fits || end > packet.length ? null : end;
 }
 
 function afterName(packet: Buffer, start: number): number | null {

@@ -9,6 +9,8 @@ export interface HttpRequest {
   tlsName: string | null;
   /** Head and body as they go out. */
   octets: Buffer;
+  /** Octets of the answer's body that are read; 4 KiB where not given. */
+  maxBodyOctets?: number | undefined;
   /** Time for all of it: connection, handshake, request and answer. */
   timeoutMs: number;
   /** Time for the connection alone, so that a dead address leaves time for the next. */
@@ -16,7 +18,11 @@ export interface HttpRequest {
 }
 
 export type HttpOutcome =
-  | { kind: "answered"; response: HttpResponse }
+  /**
+   * `whole`: the body was read to its end or to the limit. One that ends with the connection never is: it cannot be
+   * told from one that somebody in between has cut short (RFC 9112 §8).
+   */
+  | { kind: "answered"; response: HttpResponse; whole: boolean }
   /** `connected`: whether a connection stood, so that the request may have been seen. */
   | { kind: "failed"; reason: string; connected: boolean };
 
@@ -27,18 +33,20 @@ export interface HttpDeps {
 }
 
 /**
- * Puts one request on a connection of its own and reads the head and the first 4 KiB of the answer; then the
+ * Puts one request on a connection of its own and reads the head and the first octets of the answer; then the
  * connection is cut, whatever the endpoint still sends. The connection goes to the address given and to nothing else:
  * no proxy setting of the environment, no redirect and no second name lookup can lead it elsewhere.
  */
 export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promise<HttpOutcome> {
   const { promise, resolve } = Promise.withResolvers<HttpOutcome>();
-  const reader = createResponseReader();
+  const reader = createResponseReader(request.maxBodyOctets);
   let connected = false;
-  const ended = (reason: string): void => {
+  const ended = (reason: string, whole = false): void => {
     const response = reader.response();
     // Once the status is here the endpoint has taken the request, though it may never end its answer.
-    resolve(response === null ? { kind: "failed", reason, connected } : { kind: "answered", response });
+    resolve(
+      response === null ? { kind: "failed", reason, connected } : { kind: "answered", response, whole },
+    );
   };
   const send = createSender(request.octets);
   const started = (socket: Bun.Socket): void => {
@@ -63,7 +71,7 @@ export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promis
       data: (_socket, chunk) => {
         const state = reader.push(chunk);
         if (state === "malformed") ended("malformed HTTP answer");
-        if (state === "complete") ended("");
+        if (state === "complete") ended("", true);
       },
       close: () => ended("connection closed before an answer"),
       error: (_socket, error) => ended(codeOf(error)),

@@ -70,7 +70,8 @@ async function resolveNames(
 }
 
 /**
- * All addresses of a host, IPv4 first: reputation and reverse names are still rarely kept in order for IPv6.
+ * All addresses of a host, the families in turn (RFC 8305 §4), so that a short list of tries has both. IPv4 comes
+ * first: reputation and reverse names are still rarely kept in order for IPv6.
  * One family's answer is enough; it is a failure only where none answers and one of them failed.
  */
 export async function resolveAddresses(
@@ -85,11 +86,16 @@ export async function resolveAddresses(
   if (v4.status === "ok" && v6.status === "ok")
     return {
       status: "ok",
-      records: [...v4.records, ...v6.records],
+      records: inTurn(v4.records, v6.records),
       authentic: v4.authentic && v6.authentic,
     };
   const order = ["ok", "failure", "nodata", "nxdomain"];
   return order.indexOf(v4.status) <= order.indexOf(v6.status) ? v4 : v6;
+}
+
+function inTurn(first: readonly string[], second: readonly string[]): string[] {
+  const length = Math.max(first.length, second.length);
+  return Array.from({ length }, (_, at) => [first.slice(at, at + 1), second.slice(at, at + 1)]).flat(2);
 }
 
 function addressOf(answer: Answer): string | null {

@@ -1,30 +1,13 @@
-import { isIP } from "node:net";
-import { isPublicAddress } from "./address-guard.ts";
-import { exchangeHttp, type HttpDeps, type HttpOutcome } from "./http-exchange.ts";
+import { type GuardedDeps, type GuardedRequest, requestGuarded } from "./guarded-request.ts";
 import type { HttpResponse } from "./http-response.ts";
-import { resolveAddresses } from "./lookups.ts";
-import type { Resolver } from "./resolver.ts";
 
-/** Addresses of one host tried for one request. */
-export const MAX_POST_ADDRESSES = 3;
-/** Time one address has to take the connection; less where the request itself has less. */
-export const POST_CONNECT_TIMEOUT_MS = 5000;
 /** A `Retry-After` beyond this is shortened: RFC 9110 §10.2.3 sets no bound. */
 export const MAX_RETRY_AFTER_SECONDS = 86_400;
 
-export interface PostDeps extends HttpDeps {
-  resolver: Resolver;
-}
+export type PostDeps = GuardedDeps;
 
-export interface PostRequest {
-  url: string;
-  /** Besides Host, Content-Length and Connection, which are set here. */
-  headers: Readonly<Record<string, string>>;
+export interface PostRequest extends Omit<GuardedRequest, "body" | "maxBodyOctets"> {
   body: string | Uint8Array;
-  /** For all of it: lookup, connection, request and answer. */
-  timeoutMs: number;
-  /** Lets the URL be http and its address a private one; for development. */
-  allowPrivate: boolean;
 }
 
 export type PostOutcome =
@@ -37,124 +20,10 @@ export type PostOutcome =
     }
   | { kind: "failed"; reason: string };
 
-interface Target {
-  url: URL;
-  /** The host without brackets or final dot. */
-  host: string;
-}
-
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const OWN_HEADERS = new Set(["host", "content-length", "connection", "transfer-encoding"]);
-
-/**
- * Posts to a URL that a customer chose. The host is looked up once, its addresses are checked, and the connection goes
- * to a checked address (no DNS rebinding), with the host's name in Host and for the certificate. Redirects are not
- * followed: a 3xx is an answer like any other. Never throws.
- */
+/** Posts to a URL that a customer chose; the first 4 KiB of the answer are read. Never throws. */
 export async function post(deps: PostDeps, request: PostRequest): Promise<PostOutcome> {
-  const target = targetOf(request);
-  if (typeof target === "string") return { kind: "failed", reason: target };
-  const head = requestHead(target, request);
-  if (head === null) return { kind: "failed", reason: "a header cannot be sent" };
-  const deadline = deps.clock.now() + request.timeoutMs;
-  const addresses = await beforeDeadline(
-    deps,
-    request.timeoutMs,
-    addressesOf(deps, target, request.allowPrivate),
-  );
-  if (typeof addresses === "string") return { kind: "failed", reason: addresses };
-  const octets = Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(request.body)]);
-  return postTo(deps, target, addresses, octets, deadline);
-}
-
-/** The URL taken apart, or why it may not be posted to. */
-function targetOf(request: PostRequest): Target | string {
-  if (!URL.canParse(request.url)) return "not a URL";
-  const url = new URL(request.url);
-  if (url.protocol !== "https:" && !(request.allowPrivate && url.protocol === "http:"))
-    return "the URL must be https";
-  if (url.username !== "" || url.password !== "") return "the URL must not hold credentials";
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  return host === "" ? "the URL names no host" : { url, host };
-}
-
-/** The head of the request; null where a header would break out of its line (header injection). */
-function requestHead(target: Target, request: PostRequest): string | null {
-  const given = Object.entries(request.headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
-  if (!given.every(([name, value]) => TOKEN.test(name) && FIELD_VALUE.test(value))) return null;
-  const lines = [
-    `POST ${target.url.pathname}${target.url.search} HTTP/1.1`,
-    `Host: ${target.url.host}`,
-    ...given.map(([name, value]) => `${name}: ${value}`),
-    `Content-Length: ${Buffer.byteLength(request.body)}`,
-    "Connection: close",
-  ];
-  return `${lines.join("\r\n")}\r\n\r\n`;
-}
-
-/** The checked addresses of the host, or why there is none. */
-async function addressesOf(
-  deps: PostDeps,
-  target: Target,
-  allowPrivate: boolean,
-): Promise<string[] | string> {
-  const { host } = target;
-  const addresses = isIP(host) !== 0 ? [host] : await lookUp(deps.resolver, host);
-  if (typeof addresses === "string") return addresses;
-  const allowed = allowPrivate ? addresses : addresses.filter(isPublicAddress);
-  return allowed.length > 0 ? allowed.slice(0, MAX_POST_ADDRESSES) : `${host} has no public address`;
-}
-
-async function lookUp(resolver: Resolver, host: string): Promise<string[] | string> {
-  const found = await resolveAddresses(resolver, host);
-  if (found.status === "ok") return [...found.records];
-  return found.status === "failure" ? `lookup of ${host}: ${found.reason}` : `${host} has no address`;
-}
-
-async function beforeDeadline<Value>(
-  deps: PostDeps,
-  timeoutMs: number,
-  work: Promise<Value>,
-): Promise<Value | "timeout"> {
-  const { promise, resolve } = Promise.withResolvers<"timeout">();
-  const cancel = deps.clock.after(timeoutMs, () => resolve("timeout"));
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    cancel();
-  }
-}
-
-/** Tries the addresses in turn. Once a connection stood there is no second try: the request may have been taken. */
-async function postTo(
-  deps: PostDeps,
-  target: Target,
-  addresses: readonly string[],
-  octets: Buffer,
-  deadline: number,
-): Promise<PostOutcome> {
-  const secure = target.url.protocol === "https:";
-  const port = Number(target.url.port || (secure ? 443 : 80));
-  const tlsName = secure ? (isIP(target.host) === 0 ? target.host : "") : null;
-  let failure = "timeout";
-  for (const ip of addresses) {
-    const timeoutMs = deadline - deps.clock.now();
-    if (timeoutMs <= 0) break;
-    const connectTimeoutMs = Math.min(POST_CONNECT_TIMEOUT_MS, timeoutMs);
-    const outcome: HttpOutcome = await exchangeHttp(deps, {
-      ip,
-      port,
-      tlsName,
-      octets,
-      timeoutMs,
-      connectTimeoutMs,
-    });
-    if (outcome.kind === "answered") return answered(deps, outcome.response);
-    failure = outcome.reason;
-    if (outcome.connected) break;
-  }
-  return { kind: "failed", reason: failure };
+  const outcome = await requestGuarded(deps, request);
+  return outcome.kind === "answered" ? answered(deps, outcome.response) : outcome;
 }
 
 function answered(deps: PostDeps, response: HttpResponse): PostOutcome {

@@ -1,6 +1,7 @@
-import type { OutboundMail, SendResult, Timeouts } from "./delivery.ts";
+import type { Destination, HostSecurity, OutboundMail, SendResult, Timeouts } from "./delivery.ts";
 import { type OpeningOptions, type OpenSession, openSession } from "./opening.ts";
 import { transact } from "./transaction.ts";
+import { note } from "./transcript.ts";
 import type { WireDeps } from "./line.ts";
 import type { TlsState } from "./wire.ts";
 
@@ -23,13 +24,40 @@ export interface Connection {
   whenCut(listener: () => void): void;
 }
 
+/** A destination, and which of its hosts and addresses to connect to. */
+export interface ConnectionOptions
+  extends Pick<Destination, "hosts" | "port" | "tls" | "implicitTls" | "auth" | "ehloName"> {
+  host: string;
+  ip: string;
+  timeouts: Timeouts;
+}
+
 export type Connecting = { kind: "open"; connection: Connection } | { kind: "failed"; result: SendResult };
 
 /**
- * Opens a session. Where TLS is opportunistic and its handshake fails, the host is tried once more in the clear
- * (RFC 7435 §3): a peer with broken TLS is no worse than one without.
+ * Opens a session as the host's policy wants it. Where TLS is opportunistic and its handshake fails, the host is tried
+ * once more in the clear (RFC 7435 §3): a peer with broken TLS is no worse than one without.
  */
-export async function openConnection(
+export function openConnection(
+  deps: WireDeps,
+  options: ConnectionOptions,
+  transcript: string[],
+): Promise<Connecting> {
+  return connectSecured(deps, { ...options, ...securityOf(options) }, transcript);
+}
+
+/**
+ * What the TLS of the host must be. A host that the destination does not name has no policy to go by: it is held to
+ * the strictest one, so that no mix-up of hosts can end in the clear.
+ */
+function securityOf({ hosts, host, tls }: ConnectionOptions): Pick<OpeningOptions, "tls" | "security"> {
+  const named = hosts.find(({ name }) => name === host);
+  if (named === undefined) return { tls: "verified" };
+  const security: HostSecurity | undefined = named.security;
+  return security === undefined ? { tls } : { tls: security.tls, security };
+}
+
+async function connectSecured(
   deps: WireDeps,
   options: OpeningOptions,
   transcript: string[],
@@ -39,18 +67,21 @@ export async function openConnection(
   const { result } = opening;
   const mayFallBack = options.tls === "opportunistic" && !options.implicitTls && options.auth === undefined;
   if (mayFallBack && result.kind === "trouble" && result.stage === "starttls")
-    return openConnection(deps, { ...options, tls: "never" }, transcript);
+    return connectSecured(deps, { ...options, tls: "never" }, transcript);
   return opening;
 }
 
 function connectionOver(session: OpenSession, options: OpeningOptions): Connection {
   const { wire, capabilities } = session;
   let reset = false;
+  let sent = 0;
   return {
     host: options.host,
     ip: options.ip,
     tls: session.tls,
     send(mail, transcript, released) {
+      // The first message has the lines of the opening, these among them.
+      if (sent++ > 0) for (const line of session.tlsLines) note(transcript, line);
       const release = (needsReset: boolean): void => {
         reset = needsReset;
         released();

@@ -28,9 +28,38 @@ export interface OutboundMail {
 
 /**
  * `never`: in the clear. `opportunistic`: TLS where offered, whatever the certificate, else in the clear (RFC 7435).
- * `verified`: TLS with a certificate that is valid for the host's name, else no delivery.
+ * `encrypted`: TLS, whatever the certificate, else no delivery. `verified`: TLS with a certificate that is valid for
+ * the host's name, else no delivery.
  */
-export type TlsMode = "never" | "opportunistic" | "verified";
+export type TlsMode = "never" | "opportunistic" | "encrypted" | "verified";
+
+/** A TLSA record (RFC 6698 §2.1). */
+export interface TlsaRecord {
+  usage: number;
+  selector: number;
+  matchingType: number;
+  data: Uint8Array;
+}
+
+/** What DANE asks of a peer's certificate (RFC 7672 §3). */
+export interface DaneDemand {
+  /** Usable records, of which one must match. */
+  records: readonly TlsaRecord[];
+  /**
+   * Names of which the certificate must bear one, where a trust anchor (usage 2) vouches for it. The first one is that
+   * under which the records lie.
+   */
+  names: readonly string[];
+}
+
+/** What a published policy asks of the connection to one host. */
+export interface HostSecurity {
+  tls: Exclude<TlsMode, "never">;
+  /** With `verified`: the certificate is judged by these records in place of the authorities. */
+  dane?: DaneDemand;
+  /** Which policy it is and what it asks, for the transcript. */
+  policy: string;
+}
 
 export interface Credentials {
   user: string;
@@ -43,6 +72,8 @@ export interface DestinationHost {
   /** Name for the certificate and the record. */
   name: string;
   addresses: readonly string[];
+  /** In place of the destination's `tls`; to be told apart by the destination's `key`. */
+  security?: HostSecurity;
 }
 
 /** Where to deliver. Deliveries of the same `key` share connections, so all else must then be the same. */
@@ -66,7 +97,7 @@ export interface DeliveryReport {
   ip: string | null;
   /** TLS version and cipher; null in the clear. */
   tls: string | null;
-  /** Whether the certificate was valid for the host's name. */
+  /** Whether the certificate was valid for the host's name, or by DANE where that was asked for. */
   tlsVerified: boolean;
   /** Commands and replies, without message and secrets. */
   transcript: string[];

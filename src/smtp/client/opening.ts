@@ -1,5 +1,14 @@
 import { type Capabilities, NO_CAPABILITIES, readCapabilities } from "./capabilities.ts";
-import type { Credentials, Destination, SendResult, Stage, Timeouts } from "./delivery.ts";
+import type {
+  Credentials,
+  Destination,
+  HostSecurity,
+  SendResult,
+  Stage,
+  Timeouts,
+  TlsMode,
+} from "./delivery.ts";
+import { describeCertificate } from "./peer-certificate.ts";
 import { explanation, type Reply, replyText } from "./reply-parser.ts";
 import { note } from "./transcript.ts";
 import type { WireDeps } from "./line.ts";
@@ -11,6 +20,8 @@ export interface OpeningOptions
   /** Name of the host, which its certificate must bear. */
   host: string;
   ip: string;
+  /** The policy that `tls` comes of; absent where it is the destination's own. */
+  security?: HostSecurity;
   timeouts: Timeouts;
 }
 
@@ -19,6 +30,8 @@ export interface OpenSession {
   wire: Wire;
   capabilities: Capabilities;
   tls: TlsState | null;
+  /** Lines on the TLS of this session, for the transcripts of later messages on it. */
+  tlsLines: readonly string[];
 }
 
 export type Opening = { kind: "open"; session: OpenSession } | { kind: "failed"; result: SendResult };
@@ -49,6 +62,7 @@ export async function openSession(
 ): Promise<Opening> {
   const { ip, port, timeouts } = options;
   note(transcript, `* connecting to ${options.host} [${ip}]:${port}`);
+  for (const line of policyLines(options)) note(transcript, line);
   const wire = await openWire(deps, {
     ip,
     port,
@@ -85,7 +99,7 @@ async function converse(step: Step): Promise<OpenSession> {
     capabilities = await hello(step);
   }
   if (options.auth !== undefined) await logIn(step, options.auth, capabilities, tls);
-  return { wire, capabilities, tls };
+  return { wire, capabilities, tls, tlsLines: [...policyLines(options), ...tlsLines(options, tls)] };
 }
 
 /** Sends one command, null for none, and waits for its reply. `shown` stands in the transcript in its place. */
@@ -126,28 +140,46 @@ async function hello(step: Step): Promise<Capabilities> {
   return NO_CAPABILITIES;
 }
 
-/** Whether the peer is ready for the handshake. Without it a `verified` delivery ends: someone may have struck STARTTLS out. */
+/** Modes in which a delivery ends rather than go on without TLS: someone in between may have struck STARTTLS out. */
+const MANDATORY: ReadonlySet<TlsMode> = new Set<TlsMode>(["encrypted", "verified"]);
+
+/** Whether the peer is ready for the handshake. */
 async function startTls(step: Step, capabilities: Capabilities): Promise<boolean> {
   const { tls, timeouts } = step.options;
+  const mandatory = MANDATORY.has(tls);
   if (capabilities.startTls) {
     const reply = await command(step, "starttls", "STARTTLS", timeouts.ehlo);
     if (reply.code === 220) return true;
-    if (tls === "verified") throw new Stop(trouble("starttls", `STARTTLS refused: ${replyText(reply)}`));
-  } else if (tls === "verified") throw new Stop(trouble("starttls", "STARTTLS is not offered"));
+    if (mandatory) throw new Stop(trouble("starttls", `STARTTLS refused: ${replyText(reply)}`));
+  } else if (mandatory) throw new Stop(trouble("starttls", "STARTTLS is not offered"));
   return false;
 }
 
 async function turnToTls(step: Step): Promise<TlsState> {
-  const { host, tls, timeouts } = step.options;
-  const state = await step.wire.upgrade({ host, timeoutMs: timeouts.tls });
+  const { host, tls, security, timeouts } = step.options;
+  const dane = security?.dane;
+  // RFC 7672 §8.1: the server is told the name under which its TLSA records lie, for it may have a certificate for each.
+  const wish = { host: dane?.names[0] ?? host, dane, timeoutMs: timeouts.tls };
+  const state = await step.wire.upgrade(wish);
   if (typeof state === "string") throw new Stop(trouble("starttls", state));
-  note(
-    step.transcript,
-    `* ${state.name}, ${state.fault === null ? "verified" : `not verified: ${state.fault}`}`,
-  );
+  for (const line of tlsLines(step.options, state)) note(step.transcript, line);
   if (tls === "verified" && state.fault !== null)
     throw new Stop(trouble("starttls", `certificate of ${host}: ${state.fault}`));
   return state;
+}
+
+/** The policy that the connection goes by, for the record. */
+function policyLines({ security }: OpeningOptions): string[] {
+  return security === undefined ? [] : [`* TLS policy: ${security.policy}`];
+}
+
+/** What is recorded of TLS: version and cipher, the certificate and what it was worth. */
+function tlsLines({ security }: OpeningOptions, tls: TlsState | null): string[] {
+  if (tls === null) return [];
+  const verified = security?.dane === undefined ? "verified" : "verified by DANE";
+  const worth = tls.fault === null ? verified : `not verified: ${tls.fault}`;
+  const certificate = tls.certificate === null ? "not readable" : describeCertificate(tls.certificate);
+  return [`* TLS: ${tls.name}, ${worth}`, `* TLS certificate: ${certificate}`];
 }
 
 /** RFC 4954, with the mechanisms of RFC 4616 and, for older servers, LOGIN. */

@@ -39,6 +39,7 @@ const PATH = /^[^\x00-\x20\x7f<>]*$/;
 export async function transact(deps: TransactionDeps, mail: OutboundMail): Promise<SendResult> {
   const misfit = unsendable(deps.capabilities, mail);
   if (misfit !== null) {
+    note(deps.transcript, `* not sent: ${misfit.code} ${misfit.enhanced} ${misfit.text}`);
     // In a later turn: many such messages in a row must not pile up on the stack.
     await Promise.resolve();
     deps.released(deps.reset);
@@ -64,9 +65,11 @@ function isEightBit(mail: OutboundMail): boolean {
   return mail.eightBit ?? !isAscii(mail.raw);
 }
 
+type Unsendable = SendResult & { kind: "unsendable" };
+
 /** What keeps this message from this peer for good; null where nothing does. */
-function unsendable(peer: Capabilities, mail: OutboundMail): SendResult | null {
-  const refuse = (code: number, enhanced: string, text: string): SendResult => ({
+function unsendable(peer: Capabilities, mail: OutboundMail): Unsendable | null {
+  const refuse = (code: number, enhanced: string, text: string): Unsendable => ({
     kind: "unsendable",
     stage: "mail",
     code,

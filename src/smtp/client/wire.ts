@@ -1,3 +1,6 @@
+import { matchDane } from "./dane.ts";
+import type { DaneDemand } from "./delivery.ts";
+import { type CertificateFacts, certificateFacts, presentedChain } from "./peer-certificate.ts";
 import { type Answers, createLine, cut, exchange, type Line, pump, received, type WireDeps } from "./line.ts";
 
 /** What a TLS handshake has led to. */
@@ -6,11 +9,15 @@ export interface TlsState {
   name: string;
   /** Why the certificate does not stand for the name asked for; null where it does. */
   fault: string | null;
+  /** What the certificate says; null where it cannot be read. */
+  certificate: CertificateFacts | null;
 }
 
 export interface TlsWish {
   /** The name the certificate must bear. */
   host: string;
+  /** Judges the certificate in place of the authorities. */
+  dane?: DaneDemand | undefined;
   timeoutMs: number;
 }
 
@@ -98,7 +105,10 @@ async function upgrade(line: Line, wish: TlsWish): Promise<TlsState | string> {
       ...(line.deps.ca === undefined ? {} : { ca: line.deps.ca }),
     },
     socket: {
-      handshake: (socket, _success, error) => resolve(tlsState(socket, error)),
+      handshake: (socket, success, error) => {
+        const finished = success || CERTIFICATE_FAULT.test(reasonOf(error));
+        resolve(finished ? tlsState(line.deps, wish, socket, error) : brokenOff(error));
+      },
       data: (_socket, chunk) => received(line, chunk),
       drain: () => pump(line),
       close: () => {
@@ -115,15 +125,32 @@ async function upgrade(line: Line, wish: TlsWish): Promise<TlsState | string> {
   return line.brokenBy ?? state;
 }
 
-function tlsState(socket: Bun.Socket, error: Error | null): TlsState | string {
+/**
+ * The codes by which a certificate is found fault with: those of X.509, and that for another name. With the latter
+ * fault the handshake is called no success, whichever is given as the reason, and yet TLS stands.
+ */
+const CERTIFICATE_FAULT = /^(?:ERR_TLS_CERT_ALTNAME_INVALID|(?!ERR_)[A-Z0-9]+_[A-Z0-9_]+)$/;
+
+/** Also a handshake that breaks off late, when there is a cipher already. */
+function brokenOff(error: Error | null): string {
+  return `TLS handshake failed: ${reasonOf(error)}`;
+}
+
+function tlsState(deps: WireDeps, wish: TlsWish, socket: Bun.Socket, error: Error | null): TlsState | string {
   const cipher: { name?: string; version?: string } | null = socket.getCipher();
-  // A handshake that broke off has no cipher; one with a bad certificate has.
-  if (!cipher?.name) return `TLS handshake failed: ${reasonOf(error)}`;
-  const fault = error === null || error === undefined ? null : reasonOf(error);
+  if (!cipher?.name) return brokenOff(error);
+  const chain = presentedChain(socket);
   return {
     name: `${socket.getTLSVersion()} ${cipher.name}`,
-    fault: socket.authorized ? null : (fault ?? "unknown"),
+    fault: wish.dane === undefined ? pkixFault(socket, error) : matchDane(wish.dane, chain, deps.clock.now()),
+    certificate: certificateFacts(chain[0]),
   };
+}
+
+/** What the authorities and the host's name make of the certificate. */
+function pkixFault(socket: Bun.Socket, error: Error | null): string | null {
+  if (socket.authorized) return null;
+  return error === null || error === undefined ? "unknown" : reasonOf(error);
 }
 
 function reasonOf(error: unknown): string {

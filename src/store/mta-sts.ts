@@ -1,0 +1,61 @@
+import type { Db } from "./client.ts";
+
+/** Policies kept at most; the one that expires next gives way. */
+export const MAX_KEPT_POLICIES = 100_000;
+
+/** An MTA-STS policy of somebody's domain, as fetched. It is public and belongs to no project. Times in milliseconds. */
+export interface StsPolicyRecord {
+  /** A-labels, lower case. */
+  domain: string;
+  id: string;
+  mode: "enforce" | "testing" | "none";
+  mx: readonly string[];
+  maxAgeSeconds: number;
+  fetchedAt: number;
+}
+
+interface Row {
+  domain: string;
+  policy_id: string;
+  mode: StsPolicyRecord["mode"];
+  mx: string;
+  max_age_seconds: number;
+  fetched_at: number;
+}
+
+/** The policy saved last for a domain, which may have expired; null where there is none. */
+export async function findStsPolicy(db: Db, domain: string): Promise<StsPolicyRecord | null> {
+  const row = await db.first<Row>(
+    "SELECT domain, policy_id, mode, mx, max_age_seconds, fetched_at FROM mta_sts_policies WHERE domain = ?",
+    [domain],
+  );
+  if (row === null) return null;
+  const { policy_id: id, max_age_seconds: maxAgeSeconds, fetched_at: fetchedAt, mode } = row;
+  return { domain, id, mode, mx: row.mx === "" ? [] : row.mx.split(" "), maxAgeSeconds, fetchedAt };
+}
+
+/** Saves a policy in place of the domain's older one; those that have expired by then, and any over the bound, go. */
+export async function saveStsPolicy(
+  db: Db,
+  policy: StsPolicyRecord,
+  maxKept = MAX_KEPT_POLICIES,
+): Promise<void> {
+  const { domain, id, mode, mx, maxAgeSeconds, fetchedAt } = policy;
+  await db.write([
+    {
+      sql: `INSERT INTO mta_sts_policies (domain, policy_id, mode, mx, max_age_seconds, fetched_at, expires_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (domain) DO UPDATE SET policy_id = excluded.policy_id, mode = excluded.mode, mx = excluded.mx,
+          max_age_seconds = excluded.max_age_seconds, fetched_at = excluded.fetched_at,
+          expires_at = excluded.expires_at
+        WHERE excluded.fetched_at >= mta_sts_policies.fetched_at`,
+      args: [domain, id, mode, mx.join(" "), maxAgeSeconds, fetchedAt, fetchedAt + maxAgeSeconds * 1000],
+    },
+    { sql: "DELETE FROM mta_sts_policies WHERE expires_at <= ?", args: [fetchedAt] },
+    {
+      sql: `DELETE FROM mta_sts_policies WHERE domain IN
+        (SELECT domain FROM mta_sts_policies ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`,
+      args: [maxKept],
+    },
+  ]);
+}

@@ -1,0 +1,78 @@
+import { generate } from "selfsigned";
+import { createResolver, type Resolver } from "../../src/net/resolver.ts";
+import { systemClock } from "../../src/clock.ts";
+import { decode, encode } from "dns-packet";
+import type { DnsRecord, TestDns } from "./dns.ts";
+import { type HttpsSink, startSink } from "./https-sink.ts";
+import type { KeyAndCert } from "./tls.ts";
+
+const DAY_MS = 86_400_000;
+
+/** A certificate that was valid until yesterday. */
+export async function makeExpiredCert(names: readonly string[], ca: KeyAndCert): Promise<KeyAndCert> {
+  const now = systemClock.now();
+  const made = await generate([{ name: "commonName", value: names[0] ?? "test" }], {
+    algorithm: "sha256",
+    extensions: [
+      { name: "basicConstraints", cA: false },
+      { name: "subjectAltName", altNames: names.map((value) => ({ type: 2 as const, value })) },
+    ],
+    notBeforeDate: new Date(now - 2 * DAY_MS),
+    notAfterDate: new Date(now - DAY_MS),
+    ca,
+  });
+  return { key: made.private, cert: made.cert };
+}
+
+/** A policy's text from its lines. */
+export function policyText(...lines: string[]): string {
+  return `${["version: STSv1", ...lines].join("\r\n")}\r\n`;
+}
+
+/** A web server for policies, all domains alike: the certificate says for which it may speak. */
+export function startStsHost(cert: KeyAndCert, text: string): HttpsSink {
+  const host = startSink(cert);
+  host.answer(() => new Response(text, { headers: { "content-type": "text/plain" } }));
+  return host;
+}
+
+/** The records by which a domain announces a policy that lies on this machine. */
+export function stsRecords(domain: string, id: string): DnsRecord[] {
+  return [
+    { name: `_mta-sts.${domain}`, type: "TXT", data: `v=STSv1; id=${id};`, ttl: 0 },
+    { name: `mta-sts.${domain}`, type: "A", data: "127.0.0.1", ttl: 0 },
+  ];
+}
+
+/** A TLSA record for a zone. */
+export function tlsaRecord(
+  name: string,
+  usage: number,
+  selector: number,
+  matchingType: number,
+  certificate: Buffer,
+): DnsRecord {
+  // The zone's own type has no TLSA; its encoder takes it as it takes all others.
+  return {
+    name,
+    type: "TLSA",
+    data: { usage, selector, matchingType, certificate },
+    ttl: 0,
+  } as unknown as DnsRecord;
+}
+
+const AD = 1 << 5;
+
+/** Sets the AD bit of the answers to just those questions that `isSigned` says yes to. */
+export function signZone(dns: TestDns, isSigned: (name: string, type: string) => boolean): void {
+  dns.forge((answer, query) => {
+    const question = decode(query).questions?.[0];
+    const signed = question !== undefined && isSigned(question.name.toLowerCase(), question.type);
+    return [encode({ ...answer, flags: signed ? (answer.flags ?? 0) | AD : answer.flags })];
+  });
+}
+
+/** A resolver of the test's own, without a cache of anybody else. */
+export function testResolver(dns: TestDns): Resolver {
+  return createResolver({ clock: systemClock }, { servers: [dns], tries: 1, tryTimeoutMs: 5000 });
+}
