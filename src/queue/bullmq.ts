@@ -185,6 +185,7 @@ export function openBullQueue(deps: QueueDeps, url: string, prefix = DEFAULT_PRE
     producer,
     queues: {
       transmit: openQueueOf("transmit", prefix, producer),
+      retry: openQueueOf("retry", prefix, producer),
       push: openQueueOf("push", prefix, producer),
     },
     workers: new Map(),

@@ -88,8 +88,7 @@ async function run(state: State, line: Line, worker: Worker, job: Job): Promise<
 }
 
 function busy(state: State): number {
-  const { transmit, push } = state.lines;
-  return (transmit.worker?.inHand.size ?? 0) + (push.worker?.inHand.size ?? 0);
+  return Object.values(state.lines).reduce((sum, { worker }) => sum + (worker?.inHand.size ?? 0), 0);
 }
 
 function addAll(state: State, line: Line, jobs: readonly Job[]): number {
@@ -120,7 +119,7 @@ async function close(deps: QueueDeps, state: State, graceMs: number): Promise<vo
  */
 export function openMemoryQueue(deps: QueueDeps, capacity = MAX_WAITING_JOBS): Queue {
   const state: State = {
-    lines: { transmit: emptyLine(), push: emptyLine() },
+    lines: { transmit: emptyLine(), retry: emptyLine(), push: emptyLine() },
     capacity,
     closed: false,
     trouble: troubleLog(deps),

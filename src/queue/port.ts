@@ -1,5 +1,8 @@
-/** The two kinds of work that wait in queues: a recipient to deliver to, a webhook delivery to push. */
-export type QueueName = "transmit" | "push";
+/**
+ * The kinds of work that wait in queues: a recipient to deliver to for the first time, one to try again, a webhook
+ * delivery to push. Retries have a queue of their own, so that new mail never waits behind them.
+ */
+export type QueueName = "transmit" | "retry" | "push";
 
 /**
  * A hint that a row is due. It carries an id and where it belongs, never data: the database is the truth,

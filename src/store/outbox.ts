@@ -1,6 +1,6 @@
 import { canMove, ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "./client.ts";
-import { type Recipient, RECIPIENT_COLUMNS, type RecipientRow, toRecipient } from "./recipients.ts";
+import type { Recipient } from "./recipients.ts";
 
 /** A recipient that a worker has claimed: only this claim may settle it. */
 export interface Claim {
@@ -10,11 +10,13 @@ export interface Claim {
   attempt: number;
 }
 
-/** Holds while the recipient waits and is due: what a claim changes. */
-export function dueGuard(messageId: string, ord: number, now: number): Guard {
+const WAITS = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
+
+/** Holds while the recipient waits, is due, and has been tried as often as when it was read: what a claim changes. */
+export function dueGuard({ messageId, ord, attempts }: Recipient, now: number): Guard {
   return {
-    sql: "EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL)",
-    args: [messageId, ord, now],
+    sql: `EXISTS (SELECT 1 FROM recipients WHERE ${WAITS})`,
+    args: [messageId, ord, now, attempts],
   };
 }
 
@@ -26,23 +28,31 @@ export function claimGuard(claim: Claim): Guard {
   };
 }
 
-/**
- * Takes a due recipient for an instance. Its RETURNING row is the recipient; no row: somebody else has it, or it is
- * not due.
- */
-export function claimRecipient(messageId: string, ord: number, instanceId: string, now: number): Statement {
+/** Takes a due recipient for an instance. No row changed: somebody else has it, or it is not due. */
+export function claimRecipient(
+  { messageId, ord, attempts }: Recipient,
+  instanceId: string,
+  now: number,
+): Statement {
   return {
     sql: `UPDATE recipients SET status = 'sending', claimed_by = ?, due_at = NULL, attempts = attempts + 1,
         first_attempt_at = COALESCE(first_attempt_at, ?), last_event_at = ?
-      WHERE message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL
-      RETURNING ${RECIPIENT_COLUMNS}`,
-    args: [instanceId, now, now, messageId, ord, now],
+      WHERE ${WAITS}`,
+    args: [instanceId, now, now, messageId, ord, now, attempts],
   };
 }
 
-/** The recipient in a RETURNING row of `claimRecipient`. */
-export function claimedRecipient(row: Record<string, unknown>): Recipient {
-  return toRecipient(row as unknown as RecipientRow);
+/** Puts a due recipient off to `dueAt` without a try, and says why. */
+export function holdRecipient(
+  { messageId, ord, attempts }: Recipient,
+  reason: string,
+  dueAt: number,
+  now: number,
+): Statement {
+  return {
+    sql: `UPDATE recipients SET due_at = ?, reason = ? WHERE ${WAITS}`,
+    args: [dueAt, reason, messageId, ord, now, attempts],
+  };
 }
 
 /** What an attempt leaves behind in the recipient. `dueAt`: the next try; null where the status is final. */
@@ -141,17 +151,25 @@ export interface DueRecipient {
   ord: number;
   domain: string;
   dueAt: number;
+  /** Tries so far. */
+  attempts: number;
 }
 
 /** Recipients that are due and unclaimed, longest due first, from behind `after` on. */
 export async function dueRecipients(
   db: Db,
   now: number,
-  after: DueRecipient | null,
+  after: Pick<DueRecipient, "dueAt" | "messageId" | "ord"> | null,
   limit: number,
 ): Promise<DueRecipient[]> {
-  const rows = await db.all<{ message_id: string; ord: number; domain: string; due_at: number }>(
-    `SELECT message_id, ord, domain, due_at FROM recipients
+  const rows = await db.all<{
+    message_id: string;
+    ord: number;
+    domain: string;
+    due_at: number;
+    attempts: number;
+  }>(
+    `SELECT message_id, ord, domain, due_at, attempts FROM recipients
       WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
       ORDER BY due_at, message_id, ord LIMIT ?`,
     [now, after?.dueAt ?? -1, after?.messageId ?? "", after?.ord ?? -1, limit],
@@ -161,33 +179,8 @@ export async function dueRecipients(
     ord: row.ord,
     domain: row.domain,
     dueAt: row.due_at,
+    attempts: row.attempts,
   }));
-}
-
-/** Scheduled recipients whose time has come, with what their `queued` event needs. */
-export async function dueScheduled(db: Db, now: number, limit: number): Promise<Recipient[]> {
-  const rows = await db.all<RecipientRow>(
-    `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE due_at <= ? AND status = 'accepted' ORDER BY due_at LIMIT ?`,
-    [now, limit],
-  );
-  return rows.map(toRecipient);
-}
-
-/** Moves a scheduled recipient into the queue. Changes nothing where it was canceled or moved meanwhile. */
-export function queueScheduled(messageId: string, ord: number, now: number): Statement {
-  return {
-    sql: `UPDATE recipients SET status = 'queued', last_event_at = ?
-      WHERE message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?`,
-    args: [now, messageId, ord, now],
-  };
-}
-
-/** Holds while a scheduled recipient waits and its time has come: what `queueScheduled` changes. */
-export function scheduledGuard(messageId: string, ord: number, now: number): Guard {
-  return {
-    sql: "EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?)",
-    args: [messageId, ord, now],
-  };
 }
 
 /** Frees every claim of an instance that is gone: the recipients are due again at once. Changes message statuses too. */
@@ -201,46 +194,6 @@ export function freeClaims(instanceId: string, now: number): Statement[] {
     {
       sql: `UPDATE recipients SET status = 'queued', due_at = ?, claimed_by = NULL WHERE claimed_by = ?`,
       args: [now, instanceId],
-    },
-  ];
-}
-
-/** Holds while the project's message waits for its time: what a cancel and a reschedule change. */
-export function scheduledMessageGuard(senderId: string, messageId: string): Guard {
-  return {
-    // Of a message whose time has come some recipients may have gone while others still wait for the sweep.
-    sql: `(EXISTS (SELECT 1 FROM messages WHERE id = ? AND sender_id = ? AND status = 'accepted')
-      AND NOT EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND attempts > 0))`,
-    args: [messageId, senderId, messageId],
-  };
-}
-
-/** Ends the waiting recipients of a scheduled message as failed. */
-export function cancelRecipients(
-  senderId: string,
-  messageId: string,
-  reason: string,
-  now: number,
-): Statement {
-  const guard = scheduledMessageGuard(senderId, messageId);
-  return {
-    sql: `UPDATE recipients SET status = 'failed', reason = ?, due_at = NULL, last_event_at = ?
-      WHERE message_id = ? AND status = 'accepted' AND ${guard.sql}`,
-    args: [reason, now, messageId, ...guard.args],
-  };
-}
-
-/** Moves the waiting recipients of a scheduled message to another time, and the message with them. */
-export function moveSchedule(senderId: string, messageId: string, scheduledAt: number): Statement[] {
-  const guard = scheduledMessageGuard(senderId, messageId);
-  return [
-    {
-      sql: `UPDATE recipients SET due_at = ? WHERE message_id = ? AND status = 'accepted' AND ${guard.sql}`,
-      args: [scheduledAt, messageId, ...guard.args],
-    },
-    {
-      sql: "UPDATE messages SET scheduled_at = ? WHERE id = ? AND sender_id = ? AND status = 'accepted'",
-      args: [scheduledAt, messageId, senderId],
     },
   ];
 }

@@ -1,3 +1,4 @@
+import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/states.ts";
 import type { Db, Statement } from "./client.ts";
 
@@ -121,4 +122,61 @@ export async function findRecipient(db: Db, messageId: string, ord: number): Pro
     [messageId, ord],
   );
   return row === null ? null : toRecipient(row);
+}
+
+/** A recipient that waits for a worker, with what decides whether its mail still goes out, and how. */
+export interface WaitingRecipient {
+  recipient: Recipient;
+  /** The project does not send to the address. */
+  suppressed: boolean;
+  /** The mail has a link to unsubscribe, and its recipient is unsubscribed. */
+  unsubscribed: boolean;
+  /** The project may not send. */
+  suspended: boolean;
+  /** The From domain where it receives; null where it does not. */
+  receivingDomain: string | null;
+}
+
+interface WaitingRow extends RecipientRow {
+  suppressed: number;
+  unsubscribed: number;
+  suspended: number;
+  receiving_domain: string | null;
+}
+
+/** What follows the last `@`: `rtrim` takes off whatever is not one. */
+const FROM_DOMAIN = "substr(m.from_email, length(rtrim(m.from_email, replace(m.from_email, '@', ''))) + 1)";
+
+/** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
+const WAITING = `SELECT ${RECIPIENT_COLUMNS.replaceAll(/(\w+)/g, "r.$1")},
+    EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id AND s.email = COALESCE(?, lower(r.email))
+      AND (s.expires_at IS NULL OR s.expires_at > ?)) AS suppressed,
+    m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
+      AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
+    EXISTS (SELECT 1 FROM senders p WHERE p.id = r.sender_id AND p.suspended_at IS NOT NULL) AS suspended,
+    (SELECT d.name FROM domains d WHERE d.sender_id = r.sender_id AND d.name = ${FROM_DOMAIN} AND d.receiving = 1)
+      AS receiving_domain
+  FROM recipients r JOIN messages m ON m.id = r.message_id
+  WHERE r.message_id = ? AND r.ord = ? AND r.due_at <= ? AND r.claimed_by IS NULL`;
+
+/** The recipient behind a job, of whichever project; null where it is gone, not due at `now`, or taken. For workers. */
+export async function waitingRecipient(
+  db: Db,
+  messageId: string,
+  ord: number,
+  now: number,
+): Promise<WaitingRecipient | null> {
+  const read = (key: string | null) => db.first<WaitingRow>(WAITING, [key, now, key, messageId, ord, now]);
+  const found = await read(null);
+  // SQL's `lower` knows ASCII only.
+  const row =
+    found === null || /^[\x00-\x7f]*$/.test(found.email) ? found : await read(addressKey(found.email));
+  if (row === null) return null;
+  return {
+    recipient: toRecipient(row),
+    suppressed: row.suppressed === 1,
+    unsubscribed: row.unsubscribed === 1,
+    suspended: row.suspended === 1,
+    receivingDomain: row.receiving_domain,
+  };
 }

@@ -1,21 +1,38 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
+import { Dispatch } from "../flows/dispatch.ts";
 import { Lanes } from "../flows/lanes.ts";
 import { type PushDeps, push } from "../flows/notify/push.ts";
+import { createPacer, type Pace } from "../flows/pacer.ts";
+import type { FindPassage } from "../flows/send/outcome.ts";
 import { type TransmitDeps, transmit } from "../flows/send/transmit.ts";
-import { heartbeat, LEASE_MS } from "../flows/sweep/instance.ts";
+import { indexMessages } from "../flows/sweep/index-messages.ts";
+import { BEAT_MS, Heartbeat } from "../flows/sweep/instance.ts";
 import { Orphans } from "../flows/sweep/orphans.ts";
 import { Sweep } from "../flows/sweep/sweep.ts";
+import { log } from "../log.ts";
+import { openSharedPacer } from "../queue/destination-pacer.ts";
 import type { JobHandler, Queue } from "../queue/port.ts";
 import type { Db } from "../store/client.ts";
 import type { Instance } from "../store/instances.ts";
 import { startLoop } from "./loop.ts";
 
-/** Recipients that wait in lanes of this process; more stay in the database. */
-const WAITING_RECIPIENTS = 200_000;
-/** Recipients that are being delivered to at a time, over all destinations. */
-const TRANSMITS_IN_HAND = 500;
-/** Of one destination, and of one endpoint, that wait in lanes of this process. */
+/** Recipients that wait in this process; more stay in the database. */
+const WAITING_RECIPIENTS = 50_000;
+/** Mails being claimed, composed and signed at a time. */
+const MAILS_AT_DESK = 50;
+/** Mails under way to peers at a time, over all destinations, and their octets. */
+const MAILS_UNDER_WAY = 4_000;
+const OCTETS_UNDER_WAY = 128 * 1024 * 1024;
+/** Mails in hand for each connection to a destination: while one is being sent, others are composed and recorded. */
+const MAILS_PER_CONNECTION = 4;
+/** Mails in hand for the smarthost, and of those that do not leave. */
+const OWN_MAILS_IN_HAND = 100;
+/** Mails of one resting destination put off at a time. */
+const DEFERRALS_IN_HAND = 16;
+/** A destination that could not be reached rests for half the first retry delay, so that retries find it awake, and at most so long. */
+const LONGEST_REST_MS = 300_000;
+/** Pushes of one endpoint that wait in lanes of this process. */
 const WAITING_PER_LANE = 10_000;
 /** Webhook deliveries that wait in lanes of this process; more stay in the database. */
 const WAITING_PUSHES = 100_000;
@@ -25,6 +42,7 @@ const PUSHES_PER_ENDPOINT = 4;
 /** Jobs that the queue hands over at a time. Handing over is quick: the lanes hold them. */
 const HANDOVERS = 64;
 const SWEEP_PAUSE_MS = 1000;
+const INDEX_PAUSE_MS = 250;
 
 export interface WorkerDeps {
   db: Db;
@@ -32,7 +50,8 @@ export interface WorkerDeps {
   queue: Queue;
   config: Config;
   instance: Instance;
-  transmit: TransmitDeps;
+  transmit: Omit<TransmitDeps, "deliver" | "foregone">;
+  findPassage: FindPassage;
   push: PushDeps;
   /** Further work of each turn of the sweep, e.g. domains that are due for a check. */
   chores: readonly (() => Promise<void>)[];
@@ -46,16 +65,9 @@ export interface Workers {
 
 /** Starts delivering, pushing and sweeping. */
 export function startWorkers(deps: WorkerDeps): Workers {
-  const { clock, queue, config } = deps;
-  const transmits = new Lanes(
-    {
-      perLane: config.destinationConnections,
-      total: TRANSMITS_IN_HAND,
-      waitingPerLane: WAITING_PER_LANE,
-      waiting: WAITING_RECIPIENTS,
-    },
-    (job) => transmit(deps.transmit, job),
-  );
+  const { clock, queue } = deps;
+  const pacer = openPacer(deps);
+  const dispatch = startDispatch(deps, pacer.pace);
   const pushes = new Lanes(
     {
       perLane: PUSHES_PER_ENDPOINT,
@@ -65,27 +77,75 @@ export function startWorkers(deps: WorkerDeps): Workers {
     },
     (job) => push(deps.push, job),
   );
-  const handTo =
-    (lanes: Lanes): JobHandler =>
+  const offering =
+    (retry: boolean): JobHandler =>
     async (job) =>
-      lanes.offer(job);
-  queue.work("transmit", handTo(transmits), HANDOVERS);
-  queue.work("push", handTo(pushes), HANDOVERS);
-  const sweep = new Sweep(deps);
-  const orphans = new Orphans(deps, deps.instance.id, (key) => transmits.has(key) || pushes.has(key));
+      dispatch.offer(job, retry);
+  queue.work("transmit", offering(false), HANDOVERS);
+  queue.work("retry", offering(true), HANDOVERS);
+  queue.work("push", async (job) => pushes.offer(job), HANDOVERS);
+  const inHand = (key: string): boolean => dispatch.has(key) || pushes.has(key);
+  const sweep = new Sweep(deps, (name, job) =>
+    name === "push" ? !pushes.has(job.key) : dispatch.wants(job, name === "retry"),
+  );
+  const heartbeat = new Heartbeat(deps, deps.instance);
+  const orphans = new Orphans(deps, deps.instance.id, inHand);
   const loops = [
     startLoop(clock, "sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
     startLoop(clock, "chores", SWEEP_PAUSE_MS, async () => {
       for (const chore of deps.chores) await chore();
     }),
-    startLoop(clock, "heartbeat", LEASE_MS / 4, async () => {
-      await heartbeat(deps, deps.instance);
+    startLoop(clock, "index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
+    startLoop(clock, "heartbeat", BEAT_MS, async () => {
+      await heartbeat.turn();
       await orphans.turn();
     }),
   ];
   return {
     async stop() {
-      await Promise.all([...loops.map((loop) => loop.stop()), transmits.close(), pushes.close()]);
+      await Promise.all([...loops.map((loop) => loop.stop()), dispatch.close(), pushes.close()]);
+      pacer.close();
     },
   };
+}
+
+/** Moments for mail to other people's hosts: shared where there is a Redis, and none needed where there is no limit. */
+function openPacer({ config, clock }: WorkerDeps): { pace: Pace | null; close(): void } {
+  const { destinationRate, redisUrl } = config;
+  if (destinationRate === 0 || config.delivery !== "mx") return { pace: null, close() {} };
+  const own = createPacer(clock, destinationRate);
+  if (redisUrl === null) return { pace: own, close() {} };
+  return openSharedPacer({ clock, log: log("queue") }, { redisUrl }, destinationRate, own);
+}
+
+function startDispatch(deps: WorkerDeps, pace: Pace | null): Dispatch {
+  const { config, clock, transmit: common, findPassage } = deps;
+  const [firstRetrySeconds = 0] = config.deliveryRetrySeconds;
+  return new Dispatch(
+    {
+      clock,
+      findPassage,
+      pace,
+      restMs: Math.min((firstRetrySeconds * 1000) / 2, LONGEST_REST_MS),
+      transmit: (job, handover) =>
+        transmit(
+          {
+            ...common,
+            deliver: (shipment) => handover.deliver(shipment),
+            foregone: () => handover.foregone(),
+          },
+          job,
+        ),
+    },
+    {
+      hosts: config.destinationConnections * MAILS_PER_CONNECTION,
+      own: OWN_MAILS_IN_HAND,
+      trials: config.destinationConnections,
+      deferrals: DEFERRALS_IN_HAND,
+      desk: MAILS_AT_DESK,
+      underWay: MAILS_UNDER_WAY,
+      bytes: OCTETS_UNDER_WAY,
+      waiting: WAITING_RECIPIENTS,
+    },
+  );
 }

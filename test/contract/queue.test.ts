@@ -126,6 +126,22 @@ for (const { name, open } of ADAPTERS) {
       expect(other.keys).toEqual(["dlv_1"]);
     });
 
+    test("hands new mail over however many retries wait", async () => {
+      const queue = open();
+      const hold = holder();
+      const fresh = collector(1);
+      queue.work("retry", hold.handler, 1);
+      await queue.add("retry", jobs(100, "old"));
+      await hold.reached(1);
+      await queue.add("transmit", [job("new")]);
+      queue.work("transmit", fresh.handler, 1);
+      await fresh.all;
+      expect(hold.started).toEqual(["old0"]);
+      hold.release("old0");
+      await hold.reached(2);
+      hold.release("old1");
+    });
+
     test("takes keys with any character in them", async () => {
       const queue = open();
       const keys = ["msg_1.0", "a:b", "a:b:c:d", "7", "0", "0:1", "ü {x} *"];

@@ -1,14 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
-import {
-  MAX_ASKING,
-  openRateLimiter,
-  RATE_AWAY_MS,
-  RATE_WAIT_MS,
-  type RateBuckets,
-  type RateLimits,
-} from "../../src/queue/rate-limiter.ts";
+import { openRateLimiter, type RateBuckets, type RateLimits } from "../../src/queue/rate-limiter.ts";
+import { MAX_ASKING, RATE_AWAY_MS, RATE_WAIT_MS } from "../../src/queue/redis-asking.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 

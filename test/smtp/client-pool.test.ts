@@ -3,6 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { log } from "../../src/log.ts";
 import type { Destination, OutboundMail } from "../../src/smtp/client/delivery.ts";
 import { createPool, IDLE_MS, MAX_WAITING_PER_DESTINATION, type Pool } from "../../src/smtp/client/pool.ts";
+import { MAX_TRANSACTION_MS, MAX_TRYING_MS } from "../../src/smtp/client/pool-dispatch.ts";
 import type { PoolOptions } from "../../src/smtp/client/pool-state.ts";
 import { SHUN_MS } from "../../src/smtp/client/host-order.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -268,6 +269,25 @@ describe("hosts in order", () => {
     },
   );
 
+  test.each([
+    [-1, 1],
+    [0, 0],
+  ])(
+    "an address is tried %d ms from the time set for all of them: %d connections",
+    async (fromLimit, connections) => {
+      const clock = manualClock();
+      const [first, second] = two({ banner: "silent" });
+      const greeting = MAX_TRYING_MS + fromLimit;
+      const delivered = poolOf({ timeouts: { greeting } }, clock).deliver(to([first, second]), mail("a"));
+      await first.connections.reached(1);
+      await clock.armed(greeting);
+      clock.advance(greeting);
+      if (connections > 0) expect((await delivered).result).toMatchObject({ code: 250 });
+      else expect(await delivered).toMatchObject({ result: { reason: "timeout" }, mx: "mx1.test" });
+      expect(second.connections.items).toHaveLength(connections);
+    },
+  );
+
   test("without any address there is trouble", async () => {
     expect((await poolOf().deliver(to([]), mail("a"))).result).toMatchObject({
       kind: "trouble",
@@ -322,6 +342,42 @@ describe("giving up", () => {
     controller.abort();
     expect((await sent).result).toMatchObject({ kind: "trouble", reason: "aborted" });
     await mx.closed.reached(1);
+  });
+
+  test("aborted deliveries that share a connection end once all of them are aborted or through", async () => {
+    const gate = Promise.withResolvers<string>();
+    const mx = peer({ answers: { ".": [() => gate.promise, "silent"] } });
+    const pool = poolOf();
+    const controllers = names(3).map(() => new AbortController());
+    const sent = controllers.map(({ signal }, at) => pool.deliver(to([mx]), mail(`m${at}`), signal));
+    await mx.commands.reached(4);
+    controllers[1]?.abort();
+    controllers[2]?.abort();
+    gate.resolve("250 ok");
+    const [first, ...others] = await Promise.all(sent);
+    expect(first?.result).toMatchObject({ code: 250 });
+    for (const { result } of others) expect(result).toMatchObject({ kind: "trouble", reason: "aborted" });
+    expect(subjects(mx)).toEqual(["m0"]);
+  });
+
+  test("a transaction that has no end is cut when the time for all of it is over", async () => {
+    const clock = manualClock();
+    const mx = peer({ answers: { ".": "silent" } });
+    const pool = poolOf({ timeouts: { final: 2 * MAX_TRANSACTION_MS } }, clock);
+    let ended = false;
+    const sent = pool.deliver(to([mx]), mail("a")).finally(() => {
+      ended = true;
+    });
+    await mx.commands.reached(5);
+    clock.advance(MAX_TRANSACTION_MS - 1);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    expect(ended).toBe(false);
+    clock.advance(1);
+    expect((await sent).result).toMatchObject({
+      kind: "trouble",
+      stage: "final",
+      reason: "the transaction took too long",
+    });
   });
 
   test("one delivery over the bound is told to come again", async () => {

@@ -3,6 +3,8 @@ import type { Clock } from "../../src/core/clock.ts";
 export interface ManualClock extends Clock {
   /** Moves time on and fires what has become due, in order. */
   advance(ms: number): void;
+  /** Puts the clock forward or back by hand: timers run on as if nothing had happened, as the system's do. */
+  step(ms: number): void;
   /** Resolves once a timer of just that delay is set, or has been. */
   armed(delayMs: number): Promise<void>;
   /** Timers not yet fired or cancelled. */
@@ -34,6 +36,10 @@ export function manualClock(start = 1_750_000_000_000): ManualClock {
         next.fire();
       }
       now = end;
+    },
+    step(ms) {
+      now += ms;
+      for (const timer of timers) timer.at += ms;
     },
     armed: (delayMs) =>
       delays.has(delayMs) ? Promise.resolve() : new Promise((resolve) => waiting.set(delayMs, resolve)),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type App, startApp } from "../../src/app.ts";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
+import type { Clock } from "../../src/core/clock.ts";
 import { type TestDns, startDns } from "./dns.ts";
 
 /** An answer of the API, read. */
@@ -44,7 +45,10 @@ export const SERVICE_DOMAIN = "mail.test";
 export const OWNER = "owner@example.com";
 
 /** Starts the service against a DNS zone of the test's. `env` lies over the test's settings. */
-export async function startService(env: Record<string, string> = {}): Promise<TestService> {
+export async function startService(
+  env: Record<string, string> = {},
+  clock: Clock = systemClock,
+): Promise<TestService> {
   const folder = mkdtempSync(join(tmpdir(), "postrider-service-"));
   const dns = await startDns();
   const settings = {
@@ -61,8 +65,7 @@ export async function startService(env: Record<string, string> = {}): Promise<Te
     ALLOW_PRIVATE_WEBHOOKS: "1",
     ...env,
   };
-  const launch = (over: Record<string, string> = {}) =>
-    startApp(loadConfig({ ...settings, ...over }), systemClock);
+  const launch = (over: Record<string, string> = {}) => startApp(loadConfig({ ...settings, ...over }), clock);
   let app = await launch();
   const { accountKey, projectKey } = app.firstStart ?? { accountKey: null, projectKey: "" };
   const service: TestService = {

@@ -29,13 +29,12 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const split = splitAddress(address);
   if (split === null) return { kind: "no_mailbox" };
   const { local, domain } = split;
+  const token = verpToken(local);
+  const named = token === null ? null : recipientOf(deps.verpKey, token);
+  // Whatever the domain: it may have stopped receiving since the mail went out, and nobody else can make a token.
+  if (named !== null) return { kind: "bounce", ...named };
+  if (domain === `bounce.${deps.serviceDomain}`) return { kind: "no_mailbox" };
   const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
-  if (route.receiving || domain === `bounce.${deps.serviceDomain}`) {
-    const token = verpToken(local);
-    const named = token === null ? null : recipientOf(deps.verpKey, token);
-    if (named !== null) return { kind: "bounce", ...named };
-    if (!route.receiving) return { kind: "no_mailbox" };
-  }
   if (!route.receiving) return { kind: "no_domain" };
   return route.inbox === null ? { kind: "no_mailbox" } : { kind: "inbox", inbox: route.inbox };
 }

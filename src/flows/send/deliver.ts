@@ -1,98 +1,122 @@
 import type { Clock } from "../../core/clock.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
+import { type Secured, type SecuredHost, securityKey } from "../../net/transport-security.ts";
 import type { DeliveryReport as ClientReport, Destination } from "../../smtp/client/delivery.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
-import { type Deliver, type DeliveryReport, noFacts, type Shipment } from "./outcome.ts";
+import {
+  type Deliver,
+  type DeliveryReport,
+  type FindPassage,
+  noFacts,
+  type Passage,
+  type Shipment,
+} from "./outcome.ts";
 
 /** Keeps mail on the machine: every recipient is delivered to, and no connection is made. */
-export function captureDelivery(clock: Clock): Deliver {
-  return async () => ({
+export function capturePassage(clock: Clock): Passage {
+  const deliver: Deliver = async () => ({
     kind: "accepted",
     reply: { stage: "final", code: 250, enhanced: "2.0.0", text: "captured, not sent" },
     ...noFacts(clock.now()),
     mx: "capture",
   });
+  return { kind: "kept", destination: "capture", foregone: null, deliver };
 }
 
 /** Hands all mail to one smarthost, whose address is looked up for each shipment. */
-export function relayDelivery(
+export function relayPassage(
   pool: Pool,
   smarthost: Smarthost,
   ehloName: string,
   addresses: (host: string) => Promise<readonly string[] | null>,
   clock: Clock,
-): Deliver {
-  return async (shipment) => {
-    const startedAt = clock.now();
-    const found = await addresses(smarthost.host);
-    if (found === null) return trouble(`no address of ${smarthost.host} is known now`, startedAt, clock);
-    const { host, port, tls, implicitTls, auth } = smarthost;
-    return shipTo(
-      pool,
-      {
-        key: `relay:${host}:${port}`,
-        hosts: [{ name: host, addresses: found }],
-        port,
-        tls,
-        implicitTls,
-        ehloName,
-        ...(auth === undefined ? {} : { auth }),
-      },
-      shipment,
-    );
+): Passage {
+  const { host, port, tls, implicitTls, auth } = smarthost;
+  const key = `relay:${host}:${port}`;
+  const deliver: Deliver = async (shipment, signal) => {
+    const found = await addresses(host);
+    if (found === null) return trouble("dns", `no address of ${host} is known now`, clock);
+    const hosts = [{ name: host, addresses: found }];
+    const destination = { key, hosts, port, tls, implicitTls, ehloName };
+    return shipTo(pool, auth === undefined ? destination : { ...destination, auth }, shipment, signal);
   };
+  return { kind: "relay", destination: key, foregone: null, deliver };
 }
 
-export interface MxDelivery {
+export interface MxPassages {
   pool: Pool;
   route: (domain: string) => Promise<Route>;
+  /** What the domain has published about the TLS of its hosts. */
+  secure: (domain: string, hosts: readonly MxHost[]) => Promise<Secured>;
   /** Port of other people's MX hosts. */
   port: number;
   ehloName: string;
   clock: Clock;
 }
 
-/** Hands mail to the MX hosts of the recipient's domain. */
-export function mxDelivery({ pool, route, port, ehloName, clock }: MxDelivery): Deliver {
-  return async (shipment) => {
-    const startedAt = clock.now();
-    const found = await route(shipment.domain);
+/** Finds the MX hosts of a domain. */
+export function mxPassages(deps: MxPassages): FindPassage {
+  return async (domain) => {
+    const found = await deps.route(domain);
     switch (found.kind) {
       case "deferred":
-        return trouble(found.reason, startedAt, clock);
+        return foregone(domain, () => trouble("dns", found.reason, deps.clock));
       case "no_such_domain":
-        return noRoute(
-          `the domain ${shipment.domain} takes no mail: it does not exist or has no address`,
-          startedAt,
-          clock,
+        return foregone(domain, () =>
+          noRoute(`the domain ${domain} takes no mail: it does not exist or has no address`, deps.clock),
         );
       case "null_mx":
-        return noRoute(`the domain ${shipment.domain} takes no mail (null MX)`, startedAt, clock);
-      case "hosts":
-        return shipTo(
-          pool,
-          {
-            key: destinationKey(found.hosts, port),
-            hosts: found.hosts,
-            port,
-            tls: "opportunistic",
-            ehloName,
-          },
-          shipment,
-        );
+        return foregone(domain, () => noRoute(`the domain ${domain} takes no mail (null MX)`, deps.clock));
+      case "hosts": {
+        const secured = await deps.secure(domain, found.hosts);
+        return secured.kind === "hosts"
+          ? hostsPassage(deps, secured.hosts)
+          : foregone(domain, () => trouble("starttls", secured.reason, deps.clock));
+      }
     }
   };
 }
 
-/** The set of MX hosts: domains served by the same hosts share connections. */
-function destinationKey(hosts: readonly MxHost[], port: number): string {
-  return `mx:${[...hosts.map((host) => host.name)].sort().join(",")}:${port}`;
+/** The way to MX hosts, with what a policy of the domain asks of them. */
+function hostsPassage({ pool, port, ehloName }: MxPassages, hosts: readonly SecuredHost[]): Passage {
+  const key = destinationKey(hosts, port);
+  const destination: Destination = { key, hosts, port, tls: "opportunistic", ehloName };
+  const deliver: Deliver = (shipment, signal) => shipTo(pool, destination, shipment, signal);
+  return { kind: "hosts", destination: key, foregone: null, deliver };
 }
 
-async function shipTo(pool: Pool, destination: Destination, shipment: Shipment): Promise<DeliveryReport> {
+/**
+ * The set of MX hosts: domains served by the same hosts share connections, where the same is asked of them. A
+ * connection with a certificate that nobody looked at must carry no mail of a domain that enforces one.
+ */
+function destinationKey(hosts: readonly SecuredHost[], port: number): string {
+  return `mx:${hosts.map(hostKey).sort().join(",")}:${port}`;
+}
+
+function hostKey(host: SecuredHost): string {
+  const key = securityKey(host);
+  return key === "" ? host.name : `${host.name}=${key}`;
+}
+
+/** A domain whose mail comes to nothing for now, for a bug of ours. */
+export function lostPassage(domain: string, clock: Clock): Passage {
+  return foregone(domain, () => trouble("internal", "internal error", clock));
+}
+
+/** A domain whose mail reaches no peer. */
+function foregone(domain: string, report: () => DeliveryReport): Passage {
+  return { kind: "kept", destination: `none:${domain}`, foregone: report, deliver: async () => report() };
+}
+
+async function shipTo(
+  pool: Pool,
+  destination: Destination,
+  shipment: Shipment,
+  signal: AbortSignal | undefined,
+): Promise<DeliveryReport> {
   const { mailFrom, rcptTo, raw, smtpUtf8 } = shipment;
-  return toReport(await pool.deliver(destination, { mailFrom, rcptTo, raw, smtpUtf8 }));
+  return toReport(await pool.deliver(destination, { mailFrom, rcptTo, raw, smtpUtf8 }, signal));
 }
 
 function toReport(report: ClientReport): DeliveryReport {
@@ -101,8 +125,10 @@ function toReport(report: ClientReport): DeliveryReport {
   switch (result.kind) {
     case "trouble":
       return { ...facts, kind: "trouble", stage: result.stage, reason: result.reason };
-    case "unsendable":
-      return { ...facts, kind: "undeliverable", verdict: "failed", reason: result.text };
+    case "unsendable": {
+      const { code, enhanced, text } = result;
+      return { ...facts, kind: "undeliverable", verdict: "failed", reason: text, code, enhanced };
+    }
     case "reply": {
       const { stage, code, enhanced, text } = result;
       const custody = stage === "final" && code >= 200 && code <= 299;
@@ -111,10 +137,10 @@ function toReport(report: ClientReport): DeliveryReport {
   }
 }
 
-function trouble(reason: string, startedAt: number, clock: Clock): DeliveryReport {
-  return { ...noFacts(startedAt, clock.now() - startedAt), kind: "trouble", stage: "dns", reason };
+function trouble(stage: string, reason: string, clock: Clock): DeliveryReport {
+  return { ...noFacts(clock.now()), kind: "trouble", stage, reason };
 }
 
-function noRoute(reason: string, startedAt: number, clock: Clock): DeliveryReport {
-  return { ...noFacts(startedAt, clock.now() - startedAt), kind: "undeliverable", verdict: "hard", reason };
+function noRoute(reason: string, clock: Clock): DeliveryReport {
+  return { ...noFacts(clock.now()), kind: "undeliverable", verdict: "hard", reason };
 }

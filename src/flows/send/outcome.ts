@@ -34,7 +34,14 @@ export type DeliveryReport = AttemptFacts &
     | { kind: "accepted"; reply: PeerReply }
     | { kind: "refused"; reply: PeerReply }
     | { kind: "trouble"; stage: string; reason: string }
-    | { kind: "undeliverable"; verdict: "hard" | "failed"; reason: string }
+    | {
+        kind: "undeliverable";
+        verdict: "hard" | "failed";
+        reason: string;
+        /** What a peer would have answered, where the mail is one that it cannot take. */
+        code?: number;
+        enhanced?: string;
+      }
   );
 
 /** A composed mail on its way to one recipient. */
@@ -48,8 +55,57 @@ export interface Shipment {
   smtpUtf8: boolean;
 }
 
-/** Hands one mail over. Every outcome of mail is a report; a throw is a bug. */
-export type Deliver = (shipment: Shipment) => Promise<DeliveryReport>;
+/**
+ * Hands one mail over. Every outcome of mail is a report; a throw is a bug. An aborted `signal` ends it in trouble as
+ * soon as nothing else would be lost by that.
+ */
+export type Deliver = (shipment: Shipment, signal?: AbortSignal) => Promise<DeliveryReport>;
+
+/**
+ * Where mail for a domain goes.
+ * - `kept`: nowhere; what comes of it is known here. Nothing limits it.
+ * - `relay`: the operator's own smarthost, which takes as much as it can.
+ * - `hosts`: somebody else's MX hosts, for which there are limits.
+ */
+export type PassageKind = "kept" | "relay" | "hosts";
+
+export interface Passage {
+  kind: PassageKind;
+  /** What shares limits and connections: the set of MX hosts, the smarthost. */
+  destination: string;
+  /** What comes of a try, where that is known without the mail; it may change, so it is asked for each try. */
+  foregone: (() => DeliveryReport) | null;
+  deliver: Deliver;
+}
+
+/** Finds the way for a domain (A-labels), before a mail for it is taken up. A throw is a bug. */
+export type FindPassage = (domain: string) => Promise<Passage>;
+
+/**
+ * What a try has told of its destination as a whole. `answers`: it takes part. `dead`: no session came about for now,
+ * or one was waited for in vain, and the next mail would fare no better. `unknown`: nothing.
+ */
+export type Standing = "answers" | "dead" | "unknown";
+
+/** Stages before a session stands: what fails there has not to do with the mail. */
+const OPENING_STAGES: ReadonlySet<string> = new Set(["dns", "connect", "ehlo", "starttls", "auth"]);
+/** Time after which a try that came to nothing has cost more than the next one should. */
+export const HANG_MS = 10_000;
+
+export function standingOf(report: DeliveryReport): Standing {
+  switch (report.kind) {
+    case "accepted":
+      return "answers";
+    case "refused":
+      if (!OPENING_STAGES.has(report.reply.stage)) return "answers";
+      // A refusal for good is the outcome of each mail, which must hear it: it costs one connection for all who wait.
+      return report.reply.code < 500 ? "dead" : "unknown";
+    case "trouble":
+      return OPENING_STAGES.has(report.stage) || report.durationMs >= HANG_MS ? "dead" : "unknown";
+    case "undeliverable":
+      return "unknown";
+  }
+}
 
 /** The facts of a try that reached no peer. Times in milliseconds. */
 export function noFacts(startedAt: number, durationMs = 0): AttemptFacts {

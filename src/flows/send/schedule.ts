@@ -3,15 +3,9 @@ import { AppError, notFound } from "../../core/errors.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { getMessage } from "../../store/messages.ts";
-import {
-  allOrNothing,
-  cancelRecipients,
-  isGuardBroken,
-  moveSchedule,
-  rollUpMessage,
-  scheduledMessageGuard,
-} from "../../store/outbox.ts";
+import { allOrNothing, isGuardBroken, rollUpMessage } from "../../store/outbox.ts";
 import { listRecipients } from "../../store/recipients.ts";
+import { cancelRecipients, moveSchedule, scheduledMessageGuard } from "../../store/schedule.ts";
 import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
 

@@ -47,7 +47,18 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   const written = await deps.db.write([
     ...counted,
     ...announced.statements,
-    insertAttempt({ ...claim, ...report, smtpCode, enhancedCode, diagnostic, outcome: status }, guard),
+    insertAttempt(
+      {
+        ...claim,
+        ...report,
+        transcript: transcriptOf(settling),
+        smtpCode,
+        enhancedCode,
+        diagnostic,
+        outcome: status,
+      },
+      guard,
+    ),
     ...(settling.simulated ? [] : suppression(recipient, verdict, guard, now)),
     ...settling.extra,
     settleRecipient(
@@ -59,6 +70,11 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   ]);
   tellSuspension(recipient.senderId, counted, written);
   hint(deps.queue, "push", announced.pushes);
+}
+
+/** The conversation; where there was none, why, in the same form. */
+function transcriptOf({ report, verdict }: Settling): readonly string[] {
+  return report.transcript.length > 0 ? report.transcript : [`* ${verdict.diagnostic ?? verdict.status}`];
 }
 
 /** The event of the new state. A complaint comes of a mail that was delivered: that is told first. */

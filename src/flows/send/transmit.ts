@@ -1,15 +1,13 @@
-import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { keepComposed } from "../../store/messages.ts";
-import { type Claim, claimedRecipient, claimRecipient, dueGuard, rollUpMessage } from "../../store/outbox.ts";
-import { findRecipient, type Recipient } from "../../store/recipients.ts";
-import { suppressedAmong } from "../../store/suppressions.ts";
+import { type Claim, claimRecipient, dueGuard, holdRecipient, rollUpMessage } from "../../store/outbox.ts";
+import { type Recipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
-import { announce } from "../notify/announce.ts";
+import { announce, type Happening } from "../notify/announce.ts";
 import { recipientToken } from "../recipient-token.ts";
 import { untilWritten } from "../until-written.ts";
 import { type Deliver, type DeliveryReport, noFacts } from "./outcome.ts";
@@ -27,6 +25,8 @@ export interface TransmitDeps extends RenderDeps {
   /** Keys the tokens in return paths. */
   verpKey: Uint8Array;
   deliver: Deliver;
+  /** What comes of this try where that is known before the mail is composed; null where it has to be handed over. */
+  foregone: () => DeliveryReport | null;
   /** What a peer's 250 means. */
   custody: CustodyStatus;
   /** Keep the bytes as composed beside the message: mail is captured, not sent. */
@@ -36,12 +36,18 @@ export interface TransmitDeps extends RenderDeps {
   random: () => number;
 }
 
+/** Why a recipient waits, and at last is refused, whose project may not send. */
+const SUSPENDED = "sender_suspended";
+/** Mail of a suspended project is looked at again after so long: once the suspension is lifted it goes out. */
+const HOLD_MS = 120_000;
+
 /** One job from claim to settlement. A job whose recipient is not due any more does nothing. */
 export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
   const key = parseTransmitKey(job.key);
   if (key === null) return;
-  const recipient = await claim(deps, key.messageId, key.ord);
-  if (recipient === null) return;
+  const claimed = await claim(deps, key.messageId, key.ord);
+  if (claimed === null) return;
+  const { recipient } = claimed;
   const held: Claim = {
     messageId: recipient.messageId,
     ord: recipient.ord,
@@ -50,7 +56,7 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
   };
   const startedAt = deps.clock.now();
   const name = simulatedName(recipient.email, deps.serviceDomain);
-  const { report, extra, decided } = await attempt(deps, recipient, name, startedAt);
+  const { report, extra, decided } = await attempt(deps, claimed, name, startedAt);
   const verdict =
     decided ??
     verdictOf(report, name === null ? deps.custody : "delivered", deps.retry, {
@@ -62,33 +68,59 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
   await untilWritten(deps.clock, () => settle(deps, settling));
 }
 
-/** Takes the recipient and says `sending`, in one write. Null: not due, or somebody else has it. */
-async function claim(deps: TransmitDeps, messageId: string, ord: number): Promise<Recipient | null> {
-  const waiting = await findRecipient(deps.db, messageId, ord);
-  if (waiting === null) return null;
+/** A recipient in our hands. */
+interface Claimed {
+  recipient: Recipient;
+  /** Why its mail does not go out after all; null where it does. */
+  refusal: string | null;
+  /** Domain of the bounce address. */
+  bounceDomain: string;
+}
+
+/** Takes the recipient and says `sending`, in one write. Null: not due, put off, or somebody else has it. */
+async function claim(deps: TransmitDeps, messageId: string, ord: number): Promise<Claimed | null> {
   const now = deps.clock.now();
-  const announced = await announce(
-    deps,
-    waiting.senderId,
-    [
-      {
-        messageId,
-        type: "sending",
-        email: waiting.email,
-        data: { sending: { attempt: waiting.attempts + 1 } },
-      },
-    ],
-    dueGuard(messageId, ord, now),
-  );
-  const statements = [
+  const waiting = await waitingRecipient(deps.db, messageId, ord, now);
+  if (waiting === null) return null;
+  const { recipient, receivingDomain } = waiting;
+  const refusal = refusalOf(waiting);
+  if (refusal === SUSPENDED && heldFor(recipient, now) < deps.retry.giveUpMs) {
+    await deps.db.write([holdRecipient(recipient, SUSPENDED, now + HOLD_MS, now)]);
+    return null;
+  }
+  const attempts = recipient.attempts + 1;
+  const happening: Happening = {
+    messageId,
+    type: "sending",
+    email: recipient.email,
+    data: { sending: { attempt: attempts } },
+  };
+  const announced = await announce(deps, recipient.senderId, [happening], dueGuard(recipient, now));
+  const written = await deps.db.write([
     ...announced.statements,
-    claimRecipient(messageId, ord, deps.instanceId, now),
+    claimRecipient(recipient, deps.instanceId, now),
     rollUpMessage(messageId, null),
-  ];
-  const row = (await deps.db.write(statements)).at(-2)?.rows[0];
-  if (row === undefined) return null;
+  ]);
+  if (written.at(-2)?.changes !== 1) return null;
   hint(deps.queue, "push", announced.pushes);
-  return claimedRecipient(row);
+  const firstAttemptAt = recipient.firstAttemptAt ?? now;
+  return {
+    recipient: { ...recipient, status: "sending", attempts, firstAttemptAt, lastEventAt: now },
+    refusal,
+    bounceDomain: receivingDomain ?? `bounce.${deps.serviceDomain}`,
+  };
+}
+
+/** What may have changed while the mail waited for its time or for another try. */
+function refusalOf({ suppressed, unsubscribed, suspended }: WaitingRecipient): string | null {
+  if (suppressed) return "suppressed";
+  if (unsubscribed) return "unsubscribed";
+  return suspended ? SUSPENDED : null;
+}
+
+/** Milliseconds since the last thing that happened to a recipient: being put off is nothing that happens. */
+function heldFor({ lastEventAt }: Recipient, now: number): number {
+  return now - (lastEventAt ?? now);
 }
 
 interface Tried {
@@ -100,22 +132,20 @@ interface Tried {
 
 async function attempt(
   deps: TransmitDeps,
-  recipient: Recipient,
+  { recipient, refusal, bounceDomain }: Claimed,
   simulated: string | null,
   startedAt: number,
 ): Promise<Tried> {
+  if (refusal !== null)
+    return { report: notTried(startedAt, refusal), extra: [], decided: decide("rejected", refusal) };
+  const foregone = simulated === null ? deps.foregone() : null;
+  if (foregone !== null) return { report: foregone, extra: [], decided: null };
   try {
-    if (await isSuppressedNow(deps, recipient, startedAt))
-      return {
-        report: notTried(startedAt, "suppressed"),
-        extra: [],
-        decided: decide("rejected", "suppressed"),
-      };
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord, startedAt);
     const extra = deps.capture ? [keepComposed(recipient.messageId, mail.raw)] : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
-      mailFrom: returnPath(deps, recipient),
+      mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), bounceDomain),
       rcptTo: recipient.email,
       domain: recipient.domain,
       raw: mail.raw,
@@ -137,15 +167,6 @@ async function attempt(
     } as const;
     return { report, extra: [], decided: null };
   }
-}
-
-/** An address may have been suppressed while its mail waited for its time or for another try. */
-async function isSuppressedNow(
-  deps: TransmitDeps,
-  { senderId, email }: Recipient,
-  now: number,
-): Promise<boolean> {
-  return (await suppressedAmong(deps.db, senderId, [addressKey(email)], now)).size > 0;
 }
 
 function notTried(startedAt: number, reason: string): DeliveryReport {
@@ -171,9 +192,4 @@ function decide(status: Verdict["status"], reason: string): Verdict {
     diagnostic: reason,
     retryInMs: null,
   };
-}
-
-/** The bounce address of one recipient of one message. */
-function returnPath(deps: TransmitDeps, recipient: Recipient): string {
-  return verpAddress(recipientToken(deps.verpKey, recipient), `bounce.${deps.serviceDomain}`);
 }

@@ -80,7 +80,8 @@ function factsOf(report: DeliveryReport): Facts {
       enhancedCode: report.reply.enhanced,
       diagnostic: report.reply.text,
     };
-  return { smtpCode: null, enhancedCode: null, diagnostic: report.reason };
+  const { code = null, enhanced = null } = report.kind === "undeliverable" ? report : {};
+  return { smtpCode: code, enhancedCode: enhanced, diagnostic: report.reason };
 }
 
 function refused(facts: Facts, found: ReplyClass, policy: RetryPolicy, soFar: AttemptSoFar): Verdict {

@@ -9,6 +9,10 @@ import { freeDeliveryClaims } from "../../store/webhook-deliveries.ts";
 
 /** Silence after which a process is taken for dead and its claims are freed. */
 export const LEASE_MS = 60_000;
+/** Pause between the heartbeats of a process. */
+export const BEAT_MS = LEASE_MS / 4;
+/** Heartbeats of our own in which another process has not moved: at least the lease lies between the first and the last. */
+const SILENT_BEATS = LEASE_MS / BEAT_MS;
 
 export interface InstanceDeps {
   db: Db;
@@ -49,18 +53,45 @@ function burial(id: string, now: number): Statement[] {
   return [...freeClaims(id, now), freeDeliveryClaims(id, now), deleteInstance(id)];
 }
 
-/** Says that this process lives, and frees the claims of those that have been silent for the lease. */
-export async function heartbeat(deps: InstanceDeps, self: Instance): Promise<void> {
-  const now = deps.clock.now();
-  const silent = (await listInstances(deps.db)).filter(
-    (other) => other.id !== self.id && other.heartbeatAt < now - LEASE_MS,
-  );
-  const [beaten] = await deps.db.write([
-    beat(self.id, now),
-    ...silent.flatMap((other) => burial(other.id, now)),
-  ]);
-  // Others took us for dead (a long sleep of the machine): our claims are freed, and we go on under the same name.
-  if (beaten?.changes === 0) await deps.db.write([insertInstance({ ...self, heartbeatAt: now })]);
+/** What was last seen of another process. */
+interface Sighting {
+  heartbeatAt: number;
+  /** Our heartbeats since in which its own stood still. */
+  still: number;
+}
+
+/**
+ * Says that this process lives, and frees the claims of those that have been silent for the lease. Silence is counted
+ * in heartbeats of our own, not read off the clock: a clock put forward would make every process look dead, and mail
+ * that they have in hand would go out twice; one put back would keep a dead one alive.
+ */
+export class Heartbeat {
+  readonly #deps: InstanceDeps;
+  readonly #self: Instance;
+  #sightings: ReadonlyMap<string, Sighting> = new Map();
+
+  constructor(deps: InstanceDeps, self: Instance) {
+    this.#deps = deps;
+    this.#self = self;
+  }
+
+  async turn(): Promise<void> {
+    const { db, clock } = this.#deps;
+    const self = this.#self;
+    const others = (await listInstances(db)).filter(({ id }) => id !== self.id);
+    const seen = new Map(others.map((other) => [other.id, this.#sighting(other)]));
+    const silent = others.filter(({ id }) => (seen.get(id)?.still ?? 0) >= SILENT_BEATS);
+    const now = clock.now();
+    const [beaten] = await db.write([beat(self.id, now), ...silent.flatMap(({ id }) => burial(id, now))]);
+    this.#sightings = seen;
+    // Others took us for dead (a long sleep of the machine): our claims are freed, and we go on under the same name.
+    if (beaten?.changes === 0) await db.write([insertInstance({ ...self, heartbeatAt: now })]);
+  }
+
+  #sighting({ id, heartbeatAt }: Instance): Sighting {
+    const before = this.#sightings.get(id);
+    return { heartbeatAt, still: before?.heartbeatAt === heartbeatAt ? before.still + 1 : 0 };
+  }
 }
 
 /** At a stop: gives back what is still claimed and takes this process off the list. */

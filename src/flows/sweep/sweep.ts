@@ -1,16 +1,10 @@
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
-import type { Queue } from "../../queue/port.ts";
+import type { Job, Queue, QueueName } from "../../queue/port.ts";
 import type { Db } from "../../store/client.ts";
-import {
-  type DueRecipient,
-  dueRecipients,
-  dueScheduled,
-  queueScheduled,
-  rollUpMessage,
-  scheduledGuard,
-} from "../../store/outbox.ts";
+import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/outbox.ts";
 import type { Recipient } from "../../store/recipients.ts";
+import { dueScheduled, queueScheduled, restartWaits, scheduledGuard } from "../../store/schedule.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
@@ -21,38 +15,74 @@ export interface SweepDeps {
   queue: Queue;
 }
 
-/** Rows of a kind that are read at a time, and how often in one turn. */
-const ROWS_PER_TURN = 1000;
-const PAGES_PER_TURN = 10;
+/** A place in the row of due recipients. */
+type Place = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
+
+/** Rows of a kind that are read at a time, and how often in one turn: more a second than one process delivers. */
+const ROWS_PER_PAGE = 1000;
+const PAGES_PER_TURN = 4;
+/** Of scheduled mail, which is often all for the same full hour. */
+const PAGES_OF_SCHEDULED = 10;
 
 /**
  * Brings to the queue what is due and may not be in it: retries whose time has come, scheduled mail, and whatever a
- * lost, flushed or restarted queue forgot. Each turn goes on where the last one ended, so that a long row of waiting
- * mail hides nothing behind it; at the end of the row it starts anew.
+ * lost, flushed or restarted queue forgot. Each turn looks first at what has become due since the last one, then goes
+ * on where that one ended in the row of all that is due, so that a long row of waiting mail hides nothing behind it; at
+ * the end of the row it starts anew.
  */
 export class Sweep {
   readonly #deps: SweepDeps;
-  #afterRecipient: DueRecipient | null = null;
+  readonly #wanted: (name: QueueName, job: Job) => boolean;
+  #afterRecipient: Place | null = null;
   #afterDelivery: DueDelivery | null = null;
+  /** Recipients due up to this time have been looked at once. */
+  #lookedUntil: number;
+  /** Time of the last turn; before the first one the clock may have been put back while nobody looked. */
+  #lastTurn = Number.POSITIVE_INFINITY;
 
-  constructor(deps: SweepDeps) {
+  /** @param wanted whether this process could do with the job: it does not have it yet, and has room for it */
+  constructor(deps: SweepDeps, wanted: (name: QueueName, job: Job) => boolean) {
     this.#deps = deps;
+    this.#wanted = wanted;
+    this.#lookedUntil = deps.clock.now();
   }
 
   /** One turn over everything that can be due. */
   async turn(): Promise<void> {
-    await this.#scheduled();
-    for (let page = 0; page < PAGES_PER_TURN && (await this.#recipients()); page++);
-    for (let page = 0; page < PAGES_PER_TURN && (await this.#deliveries()); page++);
+    await this.#mindClock();
+    for (let page = 0; page < PAGES_OF_SCHEDULED && (await this.#scheduled()); page++);
+    await this.#newlyDue();
+    let page = 0;
+    do this.#afterRecipient = await this.#recipients(this.#afterRecipient);
+    while (this.#afterRecipient !== null && ++page < PAGES_PER_TURN);
+    for (page = 0; page < PAGES_PER_TURN && (await this.#deliveries()); page++);
   }
 
-  async #scheduled(): Promise<void> {
+  /** Sees to what a clock that was put back would leave waiting. */
+  async #mindClock(): Promise<void> {
+    const now = this.#deps.clock.now();
+    if (now < this.#lastTurn) {
+      this.#lookedUntil = Math.min(this.#lookedUntil, now);
+      await this.#deps.db.write(restartWaits(now));
+    }
+    this.#lastTurn = now;
+  }
+
+  /** One page; whether another follows. */
+  async #scheduled(): Promise<boolean> {
     const { db, clock } = this.#deps;
     const now = clock.now();
-    const due = await dueScheduled(db, now, ROWS_PER_TURN);
-    // Together, so that they share commits.
-    await Promise.all(due.map((recipient) => this.#queueScheduled(recipient, now)));
+    const due = await dueScheduled(db, now, ROWS_PER_PAGE);
+    // Together, so that they share commits. One that fails keeps none of the others back, nor the rest of the turn.
+    const ends = await Promise.allSettled(due.map((recipient) => this.#queueScheduled(recipient, now)));
+    const failed = ends.filter((end) => end.status === "rejected");
+    if (failed.length > 0)
+      log("sweep").error("scheduled mail could not be queued", {
+        recipients: failed.length,
+        error: String(failed[0]?.reason),
+      });
     if (due.length > 0) log("sweep").debug("scheduled mail is due", { recipients: due.length });
+    return due.length === ROWS_PER_PAGE && failed.length === 0;
   }
 
   async #queueScheduled({ senderId, messageId, ord, email }: Recipient, now: number): Promise<void> {
@@ -66,29 +96,42 @@ export class Sweep {
     hint(this.#deps.queue, "push", announced.pushes);
   }
 
-  /** One page; whether another follows. */
-  async #recipients(): Promise<boolean> {
+  /** What is past the pages of a turn is met in the row of all that is due. */
+  async #newlyDue(): Promise<void> {
+    const until = this.#deps.clock.now();
+    let after: Place | null = { dueAt: this.#lookedUntil, messageId: "", ord: 0 };
+    for (let page = 0; page < PAGES_PER_TURN && after !== null; page++) after = await this.#recipients(after);
+    this.#lookedUntil = until;
+  }
+
+  /** One page of due recipients; the place where the next one goes on, null at the end. */
+  async #recipients(after: Place | null): Promise<Place | null> {
     const { db, clock, queue } = this.#deps;
-    const due = await dueRecipients(db, clock.now(), this.#afterRecipient, ROWS_PER_TURN);
-    hint(
-      queue,
-      "transmit",
-      due.map(({ messageId, ord, domain }) => transmitJob(messageId, ord, domain)),
-    );
-    this.#afterRecipient = due.length < ROWS_PER_TURN ? null : (due.at(-1) ?? null);
-    return this.#afterRecipient !== null;
+    const due = await dueRecipients(db, clock.now(), after, ROWS_PER_PAGE);
+    for (const name of ["transmit", "retry"] as const) {
+      const jobs = due
+        .filter(({ attempts }) => attempts > 0 === (name === "retry"))
+        .map(({ messageId, ord, domain }) => transmitJob(messageId, ord, domain));
+      hint(
+        queue,
+        name,
+        jobs.filter((job) => this.#wanted(name, job)),
+      );
+    }
+    return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
   /** One page; whether another follows. */
   async #deliveries(): Promise<boolean> {
     const { db, clock, queue } = this.#deps;
-    const due = await dueDeliveries(db, clock.now(), this.#afterDelivery, ROWS_PER_TURN);
+    const due = await dueDeliveries(db, clock.now(), this.#afterDelivery, ROWS_PER_PAGE);
+    const jobs = due.map(({ id, webhookId }) => ({ key: id, lane: webhookId }));
     hint(
       queue,
       "push",
-      due.map(({ id, webhookId }) => ({ key: id, lane: webhookId })),
+      jobs.filter((job) => this.#wanted("push", job)),
     );
-    this.#afterDelivery = due.length < ROWS_PER_TURN ? null : (due.at(-1) ?? null);
+    this.#afterDelivery = due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
     return this.#afterDelivery !== null;
   }
 }

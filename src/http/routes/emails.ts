@@ -17,6 +17,7 @@ import { accepted, multiStatus, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { OneOf, Timestamp } from "../schemas.ts";
 import { MessageView, showMessage } from "../views/message.ts";
+import { emailAttemptsRoute } from "./email-attempts.ts";
 import { emailBytesRoutes } from "./email-bytes.ts";
 import { emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./email-schedule.ts";
@@ -65,6 +66,7 @@ export function emailRoutes(deps: EmailRouteDeps): Route[] {
     batchRoute(deps),
     emailListRoute(deps),
     getRoute(deps),
+    emailAttemptsRoute(deps),
     ...emailScheduleRoutes(deps),
     ...emailBytesRoutes(deps),
   ];

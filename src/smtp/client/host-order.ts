@@ -33,11 +33,13 @@ export function candidates(
 /**
  * Opens a connection to the first address that takes one (RFC 5321 §5.1). Of several failures the mildest counts: a
  * host that could not be reached may take the message later, though another one has refused us for good.
+ * @param until time from which no further address is tried
  */
 export async function connectInOrder(
   clock: Clock,
   shunned: Map<string, number>,
   destination: Destination,
+  until: number,
   connect: (host: string, ip: string) => Promise<Connecting>,
 ): Promise<Connected> {
   let failure: Connected & { kind: "failed" } = {
@@ -46,6 +48,7 @@ export async function connectInOrder(
     tried: null,
   };
   for (const candidate of candidates(destination, shunned, clock.now())) {
+    if (failure.tried !== null && clock.now() >= until) break;
     const connecting = await connect(candidate.host, candidate.ip);
     const address = `${candidate.ip}:${destination.port}`;
     if (connecting.kind === "open") {

@@ -7,6 +7,13 @@ import { type Lane, type Member, notTried, type Request, type State, settle } fr
 export const MAX_RESENDS = 3;
 /** Time without new connections after one has failed while others stand or are being opened. */
 export const BACK_OFF_MS = 10_000;
+/**
+ * Time from the handing of a message to a connection to its end. Each step has its own limit (RFC 5321 §4.5.3.2), but a
+ * peer that takes the message octet by octet makes progress for ever (a tarpit).
+ */
+export const MAX_TRANSACTION_MS = 30 * 60_000;
+/** Time after which no further address is tried for one connection: peers that hang use all of their time at each. */
+export const MAX_TRYING_MS = 12 * 60_000;
 
 /** Gives waiting messages to connections: to one without work, else to a new one, else behind another message. */
 export function dispatch(state: State, lane: Lane): void {
@@ -43,7 +50,8 @@ async function open(state: State, lane: Lane): Promise<void> {
   const transcript: string[] = [];
   const { clock } = state.deps;
   const { timeouts } = state.options;
-  const connecting = await connectInOrder(clock, state.shunned, lane.destination, (host, ip) =>
+  const until = clock.now() + MAX_TRYING_MS;
+  const connecting = await connectInOrder(clock, state.shunned, lane.destination, until, (host, ip) =>
     openConnection(state.deps, { ...lane.destination, host, ip, timeouts }, transcript),
   ).finally(() => lane.opening--);
   if (connecting.kind === "open") join(state, lane, connecting.connection, transcript);
@@ -81,6 +89,7 @@ function join(state: State, lane: Lane, connection: Connection, opening: string[
     opening,
     sent: 0,
     underway: 0,
+    aborted: 0,
     ready: true,
     idleSince,
     idleTimer: false,
@@ -117,6 +126,9 @@ function assign(state: State, lane: Lane, member: Member): void {
   request.member = member;
   if (first) request.transcript.push(...member.opening);
   else request.transcript.push(`* kept connection to ${member.connection.host} [${member.connection.ip}]`);
+  const cancelLimit = state.deps.clock.after(MAX_TRANSACTION_MS, () =>
+    member.connection.cut("the transaction took too long"),
+  );
   const released = (): void => {
     member.ready = member.connection.usable() && member.sent < state.options.maxMessagesPerConnection;
     dispatch(state, lane);
@@ -128,7 +140,15 @@ function assign(state: State, lane: Lane, member: Member): void {
       member.connection.cut("internal error");
       return { kind: "trouble", stage: "final", reason: "internal error" };
     })
-    .then((result) => finish(state, lane, request, member, result, first));
+    .then((result) => {
+      cancelLimit();
+      finish(state, lane, request, member, result, first);
+    });
+}
+
+/** Ends a connection that carries only what nobody waits for any more. */
+export function cutAbandoned(member: Member): void {
+  if (member.underway > 0 && member.aborted === member.underway) member.connection.cut("aborted");
 }
 
 function finish(
@@ -141,7 +161,15 @@ function finish(
 ): void {
   member.underway--;
   lane.underway--;
-  if (!first && wasClosedBefore(result) && request.resends < MAX_RESENDS && !state.closing) {
+  if (request.aborted) member.aborted--;
+  else cutAbandoned(member);
+  if (
+    !first &&
+    !request.aborted &&
+    wasClosedBefore(result) &&
+    request.resends < MAX_RESENDS &&
+    !state.closing
+  ) {
     request.resends++;
     request.member = null;
     lane.waiting.unshift(request);

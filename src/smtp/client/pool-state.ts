@@ -24,6 +24,9 @@ export interface Request {
   startedAt: number;
   resends: number;
   member: Member | null;
+  /** Nobody waits for its outcome any more. */
+  aborted: boolean;
+  answered: boolean;
   resolve: (report: DeliveryReport) => void;
 }
 
@@ -35,6 +38,8 @@ export interface Member {
   sent: number;
   /** Messages given to it whose outcome is not known. */
   underway: number;
+  /** How many of those are aborted. */
+  aborted: number;
   /** Whether it can take a message now. */
   ready: boolean;
   idleSince: number;
@@ -76,6 +81,7 @@ export function settle(
   result: SendResult,
   tried: Candidate | null = null,
 ): void {
+  request.answered = true;
   const connection = request.member?.connection ?? null;
   request.resolve({
     result,

@@ -5,7 +5,7 @@ import {
   type OutboundMail,
   type SendResult,
 } from "./delivery.ts";
-import { dispatch, failWaiting, retire } from "./pool-dispatch.ts";
+import { cutAbandoned, dispatch, failWaiting, retire } from "./pool-dispatch.ts";
 import {
   type Lane,
   notTried,
@@ -26,7 +26,7 @@ export const MAX_WAITING_PER_DESTINATION = 10_000;
 export interface Pool {
   /**
    * Delivers one message over a kept or a new connection. Never rejects. An aborted `signal` ends the delivery in
-   * trouble, unless it shares its connection with another one that is not through yet.
+   * trouble; where it shares its connection with others, as soon as those are through or aborted too.
    */
   deliver(destination: Destination, mail: OutboundMail, signal?: AbortSignal): Promise<DeliveryReport>;
   /** Takes no more, answers what waits with trouble, gives what is under way `graceMs`, then closes all connections. */
@@ -66,7 +66,16 @@ function deliver(
 ): Promise<DeliveryReport> {
   const { promise, resolve } = Promise.withResolvers<DeliveryReport>();
   const startedAt = state.deps.clock.now();
-  const request: Request = { mail, transcript: [], startedAt, resends: 0, member: null, resolve };
+  const request: Request = {
+    mail,
+    transcript: [],
+    startedAt,
+    resends: 0,
+    member: null,
+    aborted: false,
+    answered: false,
+    resolve,
+  };
   const refusal = refusalOf(state, destination.key, signal);
   if (refusal !== null) {
     settle(state, request, refusal);
@@ -109,11 +118,16 @@ function laneOf(state: State, destination: Destination): Lane {
 }
 
 function abandon(state: State, lane: Lane, request: Request): void {
+  if (request.answered || request.aborted) return;
+  request.aborted = true;
   const at = lane.waiting.indexOf(request);
   if (at >= 0) {
     lane.waiting.splice(at, 1);
     settle(state, request, notTried("aborted"));
-  } else if (request.member?.underway === 1) request.member.connection.cut("aborted");
+  } else if (request.member !== null) {
+    request.member.aborted++;
+    cutAbandoned(request.member);
+  }
 }
 
 async function close(state: State, graceMs: number): Promise<void> {

@@ -1,0 +1,166 @@
+/**
+ * What a long queue costs: the rate from a short and a long queue to a sink, and how soon a mail leaves that is accepted
+ * while others wait for a destination that is dead: `bun bench/queue.ts [--only=NAME]`. A bit over two minutes.
+ */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { startDns } from "../test/support/dns.ts";
+import { startMx } from "../test/support/mx.ts";
+import { freePort, startRedis } from "../test/support/redis.ts";
+import { startChild } from "./support/children.ts";
+import { fillQueue, moveTo } from "./support/fill-queue.ts";
+import { benchFolder, copyOf } from "./support/folder.ts";
+import { chosen } from "./support/options.ts";
+import { DOMAIN, prepareData, startService } from "./support/service.ts";
+import { median, PROCESSOR, printTable, type Row } from "./support/table.ts";
+
+const SMTP_SINK = "/usr/sbin/smtp-sink";
+const SHORT = 5_000;
+const LONG = 100_000;
+const DOMAINS = 50;
+/** Mails that pass before the clock runs, and those it runs for at most. */
+const WARM = 1_000;
+const MEASURED = 10_000;
+const DEAD = 50_000;
+const PROBES = 30;
+const PROBE_PAUSE_MS = 500;
+const POLL_MS = 100;
+const LIMIT_MS = 60_000;
+const MEGABYTE = 1024 * 1024;
+
+const home = benchFolder();
+const prepared = await prepareData(home);
+
+/** Rate, processor time and memory of a relay from a queue, while it is long. */
+async function relay(queued: number, redisUrl = ""): Promise<Row> {
+  const folder = await fillQueue(copyOf(prepared.folder), prepared, queued, DOMAINS);
+  const port = freePort();
+  const user = process.getuid?.() === 0 ? ["-u", "root"] : [];
+  const sink = await startChild([SMTP_SINK, ...user, `127.0.0.1:${port}`, "1000"], {
+    log: join(home, "sink"),
+  });
+  const { child } = await startService(folder, {
+    ROLES: "worker",
+    DELIVERY: "relay",
+    SMTP_RELAY_URL: `smtp://127.0.0.1:${port}`,
+    DESTINATION_CONNECTIONS: "20",
+    REDIS_URL: redisUrl,
+  });
+  const sent = leaving(folder, queued);
+  const end = Math.min(queued, WARM + MEASURED);
+  await sent.reached(WARM);
+  const before = { count: sent.count(), at: performance.now(), processor: child.processor() };
+  let memory = child.memory();
+  while (sent.count() < end) {
+    memory = Math.max(memory, child.memory());
+    await Bun.sleep(POLL_MS);
+  }
+  const count = sent.count() - before.count;
+  const perSecond = (1000 * count) / (performance.now() - before.at);
+  const processor = (child.processor() - before.processor) / count;
+  await Promise.all([child.end(), sink.end()]);
+  return {
+    name: `relay, ${queued} queued${redisUrl === "" ? "" : ", BullMQ"}`,
+    rounds: [perSecond],
+    more: { [PROCESSOR]: [processor], "most RSS MB": [memory / MEGABYTE] },
+  };
+}
+
+/** The same with the queue on a Redis of the bench's own. */
+async function relayOverRedis(queued: number): Promise<Row> {
+  const redis = await startRedis();
+  const row = await relay(queued, redis.url);
+  await redis.stop();
+  return row;
+}
+
+/** Counts the recipients that left the queue, in the service's own database. */
+function leaving(folder: string, queued: number) {
+  const database = new Database(join(folder, "postrider.db"), { readonly: true });
+  // In the words of the index of what is due: a walk over the table would cost the service its disk and processor.
+  const query = database.query<{ n: number }, []>(
+    "SELECT count(*) AS n FROM recipients WHERE due_at IS NOT NULL AND status <> 'accepted'",
+  );
+  const count = (): number => queued - (query.get()?.n ?? 0);
+  return {
+    count,
+    async reached(wanted: number): Promise<void> {
+      const until = performance.now() + LIMIT_MS;
+      while (count() < wanted) {
+        if (performance.now() > until) throw new Error(`only ${count()} of ${wanted} have left`);
+        await Bun.sleep(POLL_MS);
+      }
+    },
+  };
+}
+
+/** How many recipients are in a state. */
+function inState(folder: string, status: string): number {
+  using database = new Database(join(folder, "postrider.db"), { readonly: true });
+  const query = database.query<{ n: number }, [string]>(
+    "SELECT count(*) AS n FROM recipients WHERE status = ?",
+  );
+  return query.get(status)?.n ?? 0;
+}
+
+/** Time from a mail's acceptance to its arrival, while many wait for a destination that hangs or refuses. */
+async function besideDead(how: "hangs" | "refuses"): Promise<Row> {
+  const folder = await fillQueue(copyOf(prepared.folder), prepared, DEAD, 1);
+  moveTo(folder, "dead.example");
+  const good = startMx();
+  const hung = startMx({ ip: "127.0.0.2", port: good.port, banner: "silent" });
+  const ip = how === "hangs" ? "127.0.0.2" : "127.0.0.3";
+  const dns = await startDns(
+    { name: "dead.example", type: "A", data: ip },
+    { name: "good.example", type: "A", data: "127.0.0.1" },
+  );
+  const { child, url } = await startService(folder, {
+    DELIVERY: "mx",
+    SMTP_OUT_PORT: String(good.port),
+    DNS_SERVERS: dns.address,
+    ALLOW_PRIVATE_MX: "1",
+  });
+  const times: number[] = [];
+  let memory = 0;
+  for (let probe = 1; probe <= PROBES; probe++) {
+    const at = performance.now();
+    const answer = await fetch(`${url}/v1/emails`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${prepared.key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        from: { email: `news@${DOMAIN}` },
+        to: [{ email: `person${probe}@good.example` }],
+        subject: "Now",
+        text: "Now\n",
+      }),
+    });
+    if (answer.status !== 202) throw new Error(`a send was answered with ${await answer.text()}`);
+    await good.messages.reached(probe);
+    times.push(performance.now() - at);
+    memory = Math.max(memory, child.memory());
+    await Bun.sleep(PROBE_PAUSE_MS);
+  }
+  const delayed = inState(folder, "delivery_delayed");
+  await child.end();
+  for (const one of [good, hung, dns]) one.stop();
+  return {
+    name: `accepted beside ${DEAD} for one that ${how}`,
+    rounds: times,
+    more: { "p50 ms": [median(times)], "most RSS MB": [memory / MEGABYTE], "put off": [delayed] },
+  };
+}
+
+const kinds = chosen<readonly [string, () => Promise<Row>]>([
+  ["short", () => relay(SHORT)],
+  ["long", () => relay(LONG)],
+  ["redis", () => relayOverRedis(LONG)],
+  ["hangs", () => besideDead("hangs")],
+  ["refuses", () => besideDead("refuses")],
+]);
+const rows: Row[] = [];
+for (const [, run] of kinds) rows.push(await run());
+const rates = rows.filter(({ name }) => name.startsWith("relay"));
+if (rates.length > 0) printTable("msg/s", rates, []);
+const waits = rows.filter((row) => !rates.includes(row));
+if (waits.length > 0) printTable("ms", waits, []);
+process.exit(0);

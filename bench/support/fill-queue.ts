@@ -1,0 +1,81 @@
+import { Database } from "bun:sqlite";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
+import { recipient, TEXT } from "./message.ts";
+import { DOMAIN, type Prepared, startService } from "./service.ts";
+
+/** Messages sent in one request. */
+const BATCH = 100;
+/** Messages that are accepted; the rest of a queue are copies of them in the database, which takes seconds, not minutes. */
+const ACCEPTED = 1000;
+
+/** Columns that name a message, by table: what a copy changes. */
+const TABLES: Readonly<Record<string, string>> = {
+  messages: "id",
+  message_content: "message_id",
+  recipients: "message_id",
+  events: "message_id",
+};
+
+/**
+ * Puts `count` mails of 1 KB that are due into a data folder, to recipients at so many domains. Resolves with the
+ * folder's new name: what the process that accepted them said must not be taken for the word of the next one.
+ */
+export async function fillQueue(
+  folder: string,
+  prepared: Prepared,
+  count: number,
+  domains: number,
+): Promise<string> {
+  const { child, url } = await startService(folder, { ROLES: "api" });
+  for (let first = 0; first < Math.min(count, ACCEPTED); first += BATCH) {
+    const emails = Array.from({ length: BATCH }, (_, n) => ({
+      from: { email: `news@${DOMAIN}` },
+      to: [{ email: recipient(first + n, domains) }],
+      subject: "Measured",
+      text: TEXT,
+    }));
+    const answer = await fetch(`${url}/v1/emails/batch`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${prepared.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ emails }),
+    });
+    if (answer.status >= 300) throw new Error(`a batch was answered with ${await answer.text()}`);
+  }
+  await child.end();
+  const filled = `${folder}-filled`;
+  renameSync(folder, filled);
+  multiply(filled, Math.max(0, Math.round(count / ACCEPTED) - 1));
+  return filled;
+}
+
+/** Adds so many copies of each message. */
+function multiply(folder: string, copies: number): void {
+  using database = new Database(join(folder, "postrider.db"));
+  database.run("PRAGMA foreign_keys = OFF");
+  database.transaction(() => {
+    // Where search finds them is no matter here: entering it is work of the acceptance, which is not measured.
+    database.run("UPDATE messages SET position = 0 WHERE position IS NULL");
+    for (const [table, id] of Object.entries(TABLES)) {
+      const columns = database
+        .query<{ name: string }, []>(`SELECT name FROM pragma_table_info('${table}')`)
+        .all()
+        .map(({ name }) => name);
+      // The last five characters of an id are random: a number in their place makes another one.
+      const values = columns.map((name) =>
+        name === id ? `substr(s.${id}, 1, 25) || printf('%05x', k.n)` : `s.${name}`,
+      );
+      database.run(
+        `WITH RECURSIVE k (n) AS (SELECT 1 WHERE ?1 >= 1 UNION ALL SELECT n + 1 FROM k WHERE n < ?1)
+          INSERT INTO ${table} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM ${table} s, k`,
+        [copies],
+      );
+    }
+  })();
+}
+
+/** Moves all waiting recipients to one domain. */
+export function moveTo(folder: string, domain: string): void {
+  using database = new Database(join(folder, "postrider.db"));
+  database.run("UPDATE recipients SET domain = ?, email = 'person@' || ?", [domain, domain]);
+}

@@ -1,0 +1,54 @@
+/** Items taken before the taken ones are cut off the front; fewer would copy the rest too often. */
+const COMPACT_AFTER = 1024;
+
+/** First in, first out; taking from the front costs the same however many wait. */
+export class Fifo<Item> {
+  #items: Item[] = [];
+  #next = 0;
+
+  get size(): number {
+    return this.#items.length - this.#next;
+  }
+
+  add(item: Item): void {
+    this.#items.push(item);
+  }
+
+  take(): Item | undefined {
+    const item = this.#items[this.#next];
+    if (this.#next < this.#items.length) this.#next++;
+    if (this.#next === this.#items.length || (this.#next > COMPACT_AFTER && this.#next > this.size)) {
+      this.#items = this.#items.slice(this.#next);
+      this.#next = 0;
+    }
+    return item;
+  }
+}
+
+/** One turn in so many belongs to those behind, so that they never starve. */
+export const TURNS_A_ROUND = 5;
+
+/** Two rows of waiting items: those in front go first, and those behind have the last turn of each round. */
+export class Turns<Item> {
+  readonly #front = new Fifo<Item>();
+  readonly #behind = new Fifo<Item>();
+  #turn = 0;
+
+  get size(): number {
+    return this.#front.size + this.#behind.size;
+  }
+
+  add(item: Item, behind: boolean): void {
+    (behind ? this.#behind : this.#front).add(item);
+  }
+
+  /** The next item, and whether it comes from behind. */
+  take(): { item: Item; behind: boolean } | null {
+    const turnOfBehind = this.#turn === TURNS_A_ROUND - 1;
+    const behind = this.#behind.size > 0 && (turnOfBehind || this.#front.size === 0);
+    const item = (behind ? this.#behind : this.#front).take();
+    if (item === undefined) return null;
+    this.#turn = (this.#turn + 1) % TURNS_A_ROUND;
+    return { item, behind };
+  }
+}

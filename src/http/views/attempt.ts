@@ -1,0 +1,70 @@
+import { Type } from "@sinclair/typebox";
+import type { RecipientStatus } from "../../core/states.ts";
+import type { ListedAttempt } from "../../store/attempts.ts";
+import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+
+/** States in which an attempt leaves its recipient. */
+const OUTCOMES: readonly RecipientStatus[] = [
+  "sent",
+  "delivered",
+  "delivery_delayed",
+  "bounced",
+  "complained",
+  "rejected",
+  "rendering_failure",
+  "failed",
+];
+
+export const AttemptView = Type.Object(
+  {
+    email: Type.String({ description: "The recipient." }),
+    attempt: Type.Integer({ minimum: 1, description: "Number of the attempt among this recipient's." }),
+    status: OneOf(OUTCOMES, "Where the attempt has left the recipient."),
+    startedAt: Timestamp,
+    durationMs: Type.Integer({ description: "Milliseconds." }),
+    mx: Nullable(Type.String({ description: "Host that answered, or the last one tried." })),
+    ip: Nullable(Type.String()),
+    tls: Nullable(Type.String({ description: "TLS version; null: in the clear." })),
+    smtpCode: Nullable(Type.Integer()),
+    enhancedCode: Nullable(Type.String()),
+    diagnostic: Nullable(Type.String({ description: "The reply that decided, or what went wrong." })),
+    lines: Type.Array(Type.String(), {
+      description:
+        "The SMTP conversation: `C: ` is this service, `S: ` the server spoken to, `* ` what else happened. Neither the message nor a password is in it; a very long one is cut in its middle.",
+      examples: [
+        [
+          "* connecting to mx.example.com [192.0.2.25]:25",
+          "S: 220 mx.example.com ESMTP",
+          "C: EHLO mx.postrider.example",
+          "S: 250 mx.example.com PIPELINING SIZE 10485760",
+          "C: MAIL FROM:<b+0k3v@bounce.postrider.example> SIZE=4711",
+          "C: RCPT TO:<ada@example.com>",
+          "C: DATA",
+          "S: 250 2.1.0 Ok",
+          "S: 550 5.1.1 No such user",
+          "S: 554 5.5.1 No valid recipients",
+        ],
+      ],
+    }),
+  },
+  { description: "One try at delivering to one recipient, with its SMTP conversation." },
+);
+
+/** An attempt of a list. */
+export function showAttempt(attempt: ListedAttempt): Record<string, unknown> {
+  const { email, outcome, startedAt, durationMs, mx, ip, tls, smtpCode, enhancedCode, diagnostic } = attempt;
+  return {
+    email,
+    attempt: attempt.attempt,
+    status: outcome,
+    startedAt: showTime(startedAt),
+    durationMs,
+    mx,
+    ip,
+    tls,
+    smtpCode,
+    enhancedCode,
+    diagnostic,
+    lines: attempt.transcript,
+  };
+}

@@ -1,0 +1,76 @@
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { openSharedPacer, type SharedPacer } from "../../src/queue/destination-pacer.ts";
+import { RATE_WAIT_MS } from "../../src/queue/redis-asking.ts";
+import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
+
+setDefaultTimeout(30_000);
+
+/** What a pacer of the process itself would say; no shared moment looks like it. */
+const OWN = 123_456;
+let redis: TestRedis;
+const opened: SharedPacer[] = [];
+const deps = { clock: systemClock, log: { warn() {} } };
+
+function open(perSecond: number, prefix: string, redisUrl = redis.url): SharedPacer {
+  const pacer = openSharedPacer(deps, { redisUrl, prefix }, perSecond, () => OWN);
+  opened.push(pacer);
+  return pacer;
+}
+
+/** The first moment that Redis gives: until it is connected, the process paces itself. */
+async function connected(pacer: SharedPacer): Promise<void> {
+  while ((await pacer.pace("warm-up")) === OWN) await Bun.sleep(5);
+}
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(() => {
+  for (const pacer of opened.splice(0)) pacer.close();
+});
+afterAll(() => redis.stop());
+
+test("processes on one Redis share the moments of a destination, which are evenly spaced", async () => {
+  const pacers = [open(2, "shared"), open(2, "shared")];
+  await Promise.all(pacers.map(connected));
+  const waits: number[] = [];
+  for (let turn = 0; turn < 6; turn++) waits.push((await pacers[turn % 2]?.pace("mx:a.test:25")) ?? OWN);
+  expect(waits[0]).toBe(0);
+  // Half a second apart, less the time that the calls themselves took.
+  for (const [at, wait] of waits.entries()) {
+    expect(wait).toBeLessThanOrEqual(at * 500);
+    expect(wait).toBeGreaterThan(at * 500 - 400);
+  }
+  expect(await pacers[0]?.pace("mx:b.test:25")).toBe(0);
+});
+
+test("two prefixes have moments of their own, and a key leaves nothing behind when its moment has passed", async () => {
+  const [one, two] = [open(1000, "one"), open(1000, "two")];
+  await Promise.all([connected(one), connected(two)]);
+  expect([await one.pace("a"), await two.pace("a")]).toEqual([0, 0]);
+  while ((await redis.command("keys", "one:pace:*")).trim() !== "") await Bun.sleep(5);
+});
+
+test("no moment is further ahead than ten seconds, or one interval where that is longer", async () => {
+  const [quick, slow] = [open(1, "quick"), open(0.05, "slow")];
+  await Promise.all([connected(quick), connected(slow)]);
+  const last = async (pacer: SharedPacer): Promise<number> => {
+    let wait = 0;
+    for (let turn = 0; turn < 15; turn++) wait = await pacer.pace("a");
+    return wait;
+  };
+  expect(await last(quick)).toBe(10_000);
+  expect(await last(slow)).toBe(20_000);
+});
+
+test("each process paces itself where Redis is away, and where it does not answer in time", async () => {
+  expect(await open(1, "none", `redis://127.0.0.1:${freePort()}`).pace("a")).toBe(OWN);
+  const pacer = open(1, "frozen");
+  await connected(pacer);
+  redis.freeze();
+  const startedAt = systemClock.now();
+  expect(await pacer.pace("a")).toBe(OWN);
+  expect(systemClock.now() - startedAt).toBeLessThan(RATE_WAIT_MS * 20);
+  redis.thaw();
+});

@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { startMx, type TestMx } from "../support/mx.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Time within which mail of a project goes out once its suspension is lifted. */
+const HOLD_MS = 2 * MINUTE_MS;
+const POLL_MS = 2;
+
+let clock: ManualClock;
+let service: TestService;
+let relay: TestMx;
+
+beforeEach(async () => {
+  clock = manualClock();
+  relay = startMx();
+  const url = `smtp://127.0.0.1:${relay.port}`;
+  service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: url }, clock);
+  await verifiedDomain(service, "sender.test");
+});
+afterEach(async () => {
+  await service.stop();
+  relay.stop();
+});
+
+async function send(to: string, more: Record<string, unknown> = {}): Promise<string> {
+  const { status, body } = await service.call("POST", "/v1/emails", {
+    from: { email: "news@sender.test" },
+    to: [{ email: to }],
+    subject: "Hi",
+    text: "x",
+    ...more,
+  });
+  expect(status).toBe(202);
+  return body.id;
+}
+
+const inAMinute = () => ({ scheduledAt: new Date(clock.now() + MINUTE_MS).toISOString() });
+
+async function suspend(): Promise<void> {
+  await service.app.db.write([{ sql: "UPDATE senders SET suspended_at = ?", args: [clock.now()] }]);
+}
+
+async function lift(): Promise<void> {
+  const senders = await service.call("GET", "/v1/senders", undefined, { key: service.accountKey });
+  const path = `/v1/senders/${senders.body.data[0].id}`;
+  const { status } = await service.call("PATCH", path, { suspendedAt: null }, { key: service.accountKey });
+  expect(status).toBe(200);
+}
+
+/** The recipient once it is put off. */
+async function held(id: string) {
+  for (;;) {
+    const { body } = await service.call("GET", `/v1/emails/${id}`);
+    if (body.recipients[0].reason === "sender_suspended") return body;
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+const types = (record: { events: { type: string }[] }) => record.events.map(({ type }) => type);
+
+describe("mail that waits when its project is suspended", () => {
+  test("is held, and goes out once the suspension is lifted", async () => {
+    const id = await send("a@one.test", inAMinute());
+    await suspend();
+    clock.advance(MINUTE_MS);
+    const record = await held(id);
+    expect(record.recipients[0]).toMatchObject({ status: "queued", attempts: 0 });
+    expect(types(record)).toEqual(["accepted", "queued"]);
+    await lift();
+    clock.advance(HOLD_MS);
+    const sent = await service.message(id, "sent");
+    expect(sent.recipients[0]).toMatchObject({ attempts: 1, reason: null });
+    expect(types(sent)).toEqual(["accepted", "queued", "sending", "sent"]);
+  });
+
+  test("is held between two tries too, which counts as no try", async () => {
+    relay.set({ RCPT: "451 4.3.0 later" });
+    const id = await send("a@one.test");
+    await service.message(id, "delivery_delayed");
+    await suspend();
+    relay.set({ RCPT: "250 ok" });
+    clock.advance(2 * MINUTE_MS);
+    expect((await held(id)).recipients[0]).toMatchObject({ status: "delivery_delayed", attempts: 1 });
+    await lift();
+    clock.advance(HOLD_MS);
+    expect((await service.message(id, "sent")).recipients[0].attempts).toBe(2);
+  });
+
+  test("is rejected where the suspension outlasts the time for which a mail is tried", async () => {
+    const id = await send("a@one.test", inAMinute());
+    await suspend();
+    clock.advance(MINUTE_MS);
+    await held(id);
+    clock.advance(72 * HOUR_MS);
+    const record = await service.message(id, "rejected");
+    expect(record.events.at(-1)).toMatchObject({
+      type: "rejected",
+      data: { rejected: { reason: "sender_suspended" } },
+    });
+    expect(relay.messages.items.length).toBe(0);
+  });
+});
+
+describe("a recipient that is refused while its mail waits", () => {
+  test.each([
+    ["by the block list", "ada@one.test", "suppressed"],
+    ["by the block list, under an address beyond ASCII", "ÄDA@one.test", "suppressed"],
+    ["by its own unsubscribing", "ada@one.test", "unsubscribed"],
+    ["by its own unsubscribing, under an address beyond ASCII", "ÄDA@one.test", "unsubscribed"],
+  ])("%s is rejected", async (_, to, reason) => {
+    const id = await send(to, { ...inAMinute(), unsubscribeLink: true });
+    const email = to.toLowerCase();
+    const refused =
+      reason === "suppressed"
+        ? await service.call("POST", "/v1/suppressions", { email })
+        : await service.call("POST", "/v1/contacts", { email, subscribed: false });
+    expect(refused.status).toBe(201);
+    clock.advance(MINUTE_MS);
+    const record = await service.message(id, "rejected");
+    expect(record.recipients[0]).toMatchObject({ status: "rejected", reason });
+    expect(record.events.at(-1)).toMatchObject({ type: "rejected", data: { rejected: { reason } } });
+    expect(relay.messages.items.length).toBe(0);
+  });
+
+  test("by unsubscribing gets mail that has no link to do so", async () => {
+    const id = await send("ada@one.test", inAMinute());
+    await service.call("POST", "/v1/contacts", { email: "ada@one.test", subscribed: false });
+    clock.advance(MINUTE_MS);
+    await service.message(id, "sent");
+  });
+});

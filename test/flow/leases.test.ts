@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
+import { BEAT_MS, Heartbeat, LEASE_MS } from "../../src/flows/sweep/instance.ts";
+import { type Instance, insertInstance, listInstances } from "../../src/store/instances.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const BEATS_IN_LEASE = LEASE_MS / BEAT_MS;
+
+let database: TestDatabase;
+let clock: ManualClock;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  clock = manualClock();
+});
+afterEach(() => database.remove());
+
+async function process(host: string): Promise<{ instance: Instance; heartbeat: Heartbeat }> {
+  const now = clock.now();
+  const instance: Instance = { id: newId("ins", now), host, pid: 1, heartbeatAt: now };
+  await database.db.write([insertInstance(instance)]);
+  return { instance, heartbeat: new Heartbeat({ db: database.db, clock }, instance) };
+}
+
+async function listed(): Promise<string[]> {
+  return (await listInstances(database.db)).map(({ host }) => host).sort();
+}
+
+async function beats(count: number, ...heartbeats: Heartbeat[]): Promise<void> {
+  for (let beat = 0; beat < count; beat++) {
+    clock.advance(BEAT_MS);
+    for (const heartbeat of heartbeats) await heartbeat.turn();
+  }
+}
+
+describe("a process", () => {
+  test("that beats is never taken for dead", async () => {
+    const [here, there] = [await process("here"), await process("there")];
+    await beats(4 * BEATS_IN_LEASE, here.heartbeat, there.heartbeat);
+    expect(await listed()).toEqual(["here", "there"]);
+  });
+
+  test("that is silent is taken for dead after the lease, and no sooner", async () => {
+    const [here, there] = [await process("here"), await process("there")];
+    await beats(2, here.heartbeat, there.heartbeat);
+    const silentSince = clock.now();
+    while ((await listed()).length === 2) await beats(1, here.heartbeat);
+    expect(clock.now() - silentSince).toBeGreaterThanOrEqual(LEASE_MS);
+    expect(clock.now() - silentSince).toBeLessThanOrEqual(LEASE_MS + 2 * BEAT_MS);
+    expect(await listed()).toEqual(["here"]);
+  });
+
+  test.each([
+    ["forward", HOUR_MS],
+    ["back", -HOUR_MS],
+  ])("that lives is not taken for dead by a clock put %s by an hour", async (_, step) => {
+    const [here, there] = [await process("here"), await process("there")];
+    await beats(2, here.heartbeat, there.heartbeat);
+    clock.step(step);
+    await beats(BEATS_IN_LEASE, here.heartbeat, there.heartbeat);
+    expect(await listed()).toEqual(["here", "there"]);
+  });
+
+  test("that is dead is found so after the lease though the clock was put back by an hour", async () => {
+    const [here, there] = [await process("here"), await process("there")];
+    await beats(2, here.heartbeat, there.heartbeat);
+    clock.step(-HOUR_MS);
+    await beats(BEATS_IN_LEASE + 1, here.heartbeat);
+    expect(await listed()).toEqual(["here"]);
+  });
+
+  test("that others took for dead goes on under the same name", async () => {
+    const [here, there] = [await process("here"), await process("there")];
+    await beats(BEATS_IN_LEASE + 1, here.heartbeat);
+    expect(await listed()).toEqual(["here"]);
+    await there.heartbeat.turn();
+    expect(await listed()).toEqual(["here", "there"]);
+  });
+});

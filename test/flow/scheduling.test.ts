@@ -1,0 +1,247 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { startMx, type TestMx } from "../support/mx.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const RUN_MS = 90_000;
+/** Between two looks at the database, which is the only signal that nothing is due any more. */
+const POLL_MS = 2;
+/** Looks without a change after which time goes on: what is left waits for the sweep. */
+const STILL_LOOKS = 10;
+
+let clock: ManualClock;
+let service: TestService;
+let relay: TestMx;
+/** When each recipient was named to the smarthost, by the service's clock. */
+const arrivals = new Map<string, number[]>();
+
+async function start(): Promise<void> {
+  clock = manualClock();
+  arrivals.clear();
+  relay = startMx({
+    answers: {
+      RCPT(line) {
+        const to = /<([^>]+)>/.exec(line)?.[1] ?? "";
+        arrivals.set(to, [...(arrivals.get(to) ?? []), clock.now()]);
+        return "250 ok";
+      },
+    },
+  });
+  const url = `smtp://127.0.0.1:${relay.port}`;
+  service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: url }, clock);
+  await verifiedDomain(service, "sender.test");
+}
+afterEach(async () => {
+  await service.stop();
+  relay.stop();
+});
+
+const mail = (to: string, at?: number) => ({
+  from: { email: "news@sender.test" },
+  to: [{ email: to }],
+  subject: "Hi",
+  text: "x",
+  ...(at === undefined ? {} : { scheduledAt: new Date(at).toISOString() }),
+});
+
+async function send(to: string, at?: number): Promise<string> {
+  const { status, body } = await service.call("POST", "/v1/emails", mail(to, at));
+  expect(status).toBe(202);
+  return body.id;
+}
+
+/** Numbers in [0, 1), the same in each run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Waits until nothing is under way and nothing is due by the service's clock. */
+async function quiet(): Promise<void> {
+  let last = -1;
+  for (let still = 0; ; still++) {
+    const row = await service.app.db.first<{ moving: number }>(
+      `SELECT COUNT(*) AS moving FROM recipients
+        WHERE status = 'sending' OR (status IN ('accepted', 'queued', 'delivery_delayed') AND due_at <= ?)`,
+      [clock.now()],
+    );
+    const moving = row?.moving ?? 0;
+    if (moving === 0) return;
+    if (moving !== last) still = 0;
+    if (still >= STILL_LOOKS) {
+      clock.advance(SECOND_MS);
+      still = 0;
+    }
+    last = moving;
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+describe("scheduled mail", () => {
+  const MAILS = 3000;
+  const BATCH = 100;
+  const SPAN_MS = 2 * HOUR_MS;
+  const LATEST_MS = MINUTE_MS;
+
+  test(
+    "goes out once, never early and at most a minute late, over restarts and steps of the clock",
+    async () => {
+      await start();
+      const random = seeded(20_260_131);
+      const began = clock.now();
+      const due = new Map<string, number>();
+      for (let at = 0; at < MAILS; at++)
+        due.set(`s${at}@one.test`, began + MINUTE_MS + Math.floor(random() * SPAN_MS));
+      const items = [...due].map(([to, at]) => mail(to, at));
+      for (let from = 0; from < MAILS; from += BATCH) {
+        const emails = items.slice(from, from + BATCH);
+        const { body } = await service.call("POST", "/v1/emails/batch", { emails });
+        expect(body.data.filter(({ status }: { status: string }) => status === "accepted").length).toBe(
+          BATCH,
+        );
+      }
+      /** Times that the clock was put over: nobody could be late in them. */
+      const passed: { from: number; to: number }[] = [];
+      const jump = (ms: number) => {
+        if (ms > 0) passed.push({ from: clock.now(), to: clock.now() + ms });
+        clock.step(ms);
+      };
+      let restarts = 0;
+      for (let turn = 0; clock.now() < began + SPAN_MS + 2 * MINUTE_MS; turn++) {
+        clock.advance(20 * SECOND_MS);
+        // In the midst of what has just become due.
+        if (turn === 60 || turn === 200) jump(HOUR_MS);
+        if (turn === 130) jump(-HOUR_MS);
+        if (turn % 40 === 20) {
+          await service.restart();
+          restarts++;
+        }
+        await quiet();
+      }
+      expect(restarts).toBeGreaterThan(3);
+      const faults: string[] = [];
+      let latest = 0;
+      for (const [to, at] of due) {
+        const times = arrivals.get(to) ?? [];
+        const [time = 0] = times;
+        const leapt = passed.map(({ from, to: end }) =>
+          Math.max(0, Math.min(end, time) - Math.max(from, at)),
+        );
+        const late = time - at - leapt.reduce((sum, ms) => sum + ms, 0);
+        latest = Math.max(latest, late);
+        if (times.length !== 1) faults.push(`${to} went out ${times.length} times`);
+        else if (time < at) faults.push(`${to} went out ${at - time} ms early`);
+        else if (late > LATEST_MS) faults.push(`${to} went out ${late} ms late`);
+      }
+      process.stdout.write(`scheduling: ${MAILS} mails, ${restarts} restarts, at most ${latest} ms late\n`);
+      expect(faults).toEqual([]);
+      expect(relay.messages.items.length).toBe(MAILS);
+    },
+    RUN_MS,
+  );
+
+  test("more than one turn of the sweep reads all go in that turn", async () => {
+    await start();
+    const at = clock.now() + HOUR_MS;
+    const { db } = service.app;
+    const id = await send("first@one.test", at);
+    // The rows as the API writes them: to post as many would take the test's time.
+    const rows = Array.from({ length: 2500 }, (_, ord) => ord + 1);
+    await db.write(
+      rows.map((ord) => ({
+        sql: `INSERT INTO recipients (message_id, ord, sender_id, email, domain, kind, status, due_at, last_event_at)
+          SELECT message_id, ?, sender_id, ?, domain, kind, status, due_at, last_event_at
+          FROM recipients WHERE message_id = ? AND ord = 0`,
+        args: [ord, `r${ord}@simulator.mail.test`, id],
+      })),
+    );
+    clock.advance(HOUR_MS);
+    await waiting("accepted", 0);
+    expect(clock.now()).toBe(at);
+  });
+
+  async function waiting(status: string, count: number): Promise<void> {
+    const sql = "SELECT COUNT(*) AS count FROM recipients WHERE status = ?";
+    while ((await service.app.db.first<{ count: number }>(sql, [status]))?.count !== count)
+      await Bun.sleep(POLL_MS);
+  }
+});
+
+describe("a race with the time of a scheduled mail", () => {
+  test.each(["cancel", "reschedule"])("that %s and the sweep run ends one way or the other", async (what) => {
+    await start();
+    const at = clock.now() + MINUTE_MS;
+    const later = new Date(at + HOUR_MS).toISOString();
+    const ids = await Promise.all(Array.from({ length: 40 }, (_, n) => send(`r${n}@one.test`, at)));
+    clock.advance(MINUTE_MS - 1);
+    const changes = ids.map(async (id, n) => {
+      if (n === 20) clock.advance(SECOND_MS);
+      const answer = await (what === "cancel"
+        ? service.call("POST", `/v1/emails/${id}/cancel`)
+        : service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: later }));
+      return answer.status;
+    });
+    const statuses = await Promise.all(changes);
+    await quiet();
+    for (const [n, status] of statuses.entries()) {
+      const { body } = await service.call("GET", `/v1/emails/${ids[n]}`);
+      const went = arrivals.get(`r${n}@one.test`)?.length ?? 0;
+      expect([200, 409]).toContain(status);
+      expect(went).toBe(status === 200 ? 0 : 1);
+      const stays = what === "cancel" ? "failed" : "accepted";
+      expect(body.status).toBe(status === 200 ? stays : "sent");
+      const time = status === 200 && what === "reschedule" ? later : new Date(at).toISOString();
+      expect(body.scheduledAt).toBe(time);
+    }
+    clock.advance(HOUR_MS + SECOND_MS);
+    await quiet();
+    const expected = what === "cancel" ? statuses.filter((status) => status === 409).length : ids.length;
+    expect(relay.messages.items.length).toBe(expected);
+  });
+});
+
+describe("a clock put back by an hour", () => {
+  test("holds up neither fresh mail nor a retry", async () => {
+    await start();
+    relay.set({ RCPT: "451 4.3.0 later" });
+    const deferred = await send("retry@one.test");
+    await service.message(deferred, "delivery_delayed");
+    // A mail that is committed and not claimed yet, as after a hint that was lost.
+    const fresh = await send("fresh@one.test", clock.now() + MINUTE_MS);
+    await service.app.db.write([
+      {
+        sql: "UPDATE recipients SET status = 'queued', due_at = ?, last_event_at = ? WHERE message_id = ?",
+        args: [clock.now() + 10, clock.now() + 10, fresh],
+      },
+      { sql: "UPDATE messages SET status = 'queued', scheduled_at = NULL WHERE id = ?", args: [fresh] },
+    ]);
+    const scheduled = await send("scheduled@one.test", clock.now() + MINUTE_MS);
+    relay.set({ RCPT: "250 ok" });
+    clock.step(-HOUR_MS);
+    clock.advance(2 * SECOND_MS);
+    await service.message(fresh, "sent");
+    clock.advance(2 * MINUTE_MS);
+    await service.message(deferred, "sent");
+    expect((await service.call("GET", `/v1/emails/${scheduled}`)).body.status).toBe("accepted");
+    clock.advance(HOUR_MS);
+    await service.message(scheduled, "sent");
+  });
+
+  test("while the service was down holds up nothing either", async () => {
+    await start();
+    relay.set({ RCPT: "451 4.3.0 later" });
+    const deferred = await send("retry@one.test");
+    await service.message(deferred, "delivery_delayed");
+    relay.set({ RCPT: "250 ok" });
+    clock.step(-HOUR_MS);
+    await service.restart();
+    clock.advance(2 * MINUTE_MS);
+    await service.message(deferred, "sent");
+  });
+});

@@ -1,0 +1,79 @@
+import { afterEach, expect, test } from "bun:test";
+import { Sweep } from "../../src/flows/sweep/sweep.ts";
+import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+let service: TestService;
+afterEach(() => service.stop());
+
+const DUE_ROWS = 9_000;
+
+/** A sweep over a row of due recipients, none of which anybody delivers to, and what it brings in each turn. */
+async function longRow() {
+  service = await startService({ ROLES: "api" });
+  await verifiedDomain(service, "sender.test");
+  const body = { from: { email: "a@sender.test" }, to: [{ email: "a@in.test" }], subject: "Hi", text: "x" };
+  await service.call("POST", "/v1/emails", body);
+  const { db } = service.app;
+  const clock = manualClock(Date.now() + 60_000);
+  const addRows = (from: number, count: number, attempts: number, dueAt: number) =>
+    db.write([
+      {
+        sql: `WITH RECURSIVE k (n) AS (SELECT ? UNION ALL SELECT n + 1 FROM k WHERE n + 1 < ?)
+          INSERT INTO recipients (message_id, ord, sender_id, email, domain, kind, status, attempts, due_at)
+          SELECT message_id, k.n, sender_id, email, domain, kind, 'queued', ?, ? FROM recipients, k WHERE ord = 0`,
+        args: [from, from + count, attempts, dueAt],
+      },
+    ]);
+  const brought: { name: QueueName; ord: number }[] = [];
+  const queue: Queue = {
+    async add(name, jobs) {
+      for (const { key } of jobs) brought.push({ name, ord: Number(key.split(".")[1]) });
+    },
+    work() {},
+    async check() {},
+    async close() {},
+  };
+  const sweepWanting = (wanted: (name: QueueName, job: Job) => boolean) =>
+    new Sweep({ db, clock, queue }, wanted);
+  const turn = async (sweep: Sweep) => {
+    brought.length = 0;
+    await sweep.turn();
+    return [...brought];
+  };
+  return { clock, addRows, sweepWanting, turn };
+}
+
+test("what becomes due is brought in the next turn, however long the row of what is due before it", async () => {
+  const { clock, addRows, sweepWanting, turn } = await longRow();
+  await addRows(1, DUE_ROWS, 0, clock.now() - 1_000);
+  const sweep = sweepWanting(() => true);
+  expect((await turn(sweep)).length).toBeLessThan(DUE_ROWS);
+  await addRows(DUE_ROWS + 1, 1, 3, clock.now() + 500);
+  clock.advance(1_000);
+  expect(await turn(sweep)).toContainEqual({ name: "retry", ord: DUE_ROWS + 1 });
+});
+
+test("the whole row is met in a few turns, and then anew", async () => {
+  const { clock, addRows, sweepWanting, turn } = await longRow();
+  await addRows(1, DUE_ROWS, 0, clock.now() - 1_000);
+  const sweep = sweepWanting(() => true);
+  const met = new Set<number>();
+  for (let turns = 0; turns < 3; turns++) {
+    for (const { name, ord } of await turn(sweep)) {
+      expect(name).toBe("transmit");
+      met.add(ord);
+    }
+    clock.advance(1_000);
+  }
+  expect(met.size).toBe(DUE_ROWS + 1);
+  expect((await turn(sweep)).length).toBeGreaterThan(0);
+});
+
+test("what this process has or has no room for is not brought to the queue", async () => {
+  const { clock, addRows, sweepWanting, turn } = await longRow();
+  await addRows(1, 10, 0, clock.now() - 1_000);
+  const sweep = sweepWanting((_, { key }) => key.endsWith(".7"));
+  expect(await turn(sweep)).toEqual([{ name: "transmit", ord: 7 }]);
+});

@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
+import { insertEvents } from "../../src/store/events.ts";
+import { claimRecipient, dueGuard, holdRecipient } from "../../src/store/outbox.ts";
+import {
+  findRecipient,
+  insertRecipients,
+  type Recipient,
+  waitingRecipient,
+} from "../../src/store/recipients.ts";
+import { insertSender } from "../../src/store/senders.ts";
+import { testSender } from "../support/api.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const NOW = 1_750_000_000_000;
+
+let database: TestDatabase;
+let messageId: string;
+
+beforeEach(async () => {
+  database = await testDatabase();
+  messageId = newId("msg", NOW);
+  const sender = testSender("acc_1", "shop", NOW);
+  await database.db.write([
+    {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
+      args: [],
+    },
+    insertSender(sender),
+    {
+      sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
+        VALUES (?, ?, 'outbound', 'queued', ?, '[]', 's', ?)`,
+      args: [messageId, sender.id, '"a@b"@shop.test', NOW],
+    },
+    insertRecipients(
+      sender.id,
+      messageId,
+      [
+        {
+          ...{ ord: 0, email: "Ada@one.test", domain: "one.test", kind: "to" as const },
+          ...{ status: "queued" as const, reason: null, dueAt: NOW },
+        },
+      ],
+      NOW,
+    ),
+  ]);
+});
+afterEach(() => database.remove());
+
+async function waiting(now = NOW): Promise<Recipient> {
+  const found = await waitingRecipient(database.db, messageId, 0, now);
+  if (found === null) throw new Error("nobody waits");
+  return found.recipient;
+}
+
+/** A claim as a worker makes it, after what it has read. */
+async function claim(read: Recipient, instanceId: string, now = NOW): Promise<boolean> {
+  const event = {
+    ...{ id: newId("evt", now), senderId: read.senderId, messageId, type: "sending" as const },
+    ...{ email: read.email, data: {}, createdAt: now },
+  };
+  const written = await database.db.write([
+    insertEvents([event], dueGuard(read, now)),
+    claimRecipient(read, instanceId, now),
+  ]);
+  return written[1]?.changes === 1;
+}
+
+describe("a recipient that waits", () => {
+  test("is claimed by one of two workers that have both read it, with one event", async () => {
+    const read = await waiting();
+    const claims = await Promise.all([claim(read, "ins_1"), claim(read, "ins_2")]);
+    expect(claims).toEqual([true, false]);
+    expect((await database.db.all("SELECT id FROM events")).length).toBe(1);
+    expect(await findRecipient(database.db, messageId, 0)).toMatchObject({ status: "sending", attempts: 1 });
+  });
+
+  test("is not claimed after what was read before another's whole attempt", async () => {
+    const read = await waiting();
+    expect(await claim(read, "ins_1")).toBe(true);
+    await database.db.write([
+      {
+        sql: "UPDATE recipients SET status = 'delivery_delayed', due_at = ?, claimed_by = NULL",
+        args: [NOW],
+      },
+    ]);
+    expect(await claim(read, "ins_2")).toBe(false);
+    expect(await claim(await waiting(), "ins_2")).toBe(true);
+  });
+
+  test("is nobody's before its time, and while it is put off", async () => {
+    expect(await waitingRecipient(database.db, messageId, 0, NOW - 1)).toBeNull();
+    const read = await waiting();
+    await database.db.write([holdRecipient(read, "sender_suspended", NOW + 1000, NOW)]);
+    expect(await waitingRecipient(database.db, messageId, 0, NOW + 999)).toBeNull();
+    expect(await claim(read, "ins_1", NOW + 999)).toBe(false);
+    expect(await waiting(NOW + 1000)).toMatchObject({ status: "queued", attempts: 0 });
+  });
+
+  test("is not put off once somebody has it", async () => {
+    const read = await waiting();
+    await claim(read, "ins_1");
+    const [held] = await database.db.write([holdRecipient(read, "sender_suspended", NOW + 1000, NOW)]);
+    expect(held?.changes).toBe(0);
+  });
+
+  test.each([
+    ["shop.test", 1, "shop.test"],
+    ["shop.test", 0, null],
+    ["other.test", 1, null],
+  ])(
+    "has its bounces at %s, receiving %i, only where that is the From domain",
+    async (name, receiving, wanted) => {
+      const { senderId } = await waiting();
+      await database.db.write([
+        {
+          sql: `INSERT INTO domains (id, account_id, sender_id, name, status, receiving, created_at)
+          VALUES ('dom_1', 'acc_1', ?, ?, 'verified', ?, 1)`,
+          args: [senderId, name, receiving],
+        },
+      ]);
+      expect((await waitingRecipient(database.db, messageId, 0, NOW))?.receivingDomain).toBe(wanted);
+    },
+  );
+});
