@@ -340,6 +340,14 @@ CREATE TABLE templates (
 
 CREATE INDEX templates_by_sender ON templates (sender_id, id);
 
+CREATE TABLE thread_references (
+  inbox_id TEXT NOT NULL REFERENCES inboxes (id) ON DELETE CASCADE,
+  rfc_message_id TEXT NOT NULL,
+  sender_id TEXT NOT NULL,
+  thread_id TEXT NOT NULL,
+  PRIMARY KEY (inbox_id, rfc_message_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE threads (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL,
@@ -356,7 +364,7 @@ CREATE TABLE threads (
   updated_at INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX threads_by_activity ON threads (inbox_id, last_message_at, id);
+CREATE INDEX threads_by_activity ON threads (inbox_id, last_message_at, id, subject, participants, preview);
 
 CREATE TABLE usage (
   sender_id TEXT NOT NULL,

@@ -4,6 +4,7 @@ import search from "../../db/migrations/0002_search.sql" with { type: "text" };
 import searchLater from "../../db/migrations/0003_search_later.sql" with { type: "text" };
 import tracking from "../../db/migrations/0004_tracking.sql" with { type: "text" };
 import mtaSts from "../../db/migrations/0005_mta_sts.sql" with { type: "text" };
+import threads from "../../db/migrations/0006_threads.sql" with { type: "text" };
 import type { Db } from "./client.ts";
 import { indexOlderMessages } from "./message-index.ts";
 
@@ -21,6 +22,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: "search_later", sql: searchLater },
   { version: 4, name: "tracking", sql: tracking },
   { version: 5, name: "mta_sts", sql: mtaSts },
+  { version: 6, name: "threads", sql: threads },
 ];
 
 export interface MigrationState {
@@ -92,8 +94,9 @@ export async function migrationStates(db: Db): Promise<MigrationState[]> {
 export async function migrate(db: Db, now: number): Promise<number[]> {
   const applied = await ledger(db);
   const newest = Math.max(0, ...applied.keys());
-  if (newest > MIGRATIONS.length)
-    throw new Error(`the database is at schema ${newest}, newer than this program's ${MIGRATIONS.length}`);
+  const ours = Math.max(...MIGRATIONS.map(({ version }) => version));
+  if (newest > ours)
+    throw new Error(`the database is at schema ${newest}, newer than this program's ${ours}`);
   const done: number[] = [];
   for (const migration of MIGRATIONS) {
     const row = applied.get(migration.version);

@@ -1,3 +1,4 @@
+import { MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
 import type { Db, Statement } from "./client.ts";
 
 /** A conversation of one inbox. Times are milliseconds. */
@@ -33,24 +34,34 @@ export interface ThreadStep {
 }
 
 /** Addresses a thread shows at most: a mail with thousands of recipients must not grow the row without bound. */
-const MAX_PARTICIPANTS = 50;
+export const MAX_PARTICIPANTS = 50;
+/** Characters of an address that is shown; a header may hold longer ones, which no mail can be sent to. */
+const MAX_PARTICIPANT_CHARS = 320;
 
-/** Makes the thread with its first message, or moves it on by one. Changes nothing in another project's thread. */
+/**
+ * Makes the thread with its first message, or moves it on by one. Participants stay in the order in which they came,
+ * each once in any case. A mail dated before the last one does not become the last. Changes nothing in another
+ * project's thread.
+ */
 export function stepThread(step: ThreadStep): Statement {
-  const participants = JSON.stringify([...new Set(step.participants)].slice(0, MAX_PARTICIPANTS));
+  const participants = JSON.stringify(participantsShown(step.participants));
   const lastInbound = step.inbound ? step.at : null;
   return {
     sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, participants, message_count,
         has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at)
       VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
-        preview = excluded.preview,
+        subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
+        preview = CASE WHEN excluded.last_message_at >= last_message_at THEN excluded.preview ELSE preview END,
         participants = (SELECT json_group_array(value) FROM (
-          SELECT value FROM json_each(threads.participants)
-          UNION SELECT value FROM json_each(excluded.participants) LIMIT ${MAX_PARTICIPANTS})),
+          SELECT value, 0 AS late, key FROM json_each(threads.participants)
+          UNION ALL SELECT value, 1, key FROM json_each(excluded.participants)
+            WHERE lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))
+          ORDER BY late, key LIMIT ${MAX_PARTICIPANTS})),
         message_count = message_count + 1,
         has_attachments = max(has_attachments, excluded.has_attachments),
-        last_message_id = excluded.last_message_id,
+        last_message_id = CASE WHEN excluded.last_message_at >= last_message_at
+          THEN excluded.last_message_id ELSE last_message_id END,
         last_message_at = max(last_message_at, excluded.last_message_at),
         last_inbound_at = COALESCE(excluded.last_inbound_at, last_inbound_at),
         updated_at = excluded.updated_at
@@ -59,7 +70,7 @@ export function stepThread(step: ThreadStep): Statement {
       step.threadId,
       step.senderId,
       step.inboxId,
-      step.subject,
+      step.subject.slice(0, MAX_SUBJECT_CHARS).toWellFormed(),
       step.preview,
       participants,
       Number(step.hasAttachments),
@@ -72,7 +83,17 @@ export function stepThread(step: ThreadStep): Statement {
   };
 }
 
-interface ThreadRow {
+function participantsShown(participants: readonly string[]): string[] {
+  const shown = new Map<string, string>();
+  for (const email of participants) {
+    const key = email.toLowerCase();
+    if (email.length <= MAX_PARTICIPANT_CHARS && !shown.has(key)) shown.set(key, email);
+  }
+  return [...shown.values()].slice(0, MAX_PARTICIPANTS);
+}
+
+/** A row of the table. */
+export interface ThreadRow {
   id: string;
   inbox_id: string;
   sender_id: string;
@@ -88,10 +109,12 @@ interface ThreadRow {
   updated_at: number;
 }
 
-const COLUMNS = `id, inbox_id, sender_id, subject, preview, participants, message_count, has_attachments,
+/** Its columns. */
+export const THREAD_COLUMNS = `id, inbox_id, sender_id, subject, preview, participants, message_count, has_attachments,
   last_message_id, last_message_at, last_inbound_at, created_at, updated_at`;
 
-function toThread(row: ThreadRow): Thread {
+/** The thread that a row is. */
+export function toThread(row: ThreadRow): Thread {
   return {
     id: row.id,
     inboxId: row.inbox_id,
@@ -111,34 +134,11 @@ function toThread(row: ThreadRow): Thread {
 
 /** One thread of the project; null where it has none of that id. */
 export async function getThread(db: Db, senderId: string, id: string): Promise<Thread | null> {
-  const row = await db.first<ThreadRow>(`SELECT ${COLUMNS} FROM threads WHERE id = ? AND sender_id = ?`, [
-    id,
-    senderId,
-  ]);
-  return row === null ? null : toThread(row);
-}
-
-/** A place in the list of threads by last activity. */
-export interface ThreadPosition {
-  lastMessageAt: number;
-  id: string;
-}
-
-/** One page of an inbox's threads, last active first: at most `limit` threads behind `after`. */
-export async function listThreads(
-  db: Db,
-  senderId: string,
-  inboxId: string,
-  after: ThreadPosition | null,
-  limit: number,
-): Promise<Thread[]> {
-  const rows = await db.all<ThreadRow>(
-    `SELECT ${COLUMNS} FROM threads
-      WHERE inbox_id = ? AND sender_id = ? AND (last_message_at, id) < (?, ?)
-      ORDER BY last_message_at DESC, id DESC LIMIT ?`,
-    [inboxId, senderId, after?.lastMessageAt ?? Number.MAX_SAFE_INTEGER, after?.id ?? "", limit],
+  const row = await db.first<ThreadRow>(
+    `SELECT ${THREAD_COLUMNS} FROM threads WHERE id = ? AND sender_id = ?`,
+    [id, senderId],
   );
-  return rows.map(toThread);
+  return row === null ? null : toThread(row);
 }
 
 /** Ids of a thread's messages, newest first: at most `limit` below `before`. */
@@ -157,13 +157,14 @@ export async function listThreadMessageIds(
   return rows.map((row) => row.id);
 }
 
-/** Id of the thread's last message, inbound ones before all others; null for a thread without messages. */
+/** Id of the message that an answer to the thread answers: the last inbound one, else the last; null without messages. */
 export async function lastMessageId(db: Db, senderId: string, threadId: string): Promise<string | null> {
-  const row = await db.first<{ id: string }>(
-    "SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? ORDER BY direction = 'inbound' DESC, id DESC LIMIT 1",
-    [threadId, senderId],
-  );
-  return row?.id ?? null;
+  const last = (condition: string) =>
+    db.first<{ id: string }>(
+      `SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? ${condition} ORDER BY id DESC LIMIT 1`,
+      [threadId, senderId],
+    );
+  return ((await last("AND direction = 'inbound'")) ?? (await last("")))?.id ?? null;
 }
 
 /** How many messages the project has sent in a thread since an id's time. */
@@ -180,7 +181,11 @@ export async function countSentSince(
   return row?.n ?? 0;
 }
 
-/** The thread of the newest message of the inbox whose Message-ID is among `rfcMessageIds`; null where there is none. */
+/**
+ * The thread that Message-IDs lead to in an inbox; null where they lead nowhere. Of several threads the one of the last
+ * id wins: callers put the nearest parent last. An id leads to the thread of the first message that carries it, for a
+ * later one may be a forgery that is to draw the answers away; without one, to the thread of the first that named it.
+ */
 export async function findThread(
   db: Db,
   senderId: string,
@@ -188,12 +193,44 @@ export async function findThread(
   rfcMessageIds: readonly string[],
 ): Promise<string | null> {
   if (rfcMessageIds.length === 0) return null;
-  // The plus signs keep the planner from walking all of the project's messages, newest first, for the order's sake.
   const row = await db.first<{ thread_id: string }>(
-    `SELECT thread_id FROM messages
-      WHERE inbox_id = ? AND +sender_id = ? AND rfc_message_id IN (SELECT value FROM json_each(?)) AND thread_id IS NOT NULL
-      ORDER BY +id DESC LIMIT 1`,
+    // By rowid, which is the order of insertion, the first of any number of mails with one id is found at once. The plus
+    // sign keeps the planner from walking the project's messages for that order's sake.
+    `SELECT thread_id FROM (
+        SELECT named.key AS place, COALESCE(
+          (SELECT m.thread_id FROM messages m WHERE m.inbox_id = ?1 AND m.rfc_message_id = named.value
+              AND +m.sender_id = ?2 AND m.thread_id IS NOT NULL ORDER BY m.rowid LIMIT 1),
+          (SELECT r.thread_id FROM thread_references r WHERE r.inbox_id = ?1 AND r.rfc_message_id = named.value
+              AND r.sender_id = ?2)) AS thread_id
+          FROM json_each(?3) named)
+      WHERE thread_id IS NOT NULL ORDER BY place DESC LIMIT 1`,
     [inboxId, senderId, JSON.stringify(rfcMessageIds)],
   );
   return row?.thread_id ?? null;
+}
+
+/** A message's place in an inbox. */
+export interface ThreadPlace {
+  senderId: string;
+  inboxId: string;
+  threadId: string;
+}
+
+/** Ids that one message has remembered, the nearest ones: a mail may name as many as it likes. */
+export const MAX_REMEMBERED_REFERENCES = 20;
+
+/**
+ * The statement that remembers Message-IDs that a message names, nearest parent last, where no message of the inbox has
+ * them: the mail named, and others that name it, are to join the thread. An id named before stays with its first thread.
+ */
+export function rememberReferences(place: ThreadPlace, rfcMessageIds: readonly string[]): Statement {
+  const { senderId, inboxId, threadId } = place;
+  const nearest = rfcMessageIds.slice(-MAX_REMEMBERED_REFERENCES);
+  return {
+    sql: `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
+      SELECT ?1, value, ?2, ?3 FROM json_each(?4)
+        WHERE NOT EXISTS (SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = value)
+      ON CONFLICT DO NOTHING`,
+    args: [inboxId, senderId, threadId, JSON.stringify(nearest)],
+  };
 }

@@ -85,6 +85,12 @@ describe("POST /v1/inboxes", () => {
     ["an unknown type", ({ own }) => ({ localPart: "t", domainId: own, type: "robot" }), 422, "type"],
     ["a domain nobody has", () => ({ address: "a@nobody.example" }), 422, "address"],
     ["another project's domain", () => ({ address: "a@b.example.com" }), 422, "address"],
+    [
+      "an address at another domain than the one named",
+      ({ sibling }) => ({ address: "a@in.example.com", domainId: sibling }),
+      422,
+      "domainId",
+    ],
     ["another project's domain id", ({ sibling }) => ({ localPart: "a", domainId: sibling }), 404, undefined],
     ["a hostile domain id", () => ({ localPart: "a", domainId: "' OR 1=1 --" }), 404, undefined],
   ];

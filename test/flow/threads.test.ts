@@ -119,7 +119,7 @@ describe("a reply", () => {
     expect(await child.exited).toBe(0);
     const [thread] = (await service.call("GET", `/v1/inboxes/${inboxId}/threads`)).body.data;
     const record = await service.message((await reply(thread.id, { replyAll: true })).body.id, "delivered");
-    expect(record).toMatchObject({ to: ["desk@client.test"], subject: "re: Help" });
+    expect(record).toMatchObject({ to: ["desk@client.test"], subject: "Re: Help" });
     expect(record.cc).toEqual(["bob@client.test", "carol@client.test"]);
   });
 
@@ -133,7 +133,7 @@ describe("a reply", () => {
 
   test.each([
     ["without content", { text: undefined }, 422],
-    ["to a message of no thread", { messageId: "msg_00000000000000000000000000" }, 422],
+    ["to a message of no thread", { messageId: "msg_00000000000000000000000000" }, 404],
     ["with a header of ours", { headers: { From: "x@y.test" } }, 422],
   ])("%s is refused", async (_, change, status) => {
     const { threadId } = await simulate();

@@ -4,6 +4,7 @@ import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
 import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
+import { previewOf } from "../../mail/preview.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/client.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
@@ -13,9 +14,10 @@ import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
 import { suppressedAmong } from "../../store/suppressions.ts";
-import { findThread, stepThread } from "../../store/threads.ts";
+import { findThread, rememberReferences, stepThread } from "../../store/threads.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
+import { inboxAddressOf, participantsOf } from "../threading.ts";
 import { toAttachment } from "./attachment.ts";
 import { applyPolicy } from "./policy.ts";
 import { commitWithinVolume, type Counted, type VolumeDeps } from "./volume.ts";
@@ -249,12 +251,17 @@ async function joinThread(
   item: SendItem,
   threadId: string | null,
 ): Promise<Statement[]> {
-  const inbox: InboxRef | null = await ownInbox(deps.db, message.senderId, addressKey(message.from.email));
+  const inbox: InboxRef | null = await ownInbox(
+    deps.db,
+    message.senderId,
+    inboxAddressOf(message.from.email),
+  );
   if (inbox === null) return [];
   message.inboxId = inbox.id;
+  const references = referencesOf(item);
   message.threadId =
     threadId ??
-    (await findThread(deps.db, message.senderId, inbox.id, referencesOf(item))) ??
+    (await findThread(deps.db, message.senderId, inbox.id, references)) ??
     newId("thr", message.createdAt);
   const step = stepThread({
     threadId: message.threadId,
@@ -262,13 +269,15 @@ async function joinThread(
     senderId: message.senderId,
     messageId: message.id,
     subject: message.subject,
-    preview: (item.text ?? "").slice(0, 200),
-    participants: [...message.to, ...message.cc].map((mailbox) => mailbox.email),
+    preview: previewOf(item.text ?? null, item.html ?? null),
+    participants: participantsOf(message, inbox.address),
     hasAttachments: (item.attachments?.length ?? 0) > 0,
     inbound: false,
     at: message.createdAt,
   });
-  return [step];
+  if (references.length === 0) return [step];
+  const place = { senderId: message.senderId, inboxId: inbox.id, threadId: message.threadId };
+  return [step, rememberReferences(place, references)];
 }
 
 function answer(message: Message): Accepted {

@@ -1,13 +1,14 @@
-import { addressKey, type Mailbox } from "../../core/addresses.ts";
-import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { addressKey, type Mailbox, normalizeAddress } from "../../core/addresses.ts";
+import { AppError, notFound } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
-import { MAX_HEADER_VALUE_BYTES, MAX_SUBJECT_CHARS } from "../../core/send-rules.ts";
-import type { Inbox } from "../../store/inboxes.ts";
-import { getInbox } from "../../store/inboxes.ts";
+import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
+import { getInbox, type Inbox } from "../../store/inboxes.ts";
 import { getContent, getMessage, type Message } from "../../store/messages.ts";
 import { countSentSince, getThread, lastMessageId } from "../../store/threads.ts";
+import { reachesInbox } from "../threading.ts";
 import type { AcceptDeps } from "./accept.ts";
+import { replySubject } from "./reply-subject.ts";
 
 /** What a client says in a reply; the rest comes of the message replied to. */
 export interface ReplyRequest
@@ -21,11 +22,14 @@ export interface ReplyRequest
 export const MAX_REPLIES_PER_MINUTE = 20;
 const MINUTE_MS = 60_000;
 /** Message-IDs of a References field: the first and the newest (RFC 5322 §3.6.4). */
-const MAX_REFERENCES = 20;
+export const MAX_REFERENCES = 20;
+/** Fields that say what is answered; a client's own would contradict the message it names. */
+const REFERENCE_FIELDS = /^(?:in-reply-to|references)$/i;
 
 /**
  * The send that a reply is: from the inbox, to whom the message asks, under its subject and references.
- * @throws AppError 404 for no such thread or message, 429 over the replies of a minute
+ * @throws AppError 404 for no such thread or message, 409 where the message names nobody to answer, 429 over the
+ *   replies of a minute
  */
 export async function composeReply(
   deps: AcceptDeps,
@@ -37,20 +41,16 @@ export async function composeReply(
   const thread = await getThread(deps.db, senderId, threadId);
   const inbox = thread === null ? null : await getInbox(deps.db, senderId, thread.inboxId);
   if (thread === null || inbox === null) throw notFound("thread");
-  await refuseLoops(deps, senderId, threadId, now);
   const parent = await parentOf(deps, senderId, threadId, request.messageId);
+  await refuseLoops(deps, senderId, threadId, now);
   const { text, html, bcc, attachments, tags } = request;
-  const to = answerTo(parent, inbox);
+  const own = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
   const item: SendItem = {
     from:
       inbox.displayName === "" ? { email: inbox.address } : { email: inbox.address, name: inbox.displayName },
-    to,
-    cc: [...(request.replyAll ? othersOf(parent, inbox, to) : []), ...(request.cc ?? [])],
-    subject: (/^re:/i.test(parent.subject) ? parent.subject : `Re: ${parent.subject}`).slice(
-      0,
-      MAX_SUBJECT_CHARS,
-    ),
-    headers: { ...request.headers, ...(await referenceHeaders(deps, parent)) },
+    ...addresseesOfReply(parent, inbox, request),
+    subject: replySubject(parent.subject),
+    headers: { ...Object.fromEntries(own), ...(await referenceHeaders(deps, parent)) },
   };
   if (text !== undefined) item.text = text;
   if (html !== undefined) item.html = html;
@@ -77,44 +77,70 @@ async function parentOf(
   const id = messageId ?? (await lastMessageId(deps.db, senderId, threadId));
   const message = id === null ? null : await getMessage(deps.db, senderId, id);
   if (message?.threadId === threadId) return message;
-  throw messageId === undefined
-    ? notFound("thread")
-    : invalid("messageId", "The thread has no such message.");
+  throw notFound(messageId === undefined ? "thread" : "message");
+}
+
+/** Whom a reply goes to. Throws 409 where that is nobody. */
+function addresseesOfReply(
+  parent: Message,
+  inbox: Inbox,
+  request: ReplyRequest,
+): Pick<SendItem, "to"> & { cc: Mailbox[] } {
+  const to = answerTo(parent, inbox);
+  if (to.length === 0)
+    throw new AppError("conflict", "The message replied to names nobody to answer.", {
+      code: "invalid_state",
+    });
+  const others = request.replyAll ? reachable([...parent.to, ...parent.cc], inbox) : [];
+  const taken = new Set(to.map(({ email }) => addressKey(email)));
+  // What the client gives is checked as in every send, so it stays as it is, but for doubles.
+  const cc = [...others, ...(request.cc ?? [])].filter(({ email }) => {
+    const key = addressKey(email);
+    return !taken.has(key) && taken.add(key);
+  });
+  return { to, cc };
 }
 
 /** Reply-To, else From (RFC 5322 §3.6.3); for a message of our own, those it went to. */
 function answerTo(parent: Message, inbox: Inbox): Mailbox[] {
-  if (parent.direction === "outbound" || addressKey(parent.from.email) === inbox.address) return parent.to;
-  return (parent.replyTo.length > 0 ? parent.replyTo : [parent.from]).map(clipped);
+  const ours = parent.direction === "outbound" || reachesInbox(inbox.address, parent.from.email);
+  const ways = ours ? [parent.to] : [parent.replyTo, [parent.from]];
+  return ways.map((mailboxes) => reachable(mailboxes, inbox)).find((found) => found.length > 0) ?? [];
 }
 
-/** Everybody else of the message, but the inbox. */
-function othersOf(parent: Message, inbox: Inbox, to: readonly Mailbox[]): Mailbox[] {
-  const known = new Set([inbox.address, ...to.map((mailbox) => addressKey(mailbox.email))]);
-  const others = [...parent.to, ...parent.cc].filter((mailbox) => {
-    const key = addressKey(mailbox.email);
-    return !known.has(key) && known.add(key);
-  });
-  return others.map(clipped);
+/** Those of a mail's mailboxes that can be sent to, once each, without the inbox itself. */
+function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
+  const found = new Map<string, Mailbox>();
+  for (const { email, name } of mailboxes) {
+    const key = addressKey(email);
+    if (normalizeAddress(email) === null || reachesInbox(inbox.address, email) || found.has(key)) continue;
+    found.set(
+      key,
+      name === undefined ? { email } : { email, name: name.slice(0, MAX_NAME_CHARS).toWellFormed() },
+    );
+  }
+  return [...found.values()];
 }
 
+/** In-Reply-To and References as RFC 5322 §3.6.4 makes them of the parent's; none for a parent without Message-ID. */
 async function referenceHeaders(deps: AcceptDeps, parent: Message): Promise<Record<string, string>> {
   if (parent.rfcMessageId === null) return {};
   const content = await getContent(deps.db, parent.senderId, parent.id);
   const field = Object.entries(content?.headers ?? {}).find(([name]) => name.toLowerCase() === "references");
   const before = field?.[1].match(/<[^<>\s]+>/g) ?? (parent.inReplyTo === null ? [] : [parent.inReplyTo]);
-  const references = [...before, parent.rfcMessageId];
-  // The oldest but the first go, as in every mail program: a field must not grow for ever.
-  while (references.length > MAX_REFERENCES || (references.length > 2 && tooLong(references)))
-    references.splice(1, 1);
-  return { "In-Reply-To": parent.rfcMessageId, References: references.join(" ") };
+  const references = [...new Set(before)].filter((id) => id !== parent.rfcMessageId);
+  return {
+    "In-Reply-To": parent.rfcMessageId,
+    References: bounded([...references, parent.rfcMessageId]).join(" "),
+  };
 }
 
-function tooLong(references: readonly string[]): boolean {
-  return Buffer.byteLength(references.join(" ")) > MAX_HEADER_VALUE_BYTES;
-}
-
-/** The mailbox with its display name cut to what a send takes. */
-function clipped({ email, name }: Mailbox): Mailbox {
-  return name === undefined ? { email } : { email, name: name.slice(0, MAX_NAME_CHARS) };
+/** The first reference and the newest, as in every mail program: a field must not grow for ever. */
+function bounded(references: readonly string[]): string[] {
+  const [first, ...rest] = references;
+  if (first === undefined) return [];
+  const kept = rest.slice(-(MAX_REFERENCES - 1));
+  const room = MAX_HEADER_VALUE_BYTES - Buffer.byteLength(first);
+  while (kept.length > 1 && Buffer.byteLength(kept.join(" ")) >= room) kept.shift();
+  return [first, ...kept];
 }

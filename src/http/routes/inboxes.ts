@@ -57,7 +57,7 @@ interface Place {
 
 /** The address wanted and the project's domain it lies at. Throws 422 for a bad one, 404 for another's domain. */
 async function placeOf(db: Db, senderId: string, body: Static<typeof CreateInbox>): Promise<Place> {
-  if (body.address !== undefined) return placeOfAddress(db, senderId, body.address);
+  if (body.address !== undefined) return placeOfAddress(db, senderId, body.address, body.domainId);
   if (body.localPart === undefined) throw invalid("address", "Required.", "missing_field");
   if (body.domainId === undefined) throw invalid("domainId", "Required.", "missing_field");
   const domain = await getDomain(db, senderId, body.domainId);
@@ -65,10 +65,17 @@ async function placeOf(db: Db, senderId: string, body: Static<typeof CreateInbox
   return { domain, address: inboxAddress(`${body.localPart}@${domain.name}`, "localPart").address };
 }
 
-async function placeOfAddress(db: Db, senderId: string, text: string): Promise<Place> {
+async function placeOfAddress(
+  db: Db,
+  senderId: string,
+  text: string,
+  domainId: string | undefined,
+): Promise<Place> {
   const { address, domainName } = inboxAddress(text, "address");
   const domain = await findDomain(db, senderId, domainName);
   if (domain === null) throw invalid("address", `${domainName} is not a domain of this project.`);
+  if (domainId !== undefined && domainId !== domain.id)
+    throw invalid("domainId", "The address lies at another domain.");
   return { domain, address };
 }
 

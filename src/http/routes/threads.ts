@@ -1,22 +1,17 @@
 import { Type } from "@sinclair/typebox";
-import { AppError, notFound } from "../../core/errors.ts";
+import { notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
-import { readRecord } from "../../flows/read/record.ts";
+import { oneByOne } from "../../flows/receive/duplicate.ts";
 import { commitSend, prepareSend } from "../../flows/send/accept.ts";
 import { composeReply } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/client.ts";
 import { getInbox } from "../../store/inboxes.ts";
-import {
-  getThread,
-  listThreadMessageIds,
-  listThreads,
-  type Thread,
-  type ThreadPosition,
-} from "../../store/threads.ts";
+import { listThreads, type ThreadPosition } from "../../store/thread-list.ts";
+import { getThread, listThreadMessageIds, type Thread } from "../../store/threads.ts";
 import { accepted, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
-import { MessageView, showMessage } from "../views/message.ts";
+import { showConversation, ThreadMessageView } from "../views/conversation.ts";
 import { checkedSend, type EmailRouteDeps } from "./emails.ts";
 
 /** Messages that a thread read at once shows; older ones are in its pages. */
@@ -36,6 +31,18 @@ const ThreadSchema = Type.Object({
   lastInboundAt: Nullable(Timestamp),
   createdAt: Timestamp,
   updatedAt: Timestamp,
+});
+
+const ListQuery = Type.Object({
+  ...PAGE_QUERY,
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        "A part of the subject, of a participant's address or of the preview, in any case. Each page looks at 100000 threads at most.",
+    }),
+  ),
 });
 
 const { text, html, cc, bcc, attachments, headers, tags } = SendItem.properties;
@@ -78,14 +85,15 @@ function listRoute({ db }: { db: Db }): Route {
     operationId: "listThreads",
     scope: "threads:read",
     summary: "List an inbox's threads, last active first",
-    query: Type.Object(PAGE_QUERY),
+    query: ListQuery,
     answers: { 200: PageOf(ThreadSchema) },
     errors: ["not_found"],
-    async handle({ senderId, params, page: openedPage }) {
+    async handle({ senderId, params, query, page: openedPage }) {
       const page = openedPage();
       const inbox = await getInbox(db, senderId, params.id);
       if (inbox === null) throw notFound("inbox");
-      const rows = await listThreads(db, senderId, inbox.id, positionOf(page.after), page.take);
+      const wanted = { q: query.q ?? null, after: positionOf(page.after), limit: page.take };
+      const rows = await listThreads(db, { senderId, inboxId: inbox.id, ...wanted });
       return ok(page.answer(rows, show, (row) => `${row.lastMessageAt} ${row.id}`));
     },
   });
@@ -104,14 +112,16 @@ function getRoute({ db }: { db: Db }): Route {
     operationId: "getThread",
     scope: "threads:read",
     summary: "Read a thread with its last 100 messages, oldest first",
-    answers: { 200: Type.Intersect([ThreadSchema, Type.Object({ messages: Type.Array(MessageView) })]) },
+    answers: {
+      200: Type.Intersect([ThreadSchema, Type.Object({ messages: Type.Array(ThreadMessageView) })]),
+    },
     errors: ["not_found"],
     async handle({ senderId, params }) {
       const thread = await getThread(db, senderId, params.id);
       if (thread === null) throw notFound("thread");
       const ids = await listThreadMessageIds(db, senderId, thread.id, null, MESSAGES_SHOWN);
-      const messages = await readAll(db, senderId, ids.reverse());
-      return ok({ ...show(thread), messages });
+      const messages = await showConversation(db, senderId, ids);
+      return ok({ ...show(thread), messages: messages.reverse() });
     },
   });
 }
@@ -124,7 +134,7 @@ function messagesRoute({ db }: { db: Db }): Route {
     scope: "threads:read",
     summary: "List a thread's messages, newest first",
     query: Type.Object(PAGE_QUERY),
-    answers: { 200: PageOf(MessageView) },
+    answers: { 200: PageOf(ThreadMessageView) },
     errors: ["not_found"],
     async handle({ senderId, params, page: openedPage }) {
       const page = openedPage();
@@ -136,17 +146,14 @@ function messagesRoute({ db }: { db: Db }): Route {
         (id) => id,
         (id) => id,
       );
-      return ok({ data: await readAll(db, senderId, data), nextCursor });
+      return ok({ data: await showConversation(db, senderId, data), nextCursor });
     },
   });
 }
 
-async function readAll(db: Db, senderId: string, ids: readonly string[]): Promise<Record<string, unknown>[]> {
-  const records = await Promise.all(ids.map((id) => readRecord(db, senderId, id)));
-  return records.flatMap((record) => (record === null ? [] : [showMessage(record)]));
-}
-
 function replyRoute(deps: EmailRouteDeps): Route {
+  // Of a thread's replies at the same time each counts those before it: the limit of a minute must not be raced past.
+  const inTurn = oneByOne();
   return projectRoute({
     method: "POST",
     path: "/v1/threads/:id/reply",
@@ -155,16 +162,15 @@ function replyRoute(deps: EmailRouteDeps): Route {
     summary: "Answer a message of a thread from its inbox",
     body: ReplyBody,
     answers: { 202: Replied },
-    errors: ["not_found"],
-    async handle({ senderId, project, params, body, now, record }) {
-      const item = await composeReply(deps, senderId, params.id, body, now);
-      if (item.to.length === 0)
-        throw new AppError("conflict", "The message replied to names nobody to answer.");
-      const prepared = await prepareSend(deps, project, checkedSend(item, deps.limits, now), params.id);
-      const { id, status } = prepared.accepted;
-      const answer = accepted({ id, status, threadId: params.id });
-      await commitSend(deps, project, prepared, record(answer));
-      return answer;
-    },
+    errors: ["not_found", "conflict"],
+    handle: ({ senderId, project, params, body, now, record }) =>
+      inTurn(params.id, async () => {
+        const item = await composeReply(deps, senderId, params.id, body, now);
+        const prepared = await prepareSend(deps, project, checkedSend(item, deps.limits, now), params.id);
+        const { id, status } = prepared.accepted;
+        const answer = accepted({ id, status, threadId: params.id });
+        await commitSend(deps, project, prepared, record(answer));
+        return answer;
+      }),
   });
 }

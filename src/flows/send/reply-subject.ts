@@ -1,0 +1,19 @@
+import { MAX_SUBJECT_CHARS } from "../../core/send-rules.ts";
+
+/** What mail programs of several languages put before the subject of an answer. */
+const REPLY_PREFIXES = [
+  ...["re", "res", "rif", "aw", "antw", "sv", "vs", "odp", "ynt", "vá"],
+  ...["απ", "ответ", "השב", "回复", "回覆", "答复", "返信", "회신"],
+];
+
+/** Any number of them, some counted as in `Re[2]:` or `Re^2:`; East Asian programs write a full-width colon. */
+const LEADING_PREFIXES = new RegExp(
+  `^(?:\\s*(?:${REPLY_PREFIXES.join("|")})(?:\\[\\d{1,4}\\]|\\(\\d{1,4}\\)|\\^\\d{1,4})?\\s?[:：])+`,
+  "iu",
+);
+
+/** The subject of an answer: one `Re: ` before what was answered (RFC 5322 §3.6.5), whatever stood there before. */
+export function replySubject(subject: string): string {
+  const bare = subject.replace(LEADING_PREFIXES, "").trim();
+  return `Re: ${bare}`.slice(0, MAX_SUBJECT_CHARS).toWellFormed().trimEnd();
+}

@@ -1,0 +1,20 @@
+import { inboxLocalPart, splitAddress } from "../core/addresses.ts";
+import type { Message } from "../store/messages.ts";
+
+/** Whether mail to the address comes to the inbox: in any case, with any `+label` (RFC 5233). */
+export function reachesInbox(inboxAddress: string, email: string): boolean {
+  return inboxAddressOf(email) === inboxAddress;
+}
+
+/** The address of the inbox that an address would reach: without a `+label`, lower case. */
+export function inboxAddressOf(email: string): string {
+  const split = splitAddress(email);
+  return split === null ? email.toLowerCase() : `${inboxLocalPart(split.local)}@${split.domain}`;
+}
+
+/** Everybody in a message's conversation but the inbox itself. Bcc is nobody's to know. */
+export function participantsOf(message: Message, inboxAddress: string): string[] {
+  return [message.from, ...message.to, ...message.cc]
+    .map(({ email }) => email)
+    .filter((email) => email !== "" && !reachesInbox(inboxAddress, email));
+}

@@ -1,0 +1,98 @@
+import type { Db, Value } from "./client.ts";
+import { type Condition, containsText } from "./substring.ts";
+import { THREAD_COLUMNS, type Thread, type ThreadRow, toThread } from "./threads.ts";
+
+/** A place in the list of threads by last activity. */
+export interface ThreadPosition {
+  lastMessageAt: number;
+  id: string;
+}
+
+/** What a list of threads is made of. */
+export interface ThreadPage {
+  senderId: string;
+  inboxId: string;
+  /** A part of the subject, of a participant's address or of the preview, in any case; null: all threads. */
+  q: string | null;
+  /** Threads behind this place; null: from the last active. */
+  after: ThreadPosition | null;
+  limit: number;
+}
+
+/** Threads that one page looks at for a text. A hundred thousand take about a tenth of a second. */
+export const MAX_THREADS_SCANNED = 100_000;
+/** Threads looked at in one go: the rest of the service runs in between (two or three milliseconds). */
+const SCAN_STEP = 5000;
+
+const FIRST: ThreadPosition = { lastMessageAt: Number.MAX_SAFE_INTEGER, id: "" };
+const EVERY: Condition = { sql: "1", args: [] };
+
+/**
+ * One page of an inbox's threads, last active first. A thread that moves up during a walk is met again only by a new
+ * walk; all others keep their place, so a walk leaves none of them out and gives none twice.
+ */
+export async function listThreads(db: Db, page: ThreadPage): Promise<Thread[]> {
+  const start = page.after ?? FIRST;
+  return page.q === null ? rowsBehind(db, page, start, EVERY, null) : searchThreads(db, page, page.q, start);
+}
+
+async function searchThreads(db: Db, page: ThreadPage, q: string, start: ThreadPosition): Promise<Thread[]> {
+  const matches: Thread[] = [];
+  const condition = containsText(columnsFor(q), q);
+  let from: ThreadPosition | null = start;
+  for (let scanned = 0; from !== null && scanned < MAX_THREADS_SCANNED; scanned += SCAN_STEP) {
+    const end: ThreadPosition | null = await stepEnd(db, page, from);
+    const wanted = { ...page, limit: page.limit - matches.length };
+    matches.push(...(await rowsBehind(db, wanted, from, condition, end)));
+    if (matches.length >= page.limit) break;
+    from = end;
+    // Reads of a file are synchronous: without this the whole walk would hold everybody up.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return matches;
+}
+
+/** Participants are kept as a JSON list; what only its syntax holds is in no address that mail can be sent to. */
+function columnsFor(q: string): string[] {
+  return /[[\]",\\]/.test(q) ? ["subject", "preview"] : ["subject", "preview", "participants"];
+}
+
+/** The place of the last thread of a step of the scan; null where the inbox ends within it. */
+async function stepEnd(
+  db: Db,
+  { inboxId }: ThreadPage,
+  from: ThreadPosition,
+): Promise<ThreadPosition | null> {
+  const row = await db.first<{ last_message_at: number; id: string }>(
+    `SELECT last_message_at, id FROM threads WHERE inbox_id = ? AND (last_message_at, id) < (?, ?)
+      ORDER BY last_message_at DESC, id DESC LIMIT 1 OFFSET ${SCAN_STEP - 1}`,
+    [inboxId, from.lastMessageAt, from.id],
+  );
+  return row === null ? null : { lastMessageAt: row.last_message_at, id: row.id };
+}
+
+/**
+ * The first rows behind a place.
+ * @param until the last place that counts; null: the inbox's end
+ */
+async function rowsBehind(
+  db: Db,
+  { senderId, inboxId, limit }: ThreadPage,
+  from: ThreadPosition,
+  condition: Condition,
+  until: ThreadPosition | null,
+): Promise<Thread[]> {
+  const args: Value[] = [inboxId, from.lastMessageAt, from.id];
+  const bound = until === null ? "" : "AND (last_message_at, id) >= (?, ?)";
+  if (until !== null) args.push(until.lastMessageAt, until.id);
+  const rows = await db.all<ThreadRow>(
+    // The index alone tells which they are; only those are read whole.
+    `SELECT ${THREAD_COLUMNS} FROM threads WHERE sender_id = ? AND id IN (
+        SELECT id FROM threads INDEXED BY threads_by_activity
+          WHERE inbox_id = ? AND (last_message_at, id) < (?, ?) ${bound} AND ${condition.sql}
+          ORDER BY last_message_at DESC, id DESC LIMIT ?)
+      ORDER BY last_message_at DESC, id DESC`,
+    [senderId, ...args, ...condition.args, limit],
+  );
+  return rows.map(toThread);
+}

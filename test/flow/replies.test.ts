@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { delivered, deliveredRecord } from "../support/mail-in.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+let count = 0;
+
+beforeAll(async () => {
+  service = await startService();
+  await receivingInboxes(service, "in.test", []);
+});
+afterAll(() => service.stop());
+
+interface Box {
+  id: string;
+  address: string;
+}
+
+/** An inbox of its own for each test. */
+async function newInbox(body: Record<string, unknown> = {}): Promise<Box> {
+  const address = `box${++count}@in.test`;
+  return (await service.call("POST", "/v1/inboxes", { address, ...body })).body;
+}
+
+const newMessageId = (): string => `<m${++count}@client.test>`;
+
+async function reply(
+  threadId: string,
+  body: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+) {
+  return service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer", ...body }, { headers });
+}
+
+/** Replies and gives the record of what was accepted. */
+async function replied(threadId: string, body: Record<string, unknown> = {}) {
+  const answer = await reply(threadId, body);
+  expect(answer).toMatchObject({ status: 202, body: { threadId } });
+  return (await service.call("GET", `/v1/emails/${answer.body.id}`)).body;
+}
+
+/** Delivers a letter to a new inbox and gives the record of the answer to it. */
+async function answerTo(headers: readonly string[], body: Record<string, unknown> = {}) {
+  const { address } = await newInbox();
+  const own = headers.map((line) => line.replaceAll("BOX", address.replace("@in.test", "")));
+  return replied((await deliveredRecord(service, { to: address, headers: own })).threadId, body);
+}
+
+describe("whom a reply goes to", () => {
+  test.each([
+    ["the author", ["From: ada@a.test"], {}, ["ada@a.test"], []],
+    [
+      "Reply-To before the author",
+      ["From: ada@a.test", "Reply-To: b@b.test, c@c.test"],
+      {},
+      ["b@b.test", "c@c.test"],
+      [],
+    ],
+    [
+      "the author where Reply-To is no address",
+      ["From: ada@a.test", "Reply-To: nobody"],
+      {},
+      ["ada@a.test"],
+      [],
+    ],
+    [
+      "the author where Reply-To is the inbox",
+      ["From: ada@a.test", "Reply-To: BOX+x@in.test"],
+      {},
+      ["ada@a.test"],
+      [],
+    ],
+    ["others only when asked", ["From: ada@a.test", "To: BOX@in.test, b@b.test"], {}, ["ada@a.test"], []],
+    [
+      "all: To and Cc, without the inbox, its plus addresses, doubles and what is no address",
+      [
+        "From: ada@a.test",
+        "To: BOX+support@IN.test, b@b.test, Ada@a.test, broken",
+        "Cc: BOX@in.test, B@B.test, carol@c.test, Box@in.test.other.test",
+      ],
+      { replyAll: true },
+      ["ada@a.test"],
+      ["b@b.test", "carol@c.test", "Box@in.test.other.test"],
+    ],
+    [
+      "copies of the client's own, once",
+      ["From: ada@a.test", "Cc: b@b.test"],
+      { replyAll: true, cc: [{ email: "B@b.test" }, { email: "ada@a.test" }, { email: "d@d.test" }] },
+      ["ada@a.test"],
+      ["b@b.test", "d@d.test"],
+    ],
+    [
+      "those the inbox wrote to itself",
+      ["From: BOX+me@in.test", "To: b@b.test, BOX@in.test"],
+      {},
+      ["b@b.test"],
+      [],
+    ],
+  ])("%s", async (_, headers, body, to, cc) => {
+    expect(await answerTo(headers, body)).toMatchObject({ to, cc });
+  });
+
+  test("those our own last mail went to, where nothing came in", async () => {
+    const { address } = await newInbox();
+    const sent = await service.call("POST", "/v1/emails", {
+      from: { email: address },
+      to: [{ email: "a@a.test" }, { email: address }],
+      cc: [{ email: "c@c.test" }],
+      subject: "Offer",
+      text: "x",
+    });
+    const { threadId, messageId } = (await service.call("GET", `/v1/emails/${sent.body.id}`)).body;
+    expect(await replied(threadId, { replyAll: true })).toMatchObject({
+      to: ["a@a.test"],
+      cc: ["c@c.test"],
+      subject: "Re: Offer",
+      headers: { "In-Reply-To": messageId, References: messageId },
+    });
+  });
+
+  test.each([
+    ["no From", ["From:"]],
+    ["a From that is no address", ["From: undisclosed"]],
+    ["the inbox alone", ["From: BOX@in.test", "To: BOX@in.test"]],
+  ])("is a conflict where the mail has %s", async (_, headers) => {
+    const { address } = await newInbox();
+    const own = headers.map((line) => line.replaceAll("BOX", address.replace("@in.test", "")));
+    const { threadId } = await deliveredRecord(service, { to: address, mailFrom: "", headers: own });
+    const refused = await reply(threadId, { replyAll: true, cc: [{ email: "a@a.test" }] });
+    expect(refused).toMatchObject({ status: 409, body: { error: { code: "invalid_state" } } });
+  });
+
+  test("is refused where a reply to all has more than the recipients of a send", async () => {
+    const { address } = await newInbox();
+    const many = Array.from({ length: 50 }, (_, at) => `r${at}@a.test`);
+    const { threadId } = await deliveredRecord(service, {
+      to: address,
+      headers: [`Cc: ${many.join(",\r\n ")}`],
+    });
+    const refused = await reply(threadId, { replyAll: true });
+    expect(refused).toMatchObject({ status: 422, body: { error: { code: "too_many_recipients" } } });
+    expect((await reply(threadId)).status).toBe(202);
+  });
+});
+
+describe("a reply", () => {
+  test("answers the message named, or the last inbound one", async () => {
+    const { address } = await newInbox();
+    const root = newMessageId();
+    const first = await deliveredRecord(service, {
+      to: address,
+      headers: ["From: a@a.test", `Message-ID: ${root}`],
+    });
+    await deliveredRecord(service, { to: address, headers: ["From: b@b.test", `In-Reply-To: ${root}`] });
+    expect((await replied(first.threadId)).to).toEqual(["b@b.test"]);
+    expect((await replied(first.threadId)).to).toEqual(["b@b.test"]);
+    expect((await replied(first.threadId, { messageId: first.id })).to).toEqual(["a@a.test"]);
+  });
+
+  test("to a message of another thread, or of none, is 404", async () => {
+    const { address } = await newInbox();
+    const { threadId } = await deliveredRecord(service, { to: address });
+    for (const messageId of [
+      await delivered(service, { to: address }),
+      "msg_00000000000000000000000000",
+      "x'",
+    ]) {
+      const refused = await reply(threadId, { messageId });
+      expect(refused).toMatchObject({ status: 404, body: { error: { type: "not_found" } } });
+    }
+  });
+
+  test("carries attachments, tags, headers and hidden copies, and is checked as a send is", async () => {
+    const content = Buffer.from("file").toString("base64");
+    const record = await answerTo([], {
+      html: "<p>Hi</p>",
+      bcc: [{ email: "hidden@h.test" }],
+      attachments: [{ filename: "a.txt", content }],
+      tags: [{ name: "kind", value: "answer" }],
+    });
+    expect(record).toMatchObject({
+      bcc: ["hidden@h.test"],
+      tags: [{ name: "kind", value: "answer" }],
+      attachments: [{ filename: "a.txt", size: 4 }],
+    });
+    const thread = (await service.call("GET", `/v1/threads/${record.threadId}`)).body;
+    expect(thread).toMatchObject({
+      hasAttachments: true,
+      preview: "An answer",
+      participants: ["ada@client.test"],
+    });
+    const bad: [Record<string, unknown>, string][] = [
+      [{ text: undefined }, "html"],
+      [{ headers: { From: "x@y.test" } }, "headers.From"],
+      [{ headers: { "X-A": "a\r\nBcc: b@b.test" } }, "headers.X-A"],
+      [{ tags: [{ name: "a b", value: "c" }] }, "tags[0].name"],
+      [{ attachments: [{ filename: "a", content: "?" }] }, "attachments[0].content"],
+      [{ cc: [{ email: "nobody" }] }, "cc[0].email"],
+    ];
+    for (const [body, param] of bad)
+      expect(await reply(record.threadId, body)).toMatchObject({ status: 422, body: { error: { param } } });
+  });
+
+  test("with only html has that as its preview", async () => {
+    const { threadId } = await answerTo([], { text: undefined, html: "<p>Only <b>this</b></p>" });
+    expect((await service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Only this");
+  });
+
+  test("to somebody suppressed is accepted and rejected", async () => {
+    const { address } = await newInbox();
+    await service.call("POST", "/v1/suppressions", { email: "gone@g.test" });
+    const { threadId } = await deliveredRecord(service, { to: address, headers: ["From: Gone@g.test"] });
+    expect((await reply(threadId)).body).toMatchObject({ status: "rejected" });
+    expect(await replied(threadId)).toMatchObject({
+      status: "rejected",
+      recipients: [{ status: "rejected", reason: "suppressed" }],
+    });
+  });
+
+  test("may be given to an automatic mail: a program asked for it, not the service itself", async () => {
+    const headers = ["From: robot@r.test", "Auto-Submitted: auto-replied", "Precedence: bulk"];
+    expect((await answerTo(headers)).to).toEqual(["robot@r.test"]);
+  });
+
+  test("with an Idempotency-Key is made once", async () => {
+    const { address } = await newInbox();
+    const { threadId } = await deliveredRecord(service, { to: address });
+    const key = { "Idempotency-Key": "once" };
+    const first = await reply(threadId, {}, key);
+    const again = await reply(threadId, {}, key);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect((await service.call("GET", `/v1/threads/${threadId}`)).body.messageCount).toBe(2);
+  });
+
+  test("is one of twenty a minute, also when they come at the same time", async () => {
+    const { address } = await newInbox();
+    const { threadId } = await deliveredRecord(service, { to: address });
+    const answers = await Promise.all(Array.from({ length: 25 }, () => reply(threadId)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 202).length).toBe(20);
+    expect(refused.map(({ headers }) => headers.get("retry-after"))).toEqual(Array(5).fill("60"));
+  });
+
+  test("keeps the thread when its answer comes, and the record names everybody once", async () => {
+    const { address } = await newInbox();
+    const { threadId } = await deliveredRecord(service, { to: `${address.replace("@", "+t@")}` });
+    const { messageId } = await replied(threadId);
+    const headers = [
+      "From: Ada@client.test",
+      `To: ${address}`,
+      "Cc: carol@c.test",
+      `In-Reply-To: ${messageId}`,
+    ];
+    const back = await deliveredRecord(service, { to: address, headers });
+    expect(back.threadId).toBe(threadId);
+    const thread = (await service.call("GET", `/v1/threads/${threadId}`)).body;
+    expect(thread.participants).toEqual(["ada@client.test", "carol@c.test"]);
+    expect(thread.lastMessageId).toBe(back.id);
+    expect(thread.lastInboundAt).toBe(thread.lastMessageAt);
+  });
+});

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { MAX_REFERENCES } from "../../src/flows/send/reply.ts";
+import { deliveredRecord } from "../support/mail-in.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+let count = 0;
+
+beforeAll(async () => {
+  service = await startService();
+  await receivingInboxes(service, "in.test", []);
+});
+afterAll(() => service.stop());
+
+/** An inbox of its own for each test. */
+async function newInbox(body: Record<string, unknown> = {}): Promise<{ address: string }> {
+  const address = `box${++count}@in.test`;
+  return (await service.call("POST", "/v1/inboxes", { address, ...body })).body;
+}
+
+const newMessageId = (): string => `<m${++count}@client.test>`;
+
+/** Replies and gives the record of what was accepted. */
+async function replied(threadId: string, body: Record<string, unknown> = {}) {
+  const answer = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer", ...body });
+  expect(answer).toMatchObject({ status: 202, body: { threadId } });
+  return (await service.call("GET", `/v1/emails/${answer.body.id}`)).body;
+}
+
+/** Delivers a letter to a new inbox and gives the record of the answer to it. */
+async function answerTo(headers: readonly string[]) {
+  const { address } = await newInbox();
+  return replied((await deliveredRecord(service, { to: address, headers })).threadId);
+}
+
+describe("the subject of a reply", () => {
+  test.each([
+    ["Help", "Re: Help"],
+    ["Re: Help", "Re: Help"],
+    ["RE: re:Re : Help", "Re: Help"],
+    ["Re[2]: Help", "Re: Help"],
+    ["Re^3: Re(4): Help", "Re: Help"],
+    ["AW: Antw: Sv: VS: Help", "Re: Help"],
+    ["=?UTF-8?B?5Zue5aSN77yaSGVscA==?=", "Re: Help"],
+    ["Fwd: Re: Help", "Re: Fwd: Re: Help"],
+    ["Regarding: Help", "Re: Regarding: Help"],
+    ["Re-sent: Help", "Re: Re-sent: Help"],
+    ["", "Re:"],
+    ["Re:", "Re:"],
+  ])("to %j is %j", async (subject, wanted) => {
+    expect((await answerTo([`Subject: ${subject}`])).subject).toBe(wanted);
+  });
+
+  test("is cut to what a send takes, with no half of a character", async () => {
+    const emoji = Buffer.from("😀".repeat(600)).toString("base64");
+    const { subject } = await answerTo([`Subject: =?UTF-8?B?${emoji}?=`]);
+    expect(subject).toBe(`Re: ${"😀".repeat(497)}`);
+    expect((await answerTo([`Subject: ${"x".repeat(1200)}`])).subject).toBe(`Re: ${"x".repeat(994)}`);
+  });
+});
+
+describe("the references of a reply", () => {
+  test("name the mail answered and all before it, on the wire too", async () => {
+    const { address } = await newInbox({ displayName: "Müller & Söhne" });
+    const [root, parent] = [newMessageId(), newMessageId()];
+    const headers = [`Message-ID: ${parent}`, `References: ${root} ${parent}`, `In-Reply-To: ${root}`];
+    const { threadId } = await deliveredRecord(service, { to: address, headers });
+    const client = { "in-reply-to": "<mine@x.test>", REFERENCES: "<mine@x.test>", "X-Own": "1" };
+    const { id } = await replied(threadId, { headers: client });
+    const record = await service.message(id, "delivered");
+    expect(record).toMatchObject({
+      fromName: "Müller & Söhne",
+      headers: { "In-Reply-To": parent, References: `${root} ${parent}`, "X-Own": "1" },
+    });
+    const raw: string = (await service.call("GET", `/v1/emails/${id}/raw`)).body;
+    const fields = raw
+      .slice(0, raw.indexOf("\r\n\r\n"))
+      .replace(/\r\n[ \t]/g, " ")
+      .split("\r\n");
+    expect(fields.filter((field) => /^(?:in-reply-to|references):/i.test(field))).toEqual([
+      `In-Reply-To: ${parent}`,
+      `References: ${root} ${parent}`,
+    ]);
+  });
+
+  test("are the first and the newest of many, in lines of at most 998 octets", async () => {
+    const ids = Array.from({ length: 90 }, (_, at) => `<${"y".repeat(100 + at)}@client.test>`);
+    const parent = newMessageId();
+    const { id } = await answerTo([`Message-ID: ${parent}`, `References: ${ids.join("\r\n ")}`]);
+    const record = await service.message(id, "delivered");
+    const kept: string[] = record.headers.References.split(" ");
+    expect(kept.length).toBe(MAX_REFERENCES);
+    expect(kept).toEqual([...ids.slice(0, 1), ...ids.slice(2 - MAX_REFERENCES), parent]);
+    const raw: string = (await service.call("GET", `/v1/emails/${id}/raw`)).body;
+    expect(Math.max(...raw.split("\r\n").map((line) => line.length))).toBeLessThanOrEqual(998);
+  });
+
+  test("fit the size of a header value, however long the ids are", async () => {
+    const long = (at: number): string => `<${`${at}`.padEnd(900, "z")}@client.test>`;
+    const parent = newMessageId();
+    const ids = Array.from({ length: 10 }, (_, at) => long(at));
+    const { headers } = await answerTo([`Message-ID: ${parent}`, `References: ${ids.join("\r\n ")}`]);
+    expect(headers.References.split(" ")).toEqual([long(0), long(7), long(8), long(9), parent]);
+  });
+
+  test("are none where the mail answered has no Message-ID", async () => {
+    expect((await answerTo(["References: <x@client.test>"])).headers).toEqual({});
+  });
+});

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { MAX_REMEMBERED_REFERENCES } from "../../src/store/threads.ts";
+import { deliver, deliveredRecord, type Letter } from "../support/mail-in.ts";
+import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+let service: TestService;
+let count = 0;
+
+beforeAll(async () => {
+  service = await startService();
+  await receivingInboxes(service, "in.test", []);
+});
+afterAll(() => service.stop());
+
+/** An inbox of its own for each test. */
+async function newInbox(): Promise<{ id: string; address: string }> {
+  const address = `box${++count}@in.test`;
+  return (await service.call("POST", "/v1/inboxes", { address })).body;
+}
+
+/** A Message-ID given to no other mail. */
+const newMessageId = (): string => `<m${++count}@client.test>`;
+
+/** The thread that a letter comes to. */
+async function threadOf(to: string, headers: readonly string[] = []): Promise<string> {
+  return (await deliveredRecord(service, { to, headers })).threadId;
+}
+
+describe("a mail joins", () => {
+  const [a, b, unknown] = ["<a@client.test>", "<b@client.test>", "<unknown@client.test>"];
+  test.each([
+    ["the thread that In-Reply-To names", [`In-Reply-To: ${a}`], "A"],
+    ["the thread that References names", [`References: ${a}`], "A"],
+    ["a thread named among unknown ones", [`References: ${a} ${unknown}`, `In-Reply-To: ${unknown}`], "A"],
+    ["of two threads that of the last reference, the nearest parent", [`References: ${b} ${a}`], "A"],
+    ["of two threads that of In-Reply-To", [`References: ${a} ${b}`, `In-Reply-To: ${a}`], "A"],
+    ["a thread whose id is folded over lines", [`References: ${unknown}\r\n ${a}`], "A"],
+    ["a new thread where an id differs in case", [`In-Reply-To: ${a.toUpperCase()}`], "new"],
+    ["a new thread where subjects alone agree", ["Subject: Re: Help"], "new"],
+    ["a new thread where nothing is named", [], "new"],
+    ["a new thread where In-Reply-To is prose", ["In-Reply-To: a mail of Ada's"], "new"],
+  ])("%s", async (_, headers, joined) => {
+    const { address } = await newInbox();
+    const threads = {
+      A: await threadOf(address, [`Message-ID: ${a}`, "Subject: Help"]),
+      B: await threadOf(address, [`Message-ID: ${b}`, "Subject: Other"]),
+    };
+    const thread = await threadOf(address, [...headers]);
+    if (joined === "A") expect(thread).toBe(threads.A);
+    else expect([threads.A, threads.B]).not.toContain(thread);
+  });
+
+  test("the thread of a mail that we sent, by its Message-ID on the wire", async () => {
+    const { address } = await newInbox();
+    const sent = await service.call("POST", "/v1/emails", {
+      from: { email: address },
+      to: [{ email: "ada@client.test" }],
+      subject: "Offer",
+      html: "<p>Our <b>offer</b></p>",
+    });
+    const record = await service.message(sent.body.id, "delivered");
+    const raw = (await service.call("GET", `/v1/emails/${record.id}/raw`)).body;
+    const onWire = /^Message-ID: (<[^>]+>)\r$/m.exec(raw)?.[1];
+    expect(onWire).toBe(record.messageId);
+    expect(await threadOf(address, [`In-Reply-To: ${onWire}`])).toBe(record.threadId);
+    const thread = (await service.call("GET", `/v1/threads/${record.threadId}`)).body;
+    expect(thread).toMatchObject({ subject: "Offer", participants: ["ada@client.test"], messageCount: 2 });
+    expect(thread.messages[0].id).toBe(record.id);
+  });
+
+  test("the thread of another copy of itself that came by another way", async () => {
+    const { address } = await newInbox();
+    const own = `Message-ID: ${newMessageId()}`;
+    const first = await threadOf(address, [own]);
+    expect(
+      await threadOf(address, ["Received: from list.test by relay.test; 1 Jan 2026 00:00:00 +0000", own]),
+    ).toBe(first);
+  });
+});
+
+describe("a mail that comes before its parent", () => {
+  test("has the parent join its thread", async () => {
+    const { address } = await newInbox();
+    const [parent, child] = [newMessageId(), newMessageId()];
+    const first = await threadOf(address, [`Message-ID: ${child}`, `In-Reply-To: ${parent}`]);
+    expect(await threadOf(address, [`Message-ID: ${parent}`])).toBe(first);
+  });
+
+  test("has its siblings join, though the parent never comes", async () => {
+    const { address } = await newInbox();
+    const [root, left, right] = [newMessageId(), newMessageId(), newMessageId()];
+    const first = await threadOf(address, [`References: ${root} ${left}`]);
+    expect(await threadOf(address, [`References: ${root} ${right}`])).toBe(first);
+  });
+
+  test("leaves the parent in the thread of the parent's own references", async () => {
+    const { address } = await newInbox();
+    const [root, parent] = [newMessageId(), newMessageId()];
+    const old = await threadOf(address, [`Message-ID: ${root}`]);
+    const early = await threadOf(address, [`In-Reply-To: ${parent}`]);
+    expect(early).not.toBe(old);
+    expect(await threadOf(address, [`Message-ID: ${parent}`, `References: ${root}`])).toBe(old);
+  });
+
+  test("is remembered by its nearest references, and no more than so many", async () => {
+    const { id, address } = await newInbox();
+    const references = Array.from({ length: MAX_REMEMBERED_REFERENCES + 1 }, () => newMessageId());
+    const first = await threadOf(address, [`References: ${references.join("\r\n ")}`]);
+    const row = await service.app.db.first<{ n: number }>(
+      "SELECT count(*) AS n FROM thread_references WHERE inbox_id = ?",
+      [id],
+    );
+    expect(row?.n).toBe(MAX_REMEMBERED_REFERENCES);
+    expect(await threadOf(address, [`Message-ID: ${references[1]}`])).toBe(first);
+    expect(await threadOf(address, [`Message-ID: ${references[0]}`])).not.toBe(first);
+  });
+
+  test("that we sent ourselves has the mail it names join, too", async () => {
+    const { address } = await newInbox();
+    const parent = newMessageId();
+    const sent = await service.call("POST", "/v1/emails", {
+      from: { email: address },
+      to: [{ email: "ada@client.test" }],
+      subject: "Re: x",
+      text: "x",
+      headers: { "in-reply-to": parent },
+    });
+    const { threadId } = (await service.call("GET", `/v1/emails/${sent.body.id}`)).body;
+    expect(await threadOf(address, [`Message-ID: ${parent}`])).toBe(threadId);
+  });
+});
+
+describe("hostile references", () => {
+  test.each([
+    ["ten thousand ids, the known one first", (known: string) => [known, ...ids(9_999)], true],
+    ["ten thousand ids, the known one last", (known: string) => [...ids(9_999), known], false],
+    ["an id of 1 MB", (known: string) => [`<${"x".repeat(1_000_000)}@a.test>`, known], false],
+    ["control characters", (known: string) => ["<\x01\x1b[2J@a.test>", known], true],
+    ["unclosed brackets", (known: string) => ["<".repeat(5_000), known], true],
+  ])("%s do no harm", async (_, named, joins) => {
+    const { address } = await newInbox();
+    const known = newMessageId();
+    const thread = await threadOf(address, [`Message-ID: ${known}`]);
+    const references = named(known).join("\r\n ");
+    expect((await threadOf(address, [`References: ${references}`])) === thread).toBe(joins);
+  });
+
+  test("a NUL is refused before anything is read", async () => {
+    const { address } = await newInbox();
+    const reply = await deliver(service, { to: address, headers: ["References: <a\0b@a.test>"] });
+    expect(reply).toStartWith("550 5.6.0");
+  });
+
+  test("a forged copy of a Message-ID does not draw later answers out of the first mail's thread", async () => {
+    const { address } = await newInbox();
+    const [known, lure] = [newMessageId(), newMessageId()];
+    const first = await threadOf(address, [`Message-ID: ${known}`]);
+    const lured = await threadOf(address, [`Message-ID: ${lure}`]);
+    expect(await threadOf(address, [`Message-ID: ${known}`, `In-Reply-To: ${lure}`])).toBe(lured);
+    expect(await threadOf(address, [`In-Reply-To: ${known}`])).toBe(first);
+  });
+
+  test("an id of another inbox or project leads nowhere", async () => {
+    const [mine, neighbour] = [await newInbox(), await newInbox()];
+    const sender = await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey });
+    const made = await service.call(
+      "POST",
+      "/v1/api-keys",
+      { name: "other", senderId: sender.body.id },
+      { key: service.accountKey },
+    );
+    const key: string = made.body.secret;
+    const domain = await verifiedDomain(service, "other.test", key);
+    await service.call("PATCH", `/v1/domains/${domain}/receiving`, { enabled: true }, { key });
+    await service.call("POST", "/v1/inboxes", { address: "box@other.test" }, { key });
+    const [known, awaited] = [newMessageId(), newMessageId()];
+    const threads = [
+      await threadOf(mine.address, [`Message-ID: ${known}`, `References: ${awaited}`]),
+      await threadOf(neighbour.address, [`References: ${known} ${awaited}`]),
+    ];
+    const letter: Letter = { to: "box@other.test", headers: [`References: ${known} ${awaited}`] };
+    expect(await deliver(service, letter)).toStartWith("250");
+    const list = await service.call("GET", "/v1/emails", undefined, { key });
+    const other = await service.call("GET", `/v1/emails/${list.body.data[0].id}`, undefined, { key });
+    threads.push(other.body.threadId);
+    expect(new Set(threads).size).toBe(3);
+    expect((await service.call("GET", `/v1/threads/${threads[0]}`, undefined, { key })).status).toBe(404);
+  });
+});
+
+function ids(many: number): string[] {
+  return Array.from({ length: many }, (_, at) => `<ref${at}@a.test>`);
+}

@@ -1,0 +1,95 @@
+import { connect } from "node:net";
+import type { TestService } from "./service.ts";
+
+/** Time after which a server that does not answer has failed the test. */
+const ANSWER_MS = 10_000;
+
+/** An SMTP session by hand. */
+export interface SmtpSession {
+  /** Sends a line and resolves with the last line of its reply. */
+  say(line: string): Promise<string>;
+  end(): void;
+}
+
+/** Opens a session and greets. */
+export async function smtpSession(port: number): Promise<SmtpSession> {
+  const socket = connect(port, "127.0.0.1");
+  socket.setTimeout(ANSWER_MS, () => socket.destroy(new Error("the server does not answer")));
+  let text = "";
+  let waiting: PromiseWithResolvers<string> | null = null;
+  const look = (): void => {
+    const reply = /^(\d{3} [^\r]*)\r\n/m.exec(text);
+    if (reply === null || waiting === null) return;
+    text = text.slice(reply.index + reply[0].length);
+    waiting.resolve(reply[1] ?? "");
+    waiting = null;
+  };
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1");
+    look();
+  });
+  socket.on("error", (error) => waiting?.reject(error));
+  const answer = (): Promise<string> => {
+    waiting = Promise.withResolvers<string>();
+    const { promise } = waiting;
+    look();
+    return promise;
+  };
+  await answer();
+  const session: SmtpSession = {
+    say(line) {
+      socket.write(`${line}\r\n`, "utf8");
+      return answer();
+    },
+    end: () => void socket.end(),
+  };
+  await session.say("EHLO client.test");
+  return session;
+}
+
+export interface Letter {
+  to: string | readonly string[];
+  /** Reverse path; "" is the null one. */
+  mailFrom?: string;
+  /** Header lines without line ends; a From is put before them unless there is one. */
+  headers?: readonly string[];
+  body?: string;
+}
+
+/** The lines that a letter is on the wire. */
+export function letterLines({ headers = [], body = "Hi" }: Letter): string[] {
+  const from = headers.some((line) => /^from:/i.test(line)) ? [] : ["From: Ada <ada@client.test>"];
+  return [...from, ...headers, "", body];
+}
+
+/** Delivers a letter over SMTP; resolves with the reply to the end of DATA, or to the command that was refused. */
+export async function deliver(service: TestService, letter: Letter): Promise<string> {
+  const session = await smtpSession(service.smtpPort);
+  try {
+    const commands = [
+      `MAIL FROM:<${letter.mailFrom ?? "ada@client.test"}>`,
+      ...[letter.to].flat().map((to) => `RCPT TO:<${to}>`),
+      "DATA",
+    ];
+    for (const command of commands) {
+      const reply = await session.say(command);
+      if (!/^[23]/.test(reply)) return reply;
+    }
+    return await session.say(`${letterLines(letter).join("\r\n")}\r\n.`);
+  } finally {
+    session.end();
+  }
+}
+
+/** Delivers a letter and gives the id that the reply names. Fails where it was not taken. */
+export async function delivered(service: TestService, letter: Letter): Promise<string> {
+  const reply = await deliver(service, letter);
+  const id = /^250 .*(msg_[0-9a-z]{26})/.exec(reply)?.[1];
+  if (id === undefined) throw new Error(`not taken: ${reply}`);
+  return id;
+}
+
+/** Delivers a letter and gives its record. */
+export async function deliveredRecord(service: TestService, letter: Letter) {
+  return (await service.call("GET", `/v1/emails/${await delivered(service, letter)}`)).body;
+}
