@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import type { Config } from "./config.ts";
 import { type Clock, sleep } from "./core/clock.ts";
 import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
 import type { PushDeps } from "./flows/notify/push.ts";
 import { openDoor } from "./flows/receive/door.ts";
-import type { TransmitDeps } from "./flows/send/transmit.ts";
 import { recheckDue } from "./flows/verify/recheck.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
 import { createHttp, type Http } from "./http/server.ts";
@@ -12,10 +12,11 @@ import { log } from "./log.ts";
 import { dnsServers } from "./net/dns-servers.ts";
 import { post } from "./net/post.ts";
 import { createResolver, type Resolver } from "./net/resolver.ts";
+import type { ZoneServer } from "./net/zone/server.ts";
 import { openQueue } from "./queue/open.ts";
 import type { Queue } from "./queue/port.ts";
 import { openRateLimiter, type RateBuckets } from "./queue/rate-limiter.ts";
-import { loadCertificate } from "./smtp/certificate.ts";
+import { type Certificate, loadCertificate } from "./smtp/certificate.ts";
 import { createPool, type Pool } from "./smtp/client/pool.ts";
 import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "./smtp/listener.ts";
 import { type Db, openDb } from "./store/client.ts";
@@ -23,9 +24,12 @@ import { deleteOldAnswers } from "./store/idempotency.ts";
 import type { Instance } from "./store/instances.ts";
 import { migrate } from "./store/migrate.ts";
 import { mxName, openOutbound } from "./wiring/delivery.ts";
+import { openNameServer } from "./wiring/dns.ts";
+import { openWorker } from "./wiring/inspect-bench.ts";
+import { Inspector, inspectingThreads } from "./wiring/inspector.ts";
 import { type InstallationKeys, openKeys } from "./wiring/master-key.ts";
 import { domainDeps, type HttpParts, httpDeps } from "./wiring/http.ts";
-import { startWorkers, type Workers } from "./wiring/workers.ts";
+import { startWorkers, type WorkerDeps, type Workers } from "./wiring/workers.ts";
 
 /** Time that a stop gives to what is in hand. */
 export const STOP_GRACE_MS = 20_000;
@@ -36,6 +40,8 @@ const CLOSING_MS = 1000;
 export interface Ports {
   http: number | null;
   smtp: number | null;
+  /** Of our name server, UDP and TCP. */
+  dns: number | null;
 }
 
 /** The whole service in one process. */
@@ -45,6 +51,8 @@ export interface App {
   readonly ports: Ports;
   /** The secrets made at first start, to be shown once; null at every later one. */
   readonly firstStart: FirstStart | null;
+  /** Reads the listener's key and certificate anew; rejects, and goes on with the old ones, where they cannot be had. */
+  reload(): Promise<void>;
   /** Takes nothing new, finishes what is in hand within the grace, gives the rest back, closes. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -59,6 +67,7 @@ interface Ground {
   resolver: Resolver;
   pool: Pool;
   instance: Instance;
+  inspector: Inspector;
 }
 
 /** Opens the database, brings it up to date and starts every role that the configuration names. */
@@ -84,6 +93,15 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
       { maxConnectionsPerDestination: config.destinationConnections },
     ),
     instance: await registerInstance({ db, clock }, process.pid),
+    inspector: new Inspector(
+      { clock, log: log("smtp") },
+      {
+        host: mxName(config),
+        dnsServers: config.dnsServers,
+        threads: inspectingThreads(availableParallelism()),
+        open: openWorker,
+      },
+    ),
   };
   return startRoles(ground, firstStart);
 }
@@ -95,11 +113,14 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     : null;
   const parts: HttpParts = {
     ...ground,
+    inspect: ground.inspector.inspect,
     limiter: rates?.take ?? null,
     listening: () => listener !== null || !config.roles.has("smtp"),
   };
   let listener: Listener | null = null;
-  const ports: Ports = { http: null, smtp: null };
+  const ports: Ports = { http: null, smtp: null, dns: null };
+  const nameServer = await openNameServer(ground);
+  ports.dns = nameServer?.port ?? null;
   const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
   if (config.roles.has("smtp")) {
     listener = await openListener(ground);
@@ -113,11 +134,20 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     queue,
     ports,
     firstStart,
+    async reload() {
+      if (listener !== null && config.smtpTlsCert !== null)
+        listener.setCertificate(await listenerCertificate(ground));
+    },
     stop(graceMs = STOP_GRACE_MS) {
-      stopping ??= stopRoles(ground, { http, rates, listener, workers }, graceMs);
+      stopping ??= stopRoles(ground, { http, rates, listener, nameServer, workers }, graceMs);
       return stopping;
     },
   };
+}
+
+function listenerCertificate({ config, clock }: Ground): Promise<Certificate> {
+  const { smtpTlsKey: keyFile, smtpTlsCert: certFile } = config;
+  return loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
 }
 
 async function openListener(ground: Ground): Promise<Listener> {
@@ -130,12 +160,9 @@ async function openListener(ground: Ground): Promise<Listener> {
     hostname,
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,
+    inspect: ground.inspector.inspect,
   });
-  const tls = await loadCertificate(
-    { clock },
-    { keyFile: config.smtpTlsKey, certFile: config.smtpTlsCert },
-    hostname,
-  );
+  const tls = await listenerCertificate(ground);
   return createListener(
     { clock, handler, log: log("smtp") },
     {
@@ -146,6 +173,7 @@ async function openListener(ground: Ground): Promise<Listener> {
       maxRecipients: MAX_INBOUND_RECIPIENTS,
       maxConnections: config.smtpMaxConnections,
       maxConnectionsPerIp: config.smtpMaxConnectionsPerIp,
+      proxies: config.smtpProxies,
       tls,
     },
   );
@@ -166,13 +194,15 @@ function workerDeps(ground: Ground, parts: HttpParts) {
   const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
   const forgetAnswers = async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN));
   const common = { db, clock, queue, instanceId: instance.id, boxKey: keys.box, random: Math.random };
-  const transmit: TransmitDeps = {
+  const { findPassage, custody } = openOutbound(config, { clock, db, resolver, pool });
+  const transmit: WorkerDeps["transmit"] = {
     ...common,
-    ...openOutbound(config, clock, resolver, pool),
+    custody,
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,
     publicUrl: config.publicUrl,
     unsubscribeKey: keys.unsubscribe,
+    trackingKey: keys.tracking,
     keys: new Map(),
     capture: config.delivery === "capture",
     retry: {
@@ -190,18 +220,29 @@ function workerDeps(ground: Ground, parts: HttpParts) {
       allowPrivate: config.allowPrivateWebhooks,
     },
   };
-  return { db, clock, queue, config, instance, transmit, push, chores: [recheckDomains, forgetAnswers] };
+  return {
+    db,
+    clock,
+    queue,
+    config,
+    instance,
+    transmit,
+    findPassage,
+    push,
+    chores: [recheckDomains, forgetAnswers],
+  };
 }
 
 interface Roles {
   http: Http | null;
   rates: RateBuckets | null;
   listener: Listener | null;
+  nameServer: ZoneServer | null;
   workers: Workers | null;
 }
 
 async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise<void> {
-  const { clock, db, queue, pool, instance } = ground;
+  const { clock, db, queue, pool, instance, inspector } = ground;
   const endsAt = clock.now() + graceMs - CLOSING_MS;
   const left = () => Math.max(0, endsAt - clock.now());
   // All at once: while one slow client holds a door open, nothing new must leave by the other.
@@ -211,6 +252,8 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
     queue.close(left()),
     Promise.race([roles.workers?.stop(), sleep(clock, left())]),
   ]);
+  roles.nameServer?.stop();
+  inspector.close();
   roles.rates?.close();
   await pool.close(left());
   // What could not be finished is given back now; it is due again at once for whoever runs next.

@@ -1,13 +1,11 @@
 import type { DMARCResult } from "mailauth";
-import { arc } from "mailauth/lib/arc";
+import { arc, getARChain } from "mailauth/lib/arc";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { evaluateDmarc } from "mailauth/lib/dmarc";
 import { spf } from "mailauth/lib/spf";
+import { checkable } from "./checkable.ts";
 import { headerField, headerText } from "./header-fields.ts";
-import { findHeaderEnd, rawFields } from "./raw-headers.ts";
 
-/** DKIM signatures of one mail that are checked: each costs an RSA operation and a lookup (RFC 6376 §8.4). */
-export const MAX_SIGNATURES = 20;
 /** DNS lookups for one mail, all checks together; SPF bounds its own to 10 and their addresses (RFC 7208 §4.6.4). */
 export const MAX_AUTH_LOOKUPS = 200;
 /** RFC 8301 §3.2: keys below 1024 bits prove nothing. */
@@ -63,11 +61,28 @@ export async function authenticate(
 ): Promise<Authentication> {
   try {
     const resolver = boundedResolver(deps.resolve, signal);
-    return await check({ ...deps, resolver }, envelope, boundedSignatures(raw));
+    return await check({ ...deps, resolver }, envelope, checkable(raw));
   } catch {
-    return { verdict: UNKNOWN, header: resultsField(deps.host, ["auth=temperror"]) };
+    return undecided(deps.host);
   }
 }
+
+/** What is said of a mail whose checks came to no end. */
+export function undecided(host: string): Authentication {
+  return { verdict: UNKNOWN, header: resultsField(host, ["auth=temperror"]) };
+}
+
+/** What is said of a mail that came from nowhere, so that there is nothing to check (RFC 8601 §2.2 "none"). */
+export function unchecked(host: string): Authentication {
+  return { verdict: UNCHECKED, header: resultsField(host, ["none"]) };
+}
+
+const UNCHECKED: AuthVerdict = {
+  spf: { result: "none", domain: null },
+  dkim: [],
+  dmarc: { result: "none", policy: null, domain: null },
+  arc: { result: "none" },
+};
 
 const UNKNOWN: AuthVerdict = {
   spf: { result: "temperror", domain: null },
@@ -88,23 +103,16 @@ async function check(
     dkimVerify(raw, { resolver, minBitLength: MIN_KEY_BITS, sender: mailFrom }),
     spf({
       resolver,
+      // RFC 7208 to the letter, as its suite tests it.
+      strict: true,
       ip,
       helo: helo === "" ? `[${ip}]` : helo,
       mta: host,
       ...(mailFrom === "" ? {} : { sender: mailFrom }),
     }),
   ]);
-  const chain = signed.arc
-    ? await arc(signed.arc as Parameters<typeof arc>[0], { resolver, minBitLength: MIN_KEY_BITS })
-    : null;
-  const evaluated = await evaluateDmarc({
-    headerFrom: signed.headerFrom ?? [],
-    fromFields: signed.fromFields,
-    spfDomains: sender.status.result === "pass" ? [sender.domain] : [],
-    dkimDomains: signed.results.filter(({ status }) => status.result === "pass").flatMap(passingDomain),
-    ...(chain === null ? {} : { arcResult: chain }),
-    resolver,
-  });
+  const chain = await chainOf(resolver, signed);
+  const evaluated = await dmarcOf(resolver, signed, sender, chain);
   const dmarc = evaluated.response;
   const rows = [
     ...signed.results.map(({ info }) => info),
@@ -134,9 +142,60 @@ async function check(
   };
 }
 
-type DkimResult = Awaited<ReturnType<typeof dkimVerify>>["results"][number];
+/**
+ * The ARC chain's verdict. Seals are held to the letter of RFC 8617 §4.1: each is made by software that knows it, unlike
+ * DKIM signatures, of which old ones abound.
+ */
+async function chainOf(resolver: MailauthResolver, signed: Signed): Promise<Chain | null> {
+  if (!signed.arc) return null;
+  const chain = await arc(signed.arc as Parameters<typeof arc>[0], { resolver, minBitLength: MIN_KEY_BITS });
+  if (chain.status.result !== "pass") return chain;
+  try {
+    getARChain(signed.headers, { strict: true });
+    return chain;
+  } catch {
+    return { ...chain, status: { ...chain.status, result: "fail" }, info: "arc=fail" };
+  }
+}
 
-function passingDomain({ id, signingDomain, status }: DkimResult) {
+type Signed = Awaited<ReturnType<typeof dkimVerify>>;
+type DkimResult = Signed["results"][number];
+type Sender = Awaited<ReturnType<typeof spf>>;
+type Chain = Awaited<ReturnType<typeof arc>>;
+type Evaluated = Awaited<ReturnType<typeof evaluateDmarc>>;
+
+/**
+ * DMARC by RFC 9989. A mail that fails, and would not if what could not be looked up had passed, is `temperror`: a name
+ * server's trouble must not get an honest mail refused.
+ */
+async function dmarcOf(
+  resolver: MailauthResolver,
+  signed: Signed,
+  sender: Sender,
+  chain: Chain | null,
+): Promise<Evaluated> {
+  const evaluate = (...counted: string[]): Promise<Evaluated> =>
+    evaluateDmarc({
+      headerFrom: signed.headerFrom ?? [],
+      fromFields: signed.fromFields,
+      spfDomains: counted.includes(sender.status.result) ? [sender.domain] : [],
+      dkimDomains: signed.results
+        .filter(({ status }) => counted.includes(status.result))
+        .flatMap(signingDomainOf),
+      ...(chain === null ? {} : { arcResult: chain }),
+      resolver,
+    });
+  const evaluated = await evaluate("pass");
+  const { response } = evaluated;
+  if (response === false || response.status.result !== "fail") return evaluated;
+  const hoped = await evaluate("pass", "temperror");
+  if (hoped.response === false || hoped.response.status.result === "fail") return evaluated;
+  response.status.result = "temperror";
+  response.info = response.info.replace(/^dmarc=fail\b/, "dmarc=temperror");
+  return evaluated;
+}
+
+function signingDomainOf({ id, signingDomain, status }: DkimResult) {
   if (!signingDomain) return [];
   const { aligned, underSized } = status;
   return [{ domain: signingDomain, aligned, underSized, ...(id === undefined ? {} : { id }) }];
@@ -144,12 +203,25 @@ function passingDomain({ id, signingDomain, status }: DkimResult) {
 
 const NO_DMARC = { policy: null, domain: null };
 
-function dmarcVerdict({ status, policy }: DMARCResult): AuthVerdict["dmarc"] {
+function dmarcVerdict({ status, policy, rr }: DMARCResult): AuthVerdict["dmarc"] {
   return {
     result: status.result,
-    policy: policy === "none" || policy === "quarantine" || policy === "reject" ? policy : null,
+    policy:
+      policy === "none" || policy === "quarantine" || policy === "reject" ? wholePolicy(policy, rr) : null,
     domain: status.header?.from ?? null,
   };
+}
+
+/**
+ * `pct=` was for rolling a policy out (RFC 7489 §6.6.4) and is gone from RFC 9989, where `t=y` stands for `pct=0`. Who
+ * still publishes less than 100 is not ready to lose mail: his `reject` is the next lower policy.
+ */
+function wholePolicy(
+  policy: "none" | "quarantine" | "reject",
+  record = "",
+): "none" | "quarantine" | "reject" {
+  const percent = /(?:^|;)\s*pct\s*=\s*(\d{1,3})\s*(?:;|$)/i.exec(record)?.[1];
+  return policy === "reject" && percent !== undefined && Number(percent) < 100 ? "quarantine" : policy;
 }
 
 function dnsError(code: string, message: string): Error {
@@ -170,16 +242,6 @@ function boundedResolver(resolve: AuthResolver, signal: AbortSignal): MailauthRe
     if (lookups > MAX_AUTH_LOOKUPS) throw dnsError("ESERVFAIL", "too many lookups for one mail");
     return (await Promise.race([ended, resolve(name, type)])) as string[];
   };
-}
-
-/** The mail with no more DKIM signatures than are checked. */
-function boundedSignatures(raw: Buffer): Buffer {
-  let signatures = 0;
-  const fields = rawFields(raw);
-  const kept = fields.filter(({ name }) => name !== "dkim-signature" || ++signatures <= MAX_SIGNATURES);
-  if (signatures <= MAX_SIGNATURES) return raw;
-  const header = kept.map(({ line }) => `${line}\r\n`).join("");
-  return Buffer.concat([Buffer.from(`${header}\r\n`, "latin1"), raw.subarray(findHeaderEnd(raw).body)]);
 }
 
 function resultsField(host: string, rows: readonly string[]): string {

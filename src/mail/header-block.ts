@@ -52,7 +52,8 @@ function firstValue(fields: readonly RawField[], name: string): string | null {
   return field === undefined ? null : fieldValue(field);
 }
 
-function toHeaderField(field: RawField): HeaderField {
+/** The field as it is shown. */
+export function toHeaderField(field: RawField): HeaderField {
   const name = field.line.slice(0, field.line.indexOf(":")).trimEnd();
   return { name, value: storedLine(fieldValue(field), MAX_HEADER_VALUE_CHARS) };
 }

@@ -1,8 +1,9 @@
 import PostalMime, { type Address, addressParser, type Attachment, type Email } from "postal-mime";
 import { type Mailbox, normalizeAddress } from "../core/addresses.ts";
 import { decodedText, type HeaderBlock, headerBlock, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
+import { restoreLineEnds } from "./part-bytes.ts";
 import { previewOf } from "./preview.ts";
-import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
+import { findHeaderEnd, MAX_HEADER_OCTETS, rawFields } from "./raw-headers.ts";
 import { storedLine, storedText } from "./stored-text.ts";
 
 /** Levels of multipart within multipart that are followed. */
@@ -18,8 +19,10 @@ export const MAX_LINES = 600_000;
 export const MAX_MAILBOXES = 1000;
 /** Characters of a file name, a Content-ID and a media type that are kept. */
 const MAX_NAME_CHARS = 255;
+/** Characters of a field of the MIME structure that are read. */
+const MAX_MIME_FIELD_CHARS = 16 * 1024;
 /** Characters of an address header that are read. */
-const MAX_ADDRESS_FIELD_CHARS = 128 * 1024;
+const MAX_ADDRESS_FIELD_CHARS = 64 * 1024;
 
 export interface ParsedAttachment {
   filename: string;
@@ -52,18 +55,12 @@ export interface ParsedMail extends HeaderBlock {
 
 /** Reads a mail. Never throws: garbage gives `ok: false` or empty values. */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
-  const block = headerBlock(raw);
   const email = await parseMime(raw);
   const text = email?.text === undefined ? null : storedText(email.text);
   const html = email?.html === undefined ? null : storedText(email.html);
   return {
-    ...block,
+    ...headerOnly(raw),
     ok: email !== null,
-    from: mailboxesIn(block, "from")[0] ?? null,
-    to: mailboxesIn(block, "to"),
-    cc: mailboxesIn(block, "cc"),
-    replyTo: mailboxesIn(block, "reply-to"),
-    date: dateOf(block),
     text,
     html,
     attachments: (email?.attachments ?? []).map(toAttachment),
@@ -71,17 +68,58 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   };
 }
 
+/** What the header block alone tells of a mail: `ok: false`, and nothing of the body. Never throws. */
+export function headerOnly(raw: Uint8Array): ParsedMail {
+  const block = headerBlock(raw);
+  return {
+    ...block,
+    ok: false,
+    from: mailboxesIn(block, "from")[0] ?? null,
+    to: mailboxesIn(block, "to"),
+    cc: mailboxesIn(block, "cc"),
+    replyTo: mailboxesIn(block, "reply-to"),
+    date: dateOf(block),
+    text: null,
+    html: null,
+    attachments: [],
+    preview: "",
+  };
+}
+
 async function parseMime(raw: Uint8Array): Promise<Email | null> {
-  if (countParts(raw) > MAX_PARTS || hasTooManyLines(raw)) return null;
+  if (isEndlessHeader(raw) || countParts(raw) > MAX_PARTS || hasTooManyLines(raw)) return null;
   try {
-    return await PostalMime.parse(raw, {
+    const reader = new PostalMime({
       maxNestingDepth: MAX_NESTING_DEPTH,
       maxHeadersSize: MAX_HEADER_OCTETS,
       forceRfc822Attachments: true,
     });
+    const email = await reader.parse(mimeOnly(raw));
+    restoreLineEnds(reader, email.attachments);
+    return email;
   } catch {
     return null;
   }
+}
+
+/** Whether the header goes on beyond what is looked at of it: what follows is no body. */
+function isEndlessHeader(raw: Uint8Array): boolean {
+  const { header, body } = findHeaderEnd(raw);
+  return header === body && body < raw.length;
+}
+
+/**
+ * The mail with the fields of its MIME structure alone (RFC 2045 §3), of each the first. All others are read by
+ * `headerBlock`, which has limits; the MIME reader has none, and a megabyte of "a:" in a To holds it for seconds.
+ */
+function mimeOnly(raw: Uint8Array): Uint8Array {
+  const kept = new Map<string, string>();
+  for (const { name, line } of rawFields(raw)) {
+    if (name.startsWith("content-") && !kept.has(name))
+      kept.set(name, `${line.slice(0, MAX_MIME_FIELD_CHARS)}\r\n`);
+  }
+  const header = Buffer.from(`${[...kept.values()].join("")}\r\n`, "latin1");
+  return Buffer.concat([header, raw.subarray(findHeaderEnd(raw).body)]);
 }
 
 /**

@@ -64,3 +64,24 @@ export function fieldValue(field: RawField): string {
   const value = field.line.slice(field.line.indexOf(":") + 1).replace(/\r\n(?=[ \t])/g, "");
   return (/^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, "latin1").toString("utf8")).trim();
 }
+
+/** Fields of that name (lower case) in the header block, counted without reading it otherwise. */
+export function countFields(raw: Uint8Array, name: string): number {
+  const { header } = findHeaderEnd(raw);
+  const start = Buffer.from(`${name}:`);
+  let count = 0;
+  for (let at = 0; at >= 0 && at < header; at = raw.indexOf(LF, at) + 1 || header) {
+    if (startsWith(raw, at, start)) count++;
+  }
+  return count;
+}
+
+/** Whether the octets from `at` on are those, whatever the case of letters. */
+function startsWith(raw: Uint8Array, at: number, lowerCase: Uint8Array): boolean {
+  for (let index = 0; index < lowerCase.length; index++) {
+    const found = raw[at + index] ?? 0;
+    const lower = found >= 0x41 && found <= 0x5a ? found + 0x20 : found;
+    if (lower !== lowerCase[index]) return false;
+  }
+  return true;
+}

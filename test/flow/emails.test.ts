@@ -186,7 +186,9 @@ describe("bytes", () => {
     const list = await service.call("GET", "/v1/emails?direction=inbound");
     const record = (await service.call("GET", `/v1/emails/${list.body.data[0].id}`)).body;
     const raw = await service.call("GET", `/v1/emails/${record.id}/raw`);
-    expect(raw.body).toMatch(/^Return-Path: <[^>]*>\r\nReceived: from /);
+    expect(raw.body).toMatch(
+      /^Return-Path: <[^>]*>\r\nAuthentication-Results: [^\r]*(?:\r\n [^\r]*)*\r\nReceived: from /,
+    );
     const bytes = await service.call(
       "GET",
       `/v1/emails/${record.id}/attachments/${record.attachments[0].id}`,

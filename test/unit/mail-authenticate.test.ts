@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { type AuthResolver, authenticate, MAX_AUTH_LOOKUPS } from "../../src/mail/authenticate.ts";
 import {
-  type AuthResolver,
-  authenticate,
-  MAX_AUTH_LOOKUPS,
+  checkable,
+  MAX_BODY_HASHES,
+  MAX_CHECKED_HEADER_LINES,
+  MAX_CHECKED_HEADER_OCTETS,
+  MAX_SIGNATURE_OCTETS,
   MAX_SIGNATURES,
-} from "../../src/mail/authenticate.ts";
+} from "../../src/mail/checkable.ts";
 import { compose } from "../../src/mail/compose.ts";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
 
@@ -202,6 +205,57 @@ describe("limits", () => {
       NEVER,
     );
     expect(verdict.dkim).toHaveLength(MAX_SIGNATURES);
+  });
+
+  const FROM = "From: a@example.com\r\n";
+  const signature = (over: string) => `DKIM-Signature: v=1; a=rsa-sha256; d=example.com; ${over}\r\n`;
+  const LONG_FROM = `From: ${'"x" <x@example.com>, '.repeat(1000)}a@example.com\r\n`;
+  const bounds: [name: string, header: string, kept: string | null][] = [
+    ["nothing", `${FROM}X: y\r\n`, null],
+    ["the octets of a header", `X: ${"x".repeat(MAX_CHECKED_HEADER_OCTETS)}\r\n${FROM}`, FROM],
+    ["the lines of a field", `X: y${"\r\n z".repeat(MAX_CHECKED_HEADER_LINES)}\r\n${FROM}`, FROM],
+    ["lines that are no fields", `${FROM}${"junk\r\n".repeat(MAX_CHECKED_HEADER_LINES)}`, FROM],
+    [
+      "the octets of a signature",
+      `${signature(`h=${"x:".repeat(MAX_SIGNATURE_OCTETS / 2)}from`)}${FROM}`,
+      FROM,
+    ],
+    [
+      "the hashes of the body that signatures ask for",
+      `${Array.from({ length: MAX_BODY_HASHES + 1 }, (_, i) => signature(`l=${i}`)).join("")}${FROM}`,
+      `${Array.from({ length: MAX_BODY_HASHES }, (_, i) => signature(`l=${i}`)).join("")}${FROM}`,
+    ],
+    ["From fields", FROM.repeat(3), FROM.repeat(2)],
+  ];
+  test.each(bounds)("%s: what is over them is not checked", (_, header, kept) => {
+    const raw = Buffer.from(`${header}\r\nbody\r\n`);
+    expect(checkable(raw).toString("latin1")).toBe(`${kept ?? header}\r\nbody\r\n`);
+  });
+
+  test("a From too long to be read as it stands is the addresses in it: its author does not get away", async () => {
+    const raw = Buffer.from(`${LONG_FROM}\r\nbody\r\n`);
+    const { verdict } = await authenticate(
+      { resolve, host: HOST },
+      { ...ENVELOPE, ip: "198.51.100.1" },
+      raw,
+      NEVER,
+    );
+    expect(verdict.dmarc).toMatchObject({ result: "fail", policy: "reject", domain: "example.com" });
+  });
+
+  test("the time of all of them", async () => {
+    const started = performance.now();
+    const hostile = [
+      `X: ${"=?utf-8?q?=41?=\r\n ".repeat(60_000)}\r\n`,
+      Array.from({ length: MAX_SIGNATURES * 2 }, (_, i) =>
+        signature(`s=s${i}; l=${i % 7}; bh=AA; b=AA; h=${"x:".repeat(3900)}from`),
+      ).join(""),
+      `${"x: y\r\n".repeat(3900)}`,
+    ];
+    for (const header of hostile)
+      await authenticate({ resolve, host: HOST }, ENVELOPE, Buffer.from(`${header}${FROM}\r\nx\r\n`), NEVER);
+    // Without the limits the first alone took 20 seconds.
+    expect(performance.now() - started).toBeLessThan(3000);
   });
 
   test("lookups", async () => {

@@ -13,7 +13,7 @@ import {
   parseMail,
 } from "../../src/mail/parse.ts";
 import { PREVIEW_CHARS, previewOf } from "../../src/mail/preview.ts";
-import { MAX_HEADER_FIELDS, rawFields } from "../../src/mail/raw-headers.ts";
+import { countFields, MAX_HEADER_FIELDS, MAX_HEADER_OCTETS, rawFields } from "../../src/mail/raw-headers.ts";
 import { storedLine, storedText } from "../../src/mail/stored-text.ts";
 
 function bytes(...lines: string[]): Buffer {
@@ -115,6 +115,35 @@ describe("a received mail", () => {
     expect(mail.attachments.map(({ filename, contentType }) => [filename, contentType])).toEqual([
       ["message.eml", "message/rfc822"],
     ]);
+  });
+
+  test.each([
+    ["7bit", "a\r\nb", "a\r\nb"],
+    ["7bit", "a\r\nb\r\n", "a\r\nb\r\n"],
+    ["8bit", "\xff\r\n\r\n", "\xff\r\n\r\n"],
+    ["binary", "", ""],
+    ["7Bit (x)", "a", "a"],
+    ["quoted-printable", "a=\r\nb=0A=41", "ab\nA"],
+    ["quoted-printable", "a=0D=0A", "a\r\n"],
+    ["base64", "YQo=\r\n", "a\n"],
+  ])("has attachments with the bytes they came with: %s %j", async (encoding, body, content) => {
+    for (const type of ["text/csv", "message/rfc822", "application/x"]) {
+      const { attachments } = await parseMail(
+        bytes(
+          "Content-Type: multipart/mixed; boundary=b",
+          "",
+          "--b",
+          `Content-Type: ${type}`,
+          "Content-Disposition: attachment; filename=a",
+          `Content-Transfer-Encoding: ${encoding}`,
+          "",
+          body,
+          "--b--",
+          "",
+        ),
+      );
+      expect(attachments.map(({ bytes: found }) => Buffer.from(found).toString("latin1"))).toEqual([content]);
+    }
   });
 
   test.each([
@@ -285,6 +314,43 @@ describe("limits", () => {
 
   test("lines", async () => {
     expect((await parseMail(Buffer.from(`\n\n${"x\n".repeat(MAX_LINES)}`))).ok).toBe(false);
+  });
+
+  test("octets of a header: one that goes on beyond them has no body to be read", async () => {
+    const header = (octets: number) =>
+      Buffer.from(`From: a@b.example\r\nX: ${"a".repeat(octets - 24)}\r\n\r\nbody`);
+    expect(await parseMail(header(MAX_HEADER_OCTETS - 2))).toMatchObject({ ok: true, text: "body\n" });
+    expect(await parseMail(header(MAX_HEADER_OCTETS + 1))).toMatchObject({
+      ok: false,
+      from: { email: "a@b.example" },
+      text: null,
+    });
+  });
+
+  test("fields that the MIME reader sees: those of the structure, of each the first", async () => {
+    const mail = await parseMail(
+      bytes(
+        `To: ${"a:".repeat(500_000)}`,
+        "Content-Type: text/html",
+        "Content-Type: text/plain",
+        "",
+        "<p>x</p>",
+      ),
+    );
+    expect(mail).toMatchObject({ ok: true, html: "<p>x</p>\n", text: null });
+  });
+
+  test("fields are counted whatever their case, in the header alone", () => {
+    const raw = bytes(
+      "Received: a",
+      "RECEIVED: b",
+      "X: c",
+      " received: d",
+      "receivedx: e",
+      "",
+      "Received: f",
+    );
+    expect(countFields(raw, "received")).toBe(2);
   });
 
   test("header fields", () => {

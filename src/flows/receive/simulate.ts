@@ -1,10 +1,12 @@
-import { addressKey, type Mailbox, splitAddress } from "../../core/addresses.ts";
+import { type Mailbox, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/compose.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
+import { inboxAddressOf } from "../threading.ts";
+import type { Inspect } from "./inspect.ts";
 import { type Arrival, type TakeDeps, takeMail } from "./take.ts";
 import { traceFields } from "./trace.ts";
 
@@ -25,6 +27,7 @@ export interface SimulatedMail {
 export interface SimulateDeps extends TakeDeps {
   /** Our name in the trace fields. */
   hostname: string;
+  inspect: Inspect;
 }
 
 const DEFAULT_FROM: Mailbox = { email: "sender@example.com", name: "Simulated Sender" };
@@ -68,9 +71,13 @@ export async function simulateInbound(
     helo: "simulator",
     tls: null,
   };
-  const trace = traceFields({ ...envelope, smtpUtf8: false }, deps.hostname, now);
-  const whole = Buffer.concat([Buffer.from(trace), raw]);
-  const [arrival] = await takeMail(deps, [{ inbox, addresses: [inbox.address] }], envelope, whole, true);
+  const inspection = await deps.inspect({ raw, session: null });
+  if (inspection === null)
+    throw new AppError("service_unavailable", "Too much mail at a time, try again later.");
+  const { header } = inspection.authentication;
+  const trace = traceFields({ ...envelope, smtpUtf8: false }, header, deps.hostname, now);
+  const arriving = { envelope, trace, raw, inspection, testMode: true };
+  const [arrival] = await takeMail(deps, [{ inbox, addresses: [inbox.address] }], arriving);
   if (arrival === undefined) throw new Error("a simulated mail has one inbox");
   return arrival;
 }
@@ -86,7 +93,7 @@ async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail
       param: "inboxId",
       code: "missing_field",
     });
-  const inbox = await ownInbox(deps.db, senderId, addressKey(mail.to));
+  const inbox = await ownInbox(deps.db, senderId, inboxAddressOf(mail.to));
   if (inbox === null) throw notFound("inbox");
   return inbox;
 }

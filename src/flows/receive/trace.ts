@@ -10,11 +10,18 @@ export function mailDate(at: number): string {
   return `${DAYS[date.getUTCDay()]}, ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()} ${time} +0000`;
 }
 
+/** The fields we put in front of a mail, topmost first. */
+const TRACE_FIELDS = ["return-path", "authentication-results", "received"] as const;
+
 /**
- * The trace fields we put in front of a mail we take: Return-Path (RFC 5321 §4.4) and Received, which says by the
- * keyword of RFC 3848 whether TLS was on. `at` in milliseconds.
+ * The trace fields we put in front of a mail we take: Return-Path (RFC 5321 §4.4), what we found out about its sender,
+ * and Received, which says by the keyword of RFC 3848 whether TLS was on. The bytes below stay as they came, so a field
+ * that claims to be of ours stays, too: whoever reads the mail is to believe the topmost Authentication-Results alone
+ * (RFC 8601 §5), and we read none.
+ * @param authResults the whole Authentication-Results field with its last line end
+ * @param at milliseconds
  */
-export function traceFields(envelope: Envelope, hostname: string, at: number): string {
+export function traceFields(envelope: Envelope, authResults: string, hostname: string, at: number): string {
   const { mailFrom, helo, ip, tls, rcptTo, smtpUtf8 } = envelope;
   const protocol = `${smtpUtf8 ? "UTF8SMTP" : "ESMTP"}${tls === null ? "" : "S"}`;
   const literal = ip.includes(":") ? `IPv6:${ip}` : ip;
@@ -22,7 +29,28 @@ export function traceFields(envelope: Envelope, hostname: string, at: number): s
   const to = rcptTo.length === 1 ? `\r\n\tfor <${rcptTo[0]}>` : "";
   return (
     `Return-Path: <${mailFrom}>\r\n` +
+    authResults +
     `Received: from ${helo || "unknown"} ([${literal}])\r\n` +
     `\tby ${hostname} with ${protocol}${to};\r\n\t${mailDate(at)}\r\n`
   );
+}
+
+const LF = 0x0a;
+const FOLDS: readonly (number | undefined)[] = [0x20, 0x09];
+
+/** A mail as it was received: what we keep of it, without the trace fields of ours. */
+export function withoutTrace(kept: Uint8Array): Uint8Array {
+  let at = 0;
+  for (const name of TRACE_FIELDS) {
+    const start = Buffer.from(kept.subarray(at, at + name.length + 1)).toString("latin1");
+    if (start.toLowerCase() === `${name}:`) at = fieldEnd(kept, at);
+  }
+  return kept.subarray(at);
+}
+
+/** Where the field that begins at `from` ends, with its folds. */
+function fieldEnd(bytes: Uint8Array, from: number): number {
+  let end = bytes.indexOf(LF, from) + 1;
+  while (end > 0 && FOLDS.includes(bytes[end])) end = bytes.indexOf(LF, end) + 1;
+  return end === 0 ? bytes.length : end;
 }

@@ -1,0 +1,62 @@
+import type { AuthVerdict } from "../../mail/authenticate.ts";
+import { insertMessage } from "../../store/messages.ts";
+import { hint } from "../hint.ts";
+import { announce } from "../notify/announce.ts";
+import {
+  type InboundMail,
+  type InboundTargetInbox,
+  inboundContent,
+  inboundMessage,
+} from "./inbound-message.ts";
+import type { TakeDeps } from "./take.ts";
+
+/**
+ * Whether the author's domain wants this mail refused (RFC 9989 §5.4). An ARC chain overrides nothing: that takes trust
+ * in a sealer (RFC 8617 §7.2.1), and nobody is trusted here. What could not be found out is no failure.
+ */
+export function refusedByPolicy({ dmarc }: AuthVerdict): boolean {
+  return dmarc.result === "fail" && dmarc.policy === "reject";
+}
+
+/** Records a refused mail with its header, without its bodies and bytes: once in each project that it was for. */
+export async function recordRefusal(
+  deps: TakeDeps,
+  targets: readonly InboundTargetInbox[],
+  mail: InboundMail,
+): Promise<void> {
+  const projects = Map.groupBy(targets, ({ inbox }) => inbox.senderId);
+  const recorded = await Promise.all([...projects.values()].map((own) => refusalOf(deps, own, mail)));
+  await deps.db.write(recorded.flatMap(({ statements }) => statements));
+  hint(
+    deps.queue,
+    "push",
+    recorded.flatMap(({ pushes }) => pushes),
+  );
+}
+
+async function refusalOf(deps: TakeDeps, own: readonly InboundTargetInbox[], mail: InboundMail) {
+  const [first] = own;
+  if (first === undefined) throw new Error("a project without an inbox");
+  const { inbox } = first;
+  const at = deps.clock.now();
+  const message = inboundMessage(mail, { inbox, status: "inbound_rejected", threadId: null, at });
+  const { verdict: auth } = mail.inspection.authentication;
+  const content = inboundContent(
+    mail,
+    own.flatMap(({ addresses }) => addresses),
+  );
+  const { from, to, subject } = message;
+  const announced = await announce(deps, inbox.senderId, [
+    {
+      messageId: message.id,
+      type: "inbound_rejected",
+      email: null,
+      data: { inbound_rejected: { reason: "dmarc", inboxId: inbox.id, from, to, subject, auth } },
+    },
+  ]);
+  const header = { ...content, html: null, text: null, replyText: null };
+  return {
+    statements: [...insertMessage(message, header, [], null), ...announced.statements],
+    pushes: announced.pushes,
+  };
+}

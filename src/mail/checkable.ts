@@ -1,0 +1,87 @@
+import { fieldValue, findHeaderEnd, MAX_HEADER_FIELDS, type RawField, rawFields } from "./raw-headers.ts";
+import { mailboxes } from "./parse.ts";
+
+/** DKIM signatures of one mail that are checked: each costs an RSA operation and a lookup (RFC 6376 §8.4). */
+export const MAX_SIGNATURES = 20;
+/** Octets of one signature field; a longer `h=` would be compared with every field of the header. */
+export const MAX_SIGNATURE_OCTETS = 8 * 1024;
+/** Different hashes of the body that signatures may ask for: each reads the whole body (`l=` alone makes any number). */
+export const MAX_BODY_HASHES = 4;
+/** Header octets and lines that signatures are checked over; a signature that covers more fails. */
+export const MAX_CHECKED_HEADER_OCTETS = 256 * 1024;
+export const MAX_CHECKED_HEADER_LINES = 4000;
+/** Octets of a From field that is read as it stands; of a longer one, its addresses. */
+const MAX_FROM_OCTETS = 8 * 1024;
+/** From fields that are looked at: two are as wrong as a thousand. */
+const MAX_FROM_FIELDS = 2;
+/** Instances of an ARC chain (RFC 8617 §4.2.1). */
+const MAX_ARC_SETS = 50;
+
+/** Fields that hold signatures, and how many of each are checked. */
+const SIGNATURE_FIELDS: ReadonlyMap<string, number> = new Map([
+  ["dkim-signature", MAX_SIGNATURES],
+  ["arc-message-signature", MAX_ARC_SETS],
+  ["arc-seal", MAX_ARC_SETS],
+]);
+const LF = 0x0a;
+
+/**
+ * The mail with a header that can be checked in bounded time: as it is where it keeps the limits, which every honest
+ * mail does. Else without what is over them, so that signatures over that fail; the author is always in it.
+ */
+export function checkable(raw: Buffer): Buffer {
+  const { header, body } = findHeaderEnd(raw);
+  const fields = rawFields(raw);
+  const kept = keptFields(fields);
+  const whole =
+    kept.length === fields.length &&
+    fields.length < MAX_HEADER_FIELDS &&
+    header <= MAX_CHECKED_HEADER_OCTETS &&
+    countLines(raw.subarray(0, header)) <= MAX_CHECKED_HEADER_LINES &&
+    kept.every((field, at) => field === fields[at]);
+  if (whole) return raw;
+  const text = kept.map(({ line }) => `${line}\r\n`).join("");
+  return Buffer.concat([Buffer.from(`${text}\r\n`, "latin1"), raw.subarray(body)]);
+}
+
+function keptFields(fields: readonly RawField[]): RawField[] {
+  const counts = new Map<string, number>();
+  const hashes = new Set<string>();
+  let octets = 0;
+  let lines = 0;
+  return fields.flatMap((field) => {
+    const count = (counts.get(field.name) ?? 0) + 1;
+    counts.set(field.name, count);
+    if (field.name === "from") return count <= MAX_FROM_FIELDS ? [shortFrom(field)] : [];
+    const most = SIGNATURE_FIELDS.get(field.name);
+    if (most !== undefined && (count > most || !isCheckable(field, hashes))) return [];
+    octets += field.line.length + 2;
+    lines += field.line.split("\n").length;
+    return octets <= MAX_CHECKED_HEADER_OCTETS && lines <= MAX_CHECKED_HEADER_LINES ? [field] : [];
+  });
+}
+
+/** A long From is read by the bounded reader that the record is made with: what is checked is what is shown. */
+function shortFrom(field: RawField): RawField {
+  if (field.line.length <= MAX_FROM_OCTETS) return field;
+  const addresses = mailboxes(fieldValue(field)).map(({ email }) => `<${email}>`);
+  return { name: field.name, line: `From: ${addresses.join(",\r\n ")}` };
+}
+
+function isCheckable({ name, line }: RawField, hashes: Set<string>): boolean {
+  if (line.length > MAX_SIGNATURE_OCTETS) return false;
+  // A seal covers no body (RFC 8617 §4.1.3).
+  if (name === "arc-seal") return true;
+  const text = line.slice(name.length + 1).replace(/\s/g, "");
+  const tag = (key: string): string => new RegExp(`(?:^|;)${key}=([^;]*)`, "i").exec(text)?.[1] ?? "";
+  const hash = `${tag("a").split("-")[1] ?? ""}:${tag("c").split("/")[1] ?? ""}:${tag("l")}`.toLowerCase();
+  if (!hashes.has(hash) && hashes.size >= MAX_BODY_HASHES) return false;
+  hashes.add(hash);
+  return true;
+}
+
+function countLines(header: Uint8Array): number {
+  let lines = 0;
+  for (let at = header.indexOf(LF); at >= 0; at = header.indexOf(LF, at + 1)) lines++;
+  return lines;
+}

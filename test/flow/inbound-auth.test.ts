@@ -1,0 +1,525 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { sealMessage } from "mailauth/lib/arc";
+import { createTransport } from "nodemailer";
+import { compose } from "../../src/mail/compose.ts";
+import { type DkimKey, dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { systemClock } from "../../src/clock.ts";
+import { DUPLICATE_WINDOW_MS } from "../../src/flows/receive/duplicate.ts";
+import { recipientToken } from "../../src/flows/recipient-token.ts";
+import { verpAddress } from "../../src/mail/verp.ts";
+import { openKeys } from "../../src/wiring/master-key.ts";
+import { type HttpsSink, startSink } from "../support/https-sink.ts";
+import {
+  receivingInboxes,
+  SERVICE_DOMAIN,
+  startService,
+  type TestService,
+  verifiedDomain,
+} from "../support/service.ts";
+
+const HOST = `mx.${SERVICE_DOMAIN}`;
+let service: TestService;
+let sink: HttpsSink;
+let key: DkimKey;
+let inboxes: string[];
+
+beforeAll(async () => {
+  service = await startService();
+  inboxes = await receivingInboxes(service, "in.test", ["a@in.test", "b@in.test"]);
+  sink = startSink();
+  const eventTypes = ["inbound_received", "inbound_rejected"];
+  await service.call("POST", "/v1/webhooks", { url: sink.url, eventTypes });
+  key = await generateDkimKey();
+});
+afterAll(async () => {
+  await service.stop();
+  await sink.stop();
+});
+
+let domains = 0;
+
+interface Author {
+  domain: string;
+  /** What its domain publishes, `_dmarc` without its version. */
+  dmarc?: string;
+  spf?: string;
+  key?: boolean;
+}
+
+/** A domain of its own with what it publishes: names are cached. */
+function author({ domain = `d${++domains}.test`, dmarc, spf, key: hasKey }: Partial<Author>): string {
+  if (dmarc !== undefined)
+    service.dns.add({ name: `_dmarc.${domain}`, type: "TXT", data: `v=DMARC1; ${dmarc}` });
+  if (spf !== undefined) service.dns.add({ name: domain, type: "TXT", data: `v=spf1 ${spf}` });
+  if (hasKey)
+    service.dns.add({
+      name: `k._domainkey.${domain}`,
+      type: "TXT",
+      data: inStrings(dkimRecord(key.publicKeyBase64)),
+    });
+  return domain;
+}
+
+/** A TXT record's text in strings of at most 255 octets. */
+function inStrings(text: string): string[] {
+  return text.match(/.{1,255}/g) ?? [];
+}
+
+let mails = 0;
+
+function mailOf(domain: string, text = "Hello"): Buffer {
+  return compose({
+    from: { email: `ann@${domain}`, name: "Ann" },
+    to: [{ email: "a@in.test" }],
+    subject: "Hi",
+    text,
+    messageId: `<m${++mails}@${domain}>`,
+    date: 0,
+  }).raw;
+}
+
+function signed(raw: Buffer, domain: string): Promise<Buffer> {
+  return signDkim({ raw, domain, selector: "k", privateKey: dkimPrivateKey(key.privateKeyPem) });
+}
+
+/** Hands a mail to the listener as another server does; gives its last reply. */
+async function deliver(
+  raw: Buffer,
+  from: string,
+  to: string[] = ["a@in.test"],
+  port = service.smtpPort,
+): Promise<string> {
+  const transport = createTransport({
+    host: "127.0.0.1",
+    port,
+    ignoreTLS: true,
+    name: "out.test",
+  });
+  try {
+    return (await transport.sendMail({ envelope: { from, to }, raw })).response;
+  } catch (error) {
+    return error instanceof Error && "response" in error ? String(error.response) : String(error);
+  } finally {
+    transport.close();
+  }
+}
+
+/** What the webhook is told of a message. */
+async function pushedOf(messageId: string) {
+  for (let at = 1; ; at++) {
+    const said = JSON.parse((await sink.requests.reached(at)).body);
+    if (said.data.messageId === messageId) return said;
+  }
+}
+
+/** The newest inbound record that has this sender. */
+async function record(email: string) {
+  const list = await service.call("GET", `/v1/emails?direction=inbound&from=${encodeURIComponent(email)}`);
+  const [newest] = list.body.data;
+  return newest === undefined ? null : (await service.call("GET", `/v1/emails/${newest.id}`)).body;
+}
+
+async function raw(id: string): Promise<string> {
+  return (await service.call("GET", `/v1/emails/${id}/raw`)).body;
+}
+
+describe("what is known of a mail's sender", () => {
+  test("stands in the record, in its event, and on top of the bytes as received", async () => {
+    const domain = author({ dmarc: "p=reject", spf: "ip4:127.0.0.1 -all", key: true });
+    const mail = await signed(mailOf(domain), domain);
+    expect(await deliver(mail, `ann@${domain}`)).toStartWith("250");
+    const shown = await record(`ann@${domain}`);
+    const auth = {
+      spf: { result: "pass", domain },
+      dkim: [{ result: "pass", domain, selector: "k" }],
+      dmarc: { result: "pass", policy: "reject", domain },
+      arc: { result: "none" },
+    };
+    expect(shown).toMatchObject({ status: "delivered", auth, from: `ann@${domain}` });
+    expect(await pushedOf(shown.id)).toMatchObject({
+      type: "inbound_received",
+      data: { inbound_received: { auth } },
+    });
+    const kept = await raw(shown.id);
+    const lines = kept.split("\r\n").filter((line) => /^\S/.test(line));
+    expect(lines[0]).toBe(`Return-Path: <ann@${domain}>`);
+    expect(lines[1]).toStartWith(`Authentication-Results: ${HOST};`);
+    expect(lines[2]).toStartWith("Received: from out.test ([127.0.0.1])");
+    expect(kept.endsWith(mail.toString("latin1"))).toBe(true);
+    expect(kept.length - mail.length).toBeLessThan(2000);
+  });
+
+  test("is what we found out, whatever the mail says of itself", async () => {
+    const domain = author({ dmarc: "p=none", spf: "-all" });
+    const forged = `Authentication-Results: ${HOST}; dmarc=pass header.from=${domain}; spf=pass\r\n`;
+    const mail = Buffer.concat([Buffer.from(forged), mailOf(domain)]);
+    expect(await deliver(mail, `ann@${domain}`)).toStartWith("250");
+    const shown = await record(`ann@${domain}`);
+    expect(shown.auth).toMatchObject({ spf: { result: "fail" }, dmarc: { result: "fail", policy: "none" } });
+    expect(shown.headers["Authentication-Results"]).toContain("dmarc=fail");
+    expect(shown.headers["Authentication-Results"]).not.toContain("pass");
+    // The bytes stay as they came, the forged field below ours.
+    expect((await raw(shown.id)).indexOf(forged)).toBeGreaterThan(
+      (await raw(shown.id)).indexOf("dmarc=fail"),
+    );
+  });
+
+  test("is nothing for a simulated mail", async () => {
+    const simulated = await service.call("POST", "/v1/inbound/simulate", { inboxId: inboxes[0], text: "x" });
+    const { body } = await service.call("GET", `/v1/emails/${simulated.body.messageId}`);
+    expect(body.auth).toMatchObject({ spf: { result: "none" }, dmarc: { result: "none", policy: null } });
+    expect(body.headers["Authentication-Results"]).toBe(`${HOST}; none`);
+  });
+});
+
+describe("a mail that fails DMARC", () => {
+  const REFUSED = "550 5.7.1";
+  const cases: [
+    name: string,
+    published: Partial<Author>,
+    from: (domain: string) => string,
+    reply: string,
+    dmarc: object,
+  ][] = [
+    ["p=reject is refused", { dmarc: "p=reject" }, (d) => d, REFUSED, { result: "fail", policy: "reject" }],
+    [
+      "p=quarantine is taken",
+      { dmarc: "p=quarantine" },
+      (d) => d,
+      "250",
+      { result: "fail", policy: "quarantine" },
+    ],
+    ["p=none is taken", { dmarc: "p=none" }, (d) => d, "250", { result: "fail", policy: "none" }],
+    ["no policy is taken", {}, (d) => d, "250", { result: "none", policy: null }],
+    [
+      "pct=50 is not ready to refuse",
+      { dmarc: "p=reject; pct=50" },
+      (d) => d,
+      "250",
+      { policy: "quarantine" },
+    ],
+    ["pct=100 is p=reject", { dmarc: "p=reject; pct=100" }, (d) => d, REFUSED, { policy: "reject" }],
+    ["t=y is being tried out", { dmarc: "p=reject; t=y" }, (d) => d, "250", { policy: "quarantine" }],
+    [
+      "sp=reject is for domains below",
+      { dmarc: "p=none; sp=reject" },
+      (d) => `x.${d}`,
+      REFUSED,
+      { policy: "reject" },
+    ],
+    [
+      "sp=none lets domains below off",
+      { dmarc: "p=reject; sp=none" },
+      (d) => `x.${d}`,
+      "250",
+      { policy: "none" },
+    ],
+    [
+      "p=reject holds below without sp",
+      { dmarc: "p=reject" },
+      (d) => `x.${d}`,
+      REFUSED,
+      { policy: "reject" },
+    ],
+  ];
+  test.each(cases)("%s", async (_, published, from, reply, dmarc) => {
+    const domain = from(author({ spf: "-all", ...published }));
+    expect(await deliver(mailOf(domain), `bounce@${domain}`)).toStartWith(reply);
+    const shown = await record(`ann@${domain}`);
+    expect(shown.auth.dmarc).toMatchObject(dmarc);
+    expect(shown.status).toBe(reply === REFUSED ? "inbound_rejected" : "delivered");
+  });
+
+  test("and is refused is recorded with its header, once a project, and announced", async () => {
+    const domain = author({ dmarc: "p=reject", spf: "-all" });
+    const counted = (await service.call("GET", "/v1/emails?direction=inbound&status=inbound_rejected")).body
+      .data.length;
+    expect(await deliver(mailOf(domain), `x@${domain}`, ["a@in.test", "b@in.test"])).toStartWith(REFUSED);
+    const listed = await service.call("GET", "/v1/emails?direction=inbound&status=inbound_rejected");
+    expect(listed.body.data.length).toBe(counted + 1);
+    const shown = await record(`ann@${domain}`);
+    expect(shown).toMatchObject({
+      status: "inbound_rejected",
+      subject: "Hi",
+      text: null,
+      html: null,
+      threadId: null,
+      attachments: [],
+      envelope: { rcptTo: ["a@in.test", "b@in.test"] },
+      auth: { dmarc: { result: "fail", policy: "reject", domain } },
+      headers: { Subject: "Hi", "Authentication-Results": expect.stringContaining("dmarc=fail") },
+      events: [{ type: "inbound_rejected", data: { inbound_rejected: { reason: "dmarc" } } }],
+    });
+    expect((await service.call("GET", `/v1/emails/${shown.id}/raw`)).status).toBe(404);
+    expect(await pushedOf(shown.id)).toMatchObject({
+      type: "inbound_rejected",
+      data: { messageId: shown.id, inbound_rejected: { subject: "Hi", auth: { dmarc: { result: "fail" } } } },
+    });
+    // A refused mail is no part of a conversation.
+    const threads = await service.call("GET", `/v1/inboxes/${inboxes[0]}/threads`);
+    expect(
+      threads.body.data.every((thread: { lastMessageId: string }) => thread.lastMessageId !== shown.id),
+    ).toBe(true);
+  });
+
+  test("and is refused is recorded in each project that it was for, which sees its own addresses", async () => {
+    const domain = author({ dmarc: "p=reject", spf: "-all" });
+    const account = { key: service.accountKey };
+    const sender = await service.call("POST", "/v1/senders", { name: "Other" }, account);
+    const { secret } = (
+      await service.call("POST", "/v1/api-keys", { name: "Other", senderId: sender.body.id }, account)
+    ).body;
+    const other = await verifiedDomain(service, "other.test", secret);
+    await service.call("PATCH", `/v1/domains/${other}/receiving`, { enabled: true }, { key: secret });
+    await service.call("POST", "/v1/inboxes", { address: "c@other.test" }, { key: secret });
+    expect(await deliver(mailOf(domain), `x@${domain}`, ["a@in.test", "c@other.test"])).toStartWith(REFUSED);
+    expect((await record(`ann@${domain}`)).envelope.rcptTo).toEqual(["a@in.test"]);
+    const [theirs, ...rest] = (await service.call("GET", "/v1/emails", undefined, { key: secret })).body.data;
+    expect(rest).toEqual([]);
+    const shown = await service.call("GET", `/v1/emails/${theirs.id}`, undefined, { key: secret });
+    expect(shown.body).toMatchObject({ status: "inbound_rejected", envelope: { rcptTo: ["c@other.test"] } });
+  });
+
+  test("is refused for all that an ARC chain says for it: no sealer is trusted", async () => {
+    const domain = author({ dmarc: "p=reject", spf: "-all" });
+    const sealer = author({ key: true });
+    const mail = mailOf(domain);
+    const seal = await sealMessage(mail, {
+      signingDomain: sealer,
+      selector: "k",
+      privateKey: key.privateKeyPem,
+      authResults: `${sealer}; dmarc=pass`,
+      cv: "none",
+    });
+    expect(await deliver(Buffer.concat([seal, mail]), `x@${domain}`)).toStartWith(REFUSED);
+    expect((await record(`ann@${domain}`)).auth).toMatchObject({
+      arc: { result: "pass" },
+      dmarc: { result: "fail" },
+    });
+  });
+});
+
+describe("trouble with name servers refuses nothing", () => {
+  test.each([
+    ["the policy", (domain: string) => `_dmarc.${domain}`],
+    ["the key of a signature that would align", (domain: string) => `k._domainkey.${domain}`],
+    ["the SPF record of a sender that would align", (domain: string) => domain],
+  ])("where it is %s that cannot be looked up", async (_, trouble) => {
+    const domain = author({ dmarc: "p=reject", spf: "-all", key: true });
+    service.dns.behave("servfail", trouble(domain));
+    const mail = trouble(domain).startsWith("k.") ? await signed(mailOf(domain), domain) : mailOf(domain);
+    expect(await deliver(mail, `ann@${domain}`)).toStartWith("250");
+    expect((await record(`ann@${domain}`)).auth.dmarc.result).toBe("temperror");
+  });
+});
+
+describe("the same mail again", () => {
+  test("is answered 250 with the same id, and stored once in each inbox", async () => {
+    const domain = author({});
+    const mail = mailOf(domain);
+    const first = await deliver(mail, `x@${domain}`);
+    expect(await deliver(mail, `x@${domain}`)).toBe(first);
+    // The other inbox does not have it yet.
+    expect(await deliver(mail, `x@${domain}`, ["a@in.test", "b@in.test"])).toBe(first);
+    const list = await service.call("GET", `/v1/emails?direction=inbound&from=ann@${domain}`);
+    expect(list.body.data.length).toBe(2);
+  });
+
+  test("at the same time, too", async () => {
+    const domain = author({});
+    const mail = mailOf(domain);
+    const replies = await Promise.all(Array.from({ length: 8 }, () => deliver(mail, `x@${domain}`)));
+    expect(new Set(replies).size).toBe(1);
+    expect(
+      (await service.call("GET", `/v1/emails?direction=inbound&from=ann@${domain}`)).body.data.length,
+    ).toBe(1);
+  });
+
+  test("under the same Message-ID with other bytes is another mail", async () => {
+    const domain = author({});
+    const mail = mailOf(domain, "one");
+    await deliver(mail, `x@${domain}`);
+    await deliver(Buffer.from(mail.toString().replace("one", "two")), `x@${domain}`);
+    expect(
+      (await service.call("GET", `/v1/emails?direction=inbound&from=ann@${domain}`)).body.data.length,
+    ).toBe(2);
+  });
+
+  test("without a Message-ID is another mail: nothing tells that it is not", async () => {
+    const domain = author({});
+    const mail = Buffer.from(`From: ann@${domain}\r\n\r\nx\r\n`);
+    await deliver(mail, `x@${domain}`);
+    await deliver(mail, `x@${domain}`);
+    expect(
+      (await service.call("GET", `/v1/emails?direction=inbound&from=ann@${domain}`)).body.data.length,
+    ).toBe(2);
+  });
+});
+
+test("the same bytes after the window are another mail", async () => {
+  let ahead = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + ahead };
+  const other = await startService({}, clock);
+  await receivingInboxes(other, "in.test", ["a@in.test"]);
+  const mail = mailOf(author({}));
+  const count = async () => (await other.call("GET", "/v1/emails?direction=inbound")).body.data.length;
+  for (const [later, stored] of [
+    [0, 1],
+    [DUPLICATE_WINDOW_MS - 1_000_000, 1],
+    [1_000_001, 2],
+  ] as const) {
+    ahead += later;
+    expect(await deliver(mail, "x@far.test", ["a@in.test"], other.smtpPort)).toStartWith("250");
+    expect(await count()).toBe(stored);
+  }
+  await other.stop();
+});
+
+describe("a mail that is hard to read", () => {
+  const header = (domain: string) => `From: Ann <ann@${domain}>\r\nSubject: hostile\r\n`;
+  const hostile: [name: string, mail: (domain: string) => string, read: boolean][] = [
+    [
+      "10 000 parts",
+      (d) =>
+        `${header(d)}Content-Type: multipart/mixed; boundary=b\r\n\r\n${"--b\r\n\r\nx\r\n".repeat(10_000)}`,
+      false,
+    ],
+    [
+      "500 levels of multiparts",
+      (d) =>
+        `${header(d)}${Array.from({ length: 500 }, (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}\r\n`).join("")}\r\nx`,
+      false,
+    ],
+    ["a line of 1 MB in its header", (d) => `${header(d)}X: ${"a".repeat(1_000_000)}\r\n\r\nx`, true],
+    ["100 000 header fields", (d) => `${header(d)}${"a: b\r\n".repeat(100_000)}\r\nx`, true],
+    [
+      "10 MB of encoded words",
+      (d) => `${header(d)}X: ${"=?utf-8?q?=41?=\r\n ".repeat(580_000)}\r\n\r\nx`,
+      false,
+    ],
+    ["1 MB of groups in To", (d) => `${header(d)}To: ${"a:".repeat(500_000)}\r\n\r\nx`, true],
+    [
+      "a signature over 4000 names",
+      (d) =>
+        `DKIM-Signature: v=1; a=rsa-sha256; d=${d}; s=k; bh=AA; b=AA; h=${"x:".repeat(4000)}from\r\n${header(d)}\r\nx`,
+      true,
+    ],
+  ];
+  test.each(hostile)("%s: is kept, shown and announced, and nobody waits for it", async (_, mail, read) => {
+    const domain = author({});
+    const bytes = Buffer.from(mail(domain));
+    const lag = longestTurn();
+    expect(await deliver(bytes, `x@${domain}`)).toStartWith("250");
+    expect(lag.end()).toBeLessThan(LONGEST_TURN_MS);
+    const shown = await record(`ann@${domain}`);
+    expect(shown).toMatchObject({
+      status: "delivered",
+      subject: "hostile",
+      fromName: "Ann",
+      events: [{ type: "inbound_received" }],
+    });
+    expect(shown.text === null).toBe(!read);
+    expect((await raw(shown.id)).length).toBeGreaterThan(bytes.length);
+    expect((await raw(shown.id)).trimEnd().endsWith(bytes.toString("latin1").trimEnd())).toBe(true);
+  });
+
+  test("over 100 hops is refused; over 30 it is stored", async () => {
+    const domain = author({});
+    const hops = (count: number) =>
+      Buffer.from(`${"Received: by x\r\n".repeat(count)}${header(domain)}\r\nx`);
+    expect(await deliver(hops(101), `x@${domain}`)).toStartWith("554 5.4.6");
+    expect(await deliver(hops(100), `x@${domain}`)).toStartWith("250");
+  });
+});
+
+/** The bound is 100 ms on a machine of one's own; a test shares its thread with the client that sends the mail. */
+const LONGEST_TURN_MS = 400;
+
+/** Measures the longest time for which this thread, which is the listener's too, did not come round. */
+function longestTurn(): { end(): number } {
+  let last = performance.now();
+  let longest = 0;
+  const turn = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  };
+  const timer = setInterval(turn, 1);
+  return {
+    end() {
+      turn();
+      clearInterval(timer);
+      return longest;
+    },
+  };
+}
+
+describe("a report", () => {
+  async function sent(): Promise<{ id: string; returnPath: string }> {
+    const item = { from: { email: "a@in.test" }, to: [{ email: "far@one.test" }], subject: "Hi", text: "x" };
+    const { id } = (await service.call("POST", "/v1/emails", item)).body;
+    await service.message(id, "delivered");
+    const { verp } = openKeys(null, service.folder);
+    return { id, returnPath: verpAddress(recipientToken(verp, { messageId: id, ord: 0 }), "in.test") };
+  }
+
+  const arf = (from: string, returnPath: string) =>
+    Buffer.from(
+      [
+        `From: fbl@${from}`,
+        "Subject: complaint",
+        "MIME-Version: 1.0",
+        'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
+        "",
+        "--b",
+        "Content-Type: message/feedback-report",
+        "",
+        "Feedback-Type: abuse",
+        "User-Agent: Provider/1.0",
+        "Version: 1",
+        "",
+        "--b",
+        "Content-Type: message/rfc822",
+        "",
+        `Return-Path: <${returnPath}>`,
+        "Subject: Hi",
+        "",
+        "x",
+        "--b--",
+        "",
+      ].join("\r\n"),
+    );
+
+  test("to the complaints' address is about whom the return path in it names, checks or no checks", async () => {
+    const provider = author({ dmarc: "p=reject", spf: "-all" });
+    const { id, returnPath } = await sent();
+    expect(returnPath).toStartWith("b+");
+    const forged = returnPath.replace(/.@/, (end) => (end === "0@" ? "1@" : "0@"));
+    const to = [`FBL@${SERVICE_DOMAIN}`];
+    expect(await deliver(arf(provider, forged), `x@${provider}`, to)).toStartWith("250");
+    expect((await service.message(id, "delivered")).recipients[0].status).toBe("delivered");
+    expect(await deliver(arf(provider, returnPath), `x@${provider}`, to)).toStartWith("250");
+    expect((await service.message(id, "complained")).recipients[0].status).toBe("complained");
+    const suppressed = await service.call("GET", "/v1/suppressions?email=far@one.test");
+    expect(suppressed.body.data).toMatchObject([{ reason: "complaint" }]);
+    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
+  });
+
+  test("is read at its beginning: what it brings back may be as large as any mail", async () => {
+    const { id, returnPath } = await sent();
+    const large = Buffer.concat([
+      arf("far.test", returnPath).subarray(0, -8),
+      Buffer.alloc(3_000_000, "x\r\n"),
+    ]);
+    expect(await deliver(large, "", [returnPath])).toStartWith("250");
+    await service.message(id, "complained");
+    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
+  });
+
+  test("to a return path is not refused for its sender's policy", async () => {
+    const provider = author({ dmarc: "p=reject", spf: "-all" });
+    const { id, returnPath } = await sent();
+    expect(await deliver(arf(provider, returnPath), `x@${provider}`, [returnPath])).toStartWith("250");
+    await service.message(id, "complained");
+  });
+});

@@ -1,0 +1,238 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { log } from "../../src/log.ts";
+import { MAX_INSPECTION_MS, openWorker, STALL_MS } from "../../src/wiring/inspect-bench.ts";
+import {
+  IDLE_MS,
+  Inspector,
+  inspectingThreads,
+  MAX_MAILS_IN_HAND,
+  MAX_MAILS_WAITING,
+  MAX_OCTETS_WAITING,
+} from "../../src/wiring/inspector.ts";
+import { startDns } from "../support/dns.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+const SESSION = { ip: "192.0.2.1", helo: "out.test", mailFrom: "ann@from.test" };
+const HOST = "mx.test";
+const open: Inspector[] = [];
+
+afterEach(() => {
+  for (const inspector of open.splice(0)) inspector.close();
+});
+
+/** The real threads, or ones that do what the mail says. */
+function inspector(over: { clock?: Clock; dns?: string[]; open?: () => Worker; threads?: number } = {}) {
+  const made = new Inspector(
+    { clock: over.clock ?? systemClock, log: log("smtp") },
+    {
+      host: HOST,
+      dnsServers: over.dns ?? ["127.0.0.1:1"],
+      threads: over.threads ?? 1,
+      open: over.open ?? openWorker,
+    },
+  );
+  open.push(made);
+  return made;
+}
+
+function obedient(): Worker {
+  return new Worker(new URL("../support/inspect-worker.ts", import.meta.url).href, { ref: false });
+}
+
+const mail = (text: string) => ({ raw: Buffer.from(text), session: SESSION });
+
+describe("a mail is inspected in a thread", () => {
+  test("read and checked, its attachments without their bytes", async () => {
+    const dns = await startDns(
+      { name: "from.test", type: "TXT", data: "v=spf1 ip4:192.0.2.1 -all" },
+      { name: "_dmarc.from.test", type: "TXT", data: "v=DMARC1; p=reject" },
+    );
+    const raw = Buffer.from(
+      [
+        "From: Ann <ann@from.test>",
+        "Subject: Hi",
+        "Content-Type: multipart/mixed; boundary=b",
+        "",
+        "--b",
+        "",
+        "Yes.",
+        "",
+        "On 1 May, Bob wrote:",
+        "> Well?",
+        "--b",
+        "Content-Type: image/png",
+        "Content-Disposition: attachment; filename=a.png",
+        "Content-Transfer-Encoding: base64",
+        "",
+        "UE5H",
+        "--b--",
+        "",
+      ].join("\r\n"),
+    );
+    const found = await inspector({ dns: [dns.address] }).inspect({ raw, session: SESSION });
+    expect(found).toMatchObject({
+      mail: {
+        ok: true,
+        from: { email: "ann@from.test", name: "Ann" },
+        subject: "Hi",
+        attachments: [{ filename: "a.png", contentType: "image/png", size: 3 }],
+      },
+      replyText: "Yes.",
+      authentication: {
+        verdict: {
+          spf: { result: "pass", domain: "from.test" },
+          dmarc: { result: "pass", policy: "reject", domain: "from.test" },
+        },
+        header: expect.stringContaining(`Authentication-Results: ${HOST};`),
+      },
+    });
+    expect(found?.mail.attachments[0]).not.toHaveProperty("bytes");
+    dns.stop();
+  });
+
+  test("without a session there is nothing to check, and nobody is asked", async () => {
+    const found = await inspector().inspect({ raw: Buffer.from("From: a@b.test\r\n\r\nx"), session: null });
+    expect(found?.authentication.header).toBe(`Authentication-Results: ${HOST}; none\r\n`);
+    expect(found?.authentication.verdict.dmarc.result).toBe("none");
+  });
+
+  test("mails that wait for name servers wait side by side", async () => {
+    const dns = await startDns();
+    const inspecting = inspector({ dns: [dns.address] });
+    const names = Array.from({ length: 100 }, (_, i) => `d${i}.test`);
+    for (const name of names) {
+      dns.add({ name, type: "TXT", data: "v=spf1 ip4:192.0.2.1 -all" });
+      dns.behave("hold", name);
+    }
+    const all = names.map((name) => {
+      const raw = Buffer.from(`From: a@${name}\r\n\r\nx`);
+      return inspecting.inspect({ raw, session: { ...SESSION, mailFrom: `a@${name}` } });
+    });
+    await dns.queries.reached(names.length);
+    for (const name of names) dns.behave("answer", name);
+    dns.release();
+    const results = (await Promise.all(all)).map((found) => found?.authentication.verdict.spf.result);
+    expect(results).toEqual(names.map(() => "pass"));
+    dns.stop();
+  });
+});
+
+/** Runs ahead of the system's clock, so that a test need not wait as long as a mail would. */
+function hurried(times: number): Clock {
+  const start = systemClock.now();
+  return {
+    now: () => start + (systemClock.now() - start) * times,
+    after: (delayMs, fire) => systemClock.after(delayMs / times, fire),
+  };
+}
+
+describe("a mail that the thread cannot cope with", () => {
+  test.each([
+    ["holds it", "spin", STALL_MS / 500],
+    ["breaks it", "throw", 1],
+    // A thread has half of that time to start.
+    ["gets lost in it", "lost", MAX_INSPECTION_MS / 2000],
+  ])(
+    "%s: it is taken with its header, and the others are inspected",
+    async (_, word, haste) => {
+      const inspecting = inspector({ clock: hurried(haste), open: obedient });
+      const guilty = inspecting.inspect(mail(`${word}\r\nFrom: ann@from.test\r\nSubject: Hi\r\n\r\nbody`));
+      const others = Array.from({ length: 20 }, (_, i) => inspecting.inspect(mail(`Subject: ${i}\r\n\r\n`)));
+      expect(await guilty).toMatchObject({
+        mail: { ok: false, from: { email: "ann@from.test" }, subject: "Hi", text: null, attachments: [] },
+        authentication: {
+          verdict: { spf: { result: "temperror" }, dmarc: { result: "temperror", policy: null } },
+          header: `Authentication-Results: ${HOST}; auth=temperror\r\n`,
+        },
+      });
+      const subjects = (await Promise.all(others)).map((found) => found?.mail.subject);
+      expect(subjects).toEqual(others.map((_, i) => String(i)));
+      expect((await inspecting.inspect(mail("Subject: later\r\n\r\n")))?.mail.subject).toBe("later");
+    },
+    20_000,
+  );
+
+  test("an error of ours is thrown, for the sender to bring the mail again", async () => {
+    const inspecting = inspector({ open: obedient });
+    expect(inspecting.inspect(mail("fail"))).rejects.toThrow("no way");
+    expect((await inspecting.inspect(mail("Subject: x\r\n\r\n")))?.mail.subject).toBe("x");
+  });
+
+  test("so is a thread that does not start", async () => {
+    const inspecting = inspector({ open: () => new Worker("file:///nowhere/at-all.ts", { ref: false }) });
+    expect(inspecting.inspect(mail("Subject: x\r\n\r\n"))).rejects.toThrow();
+  });
+});
+
+describe("limits", () => {
+  test("mails in hand and waiting; one more is turned away, and those are rejected at the end", async () => {
+    const inspecting = inspector({ open: obedient });
+    const held = Array.from({ length: MAX_MAILS_IN_HAND + MAX_MAILS_WAITING + 1 }, () =>
+      inspecting.inspect(mail("hold")),
+    );
+    expect(await inspecting.inspect(mail("hold"))).toBeNull();
+    inspecting.close();
+    const ends = await Promise.allSettled(held);
+    expect(ends.every(({ status }) => status === "rejected")).toBe(true);
+    expect(inspecting.inspect(mail("x"))).rejects.toThrow("closed");
+  });
+
+  test("octets in hand and waiting", async () => {
+    const inspecting = inspector({ open: obedient });
+    const raw = Buffer.alloc(40 * 1024 * 1024, "hold ");
+    // One is in hand, one is next; those behind it count as waiting.
+    const waiting = Math.ceil(MAX_OCTETS_WAITING / raw.length);
+    const held = Array.from({ length: 2 + waiting }, () => inspecting.inspect({ raw, session: null }));
+    expect(await inspecting.inspect({ raw, session: null })).toBeNull();
+    inspecting.close();
+    await Promise.allSettled(held);
+  });
+
+  test("an idle thread is ended, and another one begins with the next mail", async () => {
+    const clock = manualClock();
+    let opened = 0;
+    const counted = () => {
+      opened++;
+      return obedient();
+    };
+    const inspecting = inspector({ clock, open: counted });
+    await inspecting.inspect(mail("x"));
+    await clock.armed(IDLE_MS);
+    clock.advance(IDLE_MS - 1);
+    await inspecting.inspect(mail("x"));
+    expect(opened).toBe(1);
+    clock.advance(IDLE_MS);
+    await inspecting.inspect(mail("x"));
+    expect(opened).toBe(2);
+  });
+
+  test.each([
+    [1, 1],
+    [2, 1],
+    [4, 2],
+    [64, 4],
+  ])("on %i processors %i threads", (processors, threads) => {
+    expect(inspectingThreads(processors)).toBe(threads);
+  });
+
+  test("a thread is only started where those there are busy", async () => {
+    let opened = 0;
+    const inspecting = inspector({
+      threads: 2,
+      open: () => {
+        opened++;
+        return obedient();
+      },
+    });
+    const held = Array.from({ length: 16 }, () => inspecting.inspect(mail("hold")));
+    expect(opened).toBe(1);
+    held.push(inspecting.inspect(mail("hold")));
+    expect(opened).toBe(2);
+    held.push(inspecting.inspect(mail("hold")));
+    expect(opened).toBe(2);
+    inspecting.close();
+    await Promise.allSettled(held);
+  });
+});

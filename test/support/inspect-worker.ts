@@ -1,0 +1,39 @@
+// A thread that obeys its mails: for what no mail brings the real one to.
+import { systemClock } from "../../src/clock.ts";
+import { uninspected } from "../../src/flows/receive/inspect.ts";
+import {
+  BEATS,
+  type FromWorker,
+  PULSE_OCTETS,
+  TURNED_TO,
+  type ToWorker,
+} from "../../src/wiring/inspect-protocol.ts";
+
+declare const self: Worker;
+
+let pulse = new Int32Array(new SharedArrayBuffer(PULSE_OCTETS));
+const held: FromWorker[] = [];
+
+function beat(): void {
+  Atomics.add(pulse, BEATS, 1);
+  systemClock.after(20, beat);
+}
+
+self.onmessage = ({ data }: MessageEvent<ToWorker>): void => {
+  if (data.kind === "start") {
+    pulse = new Int32Array(data.pulse);
+    beat();
+    return;
+  }
+  const raw = new Uint8Array(data.bytes).slice();
+  const text = Buffer.from(raw).toString();
+  Atomics.store(pulse, TURNED_TO, data.id);
+  if (text.startsWith("spin")) for (;;);
+  if (text.startsWith("throw")) throw new Error("a mail's doing");
+  if (text.startsWith("lost")) return;
+  const said: FromWorker = text.startsWith("fail")
+    ? { id: data.id, error: "no way" }
+    : { id: data.id, inspection: uninspected("worker.test", { raw, session: data.session }) };
+  if (text.startsWith("hold")) held.push(said);
+  else for (const answer of [...held.splice(0), said]) postMessage(answer);
+};
