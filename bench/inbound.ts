@@ -1,111 +1,104 @@
-/** Mails taken a second over SMTP: `bun bench/inbound.ts [--profile=FOLDER] [--only=NAME] [--rounds=N]`. */
-import { Database } from "bun:sqlite";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { freePort } from "../test/support/redis.ts";
-import { type Child, startChild } from "./support/children.ts";
-import { benchFolder, copyOf } from "./support/folder.ts";
+/**
+ * Mails taken a second over SMTP, and memory for large ones:
+ * `bun bench/inbound.ts [--signed] [--profile=FOLDER] [--only=NAME] [--rounds=N]`.
+ */
+import { loadavg } from "node:os";
+import { benchFolder } from "./support/folder.ts";
+import { type LargeRow, measureLarge, printLarge } from "./support/inbound-large.ts";
+import { type MailFlags, openSender, send } from "./support/inbound-mail.ts";
+import { type Comparison, type InboundRow, printComparisons } from "./support/inbound-table.ts";
+import {
+  bareListener,
+  type Kind,
+  postfixHold,
+  service,
+  smtpServers,
+  subscribed,
+} from "./support/inbound-targets.ts";
 import { chosen, rounds } from "./support/options.ts";
-import { prepareData, startService } from "./support/service.ts";
-import { PROCESSOR, printTable, type Row } from "./support/table.ts";
+import { prepareData } from "./support/service.ts";
 
-const SMTP_SOURCE = "/usr/sbin/smtp-source";
 const SESSIONS = 20;
 const OCTETS = 4096;
 const WARM_MAILS = 500;
 const MAILS = 4000;
+const LARGE_SENDERS = 8;
+const LARGE_OCTETS = 25_000_000;
+const WAYS = [
+  ["a session a mail", false],
+  ["sessions kept", true],
+] as const;
+const LARGE = [
+  ["25 MB, attachment", "attachment"],
+  ["25 MB, text", "text"],
+] as const;
+/** How many times another's rate ours is to be, by its name. */
+const GOALS: ReadonlyMap<string, number> = new Map([
+  ["bare listener, group commit", 0.5],
+  ["Postfix, hold queue", 1.5],
+]);
 
 const home = benchFolder();
-const prepared = await prepareData(home);
+const prepared = await subscribed(await prepareData(home));
+const signed = process.argv.includes("--signed");
+const sender = await openSender(home, prepared.inbox, signed);
+const subject = service(prepared, sender.dns.address, signed);
+const others = [bareListener(home), ...postfixHold()];
+// It greets after 100 ms, to find clients that talk early, which is all that a session a mail would show.
+const othersKept = smtpServers(home);
 
-/** What is measured: its process, and how many mails its database holds. */
-interface Target {
-  port: number;
-  stored: () => number;
-  child: Child;
-}
-
-function counter(file: string, sql: string): () => number {
-  return () => {
-    using database = new Database(file, { readonly: true });
-    return database.query<{ n: number }, []>(sql).get()?.n ?? 0;
-  };
-}
-
-async function service(): Promise<Target> {
-  const folder = copyOf(prepared.folder);
-  const { child, smtpPort } = await startService(folder, { ROLES: "smtp" });
-  const sql = "SELECT count(*) AS n FROM messages WHERE direction = 'inbound'";
-  return { port: smtpPort, stored: counter(join(folder, "postrider.db"), sql), child };
-}
-
-async function floor(): Promise<Target> {
-  const folder = join(home, `floor-${Bun.randomUUIDv7()}`);
-  mkdirSync(folder);
-  const [file, port] = [join(folder, "floor.db"), freePort()];
-  const script = join(import.meta.dir, "support/floor-inbound.ts");
-  const child = await startChild([process.execPath, script, file, String(port)], {
-    ready: "ready",
-    log: join(folder, "floor"),
-  });
-  return { port, stored: counter(file, "SELECT count(*) AS n FROM mails"), child };
-}
-
-/** Sends mails with smtp-source; resolves with its wall time in seconds. */
-async function send(port: number, mails: number, flags: readonly string[]): Promise<number> {
-  const begin = performance.now();
-  const counts = ["-s", SESSIONS, "-m", mails, "-l", OCTETS].map(String);
-  const from = [
-    "-f",
-    "writer@elsewhere.example",
-    "-t",
-    prepared.inbox,
-    "-S",
-    "Measured",
-    "-M",
-    "elsewhere.example",
-  ];
-  const child = await startChild([SMTP_SOURCE, ...counts, ...flags, ...from, `127.0.0.1:${port}`], {
-    log: join(home, `source-${Bun.randomUUIDv7()}`),
-  });
-  await child.finished();
-  return (performance.now() - begin) / 1000;
-}
-
-interface Taken {
-  perSecond: number;
-  processor: number;
-}
-
-async function measure(start: () => Promise<Target>, flags: readonly string[]): Promise<Taken> {
+/** Adds one round to a row. */
+async function measure(row: InboundRow, [name, start]: Kind, kept: boolean, flags: MailFlags): Promise<void> {
   const target = await start();
-  await send(target.port, WARM_MAILS, flags);
-  const before = target.child.processor();
-  const seconds = await send(target.port, MAILS, flags);
-  const processor = (target.child.processor() - before) / MAILS;
-  const stored = target.stored();
-  await target.child.end();
-  if (stored !== WARM_MAILS + MAILS) throw new Error(`${stored} mails are stored`);
-  return { perSecond: MAILS / seconds, processor };
+  const load = { port: target.port, sessions: SESSIONS, kept, mail: flags };
+  await send(home, { ...load, mails: WARM_MAILS });
+  const before = target.processor();
+  const seconds = await send(home, { ...load, mails: MAILS });
+  row.rates.push(MAILS / seconds);
+  row.processor.push((target.processor() - before) / MAILS);
+  row.load.push(loadavg()[0] ?? 0);
+  const taken = await target.end();
+  if (taken !== WARM_MAILS + MAILS) throw new Error(`${name} has taken ${taken} mails`);
 }
 
-type Kind = readonly [name: string, start: () => Promise<Target>];
-const subject: Kind = ["inbound", service];
-const bare: Kind = ["bare listener, group commit", floor];
-for (const [way, flags] of [
-  ["a session a mail", []],
-  ["sessions kept", ["-d"]],
-] as const) {
-  const rows = new Map<string, Row & { more: Record<typeof PROCESSOR, number[]> }>();
+async function compare(way: string, kept: boolean, flags: MailFlags): Promise<Comparison> {
+  const kinds = chosen([subject, ...others, ...(kept ? othersKept : [])]);
+  const rows = kinds.map(
+    ([name]): InboundRow => ({
+      name: `${name}, ${way}`,
+      rates: [],
+      processor: [],
+      load: [],
+      goal: GOALS.get(name) ?? null,
+    }),
+  );
   for (let round = 0; round < rounds(); round++)
-    for (const [name, start] of chosen([subject, bare])) {
-      const row = rows.get(name) ?? { name: `${name}, ${way}`, rounds: [], more: { [PROCESSOR]: [] } };
-      rows.set(name, row);
-      const { perSecond, processor } = await measure(start, flags);
-      row.rounds.push(perSecond);
-      row.more[PROCESSOR].push(processor);
+    for (const [at, row] of rows.entries()) {
+      const kind = kinds[at];
+      if (kind !== undefined) await measure(row, kind, kept, flags);
     }
-  const rowsOf = ([name]: Kind): Row[] => [rows.get(name)].filter((row) => row !== undefined);
-  printTable("msg/s", rowsOf(subject), rowsOf(bare));
-  console.log();
+  const at = kinds.indexOf(subject);
+  return { subject: rows[at] ?? null, others: rows.filter((_, other) => other !== at) };
 }
+
+const small = await sender.mail("text", OCTETS);
+const comparisons: Comparison[] = [];
+for (const [way, kept] of WAYS) comparisons.push(await compare(way, kept, small));
+printComparisons(comparisons);
+const large: LargeRow[] = [];
+for (const [name, body] of chosen(LARGE)) {
+  const load = {
+    name: `${LARGE_SENDERS} at once of ${name}`,
+    warm: { sessions: SESSIONS, mails: WARM_MAILS, kept: true, mail: small },
+    large: {
+      sessions: LARGE_SENDERS,
+      mails: LARGE_SENDERS,
+      kept: false,
+      mail: await sender.mail(body, LARGE_OCTETS),
+    },
+    octets: LARGE_OCTETS,
+  };
+  large.push(await measureLarge(home, subject, load, rounds()));
+}
+printLarge(large);
+sender.dns.stop();

@@ -7,6 +7,7 @@ import { answers } from "../../test/support/peers/peer.ts";
 import { postfix, startPostfix } from "../../test/support/peers/postfix.ts";
 import { freePort } from "../../test/support/redis.ts";
 import { HTML, TEXT } from "./message.ts";
+import { familyOf, processorOf, statOf } from "./process-family.ts";
 
 const SMTP_SOURCE = "/usr/sbin/smtp-source";
 const OPENDKIM = "/usr/sbin/opendkim";
@@ -158,25 +159,6 @@ async function relayed(file: string, { count, limitMs }: PostfixOptions, fine: (
     sent += lines.filter((line) => line.includes(SENT)).length;
     if (!fine() || performance.now() > until) throw new Error(`Postfix has relayed ${sent} mails`);
     if (read === 0) await Bun.sleep(POLL_MS);
-  }
-}
-
-/** The process and those that it has started. */
-function familyOf(pid: number): number[] {
-  const children = readdirSync("/proc")
-    .filter((name) => /^[0-9]+$/.test(name))
-    .map(Number)
-    .filter((other) => statOf(other)?.[1] === String(pid));
-  return [pid, ...children.flatMap(familyOf)];
-}
-
-/** Fields of proc(5) behind the name, which may have spaces: state, parent, …; null where the process has ended. */
-function statOf(pid: number): string[] | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  } catch {
-    return null;
   }
 }
 

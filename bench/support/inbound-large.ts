@@ -1,0 +1,69 @@
+/** Memory that the service needs for large mails that come at once. */
+import { loadavg } from "node:os";
+import { printMarkdown } from "./inbound-table.ts";
+import { type Load, send } from "./inbound-mail.ts";
+import type { Kind } from "./inbound-targets.ts";
+import { forgetPeak, peakMemory, residentMemory } from "./peak-memory.ts";
+import { median } from "./table.ts";
+
+/** Mails of the largest size whose octets the service may hold at a time. */
+const GOAL = 4;
+const MEGABYTE = 1_000_000;
+
+/** Mails that come before the measured ones, and those. */
+export interface LargeLoad {
+  /** What is sent, for the table. */
+  name: string;
+  warm: Omit<Load, "port">;
+  large: Omit<Load, "port">;
+  /** Of one large mail. */
+  octets: number;
+}
+
+/** One large load, a figure a round; memory in bytes. */
+export interface LargeRow {
+  load: LargeLoad;
+  seconds: number[];
+  before: number[];
+  growth: number[];
+}
+
+/** Sends large mails so many times, each time to a service that was just started. */
+export async function measureLarge(
+  home: string,
+  [name, start]: Kind,
+  load: LargeLoad,
+  rounds: number,
+): Promise<LargeRow> {
+  const row: LargeRow = { load, seconds: [], before: [], growth: [] };
+  const { warm, large } = load;
+  for (let round = 0; round < rounds; round++) {
+    const target = await start();
+    // So that its threads and what they load are there before the first look.
+    await send(home, { ...warm, port: target.port });
+    const resident = residentMemory(target.pid);
+    forgetPeak(target.pid);
+    row.seconds.push(await send(home, { ...large, port: target.port }));
+    row.before.push(resident);
+    row.growth.push(peakMemory(target.pid) - resident);
+    const taken = await target.end();
+    if (taken !== warm.mails + large.mails) throw new Error(`${name} has taken ${taken} mails`);
+  }
+  return row;
+}
+
+const HEADS = ["", "seconds", "RSS before, MB", "RSS growth, MB", "growth / size", "goal", "load"];
+
+/** Prints how memory grew with each load as a Markdown table. */
+export function printLarge(rows: readonly LargeRow[]): void {
+  const lines = rows.map(({ load, seconds, before, growth }) => [
+    load.name,
+    median(seconds).toFixed(1),
+    (median(before) / MEGABYTE).toFixed(0),
+    (median(growth) / MEGABYTE).toFixed(0),
+    (median(growth) / load.octets).toFixed(1),
+    `≤ ${GOAL}`,
+    (loadavg()[0] ?? 0).toFixed(1),
+  ]);
+  printMarkdown(HEADS, lines);
+}

@@ -1,0 +1,101 @@
+/** The mails that `bench/inbound.ts` has smtp-source send, and what DNS says about their sender. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { startDns, type TestDns } from "../../test/support/dns.ts";
+import { startChild } from "./children.ts";
+
+const SMTP_SOURCE = "/usr/sbin/smtp-source";
+const SENDER_DOMAIN = "elsewhere.example";
+const SENDER = `writer@${SENDER_DOMAIN}`;
+const SELECTOR = "bench";
+/** Characters of a string in a TXT record (RFC 1035 §3.3). */
+const TXT_CHARS = /.{1,255}/g;
+/** Characters of a line, as smtp-source sends them. */
+const LINE = `${"X".repeat(78)}\r\n`;
+/** A line of base64, as long as RFC 2045 §6.8 allows. */
+const BASE64_LINE = `${"b".repeat(76)}\r\n`;
+
+/** Flags of smtp-source that say which mail it sends. */
+export type MailFlags = readonly string[];
+
+/** What a mail's body is: lines of text, or an attachment. */
+export type Body = "text" | "attachment";
+
+export interface Sender {
+  /** What the service asks about the sender: SPF and DMARC, and the DKIM key where mails are signed. */
+  dns: TestDns;
+  /** A mail whose body has so many octets, unsigned unless the sender signs. */
+  mail: (body: Body, octets: number) => Promise<MailFlags>;
+}
+
+/** A sender whose mails pass SPF and DMARC; where it signs, DKIM too. Files are put in the folder. */
+export async function openSender(folder: string, recipient: string, signs: boolean): Promise<Sender> {
+  const dns = await startDns(
+    txt(SENDER_DOMAIN, "v=spf1 ip4:127.0.0.1 -all"),
+    txt(`_dmarc.${SENDER_DOMAIN}`, "v=DMARC1; p=reject"),
+  );
+  const sign = signs ? await openSigner(dns) : async (raw: Buffer) => raw;
+  const envelope = ["-f", SENDER, "-t", recipient, "-M", SENDER_DOMAIN];
+  return {
+    dns,
+    async mail(body, octets) {
+      if (body === "text" && !signs) return [...envelope, "-S", "Measured", "-l", String(octets)];
+      const raw = Buffer.from(`${HEADER}To: <${recipient}>\r\n${BODIES[body](octets)}`);
+      const signed = await sign(raw);
+      const file = join(folder, `${body}-${octets}`);
+      // smtp-source ends lines itself.
+      writeFileSync(file, signed.toString("latin1").replaceAll("\r\n", "\n"));
+      return [...envelope, "-F", file];
+    },
+  };
+}
+
+/** Publishes a key, and signs with it. */
+async function openSigner(dns: TestDns): Promise<(raw: Buffer) => Promise<Buffer>> {
+  const key = await generateDkimKey();
+  dns.add(txt(`${SELECTOR}._domainkey.${SENDER_DOMAIN}`, dkimRecord(key.publicKeyBase64)));
+  const privateKey = dkimPrivateKey(key.privateKeyPem);
+  return (raw) => signDkim({ raw, domain: SENDER_DOMAIN, selector: SELECTOR, privateKey });
+}
+
+function txt(name: string, value: string) {
+  return { name, type: "TXT", data: value.match(TXT_CHARS) } as const;
+}
+
+/** Without a Message-ID: smtp-source sends the same file each time, and the same mail twice is one mail. */
+const HEADER = `From: <${SENDER}>\r\nDate: Sat, 21 Nov 2026 09:00:00 +0000\r\nSubject: Measured\r\n`;
+
+/** The rest of a mail by its body: fields, the empty line, and so many octets. */
+const BODIES: Readonly<Record<Body, (octets: number) => string>> = {
+  text: (octets) => `\r\n${LINE.repeat(Math.ceil(octets / LINE.length))}`,
+  attachment: (octets) =>
+    [
+      'MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="part"\r\n\r\n',
+      "--part\r\nContent-Type: text/plain\r\n\r\nSee the attachment.\r\n",
+      "--part\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n",
+      'Content-Disposition: attachment; filename="measured.bin"\r\n\r\n',
+      `${BASE64_LINE.repeat(Math.ceil(octets / BASE64_LINE.length))}--part--\r\n`,
+    ].join(""),
+};
+
+/** How smtp-source sends: `kept` sessions bring one mail after another. */
+export interface Load {
+  port: number;
+  sessions: number;
+  mails: number;
+  kept: boolean;
+  mail: MailFlags;
+}
+
+/** Sends mails; resolves with the wall time in seconds. Throws where one is refused. */
+export async function send(folder: string, load: Load): Promise<number> {
+  const begin = performance.now();
+  const counts = ["-s", load.sessions, "-m", load.mails].map(String);
+  const child = await startChild(
+    [SMTP_SOURCE, ...counts, ...(load.kept ? ["-d"] : []), ...load.mail, `127.0.0.1:${load.port}`],
+    { log: join(folder, `source-${Bun.randomUUIDv7()}`) },
+  );
+  await child.finished();
+  return (performance.now() - begin) / 1000;
+}

@@ -1,0 +1,167 @@
+/** What `bench/inbound.ts` sends mail to: the service, what it cannot be faster than, and others' servers. */
+import { Database } from "bun:sqlite";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { postfix, startPostfix } from "../../test/support/peers/postfix.ts";
+import { freePort } from "../../test/support/redis.ts";
+import { type Child, startChild } from "./children.ts";
+import { copyOf } from "./folder.ts";
+import { familyOf, processorOf } from "./process-family.ts";
+import { type Prepared, startService } from "./service.ts";
+
+/** A server that takes mail, started for one run. */
+export interface Target {
+  port: number;
+  pid: number;
+  /** Processor time it has used so far, microseconds. */
+  processor: () => number;
+  /** Ends it; resolves with how many mails it has taken. */
+  end: () => Promise<number>;
+}
+
+/** What is measured: its name, and how it is started. */
+export type Kind = readonly [name: string, start: () => Promise<Target>];
+
+/** A copy of the data folder with the project subscribed to mail that comes in. */
+export async function subscribed(prepared: Prepared): Promise<Prepared> {
+  const folder = copyOf(prepared.folder);
+  const { child, url } = await startService(folder, { ROLES: "api" });
+  const response = await fetch(`${url}/v1/webhooks`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${prepared.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ url: "https://hooks.bench.example/in", eventTypes: ["inbound_received"] }),
+  });
+  if (!response.ok) throw new Error(`a webhook was answered with ${await response.text()}`);
+  await child.end();
+  return { ...prepared, folder };
+}
+
+/** Mails that went the whole way: their sender found to be who it says it is, and a push waiting for each. */
+const TAKEN_WHOLLY = `SELECT count(*) AS n FROM messages m JOIN message_content c ON c.message_id = m.id
+  WHERE m.direction = 'inbound' AND m.status = 'delivered' AND c.auth ->> '$.dmarc.result' = 'pass'
+    AND c.auth ->> '$.dkim[0].result' IS ?
+    AND m.id IN (SELECT message_id FROM webhook_deliveries)`;
+
+/** The service with its SMTP role alone: pushes are written and wait for a worker, which is another process. */
+export function service(prepared: Prepared, dnsServers: string, signed: boolean): Kind {
+  return [
+    "inbound",
+    async () => {
+      const folder = copyOf(prepared.folder);
+      const { child, smtpPort } = await startService(folder, { ROLES: "smtp", DNS_SERVERS: dnsServers });
+      return databaseTarget(child, smtpPort, join(folder, "postrider.db"), TAKEN_WHOLLY, [
+        signed ? "pass" : null,
+      ]);
+    },
+  ];
+}
+
+/** A listener that knows six replies, and commits the bytes of each mail in a group. */
+export function bareListener(home: string): Kind {
+  return [
+    "bare listener, group commit",
+    async () => {
+      const folder = join(home, `floor-${Bun.randomUUIDv7()}`);
+      mkdirSync(folder);
+      const [file, port] = [join(folder, "floor.db"), freePort()];
+      const script = join(import.meta.dir, "floor-inbound.ts");
+      const child = await startChild([process.execPath, script, file, String(port)], {
+        ready: "ready",
+        log: join(folder, "floor"),
+      });
+      return databaseTarget(child, port, file, "SELECT count(*) AS n FROM mails", []);
+    },
+  ];
+}
+
+function databaseTarget(
+  child: Child,
+  port: number,
+  file: string,
+  sql: string,
+  bindings: (string | null)[],
+): Target {
+  return {
+    port,
+    pid: child.pid,
+    processor: child.processor,
+    async end() {
+      await child.end();
+      using database = new Database(file, { readonly: true });
+      return database.query<{ n: number }, (string | null)[]>(sql).get(...bindings)?.n ?? 0;
+    },
+  };
+}
+
+/** Debian's Postfix, which takes all mail to its hold queue, one file each, and delivers none. */
+export function postfixHold(): Kind[] {
+  if (postfix.missing !== null) return missing("Postfix", postfix.missing);
+  const settings = {
+    mynetworks: "127.0.0.0/8",
+    smtpd_client_restrictions: "check_client_access static:HOLD",
+    smtpd_tls_security_level: "none",
+    // It would wait for a delivery that never comes.
+    in_flow_delay: "0",
+  };
+  const start = async (): Promise<Target> => {
+    const server = await startPostfix(settings);
+    return {
+      port: server.port,
+      pid: server.pid,
+      processor: () => processorOf(familyOf(server.pid)),
+      async end() {
+        const held = readdirSync(join(server.folder, "queue/hold")).length;
+        await server.stop();
+        return held;
+      },
+    };
+  };
+  return [["Postfix, hold queue", start]];
+}
+
+/** nodemailer's smtp-server, under Bun and under node. */
+export function smtpServers(home: string): Kind[] {
+  const library = installed("smtp-server");
+  if (library === null) return missing("smtp-server", "it is not installed");
+  const node = Bun.which("node");
+  return [
+    smtpServer("smtp-server on Bun, nothing stored", [process.execPath], library, home),
+    ...(node === null
+      ? missing("smtp-server on node", "node is not on the PATH")
+      : [smtpServer("smtp-server on node, nothing stored", [node], library, home)]),
+  ];
+}
+
+function installed(library: string): string | null {
+  try {
+    return Bun.resolveSync(library, import.meta.dir);
+  } catch {
+    return null;
+  }
+}
+
+function smtpServer(name: string, runtime: readonly string[], library: string, home: string): Kind {
+  const start = async (): Promise<Target> => {
+    const port = freePort();
+    const script = join(import.meta.dir, "floor-smtp-server.mjs");
+    const child = await startChild([...runtime, script, library, String(port)], {
+      ready: "ready",
+      log: join(home, `smtp-server-${Bun.randomUUIDv7()}`),
+    });
+    return {
+      port,
+      pid: child.pid,
+      processor: child.processor,
+      async end() {
+        await child.end();
+        return Number(/taken (\d+)/.exec(child.output())?.[1]);
+      },
+    };
+  };
+  return [name, start];
+}
+
+function missing(name: string, why: string): Kind[] {
+  console.error(`${name} is left out: ${why}`);
+  return [];
+}
