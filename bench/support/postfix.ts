@@ -1,6 +1,6 @@
 /** Debian's Postfix, with OpenDKIM and without, taking mails from smtp-source and relaying them to the sink. */
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compose } from "../../src/mail/compose.ts";
 import { answers } from "../../test/support/peers/peer.ts";
@@ -160,14 +160,6 @@ async function relayed(file: string, { count, limitMs }: PostfixOptions, fine: (
     if (!fine() || performance.now() > until) throw new Error(`Postfix has relayed ${sent} mails`);
     if (read === 0) await Bun.sleep(POLL_MS);
   }
-}
-
-/** Microseconds of processor time, with that of children which have ended: Linux counts in hundredths of a second. */
-function processorOf(pids: readonly number[]): number {
-  const times = pids.map((pid) =>
-    (statOf(pid) ?? []).slice(11, 15).reduce((sum, field) => sum + Number(field), 0),
-  );
-  return times.reduce((sum, time) => sum + time, 0) * 10_000;
 }
 
 function memoryOf(pid: number): number {
