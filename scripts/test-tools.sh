@@ -15,8 +15,10 @@ libnet-ssleay-perl /usr/share/doc/libnet-ssleay-perl
 openssl openssl
 ca-certificates /etc/ssl/certs/ca-certificates.crt
 '
-# Programs of other people that check what we sign. Tests that drive them are skipped without them.
+# Programs of other people that check what we sign and send us mail. Tests that drive them are skipped without them.
 peer_packages='
+curl curl
+msmtp msmtp
 opendkim opendkim
 python3-dkim /usr/lib/python3/dist-packages/dkim/__init__.py
 libmail-dkim-perl /usr/share/perl5/Mail/DKIM.pm

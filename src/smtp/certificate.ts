@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import type { Clock } from "../core/clock.ts";
 import { selfSignedCertificate } from "./self-signed.ts";
 
@@ -20,6 +21,8 @@ export async function readCertificate(keyFile: string, certFile: string): Promis
   const [key, cert] = await Promise.all([Bun.file(keyFile).text(), Bun.file(certFile).text()]);
   if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
     throw new Error(`The key in ${keyFile} does not belong to the certificate in ${certFile}.`);
+  // Looks at the whole chain: a handshake that could not be served would otherwise be the first to tell.
+  createSecureContext({ key, cert });
   return { key, cert };
 }
 

@@ -67,6 +67,12 @@ export class Connection implements Holder, SocketOwner {
     return this.#session.messages;
   }
 
+  pause(): void {
+    this.#crowded = true;
+    this.#deadline.rest();
+    this.#pause();
+  }
+
   resume(): void {
     this.#crowded = false;
     this.#deadline.move(this.#session);
@@ -157,15 +163,16 @@ export class Connection implements Holder, SocketOwner {
   #perform(actions: readonly Action[]): void {
     for (const action of actions) this.#carryOut(action);
     if (!this.#asking && !this.#closed) this.#hold();
-    // Octets that complete no command are no progress; those of a message are.
-    if (actions.length > 0 || this.#session.phase === "data") this.#deadline.move(this.#session);
+    // Octets that complete no command are no progress; those of a message are. While it waits for room its time rests.
+    if (this.#crowded) this.#deadline.rest();
+    else if (actions.length > 0 || this.#session.receiving) this.#deadline.move(this.#session);
     this.#settle();
   }
 
-  /** Tells what the message in hand takes; where there is too much of it over all, it waits, and its time with it. */
+  /** Tells what the message in hand takes; where there is too much of all together, it waits. */
   #hold(): void {
-    this.#crowded = !this.#deps.intake.hold(this, this.#session.held);
-    if (this.#crowded) this.#deadline.rest();
+    const { held, receiving } = this.#session;
+    this.#crowded = !this.#deps.intake.hold(this, held, receiving || held > 0 ? "coming" : "none");
   }
 
   /** Carries out one action. `close` needs nothing here: the session's phase says so, and all must be written first. */
@@ -177,7 +184,8 @@ export class Connection implements Holder, SocketOwner {
       void this.#ask(() => handler.recipient(action.address, action.envelope), action.envelope);
     else if (action.kind === "message") {
       void this.#ask(() => handler.message(action.envelope, action.raw), action.envelope);
-      this.#deps.intake.hold(this, action.raw.length, true);
+      this.#deps.intake.hold(this, action.raw.length, "whole");
+      this.#crowded = false;
     }
   }
 
@@ -280,7 +288,7 @@ export class Connection implements Holder, SocketOwner {
 
   #leave(): void {
     if (!this.#closed || this.#asking) return;
-    this.#deps.intake.hold(this, 0);
+    this.#deps.intake.hold(this, 0, "none");
     this.#deps.gone();
   }
 }

@@ -2,12 +2,21 @@ import type { Clock } from "../core/clock.ts";
 
 /** Octets that a message may hold without asking: mail of usual size flows whatever the large ones do. */
 export const FREE_OCTETS = 64 * 1024;
-/** How often a large message that all others wait for is looked at, and what it must have gained by then. */
+/** How often the sender that all others wait for is looked at. */
 export const PROGRESS_MS = 5_000;
-export const PROGRESS_OCTETS = 20 * 1024;
+/**
+ * What it must have brought since the last look: 25 MiB take it nine minutes at most. Whoever brings less holds large
+ * mail up for everybody, at no cost (slowloris), and is told to come again.
+ */
+export const PROGRESS_OCTETS = 256 * 1024;
+
+/** `coming`: octets are still to come. `whole`: only the answer is. `none`: no message has begun, or it is answered. */
+export type Stage = "none" | "coming" | "whole";
 
 /** A connection with a message that has begun and has no answer yet. */
 export interface Holder {
+  /** Reads no further. */
+  pause(): void;
   /** Reads on. */
   resume(): void;
   /** Ends the session: its message holds up all others. */
@@ -16,30 +25,36 @@ export interface Holder {
 
 interface Held {
   octets: number;
-  /** Whether it waits for room. */
-  paused: boolean;
-  /** Octets at the last look. */
-  before: number;
+  /** Octets at the last look; null where it could not be read on all the time since. */
+  before: number | null;
 }
 
 /**
- * Bounds what the unfinished messages of all connections hold in memory. Over the limit only the oldest large message
- * is read on, and the others wait; so there is always one that can end, unless it drips, and then it goes.
+ * Bounds what the messages of all connections hold in memory until they are answered. Over the limit only the oldest
+ * large message is read on, and the others wait; so there is always one that can end, unless it drips, and then it goes.
+ * Over twice the limit small messages wait as well, and none may begin.
  */
 export class Intake {
   readonly #clock: Clock;
   readonly #limit: number;
-  /** In the order in which messages became large. */
-  readonly #large = new Map<Holder, Held>();
-  /** Those that need no turn: small ones, and whole ones. */
-  readonly #aside = new Map<Holder, number>();
+  /** Those that need a turn, in the order in which they came to need it. */
+  readonly #queue = new Map<Holder, Held>();
+  readonly #small = new Map<Holder, Held>();
+  readonly #whole = new Map<Holder, Held>();
+  /** Those of the queue that are not read on. */
+  readonly #paused = new Set<Holder>();
   #total = 0;
   #watching = false;
 
-  /** `limit`: octets of all messages together; each may grow past it by one message. */
+  /** `limit`: octets of all messages together. Twice that is passed by one message and one read, no more. */
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
     this.#limit = limit;
+  }
+
+  /** Octets of all messages now. */
+  get octets(): number {
+    return this.#total;
   }
 
   /** Whether one more message may begin. */
@@ -47,64 +62,89 @@ export class Intake {
     return this.#total <= 2 * this.#limit;
   }
 
-  /**
-   * Notes what the holder's message has in memory now, 0 for none; `whole` once all of it is there and only its answer
-   * is to come. Returns whether it may be read on.
-   */
-  hold(holder: Holder, octets: number, whole = false): boolean {
-    const known = this.#large.get(holder);
-    const before = known?.octets ?? this.#aside.get(holder) ?? 0;
-    this.#total += octets - before;
-    if (whole || octets <= FREE_OCTETS)
-      return this.#keepAside(holder, octets, known !== undefined || octets < before);
-    this.#aside.delete(holder);
-    const held = known ?? { octets, paused: false, before: octets };
+  /** Notes what the holder's message has in memory now, and how far it is. Returns whether it may be read on. */
+  hold(holder: Holder, octets: number, stage: Stage): boolean {
+    const queued = this.#queue.get(holder);
+    const held = queued ?? this.#small.get(holder) ?? this.#whole.get(holder) ?? { octets: 0, before: null };
+    const less = octets < held.octets;
+    this.#count(octets - held.octets);
     held.octets = octets;
-    if (known === undefined) this.#large.set(holder, held);
-    if (octets < before) this.#letIn();
-    held.paused = this.#total > this.#limit && !this.#isOldest(holder);
+    const needsTurn = stage === "coming" && (octets > FREE_OCTETS || !this.open);
+    if (needsTurn) this.#putInQueue(holder, held);
+    else this.#putAside(holder, held, stage);
+    if (less || (queued !== undefined && !needsTurn)) this.#letIn();
     this.#watch();
-    return !held.paused;
+    return !this.#paused.has(holder);
   }
 
-  #keepAside(holder: Holder, octets: number, freed: boolean): boolean {
-    this.#large.delete(holder);
-    if (octets === 0) this.#aside.delete(holder);
-    else this.#aside.set(holder, octets);
-    if (freed) this.#letIn();
-    return true;
+  #putAside(holder: Holder, held: Held, stage: Stage): void {
+    for (const all of [this.#queue, this.#small, this.#whole, this.#paused]) all.delete(holder);
+    if (stage === "coming") this.#small.set(holder, held);
+    if (stage === "whole") this.#whole.set(holder, held);
+  }
+
+  #putInQueue(holder: Holder, held: Held): void {
+    this.#small.delete(holder);
+    this.#whole.delete(holder);
+    this.#queue.set(holder, held);
+    if (this.#goesOn(holder)) this.#paused.delete(holder);
+    else {
+      this.#paused.add(holder);
+      held.before = null;
+    }
+  }
+
+  /** Where a limit is passed, those wait at once who were told to go ahead: one more read of each would be too much. */
+  #count(more: number): void {
+    const limits = [this.#limit, 2 * this.#limit];
+    const passed = limits.some((limit) => this.#total <= limit && this.#total + more > limit);
+    this.#total += more;
+    if (!passed) return;
+    for (const [holder, held] of [...this.#queue, ...(this.open ? [] : this.#small)]) {
+      if (this.#paused.has(holder)) continue;
+      this.#putInQueue(holder, held);
+      if (this.#paused.has(holder)) holder.pause();
+    }
+  }
+
+  #goesOn(holder: Holder): boolean {
+    return this.#isOldest(holder) ? this.#oldestGoesOn() : this.#total <= this.#limit;
   }
 
   #isOldest(holder: Holder): boolean {
-    return this.#large.keys().next().value === holder;
+    return this.#queue.keys().next().value === holder;
   }
 
-  /** Lets those that wait read on, as far as there is room for a piece of each; the oldest in any case. */
+  /** The oldest waits for nothing but answers of ours, which come without it. */
+  #oldestGoesOn(): boolean {
+    return this.open || this.#whole.size === 0;
+  }
+
+  /** Lets those that wait read on, as far as there is room for a piece of each; the oldest where it may in any case. */
   #letIn(): void {
     let room = this.#limit - this.#total;
-    for (const [holder, held] of this.#large) {
-      if (room <= 0 && !this.#isOldest(holder)) return;
+    for (const holder of this.#queue.keys()) {
+      if (room <= 0 && !(this.#isOldest(holder) && this.#oldestGoesOn())) return;
       room -= FREE_OCTETS;
-      if (!held.paused) continue;
-      held.paused = false;
-      holder.resume();
+      if (this.#paused.delete(holder)) holder.resume();
     }
   }
 
   #watch(): void {
-    if (this.#watching || this.#total <= this.#limit) return;
+    if (this.#watching || this.#paused.size === 0) return;
     this.#watching = true;
-    for (const held of this.#large.values()) held.before = held.octets;
     this.#clock.after(PROGRESS_MS, () => this.#look());
   }
 
+  /** Gives the oldest up where it had the time since the last look and did not use it; notes where all stand. */
   #look(): void {
     this.#watching = false;
-    const [oldest] = this.#large;
-    if (oldest !== undefined && this.#total > this.#limit) {
+    const [oldest] = this.#queue;
+    if (oldest !== undefined && this.#paused.size > 0) {
       const [holder, { octets, before }] = oldest;
-      if (octets - before < PROGRESS_OCTETS) holder.giveUp();
+      if (before !== null && octets - before < PROGRESS_OCTETS) holder.giveUp();
     }
+    for (const [holder, held] of this.#queue) held.before = this.#paused.has(holder) ? null : held.octets;
     this.#watch();
   }
 }

@@ -5,8 +5,8 @@ import type { Log } from "../log.ts";
 import { Connection } from "./connection.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import type { MailHandler } from "./envelope.ts";
-import { createAdmission, isLoopback, plainAddress } from "./peer.ts";
 import { Intake } from "./intake.ts";
+import { createAdmission, createKnownPeers, isLoopback, plainAddress } from "./peer.ts";
 import { Proxied } from "./proxied.ts";
 import { formatReply, REPLIES } from "./reply.ts";
 import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
@@ -49,6 +49,8 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
+  /** Octets of messages in memory that have no answer yet. */
+  readonly held: number;
   /** Serves TLS with this key and certificate chain from the next handshake on. */
   setCertificate(tls: { key: string; cert: string }): void;
   /** Resolves with the port listened on; rejects where it cannot be had. */
@@ -64,7 +66,7 @@ export interface Listener {
 export function createListener(deps: ListenerDeps, options: ListenerOptions): Listener {
   const admission = createAdmission(options);
   const intake = new Intake(deps.clock, LARGE_MESSAGES_IN_FLIGHT * options.maxMessageBytes);
-  const known = new Set<string>();
+  const known = createKnownPeers(MAX_KNOWN_PEERS);
   let certificate = options.tls;
   const connections = new Set<Connection>();
   let server: TCPSocketListener<SocketOwner | undefined> | null = null;
@@ -73,16 +75,8 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   function gone(connection: Connection): void {
     if (!connections.delete(connection)) return;
     admission.leave(connection.ip);
-    if (connection.messages > 0) remember(connection.ip);
+    if (connection.messages > 0) known.add(connection.ip);
     if (connections.size === 0) allGone?.();
-  }
-
-  /** The peer goes to the end of the line, and the first of it goes where it is too long. */
-  function remember(ip: string): void {
-    known.delete(ip);
-    known.add(ip);
-    const [oldest] = known;
-    if (known.size > MAX_KNOWN_PEERS && oldest !== undefined) known.delete(oldest);
   }
 
   function optionsFor(ip: string): ConnectionOptions {
@@ -151,5 +145,12 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     certificate = tls;
   }
 
-  return { start, stop, setCertificate };
+  return {
+    get held() {
+      return intake.octets;
+    },
+    start,
+    stop,
+    setCertificate,
+  };
 }

@@ -57,3 +57,22 @@ export function createAdmission({ maxConnections, maxConnectionsPerIp }: Admissi
 
   return { enter, leave };
 }
+
+export interface KnownPeers {
+  has(ip: string): boolean;
+  add(ip: string): void;
+}
+
+/** Remembers so many addresses, and forgets those first that were not added again for the longest time. */
+export function createKnownPeers(most: number): KnownPeers {
+  const known = new Set<string>();
+
+  function add(ip: string): void {
+    known.delete(ip);
+    known.add(ip);
+    const [oldest] = known;
+    if (known.size > most && oldest !== undefined) known.delete(oldest);
+  }
+
+  return { has: (ip) => known.has(ip), add };
+}

@@ -71,6 +71,12 @@ export class Session {
     );
   }
 
+  /** Whether octets of a message are coming in; those of a refused chunk, which are thrown away, are none. */
+  get receiving(): boolean {
+    const into = this.#reader instanceof DataReader ? this.#reader : this.#reader?.into;
+    return into !== undefined && "feed" in into;
+  }
+
   /** A number of its own for each transaction, 0 outside of one: begins with MAIL, ends with the answer to DATA. */
   get transaction(): number {
     const open = this.#state.transaction !== null || this.#question === "message";
@@ -273,6 +279,8 @@ export class Session {
     if (this.#phase === "closed") return;
     this.#phase = "closed";
     this.#input.clear();
+    // The client may take its time to close: nothing is held for it until then.
+    this.#reader = this.#state.transaction = null;
     this.#actions.push({ kind: "close" });
   }
 

@@ -106,16 +106,18 @@ function data({ transaction }: SessionState, _command: Command<"DATA">, limits: 
  * RFC 3030 §2: the octets follow without waiting for the answer, so those of a refused chunk are read and thrown away.
  * One of unknown or unwelcome length would be read for commands, or for hours: the connection ends.
  */
-function bdat(
-  { transaction }: SessionState,
-  { size, last }: Command<"BDAT">,
-  limits: SessionLimits,
-): Outcome {
+function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: SessionLimits): Outcome {
+  const { transaction } = state;
   if (Number.isNaN(size)) return { reply: REPLIES.badChunk, next: "close" };
   if (size > limits.maxMessageBytes) return { reply: REPLIES.tooLarge, next: "close" };
   const refusal = notReady(transaction);
   if (transaction === null || refusal !== null)
     return { chunk: { size, last, into: refusal ?? REPLIES.mailFirst } };
+  if (transaction.chunks === null && limits.hasRoom?.() === false) {
+    // The chunks behind it must not be taken for a message without its beginning.
+    state.transaction = null;
+    return { chunk: { size, last, into: REPLIES.noRoom } };
+  }
   transaction.chunks ??= new ChunkReader(limits.maxMessageBytes);
   return { chunk: { size, last, into: transaction.chunks } };
 }

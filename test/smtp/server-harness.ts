@@ -6,38 +6,10 @@ import type { Envelope, MailHandler } from "../../src/smtp/envelope.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../src/smtp/listener.ts";
 import { reply } from "../../src/smtp/reply.ts";
 import { selfSignedCertificate } from "../../src/smtp/self-signed.ts";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 
 export const HOSTNAME = "mx.postrider.test";
 export const TAKEN = reply(250, "2.0.0", "Taken");
-
-/** A clock that stands still until it is told to go on. */
-export interface ManualClock extends Clock {
-  advance(ms: number): void;
-}
-
-export function manualClock(): ManualClock {
-  let now = Date.UTC(2026, 0, 1);
-  const timers = new Set<{ at: number; fire: () => void }>();
-  return {
-    now: () => now,
-    after(delayMs, fire) {
-      const timer = { at: now + delayMs, fire };
-      timers.add(timer);
-      return () => timers.delete(timer);
-    },
-    advance(ms) {
-      const end = now + ms;
-      for (;;) {
-        const [next] = [...timers].filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at);
-        if (next === undefined) break;
-        timers.delete(next);
-        now = Math.max(now, next.at);
-        next.fire();
-      }
-      now = end;
-    },
-  };
-}
 
 /** A value to wait for, given from elsewhere. */
 export function signal<T = void>(): { wait: Promise<T>; give: (value: T) => void } {
@@ -57,10 +29,22 @@ export interface Server {
   taken: Taken[];
 }
 
-/** A listener on a free port whose handler takes everything, unless told otherwise. */
+let certificate: ReturnType<typeof selfSignedCertificate> | null = null;
+
+/** One certificate for all servers of a run: making a key takes longer than most tests. */
+function certificateOf(now: number): ReturnType<typeof selfSignedCertificate> {
+  certificate ??= selfSignedCertificate(HOSTNAME, now);
+  return certificate;
+}
+
+/**
+ * A listener on a free port whose handler takes everything, unless told otherwise. It goes by the manual clock of the
+ * result, unless another one is given.
+ */
 export async function startServer(
   handler: Partial<MailHandler> = {},
   options: Partial<ListenerOptions> = {},
+  other?: Clock,
 ): Promise<Server & AsyncDisposable> {
   const clock = manualClock();
   const taken: Taken[] = [];
@@ -73,7 +57,7 @@ export async function startServer(
     ...handler,
   };
   const listener = createListener(
-    { clock, handler: whole, log: log("smtp") },
+    { clock: other ?? clock, handler: whole, log: log("smtp") },
     {
       host: "127.0.0.1",
       port: 0,
@@ -83,7 +67,7 @@ export async function startServer(
       maxConnections: 100,
       maxConnectionsPerIp: 10,
       proxies: [],
-      tls: await selfSignedCertificate(HOSTNAME, clock.now()),
+      tls: await certificateOf(clock.now()),
       ...options,
     },
   );
@@ -152,6 +136,11 @@ export class Client {
       }
       if (!(await this.#more())) return "";
     }
+  }
+
+  /** Whether anything has come that was not read yet. */
+  get heard(): boolean {
+    return this.#text !== "" || this.#ended;
   }
 
   /** Codes of the next `count` replies. */

@@ -16,6 +16,8 @@ export interface ServiceProcess {
   start(env?: Record<string, string>, preload?: string): Promise<void>;
   /** Ends it as a power cut would. */
   kill(): Promise<void>;
+  /** Sends SIGHUP, which has it read its certificate anew. */
+  reload(): void;
   /** Sends SIGTERM; resolves with the exit code. */
   terminate(): Promise<number>;
   /** Resolves when it has ended by itself. */
@@ -83,6 +85,7 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
       child?.kill("SIGKILL");
       await child?.exited;
     },
+    reload: () => child?.kill("SIGHUP"),
     async terminate() {
       child?.kill("SIGTERM");
       return (await child?.exited) ?? 0;

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { createAdmission, isLoopback, networkOf, plainAddress } from "../../src/smtp/peer.ts";
+import {
+  createAdmission,
+  createKnownPeers,
+  isLoopback,
+  networkOf,
+  plainAddress,
+} from "../../src/smtp/peer.ts";
 
 test("an IPv4 peer of an IPv6 socket is known by its IPv4 address", () => {
   expect(plainAddress("::ffff:192.0.2.1")).toBe("192.0.2.1");
@@ -43,4 +49,12 @@ test("one connection more in all is turned away, loopback too", () => {
   ]);
   leave("192.0.2.1");
   expect([enter("127.0.0.1"), enter("192.0.2.3")]).toEqual([true, false]);
+});
+
+test("as many peers are remembered as there is room for, the one not seen for longest goes first", () => {
+  const known = createKnownPeers(2);
+  for (const ip of ["192.0.2.1", "192.0.2.2", "192.0.2.1"]) known.add(ip);
+  expect(["192.0.2.1", "192.0.2.2"].map(known.has)).toEqual([true, true]);
+  known.add("192.0.2.3");
+  expect(["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(known.has)).toEqual([true, false, true]);
 });

@@ -1,0 +1,180 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import nodemailer from "nodemailer";
+
+/** A mail as it is to be sent: its octets, every line with CRLF. */
+export interface Mail {
+  port: number;
+  from: string;
+  to: readonly string[];
+  message: Buffer;
+  tls: boolean;
+  /** Folder for files of the program's. */
+  folder: string;
+}
+
+/** A program that brings mail. */
+export interface Program {
+  name: string;
+  /** What it lacks here; null where it can be run. */
+  missing: string | null;
+  starttls: boolean;
+  smtpUtf8: boolean;
+  /** What it puts behind every message. */
+  adds: "" | "\r\n";
+  /** Sends the mail; throws, with what the program said, where it was not taken. */
+  send(mail: Mail): Promise<void>;
+}
+
+const SMTP_SOURCE = "/usr/sbin/smtp-source";
+
+async function run(command: readonly string[], stdin: Uint8Array | "ignore" = "ignore"): Promise<void> {
+  const child = Bun.spawn([...command], { stdin, stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if ((await child.exited) !== 0) throw new Error(`${command[0]} ended with ${child.exitCode}: ${out}${err}`);
+}
+
+function without(program: string): string | null {
+  return Bun.which(program) === null ? `${program} is not installed` : null;
+}
+
+/** The message with bare LF, as files on Unix have it. */
+function unixText(message: Buffer): Buffer {
+  return Buffer.from(message.toString("latin1").replaceAll("\r\n", "\n"), "latin1");
+}
+
+function file({ folder }: Mail, octets: Buffer): string {
+  const path = join(folder, `${Bun.randomUUIDv7()}.eml`);
+  writeFileSync(path, octets);
+  return path;
+}
+
+const PYTHON = `
+import smtplib, ssl, sys
+port, tls, sender, *to = sys.argv[1:]
+options = ["SMTPUTF8"] if any(ord(c) > 127 for c in sender) else []
+with smtplib.SMTP("127.0.0.1", int(port), local_hostname="client.test") as smtp:
+    if tls == "1":
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        smtp.starttls(context=context)
+    refused = smtp.sendmail(sender, to, sys.stdin.buffer.read(), mail_options=options)
+    sys.exit(1 if refused else 0)
+`;
+
+function python(name: string, program: string): Program {
+  return {
+    name,
+    missing: without(program),
+    starttls: true,
+    smtpUtf8: true,
+    adds: "",
+    send: ({ port, tls, from, to, message }) =>
+      run([program, "-c", PYTHON, String(port), tls ? "1" : "0", from, ...to], message),
+  };
+}
+
+/** swaks does TLS by a Perl module that is packaged apart from it. */
+function swaksTls(): boolean {
+  return Bun.which("perl") !== null && Bun.spawnSync(["perl", "-MNet::SSLeay", "-e", "1"]).exitCode === 0;
+}
+
+export const PROGRAMS: readonly Program[] = [
+  {
+    name: "swaks",
+    missing: without("swaks"),
+    starttls: swaksTls(),
+    smtpUtf8: false,
+    adds: "",
+    send: (mail) => {
+      const { port, tls, from, to, message } = mail;
+      // Left to itself it takes away a dot that stands last, and puts other things in: so it has all as it is on the wire.
+      const wire = Buffer.from(`${message.toString("latin1").replace(/^\./gm, "..")}.`, "latin1");
+      const data = ["--suppress-data", "--no-data-fixup", "--data", `@${file(mail, wire)}`];
+      const ends = ["--server", `127.0.0.1:${port}`, "--helo", "client.test", "-f", from, "-t", to.join(",")];
+      return run(["swaks", ...ends, ...data, ...(tls ? ["--tls"] : [])]);
+    },
+  },
+  {
+    name: "smtp-source",
+    missing: without(SMTP_SOURCE),
+    starttls: false,
+    smtpUtf8: false,
+    adds: "\r\n",
+    send: async (mail) => {
+      // It knows one recipient, or many made of one by numbers.
+      const path = file(mail, unixText(mail.message));
+      for (const to of mail.to)
+        await run([
+          SMTP_SOURCE,
+          "-M",
+          "client.test",
+          "-F",
+          path,
+          "-f",
+          mail.from,
+          "-t",
+          to,
+          `127.0.0.1:${mail.port}`,
+        ]);
+    },
+  },
+  {
+    name: "msmtp",
+    missing: without("msmtp"),
+    starttls: true,
+    smtpUtf8: false,
+    adds: "",
+    send: ({ port, tls, from, to, message }) => {
+      const ends = [
+        "--host=127.0.0.1",
+        `--port=${port}`,
+        "--domain=client.test",
+        `--from=${from}`,
+        "--auth=off",
+      ];
+      const headers = ["--set-from-header=off", "--set-date-header=off"];
+      const safe = tls ? ["--tls=on", "--tls-starttls=on", "--tls-certcheck=off"] : ["--tls=off"];
+      return run(["msmtp", ...ends, ...headers, ...safe, "--", ...to], unixText(message));
+    },
+  },
+  {
+    name: "curl",
+    missing: without("curl"),
+    starttls: true,
+    smtpUtf8: true,
+    adds: "",
+    send: (mail) => {
+      const { port, tls, from, to, message } = mail;
+      const ends = ["--url", `smtp://127.0.0.1:${port}/client.test`, "--mail-from", from];
+      const recipients = to.flatMap((one) => ["--mail-rcpt", one]);
+      const safe = tls ? ["--ssl-reqd", "--insecure"] : [];
+      return run(["curl", "-sS", ...ends, ...recipients, ...safe, "--upload-file", file(mail, message)]);
+    },
+  },
+  python("the system's python", "/usr/bin/python3"),
+  python("the path's python", "python3"),
+  {
+    name: "nodemailer",
+    missing: null,
+    starttls: true,
+    smtpUtf8: true,
+    adds: "",
+    send: async ({ port, tls, from, to, message }) => {
+      const safe = tls ? { requireTLS: true, tls: { rejectUnauthorized: false } } : { ignoreTLS: true };
+      const transport = nodemailer.createTransport({
+        host: "127.0.0.1",
+        port,
+        name: "client.test",
+        secure: false,
+        ...safe,
+      });
+      await transport.sendMail({ envelope: { from, to: [...to] }, raw: message });
+      transport.close();
+    },
+  },
+];

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+import { type Program, PROGRAMS } from "./client-programs.ts";
+
+/** Programs take their time where the machine has other work. */
+const LIMIT_MS = 60_000;
+const FROM = "writer@client.test";
+const INBOX = "one@in.test";
+const OTHER = "two@in.test";
+
+const LONG = "x".repeat(5000);
+/** Bodies that get lost on the way where somebody counts dots, lines or octets wrongly. */
+const BODIES: Record<string, string | Buffer> = {
+  plain: "Hello\r\n",
+  empty: "",
+  "one empty line": "\r\n",
+  dots: ".\r\n..\r\n...\r\n.x\r\n. \r\nx.\r\n.\r\n",
+  "a dot last": "x\r\n.\r\n",
+  "empty lines last": "x\r\n\r\n\r\n",
+  "spaces and tabs": " x \r\n\t\r\n  \r\n",
+  "UTF-8": Buffer.from("Grüße, 你好, 🎉\r\n"),
+  "octets beyond ASCII": Buffer.from("\x80\xa0\xe4\xff\r\n", "latin1"),
+  "long lines": `${LONG}\r\n.${LONG}\r\n${LONG}.\r\n`,
+  "a mail within": "From MAIL\r\nQUIT\r\nMAIL FROM:<evil@client.test>\r\nDATA\r\n",
+  "5 MB": `${"0123456789".repeat(7)}.\r\n.`.repeat(70_000).concat("\r\n"),
+};
+
+let service: TestService;
+let folder = "";
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "postrider-clients-"));
+  service = await startService();
+  await receivingInboxes(service, "in.test", [INBOX, OTHER]);
+}, LIMIT_MS);
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A message whose subject nobody else's has. */
+function message(subject: string, body: string | Buffer): Buffer {
+  const header = [
+    `From: ${FROM}`,
+    `To: ${INBOX}`,
+    `Subject: ${subject}`,
+    "Date: Sat, 01 Jan 2022 00:00:00 +0000",
+    `Message-ID: <${Bun.randomUUIDv7()}@client.test>`,
+    "MIME-Version: 1.0",
+    "Content-Type: text/plain; charset=utf-8",
+    "Content-Transfer-Encoding: 8bit",
+  ];
+  return Buffer.concat([Buffer.from(`${header.join("\r\n")}\r\n\r\n`), Buffer.from(body)]);
+}
+
+interface Kept {
+  mailFrom: string;
+  tls: string | null;
+  raw: Buffer;
+}
+
+/** All mails kept under a subject. */
+async function kept(subject: string): Promise<Kept[]> {
+  const { body } = await service.call("GET", "/v1/emails?direction=inbound&limit=100");
+  const ids: string[] = body.data.flatMap((one: { id: string; subject: string }) =>
+    one.subject === subject ? one.id : [],
+  );
+  return Promise.all(
+    ids.map(async (id) => {
+      const { envelope } = (await service.call("GET", `/v1/emails/${id}`)).body;
+      const headers = { authorization: `Bearer ${service.projectKey}` };
+      const raw = await (await fetch(`${service.url}/v1/emails/${id}/raw`, { headers })).arrayBuffer();
+      return { ...envelope, raw: Buffer.from(raw) };
+    }),
+  );
+}
+
+const TRACE = /^Return-Path: .*\r\nAuthentication-Results: [\s\S]*?\r\nReceived: [\s\S]*?\r\n(?![ \t])/;
+
+/** What is kept behind our own trace fields. */
+function received({ raw }: Kept): Buffer {
+  const trace = TRACE.exec(raw.toString("latin1"))?.[0];
+  if (trace === undefined) throw new Error(`no trace fields: ${raw.subarray(0, 500).toString("latin1")}`);
+  return raw.subarray(trace.length);
+}
+
+function arrives(sent: Buffer, { adds }: Program): Buffer {
+  return Buffer.concat([sent, Buffer.from(adds)]);
+}
+
+function title({ name, missing }: Program): string {
+  return missing === null ? name : `${name} (skipped: ${missing})`;
+}
+
+for (const program of PROGRAMS)
+  describe.skipIf(program.missing !== null)(title(program), () => {
+    const ways = [false, ...(program.starttls ? [true] : [])];
+    test.each(ways)(
+      "brings every mail octet for octet, under TLS: %p",
+      async (tls) => {
+        const harmed: string[] = [];
+        for (const [name, body] of Object.entries(BODIES)) {
+          const subject = `${name} ${Bun.randomUUIDv7()}`;
+          const sent = message(subject, body);
+          await program.send({ port: service.smtpPort, folder, from: FROM, to: [INBOX], message: sent, tls });
+          const [mail, ...more] = await kept(subject);
+          if (mail === undefined || more.length > 0) harmed.push(`${name}: kept ${more.length} times`);
+          else if (!received(mail).equals(arrives(sent, program))) harmed.push(`${name}: other octets`);
+          else if ((mail.tls === null) === tls) harmed.push(`${name}: under ${mail.tls}`);
+        }
+        expect(harmed).toEqual([]);
+      },
+      LIMIT_MS,
+    );
+
+    test(
+      "brings a mail to several",
+      async () => {
+        const subject = `several ${Bun.randomUUIDv7()}`;
+        const sent = message(subject, "x\r\n");
+        await program.send({
+          port: service.smtpPort,
+          folder,
+          from: FROM,
+          to: [INBOX, OTHER],
+          message: sent,
+          tls: false,
+        });
+        const mails = await kept(subject);
+        expect(mails.map((mail) => received(mail).equals(arrives(sent, program)))).toEqual([true, true]);
+      },
+      LIMIT_MS,
+    );
+
+    test.skipIf(!program.smtpUtf8)(
+      "brings a mail from an address beyond ASCII",
+      async () => {
+        const subject = `utf8 ${Bun.randomUUIDv7()}`;
+        const sent = message(subject, "x\r\n");
+        const from = "jürgen@client.test";
+        await program.send({ port: service.smtpPort, folder, from, to: [INBOX], message: sent, tls: false });
+        const [mail] = await kept(subject);
+        expect(mail?.mailFrom).toBe(from);
+        expect(mail?.raw.toString()).toContain("with UTF8SMTP");
+      },
+      LIMIT_MS,
+    );
+  });

@@ -1,0 +1,162 @@
+import { expect, test } from "bun:test";
+import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
+import { FREE_OCTETS, PROGRESS_MS } from "../../src/smtp/intake.ts";
+import { Client, type Server, signal, startServer, TAKEN } from "./server-harness.ts";
+
+const MAX = 256 * 1024;
+/** The listener's own: four of the largest messages. */
+const LIMIT = 4 * MAX;
+/** What Bun reads from a socket at a time. */
+const ONE_READ = 512 * 1024;
+const LINE = `${"x".repeat(1022)}\r\n`;
+
+/** A message of which so much is sent, and no end. */
+async function unfinished(server: Server, octets: number): Promise<Client> {
+  const client = await Client.connect(server.port);
+  await client.startMessage();
+  client.send(LINE.repeat(octets / LINE.length));
+  await client.quiet();
+  return client;
+}
+
+async function smallMail(server: Server): Promise<string> {
+  const client = await Client.connect(server.port);
+  await client.say("EHLO x");
+  await client.say("MAIL FROM:<a@b.example>");
+  await client.say("RCPT TO:<c@d.example>");
+  const code = (await client.say("DATA")).slice(0, 3);
+  const answer = code === "354" ? (await client.say("small\r\n.")).slice(0, 3) : code;
+  client.destroy();
+  return answer;
+}
+
+/** The time between two looks passes, and the one after it, so that whoever brings nothing is seen to. */
+async function looks(server: Server, clients: readonly Client[]): Promise<void> {
+  server.clock.advance(PROGRESS_MS);
+  for (const client of clients.slice(0, 1)) await client.quiet();
+}
+
+test("large unfinished messages hold no more than the bound, good mail flows, and they finish one after the other", async () => {
+  const maxMessageBytes = 2 * ONE_READ;
+  const limit = 4 * maxMessageBytes;
+  await using server = await startServer({}, { maxMessageBytes });
+  const size = maxMessageBytes - 4 * LINE.length;
+  const clients = await Promise.all(Array.from({ length: 12 }, () => unfinished(server, size)));
+  expect(server.listener.held).toBeGreaterThan(limit);
+  // Each has had one read, and the oldest all that it sent.
+  expect(server.listener.held).toBeLessThanOrEqual(12 * ONE_READ + maxMessageBytes);
+  expect(await smallMail(server)).toBe("250");
+  for (const client of clients) client.send(`${LINE.repeat(3)}.\r\n`);
+  expect((await Promise.all(clients.map((client) => client.codes(1)))).flat()).toEqual(
+    clients.map(() => "250"),
+  );
+  expect(server.taken.filter(({ raw }) => raw.length === size + 3 * LINE.length).length).toBe(12);
+  expect(server.listener.held).toBe(0);
+});
+
+test("however many send at once, twice the bound is passed by one message and one read at most", async () => {
+  await using server = await startServer({}, { maxMessageBytes: MAX });
+  await Promise.all(Array.from({ length: 40 }, () => unfinished(server, MAX - 4 * LINE.length)));
+  expect(server.listener.held).toBeGreaterThan(2 * LIMIT);
+  expect(server.listener.held).toBeLessThanOrEqual(2 * LIMIT + MAX + ONE_READ);
+  expect(await smallMail(server)).toBe("452");
+});
+
+test("those that drip are given up one by one, and those that go on sending finish", async () => {
+  await using server = await startServer({}, { maxMessageBytes: MAX });
+  const dripping: Client[] = [];
+  while (server.listener.held <= LIMIT) dripping.push(await unfinished(server, MAX - 4 * LINE.length));
+  const good = await unfinished(server, 2 * FREE_OCTETS);
+  good.send(`${LINE}.\r\n`);
+  await good.quiet();
+  expect(good.heard).toBe(false);
+  for (let round = 0; round < 20 && !good.heard; round++) await looks(server, [good]);
+  expect(await good.codes(1)).toEqual(["250"]);
+  expect(await dripping[0]?.rest()).toStartWith("421 4.3.1 ");
+  expect(dripping.filter(({ heard }) => heard).length).toBeLessThan(dripping.length);
+});
+
+test("while the answers are ours to give, more is refused, and nobody who waits is given up before its transaction ends", async () => {
+  const answer = signal<typeof TAKEN>();
+  await using server = await startServer({ message: () => answer.wait }, { maxMessageBytes: MAX });
+  const whole: Client[] = [];
+  const begun = await Client.connect(server.port);
+  await begun.startMessage();
+  while (server.listener.held <= 2 * LIMIT) {
+    const client = await Client.connect(server.port);
+    await client.startMessage();
+    client.send(`${LINE.repeat(200)}.\r\n`);
+    await client.quiet();
+    whole.push(client);
+  }
+  const held = server.listener.held;
+  expect(await smallMail(server)).toBe("452");
+  begun.send(LINE.repeat(200));
+  await begun.quiet();
+  expect(server.listener.held).toBe(held);
+  server.clock.advance(PHASE_TIMEOUT_MS.data);
+  await begun.quiet();
+  expect(begun.heard).toBe(false);
+  answer.give(TAKEN);
+  for (const client of whole) expect(await client.codes(1)).toEqual(["250"]);
+  begun.send(".\r\n");
+  expect(await begun.codes(1)).toEqual(["250"]);
+  expect(server.listener.held).toBe(0);
+});
+
+test("a handler that never answers frees nobody, but those who wait are told so when their transaction ends", async () => {
+  await using server = await startServer({ message: () => new Promise(() => {}) }, { maxMessageBytes: MAX });
+  const begun = await Client.connect(server.port);
+  await begun.startMessage();
+  while (server.listener.held <= 2 * LIMIT) {
+    const client = await Client.connect(server.port);
+    await client.startMessage();
+    client.send(`${LINE.repeat(200)}.\r\n`);
+    await client.quiet();
+  }
+  server.clock.advance(TRANSACTION_TIMEOUT_MS);
+  expect(await begun.rest()).toStartWith("421 4.4.2 ");
+});
+
+test("what a given-up or broken-off session held is free at once, though its client does not close", async () => {
+  await using server = await startServer({}, { maxMessageBytes: MAX });
+  const [silent, broken] = [await unfinished(server, FREE_OCTETS), await unfinished(server, FREE_OCTETS)];
+  expect(server.listener.held).toBe(2 * FREE_OCTETS);
+  broken.reset();
+  await broken.quiet();
+  expect(server.listener.held).toBe(FREE_OCTETS);
+  server.clock.advance(PHASE_TIMEOUT_MS.data);
+  expect(await silent.rest()).toStartWith("421 4.4.2 ");
+  expect(server.listener.held).toBe(0);
+});
+
+test("chunks count like DATA: over the bound the first one is refused, and with it those behind it", async () => {
+  const answer = signal<typeof TAKEN>();
+  await using server = await startServer({ message: () => answer.wait }, { maxMessageBytes: MAX });
+  while (server.listener.held <= 2 * LIMIT) {
+    const client = await Client.connect(server.port);
+    client.send("EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\n");
+    client.send(`BDAT ${200 * LINE.length} LAST\r\n${LINE.repeat(200)}`);
+    await client.codes(3);
+    await client.quiet();
+  }
+  const late = await Client.connect(server.port);
+  late.send(
+    "EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nBDAT 6\r\nhead\r\nBDAT 6 LAST\r\ntail\r\n",
+  );
+  expect(await late.codes(5)).toEqual(["250", "250", "250", "452", "503"]);
+  answer.give(TAKEN);
+});
+
+test("a refused chunk that drips is cut off in the time of a command", async () => {
+  await using server = await startServer();
+  const client = await Client.connect(server.port);
+  client.send("BDAT 1000\r\n");
+  for (let spent = 0; spent < PHASE_TIMEOUT_MS.command; spent += 60_000) {
+    client.send("x");
+    await client.quiet();
+    expect(client.heard).toBe(false);
+    server.clock.advance(60_000);
+  }
+  expect(await client.rest()).toStartWith("421 4.4.2 ");
+});
