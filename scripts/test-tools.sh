@@ -15,13 +15,18 @@ libnet-ssleay-perl /usr/share/doc/libnet-ssleay-perl
 openssl openssl
 ca-certificates /etc/ssl/certs/ca-certificates.crt
 '
-# Programs of other people that check what we sign and send us mail. Tests that drive them are skipped without them.
+# Programs of other people that check what we sign, send us mail and ask our name server. Tests that drive them are
+# skipped without them.
 peer_packages='
+bind9-dnsutils dig
+bind9-utils named-checkzone
 curl curl
+knot-dnsutils kdig
 msmtp msmtp
 opendkim opendkim
 python3-dkim /usr/lib/python3/dist-packages/dkim/__init__.py
 libmail-dkim-perl /usr/share/perl5/Mail/DKIM.pm
+unbound unbound
 '
 # Mail servers that conflict with Debian's postfix: the root's name, its package, its programs.
 unpacked='

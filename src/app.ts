@@ -51,8 +51,11 @@ export interface App {
   readonly ports: Ports;
   /** The secrets made at first start, to be shown once; null at every later one. */
   readonly firstStart: FirstStart | null;
-  /** Reads the listener's key and certificate anew; rejects, and goes on with the old ones, where they cannot be had. */
-  reload(): Promise<void>;
+  /**
+   * Reads the listener's key and certificate anew; false where none are configured. Rejects, and goes on with the old
+   * ones, where they cannot be had.
+   */
+  reload(): Promise<boolean>;
   /** Takes nothing new, finishes what is in hand within the grace, gives the rest back, closes. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -135,8 +138,9 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     ports,
     firstStart,
     async reload() {
-      if (listener !== null && config.smtpTlsCert !== null)
-        listener.setCertificate(await listenerCertificate(ground));
+      if (listener === null || config.smtpTlsCert === null) return false;
+      listener.setCertificate(await listenerCertificate(ground));
+      return true;
     },
     stop(graceMs = STOP_GRACE_MS) {
       stopping ??= stopRoles(ground, { http, rates, listener, nameServer, workers }, graceMs);

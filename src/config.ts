@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { join } from "node:path";
 import { normalizeAddress, normalizeDomain } from "./core/addresses.ts";
 import { isNetwork } from "./core/networks.ts";
@@ -40,6 +41,12 @@ export interface Config {
   smtpTlsKey: string | null;
   smtpTlsCert: string | null;
   dnsServers: readonly string[];
+  /** Addresses. */
+  dnsHost: readonly string[];
+  /** Null: this process is no name server. */
+  dnsPort: number | null;
+  /** Addresses. */
+  publicIps: readonly string[];
   allowPrivateWebhooks: boolean;
   allowPrivateMx: boolean;
   deliveryRetrySeconds: readonly number[];
@@ -82,6 +89,7 @@ type Kind =
   | { kind: "email" }
   | { kind: "addresses" }
   | { kind: "networks" }
+  | { kind: "ips" }
   | { kind: "secret"; minLength: number };
 
 export interface Setting {
@@ -209,6 +217,24 @@ export const SETTINGS: readonly Setting[] = [
     type: { kind: "addresses" },
     default: "(the system's)",
     help: "`ip[:port],…` asked for every lookup.",
+  },
+  {
+    name: "DNS_HOST",
+    type: { kind: "ips" },
+    default: "0.0.0.0",
+    help: "Addresses our name server listens on, `ip,…`; a machine with several names each, so that answers leave from the one that was asked.",
+  },
+  {
+    name: "DNS_PORT",
+    type: PORT,
+    default: "(off)",
+    help: "Port, UDP and TCP, of our name server for SERVICE_DOMAIN.",
+  },
+  {
+    name: "PUBLIC_IPS",
+    type: { kind: "ips" },
+    default: "(none)",
+    help: "`ip,…`: our addresses as the world sees them, for `ns.`, `mx.` and `spf.`",
   },
   {
     name: "ALLOW_PRIVATE_WEBHOOKS",
@@ -400,11 +426,22 @@ function fault(type: Kind, text: string): string | null {
       return list(text).length > 0 && list(text).every(isNetwork)
         ? null
         : "must be a comma list of IP addresses and networks (address/bits)";
+    case "ips":
+      return list(text).length > 0 && list(text).length <= MAX_IPS && list(text).every(isIp)
+        ? null
+        : `must be a comma list of at most ${MAX_IPS} IP addresses`;
     case "secret":
       return text.length >= type.minLength && /^[\x21-\x7e]+$/.test(text)
         ? null
         : `must be at least ${type.minLength} printable characters without spaces`;
   }
+}
+
+/** Addresses in one setting: all of them are in one SPF record, which must fit a datagram (RFC 7208 §3.4). */
+const MAX_IPS = 16;
+
+function isIp(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes("%");
 }
 
 function isSeconds(text: string): boolean {
@@ -539,6 +576,9 @@ export function loadConfig(env: Env, terminal = false): Config {
     smtpTlsKey: text("SMTP_TLS_KEY"),
     smtpTlsCert: text("SMTP_TLS_CERT"),
     dnsServers: list(text("DNS_SERVERS") ?? ""),
+    dnsHost: list(required("DNS_HOST")),
+    dnsPort: text("DNS_PORT") === null ? null : number("DNS_PORT"),
+    publicIps: list(text("PUBLIC_IPS") ?? ""),
     allowPrivateWebhooks: text("ALLOW_PRIVATE_WEBHOOKS") === "1",
     allowPrivateMx: text("ALLOW_PRIVATE_MX") === "1",
     deliveryRetrySeconds: numbers("DELIVERY_RETRY_SECONDS"),

@@ -2,6 +2,7 @@ import { version } from "../package.json";
 import { startApp } from "./app.ts";
 import { keepAlive, systemClock } from "./clock.ts";
 import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { zoneFile } from "./flows/zone.ts";
 import { configureLog, log } from "./log.ts";
 import { openDb } from "./store/client.ts";
 import { migrate, migrationStates } from "./store/migrate.ts";
@@ -19,6 +20,7 @@ usage: postrider [command]
   serve            start the service (default)
   migrate          bring the database up to date
   migrate status   show which schema steps have been applied
+  dns zone         print the zone of SERVICE_DOMAIN as a zone file
   --help           show this text
   --version        show the version
 
@@ -29,6 +31,7 @@ const COMMANDS: Readonly<Record<string, (config: Config) => Promise<void>>> = {
   serve,
   migrate: migrateNow,
   "migrate status": migrateStatus,
+  "dns zone": printZone,
 };
 
 await main(process.argv.slice(2));
@@ -68,7 +71,8 @@ async function serve(config: Config): Promise<void> {
   };
   process.on("SIGHUP", () => {
     app.reload().then(
-      () => log("app").info("certificate read anew"),
+      (read) =>
+        log("app").info(read ? "certificate read anew" : "no certificate is configured, nothing to read"),
       (error: unknown) => log("app").error("the old certificate stays", { error: String(error) }),
     );
   });
@@ -86,6 +90,16 @@ async function migrateNow(config: Config): Promise<void> {
   const applied = await migrate(db, systemClock.now());
   await db.close();
   console.log(applied.length === 0 ? "up to date" : `applied: ${applied.join(", ")}`);
+}
+
+async function printZone(config: Config): Promise<void> {
+  if (config.publicIps.length === 0)
+    throw new ConfigError(["PUBLIC_IPS is not set: the zone's hosts have no addresses"]);
+  const db = await openStore(config);
+  const waiting = (await migrationStates(db)).some(({ appliedAt }) => appliedAt === null);
+  if (waiting) throw new Error("the database is not up to date: start the service, or run postrider migrate");
+  for await (const lines of zoneFile({ db, clock: systemClock }, config)) console.log(lines);
+  await db.close();
 }
 
 async function migrateStatus(config: Config): Promise<void> {

@@ -133,6 +133,24 @@ export async function findPublishedKey(db: Db, token: string, now: number): Prom
   return row === null ? null : keyOf(row);
 }
 
+/**
+ * Keys published at `now`, of all domains, by token: those behind `afterToken`, `limit` at most.
+ * For the printed zone: what it gives is public.
+ */
+export async function publishedKeys(
+  db: Db,
+  now: number,
+  afterToken: string,
+  limit: number,
+): Promise<PublicDkimKey[]> {
+  const rows = await db.all<Row>(
+    `SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k
+     WHERE k.token > ? AND (k.retire_at IS NULL OR k.retire_at > ?) ORDER BY k.token LIMIT ?`,
+    [afterToken, now, limit],
+  );
+  return rows.map(keyOf);
+}
+
 /** The installation's own key; null before the first start is over. */
 export async function publicInstallationKey(db: Db): Promise<PublicDkimKey | null> {
   const row = await db.first<Row>(`SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k WHERE k.domain_id IS NULL`);

@@ -60,6 +60,12 @@ describe("settings", () => {
     ["DELIVERY", "pigeon"],
     ["SMTP_RELAY_URL", "relay.example:25"],
     ["DNS_SERVERS", "dns.example"],
+    ["DNS_HOST", "localhost"],
+    ["DNS_PORT", "off"],
+    ["PUBLIC_IPS", "mail.example"],
+    ["PUBLIC_IPS", "192.0.2.0/24"],
+    ["PUBLIC_IPS", "192.0.2.1,fe80::1%eth0"],
+    ["PUBLIC_IPS", Array.from({ length: 17 }, (_, at) => `192.0.2.${at}`).join()],
     ["ALLOW_PRIVATE_MX", "yes"],
     ["DELIVERY_RETRY_SECONDS", "1,x"],
     ["WEBHOOK_TIMEOUT_SECONDS", "soon"],
@@ -71,6 +77,13 @@ describe("settings", () => {
     ["LOG_LEVEL", "loud"],
   ])("%s=%s is refused by name", (name, value) => {
     expect(problems({ [name]: value }).join()).toContain(name);
+  });
+
+  test("we are a name server on request, on every address unless told", () => {
+    expect(loadConfig({})).toMatchObject({ dnsPort: null, dnsHost: ["0.0.0.0"], publicIps: [] });
+    const ips = Array.from({ length: 16 }, (_, at) => `192.0.2.${at}`);
+    const config = loadConfig({ DNS_PORT: "53", DNS_HOST: "192.0.2.1, ::1", PUBLIC_IPS: ips.join() });
+    expect(config).toMatchObject({ dnsPort: 53, dnsHost: ["192.0.2.1", "::1"], publicIps: ips });
   });
 
   test("all problems are told at once", () => {

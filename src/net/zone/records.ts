@@ -1,0 +1,49 @@
+/** What a record says, by its type. TXT data of any length: it is cut into strings where it is written. */
+export type RecordData =
+  | { type: "A" | "AAAA" | "NS" | "TXT"; data: string }
+  | { type: "MX"; data: { preference: number; exchange: string } }
+  | { type: "SOA"; data: SoaData }
+  | { type: "HINFO"; data: { cpu: string; os: string } };
+
+/** A record of class IN. Names are lower case and have no final dot; the root is "". `ttl` is in seconds. */
+export type ZoneRecord = RecordData & { name: string; ttl: number };
+
+/** RFC 1035 §3.3.13; `minimum` is how long a negative answer may be kept (RFC 2308 §4). Times in seconds. */
+export interface SoaData {
+  mname: string;
+  rname: string;
+  serial: number;
+  refresh: number;
+  retry: number;
+  expire: number;
+  minimum: number;
+}
+
+/** Numbers of the record types that we write (RFC 1035 §3.2.2, RFC 3596 §2.1). */
+export const TYPE_NUMBERS = { A: 1, NS: 2, SOA: 6, HINFO: 13, MX: 15, TXT: 16, AAAA: 28 } as const;
+export type WrittenType = keyof typeof TYPE_NUMBERS;
+
+/** RFC 1035 §4.1.1 and, above 15, RFC 6891 §9. */
+export const RCODE = {
+  noError: 0,
+  formatError: 1,
+  serverFailure: 2,
+  noSuchName: 3,
+  notImplemented: 4,
+  refused: 5,
+  badVersion: 16,
+} as const;
+
+export const CLASS_IN = 1;
+
+/** Octets of one character-string (RFC 1035 §3.3). */
+const STRING_OCTETS = 255;
+
+/** The character-strings that a TXT record's text is cut into; at least one (RFC 1035 §3.3.14). */
+export function textStrings(text: string): Buffer[] {
+  const octets = Buffer.from(text);
+  const strings = [octets.subarray(0, STRING_OCTETS)];
+  for (let at = STRING_OCTETS; at < octets.length; at += STRING_OCTETS)
+    strings.push(octets.subarray(at, at + STRING_OCTETS));
+  return strings;
+}

@@ -1,0 +1,164 @@
+import type { Clock } from "../../core/clock.ts";
+import type { Log } from "../../log.ts";
+import type { Zone } from "./answer.ts";
+import { createResponder, type Responder } from "./responder.ts";
+import { clientNetwork, createResponseLimiter, type ResponseLimiter } from "./response-limiter.ts";
+import { TcpSession, type TcpSocket } from "./tcp-session.ts";
+
+/** Connections at a time, in all and from one network (RFC 7766 §6.2.2: a client needs one). */
+export const MAX_TCP_CONNECTIONS = 512;
+export const MAX_TCP_CONNECTIONS_PER_NETWORK = 32;
+/** Picks of a port that is free for both UDP and TCP, where any will do. */
+const PORT_PICKS = 20;
+
+export interface ZoneServerDeps {
+  clock: Clock;
+  log: Log;
+  zone: Zone;
+}
+
+export interface ZoneServerOptions {
+  /** Addresses to listen on. */
+  hosts: readonly string[];
+  /** 0 takes any that is free. */
+  port: number;
+}
+
+export interface ZoneServer {
+  readonly port: number;
+  /** Closes at once: a client that misses an answer asks again, or another server. */
+  stop(): void;
+}
+
+interface Serving {
+  clock: Clock;
+  responder: Responder;
+  limiter: ResponseLimiter;
+  /** In the order they came. */
+  sessions: Set<TcpSession>;
+  /** Open connections by network. */
+  perNetwork: Map<string, number>;
+}
+
+interface Bound {
+  port: number;
+  close(): void;
+}
+
+/** Serves a zone by UDP and TCP. Rejects where the port cannot be had. */
+export async function startZoneServer(
+  deps: ZoneServerDeps,
+  { hosts, port }: ZoneServerOptions,
+): Promise<ZoneServer> {
+  const serving: Serving = {
+    clock: deps.clock,
+    responder: createResponder(deps),
+    limiter: createResponseLimiter(deps.clock),
+    sessions: new Set(),
+    perNetwork: new Map(),
+  };
+  const bound: Bound[] = [];
+  const stop = (): void => {
+    for (const { close } of bound) close();
+    for (const session of [...serving.sessions]) session.close();
+  };
+  try {
+    for (const host of hosts) bound.push(await listen(serving, host, bound[0]?.port ?? port));
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return { port: bound[0]?.port ?? port, stop };
+}
+
+/** TCP first: its port cannot be shared with anybody by mistake. */
+async function listen(serving: Serving, host: string, port: number): Promise<Bound> {
+  for (let pick = 1; ; pick++) {
+    const tcp = listenTcp(serving, host, port);
+    try {
+      const udp = await listenUdp(serving, host, tcp.port);
+      const close = (): void => {
+        udp.close();
+        tcp.stop(true);
+      };
+      return { port: tcp.port, close };
+    } catch (error) {
+      tcp.stop(true);
+      if (port !== 0 || pick === PORT_PICKS) throw error;
+    }
+  }
+}
+
+function listenUdp(serving: Serving, hostname: string, port: number): Promise<Bun.udp.Socket<"buffer">> {
+  return Bun.udpSocket({
+    hostname,
+    port,
+    binaryType: "buffer",
+    socket: {
+      data: (socket, packet, from, address) => void answerDatagram(serving, socket, packet, from, address),
+      // A client is gone, of which the kernel tells the socket.
+      error: () => undefined,
+    },
+  });
+}
+
+async function answerDatagram(
+  serving: Serving,
+  socket: Bun.udp.Socket<"buffer">,
+  packet: Buffer,
+  port: number,
+  address: string,
+): Promise<void> {
+  // Nobody can be answered at port 0.
+  const response = port === 0 ? null : await serving.responder(packet, "udp");
+  if (response === null || socket.closed) return;
+  const passage = serving.limiter.take(clientNetwork(address), response.kind, response.question);
+  const octets = passage === "slip" ? response.truncated() : response.octets;
+  if (passage === "drop" || octets === null) return;
+  try {
+    // A full socket drops the answer, as the net might: the client asks again.
+    socket.send(octets, port, address);
+  } catch {
+    // An address that cannot be reached from here was forged or is gone.
+  }
+}
+
+function listenTcp(serving: Serving, hostname: string, port: number) {
+  return Bun.listen<TcpSession | undefined>({
+    hostname,
+    port,
+    // A client may close its side behind its last question and still wait for the answer.
+    allowHalfOpen: true,
+    socket: {
+      open: (socket) => admit(serving, socket),
+      data: (socket, chunk) => socket.data?.received(chunk),
+      drain: (socket) => socket.data?.drained(),
+      end: (socket) => socket.data?.peerEnded(),
+      close: (socket) => socket.data?.closed(),
+      error: (socket) => socket.data?.close(),
+    },
+  });
+}
+
+/** Of a flood the oldest connection goes, which a resolver needs no more; one network cannot drive out the others. */
+function admit(serving: Serving, socket: TcpSocket): void {
+  const { clock, responder, sessions, perNetwork } = serving;
+  const network = clientNetwork(socket.remoteAddress);
+  const others = perNetwork.get(network) ?? 0;
+  if (others >= MAX_TCP_CONNECTIONS_PER_NETWORK) {
+    socket.terminate();
+    return;
+  }
+  const [oldest] = sessions;
+  if (sessions.size >= MAX_TCP_CONNECTIONS) oldest?.close();
+  const gone = (): void => {
+    sessions.delete(session);
+    const left = (perNetwork.get(network) ?? 0) - 1;
+    if (left > 0) perNetwork.set(network, left);
+    else perNetwork.delete(network);
+  };
+  const session: TcpSession = new TcpSession({ clock, responder, gone }, socket);
+  socket.data = session;
+  sessions.add(session);
+  perNetwork.set(network, (perNetwork.get(network) ?? 0) + 1);
+}

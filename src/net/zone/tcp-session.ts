@@ -1,0 +1,124 @@
+import type { Socket } from "bun";
+import type { Clock } from "../../core/clock.ts";
+import { MAX_QUERY_OCTETS } from "./query.ts";
+import type { Responder } from "./responder.ts";
+
+/** From one whole query to the next (RFC 7766 §6.2.3): sending octet by octet gains no time. */
+export const TCP_IDLE_MS = 10_000;
+/** Queries answered in a row before other connections have a turn. */
+const TURN_QUERIES = 64;
+const LENGTH_OCTETS = 2;
+
+export interface TcpDeps {
+  clock: Clock;
+  responder: Responder;
+  /** Told once, when the connection is over. */
+  gone: () => void;
+}
+
+export type TcpSocket = Socket<TcpSession | undefined>;
+
+/** One connection: answers queries in order, and reads none while the client leaves answers unread (RFC 7766 §6.2.1). */
+export class TcpSession {
+  readonly #deps: TcpDeps;
+  readonly #socket: TcpSocket;
+  #received: Buffer = Buffer.alloc(0);
+  #unsent: Buffer = Buffer.alloc(0);
+  #answering = false;
+  #peerEnded = false;
+  #over = false;
+  #cancelIdle: () => void = () => undefined;
+
+  constructor(deps: TcpDeps, socket: TcpSocket) {
+    this.#deps = deps;
+    this.#socket = socket;
+    this.#rest();
+  }
+
+  received(chunk: Buffer): void {
+    this.#received =
+      this.#received.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#received, chunk]);
+    void this.#answerAll();
+  }
+
+  drained(): void {
+    const octets = this.#unsent;
+    this.#unsent = Buffer.alloc(0);
+    if (octets.length > 0) this.#write(octets);
+    void this.#answerAll();
+  }
+
+  /** The client sends no more; what it has asked is answered. */
+  peerEnded(): void {
+    this.#peerEnded = true;
+    void this.#answerAll();
+  }
+
+  close(): void {
+    if (this.#over) return;
+    this.closed();
+    this.#socket.terminate();
+  }
+
+  closed(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#cancelIdle();
+    this.#deps.gone();
+  }
+
+  #rest(): void {
+    this.#cancelIdle();
+    this.#cancelIdle = this.#deps.clock.after(TCP_IDLE_MS, () => this.close());
+  }
+
+  async #answerAll(): Promise<void> {
+    if (this.#answering || this.#over) return;
+    this.#answering = true;
+    // Nothing more is read meanwhile: what a client sends ahead waits in its own machine.
+    this.#socket.pause();
+    for (let answered = 1; await this.#answerNext(); answered++)
+      if (answered % TURN_QUERIES === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    this.#answering = false;
+    if (this.#over || this.#unsent.length > 0) return;
+    if (this.#peerEnded) this.#finish();
+    else this.#socket.resume();
+  }
+
+  /** Answers the query in front; false where there is none whole, or the client does not read. */
+  async #answerNext(): Promise<boolean> {
+    if (this.#over || this.#unsent.length > 0 || this.#received.length < LENGTH_OCTETS) return false;
+    const octets = this.#received.readUInt16BE(0);
+    if (octets > MAX_QUERY_OCTETS) {
+      this.close();
+      return false;
+    }
+    if (this.#received.length < LENGTH_OCTETS + octets) return false;
+    const packet = this.#received.subarray(LENGTH_OCTETS, LENGTH_OCTETS + octets);
+    this.#received = this.#received.subarray(LENGTH_OCTETS + octets);
+    const response = await this.#deps.responder(packet, "tcp");
+    if (this.#over) return false;
+    // What is no query makes the rest doubtful too.
+    if (response === null) this.close();
+    else this.#send(response.octets);
+    return !this.#over;
+  }
+
+  #send(answer: Buffer): void {
+    const length = Buffer.alloc(LENGTH_OCTETS);
+    length.writeUInt16BE(answer.length);
+    this.#rest();
+    // RFC 7766 §8: length and message in one write.
+    this.#write(Buffer.concat([length, answer]));
+  }
+
+  #write(octets: Buffer): void {
+    const written = Math.max(0, this.#socket.write(octets));
+    this.#unsent = octets.subarray(written);
+  }
+
+  #finish(): void {
+    this.closed();
+    this.#socket.end();
+  }
+}

@@ -1,0 +1,22 @@
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/clock.ts";
+import { openZone } from "../flows/zone.ts";
+import { log } from "../log.ts";
+import { startZoneServer, type ZoneServer } from "../net/zone/server.ts";
+import type { Db } from "../store/client.ts";
+
+export interface NameServerDeps {
+  config: Config;
+  clock: Clock;
+  db: Db;
+}
+
+/** Our name server for the service's own zone; null where the settings name no port. Rejects where it cannot be had. */
+export async function openNameServer({ config, clock, db }: NameServerDeps): Promise<ZoneServer | null> {
+  if (config.dnsPort === null) return null;
+  if (config.publicIps.length === 0)
+    log("net").warning("PUBLIC_IPS is not set: ns. and mx. have no addresses, and spf. names nobody");
+  const zone = await openZone({ db, clock }, config);
+  const serving = { hosts: config.dnsHost, port: config.dnsPort };
+  return startZoneServer({ clock, log: log("net"), zone }, serving);
+}
