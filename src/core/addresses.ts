@@ -21,6 +21,8 @@ export interface Mailbox {
 
 /** atext of RFC 5322 §3.2.3, and any character beyond ASCII that is no control, space or format (RFC 6531 §3.3). */
 const ATOM = /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x9f\p{Z}\p{Cc}\p{Cf}\p{Cs}])+$/u;
+/** A dot-atom in ASCII, as most are: the classes above take ten times as long. */
+const PLAIN_DOT_ATOM = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 function octets(text: string): number {
@@ -50,7 +52,7 @@ export function splitAddress(email: string): SplitAddress | null {
   if (at < 1 || octets(email) > MAX_ADDRESS_OCTETS) return null;
   const local = email.slice(0, at);
   if (octets(local) > MAX_LOCAL_OCTETS) return null;
-  if (!local.split(".").every((atom) => ATOM.test(atom))) return null;
+  if (!PLAIN_DOT_ATOM.test(local) && !local.split(".").every((atom) => ATOM.test(atom))) return null;
   const domain = normalizeDomain(email.slice(at + 1));
   return domain === null ? null : { local, domain };
 }

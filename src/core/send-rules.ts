@@ -1,4 +1,4 @@
-import { addressKey, normalizeAddress } from "./addresses.ts";
+import { normalizeAddress, splitAddress } from "./addresses.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
 import { type SendAttachment, SendItem } from "./send-item.ts";
 import { check, isDeeper, MAX_ISSUES } from "./validation.ts";
@@ -200,6 +200,9 @@ function encodedSize(item: SendItem): number {
 /** One recipient of a send: each address once, in the kind where it first stands. */
 export interface Addressee {
   email: string;
+  /** What the address is known by in lists. */
+  key: string;
+  domain: string;
   kind: "to" | "cc" | "bcc";
 }
 
@@ -208,9 +211,10 @@ export function addresseesOf(item: SendItem): Addressee[] {
   const seen = new Map<string, Addressee>();
   for (const kind of ["to", "cc", "bcc"] as const) {
     for (const address of item[kind] ?? []) {
-      const email = normalizeAddress(address.email) ?? address.email;
-      const key = addressKey(email);
-      if (!seen.has(key)) seen.set(key, { email, kind });
+      const split = splitAddress(address.email);
+      const email = split === null ? address.email : `${split.local}@${split.domain}`;
+      const key = email.toLowerCase();
+      if (!seen.has(key)) seen.set(key, { email, key, domain: split?.domain ?? "", kind });
     }
   }
   return [...seen.values()];

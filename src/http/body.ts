@@ -12,11 +12,11 @@ function tooLarge(maxBytes: number): AppError {
 export async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes);
-  if (request.body === null) return new Uint8Array();
   try {
-    // The server holds the client to the length it declared, so such a body needs no counting.
+    // The server holds the client to the length it declared, so such a body needs no counting. `request.body` is not
+    // even looked at: that alone makes a stream, through which all of it would then go.
     if (declared !== null) return new Uint8Array(await request.arrayBuffer());
-    return await readCounted(request.body, maxBytes);
+    return request.body === null ? new Uint8Array() : await readCounted(request.body, maxBytes);
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError("invalid_request", "The body could not be read to its end.");

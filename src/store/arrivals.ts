@@ -1,4 +1,6 @@
 import type { Db } from "./client.ts";
+import { THREAD_OF_IDS } from "./threads.ts";
+import type { Subscription } from "./webhook-deliveries.ts";
 
 /** A mail that an inbox has taken. */
 export interface EarlierArrival {
@@ -6,21 +8,60 @@ export interface EarlierArrival {
   threadId: string;
 }
 
-/** The mails with a Message-ID that an inbox of the project has taken since then, newest first. `since` in milliseconds. */
-export async function arrivalsOf(
+/** What a mail that comes to an inbox is asked about. */
+export interface ArrivalQuestion {
+  rfcMessageId: string | null;
+  /** Message-IDs that lead to its thread, the nearest parent last. */
+  related: readonly string[];
+  /** Milliseconds: mails with its Message-ID that came before are other mails. */
+  since: number;
+  /** Mails with its Message-ID that are given at most. */
+  limit: number;
+}
+
+/** What the database says of a mail before an inbox takes it. */
+export interface ArrivalFacts {
+  /** Whether the inbox's domain receives. */
+  receiving: boolean;
+  /** The thread that the mail belongs to; null where it begins one. */
+  threadId: string | null;
+  /** The mails with its Message-ID that the inbox has taken, newest first. */
+  earlier: EarlierArrival[];
+  /** The project's webhooks. */
+  webhooks: Subscription[];
+}
+
+interface Row {
+  receiving: number;
+  thread_id: string | null;
+  earlier: string;
+  webhooks: string;
+}
+
+/** In one read, since it is made for each mail. The plus signs keep the planner on the index of the inbox's Message-IDs. */
+const FACTS = `SELECT d.receiving, (${THREAD_OF_IDS}) AS thread_id,
+    (SELECT json_group_array(json_object('messageId', id, 'threadId', thread_id)) FROM (
+      SELECT id, thread_id FROM messages
+        WHERE inbox_id = ?1 AND rfc_message_id = ?4 AND +sender_id = ?2 AND direction = 'inbound'
+          AND thread_id IS NOT NULL AND created_at > ?5
+        ORDER BY +id DESC LIMIT ?6)) AS earlier,
+    (SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types))) FROM webhooks
+      WHERE sender_id = ?2 AND enabled = 1) AS webhooks
+  FROM inboxes i JOIN domains d ON d.id = i.domain_id WHERE i.id = ?1 AND i.sender_id = ?2`;
+
+/** What there is to know of a mail for an inbox; null where the project has no such inbox any more. */
+export async function arrivalFacts(
   db: Db,
   inbox: { id: string; senderId: string },
-  rfcMessageId: string,
-  since: number,
-  limit: number,
-): Promise<EarlierArrival[]> {
-  const rows = await db.all<{ id: string; thread_id: string }>(
-    // The plus signs keep the planner on the index of the inbox's Message-IDs.
-    `SELECT id, thread_id FROM messages
-      WHERE inbox_id = ? AND rfc_message_id = ? AND +sender_id = ? AND direction = 'inbound'
-        AND thread_id IS NOT NULL AND created_at > ?
-      ORDER BY +id DESC LIMIT ?`,
-    [inbox.id, rfcMessageId, inbox.senderId, since, limit],
-  );
-  return rows.map((row) => ({ messageId: row.id, threadId: row.thread_id }));
+  { rfcMessageId, related, since, limit }: ArrivalQuestion,
+): Promise<ArrivalFacts | null> {
+  const ids = JSON.stringify(related);
+  const row = await db.first<Row>(FACTS, [inbox.id, inbox.senderId, ids, rfcMessageId, since, limit]);
+  if (row === null) return null;
+  return {
+    receiving: row.receiving === 1,
+    threadId: row.thread_id,
+    earlier: JSON.parse(row.earlier),
+    webhooks: JSON.parse(row.webhooks),
+  };
 }

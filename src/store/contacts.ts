@@ -171,20 +171,6 @@ export async function deleteContact(db: Db, senderId: string, id: string): Promi
   return written?.changes === 1;
 }
 
-/** Which of the address keys belong to contacts of the project that are unsubscribed. */
-export async function unsubscribedAmong(
-  db: Db,
-  senderId: string,
-  emailKeys: readonly string[],
-): Promise<Set<string>> {
-  const rows = await db.all<{ email_key: string }>(
-    `SELECT email_key FROM contacts
-      WHERE sender_id = ? AND email_key IN (SELECT value FROM json_each(?)) AND subscribed = 0`,
-    [senderId, JSON.stringify(emailKeys)],
-  );
-  return new Set(rows.map((row) => row.email_key));
-}
-
 /**
  * The statement that unsubscribes whoever has the contact's address: the contact given is made where there is none,
  * one unsubscribed already keeps its times.

@@ -154,8 +154,8 @@ const WAITING = `SELECT ${RECIPIENT_COLUMNS.replaceAll(/(\w+)/g, "r.$1")},
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
       AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
     EXISTS (SELECT 1 FROM senders p WHERE p.id = r.sender_id AND p.suspended_at IS NOT NULL) AS suspended,
-    (SELECT d.name FROM domains d WHERE d.sender_id = r.sender_id AND d.name = ${FROM_DOMAIN} AND d.receiving = 1)
-      AS receiving_domain
+    (SELECT d.name FROM senders p JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN}
+      WHERE p.id = r.sender_id AND d.sender_id = r.sender_id AND d.receiving = 1) AS receiving_domain
   FROM recipients r JOIN messages m ON m.id = r.message_id
   WHERE r.message_id = ? AND r.ord = ? AND r.due_at <= ? AND r.claimed_by IS NULL`;
 

@@ -136,21 +136,6 @@ export async function removeSuppression(db: Db, senderId: string, email: string)
   ]);
 }
 
-/** Which of the address keys the project suppresses at `now`. */
-export async function suppressedAmong(
-  db: Db,
-  senderId: string,
-  emails: readonly string[],
-  now: number,
-): Promise<Set<string>> {
-  const rows = await db.all<{ email: string }>(
-    `SELECT email FROM suppressions WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?))
-      AND (expires_at IS NULL OR expires_at > ?)`,
-    [senderId, JSON.stringify(emails), now],
-  );
-  return new Set(rows.map((row) => row.email));
-}
-
 /**
  * Adds an address, or makes an entry that stands longer-lasting: a hard bounce or complaint replaces a soft bounce
  * that expires; nothing shortens an entry. An expired entry counts as absent: the new one takes its place whole.

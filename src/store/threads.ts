@@ -182,10 +182,24 @@ export async function countSentSince(
 }
 
 /**
- * The thread that Message-IDs lead to in an inbox; null where they lead nowhere. Of several threads the one of the last
- * id wins: callers put the nearest parent last. An id leads to the thread of the first message that carries it, for a
- * later one may be a forgery that is to draw the answers away; without one, to the thread of the first that named it.
+ * The query for the thread that Message-IDs (?3, a JSON list) lead to in an inbox (?1) of a project (?2). Of several
+ * threads the one of the last id wins: callers put the nearest parent last. An id leads to the thread of the first
+ * message that carries it, for a later one may be a forgery that is to draw the answers away; without one, to the thread
+ * of the first that named it.
  */
+export const THREAD_OF_IDS =
+  // By rowid, which is the order of insertion, the first of any number of mails with one id is found at once. The plus
+  // sign keeps the planner from walking the project's messages for that order's sake.
+  `SELECT thread_id FROM (
+      SELECT named.key AS place, COALESCE(
+        (SELECT m.thread_id FROM messages m WHERE m.inbox_id = ?1 AND m.rfc_message_id = named.value
+            AND +m.sender_id = ?2 AND m.thread_id IS NOT NULL ORDER BY m.rowid LIMIT 1),
+        (SELECT r.thread_id FROM thread_references r WHERE r.inbox_id = ?1 AND r.rfc_message_id = named.value
+            AND r.sender_id = ?2)) AS thread_id
+        FROM json_each(?3) named)
+    WHERE thread_id IS NOT NULL ORDER BY place DESC LIMIT 1`;
+
+/** The thread that Message-IDs lead to in an inbox, the nearest parent last; null where they lead nowhere. */
 export async function findThread(
   db: Db,
   senderId: string,
@@ -193,19 +207,8 @@ export async function findThread(
   rfcMessageIds: readonly string[],
 ): Promise<string | null> {
   if (rfcMessageIds.length === 0) return null;
-  const row = await db.first<{ thread_id: string }>(
-    // By rowid, which is the order of insertion, the first of any number of mails with one id is found at once. The plus
-    // sign keeps the planner from walking the project's messages for that order's sake.
-    `SELECT thread_id FROM (
-        SELECT named.key AS place, COALESCE(
-          (SELECT m.thread_id FROM messages m WHERE m.inbox_id = ?1 AND m.rfc_message_id = named.value
-              AND +m.sender_id = ?2 AND m.thread_id IS NOT NULL ORDER BY m.rowid LIMIT 1),
-          (SELECT r.thread_id FROM thread_references r WHERE r.inbox_id = ?1 AND r.rfc_message_id = named.value
-              AND r.sender_id = ?2)) AS thread_id
-          FROM json_each(?3) named)
-      WHERE thread_id IS NOT NULL ORDER BY place DESC LIMIT 1`,
-    [inboxId, senderId, JSON.stringify(rfcMessageIds)],
-  );
+  const args = [inboxId, senderId, JSON.stringify(rfcMessageIds)];
+  const row = await db.first<{ thread_id: string }>(THREAD_OF_IDS, args);
   return row?.thread_id ?? null;
 }
 

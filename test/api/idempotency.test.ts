@@ -199,7 +199,11 @@ describe("a POST with an Idempotency-Key", () => {
   test("of two processes at once is done by one, and both answer alike", async () => {
     const { db, clock } = api;
     const inSecond = createHttp({
-      ...{ db, clock, config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, httpProxies: [], publicUrl: "" } },
+      ...{
+        db,
+        clock,
+        config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, httpProxies: [], publicUrl: "" },
+      },
       ...{ boxKey: BOX_KEY, cursorKey: BOX_KEY, limiter: null, checks: [], docs: null, onAnswer: null },
       routes: probes(api),
     });

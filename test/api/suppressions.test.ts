@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { suppressionRoutes } from "../../src/http/routes/suppressions.ts";
-import { type NewSuppression, suppress, suppressedAmong } from "../../src/store/suppressions.ts";
+import { type NewSuppression, suppress } from "../../src/store/suppressions.ts";
 import { type TestApi, testApi } from "../support/api.ts";
+import { leftOut } from "../support/blocked.ts";
 
 const DAY_MS = 86_400_000;
 let api: TestApi;
@@ -18,7 +19,7 @@ const list = async (query: string, key?: string) =>
   (await api.call("GET", `/v1/suppressions?${query}`, key === undefined ? {} : { key })).json.data;
 const iso = (ahead = 0) => new Date(api.clock.now() + ahead).toISOString();
 const blocked = async (email: string) =>
-  (await suppressedAmong(api.db, api.acme.a.id, [email], api.clock.now())).has(email);
+  (await leftOut(api.db, api.acme.a.id, [email], api.clock.now())).suppressed.has(email);
 
 /** What a bounce writes for project `a`, or the one given. */
 function bounce(email: string, changes: Partial<NewSuppression> = {}) {

@@ -8,8 +8,8 @@ import {
   removeSuppression,
   type Suppression,
   suppress,
-  suppressedAmong,
 } from "../../src/store/suppressions.ts";
+import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 const NOW = 1_750_000_000_000;
@@ -62,7 +62,7 @@ describe("an entry", () => {
     const seen = async (now: number) => [
       (await find(email, now))?.id,
       (await listSuppressions(api.db, mine, { email }, now, null, 9)).length,
-      (await suppressedAmong(api.db, mine, [email], now)).size,
+      (await leftOut(api.db, mine, [email], now)).suppressed.size,
     ];
     expect(await seen(NOW + 4)).toEqual(["sup_4", 1, 1]);
     expect(await seen(NOW + 5)).toEqual([undefined, 0, 0]);

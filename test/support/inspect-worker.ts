@@ -1,6 +1,6 @@
 // A thread that obeys its mails: for what no mail brings the real one to.
 import { systemClock } from "../../src/clock.ts";
-import { uninspected } from "../../src/flows/receive/inspect.ts";
+import { unread } from "../../src/flows/readings.ts";
 import {
   BEATS,
   type FromWorker,
@@ -33,7 +33,7 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>): void => {
   if (text.startsWith("lost")) return;
   const said: FromWorker = text.startsWith("fail")
     ? { id: data.id, error: "no way" }
-    : { id: data.id, inspection: uninspected("worker.test", { raw, session: data.session }) };
+    : { id: data.id, found: unread("worker.test", { ...data.question, raw }) };
   if (text.startsWith("hold")) held.push(said);
   else for (const answer of [...held.splice(0), said]) postMessage(answer);
 };

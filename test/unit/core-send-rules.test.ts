@@ -192,7 +192,7 @@ test("an address named twice is one recipient, in the kind where it first stands
     cc: [{ email: "b@example.com" }, { email: "c@example.com" }],
   };
   expect(addresseesOf(item)).toEqual([
-    { email: "B@example.com", kind: "to" },
-    { email: "c@example.com", kind: "cc" },
+    { email: "B@example.com", key: "b@example.com", domain: "example.com", kind: "to" },
+    { email: "c@example.com", key: "c@example.com", domain: "example.com", kind: "cc" },
   ]);
 });

@@ -4,7 +4,12 @@ import { newId } from "../../core/ids.ts";
 import type { Job } from "../../queue/port.ts";
 import type { Db, Guard, Statement } from "../../store/client.ts";
 import { insertEvents } from "../../store/events.ts";
-import { fanOut, insertDeliveries, subscriptions } from "../../store/webhook-deliveries.ts";
+import {
+  fanOut,
+  insertDeliveries,
+  type Subscription,
+  subscriptions,
+} from "../../store/webhook-deliveries.ts";
 
 /** What happened, before it has an id and a time. */
 export interface Happening {
@@ -23,12 +28,14 @@ export interface Announcement {
 /**
  * The one door for events: stores them and, for every enabled webhook of the project that wants them, a delivery
  * that is due at once. With a guard, all of it only takes effect where the guard holds.
+ * @param known the project's enabled webhooks, from a caller that has just read them
  */
 export async function announce(
   deps: { db: Db; clock: Clock },
   senderId: string,
   happenings: readonly Happening[],
   guard?: Guard,
+  known?: readonly Subscription[],
 ): Promise<Announcement> {
   if (happenings.length === 0) return { statements: [], pushes: [] };
   const now = deps.clock.now();
@@ -43,7 +50,8 @@ export async function announce(
       createdAt: now,
     }),
   );
-  const deliveries = fanOut(events, await subscriptions(deps.db, senderId), () => newId("dlv", now));
+  const webhooks = known ?? (await subscriptions(deps.db, senderId));
+  const deliveries = fanOut(events, webhooks, () => newId("dlv", now));
   const statements = [insertEvents(events, guard), ...insertDeliveries(deliveries, now, guard)];
   return { statements, pushes: deliveries.map(({ id, webhookId }) => ({ key: id, lane: webhookId })) };
 }

@@ -1,19 +1,17 @@
-import { addressKey, type Mailbox, normalizeAddress, splitAddress } from "../../core/addresses.ts";
+import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import type { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
-import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
+import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
 import { previewOf } from "../../mail/preview.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/client.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import { unsubscribedAmong } from "../../store/contacts.ts";
 import { insertMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
-import { type InboxRef, ownInbox } from "../../store/sending.ts";
-import { suppressedAmong } from "../../store/suppressions.ts";
+import { type SendFacts, type SendQuestion, sendFacts } from "../../store/sending.ts";
 import { findThread, rememberReferences, stepThread } from "../../store/threads.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
@@ -54,25 +52,33 @@ export async function prepareSend(
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
-  const addressees = await applyPolicy(deps, project, send);
-  const refusals = await refusedRecipients(
-    deps,
-    senderId,
+  const from = fromOf(send.item);
+  const addressees = addresseesOf(send.item);
+  const question: SendQuestion = {
+    fromDomain: from.domain,
+    inboxAddress: from.inboxAddress,
+    keys: addressees.map(({ key }) => key),
+    unsubscribeLink: send.item.unsubscribeLink === true,
+  };
+  const facts = await sendFacts(deps.db, project, question, now);
+  await applyPolicy(deps, project, {
+    send,
+    fromDomain: from.domain,
+    verified: facts.verified,
     addressees,
-    send.item.unsubscribeLink === true,
-    now,
-  );
+  });
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, refusals, send.scheduledAt ?? now),
+    toRecipient(addressee, ord, facts, send.scheduledAt ?? now),
   );
   if (send.scheduledAt !== null)
     for (const recipient of recipients) if (recipient.status === "queued") recipient.status = "accepted";
 
   const attachments = (send.item.attachments ?? []).map((attachment) => toAttachment(attachment, now));
-  const message = newMessage(project, send, recipients, attachments, now);
-  const thread = await joinThread(deps, message, send.item, threadId);
+  const message = newMessage(project, send, from, recipients, attachments, now);
+  const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
+  const thread = await joinThread(deps, message, send.item, inbox, threadId);
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
-  const announced = await announce(deps, senderId, happenings);
+  const announced = await announce(deps, senderId, happenings, undefined, facts.webhooks);
   return {
     accepted: answer(message),
     recipients: recipients.length,
@@ -134,34 +140,21 @@ export async function commitSend(
 }
 
 function toRecipient(
-  addressee: Addressee,
+  { email, key, domain, kind }: Addressee,
   ord: number,
-  refusals: ReadonlyMap<string, string>,
+  facts: SendFacts,
   dueAt: number,
 ): NewRecipient {
-  const { email, kind } = addressee;
-  const domain = splitAddress(email)?.domain ?? "";
-  const reason = refusals.get(addressKey(email)) ?? null;
+  const reason = refusalOf(key, facts);
   return reason === null
     ? { ord, email, domain, kind, status: "queued", reason, dueAt }
     : { ord, email, domain, kind, status: "rejected", reason, dueAt: null };
 }
 
-/** The addresses that are not sent to, each with why: on the block list, or unsubscribed from mail with a link to do so. */
-async function refusedRecipients(
-  deps: AcceptDeps,
-  senderId: string,
-  addressees: readonly Addressee[],
-  unsubscribeLink: boolean,
-  now: number,
-): Promise<Map<string, string>> {
-  const keys = addressees.map(({ email }) => addressKey(email));
-  const unsubscribed = unsubscribeLink ? await unsubscribedAmong(deps.db, senderId, keys) : [];
-  const suppressed = await suppressedAmong(deps.db, senderId, keys, now);
-  return new Map([
-    ...[...unsubscribed].map((key) => [key, "unsubscribed"] as const),
-    ...[...suppressed].map((key) => [key, "suppressed"] as const),
-  ]);
+/** Why an address is not sent to: on the block list, or unsubscribed from mail with a link to do so; null: it is. */
+function refusalOf(key: string, { suppressed, unsubscribed }: SendFacts): string | null {
+  if (suppressed.has(key)) return "suppressed";
+  return unsubscribed.has(key) ? "unsubscribed" : null;
 }
 
 /** The events with which a recipient enters: `accepted`, and where it stands now. */
@@ -179,29 +172,43 @@ function toMailbox(address: SendAddress): Mailbox {
   return address.name ? { email, name: address.name } : { email };
 }
 
+/** The header From, taken apart once. */
+interface From {
+  mailbox: Mailbox;
+  domain: string;
+  /** The address of the inbox it would be. */
+  inboxAddress: string;
+}
+
+function fromOf({ from }: SendItem): From {
+  const mailbox = toMailbox(from);
+  const { email } = mailbox;
+  return { mailbox, domain: email.slice(email.lastIndexOf("@") + 1), inboxAddress: inboxAddressOf(email) };
+}
+
 function newMessage(
   project: Sender,
   send: CheckedSend,
+  from: From,
   recipients: readonly NewRecipient[],
   attachments: readonly NewAttachment[],
   now: number,
 ): Message {
   const { item, scheduledAt } = send;
   const id = newId("msg", now);
-  const from = toMailbox(item.from);
   return {
     id,
     senderId: project.id,
     direction: "outbound",
     status: rollUp(recipients.map((recipient) => recipient.status)),
-    from,
+    from: from.mailbox,
     to: item.to.map(toMailbox),
     cc: (item.cc ?? []).map(toMailbox),
     bcc: (item.bcc ?? []).map(toMailbox),
     replyTo: (item.replyTo ?? []).map(toMailbox),
     subject: item.subject ?? "",
     tags: item.tags ?? [],
-    rfcMessageId: `<${id}@${splitAddress(from.email)?.domain ?? project.id}>`,
+    rfcMessageId: `<${id}@${from.domain}>`,
     inReplyTo: referencesOf(item).at(-1) ?? null,
     threadId: null,
     inboxId: null,
@@ -244,29 +251,31 @@ function referencesOf(item: SendItem): string[] {
   return fields.flatMap(([, value]) => value.match(/<[^<>\s]+>/g) ?? []);
 }
 
+/** The inbox that a send's From is. */
+interface FromInbox {
+  id: string;
+  address: string;
+}
+
 /** A send whose From is an inbox of the project joins the thread it answers, or starts one there. */
 async function joinThread(
   deps: AcceptDeps,
   message: Message,
   item: SendItem,
+  inbox: FromInbox | null,
   threadId: string | null,
 ): Promise<Statement[]> {
-  const inbox: InboxRef | null = await ownInbox(
-    deps.db,
-    message.senderId,
-    inboxAddressOf(message.from.email),
-  );
   if (inbox === null) return [];
-  message.inboxId = inbox.id;
+  const { senderId } = message;
+  const inboxId = inbox.id;
+  message.inboxId = inboxId;
   const references = referencesOf(item);
   message.threadId =
-    threadId ??
-    (await findThread(deps.db, message.senderId, inbox.id, references)) ??
-    newId("thr", message.createdAt);
+    threadId ?? (await findThread(deps.db, senderId, inboxId, references)) ?? newId("thr", message.createdAt);
   const step = stepThread({
     threadId: message.threadId,
-    inboxId: inbox.id,
-    senderId: message.senderId,
+    inboxId,
+    senderId,
     messageId: message.id,
     subject: message.subject,
     preview: previewOf(item.text ?? null, item.html ?? null),
@@ -276,8 +285,7 @@ async function joinThread(
     at: message.createdAt,
   });
   if (references.length === 0) return [step];
-  const place = { senderId: message.senderId, inboxId: inbox.id, threadId: message.threadId };
-  return [step, rememberReferences(place, references)];
+  return [step, rememberReferences({ senderId, inboxId, threadId: message.threadId }, references)];
 }
 
 function answer(message: Message): Accepted {

@@ -1,9 +1,9 @@
-import { addressKey, splitAddress } from "../../core/addresses.ts";
+import { addressKey } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
-import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
+import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
 import type { Db } from "../../store/client.ts";
 import type { Sender } from "../../store/senders.ts";
-import { isVerifiedDomain, ownerEmail } from "../../store/sending.ts";
+import { ownerEmail } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";
 import { simulatedName } from "./simulator.ts";
 
@@ -17,23 +17,25 @@ export interface PolicyDeps {
   serviceDomain: string;
 }
 
+/** A send as policy sees it. */
+export interface PolicySubject {
+  send: CheckedSend;
+  fromDomain: string;
+  /** Whether the From domain is the project's own and verified. */
+  verified: boolean;
+  addressees: readonly Addressee[];
+}
+
 /**
  * Whether the project may send this message: each step throws the refusal.
  * @throws AppError 403 `sender_suspended`, `domain_not_verified`, `test_mode_recipient`; 422 `template_not_found`
  */
-export async function applyPolicy(
-  deps: PolicyDeps,
-  project: Sender,
-  send: CheckedSend,
-): Promise<Addressee[]> {
+export async function applyPolicy(deps: PolicyDeps, project: Sender, subject: PolicySubject): Promise<void> {
   refuseSuspended(project);
-  const addressees = addresseesOf(send.item);
-  const fromDomain = splitAddress(send.item.from.email)?.domain ?? "";
-  if (fromDomain === onboardingDomain(deps.serviceDomain))
-    await refuseStrangersInTestMode(deps, project, addressees);
-  else await refuseUnverifiedDomain(deps, project, fromDomain);
-  await refuseUnknownTemplate(deps, project, send);
-  return addressees;
+  if (subject.fromDomain === onboardingDomain(deps.serviceDomain))
+    await refuseStrangersInTestMode(deps, project, subject.addressees);
+  else refuseUnverifiedDomain(subject);
+  await refuseUnknownTemplate(deps, project, subject.send);
 }
 
 function refuseSuspended(project: Sender): void {
@@ -43,12 +45,13 @@ function refuseSuspended(project: Sender): void {
   });
 }
 
-async function refuseUnverifiedDomain(deps: PolicyDeps, project: Sender, domain: string): Promise<void> {
-  if (await isVerifiedDomain(deps.db, project.id, domain)) return;
-  throw new AppError("permission_error", `The domain ${domain} is not a verified domain of this project.`, {
-    code: "domain_not_verified",
-    param: "from.email",
-  });
+function refuseUnverifiedDomain({ fromDomain, verified }: PolicySubject): void {
+  if (verified) return;
+  throw new AppError(
+    "permission_error",
+    `The domain ${fromDomain} is not a verified domain of this project.`,
+    { code: "domain_not_verified", param: "from.email" },
+  );
 }
 
 /** Test mode: the shared onboarding domain reaches the account's owner and the simulator, nobody else. */
@@ -59,7 +62,7 @@ async function refuseStrangersInTestMode(
 ): Promise<void> {
   const owner = addressKey((await ownerEmail(deps.db, project.accountId)) ?? "");
   const stranger = addressees.find(
-    ({ email }) => addressKey(email) !== owner && simulatedName(email, deps.serviceDomain) === null,
+    ({ email, key }) => key !== owner && simulatedName(email, deps.serviceDomain) === null,
   );
   if (stranger === undefined) return;
   throw new AppError(

@@ -11,13 +11,8 @@ import { type ComposedMail, compose } from "../../mail/compose.ts";
 import { dkimPrivateKey, signDkim } from "../../mail/dkim.ts";
 import type { Db } from "../../store/client.ts";
 import { loadAttachments } from "../../store/attachments.ts";
-import {
-  getContent,
-  getMessage,
-  keepRendered,
-  type Message,
-  type MessageContent,
-} from "../../store/messages.ts";
+import { keepRendered } from "../../store/messages.ts";
+import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";
 import { onboardingDomain } from "./policy.ts";
@@ -59,50 +54,39 @@ export async function renderMessage(
   ord: number | null,
   now: number,
 ): Promise<ComposedMail> {
-  const { message, content } = await loadRendered(deps, senderId, id);
-  const composed = await composeMessage(deps, message, content, ord);
+  const message = await loadRendered(deps, senderId, id);
+  const composed = await composeMessage(deps, { ...message, id, senderId }, ord);
   const domain = splitAddress(message.from.email)?.domain ?? "";
-  const key = await keyOf(deps, senderId, domain);
+  const key = await keyOf(deps, senderId, domain, message.key);
   // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned.
   if (key === null) throw new RenderingError(`the domain ${domain} has no key`);
   const { raw } = composed;
-  const privateKey = openKey(deps, key);
-  return {
-    ...composed,
-    raw: await signDkim({ raw, domain, selector: key.selector, privateKey, signedAt: now }),
-  };
+  return { ...composed, raw: await signDkim({ ...key, raw, domain, signedAt: now }) };
 }
 
-interface Loaded {
-  message: Message;
-  content: MessageContent;
-}
-
-async function load(deps: RenderDeps, senderId: string, id: string): Promise<Loaded> {
-  const message = await getMessage(deps.db, senderId, id);
-  const content = message === null ? null : await getContent(deps.db, senderId, id);
-  if (message === null || content === null) throw new RenderingError("the message is gone");
-  return { message, content };
+async function load(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await findOutgoing(deps.db, senderId, id);
+  if (message === null) throw new RenderingError("the message is gone");
+  return message;
 }
 
 /**
  * The message with its template rendered. What it became is kept: a template changed between two tries must not make
  * two messages under one Message-ID.
  */
-async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Loaded> {
-  const loaded = await load(deps, senderId, id);
-  const { message, content } = loaded;
-  if (message.templateId === null || content.rendered) return loaded;
+async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await load(deps, senderId, id);
+  if (message.templateId === null || message.rendered) return message;
   const template = await findTemplate(deps.db, senderId, message.templateId);
   if (template === null) throw new RenderingError("the template is gone");
   const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
-  const rendered = renderSource(template, { ...content.data, ...link });
+  const rendered = renderSource(template, { ...message.data, ...link });
   // What the send gave inline stays as it is.
   await deps.db.write(
     keepRendered(senderId, id, {
       subject: message.subject === "" ? rendered.subject : message.subject,
-      html: content.html ?? rendered.html,
-      text: content.text ?? rendered.text,
+      html: message.html ?? rendered.html,
+      text: message.text ?? rendered.text,
     }),
   );
   // Read again: another recipient's worker may have been first.
@@ -120,11 +104,12 @@ function renderSource(source: TemplateSource, data: Record<string, unknown>): Re
 
 async function composeMessage(
   deps: RenderDeps,
-  message: Message,
-  content: MessageContent,
+  message: Outgoing & { id: string; senderId: string },
   ord: number | null,
 ): Promise<ComposedMail> {
-  const attachments = await loadAttachments(deps.db, message.senderId, message.id);
+  const attachments = message.hasAttachments
+    ? await loadAttachments(deps.db, message.senderId, message.id)
+    : [];
   const own = (part: string | null): string | null =>
     part === null || !message.unsubscribeLink ? part : withUnsubscribeUrl(deps, message.id, ord, part);
   // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's.
@@ -137,9 +122,9 @@ async function composeMessage(
       cc: message.cc,
       replyTo: message.replyTo,
       subject: message.subject,
-      text: own(content.text),
-      html: marked(own(content.html)),
-      headers: content.headers,
+      text: own(message.text),
+      html: marked(own(message.html)),
+      headers: message.headers,
       extraHeaders: message.unsubscribeLink ? unsubscribeHeaders(deps, message.id, ord) : [],
       attachments: attachments.map((attachment) => ({
         ...attachment,
@@ -153,17 +138,34 @@ async function composeMessage(
   }
 }
 
-function keyOf(deps: RenderDeps, senderId: string, domain: string): Promise<SigningKey | null> {
-  return domain === onboardingDomain(deps.serviceDomain)
-    ? installationKey(deps.db)
-    : signingKey(deps.db, senderId, domain);
+/** A key opened, and the selector it is published under. */
+interface OpenKey {
+  selector: string;
+  privateKey: KeyObject;
 }
 
-function openKey(deps: RenderDeps, key: SigningKey): KeyObject {
-  const known = deps.keys.get(key.token);
-  if (known !== undefined) return known;
+/** The key to sign with; `active` is that of the project's From domain as just read. Null where there is none. */
+async function keyOf(
+  deps: RenderDeps,
+  senderId: string,
+  domain: string,
+  active: Outgoing["key"],
+): Promise<OpenKey | null> {
+  if (domain === onboardingDomain(deps.serviceDomain)) return openKey(deps, await installationKey(deps.db));
+  if (active === null) return null;
+  const privateKey = deps.keys.get(active.token);
+  return privateKey === undefined
+    ? openKey(deps, await signingKey(deps.db, senderId, domain))
+    : { selector: active.selector, privateKey };
+}
+
+function openKey(deps: RenderDeps, key: SigningKey | null): OpenKey | null {
+  if (key === null) return null;
+  const { selector, token } = key;
+  const known = deps.keys.get(token);
+  if (known !== undefined) return { selector, privateKey: known };
   if (deps.keys.size >= MAX_CACHED_KEYS) deps.keys.clear();
-  const opened = dkimPrivateKey(unseal(deps.boxKey, key.sealedPrivateKey));
-  deps.keys.set(key.token, opened);
-  return opened;
+  const privateKey = dkimPrivateKey(unseal(deps.boxKey, key.sealedPrivateKey));
+  deps.keys.set(token, privateKey);
+  return { selector, privateKey };
 }

@@ -1,12 +1,6 @@
 import { addressKey, splitAddress } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
-import type { RecipientStatus } from "../../core/states.ts";
-import { isComplaint, readFeedback } from "../../mail/arf.ts";
-import { readBounce } from "../../mail/dsn.ts";
-import type { ReportedRecipient } from "../../mail/reported.ts";
-import { isFor } from "../../mail/status-fields.ts";
-import { parseMail } from "../../mail/parse.ts";
 import { verpToken } from "../../mail/verp.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
@@ -14,7 +8,9 @@ import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "..
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
+import type { Inspect } from "../readings.ts";
 import { recipientOf } from "../recipient-token.ts";
+import type { ReportedEnd } from "./read-report.ts";
 import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 
@@ -22,76 +18,56 @@ export interface ReportDeps {
   db: Db;
   clock: Clock;
   queue: Queue;
+  inspect: Inspect;
 }
 
-/** What a report says has become of a recipient. */
-interface ReportedEnd {
-  status: Extract<RecipientStatus, "bounced" | "failed" | "complained">;
-  bounceType: "hard" | "soft" | null;
-  category: string;
-  finding: Partial<ReportedRecipient>;
-}
+/** `early`: the recipient is being delivered to just now. `busy`: too much mail waits to be read. Bring it again. */
+export type ReportTaken = "taken" | "early" | "busy";
 
 /**
  * Takes a mail that came to the bounce address of one recipient: a bounce or a complaint moves that recipient on,
  * anything else (an automatic reply, a notice of delay) changes nothing. The token in the address says whom it
  * concerns, whatever the report names.
- * @returns false where the recipient is being delivered to just now: to be brought again
  */
 export async function takeReport(
   deps: ReportDeps,
   messageId: string,
   ord: number,
   raw: Uint8Array,
-): Promise<boolean> {
+): Promise<ReportTaken> {
   const recipient = await findRecipient(deps.db, messageId, ord);
-  const end = recipient === null ? null : await readEnd(raw, recipient.email);
-  if (recipient === null || end === null) return true;
-  // After a crash between the peer's 250 and our commit it waits in the queue again.
-  if (recipient.status === "sending" || recipient.status === "queued") return false;
-  await settleReport(deps, recipient, end);
-  return true;
+  if (recipient === null) return "taken";
+  const report = await deps.inspect({ kind: "report", raw, email: recipient.email });
+  return report === null ? "busy" : takeEnd(deps, recipient, report.end);
 }
 
 /**
  * Takes a mail that came to the address for complaints: a feedback report is about the recipient whom the return path
  * of the mail reported on names, and no other. Without a token of ours it changes nothing.
- * @returns false where the recipient is being delivered to just now: to be brought again
  */
 export async function takeFeedback(
   deps: ReportDeps & { verpKey: Uint8Array },
   raw: Uint8Array,
-): Promise<boolean> {
-  const path = splitAddress(readFeedback(await parseMail(raw))?.originalReturnPath ?? "");
+): Promise<ReportTaken> {
+  const report = await deps.inspect({ kind: "report", raw, email: null });
+  if (report === null) return "busy";
+  const path = splitAddress(report.returnPath ?? "");
   const token = path === null ? null : verpToken(path.local);
   const named = token === null ? null : recipientOf(deps.verpKey, token);
-  return named === null ? true : takeReport(deps, named.messageId, named.ord, raw);
+  const recipient = named === null ? null : await findRecipient(deps.db, named.messageId, named.ord);
+  return recipient === null ? "taken" : takeEnd(deps, recipient, report.end);
 }
 
-async function readEnd(raw: Uint8Array, email: string): Promise<ReportedEnd | null> {
-  const mail = await parseMail(raw);
-  const feedback = readFeedback(mail);
-  if (feedback !== null)
-    return isComplaint(feedback)
-      ? { status: "complained", bounceType: null, category: feedback.feedbackType, finding: {} }
-      : null;
-  const finding = failureOf(readBounce(mail, raw, email)?.recipients ?? [], email);
-  if (finding === undefined) return null;
-  const { outcome, category } = finding;
-  return outcome === "hard" || outcome === "soft"
-    ? { status: "bounced", bounceType: outcome, category, finding }
-    : { status: "failed", bounceType: null, category, finding };
-}
-
-/**
- * The failure that a report tells of a recipient. One of several that names it is about it alone: the others may be of
- * the alias or list that it is. One that names it nowhere is about it all the same, under a name we do not know.
- */
-function failureOf(reported: readonly ReportedRecipient[], email: string): ReportedRecipient | undefined {
-  const own = reported.filter(({ recipient, finalRecipient }) =>
-    isFor({ originalRecipient: recipient, finalRecipient }, email),
-  );
-  return (own.length > 0 ? own : reported).find(({ action }) => action === "failed");
+async function takeEnd(
+  deps: ReportDeps,
+  recipient: Recipient,
+  end: ReportedEnd | null,
+): Promise<ReportTaken> {
+  if (end === null) return "taken";
+  // After a crash between the peer's 250 and our commit it waits in the queue again.
+  if (recipient.status === "sending" || recipient.status === "queued") return "early";
+  await settleReport(deps, recipient, end);
+  return "taken";
 }
 
 /** One write, all of it only while the recipient may still move to where the report puts it. */

@@ -1,0 +1,90 @@
+import type { Mailbox } from "../core/addresses.ts";
+import type { Db } from "./client.ts";
+
+/** A message with all that composing and signing it takes, but the bytes of attachments and keys. */
+export interface Outgoing {
+  from: Mailbox;
+  to: Mailbox[];
+  cc: Mailbox[];
+  replyTo: Mailbox[];
+  subject: string;
+  /** Header Message-ID, with angle brackets. */
+  rfcMessageId: string | null;
+  /** Milliseconds. */
+  createdAt: number;
+  templateId: string | null;
+  /** What its template is filled with. */
+  data: Record<string, unknown> | null;
+  /** Whether html and text are what the message's template became. */
+  rendered: boolean;
+  html: string | null;
+  text: string | null;
+  headers: Record<string, string>;
+  trackOpens: boolean;
+  trackClicks: boolean;
+  unsubscribeLink: boolean;
+  hasAttachments: boolean;
+  /** The active DKIM key of its From domain; null where the project has no such domain, or the domain no such key. */
+  key: { token: string; selector: string } | null;
+}
+
+interface Row {
+  facts: string;
+  html: string | null;
+  text: string | null;
+}
+
+/** What `facts` holds beside the fields that are as they are in `Outgoing`. */
+interface Facts
+  extends Pick<
+    Outgoing,
+    "to" | "cc" | "replyTo" | "subject" | "rfcMessageId" | "createdAt" | "templateId" | "data" | "headers"
+  > {
+  fromEmail: string;
+  fromName: string | null;
+  rendered: number;
+  trackOpens: number;
+  trackClicks: number;
+  unsubscribeLink: number;
+  hasAttachments: number;
+  keyToken: string | null;
+  keySelector: string | null;
+}
+
+/**
+ * In one read, since it is made for each attempt of all mail, and as one column but for the bodies: the client's cost
+ * of a row grows with its columns. An address of ours has one `@` (RFC 5322 dot-atom), its domain in A-labels.
+ */
+const OUTGOING = `SELECT json_object('fromEmail', m.from_email, 'fromName', m.from_name, 'to', json(m.to_list),
+    'cc', json(m.cc_list), 'replyTo', json(m.reply_to_list), 'subject', m.subject,
+    'rfcMessageId', m.rfc_message_id, 'createdAt', m.created_at, 'templateId', m.template_id, 'data', json(c.data),
+    'rendered', c.rendered, 'headers', json(c.headers), 'trackOpens', m.track_opens, 'trackClicks', m.track_clicks,
+    'unsubscribeLink', m.unsubscribe_link,
+    'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
+    'keyToken', k.token, 'keySelector', k.selector) AS facts, c.html, c.text
+  FROM messages m
+    JOIN message_content c ON c.message_id = m.id
+    JOIN senders s ON s.id = m.sender_id
+    LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
+      AND d.name = substr(m.from_email, instr(m.from_email, '@') + 1)
+    LEFT JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
+  WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
+
+/** An outbound message of the project as it goes out; null where it has none of that id. */
+export async function findOutgoing(db: Db, senderId: string, id: string): Promise<Outgoing | null> {
+  const row = await db.first<Row>(OUTGOING, [id, senderId]);
+  if (row === null) return null;
+  const { fromEmail, fromName, keyToken, keySelector, ...facts }: Facts = JSON.parse(row.facts);
+  return {
+    ...facts,
+    from: fromName === null ? { email: fromEmail } : { email: fromEmail, name: fromName },
+    html: row.html,
+    text: row.text,
+    rendered: facts.rendered === 1,
+    trackOpens: facts.trackOpens === 1,
+    trackClicks: facts.trackClicks === 1,
+    unsubscribeLink: facts.unsubscribeLink === 1,
+    hasAttachments: facts.hasAttachments === 1,
+    key: keyToken === null || keySelector === null ? null : { token: keyToken, selector: keySelector },
+  };
+}

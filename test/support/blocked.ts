@@ -1,0 +1,14 @@
+import type { Db } from "../../src/store/client.ts";
+import { sendFacts } from "../../src/store/sending.ts";
+
+/** Which of the address keys a send of the project leaves out at `now`: suppressed ones, and unsubscribed ones. */
+export async function leftOut(
+  db: Db,
+  senderId: string,
+  keys: readonly string[],
+  now: number,
+): Promise<{ suppressed: Set<string>; unsubscribed: Set<string> }> {
+  const question = { fromDomain: "none.example", inboxAddress: "", keys, unsubscribeLink: true };
+  const { suppressed, unsubscribed } = await sendFacts(db, { id: senderId, accountId: "" }, question, now);
+  return { suppressed: new Set(suppressed), unsubscribed: new Set(unsubscribed) };
+}
