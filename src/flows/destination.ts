@@ -12,11 +12,29 @@ export interface Line {
   looking: boolean;
 }
 
-/** The way of a line's mail, and when it was found. */
+/** The way of a line's mail, when it was found, and when it was looked for last. */
 export interface Place {
   passage: Passage;
   destination: Destination;
   foundAt: number;
+  lookedAt: number;
+}
+
+/** Time after which the way of a domain is looked up again; it is used until the new one is there. */
+export const PLACE_MS = 30_000;
+
+/** How long a way is good for. One that could not be found is looked for again after a rest. */
+export function validMs({ foregone }: Passage, restMs: number): number {
+  return foregone === null ? PLACE_MS : Math.min(PLACE_MS, restMs);
+}
+
+/** Time for which a way that was found goes on being used where it cannot be looked up: one failed look-up must not put off all that waits. */
+export const KEPT_PLACE_MS = 300_000;
+
+/** Whether a look-up came to nothing for now, of a way that was found not long ago. */
+export function isLapse(known: Place, found: Passage, now: number): boolean {
+  if (found.foregone?.().kind !== "trouble" || known.passage.foregone !== null) return false;
+  return Math.abs(now - known.foundAt) < KEPT_PLACE_MS;
 }
 
 /** A destination that could not be reached, and until when nobody tries it again. */

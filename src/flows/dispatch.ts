@@ -3,12 +3,14 @@ import { log } from "../log.ts";
 import type { Job } from "../queue/port.ts";
 import {
   type Destination,
+  isLapse,
   isResting,
   type Line,
   newDestination,
   newLine,
   type PlaceLimits,
   places,
+  validMs,
 } from "./destination.ts";
 import { type Handover, OneHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
@@ -37,8 +39,6 @@ import { Turns } from "./turns.ts";
 
 /** Time without an answer after which a destination in doubt is tried by one mail more. */
 export const TRIAL_MS = 5_000;
-/** Time after which the way of a domain is looked up again; it is used until the new one is there. */
-export const PLACE_MS = 30_000;
 /** Resting destinations remembered without mail of theirs; the oldest is forgotten first. */
 export const MAX_REMEMBERED = 10_000;
 /** Time between two looks for mail that hangs, where all room is taken. */
@@ -148,12 +148,19 @@ export class Dispatch {
 
   /** Puts a line where its mail goes. */
   #settle(line: Line, passage: Passage): void {
+    const now = this.#deps.clock.now();
+    if (line.place !== null && isLapse(line.place, passage, now)) {
+      line.place.lookedAt = now;
+      this.#resume(line.place.destination);
+      this.#forgetLine(line);
+      return;
+    }
     const { destination: key, kind } = passage;
     const before = line.place?.destination;
     const destination = this.#destinations.get(key) ?? newDestination(key, kind);
     this.#destinations.set(key, destination);
     this.#remembered.delete(destination);
-    line.place = { passage, destination, foundAt: this.#deps.clock.now() };
+    line.place = { passage, destination, foundAt: now, lookedAt: now };
     if (before !== destination) {
       if (line.fresh.size > 0) destination.turns.add(line, false);
       if (line.retries.size > 0) destination.turns.add(line, true);
@@ -208,17 +215,12 @@ export class Dispatch {
     if (place !== null && key !== undefined) {
       if (row.size > 0) destination.turns.add(line, retry);
       this.#waiting--;
-      if (Math.abs(this.#deps.clock.now() - place.foundAt) >= this.#validMs(place.passage)) this.#look(line);
+      if (Math.abs(this.#deps.clock.now() - place.lookedAt) >= validMs(place.passage, this.#deps.restMs)) this.#look(line);
       else this.#forgetLine(line);
       void this.#carry({ key, lane: line.domain }, place.passage, destination);
     }
     this.#wake(destination);
     this.#forget(destination);
-  }
-
-  /** How long a way is good for. One that could not be found is looked for again after a rest. */
-  #validMs({ foregone }: Passage): number {
-    return foregone === null ? PLACE_MS : Math.min(PLACE_MS, this.#deps.restMs);
   }
 
   /** One mail from its claim to its settlement. */

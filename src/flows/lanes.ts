@@ -98,7 +98,7 @@ export class Lanes {
     try {
       await this.#run(job);
     } catch (error) {
-      log("send").error("a transmit job failed", { key: job.key, error: String(error) });
+      log("webhook").error("a push failed", { key: job.key, error: String(error) });
     }
     lane.running--;
     this.#running--;

@@ -14,9 +14,14 @@ export interface RoomLimits {
 export interface Departed {
   bytes: number;
   since: number;
+  /** Its end was asked for already, and may take a while. */
+  ending?: boolean;
   /** Ends the wait for the peer: the mail is tried again later. */
   cut(): void;
 }
+
+/** A peer that takes less is held to hang: 256 KiB a second. */
+const LEAST_OCTETS_PER_MS = 262;
 
 /** How fast the size that is expected of the next mail comes down after a big one, as a share kept for each mail. */
 const EXPECTED_KEPT = 0.95;
@@ -65,8 +70,8 @@ export class Room {
   }
 
   /**
-   * Where peers hold all the room, ends the waits that last longest, as far as needed: those of HANG_MS and more. What
-   * is only busy is left alone.
+   * Where peers hold all the room, ends the waits that last longest, as far as needed: those of HANG_MS and more, and of
+   * the time that a mail of its size takes a peer that is not too slow.
    */
   clear(now: number): void {
     const { desk, underWay, bytes } = this.#limits;
@@ -74,7 +79,11 @@ export class Room {
     let count = this.#desk + this.#departed.size;
     let held = this.#bytes + (this.#desk + 1) * this.#expected;
     for (const mail of this.#departed) {
-      if ((count < underWay && held <= bytes) || now - mail.since < HANG_MS) return;
+      if (count < underWay && held <= bytes) return;
+      if (now - mail.since < HANG_MS + mail.bytes / LEAST_OCTETS_PER_MS) continue;
+      // A peer that has a mail whole is given time to say so: until then its place is not free.
+      if (mail.ending) continue;
+      mail.ending = true;
       count--;
       held -= mail.bytes;
       mail.cut();

@@ -5,8 +5,11 @@ import { ConstraintError } from "../store/client.ts";
 /** Pauses between tries (milliseconds): doubling from the first to the longest. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
-/** Tries at most: about five minutes. A claim given up on is freed as an orphan later. */
-const MAX_TRIES = 35;
+/**
+ * Tries at most: three days, longer than any disk stays full. What waits is bounded by what may be in hand; a claim given
+ * up on is freed as an orphan later, and its mail goes out again.
+ */
+const MAX_TRIES = 26_000;
 
 /**
  * Makes a write that must not be lost while the process lives: what it records has happened in the world already. A

@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import { organizationalDomain } from "../core/public-suffix.ts";
 import type { Log } from "../log.ts";
 import { createTtlCache, type TtlCache } from "./dns-cache.ts";
 import { createGate, type Gate } from "./dns-gate.ts";
@@ -62,6 +63,8 @@ interface State {
   memory: TtlCache<KeptPolicy | null>;
   failures: TtlCache<true>;
   underway: Map<string, Promise<Fetched>>;
+  /** Fetches under way or waiting, by the organizational domain whose hosts are asked. */
+  byOwner: Map<string, number>;
   gate: Gate;
 }
 
@@ -73,6 +76,7 @@ export function createMtaSts(deps: MtaStsDeps, options: FetchOptions): MtaSts {
     memory: createTtlCache(deps.clock),
     failures: createTtlCache(deps.clock),
     underway: new Map(),
+    byOwner: new Map(),
     gate: createGate(MAX_CONCURRENT_FETCHES, MAX_WAITING_FETCHES),
   };
   return {
@@ -87,6 +91,9 @@ export function createMtaSts(deps: MtaStsDeps, options: FetchOptions): MtaSts {
     },
   };
 }
+
+/** Of one organizational domain at a time: a wildcard record and hosts that hang must not take the places of all. */
+const MAX_FETCHES_PER_OWNER = 8;
 
 /** Domains that can have a policy host; an address literal, say, cannot, and nothing else belongs into a URL. */
 const DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
@@ -141,10 +148,19 @@ function fetchOnce(state: State, domain: string, id: string): Promise<Fetched> {
   if (state.failures.get(domain) === true) return Promise.resolve({ kind: "failed" });
   const shared = state.underway.get(domain);
   if (shared !== undefined) return shared;
+  const owner = organizationalDomain(domain);
+  const ofOwner = state.byOwner.get(owner) ?? 0;
+  if (ofOwner >= MAX_FETCHES_PER_OWNER) return Promise.resolve({ kind: "busy" });
+  state.byOwner.set(owner, ofOwner + 1);
   const fetching = state.gate
     .run(() => fetchAndKeep(state, domain, id))
     .then((done): Fetched => done ?? { kind: "busy" })
-    .finally(() => state.underway.delete(domain));
+    .finally(() => {
+      state.underway.delete(domain);
+      const left = (state.byOwner.get(owner) ?? 1) - 1;
+      if (left > 0) state.byOwner.set(owner, left);
+      else state.byOwner.delete(owner);
+    });
   state.underway.set(domain, fetching);
   return fetching;
 }

@@ -12,18 +12,34 @@ export interface Claim {
 
 const WAITS = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
 
-/** Holds while the recipient waits, is due, and has been tried as often as when it was read: what a claim changes. */
-export function dueGuard({ messageId, ord, attempts }: Recipient, now: number): Guard {
+/**
+ * Only a process that is on the list may claim: what one claims that others have taken for dead would be freed by nobody
+ * once it does die.
+ */
+const LISTED = "EXISTS (SELECT 1 FROM instances WHERE id = ?)";
+
+/**
+ * Holds while the recipient waits, is due, and has been tried as often as when it was read, and the instance is on the
+ * list: what a claim changes.
+ */
+export function dueGuard({ messageId, ord, attempts }: Recipient, instanceId: string, now: number): Guard {
   return {
-    sql: `EXISTS (SELECT 1 FROM recipients WHERE ${WAITS})`,
-    args: [messageId, ord, now, attempts],
+    sql: `(EXISTS (SELECT 1 FROM recipients WHERE ${WAITS}) AND ${LISTED})`,
+    args: [messageId, ord, now, attempts, instanceId],
   };
 }
+
+/**
+ * A claim holds, too, where others have freed it (they took its process for dead) and nobody has taken the recipient up
+ * since: what a peer has said must not be forgotten, or the mail goes out again.
+ */
+const CLAIMED =
+  "message_id = ? AND ord = ? AND (claimed_by = ? OR (claimed_by IS NULL AND status = 'queued')) AND attempts = ?";
 
 /** Holds while the claim does: what a settle changes. */
 export function claimGuard(claim: Claim): Guard {
   return {
-    sql: "EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND claimed_by = ? AND attempts = ?)",
+    sql: `EXISTS (SELECT 1 FROM recipients WHERE ${CLAIMED})`,
     args: [claim.messageId, claim.ord, claim.instanceId, claim.attempt],
   };
 }
@@ -37,8 +53,8 @@ export function claimRecipient(
   return {
     sql: `UPDATE recipients SET status = 'sending', claimed_by = ?, due_at = NULL, attempts = attempts + 1,
         first_attempt_at = COALESCE(first_attempt_at, ?), last_event_at = ?
-      WHERE ${WAITS}`,
-    args: [instanceId, now, now, messageId, ord, now, attempts],
+      WHERE ${WAITS} AND ${LISTED}`,
+    args: [instanceId, now, now, messageId, ord, now, attempts, instanceId],
   };
 }
 
@@ -72,7 +88,7 @@ export function settleRecipient(claim: Claim, settlement: Settlement, now: numbe
   return {
     sql: `UPDATE recipients SET status = ?, reason = ?, due_at = ?, claimed_by = NULL, mx = ?, tls = ?, smtp_code = ?,
         enhanced_code = ?, diagnostic = ?, last_event_at = ?
-      WHERE message_id = ? AND ord = ? AND claimed_by = ? AND attempts = ?`,
+      WHERE ${CLAIMED}`,
     args: [
       settlement.status,
       settlement.reason,
@@ -187,9 +203,11 @@ export async function dueRecipients(
 export function freeClaims(instanceId: string, now: number): Statement[] {
   return [
     {
-      sql: `UPDATE messages SET status = 'queued' WHERE status = 'sending'
-        AND id IN (SELECT message_id FROM recipients WHERE claimed_by = ?)`,
-      args: [instanceId],
+      sql: `UPDATE messages SET status = (
+          SELECT freed FROM (SELECT CASE WHEN claimed_by = ? THEN 'queued' ELSE status END AS freed
+            FROM recipients WHERE message_id = messages.id) ORDER BY CASE freed ${RANK} END LIMIT 1)
+        WHERE id IN (SELECT message_id FROM recipients WHERE claimed_by = ?)`,
+      args: [instanceId, instanceId],
     },
     {
       sql: `UPDATE recipients SET status = 'queued', due_at = ?, claimed_by = NULL WHERE claimed_by = ?`,

@@ -102,13 +102,13 @@ interface DeliveryRow {
 
 const COLUMNS = "id, webhook_id, sender_id, message_id, event_id, type, data, status, attempts, created_at";
 
-/** Takes a due delivery for an instance; its RETURNING row is the delivery, no row: not due or taken. */
+/** Takes a due delivery for an instance on the list; its RETURNING row is the delivery, no row: not due or taken. */
 export function claimDelivery(id: string, instanceId: string, now: number): Statement {
   return {
     sql: `UPDATE webhook_deliveries SET claimed_by = ?, due_at = NULL, attempts = attempts + 1, last_attempt_at = ?
-      WHERE id = ? AND due_at <= ? AND claimed_by IS NULL
+      WHERE id = ? AND due_at <= ? AND claimed_by IS NULL AND EXISTS (SELECT 1 FROM instances WHERE id = ?)
       RETURNING ${COLUMNS}`,
-    args: [instanceId, now, id, now],
+    args: [instanceId, now, id, now, instanceId],
   };
 }
 

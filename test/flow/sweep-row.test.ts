@@ -27,22 +27,30 @@ async function longRow() {
       },
     ]);
   const brought: { name: QueueName; ord: number }[] = [];
+  const offered: { name: QueueName; ord: number }[] = [];
+  const ordOf = ({ key }: Job) => Number(key.split(".")[1]);
   const queue: Queue = {
     async add(name, jobs) {
-      for (const { key } of jobs) brought.push({ name, ord: Number(key.split(".")[1]) });
+      for (const job of jobs) brought.push({ name, ord: ordOf(job) });
     },
     work() {},
     async check() {},
     async close() {},
   };
   const sweepWanting = (wanted: (name: QueueName, job: Job) => boolean) =>
-    new Sweep({ db, clock, queue }, wanted);
+    new Sweep(
+      { db, clock, queue },
+      {
+        wants: wanted,
+        offer: (name, job) => void offered.push({ name, ord: ordOf(job) }),
+      },
+    );
   const turn = async (sweep: Sweep) => {
     brought.length = 0;
     await sweep.turn();
     return [...brought];
   };
-  return { clock, addRows, sweepWanting, turn };
+  return { clock, addRows, sweepWanting, turn, offered };
 }
 
 test("what becomes due is brought in the next turn, however long the row of what is due before it", async () => {
@@ -76,4 +84,18 @@ test("what this process has or has no room for is not brought to the queue", asy
   await addRows(1, 10, 0, clock.now() - 1_000);
   const sweep = sweepWanting((_, { key }) => key.endsWith(".7"));
   expect(await turn(sweep)).toEqual([{ name: "transmit", ord: 7 }]);
+});
+
+test("what has been due for ten minutes is taken up by this process itself: the queue may never hand it out", async () => {
+  const { clock, addRows, sweepWanting, turn, offered } = await longRow();
+  const patience = 600_000;
+  await addRows(1, 1, 0, clock.now() - patience - 1);
+  await addRows(2, 1, 4, clock.now() - patience - 1);
+  await addRows(3, 1, 0, clock.now() - patience);
+  const brought = await turn(sweepWanting((_, job) => !job.key.endsWith(".0")));
+  expect(brought).toEqual([{ name: "transmit", ord: 3 }]);
+  expect(offered).toEqual([
+    { name: "transmit", ord: 1 },
+    { name: "retry", ord: 2 },
+  ]);
 });

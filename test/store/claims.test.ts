@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { insertEvents } from "../../src/store/events.ts";
+import { insertInstance } from "../../src/store/instances.ts";
 import { claimRecipient, dueGuard, holdRecipient } from "../../src/store/outbox.ts";
 import {
   findRecipient,
@@ -27,6 +28,7 @@ beforeEach(async () => {
       args: [],
     },
     insertSender(sender),
+    ...["ins_1", "ins_2"].map((id) => insertInstance({ id, host: "here", pid: 1, heartbeatAt: NOW })),
     {
       sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
         VALUES (?, ?, 'outbound', 'queued', ?, '[]', 's', ?)`,
@@ -60,7 +62,7 @@ async function claim(read: Recipient, instanceId: string, now = NOW): Promise<bo
     ...{ email: read.email, data: {}, createdAt: now },
   };
   const written = await database.db.write([
-    insertEvents([event], dueGuard(read, now)),
+    insertEvents([event], dueGuard(read, instanceId, now)),
     claimRecipient(read, instanceId, now),
   ]);
   return written[1]?.changes === 1;

@@ -4,9 +4,9 @@ import {
   type DispatchDeps,
   type DispatchLimits,
   MAX_REMEMBERED,
-  PLACE_MS,
   TRIAL_MS,
 } from "../../src/flows/dispatch.ts";
+import { KEPT_PLACE_MS, PLACE_MS } from "../../src/flows/destination.ts";
 import { createPacer } from "../../src/flows/pacer.ts";
 import { type DeliveryReport, HANG_MS, noFacts, type Passage } from "../../src/flows/send/outcome.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -353,6 +353,37 @@ describe("looking a domain up", () => {
     await offer("a.test", keys("a", 3));
     expect(putOff.map((one) => one.report)).toEqual([report, report, report]);
     expect(sent).toEqual([]);
+  });
+
+  test("that fails for now leaves the way found before in use, for a while", async () => {
+    const report: DeliveryReport = { ...noFacts(0), kind: "trouble", stage: "dns", reason: "servfail" };
+    const lost = {
+      kind: "kept",
+      destination: "none",
+      foregone: () => report,
+      deliver: async () => report,
+    } as const;
+    const known = bench();
+    const ways: Passage[] = [known.passage("a.test")];
+    const { offer, pass, putOff } = bench({ hosts: 1 }, { findPassage: async () => ways.shift() ?? lost });
+    await offer("a.test", keys("a", 5));
+    known.held.get("a0")?.("accepted");
+    await tick();
+    await pass(PLACE_MS);
+    for (const key of ["a1", "a2"]) {
+      known.held.get(key)?.("accepted");
+      await tick();
+    }
+    const failed = () => putOff.filter((one) => one.report.kind === "trouble").map(({ key }) => key);
+    expect(failed()).toEqual([]);
+    expect(known.sent).toEqual(["a0", "a1", "a2", "a3"]);
+    await pass(KEPT_PLACE_MS);
+    known.held.get("a3")?.("accepted");
+    await tick();
+    known.held.get("a4")?.("accepted");
+    await tick();
+    await offer("a.test", ["a5"]);
+    expect(failed()).toEqual(["a5"]);
   });
 
   test("that throws is a bug of ours, and the mail is tried again later", async () => {

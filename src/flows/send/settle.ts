@@ -43,7 +43,8 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
   const announced = await announce(deps, recipient.senderId, happeningsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
-  const counted = countOutcome({ ...settling, status, guard }, now);
+  const simulated = settling.simulated || isOurs(report);
+  const counted = countOutcome({ ...settling, simulated, status, guard }, now);
   const written = await deps.db.write([
     ...counted,
     ...announced.statements,
@@ -59,7 +60,7 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
       },
       guard,
     ),
-    ...(settling.simulated ? [] : suppression(recipient, verdict, guard, now)),
+    ...(settling.simulated || isOurs(report) ? [] : suppression(recipient, verdict, guard, now)),
     ...settling.extra,
     settleRecipient(
       claim,
@@ -71,6 +72,14 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   tellSuspension(recipient.senderId, counted, written);
   hint(deps.queue, "push", announced.pushes);
 }
+
+/** Whether the trouble lies with us alone: it says nothing of the recipient, and nothing of the sender. */
+function isOurs(report: DeliveryReport): boolean {
+  return report.kind === "trouble" && OUR_STAGES.has(report.stage);
+}
+
+/** A fault of this program, and a smarthost that does not know us. */
+const OUR_STAGES: ReadonlySet<string> = new Set(["internal", "auth"]);
 
 /** The conversation; where there was none, why, in the same form. */
 function transcriptOf({ report, verdict }: Settling): readonly string[] {

@@ -95,7 +95,12 @@ async function claim(deps: TransmitDeps, messageId: string, ord: number): Promis
     email: recipient.email,
     data: { sending: { attempt: attempts } },
   };
-  const announced = await announce(deps, recipient.senderId, [happening], dueGuard(recipient, now));
+  const announced = await announce(
+    deps,
+    recipient.senderId,
+    [happening],
+    dueGuard(recipient, deps.instanceId, now),
+  );
   const written = await deps.db.write([
     ...announced.statements,
     claimRecipient(recipient, deps.instanceId, now),

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
@@ -25,11 +26,24 @@ export interface InstanceDeps {
  */
 export async function registerInstance(deps: InstanceDeps, pid: number): Promise<Instance> {
   const now = deps.clock.now();
-  const self: Instance = { id: newId("ins", now), host: hostname(), pid, heartbeatAt: now };
+  const self: Instance = { id: newId("ins", now), host: thisHost(), pid, heartbeatAt: now };
   const dead = (await listInstances(deps.db)).filter((other) => isDeadHere(other, self));
   await deps.db.write([...dead.flatMap((other) => burial(other.id, now)), insertInstance(self)]);
   if (dead.length > 0) log("sweep").info("took up the work of dead processes", { instances: dead.length });
   return self;
+}
+
+/**
+ * What tells this machine from others: two made of one image may share a name, but not the id of a boot. After a boot
+ * the claims of before wait for the lease.
+ */
+export function thisHost(): string {
+  try {
+    return `${hostname()} ${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
+  } catch {
+    // No Linux: the name has to do.
+    return hostname();
+  }
 }
 
 /** A process of this host that no longer runs. In a container every process has the same pid: then it was us. */

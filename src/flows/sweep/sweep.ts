@@ -15,6 +15,19 @@ export interface SweepDeps {
   queue: Queue;
 }
 
+/** What this process takes up itself. */
+export interface Taker {
+  /** Whether it could do with the job: it does not have it yet, and has room for it. */
+  wants(name: QueueName, job: Job): boolean;
+  offer(name: QueueName, job: Job): void;
+}
+
+/**
+ * Time after which what is due is no longer left to the queue: a Redis that has evicted a list and kept the keys of its
+ * jobs takes every hint for one that it has. Several processes may then meet over a row, and one gets the claim.
+ */
+const HINT_PATIENCE_MS = 600_000;
+
 /** A place in the row of due recipients. */
 type Place = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
 
@@ -32,7 +45,7 @@ const PAGES_OF_SCHEDULED = 10;
  */
 export class Sweep {
   readonly #deps: SweepDeps;
-  readonly #wanted: (name: QueueName, job: Job) => boolean;
+  readonly #here: Taker;
   #afterRecipient: Place | null = null;
   #afterDelivery: DueDelivery | null = null;
   /** Recipients due up to this time have been looked at once. */
@@ -40,10 +53,9 @@ export class Sweep {
   /** Time of the last turn; before the first one the clock may have been put back while nobody looked. */
   #lastTurn = Number.POSITIVE_INFINITY;
 
-  /** @param wanted whether this process could do with the job: it does not have it yet, and has room for it */
-  constructor(deps: SweepDeps, wanted: (name: QueueName, job: Job) => boolean) {
+  constructor(deps: SweepDeps, here: Taker) {
     this.#deps = deps;
-    this.#wanted = wanted;
+    this.#here = here;
     this.#lookedUntil = deps.clock.now();
   }
 
@@ -106,16 +118,15 @@ export class Sweep {
 
   /** One page of due recipients; the place where the next one goes on, null at the end. */
   async #recipients(after: Place | null): Promise<Place | null> {
-    const { db, clock, queue } = this.#deps;
-    const due = await dueRecipients(db, clock.now(), after, ROWS_PER_PAGE);
+    const due = await dueRecipients(this.#deps.db, this.#deps.clock.now(), after, ROWS_PER_PAGE);
     for (const name of ["transmit", "retry"] as const) {
-      const jobs = due
-        .filter(({ attempts }) => attempts > 0 === (name === "retry"))
-        .map(({ messageId, ord, domain }) => transmitJob(messageId, ord, domain));
-      hint(
-        queue,
+      const rows = due.filter(({ attempts }) => attempts > 0 === (name === "retry"));
+      this.#bring(
         name,
-        jobs.filter((job) => this.#wanted(name, job)),
+        rows.map(({ messageId, ord, domain, dueAt }) => ({
+          job: transmitJob(messageId, ord, domain),
+          dueAt,
+        })),
       );
     }
     return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
@@ -123,15 +134,25 @@ export class Sweep {
 
   /** One page; whether another follows. */
   async #deliveries(): Promise<boolean> {
-    const { db, clock, queue } = this.#deps;
+    const { db, clock } = this.#deps;
     const due = await dueDeliveries(db, clock.now(), this.#afterDelivery, ROWS_PER_PAGE);
-    const jobs = due.map(({ id, webhookId }) => ({ key: id, lane: webhookId }));
-    hint(
-      queue,
+    this.#bring(
       "push",
-      jobs.filter((job) => this.#wanted("push", job)),
+      due.map(({ id, webhookId, dueAt }) => ({ job: { key: id, lane: webhookId }, dueAt })),
     );
     this.#afterDelivery = due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
     return this.#afterDelivery !== null;
+  }
+
+  /** Hints what is due, and takes up itself what has been due for long. */
+  #bring(name: QueueName, due: readonly { job: Job; dueAt: number }[]): void {
+    const wanted = due.filter(({ job }) => this.#here.wants(name, job));
+    const forgottenAt = this.#deps.clock.now() - HINT_PATIENCE_MS;
+    for (const { job, dueAt } of wanted) if (dueAt < forgottenAt) this.#here.offer(name, job);
+    hint(
+      this.#deps.queue,
+      name,
+      wanted.filter(({ dueAt }) => dueAt >= forgottenAt).map(({ job }) => job),
+    );
   }
 }

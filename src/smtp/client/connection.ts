@@ -17,6 +17,8 @@ export interface Connection {
   send(mail: OutboundMail, transcript: string[], released: () => void): Promise<SendResult>;
   /** Whether it can take a message still. */
   usable(): boolean;
+  /** Whether the peer has a message whole and has not said yet whether it takes it: a cut now may double it. */
+  awaitsVerdict(): boolean;
   /** Says QUIT and closes. */
   quit(): Promise<void>;
   /** Closes at once; what is under way ends in trouble. */
@@ -75,6 +77,10 @@ function connectionOver(session: OpenSession, options: OpeningOptions): Connecti
   const { wire, capabilities } = session;
   let reset = false;
   let sent = 0;
+  let contents = 0;
+  const content = (change: 1 | -1): void => {
+    contents += change;
+  };
   return {
     host: options.host,
     ip: options.ip,
@@ -87,9 +93,10 @@ function connectionOver(session: OpenSession, options: OpeningOptions): Connecti
         released();
       };
       const { timeouts } = options;
-      return transact({ wire, capabilities, timeouts, reset, transcript, released: release }, mail);
+      return transact({ wire, capabilities, timeouts, reset, transcript, released: release, content }, mail);
     },
     usable: () => wire.broken() === null,
+    awaitsVerdict: () => contents > 0 && wire.flushed(),
     quit: () => quit(session, options.timeouts),
     cut: (reason) => wire.cut(reason),
     whenCut: (listener) => wire.whenCut(listener),

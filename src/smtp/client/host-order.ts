@@ -18,16 +18,28 @@ export type Connected =
   | { kind: "open"; connection: Connection }
   | { kind: "failed"; result: SendResult; tried: Candidate | null };
 
-/** The addresses to try in order, those that failed of late behind all others. */
+/**
+ * The addresses to try in order, those that failed of late behind all others. Each host has its share of the tries:
+ * else a first host with many dead addresses would keep all others from ever being tried.
+ */
 export function candidates(
   destination: Destination,
   shunned: ReadonlyMap<string, number>,
   now: number,
 ): Candidate[] {
   const all = destination.hosts.flatMap(({ name, addresses }) => addresses.map((ip) => ({ host: name, ip })));
-  const isShunned = ({ ip }: Candidate): boolean => (shunned.get(`${ip}:${destination.port}`) ?? 0) > now;
+  const isShunned = (candidate: Candidate): boolean =>
+    (shunned.get(shunKey(candidate, destination.port)) ?? 0) > now;
   const ordered = [...all.filter((candidate) => !isShunned(candidate)), ...all.filter(isShunned)];
-  return ordered.slice(0, MAX_ADDRESSES_TRIED);
+  const share = Math.max(1, Math.floor(MAX_ADDRESSES_TRIED / destination.hosts.length));
+  const taken = new Map<string, number>();
+  const shares = ordered.filter(({ host }) => {
+    const nth = (taken.get(host) ?? 0) + 1;
+    taken.set(host, nth);
+    return nth <= share;
+  });
+  const chosen = new Set([...new Set([...shares, ...ordered])].slice(0, MAX_ADDRESSES_TRIED));
+  return ordered.filter((candidate) => chosen.has(candidate));
 }
 
 /**
@@ -50,7 +62,7 @@ export async function connectInOrder(
   for (const candidate of candidates(destination, shunned, clock.now())) {
     if (failure.tried !== null && clock.now() >= until) break;
     const connecting = await connect(candidate.host, candidate.ip);
-    const address = `${candidate.ip}:${destination.port}`;
+    const address = shunKey(candidate, destination.port);
     if (connecting.kind === "open") {
       shunned.delete(address);
       return connecting;
@@ -60,6 +72,11 @@ export async function connectInOrder(
       failure = { kind: "failed", result: connecting.result, tried: candidate };
   }
   return failure;
+}
+
+/** With the host's name: whoever lets a name of theirs lead to another's address must not change the order of its hosts. */
+function shunKey({ host, ip }: Candidate, port: number): string {
+  return `${host} ${ip}:${port}`;
 }
 
 function isPermanent(result: SendResult): boolean {

@@ -24,8 +24,10 @@ export function dispatch(state: State, lane: Lane): void {
     if (member === null) open(state, lane).catch((error: unknown) => failLane(state, lane, error));
     else assign(state, lane, member);
   }
-  if (lane.members.size + lane.opening + lane.underway + lane.waiting.length === 0)
-    state.lanes.delete(lane.destination.key);
+  const { key } = lane.destination;
+  const isEmpty = lane.members.size + lane.opening + lane.underway + lane.waiting.length === 0;
+  // The last connection of an old lane may part when its destination has a new one already.
+  if (isEmpty && state.lanes.get(key) === lane) state.lanes.delete(key);
 }
 
 /** A message that has lost a connection once goes behind no other again: those before it may be what ends connections. */
@@ -146,9 +148,22 @@ function assign(state: State, lane: Lane, member: Member): void {
     });
 }
 
+/**
+ * Time for which an abandoned message that the peer has whole is still waited for: most peers that look through a mail
+ * have done so by then, and what is broken off before is tried again though the peer may have it (RFC 5321 §4.5.3.2.6).
+ */
+export const VERDICT_PATIENCE_MS = 120_000;
+
 /** Ends a connection that carries only what nobody waits for any more. */
-export function cutAbandoned(member: Member): void {
-  if (member.underway > 0 && member.aborted === member.underway) member.connection.cut("aborted");
+export function cutAbandoned(state: State, member: Member): void {
+  const isAbandoned = (): boolean => member.underway > 0 && member.aborted === member.underway;
+  if (!isAbandoned()) return;
+  const patience = member.connection.awaitsVerdict() ? VERDICT_PATIENCE_MS : 0;
+  const end = (): void => {
+    if (isAbandoned()) member.connection.cut("aborted");
+  };
+  if (patience === 0) end();
+  else state.deps.clock.after(patience, end);
 }
 
 function finish(
@@ -162,7 +177,7 @@ function finish(
   member.underway--;
   lane.underway--;
   if (request.aborted) member.aborted--;
-  else cutAbandoned(member);
+  else cutAbandoned(state, member);
   if (
     !first &&
     !request.aborted &&

@@ -126,7 +126,7 @@ function abandon(state: State, lane: Lane, request: Request): void {
     settle(state, request, notTried("aborted"));
   } else if (request.member !== null) {
     request.member.aborted++;
-    cutAbandoned(request.member);
+    cutAbandoned(state, request.member);
   }
 }
 

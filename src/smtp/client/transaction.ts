@@ -19,6 +19,8 @@ export interface TransactionDeps {
    * message (RFC 2920 §3.1). `reset` says whether the next one has to begin with RSET.
    */
   released: (reset: boolean) => void;
+  /** Called with 1 when the message is given to the wire, with -1 when its verdict is here or will not come. */
+  content: (change: 1 | -1) => void;
 }
 
 interface Command {
@@ -186,9 +188,11 @@ async function endUnwantedData(
 async function sendContent(deps: TransactionDeps, raw: Uint8Array): Promise<SendResult> {
   note(deps.transcript, `C: (message of ${raw.length} octets)`);
   const answered = deps.wire.exchange(stuffed(raw), [deps.timeouts.final]);
+  deps.content(1);
   const { pipelining } = deps.capabilities;
   if (pipelining) deps.released(false);
   const { replies, trouble: reason, early } = await answered;
+  deps.content(-1);
   const [reply] = replies;
   const result =
     reply === undefined ? trouble(deps, "final", reason ?? "no reply") : finalResult(deps, reply, early);

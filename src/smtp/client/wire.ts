@@ -30,6 +30,8 @@ export interface Wire {
   exchange(octets: readonly Uint8Array[], timeouts: readonly number[]): Promise<Answers>;
   /** Turns to TLS; a string says why that failed, and the wire is cut. */
   upgrade(wish: TlsWish): Promise<TlsState | string>;
+  /** Whether all octets given to it are written. */
+  flushed(): boolean;
   /** Null while the wire can be used; else why not. */
   broken(): string | null;
   cut(reason: string): void;
@@ -81,6 +83,7 @@ function wireOver(line: Line): Wire {
   return {
     exchange: (octets, timeouts) => exchange(line, octets, timeouts),
     upgrade: (wish) => upgrade(line, wish),
+    flushed: () => line.outgoing.length === 0,
     broken: () => line.brokenBy,
     cut: (reason) => cut(line, reason),
     whenCut(listener) {

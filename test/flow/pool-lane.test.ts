@@ -1,0 +1,49 @@
+import { afterEach, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { log } from "../../src/log.ts";
+import { createPool } from "../../src/smtp/client/pool.ts";
+import { startMx } from "../support/mx.ts";
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+test("a destination has no more connections than allowed though one before it is still saying QUIT", async () => {
+  const quit = Promise.withResolvers<string>();
+  const answers = Promise.withResolvers<string>();
+  const mx = startMx({ answers: { QUIT: () => quit.promise } });
+  const pool = createPool(
+    { clock: systemClock, log: log("smtp") },
+    { maxConnectionsPerDestination: 1, maxMessagesPerConnection: 1 },
+  );
+  stops.push(
+    mx.stop,
+    () => pool.close(0),
+    () => answers.resolve("250 ok"),
+  );
+  const hosts = [{ name: "mx.test", addresses: [mx.ip] }];
+  const to = { key: "k", hosts, port: mx.port, tls: "never", ehloName: "us.test" } as const;
+  const deliver = () =>
+    pool.deliver(to, {
+      mailFrom: "a@out.test",
+      rcptTo: "b@in.test",
+      raw: Buffer.from("Subject: x\r\n\r\nx\r\n"),
+    });
+  // Its connection has had its number of messages: it says QUIT, which the peer is slow to answer.
+  await deliver();
+  // From here on each message waits for its answer, so that its connection stands.
+  mx.set({ ".": () => answers.promise });
+  const second = deliver();
+  await mx.connections.reached(2);
+  quit.resolve("221 bye");
+  await mx.closed.reached(1);
+  await Bun.sleep(50);
+  const third = deliver();
+  // With one connection allowed, and the second message on it, the third has to wait.
+  const opened = mx.connections.reached(3).then(() => "a second connection at a time");
+  const first = await Promise.race([opened, Bun.sleep(500).then(() => "waits")]);
+  answers.resolve("250 ok");
+  await Promise.all([second, third]);
+  expect(first).toBe("waits");
+});

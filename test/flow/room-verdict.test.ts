@@ -1,0 +1,73 @@
+import { afterEach, expect, test } from "bun:test";
+import { Dispatch } from "../../src/flows/dispatch.ts";
+import { mxPassages } from "../../src/flows/send/deliver.ts";
+import { type DeliveryReport, HANG_MS } from "../../src/flows/send/outcome.ts";
+import { log } from "../../src/log.ts";
+import { createPool } from "../../src/smtp/client/pool.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { startMx } from "../support/mx.ts";
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+test("a mail that its peer has whole is not broken off to make room: it would be sent twice", async () => {
+  const scanned = Promise.withResolvers<string>();
+  const scanning = Promise.withResolvers<void>();
+  // The peer looks through each mail for a little over ten seconds before it says 250 (RFC 5321 §4.5.3.2.6: 10 min).
+  const mx = startMx({
+    answers: {
+      ".": () => {
+        scanning.resolve();
+        return scanned.promise;
+      },
+    },
+  });
+  const clock = manualClock();
+  const pool = createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 5 });
+  stops.push(
+    mx.stop,
+    () => pool.close(0),
+    () => scanned.resolve("250 ok"),
+  );
+  const hosts = (name: string) => [{ name, preference: 0, addresses: [mx.ip] }];
+  const findPassage = mxPassages({
+    pool,
+    route: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
+    secure: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
+    port: mx.port,
+    ehloName: "us.test",
+    clock,
+  });
+  const done = Promise.withResolvers<DeliveryReport>();
+  const dispatch = new Dispatch(
+    {
+      clock,
+      findPassage,
+      pace: null,
+      restMs: 30_000,
+      transmit: async ({ key, lane }, handover) => {
+        const raw = Buffer.from(`Subject: ${key}\r\n\r\nx\r\n`);
+        const report = await handover.deliver({
+          ...{ mailFrom: "b@us.test", rcptTo: `a@${lane}`, domain: lane, raw, smtpUtf8: false },
+        });
+        if (key === "first") done.resolve(report);
+      },
+    },
+    // All the room is taken by one mail; in production by 4000 mails or 128 MiB, which are five of 25 MiB.
+    { hosts: 20, own: 100, trials: 5, deferrals: 16, desk: 50, underWay: 1, bytes: 1_000_000, waiting: 100 },
+  );
+  dispatch.offer({ key: "first", lane: "slow.test" }, false);
+  await scanning.promise;
+  clock.advance(HANG_MS + 2_000);
+  // Other mail comes, and there is no room for it.
+  dispatch.offer({ key: "second", lane: "other.test" }, false);
+  await Bun.sleep(50);
+  scanned.resolve("250 2.0.0 taken");
+  const report = await done.promise;
+  await mx.messages.reached(1);
+  // The peer has the mail and has said so.
+  expect(mx.messages.items.map(({ rcptTo }) => rcptTo)).toContainEqual(["a@slow.test"]);
+  expect(report).toMatchObject({ kind: "accepted" });
+});

@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
+import { registerInstance, thisHost } from "../../src/flows/sweep/instance.ts";
+import { type Instance, insertInstance, listInstances } from "../../src/store/instances.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await testDatabase();
+});
+afterEach(() => database.remove());
+
+/** A number that no process of this machine has. */
+const ELSEWHERE = 2 ** 22 + 1;
+
+test("a process that beats on another machine of the same name is not taken for dead at a start", async () => {
+  const clock = manualClock();
+  const { db } = database;
+  // Two machines made of one image, or two containers on the host's network: one host name, two sets of pids.
+  const other: Instance = {
+    ...{
+      id: newId("ins", clock.now()),
+      host: thisHost().replace(/.$/, (last) => (last === "0" ? "1" : "0")),
+      pid: ELSEWHERE,
+      heartbeatAt: clock.now(),
+    },
+  };
+  await db.write([insertInstance(other)]);
+  await registerInstance({ db, clock }, process.pid);
+  expect((await listInstances(db)).map(({ id }) => id)).toContain(other.id);
+});

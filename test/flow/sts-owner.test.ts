@@ -1,0 +1,56 @@
+import { afterEach, expect, test } from "bun:test";
+import { log } from "../../src/log.ts";
+import {
+  createMtaSts,
+  FETCH_WAIT_MS,
+  MAX_CONCURRENT_FETCHES,
+  type StsFinding,
+} from "../../src/net/mta-sts.ts";
+import type { Resolver } from "../../src/net/resolver.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { policyText, startStsHost } from "../support/sts-host.ts";
+import { makeCa, makeCert } from "../support/tls.ts";
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+test("policy hosts of one domain that hang do not keep the first policy of another from being fetched", async () => {
+  const ca = await makeCa();
+  const cert = await makeCert(["mta-sts.good.test"], ca);
+  const host = startStsHost(cert, policyText("mode: enforce", "mx: mx.good.test", "max_age: 604800"));
+  // The hosts of *.evil.test take the connection and say nothing. They cost their owner one wildcard record each.
+  const silent = Bun.listen({
+    ...{ hostname: "127.0.0.9", port: host.port },
+    socket: { data: () => undefined },
+  });
+  stops.push(
+    () => host.stop(),
+    () => silent.stop(true),
+  );
+  const resolver: Resolver = {
+    async resolve(name, type) {
+      const ip = name.endsWith("good.test") ? "127.0.0.1" : "127.0.0.9";
+      if (type === "A") return { status: "ok", records: [{ name, type, data: ip }], authentic: false };
+      if (type !== "TXT") return { status: "nodata" };
+      return { status: "ok", records: [{ name, type, data: "v=STSv1; id=one;" }], authentic: false };
+    },
+  };
+  const clock = manualClock();
+  const mtaSts = createMtaSts(
+    {
+      ...{ clock, resolver, log: log("net"), ca: ca.cert },
+      store: { load: async () => null, save: async () => undefined },
+    },
+    { port: host.port, allowPrivate: true },
+  );
+  for (let at = 0; at < MAX_CONCURRENT_FETCHES; at++) void mtaSts.policyFor(`d${at}.evil.test`);
+  await Bun.sleep(200);
+  const good = mtaSts.policyFor("good.test");
+  const soon = await Promise.race([good, Bun.sleep(1500).then((): null => null)]);
+  clock.advance(FETCH_WAIT_MS);
+  const finding: StsFinding = soon ?? (await good);
+  clock.advance(120_000);
+  expect(finding).toMatchObject({ kind: "found", policy: { domain: "good.test" } });
+});
