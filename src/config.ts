@@ -74,7 +74,14 @@ export interface Config {
   maxScheduleDays: number;
   logLevel: LogLevel;
   logFormat: LogFormat;
+  /** Key of the command line's own requests. */
+  postriderApiKey: string | null;
+  /** Where each setting comes from that is not left to its default; plans and tiers by their full names. */
+  sources: ReadonlyMap<string, SettingSource>;
 }
+
+/** Where a setting was read. */
+export type SettingSource = "environment" | "file";
 
 type Kind =
   | { kind: "text" }
@@ -371,6 +378,13 @@ export const SETTINGS: readonly Setting[] = [
     default: "(pretty on a terminal, else json)",
     help: "Form of log lines.",
   },
+  {
+    name: "POSTRIDER_API_KEY",
+    type: { kind: "secret", minLength: 1 },
+    default: "(none)",
+    help: "Key with which `postrider send` asks the API; the service does not read it.",
+    secret: true,
+  },
 ];
 
 /** Thrown with every wrong setting, so that one start tells all of them. */
@@ -466,6 +480,18 @@ function readTexts(env: Env, problems: string[]): Map<string, string> {
     else problems.push(`${setting.name}${setting.secret ? "" : `=${JSON.stringify(text)}`} ${wrong}`);
   }
   return texts;
+}
+
+function sourcesOf(env: Env): Map<string, SettingSource> {
+  const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== "";
+  const sources = new Map<string, SettingSource>();
+  for (const { name, secret } of SETTINGS) {
+    if (isSet(name)) sources.set(name, "environment");
+    else if (secret && isSet(`${name}_FILE`)) sources.set(name, "file");
+  }
+  for (const name of Object.keys(env))
+    if (/^(?:PLAN|TIER)_/.test(name) && isSet(name)) sources.set(name, "environment");
+  return sources;
 }
 
 function readText(env: Env, setting: Setting, problems: string[]): string | undefined {
@@ -604,6 +630,8 @@ export function loadConfig(env: Env, terminal = false): Config {
     maxScheduleDays: number("MAX_SCHEDULE_DAYS"),
     logLevel: required("LOG_LEVEL") as LogLevel,
     logFormat: (text("LOG_FORMAT") ?? (terminal ? "pretty" : "json")) as LogFormat,
+    postriderApiKey: text("POSTRIDER_API_KEY"),
+    sources: sourcesOf(env),
   };
 }
 

@@ -114,7 +114,7 @@ class GroupCommit implements Db {
   }
 
   async migrate(statements: Statement[]): Promise<void> {
-    await this.#engine.batch(statements);
+    await this.#batch(statements);
   }
 
   async close(): Promise<void> {

@@ -33,9 +33,14 @@ test("an unknown command is exit code 64, and help needs no settings", async () 
 
 test("migrate brings a new file up to date, and says so", async () => {
   const env = { DATA_DIR: mkdtempSync(join(tmpdir(), "postrider-migrate-")) };
-  expect((await run(["migrate"], env)).stdout).toContain("applied: 1");
-  expect((await run(["migrate"], env)).stdout).toContain("up to date");
-  expect((await run(["migrate", "status"], env)).stdout).toMatch(/^1 initial \d{4}-/);
+  // To a program, such as this one, it speaks JSON.
+  expect(JSON.parse((await run(["migrate"], env)).stdout).applied).toContain(1);
+  expect(JSON.parse((await run(["migrate"], env)).stdout).applied).toEqual([]);
+  const [first = ""] = (await run(["migrate", "status"], env)).stdout.split("\n");
+  expect(JSON.parse(first)).toEqual({
+    ...{ version: 1, name: "initial" },
+    appliedAt: expect.stringMatching(/^\d{4}-/),
+  });
 });
 
 test("a process that only works stays alive until it is told to end", async () => {

@@ -39,6 +39,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   flows: ["mail", "smtp", "net", "store", "queue/port.ts", "core"],
   http: ["flows", "store", "queue/port.ts", "core"],
   wiring: ["*"],
+  commands: ["*"],
   "app.ts": ["*"],
   "main.ts": ["*"],
   "config.ts": ["core"],
@@ -104,6 +105,8 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
   ...["ipaddr.parseCIDR", "ipaddr.IPv4.parseCIDR", "ipaddr.IPv6.parseCIDR", "ipaddr.parse"],
   // Our own makers of constants: schemas and SMTP replies.
   ...["Nullable", "OneOf", "reply"],
+  // A command's text and flags, and the columns of its table.
+  ...["defineCommand", "field"],
 ]);
 const PURE_NAMESPACES: ReadonlySet<string> = new Set(["Type", "t", "Math"]);
 const PURE_METHODS: ReadonlySet<string> = new Set([

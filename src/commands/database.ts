@@ -1,0 +1,69 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Config } from "../config.ts";
+import { type Clock, sleep } from "../core/clock.ts";
+import { configureLog, log } from "../log.ts";
+import { type Db, openDb } from "../store/client.ts";
+import { errorCode } from "../store/engine.ts";
+import { migrationStates } from "../store/migrate.ts";
+import type { Context } from "./command.ts";
+
+/** How often and how long we ask again where another process holds the database (milliseconds). */
+const BUSY_PAUSE_MS = 20;
+const BUSY_GIVE_UP_MS = 15_000;
+
+const OUTDATED = "start the service, or run postrider migrate";
+
+/**
+ * Runs `task` again while another process holds the database. The group commit does so for writes; opening, and the
+ * ledger of migrations, go past it.
+ */
+export async function untilFree<Value>(clock: Clock, task: () => Promise<Value>): Promise<Value> {
+  const giveUpAt = clock.now() + BUSY_GIVE_UP_MS;
+  for (;;) {
+    try {
+      return await task();
+    } catch (error) {
+      if (!/^SQLITE_(?:BUSY|LOCKED)/.test(errorCode(error)) || clock.now() > giveUpAt) throw error;
+      log("commands").debug("database is locked by another process", { pause: BUSY_PAUSE_MS });
+      await sleep(clock, BUSY_PAUSE_MS);
+    }
+  }
+}
+
+/** The file of a database that is a file of its own; null for a server, and for a replica of one. */
+export function databaseFile({ databaseUrl: url, databaseSyncUrl }: Config): string | null {
+  if (!url.startsWith("file:") || databaseSyncUrl !== null) return null;
+  return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
+}
+
+/** Opens the database, runs `task` on it and closes it. The schema may be of any age. */
+export async function withAnyDatabase<Value>(
+  { config, clock }: Context,
+  task: (db: Db) => Promise<Value>,
+): Promise<Value> {
+  await configureLog(config.logLevel, config.logFormat);
+  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
+  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl }));
+  try {
+    return await task(db);
+  } finally {
+    await db.close();
+  }
+}
+
+/** The same on a database that is there and up to date; makes none. Throws where it is not. */
+export async function withDatabase<Value>(
+  context: Context,
+  task: (db: Db) => Promise<Value>,
+): Promise<Value> {
+  const file = databaseFile(context.config);
+  if (file !== null && !existsSync(file))
+    throw new Error(`the database is not up to date, there is none at ${file}: ${OUTDATED}`);
+  return withAnyDatabase(context, async (db) => {
+    const states = await untilFree(context.clock, () => migrationStates(db));
+    if (states.some(({ appliedAt }) => appliedAt === null))
+      throw new Error(`the database is not up to date: ${OUTDATED}`);
+    return task(db);
+  });
+}

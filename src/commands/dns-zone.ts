@@ -1,0 +1,23 @@
+import { zoneFile } from "../flows/zone.ts";
+import { defineCommand } from "./command.ts";
+import { withDatabase } from "./database.ts";
+import { CommandError, EX_CONFIG, EX_OK } from "./exit.ts";
+
+/** Prints the service's own zone. */
+export const dnsZone = defineCommand({
+  name: "dns zone",
+  flags: {},
+  plain: true,
+  about: `Prints the zone of SERVICE_DOMAIN as a zone file (RFC 1035 §5), for a name server of your own: hosts and policies
+from the settings, DKIM keys from the database. PUBLIC_IPS must be set.`,
+  example: "PUBLIC_IPS=192.0.2.1 postrider dns zone",
+  async run(_input, context) {
+    const { config, clock, out } = context;
+    if (config.publicIps.length === 0)
+      throw new CommandError(EX_CONFIG, "PUBLIC_IPS is not set: the zone's hosts have no addresses");
+    await withDatabase(context, async (db) => {
+      for await (const lines of zoneFile({ db, clock }, config)) out.plain(lines);
+    });
+    return EX_OK;
+  },
+});

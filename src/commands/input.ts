@@ -1,0 +1,52 @@
+import { openSync, closeSync, readSync } from "node:fs";
+import { usage } from "./exit.ts";
+
+/** Bytes of a key file that are read: a key has some fifty characters. */
+const MAX_KEY_FILE_BYTES = 4096;
+
+/** All of a stream as text. Throws (usage) where it is longer than `maxBytes`. */
+export async function readAll(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  what: string,
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw usage(`${what} is longer than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Standard input as text, at most `maxBytes`. */
+export function readInput(maxBytes: number): Promise<string> {
+  return readAll(Bun.stdin.stream(), maxBytes, "standard input");
+}
+
+/** The secret in a file, or on standard input where the path is `-`; spaces around it are dropped. */
+export async function readSecret(path: string): Promise<string> {
+  const text = path === "-" ? await readInput(MAX_KEY_FILE_BYTES) : readStart(path);
+  const secret = text.trim();
+  if (!/^[\x21-\x7e]+$/.test(secret)) throw usage(`--key-file ${path} does not hold an API key`);
+  return secret;
+}
+
+function readStart(path: string): string {
+  const bytes = Buffer.alloc(MAX_KEY_FILE_BYTES + 1);
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch {
+    throw usage(`--key-file ${path} cannot be read`);
+  }
+  try {
+    const length = readSync(file, bytes);
+    if (length > MAX_KEY_FILE_BYTES)
+      throw usage(`--key-file ${path} is longer than ${MAX_KEY_FILE_BYTES} bytes`);
+    return bytes.toString("utf8", 0, length);
+  } finally {
+    closeSync(file);
+  }
+}

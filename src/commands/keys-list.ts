@@ -1,0 +1,35 @@
+import { apiKeyRoutes } from "../http/routes/api-keys.ts";
+import { ACCOUNT_FLAG, accountOf } from "./account.ts";
+import { defineCommand } from "./command.ts";
+import { withDatabase } from "./database.ts";
+import { EX_OK } from "./exit.ts";
+import { LIMIT_FLAG, limitOf, showPage } from "./listing.ts";
+import { askRoute } from "./local-request.ts";
+import { type Column, field } from "./output.ts";
+
+const PROJECT: Column = {
+  heading: "project",
+  text: ({ senderExternalId }) => (typeof senderExternalId === "string" ? senderExternalId : "(all)"),
+};
+const COLUMNS = [
+  ...[field("id"), field("name"), field("keyPrefix", "prefix"), field("last4"), PROJECT, field("scopes")],
+  ...[field("lastUsedAt", "last used"), field("revokedAt", "revoked"), field("createdAt", "created")],
+];
+
+/** Lists API keys. */
+export const keysList = defineCommand({
+  name: "keys list",
+  flags: { account: ACCOUNT_FLAG, limit: LIMIT_FLAG },
+  about:
+    "Lists API keys, newest first, revoked ones among them. Secrets are not stored, so there are none to show.",
+  example: "postrider keys list",
+  async run({ flags }, context) {
+    const limit = limitOf(flags.limit);
+    await withDatabase(context, async (db) => {
+      const accountId = await accountOf(db, flags.account);
+      const request = { operationId: "listApiKeys", accountId, limit };
+      showPage(context.out, await askRoute(apiKeyRoutes({ db }), context.clock, request), COLUMNS);
+    });
+    return EX_OK;
+  },
+});

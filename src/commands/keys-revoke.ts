@@ -1,0 +1,26 @@
+import { apiKeyRoutes } from "../http/routes/api-keys.ts";
+import { ACCOUNT_FLAG, accountOf } from "./account.ts";
+import { defineCommand } from "./command.ts";
+import { withDatabase } from "./database.ts";
+import { EX_OK } from "./exit.ts";
+import { askRoute } from "./local-request.ts";
+
+/** Revokes an API key. */
+export const keysRevoke = defineCommand({
+  name: "keys revoke",
+  args: ["ID"],
+  flags: { account: ACCOUNT_FLAG },
+  about: `Revokes the API key of that id, for good; a running service refuses it from the next request on. A key revoked
+before stays so.`,
+  example:
+    "postrider keys create --name spare --json | grep -o 'key_[0-9a-z]*' | xargs postrider keys revoke",
+  async run({ flags, args: [id = ""] }, context) {
+    await withDatabase(context, async (db) => {
+      const accountId = await accountOf(db, flags.account);
+      const request = { operationId: "revokeApiKey", accountId, params: { id } };
+      await askRoute(apiKeyRoutes({ db }), context.clock, request);
+    });
+    context.out.record({ id, revoked: true }, `revoked ${id}`);
+    return EX_OK;
+  },
+});

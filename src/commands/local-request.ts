@@ -1,0 +1,47 @@
+import { randomBytes } from "node:crypto";
+import type { Clock } from "../core/clock.ts";
+import { check, validationError } from "../core/validation.ts";
+import { openPage } from "../http/paging.ts";
+import type { Route } from "../http/route.ts";
+
+export interface LocalRequest {
+  operationId: string;
+  accountId: string;
+  params?: Readonly<Record<string, string>>;
+  body?: Readonly<Record<string, unknown>>;
+  /** Items of a list. */
+  limit?: number;
+}
+
+/**
+ * Asks a route of the API within this process, as an account-wide key with every scope would: whoever may read the
+ * database file may do all of it. So the command line has the rules of the API and not a second set of them.
+ * @returns the body of the answer
+ * @throws AppError as the API answers
+ */
+export async function askRoute(
+  routes: readonly Route[],
+  clock: Clock,
+  { operationId, accountId, params = {}, body = {}, limit }: LocalRequest,
+): Promise<unknown> {
+  const route = routes.find((candidate) => candidate.operationId === operationId);
+  if (route === undefined) throw new Error(`no route is called ${operationId}`);
+  const issues = route.body === undefined ? [] : check(route.body, body);
+  if (issues.length > 0) throw validationError(issues);
+  const query = limit === undefined ? {} : { limit };
+  const answer = await route.handle({
+    request: new Request(`http://localhost${route.path}`, { method: route.method }),
+    requestId: "command-line",
+    now: clock.now(),
+    ip: null,
+    params,
+    query,
+    body,
+    principal: { keyId: "command-line", accountId, senderId: null, scopes: [] },
+    senderId: null,
+    project: null,
+    page: () => openPage({ key: randomBytes(32), path: route.path, owner: accountId, query }),
+    record: () => [],
+  });
+  return answer.body;
+}

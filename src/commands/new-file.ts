@@ -1,0 +1,62 @@
+import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { refused } from "./exit.ts";
+
+/** A file that was made empty for us alone. */
+export interface ClaimedFile {
+  /** Writes the content and has it on disk when this returns. */
+  finish(content: string | Uint8Array): void;
+  /** Deletes it. */
+  giveUp(): void;
+}
+
+/** Readable by its owner alone: what goes into it is secret. */
+const OWNER_ONLY = 0o600;
+
+/** Makes an empty file that is nobody else's. Throws (refused) where there is one of that name; it is left as it is. */
+export function claimFile(path: string): ClaimedFile {
+  const file = open(path);
+  let isOpen = true;
+  const close = (): void => {
+    if (isOpen) closeSync(file);
+    isOpen = false;
+  };
+  return {
+    finish(content) {
+      const bytes = Buffer.from(content);
+      for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+      fsyncSync(file);
+      close();
+      syncFolder(path);
+    },
+    giveUp() {
+      close();
+      rmSync(path, { force: true });
+    },
+  };
+}
+
+function open(path: string): number {
+  try {
+    // `wx` neither overwrites nor follows a link that somebody else has laid there.
+    return openSync(path, "wx", OWNER_ONLY);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST")
+      throw refused(`${path} exists and is not overwritten`);
+    throw error;
+  }
+}
+
+/** Has the bytes of a file on disk when it returns. */
+export function syncFile(path: string): void {
+  const file = openSync(path, "r+");
+  fsyncSync(file);
+  closeSync(file);
+}
+
+/** Has the names in the file's folder on disk: a file that was made or renamed is there after a power cut too. */
+export function syncFolder(path: string): void {
+  const folder = openSync(dirname(path), "r");
+  fsyncSync(folder);
+  closeSync(folder);
+}

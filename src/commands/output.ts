@@ -1,0 +1,78 @@
+/** A column of a table: its heading, which is also the field shown. */
+export interface Column {
+  heading: string;
+  text(row: Readonly<Record<string, unknown>>): string;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Where a command puts what it was asked for: text for people, or one JSON object a line for programs. */
+export interface Output {
+  /** One thing: the object, or a text about it. */
+  record(value: Row, text: string): void;
+  /** A list: an object a line, or a table. */
+  rows(rows: readonly Row[], columns: readonly Column[]): void;
+  /** Lines that are the same for both. */
+  plain(text: string): void;
+  /** What people and programs alike must not overlook: to standard error. */
+  warn(text: string): void;
+}
+
+const GAP = "  ";
+
+/** Output as JSON or as text. */
+export function createOutput(
+  json: boolean,
+  write: { out(text: string): void; err(text: string): void },
+): Output {
+  const line = (text: string): void => write.out(`${text}\n`);
+  return {
+    record: (value, text) => line(json ? JSON.stringify(value) : printable(text)),
+    rows(rows, columns) {
+      if (json) for (const row of rows) line(JSON.stringify(row));
+      else for (const text of table(rows, columns)) line(text);
+    },
+    plain: line,
+    warn: (text) => write.err(`postrider: ${printable(text)}\n`),
+  };
+}
+
+/**
+ * Control characters made visible: a name that a client chose must not move the cursor of the operator who lists it
+ * (terminal escape injection). Line ends and tabs of ours stay.
+ */
+export function printable(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
+/** The column of a field: its value as text, nothing for null. */
+export function field(name: string, heading = name): Column {
+  return { heading, text: (row) => textOf(row[name]) };
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value)) return value.map(textOf).join(",");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function table(rows: readonly Row[], columns: readonly Column[]): string[] {
+  const cells = [
+    columns.map(({ heading }) => heading),
+    // A line end in a cell would make a row of its own.
+    ...rows.map((row) => columns.map(({ text }) => printable(text(row)).replace(/[\t\n]/g, " "))),
+  ];
+  const widths = columns.map((_column, at) =>
+    Math.max(...cells.map((line) => Bun.stringWidth(line[at] ?? ""))),
+  );
+  return cells.map((line) =>
+    line
+      .map((cell, at) => padded(cell, widths[at] ?? 0))
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+function padded(cell: string, width: number): string {
+  return cell + " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));
+}

@@ -1,0 +1,188 @@
+import type { Clock } from "../core/clock.ts";
+import { sleep } from "../core/clock.ts";
+import { MOVING } from "../core/states.ts";
+import { type Api, callApi } from "./api-client.ts";
+import { type Context, defineCommand, type Flag } from "./command.ts";
+import { EX_NO, EX_OK, unavailable, usage } from "./exit.ts";
+import { readInput, readSecret } from "./input.ts";
+
+/** Bytes of a body from standard input: as much as the API takes of a text. */
+export const MAX_INPUT_BYTES = 2 * 1024 * 1024;
+/** Time that `--wait` gives a mail, seconds. */
+const DEFAULT_WAIT_SECONDS = 60;
+const MAX_WAIT_SECONDS = 86_400;
+/** Between two looks at the mail: shorter than a person notices, then less and less often. */
+const POLL_MS = 200;
+const POLL_MAX_MS = 2000;
+
+const FLAGS = {
+  from: {
+    type: "string",
+    value: "ADDRESS",
+    required: true,
+    help: "header From: `a@b.example` or `Name <a@b.example>`",
+  },
+  to: {
+    type: "string",
+    value: "ADDRESS",
+    required: true,
+    multiple: true,
+    help: "recipient; may be given again",
+  },
+  subject: { type: "string", value: "TEXT", required: true, help: "header Subject" },
+  text: { type: "string", value: "TEXT", help: "plain text body; - reads it from standard input" },
+  html: { type: "string", value: "HTML", help: "HTML body; - reads it from standard input" },
+  sender: { type: "string", value: "ID", help: "project, for an account-wide key" },
+  "key-file": {
+    type: "string",
+    value: "FILE",
+    help: "file that holds the API key, - for standard input; else POSTRIDER_API_KEY",
+  },
+  key: {
+    type: "string",
+    value: "SECRET",
+    help: "API key; everybody on the machine can see it: use --key-file",
+  },
+  url: { type: "string", value: "URL", help: "address of the API; PUBLIC_URL unless told" },
+  wait: { type: "boolean", help: "follow the mail until its fate is known; exit 1 when it did not arrive" },
+  timeout: {
+    type: "string",
+    value: "SECONDS",
+    help: `how long --wait waits, ${DEFAULT_WAIT_SECONDS} unless told`,
+  },
+} as const satisfies Readonly<Record<string, Flag>>;
+
+/** Sends a mail through the API of a running service. */
+export const send = defineCommand({
+  name: "send",
+  args: ["[-]"],
+  flags: FLAGS,
+  about: `Sends a mail through the API of the running service and prints its id and status. The body is --text, --html or
+both; an argument - reads the text from standard input. With --wait it exits 0 when the mail was delivered (or sent, by
+a smarthost), 1 when it bounced or failed, and 69 when that is not known in time; the service goes on trying then.`,
+  example: `postrider keys create --name sending --sender default --out sending.key
+postrider send --key-file sending.key --from hello@onboarding.postrider.localhost --to owner@example.com \\
+  --subject 'Hello from Postrider' --text 'It works.' --wait
+echo 'From a pipe.' | postrider send - --key-file sending.key --from hello@onboarding.postrider.localhost \\
+  --to delivered@simulator.postrider.localhost --subject 'Hello again'`,
+  async run({ flags, args }, { config, clock, out }) {
+    const wanted = { ...flags, input: args[0] };
+    const waitMs = secondsOf(flags.timeout) * 1000;
+    const url = apiUrl(flags.url ?? config.publicUrl);
+    const bodies = await bodiesOf(wanted);
+    const api: Api = { url, key: await keyOf(flags, config.postriderApiKey), sender: flags.sender };
+    const to = flags.to.flatMap((list) => list.split(",")).map(mailbox);
+    const item = { from: mailbox(flags.from), to, subject: flags.subject, ...bodies };
+    const { id, status } = (await callApi(clock, api, "POST", "/v1/emails", item)) as unknown as Accepted;
+    if (!flags.wait) {
+      out.record({ id, status }, `${id} ${status}`);
+      return EX_OK;
+    }
+    return follow({ api, clock, out }, id, waitMs);
+  },
+});
+
+interface Accepted {
+  id: string;
+  status: string;
+}
+
+interface Followed extends Accepted {
+  recipients: readonly { email: string; status: string; reason: unknown; diagnostic: unknown }[];
+}
+
+interface Bodies {
+  text?: string;
+  html?: string;
+}
+
+interface BodyFlags {
+  text: string | undefined;
+  html: string | undefined;
+  "key-file": string | undefined;
+  input: string | undefined;
+}
+
+async function bodiesOf({ text, html, input, "key-file": keyFile }: BodyFlags): Promise<Bodies> {
+  if (input !== undefined && input !== "-") throw usage(`the only argument is -, not ${input}`);
+  if (input === "-" && text !== undefined) throw usage("the text is either --text or -");
+  const wanted = { text: text ?? input, html };
+  const fromInput = [wanted.text, wanted.html, keyFile].filter((source) => source === "-").length;
+  if (fromInput > 1) throw usage("standard input can be read for one thing alone");
+  if (wanted.text === undefined && wanted.html === undefined) throw usage("missing: --text, --html or -");
+  return {
+    ...(wanted.text === undefined ? {} : { text: await bodyOf(wanted.text) }),
+    ...(wanted.html === undefined ? {} : { html: await bodyOf(wanted.html) }),
+  };
+}
+
+async function bodyOf(flag: string): Promise<string> {
+  return flag === "-" ? readInput(MAX_INPUT_BYTES) : flag;
+}
+
+async function keyOf(
+  flags: { key: string | undefined; "key-file": string | undefined },
+  ofEnvironment: string | null,
+): Promise<string> {
+  if (flags.key !== undefined && flags["key-file"] !== undefined) throw usage("either --key or --key-file");
+  if (flags["key-file"] !== undefined) return readSecret(flags["key-file"]);
+  const key = flags.key ?? ofEnvironment;
+  if (key !== null && /^[\x21-\x7e]+$/.test(key)) return key;
+  throw usage("an API key is needed: --key-file FILE, or POSTRIDER_API_KEY");
+}
+
+/** `a@b.example`, or `Name <a@b.example>`, as the API takes it; whether it is an address is for the API to say. */
+function mailbox(text: string): { email: string; name?: string } {
+  const named = /^\s*"?([^"<]*?)"?\s*<([^<>]*)>\s*$/.exec(text);
+  const [, name = "", email = text] = named ?? [];
+  return name === "" ? { email: email.trim() } : { email: email.trim(), name };
+}
+
+function apiUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw usage(`--url must begin with http:// or https://`);
+  return text.replace(/\/+$/, "");
+}
+
+function secondsOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_WAIT_SECONDS;
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seconds > 0 && seconds <= MAX_WAIT_SECONDS))
+    throw usage(`--timeout must be a whole number of seconds from 1 to ${MAX_WAIT_SECONDS}`);
+  return seconds;
+}
+
+/** Looks at the mail again and again until nothing of it moves any more, or the time is over. */
+async function follow(
+  { api, clock, out }: { api: Api; clock: Clock; out: Context["out"] },
+  id: string,
+  waitMs: number,
+): Promise<number> {
+  const endsAt = clock.now() + waitMs;
+  for (let pause = POLL_MS; ; pause = Math.min(pause * 2, POLL_MAX_MS)) {
+    const found = (await callApi(clock, api, "GET", `/v1/emails/${id}`)) as unknown as Followed;
+    const { status } = found;
+    if (!isMoving(status)) {
+      const recipients = found.recipients.map(({ email, status: its, reason, diagnostic }) => {
+        return { email, status: its, reason: reason ?? null, diagnostic: diagnostic ?? null };
+      });
+      const lines = recipients.map((its) =>
+        `  ${its.email} ${its.status} ${its.diagnostic ?? its.reason ?? ""}`.trimEnd(),
+      );
+      out.record({ id, status, recipients }, [`${id} ${status}`, ...lines].join("\n"));
+      return ARRIVED.has(status) ? EX_OK : EX_NO;
+    }
+    if (clock.now() >= endsAt)
+      throw unavailable(`${id} is still ${status} after ${waitMs / 1000} s; the service goes on with it`);
+    await sleep(clock, Math.min(pause, Math.max(1, endsAt - clock.now())));
+  }
+}
+
+/** What `--wait` calls a good end. */
+const ARRIVED: ReadonlySet<string> = new Set(["delivered", "sent"]);
+
+function isMoving(status: string): boolean {
+  const moving: ReadonlySet<string> = MOVING;
+  return moving.has(status);
+}

@@ -1,0 +1,81 @@
+import { senderRoutes } from "../http/routes/senders.ts";
+import { ACCOUNT_FLAG, accountOf } from "./account.ts";
+import { defineCommand } from "./command.ts";
+import { withDatabase } from "./database.ts";
+import { EX_OK, refused } from "./exit.ts";
+import { LIMIT_FLAG, limitOf, showPage } from "./listing.ts";
+import { askRoute } from "./local-request.ts";
+import { field } from "./output.ts";
+
+const COLUMNS = [
+  ...[field("id"), field("externalId", "external id"), field("name"), field("plan")],
+  ...[field("trustTier", "trust tier"), field("dailyQuota", "quota"), field("suspendedAt", "suspended")],
+  field("createdAt", "created"),
+];
+
+/** Makes a project. */
+export const sendersCreate = defineCommand({
+  name: "senders create",
+  flags: {
+    name: { type: "string", value: "NAME", required: true, help: "what the project is called" },
+    "external-id": { type: "string", value: "ID", help: "your own name for it; else derived from NAME" },
+    plan: {
+      type: "string",
+      value: "PLAN",
+      help: "request rate: free, pro, unlimited or your own; else DEFAULT_PLAN",
+    },
+    "trust-tier": {
+      type: "string",
+      value: "TIER",
+      help: "recipients a day: new, basic, trusted, high, unlimited or your own; else DEFAULT_TRUST_TIER",
+    },
+    account: ACCOUNT_FLAG,
+  },
+  about:
+    "Makes a project: what it sends and receives, its domains and its keys are apart from every other project's.",
+  example: "postrider senders create --name 'Newsletter' --plan pro --trust-tier trusted",
+  async run({ flags }, context) {
+    const { config, clock, out } = context;
+    const { plan = config.defaultPlan, "trust-tier": trustTier = config.defaultTrustTier } = flags;
+    requireOneOf("--plan", plan, config.plans);
+    requireOneOf("--trust-tier", trustTier, config.tiers);
+    await withDatabase(context, async (db) => {
+      const accountId = await accountOf(db, flags.account);
+      const routes = senderRoutes({
+        db,
+        config: { ...config, defaultPlan: plan, defaultTrustTier: trustTier },
+      });
+      const externalId = flags["external-id"];
+      const body = { name: flags.name, ...(externalId === undefined ? {} : { externalId }) };
+      const made = await askRoute(routes, clock, { operationId: "createSender", accountId, body });
+      const sender = made as { id: string; externalId: string };
+      out.record({ ...sender }, `made ${sender.id}, external id ${sender.externalId}`);
+    });
+    return EX_OK;
+  },
+});
+
+/** Lists projects. */
+export const sendersList = defineCommand({
+  name: "senders list",
+  flags: { account: ACCOUNT_FLAG, limit: LIMIT_FLAG },
+  about: "Lists projects, newest first.",
+  example: "postrider senders list",
+  async run({ flags }, context) {
+    const limit = limitOf(flags.limit);
+    await withDatabase(context, async (db) => {
+      const accountId = await accountOf(db, flags.account);
+      const routes = senderRoutes({ db, config: context.config });
+      showPage(
+        context.out,
+        await askRoute(routes, context.clock, { operationId: "listSenders", accountId, limit }),
+        COLUMNS,
+      );
+    });
+    return EX_OK;
+  },
+});
+
+function requireOneOf(flag: string, name: string, known: Readonly<Record<string, unknown>>): void {
+  if (!Object.hasOwn(known, name)) throw refused(`${flag}: one of ${Object.keys(known).join(", ")}`);
+}

@@ -1,0 +1,44 @@
+import { startApp } from "../app.ts";
+import { keepAlive } from "../clock.ts";
+import { configureLog, log } from "../log.ts";
+import { bannerText } from "../wiring/banner.ts";
+import { defineCommand } from "./command.ts";
+import { EX_OK, EX_SOFTWARE } from "./exit.ts";
+
+/** Starts the service; it runs until SIGTERM or SIGINT. */
+export const serve = defineCommand({
+  name: "serve",
+  flags: {},
+  plain: true,
+  about: `Starts the roles that ROLES names: API, SMTP listener, workers. The database is brought up to date first. The first
+start prints the keys it has made, once. SIGTERM finishes what is in hand within 20 seconds; SIGHUP reads the
+certificate anew.`,
+  example: "PORT=8080 SERVICE_DOMAIN=mail.example.com postrider serve",
+  async run(_input, { config, clock, out }) {
+    await configureLog(config.logLevel, config.logFormat);
+    const app = await startApp(config, clock);
+    // A worker without Redis holds no socket of its own.
+    keepAlive();
+    out.plain(bannerText(config, app));
+    const stop = (signal: string): void => {
+      log("app").info("stopping", { signal });
+      app.stop().then(
+        () => process.exit(EX_OK),
+        (error: unknown) => {
+          out.warn(String(error));
+          process.exit(EX_SOFTWARE);
+        },
+      );
+    };
+    process.on("SIGHUP", () => {
+      app.reload().then(
+        (read) =>
+          log("app").info(read ? "certificate read anew" : "no certificate is configured, nothing to read"),
+        (error: unknown) => log("app").error("the old certificate stays", { error: String(error) }),
+      );
+    });
+    process.on("SIGTERM", () => stop("SIGTERM"));
+    process.on("SIGINT", () => stop("SIGINT"));
+    return EX_OK;
+  },
+});

@@ -1,0 +1,99 @@
+import type { Command } from "./command.ts";
+import { EXIT_CODES } from "./exit.ts";
+
+interface Entry {
+  summary: string;
+  /** Loads no more than this command needs: `readyz` runs every few seconds beside the service. */
+  load(): Promise<Command>;
+}
+
+/** All commands by the words that call them, in the order of the help. */
+export const COMMANDS: Readonly<Record<string, Entry>> = {
+  serve: {
+    summary: "start the service (default)",
+    load: async () => (await import("./serve.ts")).serve,
+  },
+  migrate: {
+    summary: "bring the database up to date",
+    load: async () => (await import("./migrate.ts")).migrateNow,
+  },
+  "migrate status": {
+    summary: "show which schema steps have been applied",
+    load: async () => (await import("./migrate.ts")).migrateStatus,
+  },
+  "keys create": {
+    summary: "make an API key; its secret is shown once",
+    load: async () => (await import("./keys-create.ts")).keysCreate,
+  },
+  "keys list": {
+    summary: "list API keys, newest first, without secrets",
+    load: async () => (await import("./keys-list.ts")).keysList,
+  },
+  "keys revoke": {
+    summary: "revoke an API key, from the next request on",
+    load: async () => (await import("./keys-revoke.ts")).keysRevoke,
+  },
+  "senders create": {
+    summary: "make a project",
+    load: async () => (await import("./senders.ts")).sendersCreate,
+  },
+  "senders list": {
+    summary: "list projects, newest first",
+    load: async () => (await import("./senders.ts")).sendersList,
+  },
+  "dns zone": {
+    summary: "print the zone of SERVICE_DOMAIN as a zone file",
+    load: async () => (await import("./dns-zone.ts")).dnsZone,
+  },
+  send: {
+    summary: "send a mail through the running service",
+    load: async () => (await import("./send.ts")).send,
+  },
+  readyz: {
+    summary: "ask the service on this machine whether it is ready",
+    load: async () => (await import("./readyz.ts")).readyz,
+  },
+  config: {
+    summary: "show the settings in effect and where each comes from, without secrets",
+    load: async () => (await import("./show-settings.ts")).showSettings,
+  },
+  backup: {
+    summary: "copy the database file while the service runs",
+    load: async () => (await import("./backup.ts")).backup,
+  },
+};
+
+/** The command that the arguments call, and what is left of them; null where there is none of that name. */
+export function findCommand(argv: readonly string[]): { entry: Entry; rest: readonly string[] } | null {
+  // Flags alone are the service's.
+  if (argv[0] === undefined || argv[0].startsWith("-")) return entryOf("serve", argv);
+  return entryOf(argv.slice(0, 2).join(" "), argv.slice(2)) ?? entryOf(argv[0], argv.slice(1));
+}
+
+function entryOf(name: string, rest: readonly string[]): { entry: Entry; rest: readonly string[] } | null {
+  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  return entry === undefined ? null : { entry, rest };
+}
+
+/** The help of the whole, or of the commands that begin with a word, such as `keys`; null where none does. */
+export function helpText(group: string | null): string | null {
+  const names = Object.keys(COMMANDS).filter((name) => group === null || name.startsWith(`${group} `));
+  if (names.length === 0) return null;
+  const width = Math.max(...names.map((name) => name.length));
+  const lines = names.map((name) => `  ${name.padEnd(width)}  ${COMMANDS[name]?.summary ?? ""}`);
+  if (group !== null) return [`usage: postrider ${group} COMMAND`, "", ...lines].join("\n");
+  return [
+    "postrider: sends and receives email over a REST API",
+    "",
+    "usage: postrider [command]",
+    "",
+    ...lines,
+    "",
+    "`postrider COMMAND --help` tells what a command takes, with an example. --version shows the version.",
+    "Settings are environment variables; the README lists them all.",
+    "Results go to standard output: text on a terminal, else JSON, one object a line. Errors go to standard error.",
+    "",
+    "exit codes:",
+    ...EXIT_CODES.map(([code, meaning]) => `  ${String(code).padEnd(2)}  ${meaning}`),
+  ].join("\n");
+}

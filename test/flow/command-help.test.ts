@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { COMMANDS } from "../../src/commands/table.ts";
+import { captureService, newFolder, onTerminal, postrider } from "./command-program.ts";
+
+const LIMIT_MS = 60_000;
+const NAMES = Object.keys(COMMANDS);
+
+test("--help names every command and every exit code, and needs no settings", async () => {
+  const { code, stdout } = await postrider(["--help"], { PORT: "x" });
+  expect(code).toBe(0);
+  for (const name of NAMES) expect(stdout).toMatch(new RegExp(`^  ${name} +\\S`, "m"));
+  for (const exitCode of [0, 1, 64, 69, 70, 78])
+    expect(stdout).toMatch(new RegExp(`^  ${exitCode} +\\S`, "m"));
+  for (const args of [["help"], ["-h"]]) expect((await postrider(args)).stdout).toBe(stdout);
+});
+
+test.each(NAMES)(
+  "%s --help tells its use, its flags and an example, needs no settings and does nothing",
+  async (name) => {
+    const words = name.split(" ");
+    const folder = newFolder();
+    const ran = await postrider([...words, "--help"], { PORT: "x", DATA_DIR: folder });
+    expect([ran.code, ran.stderr]).toEqual([0, ""]);
+    expect(ran.stdout).toStartWith(`usage: postrider ${name}`);
+    expect(ran.stdout).toMatch(/^ {2}--help +/m);
+    expect(ran.stdout).toMatch(/\nexample:\n {2}\S.*postrider|\nexample:\n {2}postrider/);
+    for (const line of ran.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(130);
+    expect((await postrider(["help", ...words])).stdout).toBe(ran.stdout);
+  },
+);
+
+test.each(NAMES)("%s refuses a flag that it does not know, before it does anything", async (name) => {
+  const ran = await postrider([...name.split(" "), "--frobnicate"], { PORT: "x" });
+  expect([ran.code, ran.stdout]).toEqual([64, ""]);
+  expect(ran.stderr).toBe(
+    `postrider: Unknown option '--frobnicate'\npostrider: see postrider ${name} --help\n`,
+  );
+});
+
+test.each<[string[], string]>([
+  [["fly"], "no such command: fly"],
+  [["keys"], "keys create"],
+  [["keys", "steal"], "keys revoke"],
+  [["migrate", "back"], "too many arguments: back"],
+  [["constructor"], "no such command: constructor"],
+])("%p is wrong usage, and what there is instead is said", async (args, says) => {
+  const ran = await postrider(args);
+  expect([ran.code, ran.stdout]).toEqual([64, ""]);
+  expect(ran.stderr).toContain(says);
+});
+
+describe("on a terminal", () => {
+  test("migrate and its status are text", async () => {
+    const env = { DATA_DIR: newFolder() };
+    expect(await onTerminal(["migrate", "status"], env)).toMatch(
+      /^version +name +applied\n1 +initial +pending\n/,
+    );
+    expect(await onTerminal(["migrate"], env)).toMatch(/^applied: 1, 2/);
+    expect(await onTerminal(["migrate"], env)).toBe("up to date\n");
+  });
+});
+
+describe("the examples", () => {
+  const { service, env, folder } = captureService();
+  beforeAll(() => service.start(), LIMIT_MS);
+  afterAll(async () => {
+    await service.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const bin = newFolder();
+  const program = join(bin, "postrider");
+  writeFileSync(program, `#!/bin/sh\nexec bun ${join(import.meta.dir, "../../src/main.ts")} "$@"\n`);
+  chmodSync(program, 0o755);
+
+  // `serve` starts a service and stays.
+  test.each(NAMES.filter((name) => name !== "serve"))(
+    "%s: its example works as it stands",
+    async (name) => {
+      const { stdout: help } = await postrider([...name.split(" "), "--help"]);
+      const example = (help.split("\nexample:\n")[1] ?? "").replaceAll(/^ {2}/gm, "");
+      expect(example).toContain(`postrider ${name}`);
+      const shell = Bun.spawn(["sh", "-e", "-c", example], {
+        cwd: newFolder(),
+        env: { ...env, PATH: `${bin}:${Bun.env.PATH}` },
+        ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+      });
+      const [said, wrong] = await Promise.all([
+        new Response(shell.stdout).text(),
+        new Response(shell.stderr).text(),
+      ]);
+      expect([await shell.exited, wrong.replace(/^.* holds the master key: .*\n/, "")]).toEqual([0, ""]);
+      expect(said).not.toBe("");
+    },
+    LIMIT_MS,
+  );
+});

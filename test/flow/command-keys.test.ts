@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import Database from "libsql";
+import { captureService, newFolder, onTerminal, postrider, statusWith } from "./command-program.ts";
+
+const LIMIT_MS = 30_000;
+const { service, env, folder } = captureService();
+
+beforeAll(() => service.start(), LIMIT_MS);
+afterAll(async () => {
+  await service.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function createKey(...flags: string[]): Promise<Record<string, unknown>> {
+  const { code, json, stderr } = await postrider(["keys", "create", ...flags], env);
+  expect([code, stderr]).toEqual([0, ""]);
+  return json()[0] ?? {};
+}
+
+describe("keys", () => {
+  test(
+    "made and revoked by the command line hold in the running service from the next request on",
+    async () => {
+      const { id, secret, ...key } = await createKey("--name", "shell");
+      expect(key).toMatchObject({ name: "shell", senderId: null, scopes: [], revokedAt: null });
+      expect(await statusWith(service.url, String(secret))).toBe(200);
+      const { code, json } = await postrider(["keys", "revoke", String(id)], env);
+      expect([code, json()]).toEqual([0, [{ id, revoked: true }]]);
+      expect(await statusWith(service.url, String(secret))).toBe(401);
+      // A second time it is revoked already, which is what was asked for.
+      expect((await postrider(["keys", "revoke", String(id)], env)).code).toBe(0);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "are for a project, by its external id, and for the scopes named",
+    async () => {
+      const key = await createKey(
+        "--name",
+        "ci",
+        "--sender",
+        "default",
+        "--scopes",
+        "emails:send, emails:read",
+      );
+      expect(key).toMatchObject({ senderExternalId: "default", scopes: ["emails:send", "emails:read"] });
+      expect(await statusWith(service.url, String(key.secret), "/v1/emails")).toBe(200);
+      expect(await statusWith(service.url, String(key.secret), "/v1/templates")).toBe(403);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "are listed without a secret or its hash, newest first, and no more than asked for",
+    async () => {
+      const [first, second] = [await createKey("--name", "a"), await createKey("--name", "b")];
+      const all = await postrider(["keys", "list"], env);
+      expect(all.json().slice(0, 2)).toMatchObject([{ id: second.id }, { id: first.id }]);
+      for (const { secret } of [first, second]) expect(all.stdout).not.toContain(String(secret));
+      expect(all.stdout).not.toMatch(/secret|hash/i);
+      const one = await postrider(["keys", "list", "--limit", "1"], env);
+      expect(one.json()).toEqual(all.json().slice(0, 1));
+      expect(one.stderr).toContain("--limit");
+    },
+    LIMIT_MS,
+  );
+
+  test.each<[string, string[], number, string]>([
+    ["a scope that is none", ["create", "--name", "x", "--scopes", "emails:fly"], 1, "scopes[0]"],
+    ["a project that is none", ["create", "--name", "x", "--sender", "nobody"], 1, "no such project: nobody"],
+    ["a name over 200 characters", ["create", "--name", "x".repeat(201)], 1, "name"],
+    ["no name", ["create"], 64, "missing: --name NAME"],
+    ["a key that is none", ["revoke", "key_00000000000000000000000000"], 1, "No such API key."],
+    ["no id", ["revoke"], 64, "missing: ID"],
+    ["two ids", ["revoke", "a", "b"], 64, "too many arguments: b"],
+    ["an account that is none", ["list", "--account", "acc_0"], 1, "no such account: acc_0"],
+    ["a limit over the limit", ["list", "--limit", "10001"], 64, "from 1 to 10000"],
+    ["a limit of nothing", ["list", "--limit", "0"], 64, "from 1 to 10000"],
+    ["a flag that is none", ["list", "--secret"], 64, "Unknown option '--secret'"],
+  ])("%s is refused with its reason", async (_case, args, code, says) => {
+    const ran = await postrider(["keys", ...args], env);
+    expect([ran.code, ran.stdout]).toEqual([code, ""]);
+    expect(ran.stderr).toStartWith("postrider: ");
+    expect(ran.stderr).toContain(says);
+  });
+
+  test(
+    "may have their secret written into a new file for its owner alone, and printed nowhere",
+    async () => {
+      const file = join(newFolder(), "postrider.key");
+      const key = await createKey("--name", "kept", "--out", file);
+      const secret = readFileSync(file, "utf8").trim();
+      expect([key.secret, key.secretFile, statSync(file).mode & 0o777]).toEqual([undefined, file, 0o600]);
+      expect(await statusWith(service.url, secret)).toBe(200);
+      const before = (await postrider(["keys", "list"], env)).json().length;
+      const again = await postrider(["keys", "create", "--name", "kept", "--out", file], env);
+      expect([again.code, readFileSync(file, "utf8").trim()]).toEqual([1, secret]);
+      expect((await postrider(["keys", "list"], env)).json()).toHaveLength(before);
+      // What was refused leaves no empty file behind.
+      const other = `${file}.2`;
+      await postrider(["keys", "create", "--name", "x", "--scopes", "no", "--out", other], env);
+      expect(existsSync(other)).toBe(false);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "on a terminal are a table, in which a name cannot play with the terminal",
+    async () => {
+      await createKey("--name", "\u001b[2Jwiped\nrow");
+      const shown = await onTerminal(["keys", "list"], env);
+      expect(shown).toMatch(/^id +name +prefix +last4 +project/);
+      expect(shown).toContain("\ufffd[2Jwiped row");
+      expect(shown).not.toContain("\u001b[2J");
+      expect(await onTerminal(["keys", "list", "--json"], env)).toStartWith("{");
+      expect((await postrider(["keys", "list", "--no-json"], env)).stdout).toMatch(/^id +name/);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "are made as soon as another process lets the database go",
+    async () => {
+      const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
+      database.exec("BEGIN IMMEDIATE");
+      const waiting = Promise.withResolvers<void>();
+      const made = postrider(
+        ["keys", "create", "--name", "patient"],
+        { ...env, LOG_LEVEL: "debug" },
+        { onError: (text) => void (text.includes("locked by another process") && waiting.resolve()) },
+      );
+      await Promise.race([waiting.promise, made.then(() => Promise.reject(new Error("it did not wait")))]);
+      database.exec("COMMIT");
+      database.close();
+      expect([(await made).code, (await made).json()[0]?.name]).toEqual([0, "patient"]);
+    },
+    LIMIT_MS,
+  );
+});
+
+describe("projects", () => {
+  test(
+    "are made with plan and tier, or with the settings' defaults, and listed",
+    async () => {
+      const wanted = [
+        "--name",
+        "Newsletter",
+        "--external-id",
+        "news",
+        "--plan",
+        "free",
+        "--trust-tier",
+        "high",
+      ];
+      const made = (await postrider(["senders", "create", ...wanted], env)).json();
+      expect(made).toMatchObject([{ externalId: "news", plan: "free", trustTier: "high" }]);
+      const plain = (await postrider(["senders", "create", "--name", "Größe & Co"], env)).json();
+      expect(plain).toMatchObject([{ name: "Größe & Co", plan: "pro", trustTier: "basic" }]);
+      const listed = (await postrider(["senders", "list"], env)).json();
+      expect(listed.map(({ id }) => id).slice(0, 2)).toEqual([plain[0]?.id, made[0]?.id]);
+      const key = await createKey("--name", "news", "--sender", "news");
+      expect(await statusWith(service.url, String(key.secret), "/v1/emails")).toBe(200);
+    },
+    LIMIT_MS,
+  );
+
+  test.each<[string, string[], number, string]>([
+    ["a plan that is none", ["--name", "x", "--plan", "gold"], 1, "--plan: one of free, pro, unlimited"],
+    ["a tier that is none", ["--name", "x", "--trust-tier", "none"], 1, "--trust-tier: one of new, basic"],
+    ["an external id that is taken", ["--name", "x", "--external-id", "default"], 1, "default"],
+    ["an external id like an id", ["--name", "x", "--external-id", "snd_1"], 1, "must not start with snd_"],
+    ["an external id with spaces", ["--name", "x", "--external-id", "a b"], 1, "externalId"],
+    ["no name", [], 64, "missing: --name NAME"],
+  ])("%s is refused", async (_case, flags, code, says) => {
+    const ran = await postrider(["senders", "create", ...flags], env);
+    expect([ran.code, ran.stdout]).toEqual([code, ""]);
+    expect(ran.stderr).toContain(says);
+  });
+});
+
+describe("the database", () => {
+  test(
+    "is not made by looking at it, and its absence is said",
+    async () => {
+      const empty = newFolder();
+      const ran = await postrider(["keys", "list"], { DATA_DIR: empty });
+      expect([ran.code, existsSync(join(empty, "postrider.db"))]).toEqual([70, false]);
+      expect(ran.stderr).toContain("start the service, or run postrider migrate");
+      await postrider(["migrate"], { DATA_DIR: empty });
+      const noAccount = await postrider(["keys", "list"], { DATA_DIR: empty });
+      expect([noAccount.code, noAccount.stderr]).toEqual([1, expect.stringContaining("no account yet")]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "with two accounts wants to know which",
+    async () => {
+      const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
+      const other = "acc_7zzzzzzzzzzzzzzzzzzzzzzzzz";
+      database.exec(
+        `INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('${other}', 'B', 'b@b.test', 1)`,
+      );
+      try {
+        const asked = await postrider(["keys", "list"], env);
+        expect([asked.code, asked.stderr]).toEqual([64, expect.stringContaining(other)]);
+        const named = await postrider(["keys", "list", "--account", other], env);
+        expect([named.code, named.stdout]).toEqual([0, ""]);
+      } finally {
+        database.exec(`DELETE FROM accounts WHERE id = '${other}'`);
+        database.close();
+      }
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "that is a server out of reach is exit code 69",
+    async () => {
+      const { code, stderr } = await postrider(["keys", "list"], { DATABASE_URL: "http://127.0.0.1:1" });
+      expect([code, stderr]).toEqual([69, expect.stringMatching(/^postrider: .+/)]);
+    },
+    LIMIT_MS,
+  );
+});

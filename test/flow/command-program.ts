@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ServiceProcess, serviceProcess } from "../support/process.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+export interface Ran {
+  code: number;
+  stdout: string;
+  stderr: string;
+  /** Standard output's lines as JSON. */
+  json(): Record<string, unknown>[];
+}
+
+export interface RunOptions {
+  stdin?: string | Uint8Array;
+  /** Is told what has come on standard error so far, each time more has. */
+  onError?: (stderr: string) => void;
+}
+
+export type Env = Readonly<Record<string, string>>;
+
+/** Runs the program with these arguments and settings, and no others; resolves when it has ended. */
+export async function postrider(
+  args: readonly string[],
+  env: Env = {},
+  options: RunOptions = {},
+): Promise<Ran> {
+  const cwd = newFolder();
+  const child = Bun.spawn(["bun", MAIN, ...args], {
+    cwd,
+    env: { PATH: Bun.env.PATH ?? "", ...env },
+    stdin: options.stdin === undefined ? "ignore" : Buffer.from(options.stdin),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    textOf(child.stderr, options.onError),
+  ]);
+  const code = await child.exited;
+  rmSync(cwd, { recursive: true });
+  const json = () => stdout.split("\n").flatMap((line) => (line === "" ? [] : JSON.parse(line)));
+  return { code, stdout, stderr, json };
+}
+
+async function textOf(stream: ReadableStream<Uint8Array>, told: RunOptions["onError"]): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true });
+    told?.(text);
+  }
+  return text;
+}
+
+/** Runs the program on a terminal of its own; gives what that shows, both outputs together. */
+export async function onTerminal(args: readonly string[], env: Env): Promise<string> {
+  let shown = "";
+  const decoder = new TextDecoder();
+  const cwd = newFolder();
+  const child = Bun.spawn(["bun", MAIN, ...args], {
+    cwd,
+    env: { PATH: Bun.env.PATH ?? "", ...env },
+    terminal: {
+      cols: 200,
+      rows: 50,
+      data: (_terminal, bytes) => {
+        shown += decoder.decode(bytes, { stream: true });
+      },
+    },
+  });
+  await child.exited;
+  rmSync(cwd, { recursive: true });
+  return shown.replaceAll("\r\n", "\n");
+}
+
+/** A folder of its own. */
+export function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), "postrider-command-"));
+}
+
+/** A service that keeps all mail here, with the settings by which commands find it. */
+export function captureService(env: Env = {}): { service: ServiceProcess; env: Env; folder: string } {
+  const folder = newFolder();
+  const service = serviceProcess({
+    ...{ DATA_DIR: folder, SERVICE_DOMAIN: "postrider.localhost", DELIVERY: "capture" },
+    ...env,
+  });
+  const { port } = new URL(service.url);
+  return { service, folder, env: { DATA_DIR: folder, HOST: "127.0.0.1", PORT: port } };
+}
+
+/** The status that a key is answered with. */
+export async function statusWith(url: string, key: string, path = "/v1/api-keys"): Promise<number> {
+  const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } });
+  await answer.arrayBuffer();
+  return answer.status;
+}

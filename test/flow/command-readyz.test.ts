@@ -1,0 +1,115 @@
+import { expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { freePort } from "../support/redis.ts";
+import { captureService, onTerminal, postrider } from "./command-program.ts";
+
+const LIMIT_MS = 30_000;
+
+test(
+  "readyz is 0 while the service is ready and 1 when it has gone, whatever proxy the environment names",
+  async () => {
+    const { service, env, folder } = captureService();
+    const proxied: string[] = [];
+    const proxy = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1" },
+      fetch: ({ url }) => {
+        proxied.push(url);
+        return new Response("no", { status: 502 });
+      },
+    });
+    const behindProxy = { ...env, HTTP_PROXY: proxy.url.href, http_proxy: proxy.url.href };
+    try {
+      await service.start();
+      const ready = await postrider(["readyz"], behindProxy);
+      expect([ready.code, ready.json()]).toMatchObject([
+        0,
+        [{ ready: true, status: 200, checks: { database: "ok" } }],
+      ]);
+      expect(await onTerminal(["readyz"], env)).toBe("ready\n");
+      // A service that listens on all addresses is asked on loopback.
+      expect((await postrider(["readyz"], { ...env, HOST: "0.0.0.0" })).code).toBe(0);
+      await service.terminate();
+      const gone = await postrider(["readyz"], behindProxy);
+      expect([gone.code, gone.json()]).toMatchObject([
+        1,
+        [{ ready: false, reason: expect.stringContaining("ECONNREFUSED") }],
+      ]);
+      expect(proxied).toEqual([]);
+    } finally {
+      await proxy.stop(true);
+      await service.remove();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  LIMIT_MS,
+);
+
+test("readyz is 1 and names what failed where the service says that it is not ready", async () => {
+  const checks = { database: "ok", redis: "failed" };
+  const fake = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1" },
+    fetch: () => Response.json({ status: "unavailable", checks }, { status: 503 }),
+  });
+  const env = { HOST: "127.0.0.1", PORT: String(fake.port) };
+  try {
+    const { code, json } = await postrider(["readyz"], env);
+    expect([code, json()]).toEqual([1, [{ ready: false, status: 503, checks }]]);
+    expect(await onTerminal(["readyz"], env)).toBe("not ready: redis\n");
+  } finally {
+    await fake.stop(true);
+  }
+});
+
+test("readyz waits no longer than it is told for a service that hangs", async () => {
+  const accepted: string[] = [];
+  const hanging = Bun.listen({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    socket: { data: (_socket, chunk) => void accepted.push(chunk.toString()) },
+  });
+  try {
+    const env = { HOST: "127.0.0.1", PORT: String(hanging.port) };
+    const { code, json } = await postrider(["readyz", "--timeout", "0.3"], env);
+    expect([code, json()]).toEqual([1, [{ ready: false, reason: "timeout" }]]);
+    expect(accepted.join("")).toStartWith("GET /readyz HTTP/1.1\r\n");
+  } finally {
+    hanging.stop(true);
+  }
+});
+
+test.each<[string, string[], Record<string, string>, number, string]>([
+  ["no API here", [], { ROLES: "worker" }, 1, "ROLES has no api"],
+  ["a port that nobody knows", [], { PORT: "0" }, 1, "PORT is 0"],
+  ["wrong settings", [], { PORT: "x" }, 78, "PORT"],
+  ["a time that is none", ["--timeout", "-1"], {}, 64, "--timeout"],
+  ["a time over a minute", ["--timeout", "60.001"], {}, 64, "--timeout"],
+  ["an argument", ["x"], {}, 64, "too many arguments: x"],
+])("readyz with %s is refused with its reason", async (_case, args, env, code, says) => {
+  const ran = await postrider(["readyz", ...args], { PORT: String(freePort()), ...env });
+  expect([ran.code, ran.stdout]).toEqual([code, ""]);
+  expect(ran.stderr).toContain(says);
+});
+
+test("readyz and --help load neither the service nor the database", async () => {
+  const loaded = await Bun.build({
+    entrypoints: ["main.ts", "commands/readyz.ts"].map((file) => `${import.meta.dir}/../../src/${file}`),
+    ...{ target: "bun", splitting: true, packages: "external", metafile: true },
+  });
+  // What a chunk imports by itself it loads; what it imports on demand it does not.
+  const outputs = loaded.metafile?.outputs ?? {};
+  const sourcesOf = (path: string, seen = new Set<string>()): string[] => {
+    if (seen.has(path)) return [];
+    seen.add(path);
+    const { inputs = {}, imports = [] } = outputs[path] ?? {};
+    const further = imports.filter(({ kind }) => kind === "import-statement");
+    return [...Object.keys(inputs), ...further.flatMap((each) => sourcesOf(each.path, seen))];
+  };
+  const entries = Object.entries(outputs).filter(([, { entryPoint }]) =>
+    /(?:src\/main|commands\/readyz)\.ts$/.test(entryPoint ?? ""),
+  );
+  expect(entries).toHaveLength(2);
+  const sources = entries.flatMap(([path]) => sourcesOf(path));
+  expect(sources.filter((path) => path.endsWith("src/config.ts"))).not.toEqual([]);
+  expect(sources.filter((path) => /src\/(?:app|log|store\/client|flows\/|http\/|smtp\/)/.test(path))).toEqual(
+    [],
+  );
+});

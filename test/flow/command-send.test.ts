@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { MAX_INPUT_BYTES } from "../../src/commands/send.ts";
+import { freePort } from "../support/redis.ts";
+import { captureService, postrider, type RunOptions } from "./command-program.ts";
+
+const LIMIT_MS = 30_000;
+const { service, env, folder } = captureService();
+const keyFile = join(folder, "project.key");
+const FROM = "hello@onboarding.postrider.localhost";
+const OWNER = "owner@example.com";
+
+beforeAll(async () => {
+  await service.start();
+  await postrider(["keys", "create", "--name", "sending", "--sender", "default", "--out", keyFile], env);
+}, LIMIT_MS);
+afterAll(async () => {
+  await service.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const simulated = (name: string) => `${name}@simulator.postrider.localhost`;
+
+function send(to: string, flags: readonly string[], options: RunOptions = {}) {
+  return postrider(["send", "--from", FROM, "--to", to, "--subject", "Hello", ...flags], env, options);
+}
+
+async function record(id: unknown): Promise<Record<string, unknown>> {
+  const headers = { authorization: `Bearer ${await Bun.file(keyFile).text()}`.trim() };
+  const answer = await fetch(`${service.url}/v1/emails/${String(id)}`, { headers });
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+const withKey = ["--key-file", keyFile];
+
+describe("send", () => {
+  test(
+    "prints the id and the status of the mail that the service has taken",
+    async () => {
+      const { code, json } = await send(`${OWNER},${simulated("delivered")}`, [
+        ...withKey,
+        "--text",
+        "It works.",
+      ]);
+      const [answer = {}] = json();
+      expect([code, answer]).toEqual([0, { id: expect.stringMatching(/^msg_/), status: "queued" }]);
+      expect(await record(answer.id)).toMatchObject({
+        ...{
+          from: FROM,
+          to: [OWNER, simulated("delivered")],
+          subject: "Hello",
+          text: "It works.",
+          html: null,
+        },
+      });
+    },
+    LIMIT_MS,
+  );
+
+  test.each<[string, number]>([
+    ["delivered", 0],
+    ["bounced", 1],
+    ["rejected", 1],
+  ])(
+    "--wait follows a mail that is %s to its end: exit code %i",
+    async (status, code) => {
+      const ran = await send(simulated(status), [...withKey, "--text", "x", "--wait"]);
+      expect([ran.code, ran.json()]).toMatchObject([
+        code,
+        [{ status, recipients: [{ email: simulated(status), status }] }],
+      ]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "--wait gives up when its time is over, and says that the service goes on",
+    async () => {
+      const ran = await send(simulated("delayed"), [...withKey, "--text", "x", "--wait", "--timeout", "1"]);
+      expect([ran.code, ran.stdout]).toEqual([69, ""]);
+      expect(ran.stderr).toMatch(/msg_\S+ is still delivery_delayed after 1 s/);
+    },
+    LIMIT_MS,
+  );
+
+  test.each<[string, string[], Record<string, unknown>]>([
+    ["the text by -", ["-"], { text: "from a pipe", html: null }],
+    ["the text by --text -", ["--text", "-"], { text: "from a pipe", html: null }],
+    [
+      "the html by --html -",
+      ["--html", "-", "--text", "beside it"],
+      { text: "beside it", html: "from a pipe" },
+    ],
+  ])(
+    "reads %s from standard input",
+    async (_case, flags, bodies) => {
+      const ran = await send(OWNER, [...withKey, ...flags], { stdin: "from a pipe" });
+      expect(ran.code).toBe(0);
+      expect(await record(ran.json()[0]?.id)).toMatchObject(bodies);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "reads the key from standard input, and takes an account-wide one with the project's name",
+    async () => {
+      const accountKey = { stdin: `${service.key}\n` };
+      const flags = ["--key-file", "-", "--text", "x"];
+      const without = await send(OWNER, flags, accountKey);
+      expect([without.code, without.stderr]).toEqual([1, expect.stringContaining("X-Service-Product")]);
+      const named = await send(OWNER, [...flags, "--sender", "default"], accountKey);
+      expect([named.code, named.json()]).toMatchObject([0, [{ status: "queued" }]]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "takes the key of the environment where no flag gives one",
+    async () => {
+      const key = (await Bun.file(keyFile).text()).trim();
+      const args = ["send", "--from", FROM, "--to", OWNER, "--subject", "x", "--text", "x"];
+      expect((await postrider(args, { ...env, POSTRIDER_API_KEY: key })).code).toBe(0);
+      expect((await postrider(args, { ...env, POSTRIDER_API_KEY_FILE: keyFile })).code).toBe(0);
+      const other = { ...env, POSTRIDER_API_KEY: "pr_nobody" };
+      expect((await postrider([...args, ...withKey], other)).code).toBe(0);
+      expect((await postrider(args, other)).code).toBe(1);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "takes a name with the address",
+    async () => {
+      const flags = ["--from", `Ärzte, Co <${FROM}>`, ...withKey, "--text", "x"];
+      const { json } = await send(OWNER, flags);
+      expect(await record(json()[0]?.id)).toMatchObject({ from: FROM, fromName: "Ärzte, Co" });
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "reads as much of standard input as the API takes of a text, and no byte more",
+    async () => {
+      const most = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES) });
+      expect(most.code).toBe(0);
+      const over = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES + 1) });
+      expect([over.code, over.stderr]).toEqual([64, expect.stringContaining(`${MAX_INPUT_BYTES} bytes`)]);
+    },
+    LIMIT_MS,
+  );
+
+  const notAKey = join(folder, "not.key");
+  writeFileSync(notAKey, "two words\n");
+  const long = join(folder, "long.key");
+  writeFileSync(long, "k".repeat(4097));
+  const text = ["--text", "x"];
+  test.each<[string, string[], number, string]>([
+    ["without a key", text, 64, "--key-file"],
+    ["with a key that nobody has", [...text, "--key", "pr_nobody"], 1, "401"],
+    ["with two keys", [...text, ...withKey, "--key", "x"], 64, "either --key or --key-file"],
+    ["with a key file that is not there", [...text, "--key-file", "/nowhere"], 64, "cannot be read"],
+    ["with a key file that is none", [...text, "--key-file", notAKey], 64, "does not hold an API key"],
+    ["with a key file of more than 4096 bytes", [...text, "--key-file", long], 64, "longer than 4096 bytes"],
+    ["without a body", withKey, 64, "missing: --text, --html or -"],
+    ["with two texts", [...withKey, ...text, "-"], 64, "either --text or -"],
+    ["with two things from standard input", ["--key-file", "-", "-"], 64, "for one thing alone"],
+    ["with another argument", [...withKey, ...text, "x"], 64, "the only argument is -"],
+    ["with a URL that is none", [...withKey, ...text, "--url", "ftp://x"], 64, "http://"],
+    ["with a time that is none", [...withKey, ...text, "--timeout", "0"], 64, "--timeout"],
+    ["with a time over a day", [...withKey, ...text, "--timeout", "86401"], 64, "--timeout"],
+    ["to nobody", [...withKey, ...text, "--to", "nobody"], 1, "to["],
+    ["from a domain of others", [...withKey, ...text, "--from", "a@example.org"], 1, "domain_not_verified"],
+    ["where nothing listens", [...withKey, ...text, "--url", `http://127.0.0.1:${freePort()}`], 69, "--url"],
+  ])("%s is refused with its reason", async (_case, flags, code, says) => {
+    const ran = await send(OWNER, flags, { stdin: "" });
+    expect([ran.code, ran.stdout]).toEqual([code, ""]);
+    expect(ran.stderr).toStartWith("postrider: ");
+    expect(ran.stderr).toContain(says);
+  });
+
+  test("carries the key nowhere else, and takes another server for what it is", async () => {
+    const seen: string[] = [];
+    const other = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1" },
+      fetch: ({ url }) => {
+        seen.push(new URL(url).pathname);
+        return new Response(null, { status: 307, headers: { location: "/elsewhere" } });
+      },
+    });
+    try {
+      const ran = await send(OWNER, [...withKey, ...text, "--url", `http://127.0.0.1:${other.port}`]);
+      expect([ran.code, ran.stderr]).toEqual([69, expect.stringContaining("answers 307")]);
+      expect(seen).toEqual(["/v1/emails"]);
+    } finally {
+      await other.stop(true);
+    }
+  });
+});
