@@ -215,7 +215,8 @@ export class Dispatch {
     if (place !== null && key !== undefined) {
       if (row.size > 0) destination.turns.add(line, retry);
       this.#waiting--;
-      if (Math.abs(this.#deps.clock.now() - place.lookedAt) >= validMs(place.passage, this.#deps.restMs)) this.#look(line);
+      if (Math.abs(this.#deps.clock.now() - place.lookedAt) >= validMs(place.passage, this.#deps.restMs))
+        this.#look(line);
       else this.#forgetLine(line);
       void this.#carry({ key, lane: line.domain }, place.passage, destination);
     }

@@ -27,11 +27,18 @@ const LF = 0x0a;
 
 /**
  * The mail with a header that can be checked in bounded time: as it is where it keeps the limits, which every honest
- * mail does. Else without what is over them, so that signatures over that fail; the author is always in it.
+ * mail does. Else without what is over them, so that signatures over that fail; the author is always in it. Without its
+ * body where it has no signature, for then nothing is said of that.
  */
 export function checkable(raw: Buffer): Buffer {
-  const { header, body } = findHeaderEnd(raw);
   const fields = rawFields(raw);
+  const checked = withinLimits(raw, fields);
+  if (fields.some(({ name }) => SIGNATURE_FIELDS.has(name))) return checked;
+  return checked.subarray(0, findHeaderEnd(checked).body);
+}
+
+function withinLimits(raw: Buffer, fields: readonly RawField[]): Buffer {
+  const { header, body } = findHeaderEnd(raw);
   const kept = keptFields(fields);
   const whole =
     kept.length === fields.length &&

@@ -112,14 +112,19 @@ function isEndlessHeader(raw: Uint8Array): boolean {
  * The mail with the fields of its MIME structure alone (RFC 2045 §3), of each the first. All others are read by
  * `headerBlock`, which has limits; the MIME reader has none, and a megabyte of "a:" in a To holds it for seconds.
  */
-function mimeOnly(raw: Uint8Array): Uint8Array {
+function mimeOnly(raw: Uint8Array): ArrayBuffer {
   const kept = new Map<string, string>();
   for (const { name, line } of rawFields(raw)) {
     if (name.startsWith("content-") && !kept.has(name))
       kept.set(name, `${line.slice(0, MAX_MIME_FIELD_CHARS)}\r\n`);
   }
   const header = Buffer.from(`${[...kept.values()].join("")}\r\n`, "latin1");
-  return Buffer.concat([header, raw.subarray(findHeaderEnd(raw).body)]);
+  const body = raw.subarray(findHeaderEnd(raw).body);
+  const whole = new Uint8Array(header.length + body.length);
+  whole.set(header);
+  whole.set(body, header.length);
+  // Of a view the MIME reader would make a copy of its own.
+  return whole.buffer;
 }
 
 /**
@@ -127,9 +132,10 @@ function mimeOnly(raw: Uint8Array): Uint8Array {
  * the parse, for a mail of empty parts (a few octets each) would fill the memory with part objects.
  */
 export function countParts(raw: Uint8Array): number {
-  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString("latin1");
-  const dashed = countOf(text, "\n--", MAX_PARTS);
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const dashed = countOf(bytes, "\n--", MAX_PARTS);
   if (dashed <= MAX_PARTS) return dashed;
+  const text = bytes.toString("latin1");
   const boundaries = new Set<string>();
   for (const match of text.matchAll(/boundary\*?0?\*?\s*=\s*(?:"([^"\r\n]{0,200})|([^\s";]{1,200}))/gi)) {
     boundaries.add(match[1] ?? match[2] ?? "");
@@ -154,7 +160,7 @@ function isDelimiter(line: string, boundaries: ReadonlySet<string>): boolean {
   return boundaries.has(trimmed) || (trimmed.endsWith("--") && boundaries.has(trimmed.slice(0, -2)));
 }
 
-function countOf(text: string, what: string, stopBeyond: number): number {
+function countOf(text: Buffer, what: string, stopBeyond: number): number {
   let count = 0;
   for (let at = text.indexOf(what); at >= 0 && count <= stopBeyond; at = text.indexOf(what, at + 1)) count++;
   return count;
@@ -166,7 +172,7 @@ function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
     .filter((field) => field.name.toLowerCase() === name)
     .map((field) => field.value)
     .join(", ");
-  return mailboxes(value);
+  return value === "" ? [] : mailboxes(value);
 }
 
 /** The mailboxes in an address list (RFC 5322 §3.4), names decoded. Never throws. */

@@ -36,6 +36,8 @@ const BLOCK_FROM = /^[*> ]{0,3}(?:From|Von|De|Da|Van|Från|Fra|Od|От|差出人
 const BLOCK_OTHER =
   /^[*> ]{0,3}(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado|Enviada|Para|Asunto|Assunto|Inviato|Oggetto|Verzonden|Aan|Onderwerp|Skickat|Till|Ämne|Sendt|Til|Emne|Wysłano|Data|Temat|Отправлено|Кому|Тема|送信日時|宛先|件名|发送时间|收件人|主题) ?[*]? ?[:：]/i;
 
+/** What each of the lines below begins with, so that any other line costs one look. */
+const SIGNATURE_START = /^[-_SGEIV]/i;
 /** Lines that begin a signature. */
 const SIGNATURES: readonly RegExp[] = [
   /^--\s?$/,
@@ -73,14 +75,18 @@ interface QuoteStart {
 }
 
 function quoteStart(lines: readonly string[]): QuoteStart {
+  // Most texts quote nothing, and have no line that could end an introduction.
+  const introduces = lines.some((line) => /[:：]$/.test(line.trimEnd()));
   for (const [at, line] of lines.entries()) {
-    const span =
-      isHeaderBlock(lines, at) || SEPARATOR.test(line.trim().slice(0, MAX_INTRO_CHARS))
-        ? 1
-        : introduction(lines, at);
+    if (isHeaderBlock(lines, at) || isSeparator(line)) return { at, end: at + 1 };
+    const span = introduces ? introduction(lines, at) : 0;
     if (span > 0) return { at, end: at + span };
   }
   return { at: lines.length, end: lines.length };
+}
+
+function isSeparator(line: string): boolean {
+  return SEPARATOR.test(line.trim().slice(0, MAX_INTRO_CHARS));
 }
 
 /** Lines that the introduction beginning here takes; 0 where none begins. */
@@ -130,6 +136,7 @@ function withoutSignature(lines: readonly string[]): readonly string[] {
   const at = lines.findIndex(
     (line, index) =>
       index > 0 &&
+      SIGNATURE_START.test(line) &&
       line.length <= MAX_INTRO_CHARS &&
       SIGNATURES.some((pattern) => pattern.test(line.trimEnd())),
   );

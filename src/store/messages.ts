@@ -47,6 +47,7 @@ export interface MessageContent {
   data: Record<string, unknown> | null;
   envelope: Record<string, unknown> | null;
   auth: Record<string, unknown> | null;
+  /** Of received mail, its new part; given as null, it is all of the text. */
   replyText: string | null;
   /** Whether html and text are what the message's template became. */
   rendered: boolean;
@@ -200,12 +201,13 @@ interface ContentRow {
   auth: string | null;
   reply_text: string | null;
   rendered: number;
+  direction: Direction;
 }
 
 /** Bodies, headers and inbound facts of a message of the project; null where it has none of that id. */
 export async function getContent(db: Db, senderId: string, id: string): Promise<MessageContent | null> {
   const row = await db.first<ContentRow>(
-    `SELECT s.html, s.text, s.headers, c.data, c.envelope, c.auth, s.reply_text, c.rendered
+    `SELECT s.html, s.text, s.headers, c.data, c.envelope, c.auth, s.reply_text, c.rendered, m.direction
       FROM message_content c JOIN messages m ON m.id = c.message_id
         JOIN message_content s ON s.message_id = COALESCE(c.content_of, c.message_id)
       WHERE c.message_id = ? AND m.sender_id = ?`,
@@ -219,7 +221,8 @@ export async function getContent(db: Db, senderId: string, id: string): Promise<
     data: row.data === null ? null : JSON.parse(row.data),
     envelope: row.envelope === null ? null : JSON.parse(row.envelope),
     auth: row.auth === null ? null : JSON.parse(row.auth),
-    replyText: row.reply_text,
+    // Most received mail quotes nothing: its reply text is all of its text, and is not kept twice.
+    replyText: row.direction === "inbound" ? (row.reply_text ?? row.text?.trim() ?? null) : null,
     rendered: row.rendered === 1,
   };
 }

@@ -3,7 +3,7 @@ import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Inspect } from "../flows/receive/inspect.ts";
+import type { Inspect } from "../flows/readings.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
@@ -76,7 +76,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
   const { publicUrl } = config;
   const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
   const common = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
-  const sending = { ...common, limits: config, volume: config };
+  const sending = { ...common, limits: config, volume: config, inspect: parts.inspect };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return {
     db,
@@ -98,7 +98,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
     routes: [
       ...emailRoutes(sending),
       ...threadRoutes(sending),
-      ...inboundRoutes({ ...sending, hostname: mxName(config), inspect: parts.inspect }),
+      ...inboundRoutes({ ...sending, hostname: mxName(config) }),
       ...apiKeyRoutes({ db }),
       ...senderRoutes({ db, config }),
       ...domainRoutes(domainDeps(parts)),

@@ -1,6 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import type { Inspection, MailToInspect } from "../flows/receive/inspect.ts";
-import type { AuthEnvelope } from "../mail/authenticate.ts";
+import type { AnyAsked, Found, ReadingKind } from "../flows/readings.ts";
 import { BEATS, type FromWorker, PULSE_OCTETS, TURNED_TO, type ToWorker } from "./inspect-protocol.ts";
 
 /** Time without a beat after which a thread is taken to be held by the mail that it was turned to last. */
@@ -15,13 +14,13 @@ export const MAX_INSPECTION_MS = 60_000;
 /** Time between two looks at a thread that has mail in hand. */
 const WATCH_MS = 250;
 
-/** A mail to inspect, and who waits for it. */
+/** A mail to read, and who waits for it. */
 export interface Task {
   id: number;
-  mail: MailToInspect;
+  asked: AnyAsked;
   /** Since when a thread has it; milliseconds. */
   since: number;
-  done(inspection: Inspection): void;
+  done(found: Found<ReadingKind>): void;
   failed(error: Error): void;
 }
 
@@ -86,11 +85,7 @@ export class Bench {
     task.since = now;
     this.#tasks.set(task.id, task);
     if (this.#tasks.size === 1) this.#watch(now);
-    const { raw, session } = task.mail;
-    // Memory that both see: a copy of 25 MiB by message would hold this thread for twice as long.
-    const bytes = new SharedArrayBuffer(raw.length);
-    new Uint8Array(bytes).set(raw);
-    this.#tell({ kind: "inspect", id: task.id, bytes, session: session === null ? null : plain(session) });
+    this.#tell({ kind: "read", id: task.id, asked: { ...task.asked, raw: shared(task.asked.raw) } });
   }
 
   /** Ends the thread, whatever it is at. */
@@ -112,8 +107,8 @@ export class Bench {
     if (task === undefined) return;
     this.#tasks.delete(said.id);
     if (this.#tasks.size === 0) this.#cancelWatch();
-    if (said.inspection === undefined) task.failed(new Error(said.error));
-    else task.done(said.inspection);
+    if (said.found === undefined) task.failed(new Error(said.error));
+    else task.done(said.found);
     this.#events.finished(this, task);
   }
 
@@ -140,7 +135,7 @@ export class Bench {
   }
 
   #patience(): number {
-    const sizes = [...this.#tasks.values()].map(({ mail }) => mail.raw.length);
+    const sizes = [...this.#tasks.values()].map(({ asked }) => asked.raw.length);
     return STALL_MS + (Math.max(0, ...sizes) / MIB) * STALL_MS_PER_MIB;
   }
 
@@ -157,7 +152,10 @@ export class Bench {
   }
 }
 
-/** Without what the session holds besides: a message is copied whole. */
-function plain({ ip, helo, mailFrom }: AuthEnvelope): AuthEnvelope {
-  return { ip, helo, mailFrom };
+/** The bytes in memory that both threads see: a copy of 25 MiB by message would hold this one for twice as long. */
+function shared(raw: Uint8Array): Uint8Array {
+  if (raw.buffer instanceof SharedArrayBuffer) return raw;
+  const bytes = new Uint8Array(new SharedArrayBuffer(raw.length));
+  bytes.set(raw);
+  return bytes;
 }

@@ -1,5 +1,4 @@
-import type { Inspection } from "../flows/receive/inspect.ts";
-import type { AuthEnvelope } from "../mail/authenticate.ts";
+import type { AnyAsked, Found, ReadingKind } from "../flows/readings.ts";
 
 /** Time between two beats of an inspecting thread while it has mail in hand. */
 export const BEAT_MS = 100;
@@ -9,12 +8,12 @@ export const TURNED_TO = 1;
 /** Octets of that memory. */
 export const PULSE_OCTETS = 8;
 
-/** What the thread is told: first how to work, then each mail. */
+/** What the thread is told: first how to work, then each mail, whose bytes are in shared memory. */
 export type ToWorker =
   | { kind: "start"; pulse: SharedArrayBuffer; host: string; dnsServers: readonly string[] }
-  | { kind: "inspect"; id: number; bytes: SharedArrayBuffer; session: AuthEnvelope | null };
+  | { kind: "read"; id: number; asked: AnyAsked };
 
-/** What it says of each mail. */
+/** What it says of each mail: what it has found, in the kind that was asked for. */
 export type FromWorker =
-  | { id: number; inspection: Inspection; error?: undefined }
-  | { id: number; inspection?: undefined; error: string };
+  | { id: number; found: Found<ReadingKind>; error?: undefined }
+  | { id: number; found?: undefined; error: string };

@@ -1,7 +1,6 @@
 // Entry of the thread that inspects received mail.
 import { systemClock } from "../clock.ts";
-import { type InspectDeps, inspectMail } from "../flows/receive/inspect.ts";
-import type { AuthEnvelope } from "../mail/authenticate.ts";
+import { type AnyAsked, type ReadingDeps, read } from "../flows/readings.ts";
 import { dnsServers } from "../net/dns-servers.ts";
 import { nodeStyleResolver } from "../net/node-style-resolver.ts";
 import { createResolver } from "../net/resolver.ts";
@@ -9,7 +8,7 @@ import { BEAT_MS, BEATS, type FromWorker, TURNED_TO, type ToWorker } from "./ins
 
 interface Thread {
   pulse: Int32Array;
-  deps: InspectDeps;
+  deps: ReadingDeps;
   inHand: number;
 }
 
@@ -30,29 +29,31 @@ function startThread({ pulse, host, dnsServers: texts }: Extract<ToWorker, { kin
   return started;
 }
 
-async function answer(thread: Thread, { id, bytes, session }: Extract<ToWorker, { kind: "inspect" }>) {
+async function answer(thread: Thread, { id, asked }: Extract<ToWorker, { kind: "read" }>) {
   thread.inHand++;
   if (thread.inHand === 1) beat(thread);
-  const said = await inspection(thread, id, new Uint8Array(bytes).slice(), session);
+  const said = await answerTo(thread, id, asked);
   thread.inHand--;
-  postMessage(said);
+  postMessage(said, largeBuffers(said));
 }
 
-async function inspection(
-  { deps, pulse }: Thread,
-  id: number,
-  raw: Uint8Array,
-  session: AuthEnvelope | null,
-): Promise<FromWorker> {
+async function answerTo({ deps, pulse }: Thread, id: number, asked: AnyAsked): Promise<FromWorker> {
   const turnTo = (): void => void Atomics.store(pulse, TURNED_TO, id);
   turnTo();
   // What an answer of a name server sets off is work on the mail that asked.
-  const resolve: InspectDeps["resolve"] = (name, type) => deps.resolve(name, type).finally(turnTo);
+  const resolve: ReadingDeps["resolve"] = (name, type) => deps.resolve(name, type).finally(turnTo);
   try {
-    return { id, inspection: await inspectMail({ ...deps, resolve }, { raw, session }) };
+    return { id, found: await read({ ...deps, resolve }, asked) };
   } catch (error) {
     return { id, error: String(error) };
   }
+}
+
+/** What is handed over instead of copied: the bytes of an attachment. */
+function largeBuffers({ found }: FromWorker): ArrayBuffer[] {
+  return found !== undefined && "bytes" in found && found.bytes?.buffer instanceof ArrayBuffer
+    ? [found.bytes.buffer]
+    : [];
 }
 
 /** Shows that the thread turns, for as long as it has mail in hand. */

@@ -1,5 +1,12 @@
 import type { Clock } from "../core/clock.ts";
-import { type Inspect, type Inspection, type MailToInspect, uninspected } from "../flows/receive/inspect.ts";
+import {
+  type AnyAsked,
+  type Asked,
+  type Found,
+  type Inspect,
+  type ReadingKind,
+  unread,
+} from "../flows/readings.ts";
 import { Fifo } from "../flows/turns.ts";
 import type { Log } from "../log.ts";
 import { Bench, type BenchSettings, type Loss, type Task } from "./inspect-bench.ts";
@@ -52,14 +59,16 @@ export class Inspector {
     this.#options = options;
   }
 
-  readonly inspect: Inspect = (mail) => {
+  readonly inspect: Inspect = <Kind extends ReadingKind>(asked: Asked<Kind>) => {
     if (this.#closed) return Promise.reject(new Error("the inspector is closed"));
     if (this.#waiting.size >= MAX_MAILS_WAITING || this.#octetsWaiting > MAX_OCTETS_WAITING)
       return Promise.resolve(null);
-    const { promise, resolve, reject } = Promise.withResolvers<Inspection>();
+    const { promise, resolve, reject } = Promise.withResolvers<Found<Kind>>();
     // The memory that both threads see holds 32-bit numbers.
     this.#lastId = (this.#lastId % 0x7fffffff) + 1;
-    this.#wait({ id: this.#lastId, mail, since: 0, done: resolve, failed: reject });
+    // What a thread finds is of the kind that it was asked for: messages between threads carry no types.
+    const done = (found: Found<ReadingKind>): void => resolve(found as Found<Kind>);
+    this.#wait({ id: this.#lastId, asked: asked as AnyAsked, since: 0, done, failed: reject });
     this.#begin();
     return promise;
   };
@@ -85,11 +94,11 @@ export class Inspector {
     this.#cancelIdle();
     for (;;) {
       this.#next ??= this.#taken();
-      if (this.#next === undefined || !this.#hasRoom(this.#next.mail)) break;
+      if (this.#next === undefined || !this.#hasRoom(this.#next)) break;
       const task = this.#next;
       this.#next = undefined;
       this.#mails++;
-      this.#octets += task.mail.raw.length;
+      this.#octets += task.asked.raw.length;
       this.#bench().take(task);
     }
     if (this.#solo !== null) return;
@@ -99,7 +108,7 @@ export class Inspector {
     this.#solo.take(suspect);
   }
 
-  #hasRoom({ raw }: MailToInspect): boolean {
+  #hasRoom({ asked: { raw } }: Task): boolean {
     if (this.#mails === 0) return true;
     return this.#mails < MAX_MAILS_IN_HAND && this.#octets + raw.length <= MAX_OCTETS_IN_HAND;
   }
@@ -128,9 +137,9 @@ export class Inspector {
     if (this.#mails === 0) this.#cancelIdle = this.#deps.clock.after(IDLE_MS, () => this.#rest());
   }
 
-  #release({ mail }: Task): void {
+  #release({ asked }: Task): void {
     this.#mails--;
-    this.#octets -= mail.raw.length;
+    this.#octets -= asked.raw.length;
   }
 
   #endSolo(): void {
@@ -165,9 +174,13 @@ export class Inspector {
   /** The mail is kept all the same: a sender must not lose it, nor bring it again for ever. */
   #giveUp(task: Task): void {
     this.#release(task);
-    const { raw, session } = task.mail;
-    this.#deps.log.warning("a mail could not be inspected in time", { bytes: raw.length, ip: session?.ip });
-    task.done(uninspected(this.#options.host, task.mail));
+    const { kind, raw } = task.asked;
+    this.#deps.log.warning("a mail could not be read in time", { kind, bytes: raw.length });
+    try {
+      task.done(unread(this.#options.host, task.asked));
+    } catch (error) {
+      task.failed(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   #again(task: Task): void {
@@ -177,12 +190,12 @@ export class Inspector {
 
   #wait(task: Task): void {
     this.#waiting.add(task);
-    this.#octetsWaiting += task.mail.raw.length;
+    this.#octetsWaiting += task.asked.raw.length;
   }
 
   #taken(): Task | undefined {
     const task = this.#waiting.take();
-    this.#octetsWaiting -= task?.mail.raw.length ?? 0;
+    this.#octetsWaiting -= task?.asked.raw.length ?? 0;
     return task;
   }
 }

@@ -4,7 +4,7 @@ import { createTransport } from "nodemailer";
 import { compose } from "../../src/mail/compose.ts";
 import { type DkimKey, dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
 import { systemClock } from "../../src/clock.ts";
-import { DUPLICATE_WINDOW_MS } from "../../src/flows/receive/duplicate.ts";
+import { DUPLICATE_WINDOW_MS } from "../../src/flows/receive/facts.ts";
 import { recipientToken } from "../../src/flows/recipient-token.ts";
 import { verpAddress } from "../../src/mail/verp.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";

@@ -41,7 +41,7 @@ function obedient(): Worker {
   return new Worker(new URL("../support/inspect-worker.ts", import.meta.url).href, { ref: false });
 }
 
-const mail = (text: string) => ({ raw: Buffer.from(text), session: SESSION });
+const mail = (text: string) => ({ kind: "mail", raw: Buffer.from(text), session: SESSION }) as const;
 
 describe("a mail is inspected in a thread", () => {
   test("read and checked, its attachments without their bytes", async () => {
@@ -71,7 +71,7 @@ describe("a mail is inspected in a thread", () => {
         "",
       ].join("\r\n"),
     );
-    const found = await inspector({ dns: [dns.address] }).inspect({ raw, session: SESSION });
+    const found = await inspector({ dns: [dns.address] }).inspect({ kind: "mail", raw, session: SESSION });
     expect(found).toMatchObject({
       mail: {
         ok: true,
@@ -93,7 +93,11 @@ describe("a mail is inspected in a thread", () => {
   });
 
   test("without a session there is nothing to check, and nobody is asked", async () => {
-    const found = await inspector().inspect({ raw: Buffer.from("From: a@b.test\r\n\r\nx"), session: null });
+    const found = await inspector().inspect({
+      kind: "mail",
+      raw: Buffer.from("From: a@b.test\r\n\r\nx"),
+      session: null,
+    });
     expect(found?.authentication.header).toBe(`Authentication-Results: ${HOST}; none\r\n`);
     expect(found?.authentication.verdict.dmarc.result).toBe("none");
   });
@@ -108,7 +112,7 @@ describe("a mail is inspected in a thread", () => {
     }
     const all = names.map((name) => {
       const raw = Buffer.from(`From: a@${name}\r\n\r\nx`);
-      return inspecting.inspect({ raw, session: { ...SESSION, mailFrom: `a@${name}` } });
+      return inspecting.inspect({ kind: "mail", raw, session: { ...SESSION, mailFrom: `a@${name}` } });
     });
     await dns.queries.reached(names.length);
     for (const name of names) dns.behave("answer", name);
@@ -116,6 +120,60 @@ describe("a mail is inspected in a thread", () => {
     const results = (await Promise.all(all)).map((found) => found?.authentication.verdict.spf.result);
     expect(results).toEqual(names.map(() => "pass"));
     dns.stop();
+  });
+});
+
+const WITH_PARTS = Buffer.from(
+  [
+    "From: MAILER-DAEMON@from.test",
+    "Content-Type: multipart/report; report-type=delivery-status; boundary=b",
+    "",
+    "--b",
+    "",
+    "It came back.",
+    "--b",
+    "Content-Type: message/delivery-status",
+    "",
+    "Reporting-MTA: dns; from.test",
+    "",
+    "Final-Recipient: rfc822; bob@to.test",
+    "Action: failed",
+    "Status: 5.1.1",
+    "Diagnostic-Code: smtp; 550 5.1.1 No such user",
+    "--b",
+    "Content-Type: image/png",
+    "Content-Transfer-Encoding: base64",
+    "",
+    "UE5H",
+    "--b--",
+    "",
+  ].join("\r\n"),
+);
+
+describe("of a mail is read in a thread", () => {
+  test("what it reports, of whom it is about", async () => {
+    const found = await inspector().inspect({ kind: "report", raw: WITH_PARTS, email: "bob@to.test" });
+    expect(found).toMatchObject({
+      end: { status: "bounced", bounceType: "hard", finding: { smtpCode: 550, recipient: "bob@to.test" } },
+      returnPath: null,
+    });
+  });
+
+  test("nothing, where it is a mail like others", async () => {
+    const found = await inspector().inspect({
+      kind: "report",
+      raw: mail("Subject: x\r\n\r\n").raw,
+      email: null,
+    });
+    expect(found).toEqual({ end: null, returnPath: null });
+  });
+
+  test("an attachment's bytes, by its place; null where there is none", async () => {
+    const inspecting = inspector();
+    const bytes = async (ord: number) =>
+      (await inspecting.inspect({ kind: "attachment", raw: WITH_PARTS, ord }))?.bytes;
+    expect(Buffer.from((await bytes(1)) ?? []).toString()).toBe("PNG");
+    expect(await bytes(2)).toBeNull();
   });
 });
 
@@ -154,6 +212,16 @@ describe("a mail that the thread cannot cope with", () => {
     20_000,
   );
 
+  test("holds it: a report says nothing then, and of an attachment there is nothing to say", async () => {
+    const inspecting = inspector({ clock: hurried(STALL_MS / 500), open: obedient });
+    const { raw } = mail("spin");
+    expect(await inspecting.inspect({ kind: "report", raw, email: null })).toEqual({
+      end: null,
+      returnPath: null,
+    });
+    expect(inspecting.inspect({ kind: "attachment", raw, ord: 0 })).rejects.toThrow("cannot be read");
+  }, 20_000);
+
   test("an error of ours is thrown, for the sender to bring the mail again", async () => {
     const inspecting = inspector({ open: obedient });
     expect(inspecting.inspect(mail("fail"))).rejects.toThrow("no way");
@@ -184,8 +252,10 @@ describe("limits", () => {
     const raw = Buffer.alloc(40 * 1024 * 1024, "hold ");
     // One is in hand, one is next; those behind it count as waiting.
     const waiting = Math.ceil(MAX_OCTETS_WAITING / raw.length);
-    const held = Array.from({ length: 2 + waiting }, () => inspecting.inspect({ raw, session: null }));
-    expect(await inspecting.inspect({ raw, session: null })).toBeNull();
+    const held = Array.from({ length: 2 + waiting }, () =>
+      inspecting.inspect({ kind: "mail", raw, session: null }),
+    );
+    expect(await inspecting.inspect({ kind: "mail", raw, session: null })).toBeNull();
     inspecting.close();
     await Promise.allSettled(held);
   });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/clock.ts";
+import { type Inspect, read } from "../../src/flows/readings.ts";
 import { takeFeedback } from "../../src/flows/send/report.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
@@ -269,18 +270,24 @@ describe("a report to a return path", () => {
 });
 
 describe("a complaint to the address for complaints", () => {
+  const asking = {
+    clock: systemClock,
+    host: "mx.test",
+    resolve: () => Promise.reject(new Error("nobody is asked")),
+  };
+  const inspect: Inspect = (asked) => read(asking, asked);
   const take = (raw: string) => {
     const { verp: verpKey } = openKeys(null, service.folder);
     const { db, queue } = service.app;
     return takeFeedback(
-      { db, queue, clock: systemClock, verpKey },
+      { db, queue, clock: systemClock, verpKey, inspect },
       Buffer.from(raw.replaceAll("\n", "\r\n")),
     );
   };
 
   test("is about the recipient whom the return path of its mail names", async () => {
     const { id, returnPath } = await sent();
-    expect(await take(arf.replace("RETURN-PATH", returnPath))).toBe(true);
+    expect(await take(arf.replace("RETURN-PATH", returnPath))).toBe("taken");
     expect((await service.message(id, "complained")).status).toBe("complained");
     expect(await suppressions()).toMatchObject([{ email: "a@one.test", reason: "complaint" }]);
   });
@@ -291,7 +298,7 @@ describe("a complaint to the address for complaints", () => {
     ["nothing", () => ""],
   ])("with %s changes nothing", async (_, forge) => {
     const { id, returnPath } = await sent();
-    expect(await take(arf.replace("RETURN-PATH", forge(returnPath)))).toBe(true);
+    expect(await take(arf.replace("RETURN-PATH", forge(returnPath)))).toBe("taken");
     expect((await service.message(id, "sent")).status).toBe("sent");
     expect(await suppressions()).toEqual([]);
   });

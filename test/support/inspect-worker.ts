@@ -25,15 +25,14 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>): void => {
     beat();
     return;
   }
-  const raw = new Uint8Array(data.bytes).slice();
-  const text = Buffer.from(raw).toString();
+  const text = Buffer.from(data.asked.raw).toString();
   Atomics.store(pulse, TURNED_TO, data.id);
   if (text.startsWith("spin")) for (;;);
   if (text.startsWith("throw")) throw new Error("a mail's doing");
   if (text.startsWith("lost")) return;
   const said: FromWorker = text.startsWith("fail")
     ? { id: data.id, error: "no way" }
-    : { id: data.id, found: unread("worker.test", { ...data.question, raw }) };
+    : { id: data.id, found: unread("worker.test", data.asked) };
   if (text.startsWith("hold")) held.push(said);
   else for (const answer of [...held.splice(0), said]) postMessage(answer);
 };

@@ -1,7 +1,8 @@
-import { parseMail } from "../../mail/parse.ts";
+import { AppError } from "../../core/errors.ts";
 import { type Attachment, getAttachment } from "../../store/attachments.ts";
 import type { Db } from "../../store/client.ts";
 import { getMessage, getRaw } from "../../store/messages.ts";
+import type { Inspect } from "../readings.ts";
 import { type RenderDeps, RenderingError, renderMessage } from "../send/render.ts";
 
 /**
@@ -32,9 +33,12 @@ export interface AttachmentBytes {
   bytes: Uint8Array;
 }
 
-/** Reads an attachment: an outbound one as it was posted, an inbound one out of the message as received. */
+/**
+ * Reads an attachment: an outbound one as it was posted, an inbound one out of the message as received.
+ * @throws AppError 503 where too much mail waits to be read
+ */
 export async function attachmentBytes(
-  db: Db,
+  { db, inspect }: { db: Db; inspect: Inspect },
   senderId: string,
   messageId: string,
   id: string,
@@ -44,6 +48,9 @@ export async function attachmentBytes(
   const { ord, bytes, ...attachment } = found;
   if (bytes !== null) return { attachment, bytes };
   const raw = await getRaw(db, senderId, messageId);
-  const part = raw === null ? undefined : (await parseMail(raw)).attachments[ord];
-  return part === undefined ? null : { attachment, bytes: part.bytes };
+  if (raw === null) return null;
+  const part = await inspect({ kind: "attachment", raw, ord });
+  if (part === null)
+    throw new AppError("service_unavailable", "Too much mail is being read, try again later.");
+  return part.bytes === null ? null : { attachment, bytes: part.bytes };
 }

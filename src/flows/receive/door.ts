@@ -3,14 +3,16 @@ import { log } from "../../log.ts";
 import { countFields } from "../../mail/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { type Reply, reply } from "../../smtp/reply.ts";
-import { takeFeedback, takeReport } from "../send/report.ts";
+import type { ArrivalFacts } from "../../store/arrivals.ts";
+import type { Inspect } from "../readings.ts";
+import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { earlierArrival, type OneByOne, oneByOne } from "./duplicate.ts";
+import { factsOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
-import type { Inspect } from "./inspect.ts";
 import { recordRefusal, refusedByPolicy } from "./refuse.ts";
 import { type InboundTarget, type RouteDeps, routeAddress } from "./route.ts";
-import { type TakeDeps, takeMail } from "./take.ts";
-import { traceFields } from "./trace.ts";
+import { type ArrivalPlace, type TakeDeps, takeMail } from "./take.ts";
+import { traceFields, withRoom } from "./trace.ts";
 
 export interface DoorDeps extends RouteDeps, TakeDeps {
   /** Our name in Received and Authentication-Results: the MX name. */
@@ -20,9 +22,11 @@ export interface DoorDeps extends RouteDeps, TakeDeps {
 
 /** RFC 5321 §6.3: hops after which a mail is taken to go in circles. */
 const MAX_RECEIVED = 100;
+/** Addresses whose inbox is remembered from RCPT to the end of DATA; of one forgotten it is asked again. */
+const MAX_REMEMBERED = 10_000;
 /**
  * Octets of a report that are read. What it has to tell stands at its beginning, and below that the mail that came back,
- * which may be as large as any; the report is read on this thread.
+ * which may be as large as any.
  */
 const MAX_REPORT_OCTETS = 256 * 1024;
 
@@ -37,17 +41,32 @@ const LOOP = reply(554, "5.4.6", "Too many hops: the mail goes in circles");
 const BUSY = reply(451, "4.3.2", "Too much mail at a time, try again later");
 const REFUSED = reply(550, "5.7.1", "Refused as the DMARC policy of the author's domain asks for");
 
+/** What the listener hears of a report: null where it is taken. */
+const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
+  taken: null,
+  early: NOT_YET,
+  busy: BUSY,
+};
+
 /** The door for mail in: says at RCPT whom we take mail for, and at the end of DATA takes it. */
 export function openDoor(deps: DoorDeps): MailHandler {
-  const inTurn = oneByOne();
+  const door: Door = { deps, inTurn: oneByOne(), led: new Map() };
   return {
     async recipient(address: string): Promise<Reply | null> {
       const target = await targetOf(deps, address);
+      remember(door.led, address, target);
       if (target.kind === "no_domain") return NO_DOMAIN;
       return target.kind === "no_mailbox" ? NO_MAILBOX : null;
     },
-    message: (envelope, raw) => receive(deps, inTurn, envelope, raw),
+    message: (envelope, raw) => receive(door, envelope, raw),
   };
+}
+
+interface Door {
+  deps: DoorDeps;
+  inTurn: OneByOne;
+  /** Inboxes that addresses led to at RCPT. Whether they are still there is asked once more before mail is taken. */
+  led: Map<string, InboundTarget>;
 }
 
 /** Where a mail goes; `feedback` is where providers send their users' complaints. */
@@ -58,20 +77,22 @@ async function targetOf(deps: DoorDeps, address: string): Promise<Target> {
   return routeAddress(deps, address);
 }
 
-async function receive(
-  deps: DoorDeps,
-  inTurn: OneByOne,
-  envelope: Envelope,
-  raw: Uint8Array,
-): Promise<Reply> {
+function remember(led: Door["led"], address: string, target: Target): void {
+  led.delete(address);
+  if (target.kind !== "inbox") return;
+  const oldest = led.size >= MAX_REMEMBERED ? led.keys().next().value : undefined;
+  if (oldest !== undefined) led.delete(oldest);
+  led.set(address, target);
+}
+
+async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
   if (countFields(raw, "received") > MAX_RECEIVED) return LOOP;
+  const { deps } = door;
   const inboxes = new Map<string, InboundTargetInbox & { addresses: string[] }>();
-  const report = raw.subarray(0, MAX_REPORT_OCTETS);
   let reports = 0;
   let gone = 0;
   for (const address of envelope.rcptTo) {
-    // Asked again: an inbox may have gone between RCPT and the end of DATA.
-    const target = await targetOf(deps, address);
+    const target = door.led.get(address) ?? (await targetOf(deps, address));
     if (target.kind === "inbox") {
       const { inbox } = target;
       const known = inboxes.get(inbox.id) ?? { inbox, addresses: [] };
@@ -81,56 +102,83 @@ async function receive(
     if (target.kind === "no_domain" || target.kind === "no_mailbox") gone++;
     if (target.kind !== "bounce" && target.kind !== "feedback") continue;
     // Before any check of its sender: reports come from wherever a mail has got to, unsigned.
-    const taken =
-      target.kind === "bounce"
-        ? await takeReport(deps, target.messageId, target.ord, report)
-        : await takeFeedback(deps, report);
-    if (!taken) return NOT_YET;
+    const refusal = REPORT_REPLIES[await reportTo(deps, target, raw.subarray(0, MAX_REPORT_OCTETS))];
+    if (refusal !== null) return refusal;
     reports++;
   }
-  if (inboxes.size === 0) return reports > 0 ? TAKEN : NO_MAILBOX;
-  if (gone > 0) return SOME_GONE;
-  return letIn(deps, inTurn, [...inboxes.values()], envelope, raw);
+  if (inboxes.size > 0) return gone > 0 ? SOME_GONE : letIn(door, [...inboxes.values()], envelope, raw);
+  return reports > 0 ? TAKEN : NO_MAILBOX;
+}
+
+function reportTo(
+  deps: DoorDeps,
+  target: Extract<Target, { kind: "bounce" | "feedback" }>,
+  report: Uint8Array,
+): Promise<ReportTaken> {
+  return target.kind === "bounce"
+    ? takeReport(deps, target.messageId, target.ord, report)
+    : takeFeedback(deps, report);
 }
 
 /** Inspects a mail for inboxes, and takes it or refuses it. */
 async function letIn(
-  deps: DoorDeps,
-  inTurn: OneByOne,
+  { deps, inTurn }: Door,
   targets: readonly InboundTargetInbox[],
   session: Envelope,
-  raw: Uint8Array,
+  received: Uint8Array,
 ): Promise<Reply> {
-  const inspection = await deps.inspect({ raw, session });
-  if (inspection === null) return BUSY;
-  const { verdict, header } = inspection.authentication;
-  const trace = traceFields(session, header, deps.hostname, deps.clock.now());
+  const raw = withRoom(received);
   const { mailFrom, rcptTo, ip, helo, tls } = session;
-  const envelope = { mailFrom, rcptTo, ip, helo, tls };
-  const mail = { envelope, trace, raw, inspection, testMode: false };
+  const inspection = await deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom } });
+  if (inspection === null) return BUSY;
+  const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
+  const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
+  const { messageId } = inspection.mail;
+  const take = (): Promise<Reply> => takeInto(deps, targets, mail);
+  return messageId === null ? take() : inTurn(messageId, take);
+}
+
+/** Takes an inspected mail, where all its inboxes are still there and its author's domain does not want it refused. */
+async function takeInto(
+  deps: DoorDeps,
+  targets: readonly InboundTargetInbox[],
+  mail: InboundMail,
+): Promise<Reply> {
+  const asked = targets.map(async (target) => ({
+    ...target,
+    facts: await factsOf(deps, target.inbox, mail.inspection.mail),
+  }));
+  const places = (await Promise.all(asked)).filter(isOpen);
+  if (places.length === 0) return NO_MAILBOX;
+  if (places.length < targets.length) return SOME_GONE;
+  const { verdict } = mail.inspection.authentication;
+  const { ip, mailFrom } = mail.envelope;
   if (refusedByPolicy(verdict)) {
-    await recordRefusal(deps, targets, mail);
+    await recordRefusal(deps, places, mail);
     log("smtp").info("mail refused by policy", { ip, mailFrom, domain: verdict.dmarc.domain });
     return REFUSED;
   }
-  const { messageId, ok } = inspection.mail;
-  const take = (): Promise<string[]> => takeOnce(deps, targets, mail);
-  const ids = messageId === null ? await take() : await inTurn(messageId, take);
-  log("smtp").info("mail taken", { messages: ids, bytes: raw.length, read: ok });
+  const ids = await takeOnce(deps, places, mail);
+  const { ok } = mail.inspection.mail;
+  log("smtp").info("mail taken", { messages: ids, bytes: mail.raw.length, read: ok });
   return reply(250, "2.0.0", `OK ${ids[0] ?? "taken"}`);
+}
+
+function isOpen(place: InboundTargetInbox & { facts: ArrivalFacts | null }): place is ArrivalPlace {
+  return place.facts?.receiving === true;
 }
 
 /** Takes the mail where it is not there yet. Gives its ids, the earlier ones included. */
 async function takeOnce(
   deps: DoorDeps,
-  targets: readonly InboundTargetInbox[],
+  places: readonly ArrivalPlace[],
   mail: InboundMail,
 ): Promise<string[]> {
   const earlier: string[] = [];
-  const missing: InboundTargetInbox[] = [];
-  for (const target of targets) {
-    const found = await earlierArrival(deps, target.inbox, mail.inspection.mail.messageId, mail.raw);
-    if (found === null) missing.push(target);
+  const missing: ArrivalPlace[] = [];
+  for (const place of places) {
+    const found = await earlierArrival(deps.db, place.inbox, place.facts, mail.raw);
+    if (found === null) missing.push(place);
     else earlier.push(found.messageId);
   }
   const arrivals = missing.length === 0 ? [] : await takeMail(deps, missing, mail);

@@ -91,7 +91,7 @@ export function inboundContent(
     data: null,
     envelope: { ...envelope, rcptTo: [...addresses] },
     auth: { ...authentication.verdict },
-    replyText: replyText ?? mail.text,
+    replyText,
     rendered: false,
   };
 }

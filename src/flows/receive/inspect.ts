@@ -28,16 +28,10 @@ export interface ReadMail extends Omit<ParsedMail, "attachments"> {
 /** All that is found out about a mail before it is taken. */
 export interface Inspection {
   mail: ReadMail;
-  /** The new part of a reply; null where that is the whole text. */
+  /** The new part of a reply; null where that is the whole text, but for white space around it. */
   replyText: string | null;
   authentication: Authentication;
 }
-
-/**
- * Finds out about a mail, somewhere where that holds nobody up. Null where too many mails wait already.
- * A rejection is trouble of ours.
- */
-export type Inspect = (mail: MailToInspect) => Promise<Inspection | null>;
 
 export interface InspectDeps extends AuthDeps {
   clock: Clock;
@@ -51,7 +45,7 @@ export async function inspectMail(deps: InspectDeps, { raw, session }: MailToIns
   const reply = mail.text === null ? null : replyText(mail.text);
   return {
     mail: { ...mail, attachments: attachments.map(({ bytes: _, ...shown }) => shown) },
-    replyText: reply === mail.text ? null : reply,
+    replyText: reply?.trim() === mail.text?.trim() ? null : reply,
     authentication: await checking,
   };
 }

@@ -1,14 +1,9 @@
 import type { AuthVerdict } from "../../mail/authenticate.ts";
 import { insertMessage } from "../../store/messages.ts";
 import { hint } from "../hint.ts";
-import { announce } from "../notify/announce.ts";
-import {
-  type InboundMail,
-  type InboundTargetInbox,
-  inboundContent,
-  inboundMessage,
-} from "./inbound-message.ts";
-import type { TakeDeps } from "./take.ts";
+import { announce, type Happening } from "../notify/announce.ts";
+import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
+import type { ArrivalPlace, TakeDeps } from "./take.ts";
 
 /**
  * Whether the author's domain wants this mail refused (RFC 9989 §5.4). An ARC chain overrides nothing: that takes trust
@@ -21,10 +16,10 @@ export function refusedByPolicy({ dmarc }: AuthVerdict): boolean {
 /** Records a refused mail with its header, without its bodies and bytes: once in each project that it was for. */
 export async function recordRefusal(
   deps: TakeDeps,
-  targets: readonly InboundTargetInbox[],
+  places: readonly ArrivalPlace[],
   mail: InboundMail,
 ): Promise<void> {
-  const projects = Map.groupBy(targets, ({ inbox }) => inbox.senderId);
+  const projects = Map.groupBy(places, ({ inbox }) => inbox.senderId);
   const recorded = await Promise.all([...projects.values()].map((own) => refusalOf(deps, own, mail)));
   await deps.db.write(recorded.flatMap(({ statements }) => statements));
   hint(
@@ -34,10 +29,10 @@ export async function recordRefusal(
   );
 }
 
-async function refusalOf(deps: TakeDeps, own: readonly InboundTargetInbox[], mail: InboundMail) {
+async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: InboundMail) {
   const [first] = own;
   if (first === undefined) throw new Error("a project without an inbox");
-  const { inbox } = first;
+  const { inbox, facts } = first;
   const at = deps.clock.now();
   const message = inboundMessage(mail, { inbox, status: "inbound_rejected", threadId: null, at });
   const { verdict: auth } = mail.inspection.authentication;
@@ -46,14 +41,13 @@ async function refusalOf(deps: TakeDeps, own: readonly InboundTargetInbox[], mai
     own.flatMap(({ addresses }) => addresses),
   );
   const { from, to, subject } = message;
-  const announced = await announce(deps, inbox.senderId, [
-    {
-      messageId: message.id,
-      type: "inbound_rejected",
-      email: null,
-      data: { inbound_rejected: { reason: "dmarc", inboxId: inbox.id, from, to, subject, auth } },
-    },
-  ]);
+  const happening: Happening = {
+    messageId: message.id,
+    type: "inbound_rejected",
+    email: null,
+    data: { inbound_rejected: { reason: "dmarc", inboxId: inbox.id, from, to, subject, auth } },
+  };
+  const announced = await announce(deps, inbox.senderId, [happening], undefined, facts.webhooks);
   const header = { ...content, html: null, text: null, replyText: null };
   return {
     statements: [...insertMessage(message, header, [], null), ...announced.statements],

@@ -2,11 +2,14 @@ import { type Mailbox, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/compose.ts";
+import type { Statement } from "../../store/client.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
+import { simulatorDomain } from "../send/simulator.ts";
 import { inboxAddressOf } from "../threading.ts";
-import type { Inspect } from "./inspect.ts";
+import { factsOf } from "./facts.ts";
+import type { Inspect } from "../readings.ts";
 import { type Arrival, type TakeDeps, takeMail } from "./take.ts";
 import { traceFields } from "./trace.ts";
 
@@ -27,23 +30,29 @@ export interface SimulatedMail {
 export interface SimulateDeps extends TakeDeps {
   /** Our name in the trace fields. */
   hostname: string;
+  serviceDomain: string;
   inspect: Inspect;
 }
 
-const DEFAULT_FROM: Mailbox = { email: "sender@example.com", name: "Simulated Sender" };
+/** Whom a mail is from that names nobody: an answer to it is delivered as simulated mail is, and goes nowhere. */
+function defaultFrom(serviceDomain: string): Mailbox {
+  return { email: `delivered@${simulatorDomain(serviceDomain)}`, name: "Simulated Sender" };
+}
 
 /**
  * Builds the mail as MIME and lets it in by the way of every mail after DATA, flagged as test mode.
+ * @param record further statements for the write that stores it (an idempotent answer)
  * @throws AppError 404 for no such inbox, 422 for an inReplyTo that leads nowhere
  */
 export async function simulateInbound(
   deps: SimulateDeps,
   senderId: string,
   mail: SimulatedMail,
+  record: (arrival: Arrival) => readonly Statement[],
 ): Promise<Arrival> {
   const inbox = await inboxOf(deps, senderId, mail);
   const now = deps.clock.now();
-  const from = mail.from ?? DEFAULT_FROM;
+  const from = mail.from ?? defaultFrom(deps.serviceDomain);
   const domain = splitAddress(from.email)?.domain;
   if (domain === undefined) throw invalid("from.email", "Not an email address.", "invalid_email");
   const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
@@ -71,13 +80,16 @@ export async function simulateInbound(
     helo: "simulator",
     tls: null,
   };
-  const inspection = await deps.inspect({ raw, session: null });
+  const inspection = await deps.inspect({ kind: "mail", raw, session: null });
   if (inspection === null)
     throw new AppError("service_unavailable", "Too much mail at a time, try again later.");
   const { header } = inspection.authentication;
   const trace = traceFields({ ...envelope, smtpUtf8: false }, header, deps.hostname, now);
   const arriving = { envelope, trace, raw, inspection, testMode: true };
-  const [arrival] = await takeMail(deps, [{ inbox, addresses: [inbox.address] }], arriving);
+  const facts = await factsOf(deps, inbox, inspection.mail);
+  if (facts === null) throw notFound("inbox");
+  const place = { inbox, addresses: [inbox.address], facts };
+  const [arrival] = await takeMail(deps, [place], arriving, (made) => made.flatMap(record));
   if (arrival === undefined) throw new Error("a simulated mail has one inbox");
   return arrival;
 }

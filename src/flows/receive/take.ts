@@ -1,13 +1,15 @@
 import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
 import type { Job, Queue } from "../../queue/port.ts";
+import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { countReceived } from "../../store/inboxes.ts";
 import { insertMessage } from "../../store/messages.ts";
-import { findThread, rememberReferences, stepThread } from "../../store/threads.ts";
+import { rememberReferences, stepThread } from "../../store/threads.ts";
 import { hint } from "../hint.ts";
-import { announce } from "../notify/announce.ts";
+import { announce, type Happening } from "../notify/announce.ts";
 import { participantsOf } from "../threading.ts";
+import { referencesOf } from "./facts.ts";
 import {
   type InboundMail,
   type InboundTargetInbox,
@@ -15,6 +17,7 @@ import {
   inboundContent,
   inboundMessage,
 } from "./inbound-message.ts";
+import { withTrace } from "./trace.ts";
 
 export interface TakeDeps {
   db: Db;
@@ -28,28 +31,35 @@ export interface Arrival {
   threadId: string;
 }
 
+/** An inbox that a mail goes to, and what the database says of both. */
+export interface ArrivalPlace extends InboundTargetInbox {
+  facts: ArrivalFacts;
+}
+
 /**
  * Takes a mail into custody: one message in each inbox, its thread, its event and its webhook deliveries, all in one
  * write. When this resolves the bytes are on disk.
+ * @param record further statements for that write, told what it stores
  */
 export async function takeMail(
   deps: TakeDeps,
-  targets: readonly InboundTargetInbox[],
+  places: readonly ArrivalPlace[],
   mail: InboundMail,
+  record: (arrivals: readonly Arrival[]) => readonly Statement[] = () => [],
 ): Promise<Arrival[]> {
-  const kept = Buffer.concat([Buffer.from(mail.trace, "utf8"), mail.raw]);
+  const kept = withTrace(mail.trace, mail.raw);
   const arrivals: Arrival[] = [];
   const statements: Statement[] = [];
   const pushes: Job[] = [];
-  for (const target of targets) {
+  for (const place of places) {
     // Bodies and bytes are kept once, at the first message: a mail to a hundred inboxes is not a hundred mails on disk.
     const contentOf = arrivals[0]?.messageId ?? null;
-    const stored = await arrive(deps, target, mail, kept, contentOf);
+    const stored = await arrive(deps, place, mail, kept, contentOf);
     arrivals.push(stored.arrival);
     statements.push(...stored.statements);
     pushes.push(...stored.pushes);
   }
-  await deps.db.write(statements);
+  await deps.db.write([...statements, ...record(arrivals)]);
   hint(deps.queue, "push", pushes);
   return arrivals;
 }
@@ -66,21 +76,19 @@ interface StoredArrival {
  */
 async function arrive(
   deps: TakeDeps,
-  { inbox, addresses }: InboundTargetInbox,
+  { inbox, addresses, facts }: ArrivalPlace,
   mail: InboundMail,
   kept: Uint8Array,
   contentOf: string | null,
 ): Promise<StoredArrival> {
   const now = deps.clock.now();
   const { mail: read } = mail.inspection;
-  const references = read.inReplyTo === null ? read.references : [...read.references, read.inReplyTo];
-  // Its own id comes last in rank: it may be a copy of a mail that is here, or one that an answer has overtaken.
-  const related = read.messageId === null ? references : [read.messageId, ...references];
-  const threadId = (await findThread(deps.db, inbox.senderId, inbox.id, related)) ?? newId("thr", now);
+  const { id: inboxId, senderId } = inbox;
+  const references = referencesOf(read);
+  const threadId = facts.threadId ?? newId("thr", now);
   const message = inboundMessage(mail, { inbox, status: "delivered", threadId, at: now });
-  const announced = await announce(deps, inbox.senderId, [
-    { messageId: message.id, type: "inbound_received", email: null },
-  ]);
+  const happening: Happening = { messageId: message.id, type: "inbound_received", email: null };
+  const announced = await announce(deps, senderId, [happening], undefined, facts.webhooks);
   const attachments = inboundAttachments(read, now);
   return {
     arrival: { messageId: message.id, threadId },
@@ -88,8 +96,8 @@ async function arrive(
       ...insertMessage(message, inboundContent(mail, addresses), attachments, kept, contentOf),
       stepThread({
         threadId,
-        inboxId: inbox.id,
-        senderId: inbox.senderId,
+        inboxId,
+        senderId,
         messageId: message.id,
         subject: message.subject,
         preview: read.preview,
@@ -98,10 +106,8 @@ async function arrive(
         inbound: true,
         at: now,
       }),
-      ...(references.length === 0
-        ? []
-        : [rememberReferences({ senderId: inbox.senderId, inboxId: inbox.id, threadId }, references)]),
-      ...(mail.testMode ? [] : [countReceived(inbox.senderId, inbox.id)]),
+      ...(references.length === 0 ? [] : [rememberReferences({ senderId, inboxId, threadId }, references)]),
+      ...(mail.testMode ? [] : [countReceived(senderId, inboxId)]),
       ...announced.statements,
     ],
     pushes: announced.pushes,

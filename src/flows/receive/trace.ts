@@ -35,6 +35,32 @@ export function traceFields(envelope: Envelope, authResults: string, hostname: s
   );
 }
 
+/** Octets in front of a mail for our trace fields; longer ones, as of a mail with many signatures, cost a copy. */
+const TRACE_ROOM_OCTETS = 4096;
+
+/**
+ * The mail in memory that the threads share, with room in front of it: then neither handing it to the thread that reads
+ * it nor putting our fields before it takes another copy, which of a large mail holds this thread.
+ */
+export function withRoom(raw: Uint8Array): Uint8Array {
+  const memory = new SharedArrayBuffer(TRACE_ROOM_OCTETS + raw.length);
+  const roomy = new Uint8Array(memory, TRACE_ROOM_OCTETS);
+  roomy.set(raw);
+  return roomy;
+}
+
+/** The mail with our trace fields before it, in its own memory where `withRoom` has made that. */
+export function withTrace(trace: string, raw: Uint8Array): Uint8Array {
+  const fields = Buffer.from(trace, "utf8");
+  const { buffer, byteOffset, length } = raw;
+  // No pool of the runtime's is shared memory: what stands before the mail there is its own.
+  if (!(buffer instanceof SharedArrayBuffer) || fields.length > byteOffset)
+    return Buffer.concat([fields, raw]);
+  const kept = new Uint8Array(buffer, byteOffset - fields.length, fields.length + length);
+  kept.set(fields);
+  return kept;
+}
+
 const LF = 0x0a;
 const FOLDS: readonly (number | undefined)[] = [0x20, 0x09];
 

@@ -1,11 +1,16 @@
 import { notFound } from "../../core/errors.ts";
 import { attachmentBytes, messageBytes } from "../../flows/read/bytes.ts";
+import type { Inspect } from "../../flows/readings.ts";
 import type { RenderDeps } from "../../flows/send/render.ts";
 import { raw } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 
+export interface EmailBytesDeps extends RenderDeps {
+  inspect: Inspect;
+}
+
 /** The message as bytes, and its attachments. */
-export function emailBytesRoutes(deps: RenderDeps): Route[] {
+export function emailBytesRoutes(deps: EmailBytesDeps): Route[] {
   return [rawRoute(deps), attachmentRoute(deps)];
 }
 
@@ -26,7 +31,7 @@ function rawRoute(deps: RenderDeps): Route {
   });
 }
 
-function attachmentRoute({ db }: RenderDeps): Route {
+function attachmentRoute(deps: EmailBytesDeps): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/attachments/:attachmentId",
@@ -36,7 +41,7 @@ function attachmentRoute({ db }: RenderDeps): Route {
     answers: { 200: "*/*" },
     errors: ["not_found"],
     async handle({ senderId, params }) {
-      const found = await attachmentBytes(db, senderId, params.id, params.attachmentId);
+      const found = await attachmentBytes(deps, senderId, params.id, params.attachmentId);
       if (found === null) throw notFound("attachment");
       const { filename, contentType } = found.attachment;
       // Always a download: an attachment is a stranger's html as likely as not.

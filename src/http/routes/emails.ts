@@ -3,7 +3,6 @@ import { AppError, type Issue, notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-rules.ts";
 import { check, validationError } from "../../core/validation.ts";
-import type { RenderDeps } from "../../flows/send/render.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import {
   type AcceptDeps,
@@ -18,11 +17,11 @@ import { projectRoute, type Route } from "../route.ts";
 import { OneOf, Timestamp } from "../schemas.ts";
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
-import { emailBytesRoutes } from "./email-bytes.ts";
+import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
 import { emailListRoute } from "./email-list.ts";
 import { emailScheduleRoutes } from "./email-schedule.ts";
 
-export interface EmailRouteDeps extends AcceptDeps, RenderDeps {
+export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps {
   limits: SendLimits;
 }
 

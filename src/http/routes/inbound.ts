@@ -4,6 +4,7 @@ import { attachmentIssues } from "../../core/send-rules.ts";
 import { validationError } from "../../core/validation.ts";
 import { toAttachment } from "../../flows/send/attachment.ts";
 import { type SimulateDeps, simulateInbound } from "../../flows/receive/simulate.ts";
+import type { Arrival } from "../../flows/receive/take.ts";
 import { accepted } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 
@@ -40,12 +41,13 @@ export function inboundRoutes(deps: InboundRouteDeps): Route[] {
     body: SimulateBody,
     answers: { 202: Simulated },
     errors: ["not_found"],
-    async handle({ senderId, body, now }) {
+    async handle({ senderId, body, now, record }) {
       const issues = attachmentIssues(body.attachments ?? [], deps.limits.maxAttachments);
       if (issues.length > 0) throw validationError(issues);
       const attachments = (body.attachments ?? []).map((posted) => toAttachment(posted, now));
-      const arrival = await simulateInbound(deps, senderId, { ...body, attachments });
-      return accepted({ ...arrival, testMode: true });
+      const answer = (arrival: Arrival) => accepted({ ...arrival, testMode: true });
+      const mail = { ...body, attachments };
+      return answer(await simulateInbound(deps, senderId, mail, (arrival) => record(answer(arrival))));
     },
   });
   return [simulate];

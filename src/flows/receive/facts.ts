@@ -1,0 +1,35 @@
+import type { Clock } from "../../core/clock.ts";
+import { type ArrivalFacts, arrivalFacts } from "../../store/arrivals.ts";
+import type { Db } from "../../store/client.ts";
+import type { InboxRef } from "../../store/sending.ts";
+import type { ReadMail } from "./inspect.ts";
+
+/**
+ * Time within which the same bytes are the same mail: a sender that did not see our 250 brings it again (RFC 1047), the
+ * first times within minutes, after an outage of its own hours later.
+ */
+export const DUPLICATE_WINDOW_MS = 24 * 3_600_000;
+/** Mails of one Message-ID that a mail is compared with, newest first. */
+export const MAX_COMPARED = 5;
+
+/** Asks all there is to know of a mail for an inbox; null where that is gone. */
+export function factsOf(
+  { db, clock }: { db: Db; clock: Clock },
+  inbox: InboxRef,
+  mail: ReadMail,
+): Promise<ArrivalFacts | null> {
+  const { messageId: rfcMessageId } = mail;
+  const references = referencesOf(mail);
+  return arrivalFacts(db, inbox, {
+    rfcMessageId,
+    // Its own id comes last in rank: it may be a copy of a mail that is here, or one that an answer has overtaken.
+    related: rfcMessageId === null ? references : [rfcMessageId, ...references],
+    since: clock.now() - DUPLICATE_WINDOW_MS,
+    limit: MAX_COMPARED,
+  });
+}
+
+/** The mails that a mail names, the one that it answers last. */
+export function referencesOf({ references, inReplyTo }: ReadMail): string[] {
+  return inReplyTo === null ? references : [...references, inReplyTo];
+}
