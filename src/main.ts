@@ -8,6 +8,11 @@ import { ConfigError, loadConfig, SETTINGS } from "./config.ts";
 import { AppError } from "./core/errors.ts";
 import { isUnavailable } from "./store/unavailable.ts";
 
+// Whoever reads the output may have read enough: `postrider dns zone | head`.
+process.stdout.on("error", (error) => {
+  if (!("code" in error) || error.code !== "EPIPE") throw error;
+  process.exit(0);
+});
 await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<void> {

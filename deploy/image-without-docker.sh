@@ -1,0 +1,70 @@
+#!/bin/sh
+# Builds the image and starts it where no Docker engine and no image registry is to be had: with Debian's buildah, in
+# chroots, on a base image that debootstrap makes. Takes root, some minutes, and the packages buildah and debootstrap.
+set -eu
+cd "$(dirname "$0")/.."
+
+# Empty: the mirror that debootstrap knows.
+mirror=${DEBIAN_MIRROR:-}
+base=localhost/postrider-base
+image=localhost/postrider
+# A chroot has the ports of the machine.
+port=${PORT:-38100}
+work=$(mktemp -d)
+starter=
+
+say() { echo "image: $*" >&2; }
+
+# Images and containers lie in the folder of this run, not among those of the machine.
+images() { buildah --root "$work/images" --runroot "$work/run" --storage-driver vfs "$@"; }
+
+clean_up() {
+  if [ -n "$starter" ]; then stop; fi
+  rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+in_container() { images run --isolation chroot --env PORT="$port" --env SMTP_PORT=0 "$container" -- "$@"; }
+
+# A chroot numbers processes as the machine does. A signal to buildah itself would not reach the service.
+stop() {
+  kill -TERM "$(in_container cat /tmp/pid)" || true
+  wait "$starter" && status=0 || status=$?
+  starter=
+}
+
+say "making the base image"
+debootstrap --variant=minbase bookworm "$work/base" ${mirror:+"$mirror"} >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+# Where this machine reaches the world through a proxy with a certificate of its own, so does the build.
+cp -r /usr/local/share/ca-certificates "$work/base/usr/local/share/"
+rm -rf "$work/base/var/cache/apt" "$work/base/var/lib/apt/lists"
+scratch=$(images from scratch)
+images add -q "$scratch" "$work/base" / >/dev/null
+images commit -q "$scratch" "$base" >/dev/null
+images rm "$scratch" >/dev/null
+
+say "building the image"
+images build --isolation chroot --pull-never --format docker --build-arg "BASE=$base" -t "$image" .
+images images "$image"
+
+say "starting it"
+container=$(images from --pull-never "$image")
+in_container sh -c 'echo $$ >/tmp/pid && exec postrider serve' &
+starter=$!
+tries=0
+until in_container postrider readyz >/dev/null 2>&1; do
+  tries=$((tries + 1))
+  if [ "$tries" -ge 60 ] || ! kill -0 "$starter" 2>/dev/null; then
+    say "it does not become ready"
+    exit 1
+  fi
+  sleep 0.5
+done
+in_container sh -c 'id && ls -la /data'
+stop
+if [ "$status" -ne 0 ]; then
+  say "it ended with $status"
+  exit 1
+fi
+say "built, started, ready, stopped"

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DnsRecord, startDns, type TestDns } from "../support/dns.ts";
+import { letterLines, smtpSession } from "../support/mail-in.ts";
+import { freePort, startRedis } from "../support/redis.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+const BUILD_LIMIT_MS = 120_000;
+const START_LIMIT_MS = 30_000;
+const READY_POLL_MS = 5;
+const MESSAGE_POLLS = 400;
+const MESSAGE_POLL_MS = 10;
+const SERVICE_DOMAIN = "mail.test";
+
+/** The program alone, the folder it is started in, and where it unpacks what only the system can load. */
+const home = mkdtempSync(join(tmpdir(), "postrider-binary-"));
+const [program, cwd, unpacked] = [join(home, "program/postrider"), join(home, "cwd"), join(home, "unpacked")];
+const port = freePort();
+const smtpPort = freePort();
+const url = `http://127.0.0.1:${port}`;
+
+let dns: TestDns;
+let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
+let said = "";
+let key = "";
+
+beforeAll(async () => {
+  for (const folder of [cwd, unpacked]) mkdirSync(folder);
+  // What is loaded by itself where Bun runs a script; the program must not be moved by it.
+  writeFileSync(join(cwd, ".env"), "LOG_LEVEL=shout\n");
+  writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./no-such-file.ts"]\n');
+  dns = await startDns();
+  const from = performance.now();
+  const build = Bun.spawnSync(["bun", join(ROOT, "scripts/build.ts"), program], { cwd: home });
+  if (!build.success) throw new Error(build.stderr.toString());
+  tell(`built in ${Math.round(performance.now() - from)} ms`);
+}, BUILD_LIMIT_MS);
+
+afterAll(async () => {
+  child?.kill("SIGKILL");
+  await child?.exited;
+  dns.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function tell(text: string): void {
+  process.stderr.write(`binary: ${text}\n`);
+}
+
+/** The program's whole environment: not even a PATH. */
+const ENV = {
+  TMPDIR: unpacked,
+  DATA_DIR: join(home, "data"),
+  HOST: "127.0.0.1",
+  PORT: String(port),
+  SMTP_HOST: "127.0.0.1",
+  SMTP_PORT: String(smtpPort),
+  SERVICE_DOMAIN,
+  DELIVERY: "capture",
+};
+
+function run(...args: string[]) {
+  const { exitCode, stdout } = Bun.spawnSync([program, ...args], { cwd, env: ENV });
+  return { code: exitCode, stdout: stdout.toString() };
+}
+
+/** Starts the service; resolves when it is ready and has said the words. */
+async function start(words: string, env: Record<string, string> = {}): Promise<void> {
+  said = "";
+  const from = performance.now();
+  const started = Bun.spawn([program], {
+    cwd,
+    env: { ...ENV, DNS_SERVERS: dns.address, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  child = started;
+  for (const stream of [started.stdout, started.stderr]) void drain(stream);
+  while ((await fetch(`${url}/readyz`).catch(() => null))?.status !== 200) {
+    if (started.exitCode !== null) throw new Error(`the service ended before it was ready: ${said}`);
+    await Bun.sleep(READY_POLL_MS);
+  }
+  tell(`ready in ${Math.round(performance.now() - from)} ms`);
+  while (!said.includes(words)) await Bun.sleep(READY_POLL_MS);
+}
+
+async function drain(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) said += decoder.decode(chunk, { stream: true });
+}
+
+async function terminate(): Promise<number> {
+  child.kill("SIGTERM");
+  return child.exited;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the API shows.
+async function call(method: string, path: string, body?: unknown): Promise<any> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return response.json();
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+async function message(id: string, status: string): Promise<any> {
+  for (let polls = 0; polls < MESSAGE_POLLS; polls++) {
+    const shown = await call("GET", `/v1/emails/${id}`);
+    if (shown.status === status) return shown;
+    // The record is the only signal a client has: it polls, and so do we.
+    await Bun.sleep(MESSAGE_POLL_MS);
+  }
+  throw new Error(`${id} is not ${status}: ${said}`);
+}
+
+interface ShownRecord {
+  type: DnsRecord["type"];
+  name: string;
+  value: string;
+  priority?: number;
+}
+
+function publish({ records }: { records: readonly ShownRecord[] }): void {
+  for (const { type, name, value, priority } of records)
+    dns.add({ name, type, data: type === "MX" ? { preference: priority, exchange: value } : value });
+}
+
+test("tells its version with nothing around it", () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  expect(run("--version")).toEqual({ code: 0, stdout: `${version}\n` });
+  expect(run("readyz").code).toBe(1);
+});
+
+test(
+  "the first start prints the keys",
+  async () => {
+    await start('"It works."}\'');
+    key = /project key +(pr_\S+)/.exec(said)?.[1] ?? "";
+    expect((await call("GET", "/v1/emails")).data).toEqual([]);
+    expect(run("readyz").code).toBe(0);
+  },
+  START_LIMIT_MS,
+);
+
+test.skipIf(Bun.which("curl") === null)("the line that the first start prints sends a mail", async () => {
+  const from = said.indexOf("curl ");
+  const line = said.slice(from, said.indexOf("}'", from) + 2);
+  const { stdout } = Bun.spawnSync(["sh", "-c", line]);
+  const shown = await message(JSON.parse(stdout.toString()).id, "delivered");
+  expect(shown).toMatchObject({ subject: "Hello from Postrider", to: ["owner@example.com"] });
+});
+
+test("receives a mail, authenticated in the thread that it carries", async () => {
+  const domain = await call("POST", "/v1/domains", { domain: "in.test" });
+  publish(domain);
+  await call("POST", `/v1/domains/${domain.id}/verify`);
+  publish(await call("PATCH", `/v1/domains/${domain.id}/receiving`, { enabled: true }));
+  await call("POST", "/v1/inboxes", { address: "a@in.test" });
+  dns.add({ name: "client.test", type: "TXT", data: "v=spf1 ip4:127.0.0.1 -all" });
+  const session = await smtpSession(smtpPort);
+  const letter = { to: "a@in.test", headers: ["Subject: Hi"] };
+  const dialogue = [
+    "MAIL FROM:<ada@client.test>",
+    "RCPT TO:<a@in.test>",
+    "DATA",
+    `${letterLines(letter).join("\r\n")}\r\n.`,
+  ];
+  const replies: string[] = [];
+  for (const line of dialogue) replies.push((await session.say(line)).slice(0, 3));
+  session.end();
+  expect(replies).toEqual(["250", "250", "354", "250"]);
+  const { data } = await call("GET", "/v1/emails?direction=inbound");
+  expect(data).toHaveLength(1);
+  const shown = await call("GET", `/v1/emails/${data[0].id}`);
+  expect(shown).toMatchObject({ subject: "Hi", auth: { spf: { result: "pass", domain: "client.test" } } });
+});
+
+test("serves the reference page whole", async () => {
+  const files = { "page.js": "swagger-ui-bundle.js", "page.css": "swagger-ui.css" };
+  for (const [name, packaged] of Object.entries(files)) {
+    const served = Buffer.from(await (await fetch(`${url}/docs/${name}`)).arrayBuffer());
+    expect(served.equals(readFileSync(join(ROOT, "node_modules/swagger-ui-dist", packaged)))).toBe(true);
+  }
+  expect(await (await fetch(`${url}/docs`)).text()).toContain("/docs/page.js");
+  expect((await call("GET", "/docs/json")).paths).toContainKey("/v1/emails");
+});
+
+const maps = (): string => readFileSync(`/proc/${child.pid}/maps`, "utf8");
+
+// Addons are looked for at the paths of the build machine, where a test would find them and a user would not.
+test.skipIf(!existsSync("/proc/self/maps"))("loads no native code but what it unpacked", () => {
+  const [addon = ""] = readdirSync(unpacked);
+  expect(readdirSync(unpacked)).toHaveLength(1);
+  expect(maps()).toContain(join(unpacked, addon));
+  expect(maps()).not.toContain("node_modules");
+  const rss = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1];
+  tell(`${Math.round(Number(rss) / 1024)} MB resident after a receive`);
+});
+
+test(
+  "ends cleanly on SIGTERM, and a restart has everything and tells no keys",
+  async () => {
+    const before = await call("GET", "/v1/emails");
+    expect(before.data.length).toBeGreaterThan(0);
+    expect(await terminate()).toBe(0);
+    await start("Postrider is running.");
+    expect(said).not.toContain("pr_");
+    expect(await call("GET", "/v1/emails")).toEqual(before);
+    expect(readdirSync(unpacked)).toHaveLength(1);
+    expect(await terminate()).toBe(0);
+    // What is left in the folder it was started in is what lay there before.
+    expect(readdirSync(cwd).sort()).toEqual([".env", "bunfig.toml"]);
+  },
+  START_LIMIT_MS,
+);
+
+test(
+  "with a Redis, mail goes through the queue there",
+  async () => {
+    const redis = await startRedis();
+    try {
+      await start("Postrider is running.", { REDIS_URL: redis.url });
+      const mail = {
+        from: { email: `hello@onboarding.${SERVICE_DOMAIN}` },
+        to: [{ email: "owner@example.com" }],
+        subject: "Queued",
+        text: "Hi",
+      };
+      const { id } = await call("POST", "/v1/emails", mail);
+      expect(await message(id, "delivered")).toMatchObject({ subject: "Queued" });
+      expect(await redis.command("KEYS", "*:meta")).toContain(":meta");
+      expect(await terminate()).toBe(0);
+    } finally {
+      await redis.stop();
+    }
+  },
+  START_LIMIT_MS,
+);
