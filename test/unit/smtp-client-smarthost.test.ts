@@ -47,9 +47,9 @@ test("addresses go in the order of their hosts, those that failed of late behind
   ];
   const destination = { key: "k", hosts, port: 25, tls: "never", ehloName: "x" } as const;
   const shunned = new Map([
-    ["192.0.2.1:25", 1000],
-    ["192.0.2.2:26", 9000],
-    ["192.0.2.3:25", 500],
+    ["a.test 192.0.2.1:25", 1000],
+    ["a.test 192.0.2.2:26", 9000],
+    ["b.test 192.0.2.3:25", 500],
   ]);
   const order = (now: number): string[] => candidates(destination, shunned, now).map(({ ip }) => ip);
   expect(order(400)).toEqual(["192.0.2.2", "192.0.2.1", "192.0.2.3"]);
