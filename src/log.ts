@@ -43,7 +43,14 @@ export async function configureLog(level: LogLevel, format: LogFormat): Promise<
   });
 }
 
+/** Loggers by room: finding one takes longer than leaving a line out. */
+const loggers = new Map<string, Log>();
+
 /** The logger of a room: `log("smtp").info("session ended", { commands: 5 })`. Silent until `configureLog` has run. */
 export function log(room: string): Log {
-  return getLogger(["postrider", room]);
+  const known = loggers.get(room);
+  if (known !== undefined) return known;
+  const made = getLogger(["postrider", room]);
+  loggers.set(room, made);
+  return made;
 }

@@ -35,12 +35,10 @@ function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
   if (linkFor !== null) rewriter.on(LINKS, linkHandler(linkFor));
   if (pixelUrl === null) return rewriter.transform(html);
   const pixel = pixelTag(pixelUrl);
-  const place = inBody(rewriter, pixel);
-  const marked = rewriter.transform(html);
-  if (place.found) return marked;
-  // Behind a comment, a tag or a text area that nobody closed it would be text for the reader, not a picture.
-  const ended = `${marked}${pixel}`;
-  return shows(ended, pixelUrl) ? ended : marked;
+  const place = placePixel(rewriter, pixel, pixelUrl);
+  const marked = rewriter.transform(`${html}${pixel}`);
+  // Behind a comment, a tag or a text area that nobody closed it is text for the reader, not a picture.
+  return place.shown ? marked : rewrite(html, { pixelUrl: null, linkFor });
 }
 
 function linkHandler(linkFor: (url: string) => string | null) {
@@ -58,16 +56,27 @@ function linkHandler(linkFor: (url: string) => string | null) {
   };
 }
 
-/** Has the picture put before the end tag of the first body that has one; `found` tells whether there was one. */
-function inBody(rewriter: HTMLRewriter, pixel: string): { found: boolean } {
-  const place = { found: false };
+/**
+ * Has the picture put before the end tag of the first body that has one, and the one behind the html taken away then;
+ * `shown` tells whether a reader meets either.
+ */
+function placePixel(rewriter: HTMLRewriter, pixel: string, url: string): { shown: boolean } {
+  const place = { shown: false };
+  const source = Bun.escapeHTML(url);
   rewriter.on("body", {
     element(element) {
       element.onEndTag((tag) => {
-        if (place.found) return;
-        place.found = true;
+        if (place.shown) return;
+        place.shown = true;
         tag.before(pixel, { html: true });
       });
+    },
+  });
+  rewriter.on("img[src]", {
+    element(element) {
+      if (element.getAttribute("src") !== source) return;
+      if (place.shown) element.remove();
+      place.shown = true;
     },
   });
   return place;
@@ -77,17 +86,4 @@ function inBody(rewriter: HTMLRewriter, pixel: string): { found: boolean } {
 function pixelTag(url: string): string {
   const style = "border:0;width:1px;height:1px;overflow:hidden";
   return `<img src="${Bun.escapeHTML(url)}" alt="" width="1" height="1" style="${style}">`;
-}
-
-/** Whether a reader of the html meets a picture of that address. */
-function shows(html: string, url: string): boolean {
-  let met = false;
-  const source = Bun.escapeHTML(url);
-  const rewriter = new HTMLRewriter().on("img[src]", {
-    element(element) {
-      met ||= element.getAttribute("src") === source;
-    },
-  });
-  rewriter.transform(html);
-  return met;
 }
