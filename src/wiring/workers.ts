@@ -93,9 +93,8 @@ export function startWorkers(deps: WorkerDeps): Workers {
   const orphans = new Orphans(deps, deps.instance.id, inHand);
   const loops = [
     startLoop(clock, "sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
-    startLoop(clock, "chores", SWEEP_PAUSE_MS, async () => {
-      for (const chore of deps.chores) await chore();
-    }),
+    // A loop each: domains on name servers that hang must not keep the others from their turn.
+    ...deps.chores.map((chore) => startLoop(clock, "chore", SWEEP_PAUSE_MS, chore)),
     startLoop(clock, "index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
     startLoop(clock, "heartbeat", BEAT_MS, async () => {
       await heartbeat.turn();

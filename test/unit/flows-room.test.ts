@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { type Departed, Room } from "../../src/flows/room.ts";
+import { HANG_MS } from "../../src/flows/send/outcome.ts";
+
+const MIB = 1024 * 1024;
+
+/** A room for two mails under way, both taken, and which of them were cut. */
+function fullRoom(sizes: readonly [number, number]) {
+  const room = new Room({ desk: 10, underWay: 2, bytes: 1000 * MIB });
+  const cut: number[] = [];
+  for (const [at, bytes] of sizes.entries()) {
+    const mail: Departed = { bytes, since: 0, cut: () => cut.push(at) };
+    room.depart(mail);
+  }
+  return { room, cut };
+}
+
+test("a mail that hangs is ended where all room is taken, at its time and not before", () => {
+  const { room, cut } = fullRoom([1, 1]);
+  room.clear(HANG_MS - 1);
+  expect(cut).toEqual([]);
+  room.clear(HANG_MS + 1);
+  expect(cut).toEqual([0]);
+});
+
+test("a big mail has the time that its octets take at 256 KiB a second", () => {
+  const { room, cut } = fullRoom([26 * MIB, 25 * MIB]);
+  room.clear(HANG_MS + 95_000);
+  expect(cut).toEqual([]);
+  // 26 MiB take 104 s and 25 MiB 100 s: the later one is past its time first.
+  room.clear(HANG_MS + 101_000);
+  expect(cut).toEqual([1]);
+});
+
+test("one that is being ended is not ended again, and its place counts as taken until it is free", () => {
+  const { room, cut } = fullRoom([1, 1]);
+  room.clear(HANG_MS + 1);
+  room.clear(HANG_MS + 2);
+  room.clear(HANG_MS + 3);
+  expect(cut).toEqual([0, 1]);
+  expect(room.isFree()).toBe(false);
+});
