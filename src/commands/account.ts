@@ -1,5 +1,5 @@
 import type { Db } from "../store/client.ts";
-import { listAccounts } from "../store/account-list.ts";
+import { listAccounts } from "../store/accounts.ts";
 import type { Flag } from "./command.ts";
 import { refused, usage } from "./exit.ts";
 

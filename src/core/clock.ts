@@ -15,3 +15,22 @@ export function sleep(clock: Clock, delayMs: number): Promise<void> {
     clock.after(delayMs, resolve);
   });
 }
+
+/**
+ * What `work` comes to, or `late` where that takes longer than `limitMs`.
+ * @throws what `work` rejects with in time; a later rejection is nobody's
+ */
+export async function within<Value, Late>(
+  clock: Clock,
+  limitMs: number,
+  work: Promise<Value>,
+  late: Late,
+): Promise<Value | Late> {
+  const { promise: over, resolve } = Promise.withResolvers<Late>();
+  const cancel = clock.after(limitMs, () => resolve(late));
+  try {
+    return await Promise.race([work, over]);
+  } finally {
+    cancel();
+  }
+}

@@ -1,5 +1,6 @@
 import { log } from "../log.ts";
 import type { Job } from "../queue/port.ts";
+import { Fifo } from "./turns.ts";
 
 export interface LaneLimits {
   /** Jobs of one lane in hand at a time. */
@@ -13,15 +14,13 @@ export interface LaneLimits {
 }
 
 interface Lane {
-  waiting: Job[];
-  /** Index of the next job in `waiting`: taking from the front costs nothing. */
-  next: number;
+  waiting: Fifo<Job>;
   running: number;
 }
 
 /**
- * Waiting mail sorted by destination. Lanes that can run take turns, so a destination that hangs holds its own few
- * places and delays no other.
+ * Waiting jobs by what they share. Lanes that can run take turns, so one that hangs holds its own few places and delays
+ * no other.
  */
 export class Lanes {
   readonly #limits: LaneLimits;
@@ -50,11 +49,11 @@ export class Lanes {
   /** Takes a job into its lane. Where there is no room it is let go: its row stays due, and the sweep brings it again. */
   offer(job: Job): void {
     if (this.#closed || this.#known.has(job.key) || this.#waiting >= this.#limits.waiting) return;
-    const lane = this.#lanes.get(job.lane) ?? { waiting: [], next: 0, running: 0 };
-    if (lane.waiting.length - lane.next >= this.#limits.waitingPerLane) return;
+    const lane = this.#lanes.get(job.lane) ?? { waiting: new Fifo<Job>(), running: 0 };
+    if (lane.waiting.size >= this.#limits.waitingPerLane) return;
     this.#known.add(job.key);
     this.#lanes.set(job.lane, lane);
-    lane.waiting.push(job);
+    lane.waiting.add(job);
     this.#waiting++;
     this.#wake(job.lane, lane);
     this.#start();
@@ -67,8 +66,7 @@ export class Lanes {
   }
 
   #wake(name: string, lane: Lane): void {
-    if (lane.running >= this.#limits.perLane || lane.next >= lane.waiting.length || this.#readySet.has(name))
-      return;
+    if (lane.running >= this.#limits.perLane || lane.waiting.size === 0 || this.#readySet.has(name)) return;
     this.#readySet.add(name);
     this.#ready.push(name);
   }
@@ -79,13 +77,8 @@ export class Lanes {
       if (name === undefined) return;
       this.#readySet.delete(name);
       const lane = this.#lanes.get(name);
-      const job = lane?.waiting[lane.next];
+      const job = lane?.waiting.take();
       if (lane === undefined || job === undefined) continue;
-      lane.next++;
-      if (lane.next > 1024 && lane.next * 2 > lane.waiting.length) {
-        lane.waiting = lane.waiting.slice(lane.next);
-        lane.next = 0;
-      }
       this.#waiting--;
       lane.running++;
       this.#running++;
@@ -103,7 +96,7 @@ export class Lanes {
     lane.running--;
     this.#running--;
     this.#known.delete(job.key);
-    if (lane.running === 0 && lane.next >= lane.waiting.length) this.#lanes.delete(name);
+    if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.delete(name);
     else this.#wake(name, lane);
     if (this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.#start();

@@ -83,14 +83,17 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
   const replayed = await replay(deps, request, bodyHash);
   if (replayed !== null) return replayed;
   let recorded = false;
-  const statements = (answer: Answer): Statement[] =>
-    insertAnswer(request.at, stored(deps, request, bodyHash, answer));
+  const statements = (answer: Answer, text = textOf(answer)): Statement[] =>
+    insertAnswer(request.at, stored(deps, request, { bodyHash, status: answer.status, text }));
   try {
     const answer = await run((own) => {
       recorded = true;
       return statements(own);
     });
-    if (!recorded && isWorthStoring(answer)) await deps.db.write(statements(answer));
+    if (!recorded && answer.status >= 200 && answer.status < 300) {
+      const text = textOf(answer);
+      if (text.length <= MAX_UNRECORDED_CHARS) await deps.db.write(statements(answer, text));
+    }
     return answer;
   } catch (error) {
     if (!isTaken(error)) throw error;
@@ -101,9 +104,8 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
   }
 }
 
-function isWorthStoring({ status, body }: Answer): boolean {
-  if (status < 200 || status >= 300) return false;
-  return body === undefined || JSON.stringify(body).length <= MAX_UNRECORDED_CHARS;
+function textOf({ body }: Answer): string {
+  return body === undefined ? "" : JSON.stringify(body);
 }
 
 function hashOf({ body, secretFor }: IdempotentRequest): string {
@@ -120,12 +122,10 @@ function isTaken(error: unknown): boolean {
 function stored(
   deps: IdempotencyDeps,
   request: IdempotentRequest,
-  bodyHash: string,
-  answer: Answer,
+  { bodyHash, status, text }: { bodyHash: string; status: number; text: string },
 ): StoredAnswer {
-  const text = answer.body === undefined ? "" : JSON.stringify(answer.body);
   const body = request.secretFor !== null ? seal(deps.boxKey, text) : text;
-  return { bodyHash, status: answer.status, body, createdAt: request.now };
+  return { bodyHash, status, body, createdAt: request.now };
 }
 
 /** The answer stored for the request; null where there is none within the window. Throws 409 for another body. */

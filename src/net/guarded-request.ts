@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { within } from "../core/clock.ts";
 import { isPublicAddress } from "./address-guard.ts";
 import { exchangeHttp, type HttpDeps, type HttpOutcome } from "./http-exchange.ts";
 import type { HttpResponse } from "./http-response.ts";
@@ -53,11 +54,8 @@ export async function requestGuarded(deps: GuardedDeps, request: GuardedRequest)
   const head = requestHead(target, request);
   if (head === null) return { kind: "failed", reason: "a header cannot be sent" };
   const deadline = deps.clock.now() + request.timeoutMs;
-  const addresses = await beforeDeadline(
-    deps,
-    request.timeoutMs,
-    addressesOf(deps, target, request.allowPrivate),
-  );
+  const looking = addressesOf(deps, target, request.allowPrivate);
+  const addresses = await within(deps.clock, request.timeoutMs, looking, "timeout");
   if (typeof addresses === "string") return { kind: "failed", reason: addresses };
   const octets = Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(request.body ?? "")]);
   return sendTo(deps, target, addresses, { octets, maxBodyOctets: request.maxBodyOctets, deadline });
@@ -106,20 +104,6 @@ async function lookUp(resolver: Resolver, host: string): Promise<string[] | stri
   const found = await resolveAddresses(resolver, host);
   if (found.status === "ok") return [...found.records];
   return found.status === "failure" ? `lookup of ${host}: ${found.reason}` : `${host} has no address`;
-}
-
-async function beforeDeadline<Value>(
-  deps: GuardedDeps,
-  timeoutMs: number,
-  work: Promise<Value>,
-): Promise<Value | "timeout"> {
-  const { promise, resolve } = Promise.withResolvers<"timeout">();
-  const cancel = deps.clock.after(timeoutMs, () => resolve("timeout"));
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    cancel();
-  }
 }
 
 interface Sending {

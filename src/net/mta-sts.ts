@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import { within } from "../core/clock.ts";
 import { organizationalDomain } from "../core/public-suffix.ts";
 import type { Log } from "../log.ts";
 import { createTtlCache, type TtlCache } from "./dns-cache.ts";
@@ -111,7 +111,11 @@ async function find(state: State, domain: string): Promise<StsFinding> {
   const refreshAt = kept.fetchedAt + Math.min(REFRESH_AFTER_SECONDS, kept.maxAgeSeconds / 2) * 1000;
   const stale = (id !== null && id !== kept.id) || clock.now() >= refreshAt;
   const fetching = stale ? fetchOnce(state, domain, id ?? kept.id) : Promise.resolve(null);
-  return { kind: "found", policy: kept, renewed: async () => policyOf(await within(clock, fetching)) };
+  return {
+    kind: "found",
+    policy: kept,
+    renewed: async () => policyOf(await within(clock, FETCH_WAIT_MS, fetching, null)),
+  };
 }
 
 function noPolicy(): StsFinding {
@@ -120,7 +124,7 @@ function noPolicy(): StsFinding {
 
 /** RFC 8461 §5.1: where the first policy cannot be had, mail goes as though there were none. */
 async function firstPolicy(state: State, domain: string, id: string): Promise<StsFinding> {
-  const fetched = await within(state.deps.clock, fetchOnce(state, domain, id));
+  const fetched = await within(state.deps.clock, FETCH_WAIT_MS, fetchOnce(state, domain, id), null);
   if (fetched === null || fetched.kind === "busy")
     return { kind: "deferred", reason: `the MTA-STS policy of ${domain} is still being fetched` };
   return { kind: "found", policy: policyOf(fetched), renewed: async () => null };
@@ -182,15 +186,4 @@ async function fetchAndKeep(state: State, domain: string, id: string): Promise<F
     log.error("MTA-STS policy not saved", { domain, error: String(error) });
   }
   return { kind: "policy", policy };
-}
-
-/** The value, or null where it takes too long. */
-async function within<Value>(clock: Clock, work: Promise<Value>): Promise<Value | null> {
-  const { promise, resolve } = Promise.withResolvers<null>();
-  const cancel = clock.after(FETCH_WAIT_MS, () => resolve(null));
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    cancel();
-  }
 }

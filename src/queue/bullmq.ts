@@ -4,7 +4,7 @@ import { sleep } from "../core/clock.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
 import { type Lifeline, openProducer, RETRY_LONGEST_MS, workerConnection } from "./redis.ts";
 import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
-import { within } from "./within.ts";
+import { settlesWithin } from "./within.ts";
 
 /** What every key of ours in Redis starts with. Two installations on one Redis need two of them, or two database numbers. */
 export const DEFAULT_PREFIX = "postrider";
@@ -83,7 +83,8 @@ async function add(state: State, name: QueueName, jobs: readonly Job[]): Promise
     const adding = state.queues[name].addBulk(batch.map(bullJob)).finally(() => {
       state.pendingJobs -= batch.length;
     });
-    if (!(await within(state.deps.clock, REDIS_ANSWER_MS, adding))) throw new Error("redis did not answer");
+    if (!(await settlesWithin(state.deps.clock, REDIS_ANSWER_MS, adding)))
+      throw new Error("redis did not answer");
   }
 }
 
@@ -126,7 +127,7 @@ function openWorker(state: State, name: QueueName, handler: JobHandler, concurre
 /** Whether Redis answers now. A connection's own word lags behind a server that has just died. */
 async function reachable(state: State): Promise<boolean> {
   try {
-    return await within(state.deps.clock, FAREWELL_MS, state.producer.ping());
+    return await settlesWithin(state.deps.clock, FAREWELL_MS, state.producer.ping());
   } catch {
     return false;
   }
@@ -143,7 +144,7 @@ async function part(state: State): Promise<void> {
   const waiting = state.lifeline.lostAt + RETRY_LONGEST_MS - clock.now();
   if (!force && waiting > 0) await sleep(clock, waiting);
   const parting = [...state.workers.values()].map((worker) => worker.close(force));
-  await within(clock, PARTING_MS, Promise.allSettled(parting));
+  await settlesWithin(clock, PARTING_MS, Promise.allSettled(parting));
   state.producer.disconnect();
   await Promise.allSettled(Object.values(state.queues).map((queue) => queue.close()));
 }
@@ -156,13 +157,13 @@ async function close(state: State, graceMs: number): Promise<void> {
     const idle = new Promise<void>((resolve) => {
       state.onIdle = resolve;
     });
-    await within(state.deps.clock, graceMs, idle);
+    await settlesWithin(state.deps.clock, graceMs, idle);
   }
   await part(state);
 }
 
 async function check(state: State): Promise<void> {
-  const answered = await within(state.deps.clock, REDIS_ANSWER_MS, state.producer.ping());
+  const answered = await settlesWithin(state.deps.clock, REDIS_ANSWER_MS, state.producer.ping());
   if (!answered) throw new Error("redis did not answer");
 }
 

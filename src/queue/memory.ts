@@ -1,6 +1,6 @@
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
 import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
-import { within } from "./within.ts";
+import { settlesWithin } from "./within.ts";
 
 /** Jobs that wait in one queue; those over it are dropped, and the sweep adds them again. */
 export const MAX_WAITING_JOBS = 200_000;
@@ -110,7 +110,7 @@ async function close(deps: QueueDeps, state: State, graceMs: number): Promise<vo
   const idle = new Promise<void>((resolve) => {
     state.onIdle = resolve;
   });
-  await within(deps.clock, graceMs, idle);
+  await settlesWithin(deps.clock, graceMs, idle);
 }
 
 /**

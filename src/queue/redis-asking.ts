@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { type Lifeline, openProducer } from "./redis.ts";
 import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
-import { within } from "./within.ts";
+import { settlesWithin } from "./within.ts";
 
 /** Time an answer of Redis is waited for before its asker does without, milliseconds. */
 export const RATE_WAIT_MS = 100;
@@ -60,7 +60,7 @@ async function ask<Answer>(state: State, question: () => Promise<Answer>): Promi
     const asking = question().then((answer) => {
       given = answer;
     });
-    if (await within(state.deps.clock, RATE_WAIT_MS, asking)) return given;
+    if (await settlesWithin(state.deps.clock, RATE_WAIT_MS, asking)) return given;
     leave(state, "redis did not answer");
   } catch (error) {
     leave(state, reason(error));
@@ -83,7 +83,7 @@ async function probe(state: State): Promise<void> {
   if (state.lifeline.ended) return;
   const { client, deps } = state;
   try {
-    if (client.status === "ready" && (await within(deps.clock, RATE_WAIT_MS, client.ping())))
+    if (client.status === "ready" && (await settlesWithin(deps.clock, RATE_WAIT_MS, client.ping())))
       state.away = false;
   } catch {
     // The connection has told why.

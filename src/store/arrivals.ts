@@ -1,6 +1,6 @@
 import type { Db } from "./client.ts";
 import { THREAD_OF_IDS } from "./threads.ts";
-import type { Subscription } from "./webhook-deliveries.ts";
+import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
 /** A mail that an inbox has taken. */
 export interface EarlierArrival {
@@ -45,8 +45,7 @@ const FACTS = `SELECT d.receiving, (${THREAD_OF_IDS}) AS thread_id,
         WHERE inbox_id = ?1 AND rfc_message_id = ?4 AND +sender_id = ?2 AND direction = 'inbound'
           AND thread_id IS NOT NULL AND created_at > ?5
         ORDER BY +id DESC LIMIT ?6)) AS earlier,
-    (SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types))) FROM webhooks
-      WHERE sender_id = ?2 AND enabled = 1) AS webhooks
+    ${SUBSCRIPTIONS_COLUMN} AS webhooks
   FROM inboxes i JOIN domains d ON d.id = i.domain_id WHERE i.id = ?1 AND i.sender_id = ?2`;
 
 /** What there is to know of a mail for an inbox; null where the project has no such inbox any more. */

@@ -1,5 +1,6 @@
 import { idBytes } from "../core/ids.ts";
 import type { MessageStatus } from "../core/states.ts";
+import { storedMailbox } from "./mailbox.ts";
 import type { Db, Statement } from "./client.ts";
 import { isSettled, type Searchable, termOfStatus, termsOf } from "./search-terms.ts";
 
@@ -146,7 +147,7 @@ function searchable(row: WaitingRow): Searchable {
     senderId: row.sender_id,
     direction: row.direction,
     status: row.status,
-    from: row.from_name === null ? { email: row.from_email } : { email: row.from_email, name: row.from_name },
+    from: storedMailbox(row.from_email, row.from_name),
     to: JSON.parse(row.to_list),
     cc: JSON.parse(row.cc_list),
     bcc: JSON.parse(row.bcc_list),

@@ -1,5 +1,6 @@
 import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
+import { storedMailbox } from "./mailbox.ts";
 import type { MessageFilter } from "./message-filter.ts";
 import type { Direction } from "./messages.ts";
 import { hasText, isIndexed } from "./search-terms.ts";
@@ -63,11 +64,15 @@ export function newestFirst(rows: readonly SummaryRow[]): SummaryRow[] {
 
 /** Whether the text stands in the row. */
 export function holds(row: SummaryRow, q: string): boolean {
-  const from =
-    row.from_name === null ? { email: row.from_email } : { email: row.from_email, name: row.from_name };
   const { to_list, cc_list, bcc_list, subject } = row;
   return hasText(
-    { from, to: mailboxes(to_list), cc: mailboxes(cc_list), bcc: mailboxes(bcc_list), subject },
+    {
+      from: storedMailbox(row.from_email, row.from_name),
+      to: mailboxes(to_list),
+      cc: mailboxes(cc_list),
+      bcc: mailboxes(bcc_list),
+      subject,
+    },
     q,
   );
 }

@@ -1,5 +1,6 @@
 import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
+import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import type { Db, Statement } from "./client.ts";
 
@@ -91,7 +92,7 @@ function toMessage(row: MessageRow): Message {
     senderId: row.sender_id,
     direction: row.direction,
     status: row.status,
-    from: row.from_name === null ? { email: row.from_email } : { email: row.from_email, name: row.from_name },
+    from: storedMailbox(row.from_email, row.from_name),
     to: JSON.parse(row.to_list),
     cc: JSON.parse(row.cc_list),
     bcc: JSON.parse(row.bcc_list),

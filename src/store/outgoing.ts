@@ -1,4 +1,5 @@
 import type { Mailbox } from "../core/addresses.ts";
+import { storedMailbox } from "./mailbox.ts";
 import type { Db } from "./client.ts";
 
 /** A message with all that composing and signing it takes, but the bytes of attachments and keys. */
@@ -77,7 +78,7 @@ export async function findOutgoing(db: Db, senderId: string, id: string): Promis
   const { fromEmail, fromName, keyToken, keySelector, ...facts }: Facts = JSON.parse(row.facts);
   return {
     ...facts,
-    from: fromName === null ? { email: fromEmail } : { email: fromEmail, name: fromName },
+    from: storedMailbox(fromEmail, fromName),
     html: row.html,
     text: row.text,
     rendered: facts.rendered === 1,

@@ -1,6 +1,6 @@
 import type { Db } from "./client.ts";
 import type { Sender } from "./senders.ts";
-import type { Subscription } from "./webhook-deliveries.ts";
+import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
 /** What the send pipeline asks of other resources' tables, in one statement each. */
 
@@ -42,14 +42,13 @@ interface FactsRow {
  */
 function factsQuery(among: string): string {
   return `SELECT d.status = 'verified' AS verified,
-      (SELECT i.id FROM inboxes i WHERE i.domain_id = d.id AND i.address = ?4 AND i.sender_id = ?1) AS inbox_id,
-      (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email ${among}
+      (SELECT i.id FROM inboxes i WHERE i.domain_id = d.id AND i.address = ?4 AND i.sender_id = ?2) AS inbox_id,
+      (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?2 AND email ${among}
         AND (expires_at IS NULL OR expires_at > ?6)) AS suppressed,
-      CASE WHEN ?7 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?1 AND email_key ${among}
+      CASE WHEN ?7 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?2 AND email_key ${among}
         AND subscribed = 0) END AS unsubscribed,
-      (SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types))) FROM webhooks
-        WHERE sender_id = ?1 AND enabled = 1) AS webhooks
-    FROM (SELECT 1) LEFT JOIN domains d ON d.account_id = ?2 AND d.name = ?3 AND d.sender_id = ?1`;
+      ${SUBSCRIPTIONS_COLUMN} AS webhooks
+    FROM (SELECT 1) LEFT JOIN domains d ON d.account_id = ?1 AND d.name = ?3 AND d.sender_id = ?2`;
 }
 
 /** Most mail has one recipient, which costs a third less than a list in JSON. */
@@ -66,7 +65,7 @@ export async function sendFacts(
   const [only, ...others] = keys;
   const [sql, among] =
     only !== undefined && others.length === 0 ? [FACTS_OF_ONE, only] : [FACTS_OF_SOME, JSON.stringify(keys)];
-  const args = [senderId, accountId, fromDomain, inboxAddress, among, now, Number(unsubscribeLink)];
+  const args = [accountId, senderId, fromDomain, inboxAddress, among, now, Number(unsubscribeLink)];
   const row = await db.first<FactsRow>(sql, args);
   return {
     verified: row?.verified === 1,

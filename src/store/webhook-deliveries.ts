@@ -22,6 +22,10 @@ export interface Subscription {
   eventTypes: string[];
 }
 
+/** The enabled webhooks of the project that parameter 2 names, as one column: a JSON list of `Subscription`. */
+export const SUBSCRIPTIONS_COLUMN = `(SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types)))
+      FROM webhooks WHERE sender_id = ?2 AND enabled = 1)`;
+
 /** The enabled webhooks of a project. */
 export async function subscriptions(db: Db, senderId: string): Promise<Subscription[]> {
   const rows = await db.all<{ id: string; event_types: string }>(

@@ -1,4 +1,3 @@
-import { addressKey } from "../../core/addresses.ts";
 import { log } from "../../log.ts";
 import { countFields } from "../../mail/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
@@ -53,7 +52,7 @@ export function openDoor(deps: DoorDeps): MailHandler {
   const door: Door = { deps, inTurn: oneByOne(), led: new Map() };
   return {
     async recipient(address: string): Promise<Reply | null> {
-      const target = await targetOf(deps, address);
+      const target = await routeAddress(deps, address);
       remember(door.led, address, target);
       if (target.kind === "no_domain") return NO_DOMAIN;
       return target.kind === "no_mailbox" ? NO_MAILBOX : null;
@@ -69,15 +68,7 @@ interface Door {
   led: Map<string, InboundTarget>;
 }
 
-/** Where a mail goes; `feedback` is where providers send their users' complaints. */
-type Target = InboundTarget | { kind: "feedback" };
-
-async function targetOf(deps: DoorDeps, address: string): Promise<Target> {
-  if (addressKey(address) === `fbl@${deps.serviceDomain}`) return { kind: "feedback" };
-  return routeAddress(deps, address);
-}
-
-function remember(led: Door["led"], address: string, target: Target): void {
+function remember(led: Door["led"], address: string, target: InboundTarget): void {
   led.delete(address);
   if (target.kind !== "inbox") return;
   const oldest = led.size >= MAX_REMEMBERED ? led.keys().next().value : undefined;
@@ -92,7 +83,7 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
   let reports = 0;
   let gone = 0;
   for (const address of envelope.rcptTo) {
-    const target = door.led.get(address) ?? (await targetOf(deps, address));
+    const target = door.led.get(address) ?? (await routeAddress(deps, address));
     if (target.kind === "inbox") {
       const { inbox } = target;
       const known = inboxes.get(inbox.id) ?? { inbox, addresses: [] };
@@ -112,7 +103,7 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
 
 function reportTo(
   deps: DoorDeps,
-  target: Extract<Target, { kind: "bounce" | "feedback" }>,
+  target: Extract<InboundTarget, { kind: "bounce" | "feedback" }>,
   report: Uint8Array,
 ): Promise<ReportTaken> {
   return target.kind === "bounce"

@@ -16,6 +16,8 @@ export type InboundTarget =
   | { kind: "inbox"; inbox: InboxRef }
   /** A bounce address of ours: the recipient of the message it was made for. */
   | { kind: "bounce"; messageId: string; ord: number }
+  /** Where providers send their users' complaints. */
+  | { kind: "feedback" }
   /** No domain here receives for that name. */
   | { kind: "no_domain" }
   /** The domain receives, and has no such mailbox. */
@@ -29,6 +31,7 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const split = splitAddress(address);
   if (split === null) return { kind: "no_mailbox" };
   const { local, domain } = split;
+  if (domain === deps.serviceDomain && local.toLowerCase() === "fbl") return { kind: "feedback" };
   const token = verpToken(local);
   const named = token === null ? null : recipientOf(deps.verpKey, token);
   // Whatever the domain: it may have stopped receiving since the mail went out, and nobody else can make a token.

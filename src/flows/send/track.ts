@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, within } from "../../core/clock.ts";
 import { isMachine, MAX_USER_AGENT_CHARS, type Visit } from "../../core/machine-agents.ts";
 import { log } from "../../log.ts";
 import type { Queue } from "../../queue/port.ts";
@@ -51,12 +51,7 @@ export function createHitRecorder(deps: TrackDeps): HitRecorder {
       .finally(() => {
         pending--;
       });
-    let cancel = (): void => undefined;
-    const late = new Promise<void>((resolve) => {
-      cancel = deps.clock.after(RECORD_WAIT_MS, resolve);
-    });
-    await Promise.race([recorded, late]);
-    cancel();
+    await within(deps.clock, RECORD_WAIT_MS, recorded, undefined);
   };
 }
 
