@@ -72,6 +72,17 @@ export interface Config {
   maxBodyBytes: number;
   maxAttachments: number;
   maxScheduleDays: number;
+  /** Where bodies and bytes are kept: null in the database, else `s3://bucket[/prefix]`. */
+  contentStore: string | null;
+  s3Endpoint: string | null;
+  s3Region: string;
+  s3AccessKeyId: string | null;
+  s3SecretAccessKey: string | null;
+  /** Days; 0: kept for good. */
+  retentionContentDays: number;
+  retentionEventDays: number;
+  /** Null: the metrics are for this machine alone. */
+  metricsToken: string | null;
   logLevel: LogLevel;
   logFormat: LogFormat;
   /** Key of the command line's own requests. */
@@ -114,8 +125,18 @@ const COUNT: Kind = { kind: "integer", min: 1, max: 1_000_000_000 };
 
 /** The table of settings: the README's is generated from it. A default in brackets is computed. */
 export const SETTINGS: readonly Setting[] = [
-  { name: "HOST", type: { kind: "text" }, default: "0.0.0.0", help: "Address the API listens on." },
-  { name: "PORT", type: PORT, default: "3000", help: "Port of the API." },
+  {
+    name: "HOST",
+    type: { kind: "text" },
+    default: "0.0.0.0",
+    help: "Address that API, health and metrics listen on.",
+  },
+  {
+    name: "PORT",
+    type: PORT,
+    default: "3000",
+    help: "Port of the API; of health and metrics in every process.",
+  },
   {
     name: "PUBLIC_URL",
     type: { kind: "url", schemes: ["http:", "https:"] },
@@ -367,6 +388,46 @@ export const SETTINGS: readonly Setting[] = [
   { name: "MAX_ATTACHMENTS", type: COUNT, default: "20", help: "Attachments of a message." },
   { name: "MAX_SCHEDULE_DAYS", type: COUNT, default: "30", help: "Days ahead that a send may be scheduled." },
   {
+    name: "CONTENT_STORE",
+    type: { kind: "url", schemes: ["s3:"] },
+    default: "(the database)",
+    help: "Where bodies, raw mail and attachments are kept: `s3://bucket/prefix`.",
+  },
+  {
+    name: "S3_ENDPOINT",
+    type: { kind: "url", schemes: ["http:", "https:"] },
+    default: "(AWS, by its region)",
+    help: "The object store of `CONTENT_STORE`, where it is not AWS.",
+  },
+  { name: "S3_REGION", type: { kind: "text" }, default: "us-east-1", help: "Its region." },
+  { name: "S3_ACCESS_KEY_ID", type: { kind: "text" }, default: "(none)", help: "Who asks it." },
+  {
+    name: "S3_SECRET_ACCESS_KEY",
+    type: { kind: "secret", minLength: 1 },
+    default: "(none)",
+    help: "With which requests to it are signed.",
+    secret: true,
+  },
+  {
+    name: "RETENTION_CONTENT_DAYS",
+    type: { kind: "integer", min: 0, max: 36_500 },
+    default: "0",
+    help: "Days that bodies, raw mail and attachments are kept; 0: for good.",
+  },
+  {
+    name: "RETENTION_EVENT_DAYS",
+    type: { kind: "integer", min: 0, max: 36_500 },
+    default: "0",
+    help: "Days that messages, their events and the webhook log are kept; 0: for good.",
+  },
+  {
+    name: "METRICS_TOKEN",
+    type: { kind: "secret", minLength: 16 },
+    default: "(none: `/metrics` answers this machine alone)",
+    help: "Bearer token that `/metrics` asks for.",
+    secret: true,
+  },
+  {
     name: "LOG_LEVEL",
     type: { kind: "choice", of: ["debug", "info", "warning", "error"] },
     default: "info",
@@ -577,6 +638,11 @@ export function loadConfig(env: Env, terminal = false): Config {
   const delivery = text("DELIVERY") ?? defaultDelivery(texts);
   if (delivery === "relay" && text("SMTP_RELAY_URL") === null && problems.length === 0)
     problems.push("DELIVERY=relay needs SMTP_RELAY_URL");
+  if (
+    text("CONTENT_STORE") !== null &&
+    (text("S3_ACCESS_KEY_ID") === null || text("S3_SECRET_ACCESS_KEY") === null)
+  )
+    problems.push("CONTENT_STORE needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY");
   if (problems.length > 0) throw new ConfigError(problems);
 
   const dataDir = required("DATA_DIR");
@@ -628,6 +694,14 @@ export function loadConfig(env: Env, terminal = false): Config {
     maxBodyBytes: number("MAX_BODY_BYTES"),
     maxAttachments: number("MAX_ATTACHMENTS"),
     maxScheduleDays: number("MAX_SCHEDULE_DAYS"),
+    contentStore: text("CONTENT_STORE"),
+    s3Endpoint: text("S3_ENDPOINT"),
+    s3Region: required("S3_REGION"),
+    s3AccessKeyId: text("S3_ACCESS_KEY_ID"),
+    s3SecretAccessKey: text("S3_SECRET_ACCESS_KEY"),
+    retentionContentDays: number("RETENTION_CONTENT_DAYS"),
+    retentionEventDays: number("RETENTION_EVENT_DAYS"),
+    metricsToken: text("METRICS_TOKEN"),
     logLevel: required("LOG_LEVEL") as LogLevel,
     logFormat: (text("LOG_FORMAT") ?? (terminal ? "pretty" : "json")) as LogFormat,
     postriderApiKey: text("POSTRIDER_API_KEY"),
