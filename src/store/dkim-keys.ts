@@ -91,12 +91,6 @@ export function insertInstallationKey(key: DkimKeyRecord): Statement {
   };
 }
 
-/** Whether the installation has its own key. */
-export async function hasInstallationKey(db: Db): Promise<boolean> {
-  const row = await db.first<{ token: string }>("SELECT token FROM dkim_keys WHERE domain_id IS NULL");
-  return row !== null;
-}
-
 /** The keys of the project's domain, oldest first. */
 export async function listDkimKeys(db: Db, senderId: string, domainId: string): Promise<PublicDkimKey[]> {
   const rows = await db.all<Row>(

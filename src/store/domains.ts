@@ -22,7 +22,7 @@ export interface Domain {
   receiving: boolean;
   /** When it was first verified; null: never. */
   verifiedAt: number | null;
-  /** Since when every check of a verified domain has found a record missing. */
+  /** Since when every check of a verified domain has found a record missing; later by the time nothing was learned. */
   failingSince: number | null;
   checkedAt: number | null;
   nextCheckAt: number | null;
@@ -135,7 +135,9 @@ export async function deleteDomain(db: Db, senderId: string, id: string): Promis
 
 /**
  * Lets a verified domain receive, or stops it; checks its MX record soon. Returns false where the project has no such
- * domain, or an unverified one is to receive. Breaks UNIQUE on `domains.name` where another project receives for it.
+ * domain, or an unverified one is to receive. A project that receives for the name and can no longer show that it is its
+ * own loses that: a name that has changed hands must not stay with its former owner. Breaks UNIQUE on `domains.name`
+ * where another project receives for it by right.
  */
 export async function setReceiving(
   db: Db,
@@ -144,7 +146,12 @@ export async function setReceiving(
   enabled: boolean,
   now: number,
 ): Promise<boolean> {
-  const [written] = await db.write([
+  const [, written] = await db.write([
+    {
+      sql: `UPDATE domains SET receiving = 0 WHERE receiving = 1 AND status = 'pending' AND id <> ? AND ? = 1
+              AND name = (SELECT name FROM domains WHERE sender_id = ? AND id = ? AND status = 'verified')`,
+      args: [id, Number(enabled), senderId, id],
+    },
     {
       sql: `UPDATE domains SET receiving = ?, next_check_at = ?
             WHERE sender_id = ? AND id = ? AND (status = 'verified' OR ? = 0)`,
@@ -160,13 +167,19 @@ export type DomainCheck = Pick<
   "status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt"
 >;
 
-/** The statement that stores the outcome of a check. */
-export function storeCheck(senderId: string, id: string, check: DomainCheck): Statement {
+/**
+ * The statement that stores the outcome of a check of a domain as it was read. It changes nothing where another check has
+ * been stored since, or receiving been switched: what was concluded from the old state no longer holds.
+ */
+export function storeCheck(
+  before: Pick<Domain, "id" | "senderId" | "checkedAt" | "receiving">,
+  check: DomainCheck,
+): Statement {
   const { dkim, spf, dmarc, mx } = check.verified;
   return {
     sql: `UPDATE domains SET status = ?, dkim_verified = ?, spf_verified = ?, dmarc_verified = ?, mx_verified = ?,
             verified_at = ?, failing_since = ?, checked_at = ?, next_check_at = ?
-          WHERE sender_id = ? AND id = ?`,
+          WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ?`,
     args: [
       check.status,
       Number(dkim),
@@ -177,9 +190,19 @@ export function storeCheck(senderId: string, id: string, check: DomainCheck): St
       check.failingSince,
       check.checkedAt,
       check.nextCheckAt,
-      senderId,
-      id,
+      before.senderId,
+      before.id,
+      before.checkedAt,
+      Number(before.receiving),
     ],
+  };
+}
+
+/** The statement that has a domain checked at that time. */
+export function checkAt(senderId: string, id: string, at: number): Statement {
+  return {
+    sql: "UPDATE domains SET next_check_at = ? WHERE sender_id = ? AND id = ?",
+    args: [at, senderId, id],
   };
 }
 

@@ -1,6 +1,8 @@
 import type { Mailbox } from "../core/addresses.ts";
 import { storedMailbox } from "./mailbox.ts";
-import type { Db } from "./client.ts";
+import type { ContentEncoding } from "./content-bytes.ts";
+import { type ContentDeps, contentBytes, type StoredContent } from "./content-read.ts";
+import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./message-body.ts";
 
 /** A message with all that composing and signing it takes, but the bytes of attachments and keys. */
 export interface Outgoing {
@@ -26,13 +28,12 @@ export interface Outgoing {
   unsubscribeLink: boolean;
   hasAttachments: boolean;
   /** The active DKIM key of its From domain; null where the project has no such domain, or the domain no such key. */
-  key: { token: string; selector: string } | null;
+  key: { token: string; selector: string; createdAt: number } | null;
 }
 
 interface Row {
   facts: string;
-  html: string | null;
-  text: string | null;
+  bytes: ArrayBuffer | null;
 }
 
 /** What `facts` holds beside the fields that are as they are in `Outgoing`. */
@@ -49,11 +50,26 @@ interface Facts
   unsubscribeLink: number;
   hasAttachments: number;
   keyToken: string | null;
+  keyCreatedAt: number | null;
   keySelector: string | null;
+  body: BodyFacts;
+}
+
+/** Where a body is. */
+interface BodyFacts {
+  /** Whether it stands in the message's own row. */
+  inline: number;
+  /** null: it is no content. */
+  place: StoredContent["place"] | null;
+  encoding: ContentEncoding;
+  size: number;
+  /** Of a content that is not in one row, in hexadecimal. */
+  key: string | null;
+  object: string | null;
 }
 
 /**
- * In one read, since it is made for each attempt of all mail, and as one column but for the bodies: the client's cost
+ * In one read, since it is made for each attempt of all mail, and as one column but for the body: the client's cost
  * of a row grows with its columns. An address of ours has one `@` (RFC 5322 dot-atom), its domain in A-labels.
  */
 const OUTGOING = `SELECT json_object('fromEmail', m.from_email, 'fromName', m.from_name, 'to', json(m.to_list),
@@ -62,30 +78,55 @@ const OUTGOING = `SELECT json_object('fromEmail', m.from_email, 'fromName', m.fr
     'rendered', c.rendered, 'headers', json(c.headers), 'trackOpens', m.track_opens, 'trackClicks', m.track_clicks,
     'unsubscribeLink', m.unsubscribe_link,
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
-    'keyToken', k.token, 'keySelector', k.selector) AS facts, c.html, c.text
+    'keyToken', k.token, 'keyCreatedAt', k.created_at, 'keySelector', k.selector,
+    'body', json_object('inline', c.inline_body IS NOT NULL, 'place', b.place, 'encoding', b.encoding, 'size', b.size,
+      'key', CASE WHEN b.place <> 'row' THEN hex(b.key) END, 'object', b.object)) AS facts, COALESCE(c.inline_body, b.bytes) AS bytes
   FROM messages m
     JOIN message_content c ON c.message_id = m.id
     JOIN senders s ON s.id = m.sender_id
+    LEFT JOIN contents b ON b.key = c.body
     LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
       AND d.name = substr(m.from_email, instr(m.from_email, '@') + 1)
     LEFT JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
   WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
 
 /** An outbound message of the project as it goes out; null where it has none of that id. */
-export async function findOutgoing(db: Db, senderId: string, id: string): Promise<Outgoing | null> {
-  const row = await db.first<Row>(OUTGOING, [id, senderId]);
+export async function findOutgoing(
+  deps: ContentDeps,
+  senderId: string,
+  id: string,
+): Promise<Outgoing | null> {
+  const row = await deps.db.first<Row>(OUTGOING, [id, senderId]);
   if (row === null) return null;
-  const { fromEmail, fromName, keyToken, keySelector, ...facts }: Facts = JSON.parse(row.facts);
+  const { fromEmail, fromName, keyToken, keyCreatedAt, keySelector, body, ...facts }: Facts = JSON.parse(
+    row.facts,
+  );
+  const bytes = row.bytes === null ? null : new Uint8Array(row.bytes);
+  const { html, text } = await bodyOf(deps, body, bytes);
   return {
     ...facts,
     from: storedMailbox(fromEmail, fromName),
-    html: row.html,
-    text: row.text,
+    html,
+    text,
     rendered: facts.rendered === 1,
     trackOpens: facts.trackOpens === 1,
     trackClicks: facts.trackClicks === 1,
     unsubscribeLink: facts.unsubscribeLink === 1,
     hasAttachments: facts.hasAttachments === 1,
-    key: keyToken === null || keySelector === null ? null : { token: keyToken, selector: keySelector },
+    key:
+      keyToken === null || keyCreatedAt === null || keySelector === null
+        ? null
+        : { token: keyToken, createdAt: keyCreatedAt, selector: keySelector },
   };
+}
+
+async function bodyOf(
+  deps: ContentDeps,
+  { inline, place, encoding, size, key, object }: BodyFacts,
+  bytes: Uint8Array | null,
+): Promise<MessageBody> {
+  if (inline === 1 && bytes !== null) return bodyInline(bytes);
+  if (place === null) return NO_BODY;
+  const named = Uint8Array.fromHex(key ?? "");
+  return bodyIn(await contentBytes(deps, { key: named, size, encoding, place, object, bytes }));
 }

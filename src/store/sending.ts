@@ -83,14 +83,16 @@ function listIn<Item>(json: string | null | undefined): Item[] {
 /** A key to sign with. `sealedPrivateKey` is opened with the installation's box key. */
 export interface SigningKey {
   token: string;
+  /** Milliseconds. A later key may have the token of one that has retired. */
+  createdAt: number;
   selector: string;
   sealedPrivateKey: string;
 }
 
 /** The active DKIM key of a project's domain; null where it has none. */
 export async function signingKey(db: Db, senderId: string, domain: string): Promise<SigningKey | null> {
-  const row = await db.first<{ token: string; selector: string; private_key: string }>(
-    `SELECT k.token, k.selector, k.private_key FROM senders s
+  const row = await db.first<{ token: string; created_at: number; selector: string; private_key: string }>(
+    `SELECT k.token, k.created_at, k.selector, k.private_key FROM senders s
         JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
         JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
       WHERE s.id = ?`,
@@ -98,17 +100,27 @@ export async function signingKey(db: Db, senderId: string, domain: string): Prom
   );
   return row === null
     ? null
-    : { token: row.token, selector: row.selector, sealedPrivateKey: row.private_key };
+    : {
+        token: row.token,
+        createdAt: row.created_at,
+        selector: row.selector,
+        sealedPrivateKey: row.private_key,
+      };
 }
 
 /** The installation's own active DKIM key, for the onboarding domain. */
 export async function installationKey(db: Db): Promise<SigningKey | null> {
-  const row = await db.first<{ token: string; selector: string; private_key: string }>(
-    "SELECT token, selector, private_key FROM dkim_keys WHERE domain_id IS NULL AND status = 'active'",
+  const row = await db.first<{ token: string; created_at: number; selector: string; private_key: string }>(
+    "SELECT token, created_at, selector, private_key FROM dkim_keys WHERE domain_id IS NULL AND status = 'active'",
   );
   return row === null
     ? null
-    : { token: row.token, selector: row.selector, sealedPrivateKey: row.private_key };
+    : {
+        token: row.token,
+        createdAt: row.created_at,
+        selector: row.selector,
+        sealedPrivateKey: row.private_key,
+      };
 }
 
 /** The email address of the account's owner: the one real recipient of test mode. */

@@ -106,6 +106,7 @@ describe("another project's row is no row", () => {
     ...{ verifiedAt: 1, failingSince: 1, checkedAt: 1, nextCheckAt: 1 },
   };
   const flags = { dkim: true, spf: true, dmarc: true, mx: true };
+  const dom1 = { id: "dom_1", checkedAt: null, receiving: false };
   const rows: [string, (a: TestApi) => Promise<unknown>, unknown][] = [
     ["getDomain", ({ db }) => getDomain(db, theirs, "dom_1"), null],
     ["findDomain", ({ db }) => findDomain(db, theirs, "one.example"), null],
@@ -115,7 +116,8 @@ describe("another project's row is no row", () => {
     [
       "storeCheck",
       async ({ db }) =>
-        (await db.write([storeCheck(theirs, "dom_1", { ...check, verified: flags })]))[0]?.changes,
+        (await db.write([storeCheck({ ...dom1, senderId: theirs }, { ...check, verified: flags })]))[0]
+          ?.changes,
       0,
     ],
     ["listDkimKeys", ({ db }) => listDkimKeys(db, theirs, "dom_1"), []],

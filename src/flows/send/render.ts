@@ -9,12 +9,15 @@ import {
 } from "../../core/templates.ts";
 import { type ComposedMail, compose } from "../../mail/compose.ts";
 import { dkimPrivateKey, signDkim } from "../../mail/dkim.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Db } from "../../store/client.ts";
+import type { ContentDeps } from "../../store/content-read.ts";
 import { loadAttachments } from "../../store/attachments.ts";
-import { keepRendered } from "../../store/messages.ts";
+import { keepRendered } from "../../store/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";
+import { keepBody } from "../contents/keep.ts";
 import { onboardingDomain } from "./policy.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import {
@@ -24,15 +27,16 @@ import {
   withUnsubscribeUrl,
 } from "./unsubscribe.ts";
 
-export interface RenderDeps extends UnsubscribeLinks, TrackingLinks {
+export interface RenderDeps extends UnsubscribeLinks, TrackingLinks, ContentDeps {
   db: Db;
+  clock: Clock;
   serviceDomain: string;
   /** Opens the private keys in the database. */
   boxKey: Uint8Array;
   keys: KeyCache;
 }
 
-/** Opened private keys, by the token of their record: reading a PEM costs as much as signing with it. */
+/** Opened private keys, by `cacheName`: reading a PEM costs as much as signing with it. */
 export type KeyCache = Map<string, KeyObject>;
 
 /** Opened keys kept at most: a memory bound, not a correctness one. */
@@ -65,7 +69,7 @@ export async function renderMessage(
 }
 
 async function load(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
-  const message = await findOutgoing(deps.db, senderId, id);
+  const message = await findOutgoing(deps, senderId, id);
   if (message === null) throw new RenderingError("the message is gone");
   return message;
 }
@@ -82,13 +86,11 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
   const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
   const rendered = renderSource(template, { ...message.data, ...link });
   // What the send gave inline stays as it is.
-  await deps.db.write(
-    keepRendered(senderId, id, {
-      subject: message.subject === "" ? rendered.subject : message.subject,
-      html: message.html ?? rendered.html,
-      text: message.text ?? rendered.text,
-    }),
-  );
+  const html = message.html ?? rendered.html;
+  const text = message.text ?? rendered.text;
+  const subject = message.subject === "" ? rendered.subject : message.subject;
+  const body = html === null && text === null ? null : await keepBody(deps, { html, text });
+  await deps.db.write(keepRendered(senderId, id, { subject, body }, deps.clock.now()));
   // Read again: another recipient's worker may have been first.
   return load(deps, senderId, id);
 }
@@ -107,9 +109,8 @@ async function composeMessage(
   message: Outgoing & { id: string; senderId: string },
   ord: number | null,
 ): Promise<ComposedMail> {
-  const attachments = message.hasAttachments
-    ? await loadAttachments(deps.db, message.senderId, message.id)
-    : [];
+  const attachments = message.hasAttachments ? await loadAttachments(deps, message.senderId, message.id) : [];
+  if (attachments === null) throw new RenderingError("an attachment is gone");
   const own = (part: string | null): string | null =>
     part === null || !message.unsubscribeLink ? part : withUnsubscribeUrl(deps, message.id, ord, part);
   // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's.
@@ -126,10 +127,7 @@ async function composeMessage(
       html: marked(own(message.html)),
       headers: message.headers,
       extraHeaders: message.unsubscribeLink ? unsubscribeHeaders(deps, message.id, ord) : [],
-      attachments: attachments.map((attachment) => ({
-        ...attachment,
-        bytes: attachment.bytes ?? new Uint8Array(),
-      })),
+      attachments,
       messageId: message.rfcMessageId ?? `<${message.id}@${deps.serviceDomain}>`,
       date: message.createdAt,
     });
@@ -153,19 +151,25 @@ async function keyOf(
 ): Promise<OpenKey | null> {
   if (domain === onboardingDomain(deps.serviceDomain)) return openKey(deps, await installationKey(deps.db));
   if (active === null) return null;
-  const privateKey = deps.keys.get(active.token);
+  const privateKey = deps.keys.get(cacheName(active));
   return privateKey === undefined
     ? openKey(deps, await signingKey(deps.db, senderId, domain))
     : { selector: active.selector, privateKey };
 }
 
+/** A token alone names two keys, one after the other: each second rotation uses the label of the key before the last. */
+function cacheName({ token, createdAt }: Pick<SigningKey, "token" | "createdAt">): string {
+  return `${token} ${createdAt}`;
+}
+
 function openKey(deps: RenderDeps, key: SigningKey | null): OpenKey | null {
   if (key === null) return null;
-  const { selector, token } = key;
-  const known = deps.keys.get(token);
+  const { selector } = key;
+  const name = cacheName(key);
+  const known = deps.keys.get(name);
   if (known !== undefined) return { selector, privateKey: known };
   if (deps.keys.size >= MAX_CACHED_KEYS) deps.keys.clear();
   const privateKey = dkimPrivateKey(unseal(deps.boxKey, key.sealedPrivateKey));
-  deps.keys.set(token, privateKey);
+  deps.keys.set(name, privateKey);
   return { selector, privateKey };
 }

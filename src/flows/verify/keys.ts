@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { encodeBase32 } from "../../core/ids.ts";
-import { seal } from "../../core/secretbox.ts";
+import { seal, unseal } from "../../core/secretbox.ts";
 import type { Db } from "../../store/client.ts";
-import { type DkimKeyRecord, hasInstallationKey, insertInstallationKey } from "../../store/dkim-keys.ts";
+import { type DkimKeyRecord, insertInstallationKey } from "../../store/dkim-keys.ts";
+import { installationKey } from "../../store/sending.ts";
 
 /** A key pair as it is made. */
 export interface GeneratedKey {
@@ -39,9 +40,28 @@ export async function makeDkimKey(
   };
 }
 
-/** Makes the installation's own key, for the onboarding domain, at the first start; later ones change nothing. */
+/**
+ * Makes the installation's own key, for the onboarding domain, at the first start; later ones change nothing.
+ * @throws Error where the key in the database was sealed with another master key
+ */
 export async function ensureInstallationKey(deps: KeyDeps & { db: Db }, now: number): Promise<void> {
-  if (await hasInstallationKey(deps.db)) return;
+  const own = await installationKey(deps.db);
+  if (own !== null) return requireOpens(deps.boxKey, own.sealedPrivateKey);
   const key = await makeDkimKey(deps, { domainId: null, selector: SELECTORS[0], status: "active" }, now);
   await deps.db.write([insertInstallationKey(key)]);
+}
+
+/**
+ * A database that was put back without its master key looks sound until the first mail is to be signed: with what has
+ * been accepted by then nobody can do anything.
+ */
+function requireOpens(boxKey: Uint8Array, sealed: string): void {
+  try {
+    unseal(boxKey, sealed);
+  } catch (cause) {
+    throw new Error(
+      "the master key is not the one that this database was sealed with: put that master.key into DATA_DIR, or set MASTER_KEY to it",
+      { cause },
+    );
+  }
 }

@@ -33,7 +33,10 @@ function publishedKey(record: string): string | undefined {
   return /(?:^|;)\s*p\s*=([^;]*)/.exec(record)?.[1]?.replace(/\s+/g, "");
 }
 
-/** DKIM: the selector is an alias of our name for the key, or holds a record with that same key. */
+/**
+ * DKIM: the selector holds a record with the key, or is an alias of our name for it. An alias that leads to some other
+ * key, as in a zone published by hand and not since a rotation, is none: receivers would find each signature wrong.
+ */
 export async function findDkim(
   lookups: DomainLookups,
   domain: string,
@@ -42,11 +45,16 @@ export async function findDkim(
 ): Promise<Finding> {
   const name = dkimName(key.selector, domain);
   const target = dkimTarget(key.token, serviceDomain);
-  const alias = finding(await lookups.cname(name), (names) => names.includes(target));
-  if (alias !== "absent") return alias;
-  return finding(await lookups.txt(name), (records) =>
-    records.some((record) => publishedKey(record) === key.publicKey),
-  );
+  const [aliases, records] = await Promise.all([lookups.cname(name), lookups.txt(name)]);
+  const keys = records.status === "ok" ? records.records.map(publishedKey).filter(isKey) : [];
+  if (keys.length > 0) return keys.includes(key.publicKey) ? "present" : "absent";
+  // The owner's part is done with the alias; the record behind it is ours, and may not have got about yet.
+  const alias = finding(aliases, (names) => names.includes(target));
+  return alias === "absent" && records.status === "failure" ? "unknown" : alias;
+}
+
+function isKey(key: string | undefined): key is string {
+  return key !== undefined;
 }
 
 /** Whether an SPF record lets hosts of `included` pass: a plain include before `all` ends the evaluation (RFC 7208 §5.1). */

@@ -19,7 +19,7 @@ export async function recheckDue(deps: VerifyDeps, limit: number): Promise<numbe
   const worker = async (): Promise<void> => {
     for (const { senderId, id } of left) {
       // One domain's trouble must not keep the others from their check.
-      await verifyDomain(deps, senderId, id).catch((error: unknown) =>
+      await verifyDomain(deps, senderId, id, "sweep").catch((error: unknown) =>
         log("verify").error("domain check failed", { domainId: id, error: String(error) }),
       );
     }

@@ -1,8 +1,15 @@
 import { AppError, notFound } from "../../core/errors.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/client.ts";
 import { listDkimKeys, type PublicDkimKey, putPendingKey } from "../../store/dkim-keys.ts";
-import { type Domain, getDomain } from "../../store/domains.ts";
+import { checkAt, type Domain, getDomain } from "../../store/domains.ts";
 import { type KeyDeps, makeDkimKey, SELECTORS } from "./keys.ts";
+import { nextCheckAt } from "./schedule.ts";
+
+export interface RotateDeps extends KeyDeps {
+  db: Db;
+  /** Delays between background checks; null: the default schedule. */
+  recheckSeconds: readonly number[] | null;
+}
 
 export interface Rotation {
   senderId: string;
@@ -17,7 +24,7 @@ export interface Rotation {
  * keeps its token, so that an owner who once published both CNAMEs need not touch the DNS again.
  * @throws AppError 404; 409 `invalid_state` while a key made before is not active yet, or one is still retiring
  */
-export async function rotateDkim(deps: KeyDeps & { db: Db }, rotation: Rotation): Promise<void> {
+export async function rotateDkim(deps: RotateDeps, rotation: Rotation): Promise<void> {
   const { senderId, id, now } = rotation;
   const domain = await getDomain(deps.db, senderId, id);
   if (domain === null) throw notFound("domain");
@@ -28,8 +35,10 @@ export async function rotateDkim(deps: KeyDeps & { db: Db }, rotation: Rotation)
   const selector = SELECTORS.find((name) => name !== active[0]?.selector) ?? SELECTORS[0];
   const token = keys.find((key) => key.selector === selector)?.token;
   const key = await makeDkimKey(deps, { domainId: id, selector, status: "pending", token }, now);
+  // Not at once: whoever asked for the record before it was there may have that answer a while (RFC 2308 §5).
+  const check = checkAt(senderId, id, nextCheckAt(domain, deps.recheckSeconds, now, now));
   try {
-    await deps.db.write([putPendingKey(key, id), ...rotation.also(domain, [...active, key])]);
+    await deps.db.write([putPendingKey(key, id), check, ...rotation.also(domain, [...active, key])]);
   } catch (error) {
     if (error instanceof ConstraintError && error.unique === null) throw notOver();
     throw error;

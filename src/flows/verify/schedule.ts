@@ -14,18 +14,23 @@ export const FALL_BACK_AFTER_MS = 72 * HOUR_MS;
 /**
  * When a domain checked at `now` is checked next, milliseconds.
  * @param seconds delays between checks counted from the domain's creation, the last one repeating; null: the default
+ * @param newKeyAt when a DKIM key was made whose record is awaited; null: there is none
  */
 export function nextCheckAt(
   domain: Pick<Domain, "createdAt" | "status" | "failingSince" | "receiving" | "verified">,
   seconds: readonly number[] | null,
   now: number,
+  newKeyAt: number | null = null,
 ): number {
   if (seconds !== null) return nextInList(domain.createdAt, seconds, now);
-  const settled = domain.status === "verified" && (!domain.receiving || domain.verified.mx);
+  const settled =
+    domain.status === "verified" && (!domain.receiving || domain.verified.mx) && newKeyAt === null;
   // A verified domain that fails is looked at hourly, so that its owner's repair shows the same day.
   if (settled && domain.failingSince === null) return now + DAY_MS;
-  const eager = domain.status === "pending" || domain.failingSince === null;
-  return now + (eager && now - domain.createdAt < EAGER_FOR_MS ? EAGER_MS : HOUR_MS);
+  const eager = domain.status === "pending" || domain.failingSince === null || newKeyAt !== null;
+  // A record asked for anew is looked for as a new domain's are.
+  const askedAt = newKeyAt ?? domain.createdAt;
+  return now + (eager && now - askedAt < EAGER_FOR_MS ? EAGER_MS : HOUR_MS);
 }
 
 /** A delay is never less than this: a list of zeros must not spin. */

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { log } from "../../log.ts";
 import type { Db } from "../../store/client.ts";
 import { activateDkimKey, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
 import {
@@ -23,24 +24,66 @@ export interface VerifyDeps {
 /** A DKIM key that another takes the place of stays published this long, for mail on its way. */
 const RETIRED_KEY_MS = 7 * 24 * 3_600_000;
 
+/** Times that what a check has found is stored anew, since the domain has changed meanwhile. */
+const MAX_STORES = 3;
+
 type Findings = Readonly<Record<keyof RecordFlags, Finding>>;
 
+/** What the DNS says of a domain. */
+interface Seen {
+  findings: Findings;
+  /** The key that waits for its record, and whether that is now there. */
+  pending: PublicDkimKey | null;
+  resolved: boolean;
+}
+
 /**
- * Checks a domain's records in the DNS now and stores what was found, in one write.
+ * Checks a domain's records in the DNS now and stores what was found, in one write. Where another check has ended
+ * meanwhile, that of the sweep gives way, for the other may have begun later, and have seen more.
  * @returns the domain after it; null where the project has none such
  */
-export async function verifyDomain(deps: VerifyDeps, senderId: string, id: string): Promise<Domain | null> {
-  const domain = await getDomain(deps.db, senderId, id);
+export async function verifyDomain(
+  deps: VerifyDeps,
+  senderId: string,
+  id: string,
+  by: "client" | "sweep" = "client",
+): Promise<Domain | null> {
+  let domain = await getDomain(deps.db, senderId, id);
   if (domain === null) return null;
-  const keys = await listDkimKeys(deps.db, senderId, id);
-  const [seen, resolved] = await Promise.all([look(deps, domain, keys), pendingKeySeen(deps, domain, keys)]);
+  const seen = await lookAll(deps, domain, await listDkimKeys(deps.db, senderId, id));
+  for (let stores = 0; domain !== null && stores < MAX_STORES; stores++) {
+    const after = await store(deps, domain, seen);
+    if (after !== null) return after;
+    domain = await getDomain(deps.db, senderId, id);
+    if (by === "sweep") return domain;
+  }
+  return domain;
+}
+
+/** Stores what a check makes of the domain; null where that is no longer as it was read. */
+async function store(
+  { db, clock, recheckSeconds }: VerifyDeps,
+  before: Domain,
+  { findings, pending, resolved }: Seen,
+): Promise<Domain | null> {
+  const now = clock.now();
+  const awaited = resolved ? null : (pending?.createdAt ?? null);
+  const check = judge(before, findings, recheckSeconds, now, awaited);
+  const activate =
+    resolved && pending !== null ? activateDkimKey(before.id, pending.token, now + RETIRED_KEY_MS) : [];
+  const [stored] = await db.write([storeCheck(before, check), ...activate]);
+  if (stored?.changes !== 1) return null;
+  const { id, name: domain } = before;
+  if (before.status !== check.status)
+    log("verify").info("domain changed its status", { id, domain, status: check.status });
+  return { ...before, ...check };
+}
+
+async function lookAll(deps: VerifyDeps, domain: Domain, keys: readonly PublicDkimKey[]): Promise<Seen> {
+  const pending = keys.find(({ status }) => status === "pending") ?? null;
+  const [findings, resolved] = await Promise.all([look(deps, domain, keys), keySeen(deps, domain, pending)]);
   // The key that signs from now on is the one that counts.
-  const findings: Findings = resolved === null ? seen : { ...seen, dkim: "present" };
-  const now = deps.clock.now();
-  const check = judge(domain, findings, deps.recheckSeconds, now);
-  const activate = resolved === null ? [] : activateDkimKey(id, resolved.token, now + RETIRED_KEY_MS);
-  const [stored] = await deps.db.write([storeCheck(senderId, id, check), ...activate]);
-  return stored?.changes === 1 ? { ...domain, ...check } : null;
+  return { findings: resolved ? { ...findings, dkim: "present" } : findings, pending, resolved };
 }
 
 async function look(deps: VerifyDeps, domain: Domain, keys: readonly PublicDkimKey[]): Promise<Findings> {
@@ -55,15 +98,12 @@ async function look(deps: VerifyDeps, domain: Domain, keys: readonly PublicDkimK
   return { dkim, spf, dmarc, mx };
 }
 
-/** The key that waits for its record, where that is now there. */
-async function pendingKeySeen(
+async function keySeen(
   { lookups, serviceDomain }: VerifyDeps,
   domain: Domain,
-  keys: readonly PublicDkimKey[],
-): Promise<PublicDkimKey | null> {
-  const pending = keys.find(({ status }) => status === "pending");
-  if (pending === undefined) return null;
-  return (await findDkim(lookups, domain.name, pending, serviceDomain)) === "present" ? pending : null;
+  key: PublicDkimKey | null,
+): Promise<boolean> {
+  return key !== null && (await findDkim(lookups, domain.name, key, serviceDomain)) === "present";
 }
 
 /** A record of which the DNS said nothing stays as it was last seen. */
@@ -71,12 +111,16 @@ function flagAfter(before: boolean, found: Finding): boolean {
   return found === "unknown" ? before : found === "present";
 }
 
-/** What findings make of a domain. A verified one that breaks falls back after 72 hours of failing checks only. */
+/**
+ * What findings make of a domain. A verified one that breaks falls back after 72 hours of failing checks only.
+ * @param newKeyAt when a DKIM key was made whose record is still awaited; null: none is
+ */
 export function judge(
   domain: Domain,
   findings: Findings,
   recheckSeconds: readonly number[] | null,
   now: number,
+  newKeyAt: number | null = null,
 ): DomainCheck {
   const verified: RecordFlags = {
     dkim: flagAfter(domain.verified.dkim, findings.dkim),
@@ -86,7 +130,7 @@ export function judge(
   };
   const sound = verified.dkim && verified.spf && verified.dmarc;
   const seenBroken = [findings.dkim, findings.spf, findings.dmarc].includes("absent");
-  const failingSince = sound || domain.status === "pending" ? null : (domain.failingSince ?? now);
+  const failingSince = sound || domain.status === "pending" ? null : failingFrom(domain, seenBroken, now);
   // Only a check that saw a record missing ends the patience: silence of the DNS takes nothing from anybody.
   const fallen = failingSince !== null && seenBroken && now - failingSince >= FALL_BACK_AFTER_MS;
   const status = sound || (domain.status === "verified" && !fallen) ? "verified" : "pending";
@@ -95,6 +139,12 @@ export function judge(
     ...after,
     verifiedAt: sound ? (domain.verifiedAt ?? now) : domain.verifiedAt,
     checkedAt: now,
-    nextCheckAt: nextCheckAt({ ...domain, ...after }, recheckSeconds, now),
+    nextCheckAt: nextCheckAt({ ...domain, ...after }, recheckSeconds, now, newKeyAt),
   };
+}
+
+/** Since when a domain fails. The time up to a check that learned nothing does not count: it is put off by as much. */
+function failingFrom({ failingSince, checkedAt }: Domain, seenBroken: boolean, now: number): number {
+  if (failingSince === null) return now;
+  return seenBroken ? failingSince : failingSince + Math.max(0, now - (checkedAt ?? now));
 }
