@@ -7,6 +7,7 @@ import { type Db, openDb } from "../store/client.ts";
 import { errorCode } from "../store/engine.ts";
 import { migrationStates } from "../store/migrate.ts";
 import type { Context } from "./command.ts";
+import { explained } from "./trouble.ts";
 
 /** How often and how long we ask again where another process holds the database (milliseconds). */
 const BUSY_PAUSE_MS = 20;
@@ -44,7 +45,7 @@ export async function withAnyDatabase<Value>(
 ): Promise<Value> {
   await configureLog(config.logLevel, config.logFormat);
   const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
-  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl }));
+  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl })).catch(explained);
   try {
     return await task(db);
   } finally {

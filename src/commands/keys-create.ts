@@ -1,4 +1,5 @@
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
+import { SCOPES } from "../http/scopes.ts";
 import type { Db } from "../store/client.ts";
 import { findSender } from "../store/senders.ts";
 import { ACCOUNT_FLAG, accountOf } from "./account.ts";
@@ -35,10 +36,10 @@ stored: it is shown this once, or written to the file that --out names.`,
   example: "postrider keys create --name shell --sender default --out postrider.key",
   async run({ flags }, context) {
     const { clock, out } = context;
+    const scopes = scopesOf(flags.scopes ?? "");
     await withDatabase(context, async (db) => {
       const accountId = await accountOf(db, flags.account);
       const senderId = flags.sender === undefined ? null : await senderOf(db, accountId, flags.sender);
-      const scopes = (flags.scopes ?? "").split(",").flatMap((scope) => scope.trim() || []);
       // The file goes first: a secret that cannot be kept must not be made.
       const file = flags.out === undefined ? null : claimFile(flags.out);
       try {
@@ -61,6 +62,15 @@ stored: it is shown this once, or written to the file that --out names.`,
     return EX_OK;
   },
 });
+
+function scopesOf(list: string): string[] {
+  const scopes = list.split(",").flatMap((scope) => scope.trim() || []);
+  const known: readonly string[] = SCOPES;
+  const none = scopes.filter((scope) => !known.includes(scope));
+  if (none.length > 0)
+    throw refused(`--scopes: no such scope: ${none.join(", ")}; there are ${SCOPES.join(", ")}`);
+  return scopes;
+}
 
 interface NewKey extends Record<string, unknown> {
   id: string;

@@ -43,6 +43,7 @@ function open(path: string): number {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST")
       throw refused(`${path} exists and is not overwritten`);
+    if (error instanceof Error && "code" in error) throw refused(`${path} cannot be made (${error.code})`);
     throw error;
   }
 }

@@ -20,15 +20,15 @@ them and exits 78, as serve would.`,
   },
 });
 
-/** A default in brackets says what holds where there is no value. */
+/** A default in brackets says what holds where there is no value. Text is as the setting takes it: a flag is 0 or 1. */
 const VALUE: Column = {
   heading: "value",
   text: ({ set, value, default: standard }) =>
     set === true
       ? "(set)"
-      : value === null || value === undefined
+      : value === null || value === undefined || (Array.isArray(value) && value.length === 0)
         ? String(standard)
-        : field("value").text({ value }),
+        : field("value").text({ value: typeof value === "boolean" ? Number(value) : value }),
 };
 
 function rowOf(setting: Setting, effective: Config): Row {

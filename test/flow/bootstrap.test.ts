@@ -66,3 +66,12 @@ test("two processes that start together make one account, told by one of them", 
   expect(await counts(database.db)).toEqual({ accounts: 1, senders: 1, api_keys: 2, dkim_keys: 1 });
   await second.close();
 });
+
+test("a start with another master key than the database was sealed with stops, and changes nothing", async () => {
+  const { db } = database;
+  await start(db);
+  const before = await db.all("SELECT * FROM dkim_keys");
+  const other = { db, clock: manualClock(), boxKey: new Uint8Array(32).fill(8) };
+  await expect(bootstrap(other, CONFIG)).rejects.toThrow("put that master.key into DATA_DIR");
+  expect(await db.all("SELECT * FROM dkim_keys")).toEqual(before);
+});

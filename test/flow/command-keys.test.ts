@@ -69,7 +69,12 @@ describe("keys", () => {
   );
 
   test.each<[string, string[], number, string]>([
-    ["a scope that is none", ["create", "--name", "x", "--scopes", "emails:fly"], 1, "scopes[0]"],
+    [
+      "a scope that is none",
+      ["create", "--name", "x", "--scopes", "emails:fly"],
+      1,
+      "no such scope: emails:fly; there are",
+    ],
     ["a project that is none", ["create", "--name", "x", "--sender", "nobody"], 1, "no such project: nobody"],
     ["a name over 200 characters", ["create", "--name", "x".repeat(201)], 1, "name"],
     ["no name", ["create"], 64, "missing: --name NAME"],
