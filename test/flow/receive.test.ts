@@ -114,8 +114,8 @@ describe("a mail to an inbox", () => {
       expect(text).toMatch(/^To all\n/);
       expect((await service.call("GET", `/v1/emails/${id}/raw`)).body).toContain("To all\r\n");
     }
-    const kept = await service.app.db.first<{ n: number }>("SELECT count(raw) AS n FROM message_content");
-    expect(kept?.n).toBe(1);
+    const kept = "SELECT refs FROM contents WHERE key IN (SELECT raw FROM message_content)";
+    expect(await service.app.db.all<unknown>(kept)).toEqual([{ refs: 2 }]);
   });
 
   test("is refused once receiving is switched off", async () => {
@@ -134,7 +134,7 @@ describe("RCPT refuses", () => {
     ["a domain that is not ours", "a@elsewhere.test", "550 5.1.2"],
     ["a percent hack", "a%elsewhere.test@in.test", "550 5.1.1"],
     ["a bang path", "elsewhere.test!a@in.test", "550 5.1.1"],
-    ["an address at the service domain", `postmaster@${SERVICE_DOMAIN}`, "550 5.1.2"],
+    ["nobody at the service domain", `somebody@${SERVICE_DOMAIN}`, "550 5.1.1"],
     ["a forged bounce token", `b+${"0".repeat(44)}@bounce.${SERVICE_DOMAIN}`, "550 5.1.1"],
   ])("%s", async (_, to, reply) => {
     await receivingInboxes(service, "in.test", ["a@in.test"]);

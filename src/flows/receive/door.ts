@@ -9,14 +9,20 @@ import { earlierArrival, type OneByOne, oneByOne } from "./duplicate.ts";
 import { factsOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 import { recordRefusal, refusedByPolicy } from "./refuse.ts";
+import { roleFacts } from "./role-mailbox.ts";
+import { type RoleLimits, type RoleVolume, roleVolume } from "./role-volume.ts";
 import { type InboundTarget, type RouteDeps, routeAddress } from "./route.ts";
 import { type ArrivalPlace, type TakeDeps, takeMail } from "./take.ts";
-import { traceFields, withRoom } from "./trace.ts";
+import { traceFields } from "./trace.ts";
 
 export interface DoorDeps extends RouteDeps, TakeDeps {
   /** Our name in Received and Authentication-Results: the MX name. */
   hostname: string;
   inspect: Inspect;
+  /** Left out: the usual ones. */
+  roleLimits?: RoleLimits;
+  /** Is told what was made of each mail, for counters. */
+  received?: (outcome: DoorOutcome) => void;
 }
 
 /** RFC 5321 §6.3: hops after which a mail is taken to go in circles. */
@@ -38,7 +44,25 @@ const NOT_YET = reply(451, "4.3.0", "The delivery reported on is not recorded ye
 const SOME_GONE = reply(451, "4.3.0", "A recipient is no longer here, try again");
 const LOOP = reply(554, "5.4.6", "Too many hops: the mail goes in circles");
 const BUSY = reply(451, "4.3.2", "Too much mail at a time, try again later");
+/** Not for good: what somebody wants to tell us is worth another try. */
+const ROLE_FULL = reply(452, "4.2.2", "This mailbox has had its fill for now, try again later");
 const REFUSED = reply(550, "5.7.1", "Refused as the DMARC policy of the author's domain asks for");
+
+/** What can be made of a mail, as counters name it. */
+export type DoorOutcome =
+  | ("taken" | "report" | "dmarc" | "no_mailbox" | "gone")
+  | ("loop" | "busy" | "early" | "trouble");
+
+const OUTCOMES: ReadonlyMap<Reply, DoorOutcome> = new Map<Reply, DoorOutcome>([
+  [TAKEN, "report"],
+  [REFUSED, "dmarc"],
+  [NO_MAILBOX, "no_mailbox"],
+  [SOME_GONE, "gone"],
+  [LOOP, "loop"],
+  [BUSY, "busy"],
+  [ROLE_FULL, "busy"],
+  [NOT_YET, "early"],
+]);
 
 /** What the listener hears of a report: null where it is taken. */
 const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
@@ -49,15 +73,30 @@ const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
 
 /** The door for mail in: says at RCPT whom we take mail for, and at the end of DATA takes it. */
 export function openDoor(deps: DoorDeps): MailHandler {
-  const door: Door = { deps, inTurn: oneByOne(), led: new Map() };
+  const door: Door = {
+    deps,
+    inTurn: oneByOne(),
+    led: new Map(),
+    volume: roleVolume(deps.clock, deps.roleLimits),
+  };
   return {
     async recipient(address: string): Promise<Reply | null> {
       const target = await routeAddress(deps, address);
       remember(door.led, address, target);
       if (target.kind === "no_domain") return NO_DOMAIN;
+      if (target.kind === "role" && !door.volume.hasRoom(target.mailbox.address)) return ROLE_FULL;
       return target.kind === "no_mailbox" ? NO_MAILBOX : null;
     },
-    message: (envelope, raw) => receive(door, envelope, raw),
+    async message(envelope, raw) {
+      try {
+        const answer = await receive(door, envelope, raw);
+        deps.received?.(OUTCOMES.get(answer) ?? "taken");
+        return answer;
+      } catch (error) {
+        deps.received?.("trouble");
+        throw error;
+      }
+    },
   };
 }
 
@@ -66,6 +105,7 @@ interface Door {
   inTurn: OneByOne;
   /** Inboxes that addresses led to at RCPT. Whether they are still there is asked once more before mail is taken. */
   led: Map<string, InboundTarget>;
+  volume: RoleVolume;
 }
 
 function remember(led: Door["led"], address: string, target: InboundTarget): void {
@@ -84,11 +124,12 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
   let gone = 0;
   for (const address of envelope.rcptTo) {
     const target = door.led.get(address) ?? (await routeAddress(deps, address));
-    if (target.kind === "inbox") {
-      const { inbox } = target;
-      const known = inboxes.get(inbox.id) ?? { inbox, addresses: [] };
+    if (target.kind === "inbox" || target.kind === "role") {
+      const inbox = target.kind === "inbox" ? target.inbox : target.mailbox;
+      const key = inbox.id ?? inbox.address;
+      const known = inboxes.get(key) ?? { inbox, addresses: [] };
       known.addresses.push(address);
-      inboxes.set(inbox.id, known);
+      inboxes.set(key, known);
     }
     if (target.kind === "no_domain" || target.kind === "no_mailbox") gone++;
     if (target.kind !== "bounce" && target.kind !== "feedback") continue;
@@ -97,8 +138,13 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
     if (refusal !== null) return refusal;
     reports++;
   }
-  if (inboxes.size > 0) return gone > 0 ? SOME_GONE : letIn(door, [...inboxes.values()], envelope, raw);
-  return reports > 0 ? TAKEN : NO_MAILBOX;
+  const targets = [...inboxes.values()];
+  if (targets.length === 0) return reports > 0 ? TAKEN : NO_MAILBOX;
+  if (gone > 0) return SOME_GONE;
+  const roomy = targets.every(
+    ({ inbox }) => inbox.id !== null || door.volume.take(inbox.address, raw.length),
+  );
+  return roomy ? letIn(door, targets, envelope, raw) : ROLE_FULL;
 }
 
 function reportTo(
@@ -116,9 +162,8 @@ async function letIn(
   { deps, inTurn }: Door,
   targets: readonly InboundTargetInbox[],
   session: Envelope,
-  received: Uint8Array,
+  raw: Uint8Array,
 ): Promise<Reply> {
-  const raw = withRoom(received);
   const { mailFrom, rcptTo, ip, helo, tls } = session;
   const inspection = await deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom } });
   if (inspection === null) return BUSY;
@@ -137,22 +182,27 @@ async function takeInto(
 ): Promise<Reply> {
   const asked = targets.map(async (target) => ({
     ...target,
-    facts: await factsOf(deps, target.inbox, mail.inspection.mail),
+    facts: await placeFacts(deps, target.inbox, mail),
   }));
   const places = (await Promise.all(asked)).filter(isOpen);
   if (places.length === 0) return NO_MAILBOX;
   if (places.length < targets.length) return SOME_GONE;
   const { verdict } = mail.inspection.authentication;
-  const { ip, mailFrom } = mail.envelope;
-  if (refusedByPolicy(verdict)) {
+  const { ip } = mail.envelope;
+  // For all together: one answer is given for them all.
+  if (refusedByPolicy(verdict) && !places.every(({ inbox }) => inbox.id === null && inbox.alwaysTaken)) {
     await recordRefusal(deps, places, mail);
-    log("smtp").info("mail refused by policy", { ip, mailFrom, domain: verdict.dmarc.domain });
+    log("smtp").info("mail refused by policy", { ip, domain: verdict.dmarc.domain });
     return REFUSED;
   }
   const ids = await takeOnce(deps, places, mail);
   const { ok } = mail.inspection.mail;
   log("smtp").info("mail taken", { messages: ids, bytes: mail.raw.length, read: ok });
   return reply(250, "2.0.0", `OK ${ids[0] ?? "taken"}`);
+}
+
+function placeFacts(deps: DoorDeps, inbox: InboundTargetInbox["inbox"], mail: InboundMail) {
+  return inbox.id === null ? roleFacts(deps.db, inbox) : factsOf(deps, inbox, mail.inspection.mail);
 }
 
 function isOpen(place: InboundTargetInbox & { facts: ArrivalFacts | null }): place is ArrivalPlace {
@@ -167,8 +217,9 @@ async function takeOnce(
 ): Promise<string[]> {
   const earlier: string[] = [];
   const missing: ArrivalPlace[] = [];
+  const { raw } = mail.inspection.contents;
   for (const place of places) {
-    const found = await earlierArrival(deps.db, place.inbox, place.facts, mail.raw);
+    const found = await earlierArrival(deps.db, place.inbox, place.facts, raw.key);
     if (found === null) missing.push(place);
     else earlier.push(found.messageId);
   }

@@ -1,24 +1,22 @@
 import type { ArrivalFacts, EarlierArrival } from "../../store/arrivals.ts";
 import type { Db } from "../../store/client.ts";
-import { getRaw } from "../../store/messages.ts";
-import type { InboxRef } from "../../store/sending.ts";
-import { withoutTrace } from "./trace.ts";
+import { messagesOfRaw } from "../../store/message-content.ts";
 
 /**
  * The same mail in that inbox, if it has been taken before: same Message-ID, same bytes below our trace fields. Sent anew
  * by a person, a mail has other bytes.
+ * @param key of the content that its bytes are
  */
 export async function earlierArrival(
   db: Db,
-  inbox: InboxRef,
+  { senderId }: { senderId: string },
   { earlier }: ArrivalFacts,
-  raw: Uint8Array,
+  key: Uint8Array,
 ): Promise<EarlierArrival | null> {
-  for (const arrival of earlier) {
-    const kept = await getRaw(db, inbox.senderId, arrival.messageId);
-    if (kept !== null && Buffer.compare(withoutTrace(kept), raw) === 0) return arrival;
-  }
-  return null;
+  if (earlier.length === 0) return null;
+  const ids = earlier.map(({ messageId }) => messageId);
+  const same = await messagesOfRaw(db, senderId, ids, key);
+  return earlier.find(({ messageId }) => same.has(messageId)) ?? null;
 }
 
 /** Does the jobs of one key one after another. */

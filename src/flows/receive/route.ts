@@ -1,8 +1,9 @@
-import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
+import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
 import { verpToken } from "../../mail/verp.ts";
 import type { Db } from "../../store/client.ts";
 import { type InboxRef, inboundRoute } from "../../store/sending.ts";
 import { recipientOf } from "../recipient-token.ts";
+import { findRoleMailbox, isOwnDomain, type RoleMailbox } from "./role-mailbox.ts";
 
 export interface RouteDeps {
   db: Db;
@@ -14,6 +15,8 @@ export interface RouteDeps {
 /** Where a mail to one address goes. */
 export type InboundTarget =
   | { kind: "inbox"; inbox: InboxRef }
+  /** Postmaster and the like. */
+  | { kind: "role"; mailbox: RoleMailbox }
   /** A bounce address of ours: the recipient of the message it was made for. */
   | { kind: "bounce"; messageId: string; ord: number }
   /** Where providers send their users' complaints. */
@@ -36,8 +39,13 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   const named = token === null ? null : recipientOf(deps.verpKey, token);
   // Whatever the domain: it may have stopped receiving since the mail went out, and nobody else can make a token.
   if (named !== null) return { kind: "bounce", ...named };
-  if (domain === `bounce.${deps.serviceDomain}`) return { kind: "no_mailbox" };
+  if (isOwnDomain(domain, deps.serviceDomain)) return roleOrNobody(deps, split);
   const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
   if (!route.receiving) return { kind: "no_domain" };
-  return route.inbox === null ? { kind: "no_mailbox" } : { kind: "inbox", inbox: route.inbox };
+  return route.inbox === null ? roleOrNobody(deps, split) : { kind: "inbox", inbox: route.inbox };
+}
+
+async function roleOrNobody(deps: RouteDeps, split: SplitAddress): Promise<InboundTarget> {
+  const mailbox = await findRoleMailbox(deps, split);
+  return mailbox === null ? { kind: "no_mailbox" } : { kind: "role", mailbox };
 }
