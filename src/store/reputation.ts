@@ -1,4 +1,7 @@
-import type { Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./client.ts";
+import { utcDay } from "./usage.ts";
+
+const HOUR_MS = 3_600_000;
 
 /** What an outcome adds to the project's reputation of its day. */
 export interface ReputationCounts {
@@ -8,18 +11,19 @@ export interface ReputationCounts {
   complained: number;
 }
 
-/** Adds to the counts of a UTC day, where the guard holds. */
+/** Adds to the counts of the UTC day of a time, where the guard holds; a trigger adds them to the hour's in `stats`. */
 export function addReputation(
   senderId: string,
-  day: string,
+  at: number,
   { settled, bounced, complained }: ReputationCounts,
   guard: Guard,
 ): Statement {
   return {
-    sql: `INSERT INTO reputation (sender_id, day, settled, bounced, complained) SELECT ?, ?, ?, ?, ? WHERE ${guard.sql}
-      ON CONFLICT (sender_id, day) DO UPDATE SET settled = settled + excluded.settled,
+    sql: `INSERT INTO reputation (sender_id, day, hour, settled, bounced, complained)
+      SELECT ?, ?, ?, ?, ?, ? WHERE ${guard.sql}
+      ON CONFLICT (sender_id, day) DO UPDATE SET hour = excluded.hour, settled = settled + excluded.settled,
         bounced = bounced + excluded.bounced, complained = complained + excluded.complained`,
-    args: [senderId, day, settled, bounced, complained, ...guard.args],
+    args: [senderId, utcDay(at), Math.floor(at / HOUR_MS), settled, bounced, complained, ...guard.args],
   };
 }
 
@@ -54,4 +58,16 @@ export function forgetReputation(accountId: string, senderId: string): Statement
         (SELECT id FROM senders WHERE account_id = ? AND id = ? AND suspended_at IS NOT NULL)`,
     args: [accountId, senderId],
   };
+}
+
+/** Deletes at most `limit` counts of days before that UTC day; returns how many. */
+export async function deleteOldReputation(db: Db, day: string, limit: number): Promise<number> {
+  const [written] = await db.write([
+    {
+      sql: `DELETE FROM reputation
+        WHERE (sender_id, day) IN (SELECT sender_id, day FROM reputation WHERE day < ? LIMIT ?)`,
+      args: [day, limit],
+    },
+  ]);
+  return written?.changes ?? 0;
 }

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { systemClock } from "../../src/clock.ts";
-import { ConstraintError, type Db, type Guard, openDb, type Statement } from "../../src/store/client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "../../src/store/client.ts";
 import {
   addReputation,
   forgetReputation,
@@ -13,6 +12,7 @@ import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 const DAY = "2026-03-01";
+const AT = Date.parse(DAY);
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const ALWAYS: Guard = { sql: "1 = 1", args: [] };
 const LIMITS: ReputationLimits = { minSettled: 200, bouncedPerMille: 80, complainedPerMille: 3 };
@@ -97,9 +97,7 @@ describe("the volume of a day", () => {
 
   test("writers on connections of their own pass the limit in no order", async () => {
     const sender = `snd${++made}`;
-    const others = await Promise.all(
-      [1, 2].map(() => openDb(systemClock, { url: database.url, authToken: null, syncUrl: null })),
-    );
+    const others = await Promise.all([database.another(), database.another()]);
     const takes = Array.from({ length: 90 }, (_, at) =>
       ([db, ...others][at % 3] ?? db).write([takeUsage(sender, DAY, 1 + (at % 2), 40)]),
     );
@@ -109,6 +107,7 @@ describe("the volume of a day", () => {
       0,
     );
     expect(taken).toBe(40);
+    await database.caughtUp();
     expect(await usageOf(db, sender, DAY)).toBe(40);
     for (const outcome of outcomes)
       if (outcome.status === "rejected") expect(isOverUsage(outcome.reason)).toBe(true);
@@ -165,7 +164,7 @@ describe("the reputation of seven days", () => {
     test(`${name}: ${suspended ? "suspended" : "not suspended"}`, async () => {
       const id = await sender();
       const counts = days.map(([day, settled, bounced, complained]) =>
-        addReputation(id, day, { settled, bounced, complained }, ALWAYS),
+        addReputation(id, Date.parse(day), { settled, bounced, complained }, ALWAYS),
       );
       const written = await db.write([...counts, suspendOverLimits(id, since, LIMITS, NOW)]);
       expect(written.at(-1)?.changes).toBe(suspended ? 1 : 0);
@@ -176,12 +175,12 @@ describe("the reputation of seven days", () => {
     const [bad, good] = [await sender(), await sender()];
     const counts = { settled: 200, bounced: 100, complained: 0 };
     await db.write([
-      addReputation(bad, DAY, counts, ALWAYS),
+      addReputation(bad, AT, counts, ALWAYS),
       suspendOverLimits(bad, since, LIMITS, NOW),
       suspendOverLimits(good, since, LIMITS, NOW),
     ]);
     await db.write([
-      addReputation(bad, DAY, counts, ALWAYS),
+      addReputation(bad, AT, counts, ALWAYS),
       suspendOverLimits(bad, since, LIMITS, NOW + 1000),
     ]);
     expect((await getSender(db, "acc", bad))?.suspendedAt).toBe(NOW);
@@ -192,7 +191,7 @@ describe("the reputation of seven days", () => {
     const id = await sender();
     const never: Guard = { sql: "1 = ?", args: [0] };
     await db.write([
-      addReputation(id, DAY, { settled: 200, bounced: 200, complained: 0 }, never),
+      addReputation(id, AT, { settled: 200, bounced: 200, complained: 0 }, never),
       suspendOverLimits(id, since, LIMITS, NOW),
     ]);
     expect((await getSender(db, "acc", id))?.suspendedAt).toBeNull();
@@ -204,18 +203,18 @@ describe("the reputation of seven days", () => {
     const settled = async (): Promise<number | undefined> =>
       (await db.first<{ settled: number }>("SELECT settled FROM reputation WHERE sender_id = ?", [id]))
         ?.settled;
-    await db.write([addReputation(id, DAY, { settled: 150, bounced: 100, complained: 0 }, ALWAYS), again()]);
+    await db.write([addReputation(id, AT, { settled: 150, bounced: 100, complained: 0 }, ALWAYS), again()]);
     await updateSender(db, "acc", id, { suspendedAt: null });
     expect(await settled()).toBe(150);
-    await db.write([addReputation(id, DAY, { settled: 50, bounced: 0, complained: 0 }, ALWAYS), again()]);
+    await db.write([addReputation(id, AT, { settled: 50, bounced: 0, complained: 0 }, ALWAYS), again()]);
     await updateSender(db, "acc", id, { name: "still suspended" });
     await db.write([forgetReputation("another account", id)]);
     expect(await settled()).toBe(200);
     expect((await updateSender(db, "acc", id, { suspendedAt: null }))?.suspendedAt).toBeNull();
     expect(await settled()).toBeUndefined();
-    await db.write([addReputation(id, DAY, { settled: 199, bounced: 199, complained: 0 }, ALWAYS), again()]);
+    await db.write([addReputation(id, AT, { settled: 199, bounced: 199, complained: 0 }, ALWAYS), again()]);
     expect((await getSender(db, "acc", id))?.suspendedAt).toBeNull();
-    await db.write([addReputation(id, DAY, { settled: 1, bounced: 0, complained: 0 }, ALWAYS), again()]);
+    await db.write([addReputation(id, AT, { settled: 1, bounced: 0, complained: 0 }, ALWAYS), again()]);
     expect((await getSender(db, "acc", id))?.suspendedAt).toBe(NOW);
   });
 });

@@ -14,8 +14,8 @@ export interface Credential {
 
 export const PROJECT_HEADER = "X-Service-Product";
 
-/** Projects are managed with account-wide keys only: their narrowed keys are account-wide ones. */
-const ACCOUNT_KEY_ONLY = /^\/v1\/senders(\/|$)/;
+/** Projects, and the installation, are managed with account-wide keys only: their narrowed keys are account-wide ones. */
+const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|health)(\/|$)/;
 const OTHER_SCOPE_OF_NONE: readonly string[] = [];
 
 const never = () => null;

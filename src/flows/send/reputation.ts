@@ -50,7 +50,7 @@ export function countOutcome(outcome: Outcome, now: number): Statement[] {
   if (counts === undefined || simulated) return [];
   const settled = MOVING.has(recipient.status) ? 1 : 0;
   return [
-    addReputation(senderId, utcDay(now), { settled, ...counts }, guard),
+    addReputation(senderId, now, { settled, ...counts }, guard),
     suspendOverLimits(senderId, utcDay(now - (WINDOW_DAYS - 1) * DAY_MS), LIMITS, now),
   ];
 }

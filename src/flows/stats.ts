@@ -1,0 +1,159 @@
+import type { Db } from "../store/client.ts";
+import {
+  busiestDomains,
+  type DestinationCounts,
+  deliveryDurations,
+  type DurationCount,
+  FIGURES,
+  type Figure,
+  figuresOf,
+  type Settled,
+  STATS_DAY_MS,
+  STATS_HOUR_MS,
+} from "../store/stats.ts";
+
+/** Intervals by their names, and the longest range that is answered with them, milliseconds. */
+export const INTERVALS = {
+  hour: { intervalMs: STATS_HOUR_MS, longestMs: 31 * STATS_DAY_MS },
+  day: { intervalMs: STATS_DAY_MS, longestMs: 366 * STATS_DAY_MS },
+} as const;
+export type Interval = keyof typeof INTERVALS;
+
+/** Domains that are shown. */
+export const SHOWN_DESTINATIONS = 50;
+/** Days whose domains are read in one go, and those of them looked at further: a project may have a thousand a day, and a read holds the event loop. */
+const DAYS_AT_A_TIME = 7;
+const CANDIDATES = 1000;
+/** Digits of a rate behind the point. */
+const RATE_DIGITS = 6;
+
+export type Figures = Readonly<Record<Figure, number>>;
+
+/** What became of mail for a domain, and the time that half of its deliveries took at most, seconds; null without any. */
+export interface Destination extends DestinationCounts {
+  medianSeconds: number | null;
+}
+
+export interface Stats {
+  /** One an interval, oldest first. */
+  data: readonly (Figures & { at: number })[];
+  totals: Figures;
+  rates: { bounce: number; complaint: number };
+  byDestination: Destination[];
+}
+
+/** A range of milliseconds since the epoch: from `from` on, up to `to`. */
+export interface Range {
+  from: number;
+  to: number;
+}
+
+/** The project's figures of every interval that the range touches, whole, and of every UTC day for destinations. */
+export async function readStats(db: Db, senderId: string, interval: Interval, asked: Range): Promise<Stats> {
+  const { intervalMs } = INTERVALS[interval];
+  const range = { from: floorTo(asked.from, intervalMs), to: -floorTo(-asked.to, intervalMs) };
+  const kept = await figuresOf(db, senderId, { ...range, intervalMs });
+  const byTime = new Map(kept.map((interval) => [interval.at, interval.figures]));
+  const starts = Array.from(
+    { length: (range.to - range.from) / intervalMs },
+    (_, place) => range.from + place * intervalMs,
+  );
+  return {
+    data: starts.map((at) => ({ at, ...(byTime.get(at) ?? NONE) })),
+    totals: kept.reduce((sum, { figures }) => added(sum, figures), NONE),
+    rates: ratesOf(kept),
+    byDestination: await destinationsOf(db, senderId, asked),
+  };
+}
+
+function floorTo(at: number, step: number): number {
+  return Math.floor(at / step) * step;
+}
+
+const NONE: Figures = {
+  ...{ accepted: 0, sent: 0, delivered: 0, delayed: 0, bounced: 0, complained: 0 },
+  ...{ rejected: 0, failed: 0, opened: 0, clicked: 0, received: 0 },
+};
+
+function added(sum: Figures, more: Figures): Figures {
+  const total = { ...sum };
+  for (const figure of FIGURES) total[figure] += more[figure];
+  return total;
+}
+
+function ratesOf(kept: readonly Settled[]): Stats["rates"] {
+  const sum = (count: (each: Settled) => number): number =>
+    kept.reduce((total, each) => total + count(each), 0);
+  const settled = sum((each) => each.settled);
+  const rate = (count: number): number =>
+    settled === 0 ? 0 : Number((count / settled).toFixed(RATE_DIGITS));
+  return {
+    bounce: rate(sum((each) => each.settledBounced)),
+    complaint: rate(sum((each) => each.settledComplained)),
+  };
+}
+
+/**
+ * The busiest domains of the range's days. Those of each few days are added up; one that was not among the thousand
+ * busiest of some days lacks these.
+ */
+async function destinationsOf(db: Db, senderId: string, { from, to }: Range): Promise<Destination[]> {
+  const slices = slicesOf(Math.floor(from / STATS_DAY_MS), Math.floor((to - 1) / STATS_DAY_MS));
+  const counts = new Map<string, DestinationCounts>();
+  for (const [first, last] of slices) {
+    for (const found of await busiestDomains(db, senderId, first, last, CANDIDATES)) addCounts(counts, found);
+    await turn();
+  }
+  const shown = [...counts.values()].sort(byVolume).slice(0, SHOWN_DESTINATIONS);
+  const names = shown.map(({ domain }) => domain);
+  const durations: DurationCount[] = [];
+  for (const [first, last] of slices) {
+    durations.push(...(await deliveryDurations(db, senderId, names, first, last)));
+    await turn();
+  }
+  const byDomain = Map.groupBy(durations, ({ domain }) => domain);
+  return shown.map((each) => ({ ...each, medianSeconds: medianSeconds(byDomain.get(each.domain) ?? []) }));
+}
+
+function slicesOf(firstDay: number, lastDay: number): [first: number, last: number][] {
+  const slices: [number, number][] = [];
+  for (let first = firstDay; first <= lastDay; first += DAYS_AT_A_TIME)
+    slices.push([first, Math.min(first + DAYS_AT_A_TIME - 1, lastDay)]);
+  return slices;
+}
+
+/** Lets the event loop do what else has become ready. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function addCounts(counts: Map<string, DestinationCounts>, found: DestinationCounts): void {
+  const before = counts.get(found.domain);
+  if (before === undefined) return void counts.set(found.domain, { ...found });
+  before.delivered += found.delivered;
+  before.delayed += found.delayed;
+  before.bounced += found.bounced;
+}
+
+function volume({ delivered, delayed, bounced }: DestinationCounts): number {
+  return delivered + delayed + bounced;
+}
+
+function byVolume(a: DestinationCounts, b: DestinationCounts): number {
+  return volume(b) - volume(a) || (a.domain < b.domain ? -1 : 1);
+}
+
+/** Ratio of a step to the one before it, as the migration makes them. */
+const STEP_RATIO = 1.2;
+
+/** The middle of the step that the median lies in: at most a tenth off.. */
+export function medianSeconds(durations: readonly Pick<DurationCount, "ms" | "count">[]): number | null {
+  const sorted = [...durations].sort((a, b) => a.ms - b.ms);
+  const total = sorted.reduce((sum, { count }) => sum + count, 0);
+  let seen = 0;
+  for (const { ms, count } of sorted) {
+    seen += count;
+    if (seen * 2 >= total) return Number((ms / Math.sqrt(STEP_RATIO) / 1000).toPrecision(3));
+  }
+  return null;
+}

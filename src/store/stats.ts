@@ -1,0 +1,128 @@
+import type { Db } from "./client.ts";
+
+/** Milliseconds of the intervals that figures are kept by. */
+export const STATS_HOUR_MS = 3_600_000;
+export const STATS_DAY_MS = 24 * STATS_HOUR_MS;
+/** Under this name goes what is over the domains that a project may have in a day. */
+export const OTHER_DOMAINS = "other";
+
+/** What is counted by hour. */
+export const FIGURES = [
+  "accepted",
+  "sent",
+  "delivered",
+  "delayed",
+  "bounced",
+  "complained",
+  "rejected",
+  "failed",
+  "opened",
+  "clicked",
+  "received",
+] as const;
+export type Figure = (typeof FIGURES)[number];
+
+/** What rates are drawn of: recipients whose outcome is known, by the rule of reputation. */
+export interface Settled {
+  settled: number;
+  settledBounced: number;
+  settledComplained: number;
+}
+
+/** The figures of one interval. */
+export interface FiguresAt extends Settled {
+  /** Milliseconds since the epoch at which the interval begins. */
+  at: number;
+  figures: Readonly<Record<Figure, number>>;
+}
+
+type FiguresRow = Record<Figure, number> & {
+  place: number;
+  settled: number;
+  settled_bounced: number;
+  settled_complained: number;
+};
+
+const SUMS = [...FIGURES, "settled", "settled_bounced", "settled_complained"]
+  .map((figure) => `SUM(${figure}) AS ${figure}`)
+  .join(", ");
+
+/**
+ * The project's figures from `from` up to `to`, summed by intervals of `intervalMs` (whole hours) since the epoch, oldest
+ * first. Intervals in which nothing has happened are left out. Times in milliseconds.
+ */
+export async function figuresOf(
+  db: Db,
+  senderId: string,
+  { from, to, intervalMs }: { from: number; to: number; intervalMs: number },
+): Promise<FiguresAt[]> {
+  const hours = Math.round(intervalMs / STATS_HOUR_MS);
+  const rows = await db.all<FiguresRow>(
+    `SELECT hour / ${hours} AS place, ${SUMS} FROM stats WHERE sender_id = ? AND hour >= ? AND hour < ?
+      GROUP BY place ORDER BY place`,
+    [senderId, Math.floor(from / STATS_HOUR_MS), Math.ceil(to / STATS_HOUR_MS)],
+  );
+  return rows.map(({ place, settled, settled_bounced, settled_complained, ...figures }) => ({
+    at: place * intervalMs,
+    figures,
+    settled,
+    settledBounced: settled_bounced,
+    settledComplained: settled_complained,
+  }));
+}
+
+/** What became of mail for a domain. */
+export interface DestinationCounts {
+  domain: string;
+  delivered: number;
+  delayed: number;
+  bounced: number;
+}
+
+/** What `outcome` says where it is no time that a delivery took; see the migration. */
+const DELAYED = -1;
+const BOUNCED = -2;
+
+/** The domains with the most outcomes on the UTC days from `fromDay` to `toDay` (since the epoch), most first. */
+export function busiestDomains(
+  db: Db,
+  senderId: string,
+  fromDay: number,
+  toDay: number,
+  limit: number,
+): Promise<DestinationCounts[]> {
+  return db.all<DestinationCounts>(
+    `SELECT domain, SUM(CASE WHEN outcome >= 0 THEN count ELSE 0 END) AS delivered,
+        SUM(CASE WHEN outcome = ${DELAYED} THEN count ELSE 0 END) AS delayed,
+        SUM(CASE WHEN outcome = ${BOUNCED} THEN count ELSE 0 END) AS bounced
+      FROM stats_destinations WHERE sender_id = ? AND day >= ? AND day <= ?
+      GROUP BY domain ORDER BY SUM(count) DESC, domain LIMIT ?`,
+    [senderId, fromDay, toDay, limit],
+  );
+}
+
+/** Deliveries to a domain that took at most `ms`, and more than the step before allows. */
+export interface DurationCount {
+  domain: string;
+  ms: number;
+  count: number;
+}
+
+/** How long deliveries to the domains took on those days. */
+export function deliveryDurations(
+  db: Db,
+  senderId: string,
+  domains: readonly string[],
+  fromDay: number,
+  toDay: number,
+): Promise<DurationCount[]> {
+  const days = Array.from({ length: toDay - fromDay + 1 }, (_, at) => fromDay + at);
+  // Each day named, so that the index leads to each domain: a range would walk over all of them.
+  return db.all<DurationCount>(
+    `SELECT domain, outcome AS ms, SUM(count) AS count FROM stats_destinations
+      WHERE sender_id = ? AND day IN (SELECT value FROM json_each(?))
+        AND domain IN (SELECT value FROM json_each(?)) AND outcome >= 0
+      GROUP BY domain, outcome`,
+    [senderId, JSON.stringify(days), JSON.stringify(domains)],
+  );
+}
