@@ -111,7 +111,7 @@ function parsed(argv: readonly string[], flags: Flags): { values: Values; positi
   } catch (error) {
     // Its first sentence says what is wrong; the rest is advice about `--`.
     const said = error instanceof Error ? error.message : String(error);
-    throw usage(said.split(". ")[0] ?? said);
+    throw usage(said.split(/\.(?:\s|$)/)[0] ?? said);
   }
 }
 

@@ -57,6 +57,10 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: "show the settings in effect and where each comes from, without secrets",
     load: async () => (await import("./show-settings.ts")).showSettings,
   },
+  doctor: {
+    summary: "look at all that the installation stands on, and say how to put it right",
+    load: async () => (await import("./doctor.ts")).doctor,
+  },
   backup: {
     summary: "copy the database file while the service runs",
     load: async () => (await import("./backup.ts")).backup,

@@ -1,0 +1,87 @@
+import { isIP } from "node:net";
+import { existsSync } from "node:fs";
+import { configureLog } from "../log.ts";
+import { runHealth, worstOf } from "../flows/health/check.ts";
+import { type Db, openDb } from "../store/client.ts";
+import { doctorChecks } from "../wiring/doctor.ts";
+import { type Context, defineCommand } from "./command.ts";
+import { databaseFile, untilFree } from "./database.ts";
+import { EX_NO, EX_OK, usage } from "./exit.ts";
+import { type Column, field } from "./output.ts";
+
+const SMTP_PORT = 25;
+
+/** Looks at everything the installation stands on. */
+export const doctor = defineCommand({
+  name: "doctor",
+  flags: {
+    egress: { type: "string", value: "HOST", help: "mail server to try port 25 with, HOST or HOST:PORT" },
+    clock: { type: "string", value: "URL", help: "web server whose Date the clock is compared with" },
+    deep: { type: "boolean", help: "look through a large database too, however long it takes" },
+  },
+  about: `Looks at settings, disk, database, queues, Redis, certificate, clock, and at our zone and every domain as the
+servers of DNS_SERVERS see them. Each line is ok, warn or fail, and says how to put it right. It changes nothing, and the
+service may run or not. Exits 1 where a line is fail. No host but those of the settings is asked, unless it is named.`,
+  example: "postrider doctor",
+  async run({ flags }, context) {
+    const { config, clock, out } = context;
+    const options = { egress: hostOf(flags.egress), clockUrl: urlOf(flags.clock), deep: flags.deep };
+    await configureLog(config.logLevel, config.logFormat);
+    const database = await openDatabase(context);
+    try {
+      const lines = await runHealth(clock, await doctorChecks({ config, clock, db: database.get }, options));
+      out.rows(
+        lines.map(({ name, status, message, fix }) => ({ name, status, message, fix: fix ?? null })),
+        [field("status"), field("name", "check"), MESSAGE],
+      );
+      return worstOf(lines) === "fail" ? EX_NO : EX_OK;
+    } finally {
+      await database.close();
+    }
+  },
+});
+
+const MESSAGE: Column = {
+  heading: "",
+  text: ({ message, fix }) => (fix === null ? String(message) : `${message} -> ${fix}`),
+};
+
+/** The database, or why there is none: that is a line of its own, and not the end. */
+async function openDatabase({
+  config,
+  clock,
+}: Context): Promise<{ get: () => Db; close: () => Promise<void> }> {
+  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
+  const file = databaseFile(config);
+  try {
+    // Opening one that is not there would make it.
+    if (file !== null && !existsSync(file)) throw new Error(`there is no database at ${file}`);
+    const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl }));
+    return { get: () => db, close: () => db.close() };
+  } catch (error) {
+    const get = (): never => {
+      throw error;
+    };
+    return { get, close: () => Promise.resolve() };
+  }
+}
+
+function hostOf(text: string | undefined): { host: string; port: number } | null {
+  if (text === undefined) return null;
+  if (isIP(text) !== 0) return { host: text, port: SMTP_PORT };
+  const [, bracketed, plain, port] =
+    /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const number = port === undefined ? SMTP_PORT : Number(port);
+  if (host === undefined || number < 1 || number > 65_535)
+    throw usage("--egress: HOST or HOST:PORT is meant");
+  return { host, port: number };
+}
+
+function urlOf(text: string | undefined): URL | null {
+  if (text === undefined) return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw usage("--clock: a URL with http: or https: is meant");
+  return url;
+}

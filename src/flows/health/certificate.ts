@@ -1,0 +1,44 @@
+import { X509Certificate } from "node:crypto";
+import type { Clock } from "../../core/clock.ts";
+import { type Check, fail, type Finding, ok, warn } from "./check.ts";
+
+const DAY_MS = 86_400_000;
+/** Days before its end at which a certificate should have been renewed: those who do that by themselves do so at 30. */
+export const RENEW_DAYS = 14;
+
+export interface CertificateParts {
+  clock: Clock;
+  /** The name the listener goes by. */
+  hostname: string;
+  /** Reads the chain (PEM) and sees that its key belongs to it; null where none is configured. */
+  read: (() => Promise<string>) | null;
+}
+
+/** The certificate of the SMTP listener. */
+export function certificateCheck({ clock, hostname, read }: CertificateParts): Check {
+  return {
+    name: "certificate",
+    fix: "see that SMTP_TLS_KEY and SMTP_TLS_CERT name PEM files that belong together, readable by the service",
+    async run() {
+      if (read === null)
+        return warn(
+          "the SMTP listener has a certificate that it signs itself: mail arrives encrypted, by senders who do not look at it",
+          `set SMTP_TLS_KEY and SMTP_TLS_CERT to a certificate for ${hostname}`,
+        );
+      return judge(new X509Certificate(await read()), hostname, clock.now());
+    },
+  };
+}
+
+function judge(certificate: X509Certificate, hostname: string, now: number): Finding {
+  const days = Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS);
+  const renew = "renew it and send the service SIGHUP";
+  if (Date.parse(certificate.validTo) <= now) return fail(`it has expired, on ${certificate.validTo}`, renew);
+  if (Date.parse(certificate.validFrom) > now)
+    return fail(`it is good from ${certificate.validFrom} on only`, "see that this machine's clock is right");
+  if (certificate.checkHost(hostname) === undefined)
+    return warn(`it is not for ${hostname}`, `get one with ${hostname} among its names`);
+  if (certificate.issuer === certificate.subject)
+    return warn(`it signs itself; ${days} days left`, "get one from an authority");
+  return days < RENEW_DAYS ? warn(`${days} days left`, renew) : ok(`${days} days left, for ${hostname}`);
+}

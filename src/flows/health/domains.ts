@@ -1,0 +1,67 @@
+import type { Db } from "../../store/client.ts";
+import { listDkimKeys } from "../../store/dkim-keys.ts";
+import type { Domain } from "../../store/domains.ts";
+import { domainsOfAll } from "../../store/health.ts";
+import {
+  type DomainLookups,
+  type Finding as Seen,
+  findDkim,
+  findDmarc,
+  findMx,
+  findSpf,
+} from "../verify/lookups.ts";
+import { type Check, fail, type Finding, ok, warn } from "./check.ts";
+
+/** Domains that are looked at, oldest first. */
+export const MAX_DOMAINS = 200;
+
+export interface DomainParts {
+  db: Db;
+  lookups: DomainLookups;
+  serviceDomain: string;
+}
+
+/** A check for each domain of the installation; one more says where there are more than are looked at. */
+export async function domainChecks(parts: DomainParts): Promise<Check[]> {
+  const domains = await domainsOfAll(parts.db, MAX_DOMAINS + 1);
+  const checks = domains.slice(0, MAX_DOMAINS).map(
+    (domain): Check => ({
+      name: `domain ${domain.name}`,
+      run: () => look(parts, domain),
+      fix: "see that DNS_SERVERS answer",
+    }),
+  );
+  if (domains.length <= MAX_DOMAINS) return checks;
+  const rest = ok(`only the ${MAX_DOMAINS} oldest are looked at`);
+  return [...checks, { name: "more domains", run: () => rest, fix: "" }];
+}
+
+async function look({ db, lookups, serviceDomain }: DomainParts, domain: Domain): Promise<Finding> {
+  const { id, senderId, name, receiving } = domain;
+  const key = (await listDkimKeys(db, senderId, id)).find(({ status }) => status === "active");
+  const [dkim, spf, dmarc, mx] = await Promise.all([
+    key === undefined ? ("absent" as const) : findDkim(lookups, name, key, serviceDomain),
+    findSpf(lookups, name, serviceDomain),
+    findDmarc(lookups, name),
+    receiving ? findMx(lookups, name, serviceDomain) : ("present" as const),
+  ]);
+  return judge(domain, { dkim, spf, dmarc, mx });
+}
+
+function judge({ id, status }: Domain, seen: Readonly<Record<string, Seen>>): Finding {
+  const of = (wanted: Seen): string[] => Object.keys(seen).filter((record) => seen[record] === wanted);
+  const [absent, unknown] = [of("absent"), of("unknown")];
+  const fix = `publish the records that GET /v1/domains/${id} shows`;
+  if (absent.length > 0) {
+    const message = `${status}; not found: ${absent.join(", ")}`;
+    return status === "verified" ? fail(message, fix) : warn(message, fix);
+  }
+  if (unknown.length > 0)
+    return warn(
+      `${status}; the DNS servers do not tell: ${unknown.join(", ")}`,
+      "see that its name servers answer",
+    );
+  return status === "verified"
+    ? ok("verified, all records found")
+    : warn("pending, though all records are found", `verify it: POST /v1/domains/${id}/verify`);
+}

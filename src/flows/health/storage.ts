@@ -1,0 +1,93 @@
+import { MIGRATIONS } from "../../store/migrate.ts";
+import type { Db } from "../../store/client.ts";
+import { appliedVersions, quickCheck } from "../../store/health.ts";
+import { type Check, fail, type Finding, ok, warn } from "./check.ts";
+
+/** Shares of a disk that are left when it is time to act, and when it is nearly too late. */
+const WARN_FREE = 0.1;
+const FAIL_FREE = 0.02;
+const MEGABYTE = 1024 ** 2;
+const GIGABYTE = 1024 ** 3;
+/** Size to which a database is looked through unasked: about two seconds. */
+export const QUICK_CHECK_BYTES = 512 * MEGABYTE;
+/** Faults of a database that are shown. */
+const SHOWN_FAULTS = 3;
+const RESTORE = "stop the service, keep a copy of the file, and go back to the last backup";
+
+export interface StorageParts {
+  /** Opens the database where it can be; throws why it cannot. */
+  db: () => Db;
+  /** Bytes of the disk under DATA_DIR. */
+  disk: () => Promise<{ free: number; total: number }>;
+  /** Its header and size; null where the database is no file of ours. */
+  file: (() => { wal: boolean; bytes: number }) | null;
+}
+
+/** The disk and the database as they can be looked at at any time. */
+export function storageChecks({ db, disk, file }: StorageParts): Check[] {
+  return [
+    {
+      name: "disk",
+      run: async () => diskFinding(await disk()),
+      fix: "see that DATA_DIR is there and can be read",
+    },
+    {
+      name: "database",
+      run: () => database(db()),
+      fix: "start the service; see what DATABASE_URL and DATA_DIR name, and who may read it",
+    },
+    ...(file === null ? [] : [journalCheck(file)]),
+  ];
+}
+
+/** Looks through the whole database; a large one only where `deep`. */
+export function integrityCheck({ db, file }: Pick<StorageParts, "db" | "file">, deep: boolean): Check {
+  return {
+    name: "integrity",
+    fix: RESTORE,
+    holds: true,
+    needsDatabase: true,
+    async run() {
+      if (file === null) return ok("the database is a server's: that is looked after there");
+      const { bytes } = file();
+      const size = `${(bytes / MEGABYTE).toFixed(1)} MB`;
+      if (bytes > QUICK_CHECK_BYTES && !deep) return ok(`not looked through, for it is ${size}: --deep does`);
+      const faults = await quickCheck(db(), SHOWN_FAULTS);
+      if (faults.length === 0) return ok(`every page of ${size} is sound`);
+      return fail(`the file is damaged: ${faults.join("; ")}`, RESTORE);
+    },
+  };
+}
+
+function diskFinding({ free, total }: { free: number; total: number }): Finding {
+  const share = total === 0 ? 0 : free / total;
+  const message = `${(share * 100).toFixed(1)} % free, ${(free / GIGABYTE).toFixed(1)} GB`;
+  const fix =
+    "make room under DATA_DIR, or set RETENTION_CONTENT_DAYS, RETENTION_EVENT_DAYS or CONTENT_STORE";
+  if (share < FAIL_FREE) return fail(message, fix);
+  return share < WARN_FREE ? warn(message, fix) : ok(message);
+}
+
+async function database(db: Db): Promise<Finding> {
+  const applied = await appliedVersions(db);
+  const pending = MIGRATIONS.filter(({ version }) => !applied.includes(version));
+  const newest = Math.max(0, ...applied);
+  if (MIGRATIONS.every(({ version }) => version < newest))
+    return fail(`its schema, ${newest}, is newer than this program`, "run the program that the service runs");
+  if (pending.length === 0) return ok(`answers; schema ${newest}`);
+  const names = pending.map(({ version, name }) => `${version} ${name}`).join(", ");
+  return fail(`schema steps are missing: ${names}`, "start the service, or run postrider migrate");
+}
+
+function journalCheck(file: () => { wal: boolean }): Check {
+  const fix = "see that the database file can be read";
+  return { name: "journal", run: () => journal(file()), fix, needsDatabase: true };
+}
+
+function journal({ wal }: { wal: boolean }): Finding {
+  if (wal) return ok("write-ahead log");
+  return warn(
+    "the file has no write-ahead log: readers and writers wait for each other",
+    "start the service, which turns it on; where that fails, the file system is not fit for it",
+  );
+}

@@ -1,0 +1,69 @@
+import { statfs } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/clock.ts";
+import { certificateCheck } from "../flows/health/certificate.ts";
+import type { Check } from "../flows/health/check.ts";
+import { clockCheck, type OtherClock } from "../flows/health/clock.ts";
+import { queueChecks } from "../flows/health/queues.ts";
+import { settingsChecks } from "../flows/health/settings.ts";
+import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
+import { redisFacts } from "../queue/redis-facts.ts";
+import { readCertificate } from "../smtp/certificate.ts";
+import type { Db } from "../store/client.ts";
+import { databaseHeader, databaseTime } from "../store/health.ts";
+import { mxName } from "./delivery.ts";
+
+/** What health is looked at through. */
+export interface HealthParts {
+  config: Config;
+  clock: Clock;
+  /** Throws why there is no database. */
+  db: () => Db;
+}
+
+/** The checks that ask nobody outside and hold nobody up. */
+export function nearChecks(parts: HealthParts, clocks: readonly OtherClock[] = []): Check[] {
+  const { config, clock, db } = parts;
+  const { redisUrl, smtpTlsKey, smtpTlsCert } = config;
+  const redis = redisUrl === null ? null : () => redisFacts(redisUrl);
+  const read =
+    smtpTlsKey === null || smtpTlsCert === null
+      ? null
+      : async () => (await readCertificate(smtpTlsKey, smtpTlsCert)).cert;
+  return [
+    ...settingsChecks(config),
+    ...storageChecks(storageParts(parts)),
+    ...queueChecks({ db, clock, redis }),
+    certificateCheck({ clock, hostname: mxName(config), read }),
+    clockCheck(clock, [...clocksOf(parts), ...clocks]),
+  ];
+}
+
+/** Disk and database. */
+export function storageParts({ config, db }: HealthParts): StorageParts {
+  const path = fileOf(config);
+  return {
+    db,
+    async disk() {
+      const { bavail, blocks, bsize } = await statfs(config.dataDir);
+      return { free: bavail * bsize, total: blocks * bsize };
+    },
+    file: path === null ? null : () => databaseHeader(path),
+  };
+}
+
+/** The database's file, a replica's too; null for a server. */
+function fileOf({ databaseUrl: url }: Config): string | null {
+  if (!url.startsWith("file:")) return null;
+  return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
+}
+
+/** Clocks of the servers that belong to the installation; a database file's is our own. */
+function clocksOf({ config, db }: HealthParts): OtherClock[] {
+  const { redisUrl } = config;
+  return [
+    ...(redisUrl === null ? [] : [{ name: "Redis", read: async () => (await redisFacts(redisUrl)).now }]),
+    ...(fileOf(config) === null ? [{ name: "the database", read: () => databaseTime(db()) }] : []),
+  ];
+}

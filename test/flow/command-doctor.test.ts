@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Healthy, startHealthy } from "../support/healthy.ts";
+import { newFolder, onTerminal, postrider } from "./command-program.ts";
+
+const LIMIT_MS = 60_000;
+let healthy: Healthy;
+beforeAll(async () => {
+  healthy = await startHealthy();
+}, LIMIT_MS);
+afterAll(() => healthy.stop());
+
+test(
+  "doctor is 0 beside a sound service that runs, with a line a check",
+  async () => {
+    const args = ["doctor", "--egress", `127.0.0.1:${healthy.greeter.port}`];
+    const { code, json, stderr } = await postrider(args, healthy.settings);
+    const lines = json();
+    expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
+    expect([code, stderr, lines.length]).toEqual([0, "", 24]);
+    const shown = await onTerminal(args, healthy.settings);
+    expect(shown).toMatch(/^status +check\nok +public url +https:\/\/api\.example\.com\n/);
+    expect(shown.trimEnd().split("\n")).toHaveLength(25);
+  },
+  LIMIT_MS,
+);
+
+test(
+  "doctor is 1 where something fails, and tells how to put it right",
+  async () => {
+    await healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru");
+    const { DNS_SERVERS: _servers, ...settings } = healthy.settings;
+    const env = {
+      ...settings,
+      DNS_SERVERS: "127.0.0.1:1",
+      PUBLIC_URL: "http://localhost:3000",
+      MASTER_KEY: "k".repeat(40),
+    };
+    const { code, json } = await postrider(["doctor"], env);
+    const status = new Map(json().map((line) => [line.name, line.status]));
+    expect(code).toBe(1);
+    expect(
+      ["redis", "our zone", "our delegation", "master key", "public url", "egress", "disk"].map((name) =>
+        status.get(name),
+      ),
+    ).toEqual([...["fail", undefined, "fail", "fail", "warn", "warn", "ok"]]);
+    expect(json().filter((line) => line.status !== "ok" && typeof line.fix !== "string")).toEqual([]);
+  },
+  LIMIT_MS,
+);
+
+test(
+  "doctor warns and is 0 on a first try, makes nothing where there is nothing, and is 1 then",
+  async () => {
+    const folder = newFolder();
+    const DATA_DIR = join(folder, "data");
+    const ran = await postrider(["doctor"], { DATA_DIR });
+    expect([ran.code, ran.json().find(({ name }) => name === "database")?.message]).toEqual([
+      1,
+      `there is no database at ${DATA_DIR}/postrider.db`,
+    ]);
+    expect(await Bun.file(join(DATA_DIR, "postrider.db")).exists()).toBe(false);
+    expect((await postrider(["migrate"], { DATA_DIR })).code).toBe(0);
+    const after = await postrider(["doctor"], { DATA_DIR });
+    expect([after.code, after.json().filter(({ status }) => status === "fail")]).toEqual([0, []]);
+    rmSync(folder, { recursive: true });
+  },
+  LIMIT_MS,
+);
+
+test.each([
+  ["--egress", "a b"],
+  ["--egress", "host:0"],
+  ["--egress", "host:65536"],
+  ["--clock", "example.com"],
+  ["--clock", "ftp://example.com"],
+])(
+  "doctor %s %p is wrong usage",
+  async (flag, value) => {
+    const ran = await postrider(["doctor", flag, value]);
+    expect([ran.code, ran.stdout]).toEqual([64, ""]);
+    expect(ran.stderr).toContain(flag);
+  },
+  LIMIT_MS,
+);

@@ -1,0 +1,438 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, openSync, rmSync, writeFileSync, writeSync, closeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generate } from "selfsigned";
+import { systemClock } from "../../src/clock.ts";
+import { type Config, loadConfig } from "../../src/config.ts";
+import { type HealthLine, runHealth } from "../../src/flows/health/check.ts";
+import { copyDatabase } from "../../src/store/backup.ts";
+import { type Db, openDb } from "../../src/store/client.ts";
+import { insertRecipients } from "../../src/store/recipients.ts";
+import { doctorChecks } from "../../src/wiring/doctor.ts";
+import {
+  CUSTOMER,
+  type Healthy,
+  PUBLIC_IP,
+  publishZone,
+  REVERSE_NAME,
+  startHealthy,
+  ZONE,
+} from "../support/healthy.ts";
+import { startMx } from "../support/mx.ts";
+import { freePort } from "../support/redis.ts";
+import { makeCa, makeCert } from "../support/tls.ts";
+
+const START_MS = 60_000;
+const DAY_MS = 86_400_000;
+let healthy: Healthy;
+let folder: string;
+const closing: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  healthy = await startHealthy();
+  folder = mkdtempSync(join(tmpdir(), "postrider-doctor-"));
+}, START_MS);
+afterAll(async () => {
+  for (const close of closing) await close();
+  await healthy.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Look {
+  config?: Config;
+  db?: Db;
+  egress?: { host: string; port: number };
+  clockUrl?: URL;
+}
+
+async function look({ config, db, egress, clockUrl }: Look = {}): Promise<Map<string, HealthLine>> {
+  const parts = {
+    config: config ?? healthy.config,
+    clock: systemClock,
+    db: () => db ?? healthy.service.app.db,
+  };
+  const options = {
+    egress: egress ?? { host: "127.0.0.1", port: healthy.greeter.port },
+    clockUrl: clockUrl ?? null,
+    deep: false,
+  };
+  const lines = await runHealth(systemClock, await doctorChecks(parts, options));
+  return new Map(lines.map((line) => [line.name, line]));
+}
+
+const withSettings = (settings: Record<string, string>) => loadConfig({ ...healthy.settings, ...settings });
+
+/** The lines that are not ok, as `status name`. */
+function troubles(lines: ReadonlyMap<string, HealthLine>): string[] {
+  return [...lines.values()]
+    .filter(({ status }) => status !== "ok")
+    .map(({ status, name }) => `${status} ${name}`);
+}
+
+test("a sound installation has nothing but ok", async () => {
+  const lines = await look();
+  expect(troubles(lines)).toEqual([]);
+  expect([...lines.keys()]).toEqual([
+    ...["public url", "public ips", "owner", "delivery", "disk", "database", "journal", "redis"],
+    ...["mail queue", "webhook queue", "certificate", "clock", "master key", "egress", `ptr ${PUBLIC_IP}`],
+    ...["our delegation", "our hosts", "our mx", "our spf", "our dmarc", "our dkim", "dkim keys"],
+    ...[`domain ${CUSTOMER}`, "integrity"],
+  ]);
+});
+
+/** Breaks one thing, or says how to look at it broken. */
+interface Broken {
+  breaks: string;
+  by: () => Look | Promise<Look> | void | Promise<void>;
+  mend?: () => unknown;
+  lines: string[];
+  says: RegExp;
+}
+
+const dns = () => healthy.service.dns;
+
+async function certificate(
+  name: string,
+  options: { days?: number; from?: number; host?: string },
+): Promise<Look> {
+  const notBeforeDate = new Date(Date.now() + (options.from ?? -1) * DAY_MS);
+  const made = await generate([{ name: "commonName", value: options.host ?? `mx.${ZONE}` }], {
+    ...{ algorithm: "sha256", notBeforeDate },
+    notAfterDate: new Date(Date.now() + (options.days ?? 90) * DAY_MS),
+    extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: options.host ?? `mx.${ZONE}` }] }],
+  });
+  return files(name, made.private, made.cert);
+}
+
+function files(name: string, key: string, cert: string): Look {
+  const [SMTP_TLS_KEY, SMTP_TLS_CERT] = [join(folder, `${name}.key`), join(folder, `${name}.cert`)];
+  writeFileSync(SMTP_TLS_KEY, key);
+  writeFileSync(SMTP_TLS_CERT, cert);
+  return { config: withSettings({ SMTP_TLS_KEY, SMTP_TLS_CERT }) };
+}
+
+async function dueFor(ms: number): Promise<void> {
+  const { db } = healthy.service.app;
+  const sender = await db.first<{ id: string }>("SELECT id FROM senders");
+  const due = {
+    ord: 0,
+    email: "a@b.test",
+    domain: "b.test",
+    kind: "to",
+    status: "queued",
+    reason: null,
+  } as const;
+  await db.write([
+    {
+      sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
+        VALUES ('late', ?, 'outbound', 'queued', 'f@f.test', '[]', '', 1)`,
+      args: [sender?.id ?? ""],
+    },
+    insertRecipients(sender?.id ?? "", "late", [{ ...due, dueAt: Date.now() - ms }], 1),
+    // In a worker's hands it would not wait.
+    { sql: "UPDATE recipients SET attempts = 0 WHERE message_id = 'late'", args: [] },
+  ]);
+}
+
+async function domainStatus(status: string): Promise<void> {
+  await healthy.service.app.db.write([{ sql: "UPDATE domains SET status = ?", args: [status] }]);
+}
+
+async function forgetStep(): Promise<void> {
+  const sql = "UPDATE schema_migrations SET version = -7 WHERE version = 7";
+  await healthy.service.app.db.write([{ sql, args: [] }]);
+}
+
+/** A copy of the service's database, whole. */
+function copy(name: string): string {
+  const file = join(folder, name);
+  writeFileSync(file, "");
+  copyDatabase(join(healthy.service.folder, "postrider.db"), file);
+  return file;
+}
+
+/** A copy with a page of an index written over, opened. */
+async function damagedCopy(): Promise<Look> {
+  const file = copy("damaged.db");
+  const whole = await openDb(systemClock, { url: `file:${file}`, authToken: null, syncUrl: null });
+  const page = await whole.first<{ rootpage: number }>(
+    "SELECT rootpage FROM sqlite_schema WHERE name = 'suppressions_by_sender'",
+  );
+  await whole.close();
+  const opened = openSync(file, "r+");
+  writeSync(opened, Buffer.alloc(4096, 0x55), 0, 4096, ((page?.rootpage ?? 2) - 1) * 4096);
+  closeSync(opened);
+  const DATABASE_URL = `file:${file}`;
+  const db = await openDb(systemClock, { url: DATABASE_URL, authToken: null, syncUrl: null });
+  closing.push(() => db.close());
+  return { db, config: withSettings({ DATABASE_URL }) };
+}
+
+/** VACUUM INTO makes a copy without one; opening it as a database of ours would turn it on. */
+function withoutLog(): Look {
+  return { config: withSettings({ DATABASE_URL: `file:${copy("plain.db")}` }) };
+}
+
+/** A web server whose clock is so far ahead. */
+function clockServer(ms: number): string {
+  const server = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1" },
+    fetch: () => new Response(null, { headers: { date: new Date(Date.now() + ms).toUTCString() } }),
+  });
+  closing.push(() => server.stop(true));
+  return server.url.href;
+}
+
+const BREAKS: Broken[] = [
+  {
+    breaks: "settings left to their defaults",
+    by: () => {
+      const { OWNER_EMAIL: _owner, PUBLIC_URL: _url, ...left } = healthy.settings;
+      return { config: loadConfig({ ...left, DELIVERY: "capture" }) };
+    },
+    lines: ["warn public url", "warn owner", "warn delivery"],
+    says: /reader's own machine/,
+  },
+  {
+    breaks: "an API in the clear",
+    by: () => ({ config: withSettings({ PUBLIC_URL: "http://api.example.com" }) }),
+    lines: ["warn public url"],
+    says: /in the clear/,
+  },
+  {
+    breaks: "no certificate",
+    by: () => ({ config: withSettings({ SMTP_TLS_KEY: "", SMTP_TLS_CERT: "" }) }),
+    lines: ["warn certificate"],
+    says: /signs itself/,
+  },
+  {
+    breaks: "a certificate near its end",
+    by: async () => {
+      const ca = await makeCa();
+      const made = await generate([{ name: "commonName", value: `mx.${ZONE}` }], {
+        ...{ algorithm: "sha256", ca, notAfterDate: new Date(Date.now() + 13.5 * DAY_MS) },
+        extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: `mx.${ZONE}` }] }],
+      });
+      return files("near", made.private, made.cert);
+    },
+    lines: ["warn certificate"],
+    says: /13 days left/,
+  },
+  {
+    breaks: "a certificate past its end",
+    by: () => certificate("past", { from: -10, days: -1 }),
+    lines: ["fail certificate"],
+    says: /expired/,
+  },
+  {
+    breaks: "a certificate that is not good yet",
+    by: () => certificate("early", { from: 1 }),
+    lines: ["fail certificate"],
+    says: /only/,
+  },
+  {
+    breaks: "a certificate for another name",
+    by: () => certificate("other", { host: "other.test" }),
+    lines: ["warn certificate"],
+    says: /not for mx\.mail\.test/,
+  },
+  {
+    breaks: "a key that is not the certificate's",
+    by: async () => files("mixed", (await makeCert(["a.test"])).key, (await makeCert([`mx.${ZONE}`])).cert),
+    lines: ["fail certificate"],
+    says: /does not belong/,
+  },
+  {
+    breaks: "a Redis that evicts",
+    by: () => void healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru"),
+    mend: () => healthy.redis.command("config", "set", "maxmemory-policy", "noeviction"),
+    lines: ["fail redis"],
+    says: /allkeys-lru/,
+  },
+  {
+    breaks: "a Redis without a file",
+    by: () => void healthy.redis.command("config", "set", "appendonly", "no"),
+    mend: () => healthy.redis.command("config", "set", "appendonly", "yes"),
+    lines: ["warn redis"],
+    says: /nothing is lost/,
+  },
+  {
+    breaks: "a Redis that is not there",
+    by: () => ({ config: withSettings({ REDIS_URL: `redis://127.0.0.1:${freePort()}` }) }),
+    lines: ["fail redis", "fail clock"],
+    says: /ECONNREFUSED/,
+  },
+  {
+    breaks: "mail that waits",
+    by: () => dueFor(10 * 60_000),
+    mend: () => healthy.service.app.db.write([{ sql: "DELETE FROM messages", args: [] }]),
+    lines: ["warn mail queue"],
+    says: /1 recipients due, the oldest for 10 min/,
+  },
+  {
+    breaks: "mail that waits long",
+    by: () => dueFor(3 * 3_600_000),
+    mend: () => healthy.service.app.db.write([{ sql: "DELETE FROM messages", args: [] }]),
+    lines: ["fail mail queue"],
+    says: /for 3 h/,
+  },
+  {
+    breaks: "a master key that is another's",
+    by: () => ({ config: withSettings({ MASTER_KEY: "another-key-".repeat(4) }) }),
+    lines: ["fail master key"],
+    says: /does not open/,
+  },
+  {
+    breaks: "a mail server out of reach",
+    by: () => ({ egress: { host: "127.0.0.1", port: freePort() } }),
+    lines: ["fail egress"],
+    says: /cannot be reached: connection failed/,
+  },
+  {
+    breaks: "a mail server that will have nothing of us",
+    by: () => {
+      const mx = startMx({ banner: "554 5.7.1 you are on our list" });
+      closing.push(() => mx.stop());
+      return { egress: { host: "127.0.0.1", port: mx.port } };
+    },
+    lines: ["warn egress"],
+    says: /answers 554: you are on our list/,
+  },
+  {
+    breaks: "an object store that is not there",
+    by: () => ({
+      config: withSettings({
+        ...{ CONTENT_STORE: "s3://mail", S3_ENDPOINT: `http://127.0.0.1:${freePort()}` },
+        ...{ S3_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "secret" },
+      }),
+    }),
+    lines: ["fail object store"],
+    says: /ECONNREFUSED/,
+  },
+  {
+    breaks: "no mail server named",
+    by: () => ({ egress: { host: "nobody.test", port: 25 } }),
+    lines: ["fail egress"],
+    says: /nobody\.test has no address/,
+  },
+  {
+    breaks: "an address without a name",
+    by: () => dns().remove(REVERSE_NAME),
+    mend: () => dns().add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` }),
+    lines: [`fail ptr ${PUBLIC_IP}`],
+    says: /no name/,
+  },
+  {
+    breaks: "an address with a name that leads elsewhere",
+    by: () => {
+      dns().remove(REVERSE_NAME);
+      dns().add({ name: REVERSE_NAME, type: "PTR", data: "host.provider.test" });
+    },
+    lines: [`fail ptr ${PUBLIC_IP}`],
+    says: /does not lead back/,
+  },
+  {
+    breaks: "an address with a name that is not ours",
+    by: () => dns().add({ name: "host.provider.test", type: "A", data: PUBLIC_IP }),
+    mend: () => {
+      dns().remove(REVERSE_NAME);
+      dns().add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` });
+    },
+    lines: [`warn ptr ${PUBLIC_IP}`],
+    says: /EHLO mx\.mail\.test/,
+  },
+  {
+    breaks: "a host without its address",
+    by: () => {
+      dns().remove(`ns.${ZONE}`);
+      dns().add({ name: `ns.${ZONE}`, type: "A", data: "192.0.2.99" });
+    },
+    mend: () => {
+      dns().remove(`ns.${ZONE}`);
+      dns().add({ name: `ns.${ZONE}`, type: "A", data: PUBLIC_IP });
+    },
+    lines: ["fail our hosts"],
+    says: /ns\.mail\.test A is 192\.0\.2\.99, not 192\.0\.2\.1/,
+  },
+  {
+    breaks: "a zone that nobody has delegated",
+    by: () => dns().remove(ZONE),
+    mend: () => publishZone(healthy.service),
+    lines: ["fail our delegation", "fail our mx", "fail our spf"],
+    says: /nobody asks our name server/,
+  },
+  {
+    breaks: "a DKIM key that is not published",
+    by: () => dns().behave("servfail", `pr1._domainkey.onboarding.${ZONE}`),
+    mend: () => dns().behave("answer", `pr1._domainkey.onboarding.${ZONE}`),
+    lines: ["fail our dkim"],
+    says: /do not tell pr1\._domainkey\.onboarding\.mail\.test TXT: servfail/,
+  },
+  {
+    breaks: "a verified domain that has lost a record",
+    by: () => dns().remove(`_dmarc.${CUSTOMER}`),
+    mend: () => dns().add({ name: `_dmarc.${CUSTOMER}`, type: "TXT", data: "v=DMARC1; p=none" }),
+    lines: [`fail domain ${CUSTOMER}`],
+    says: /verified; not found: dmarc/,
+  },
+  {
+    breaks: "a domain whose name servers are silent",
+    by: () => dns().behave("servfail", `_dmarc.${CUSTOMER}`),
+    mend: () => dns().behave("answer", `_dmarc.${CUSTOMER}`),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /do not tell: dmarc/,
+  },
+  {
+    breaks: "a domain that is pending",
+    by: () => domainStatus("pending"),
+    mend: () => domainStatus("verified"),
+    lines: [`warn domain ${CUSTOMER}`],
+    says: /pending, though all records are found/,
+  },
+  {
+    breaks: "a file that is damaged",
+    by: () => damagedCopy(),
+    lines: ["fail integrity"],
+    says: /damaged|malformed/,
+  },
+  {
+    breaks: "a schema that lacks a step",
+    by: () => forgetStep(),
+    mend: () =>
+      healthy.service.app.db.write([
+        { sql: "UPDATE schema_migrations SET version = 7 WHERE version = -7", args: [] },
+      ]),
+    lines: ["fail database"],
+    says: /missing: 7 stats/,
+  },
+  {
+    breaks: "a file without a write-ahead log",
+    by: () => withoutLog(),
+    lines: ["warn journal"],
+    says: /no write-ahead log/,
+  },
+  {
+    breaks: "a clock that another differs from",
+    by: () => ({ clockUrl: new URL(clockServer(90_000)) }),
+    lines: ["fail clock"],
+    says: /the same as that of Redis, (?:89|90|91)\.\d s behind that of 127\.0\.0\.1/,
+  },
+];
+
+describe("with one thing broken, that line says so, and no other", () => {
+  for (const { breaks, by, mend, lines, says } of BREAKS)
+    test(
+      breaks,
+      async () => {
+        const found = await look((await by()) ?? {});
+        await mend?.();
+        expect(troubles(found)).toEqual(lines);
+        const [first = `ok domain ${CUSTOMER}`] = lines;
+        const line = found.get(first.replace(/^\w+ /, ""));
+        expect(line?.message).toMatch(says);
+        if (line?.status !== "ok") expect(line?.fix ?? "").not.toBe("");
+      },
+      START_MS,
+    );
+});

@@ -1,0 +1,101 @@
+import { createServer } from "node:net";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/clock.ts";
+import { type Config, loadConfig } from "../../src/config.ts";
+import { openZone } from "../../src/flows/zone.ts";
+import { dkimTarget } from "../../src/flows/verify/records.ts";
+import { dkimRecord } from "../../src/mail/dkim.ts";
+import { textStrings } from "../../src/net/zone/records.ts";
+import { publishedKeys } from "../../src/store/dkim-keys.ts";
+import type { TestDns } from "./dns.ts";
+import { startRedis, type TestRedis } from "./redis.ts";
+import { startService, type TestService, verifiedDomain } from "./service.ts";
+import { makeCa, makeCert } from "./tls.ts";
+
+export const PUBLIC_IP = "192.0.2.1";
+export const REVERSE_NAME = "1.2.0.192.in-addr.arpa";
+export const ZONE = "mail.test";
+export const CUSTOMER = "customer.test";
+
+/** An installation with nothing to find fault with: its zone published, a verified domain, a certificate, a Redis. */
+export interface Healthy {
+  service: TestService;
+  redis: TestRedis;
+  /** The settings that a doctor needs to look at it. */
+  settings: Record<string, string>;
+  config: Config;
+  /** A mail server that greets. */
+  greeter: { port: number };
+  stop(): Promise<void>;
+}
+
+export async function startHealthy(): Promise<Healthy> {
+  const folder = mkdtempSync(join(tmpdir(), "postrider-healthy-"));
+  const redis = await startRedis();
+  await redis.command("config", "set", "appendonly", "yes");
+  const { key, cert } = await makeCert([`mx.${ZONE}`], await makeCa());
+  const [keyFile, certFile] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  writeFileSync(keyFile, key);
+  writeFileSync(certFile, cert);
+  const own = {
+    ...{ SERVICE_DOMAIN: ZONE, DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP, PUBLIC_URL: "https://api.example.com" },
+    ...{
+      OWNER_EMAIL: "ops@example.com",
+      SMTP_TLS_KEY: keyFile,
+      SMTP_TLS_CERT: certFile,
+      REDIS_URL: redis.url,
+    },
+  };
+  const service = await startService(own);
+  await publishZone(service);
+  await verifiedDomain(service, CUSTOMER);
+  await publishKeys(service);
+  const settings = { ...own, DATA_DIR: service.folder, DNS_SERVERS: service.dns.address, DNS_PORT: "1" };
+  const greeter = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.write("220 mx.example.net ESMTP\r\n");
+    socket.on("data", (said) =>
+      socket.write(`${said}`.startsWith("QUIT") ? "221 bye\r\n" : "250 mx.example.net\r\n"),
+    );
+  });
+  const port = await new Promise<number>((resolve) => {
+    greeter.listen(0, "127.0.0.1", () => {
+      const address = greeter.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    });
+  });
+  return {
+    ...{ service, redis, settings, config: loadConfig(settings), greeter: { port } },
+    async stop() {
+      greeter.close();
+      await service.stop();
+      await redis.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Puts our zone into the test's name server, as the world would see it, and the name of our address. */
+export async function publishZone({ app: { db }, dns }: Pick<TestService, "app" | "dns">): Promise<void> {
+  const settings = { serviceDomain: ZONE, publicIps: [PUBLIC_IP], publicUrl: "https://api.example.com" };
+  const zone = await openZone({ db, clock: systemClock }, settings);
+  add(dns, [zone.soa(), ...zone.records]);
+  dns.add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` });
+}
+
+async function publishKeys({ app: { db }, dns }: TestService): Promise<void> {
+  for (const { token, publicKey } of await publishedKeys(db, Date.now(), "", 10))
+    dns.add({ name: dkimTarget(token, ZONE), type: "TXT", data: textStrings(dkimRecord(publicKey)) });
+}
+
+function add(dns: TestDns, records: readonly { name: string; type: string; data: unknown }[]): void {
+  const types = ["A", "AAAA", "MX", "NS", "SOA", "TXT"] as const;
+  for (const { name, type: text, data } of records) {
+    const type = types.find((each) => each === text);
+    // The test's server knows no wildcards: the name that is asked for below it stands in its place.
+    const shown = type === "TXT" ? textStrings(String(data)) : data;
+    if (type !== undefined) dns.add({ name: name.replace(/^\*/, "doctor"), type, data: shown });
+  }
+}
