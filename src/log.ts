@@ -10,15 +10,26 @@ export type LogLevel = "debug" | "info" | "warning" | "error";
 export type LogFormat = "json" | "pretty";
 export type Log = Logger;
 
-/** One log line as JSON: time, level, room, message, then the properties given. */
+/** One log line as JSON: time, level, room, message, then the properties given, which cannot take the place of those. */
 function jsonLine(record: LogRecord): string {
-  return JSON.stringify({
+  const head = {
     time: new Date(record.timestamp).toISOString(),
     level: record.level,
     room: record.category.slice(1).join("."),
     message: record.message.map(String).join(""),
-    ...record.properties,
-  });
+  };
+  try {
+    return JSON.stringify({ ...head, ...record.properties, ...head }, shown);
+  } catch (error) {
+    // What goes in circles, say: the line must not be lost for that, nor break the file for whoever reads it.
+    return JSON.stringify({ ...head, unprintable: String(error) });
+  }
+}
+
+/** JSON knows nothing of errors and would show them as `{}`. */
+function shown(_name: string, value: unknown): unknown {
+  if (value instanceof Error) return value.stack ?? String(value);
+  return typeof value === "bigint" ? String(value) : value;
 }
 
 function prettyLine(record: LogRecord): string {

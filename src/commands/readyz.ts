@@ -57,8 +57,7 @@ function secondsOf(text: string | undefined): number {
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 /** Where the service listens, as seen from this machine. */
-function addressOf({ host, port, roles }: Config): { host: string; port: number } {
-  if (!roles.has("api")) throw refused("ROLES has no api: nothing listens here that could be asked");
+function addressOf({ host, port }: Config): { host: string; port: number } {
   if (port === 0) throw refused("PORT is 0: nobody knows which port the service has taken");
   const bare = host.replace(/^\[(.*)\]$/, "$1");
   return { host: isIP(bare) === 0 ? host : (WILDCARDS[bare] ?? bare), port };

@@ -1,9 +1,9 @@
 import { startApp } from "../app.ts";
-import { keepAlive } from "../clock.ts";
 import { configureLog, log } from "../log.ts";
 import { bannerText } from "../wiring/banner.ts";
 import { defineCommand } from "./command.ts";
 import { EX_OK, EX_SOFTWARE } from "./exit.ts";
+import { explained } from "./trouble.ts";
 
 /** Starts the service; it runs until SIGTERM or SIGINT. */
 export const serve = defineCommand({
@@ -16,9 +16,7 @@ certificate anew.`,
   example: "PORT=8080 SERVICE_DOMAIN=mail.example.com postrider serve",
   async run(_input, { config, clock, out }) {
     await configureLog(config.logLevel, config.logFormat);
-    const app = await startApp(config, clock);
-    // A worker without Redis holds no socket of its own.
-    keepAlive();
+    const app = await startApp(config, clock).catch(explained);
     out.plain(bannerText(config, app));
     const stop = (signal: string): void => {
       log("app").info("stopping", { signal });

@@ -11,6 +11,7 @@ import { type DocsFiles, docsRoutes } from "./docs.ts";
 import { errorAnswer } from "./errors.ts";
 import { healthRoutes, type ReadyCheck } from "./health.ts";
 import { trackKeyUse } from "./key-use.ts";
+import { type MetricsDoor, metricsRoute } from "./metrics.ts";
 import { errors, requestId, requestIdIn, SECURITY_HEADERS, securityHeaders } from "./plugins.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./request-id.ts";
 import type { RateLimiter } from "./rate.ts";
@@ -19,6 +20,7 @@ import { routeTable } from "./route-table.ts";
 
 /** A request answered, for counters and the access log. */
 export interface AnsweredRequest {
+  requestId: string;
   method: string;
   /** The route's path with its `:name` segments: a bounded set of labels. */
   route: string;
@@ -43,7 +45,9 @@ export interface HttpDeps {
   docs: DocsFiles | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
-  /** Every route besides health and reference. */
+  /** `/metrics`; left out where there is none. */
+  metrics?: MetricsDoor;
+  /** Every route besides health, metrics and reference. Empty: the reference has nothing to show, and is not served. */
   routes: readonly Route[];
 }
 
@@ -72,7 +76,12 @@ export function createHttp(deps: HttpDeps): Http {
     keyUse,
     inFlight: new Set(),
   };
-  const routes = [...healthRoutes(deps.clock, deps.checks), ...docsRoutes(deps), ...deps.routes];
+  const routes = [
+    ...healthRoutes(deps.clock, deps.checks),
+    ...(deps.metrics === undefined ? [] : [metricsRoute(deps.metrics)]),
+    ...(deps.routes.length === 0 ? [] : docsRoutes(deps)),
+    ...deps.routes,
+  ];
   const ips = new WeakMap<Request, string>();
   // Elysia else looks for the path behind a host name of a length it takes for granted.
   const app = new Elysia({ handler: { standardHostname: false } })
@@ -165,7 +174,8 @@ function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakM
       headers: set.headers,
     }).catch((error: unknown) => errorAnswer(error, id));
     const durationMs = deps.clock.now() - startedAt;
-    deps.onAnswer?.({ method: request.method, route: route.path, status: answer.status, durationMs });
+    const { status } = answer;
+    deps.onAnswer?.({ requestId: id, method: request.method, route: route.path, status, durationMs });
     return toResponse(answer);
   };
 }

@@ -1,4 +1,5 @@
 import type { Envelope } from "./envelope.ts";
+import type { Reply } from "./reply.ts";
 import type { SessionLimits } from "./verbs.ts";
 
 /** What the session wants done, in order. */
@@ -17,4 +18,6 @@ export type Phase = "command" | "data" | "waiting" | "tls" | "closed";
 export interface SessionOptions extends SessionLimits {
   /** The peer's address. */
   ip: string;
+  /** Is told each reply, for counters. */
+  said?: (reply: Reply) => void;
 }

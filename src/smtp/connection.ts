@@ -215,15 +215,16 @@ export class Connection implements Holder, SocketOwner {
       await sleep(this.#deps.clock, TARPIT_MS);
   }
 
-  async #verdict(
-    question: () => Promise<Reply | null>,
-    { mailFrom, rcptTo }: Envelope,
-  ): Promise<Reply | null> {
+  async #verdict(question: () => Promise<Reply | null>, envelope: Envelope): Promise<Reply | null> {
     try {
       return await question();
     } catch (error) {
       const cause = error instanceof Error ? error.stack : String(error);
-      this.#deps.log.error("mail could not be taken", { ip: this.ip, mailFrom, rcptTo, error: cause });
+      this.#deps.log.error("mail could not be taken", {
+        ip: this.ip,
+        recipients: envelope.rcptTo.length,
+        error: cause,
+      });
       return REPLIES.localTrouble;
     }
   }

@@ -10,6 +10,7 @@ import { createAdmission, createKnownPeers, isLoopback, plainAddress } from "./p
 import { Proxied } from "./proxied.ts";
 import { formatReply, REPLIES } from "./reply.ts";
 import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
+import { type SmtpMeter, type Watch, watchSession } from "./watch.ts";
 
 /** Unfinished messages of the largest size that are held in memory at a time. */
 const LARGE_MESSAGES_IN_FLIGHT = 4;
@@ -25,6 +26,7 @@ export interface ListenerDeps {
   clock: Clock;
   handler: MailHandler;
   log: Log;
+  meter?: SmtpMeter;
 }
 
 export interface ListenerOptions {
@@ -51,6 +53,8 @@ export interface ListenerOptions {
 export interface Listener {
   /** Octets of messages in memory that have no answer yet. */
   readonly held: number;
+  /** Sessions that stand. */
+  readonly sessions: number;
   /** Serves TLS with this key and certificate chain from the next handshake on. */
   setCertificate(tls: { key: string; cert: string }): void;
   /** Resolves with the port listened on; rejects where it cannot be had. */
@@ -72,8 +76,9 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   let server: TCPSocketListener<SocketOwner | undefined> | null = null;
   let allGone: (() => void) | null = null;
 
-  function gone(connection: Connection): void {
+  function gone(connection: Connection, watch: Watch | undefined): void {
     if (!connections.delete(connection)) return;
+    watch?.ended();
     admission.leave(connection.ip);
     if (connection.messages > 0) known.add(connection.ip);
     if (connections.size === 0) allGone?.();
@@ -105,12 +110,14 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   function admit(socket: SmtpSocket, ip: string): void {
     if (allGone !== null || !admission.enter(ip)) {
       socket.data = undefined;
+      deps.meter?.sessionEnded(0, "turned_away");
       socket.end(formatReply(allGone === null ? REPLIES.tooManyConnections : REPLIES.shuttingDown));
       return;
     }
+    const watch = deps.meter === undefined ? undefined : watchSession(deps.clock, deps.meter);
     const connection: Connection = new Connection(
-      { ...deps, intake, gone: () => gone(connection) },
-      optionsFor(ip),
+      { ...deps, intake, gone: () => gone(connection, watch) },
+      { ...optionsFor(ip), said: watch?.said },
       socket,
     );
     socket.data = connection;
@@ -148,6 +155,9 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   return {
     get held() {
       return intake.octets;
+    },
+    get sessions() {
+      return connections.size;
     },
     start,
     stop,

@@ -268,6 +268,7 @@ export class Session {
   /** Adds a reply to what is to be written. A 421 announces that the connection is closed (RFC 5321 §3.8). */
   #say(answer: Reply): void {
     if (this.#phase === "closed") return;
+    this.#options.said?.(answer);
     const text = formatReply(answer);
     const last = this.#actions.at(-1);
     if (last?.kind === "write") last.text += text;

@@ -135,6 +135,8 @@ export interface WaitingRecipient {
   suspended: boolean;
   /** The From domain where it receives; null where it does not. */
   receivingDomain: string | null;
+  /** Since when it has been due. */
+  dueAt: number;
 }
 
 interface WaitingRow extends RecipientRow {
@@ -142,13 +144,14 @@ interface WaitingRow extends RecipientRow {
   unsubscribed: number;
   suspended: number;
   receiving_domain: string | null;
+  due_at: number;
 }
 
 /** What follows the last `@`: `rtrim` takes off whatever is not one. */
 const FROM_DOMAIN = "substr(m.from_email, length(rtrim(m.from_email, replace(m.from_email, '@', ''))) + 1)";
 
 /** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
-const WAITING = `SELECT ${RECIPIENT_COLUMNS.replaceAll(/(\w+)/g, "r.$1")},
+const WAITING = `SELECT ${RECIPIENT_COLUMNS.replaceAll(/(\w+)/g, "r.$1")}, r.due_at,
     EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id AND s.email = COALESCE(?, lower(r.email))
       AND (s.expires_at IS NULL OR s.expires_at > ?)) AS suppressed,
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
@@ -178,5 +181,6 @@ export async function waitingRecipient(
     unsubscribed: row.unsubscribed === 1,
     suspended: row.suspended === 1,
     receivingDomain: row.receiving_domain,
+    dueAt: row.due_at,
   };
 }

@@ -4,8 +4,9 @@ import type { Config } from "../config.ts";
 /** What a start prints: where the service listens, and at the first start the keys and a first send, once. */
 export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
   const lines = ["Postrider is running."];
-  if (app.ports.http !== null)
+  if (config.roles.has("api"))
     lines.push(`  API        ${config.publicUrl}`, `  reference  ${config.publicUrl}/docs`);
+  else lines.push(`  health     ${config.host}:${app.ports.http}/readyz`);
   if (app.ports.smtp !== null) lines.push(`  SMTP       ${config.smtpHost}:${app.ports.smtp}`);
   lines.push(`  delivery   ${DELIVERY_TEXT[config.delivery]}`);
   if (app.firstStart !== null) lines.push(...firstStartLines(config, app.firstStart));

@@ -85,7 +85,14 @@ describe("over a socket", () => {
     });
     const headers = { authorization: `Bearer ${running.acme.a.key}` };
     await fetch(`http://127.0.0.1:${port}/v1/domains/dom_x`, { headers });
-    expect(seen).toEqual([{ method: "GET", route: "/v1/domains/:id", status: 404, durationMs: 0 }]);
+    expect(seen).toEqual([
+      {
+        ...{ requestId: expect.stringMatching(/^req_/), method: "GET" },
+        route: "/v1/domains/:id",
+        status: 404,
+        durationMs: 0,
+      },
+    ]);
   });
 });
 

@@ -47,7 +47,7 @@ test("a process that only works stays alive until it is told to end", async () =
   const folder = mkdtempSync(join(tmpdir(), "postrider-worker-"));
   const child = Bun.spawn(["bun", MAIN, "serve"], {
     cwd: folder,
-    env: { PATH: Bun.env.PATH ?? "", ROLES: "worker", DATA_DIR: folder },
+    env: { PATH: Bun.env.PATH ?? "", ROLES: "worker", PORT: "0", DATA_DIR: folder },
     stdout: "pipe",
     stderr: "ignore",
   });

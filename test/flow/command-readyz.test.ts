@@ -77,7 +77,6 @@ test("readyz waits no longer than it is told for a service that hangs", async ()
 });
 
 test.each<[string, string[], Record<string, string>, number, string]>([
-  ["no API here", [], { ROLES: "worker" }, 1, "ROLES has no api"],
   ["a port that nobody knows", [], { PORT: "0" }, 1, "PORT is 0"],
   ["wrong settings", [], { PORT: "x" }, 78, "PORT"],
   ["a time that is none", ["--timeout", "-1"], {}, 64, "--timeout"],

@@ -45,6 +45,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "config.ts": ["core"],
   "clock.ts": ["core"],
   "log.ts": [],
+  "metrics.ts": [],
 };
 /** May be imported from everywhere but core, which logs nothing. */
 const LOG = "log.ts";
@@ -72,6 +73,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "ipaddr.js": ["net", "core/networks.ts", "smtp/peer.ts", "smtp/proxy-header.ts"],
   tldts: ["core", "net"],
   "@logtape/logtape": ["log.ts"],
+  "prom-client": ["metrics.ts"],
   selfsigned: ["smtp/self-signed.ts"],
 };
 

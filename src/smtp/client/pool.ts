@@ -24,6 +24,8 @@ export const IDLE_MS = 10_000;
 export const MAX_WAITING_PER_DESTINATION = 10_000;
 
 export interface Pool {
+  /** Connections that stand. */
+  readonly connections: number;
   /**
    * Delivers one message over a kept or a new connection. Never rejects. An aborted `signal` ends the delivery in
    * trouble; where it shares its connection with others, as soon as those are through or aborted too.
@@ -49,6 +51,9 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
     underway: new Set(),
   };
   return {
+    get connections() {
+      return state.lanes.values().reduce((sum, lane) => sum + lane.members.size, 0);
+    },
     deliver(destination, mail, signal) {
       const delivered = deliver(state, destination, mail, signal);
       state.underway.add(delivered);

@@ -1,0 +1,247 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { version } from "../package.json";
+
+// Labels are words of ours, from short lists: never an address, a domain, a project, or a path with ids in it. Who
+// reads the metrics learns nothing of who writes to whom, and the number of series does not grow with the traffic.
+
+/** A request that a route has answered. */
+export interface RequestSample {
+  method: string;
+  /** The route's path, its `:name` segments as they stand in the table. */
+  route: string;
+  status: number;
+  durationMs: number;
+}
+
+/** What an outbox holds; `oldestSeconds`: how long the longest due row has been due. */
+export interface QueueSample {
+  depth: Readonly<Record<string, number>>;
+  oldestSeconds: Readonly<Record<string, number>>;
+}
+
+/** What is asked only when somebody reads the metrics. */
+export interface Readings {
+  /** Null where the database did not say. */
+  queues: QueueSample | null;
+  /** By check: whether it holds. */
+  ready: Readonly<Record<string, boolean>>;
+  /** Open SMTP connections. */
+  connections: { in: number; out: number };
+  process: ProcessSample;
+}
+
+/** The process as the system sees it. Null: it does not say. */
+export interface ProcessSample {
+  cpuUserSeconds: number;
+  cpuSystemSeconds: number;
+  residentBytes: number;
+  heapBytes: number;
+  /** Seconds since the Unix epoch. */
+  startedAt: number;
+  openFds: number | null;
+  maxFds: number | null;
+}
+
+/** The meters of one App, and their reading. */
+export interface Metrics {
+  answered(sample: RequestSample): void;
+  transmit: {
+    claimed(waitedSeconds: number, retry: boolean): void;
+    tried(seconds: number, outcome: string): void;
+  };
+  push: {
+    claimed(waitedSeconds: number): void;
+    tried(seconds: number, outcome: string): void;
+  };
+  smtp: {
+    sessionEnded(seconds: number, end: string): void;
+    messageRefused(reason: string): void;
+  };
+  /** A mail that came in, and what was made of it. */
+  received(outcome: string): void;
+  inspected(seconds: number, kind: string, outcome: string): void;
+  commits: {
+    committed(seconds: number, writers: number): void;
+    failed(): void;
+  };
+  lagged(seconds: number): void;
+  /** All of it in Prometheus' text form. */
+  text(readings: Readings): Promise<string>;
+}
+
+/** The content type of `text`. */
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** Seconds. The clock counts milliseconds, so nothing below one is told apart. */
+const WORK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+const REQUESTS = [0.0025, 0.01, 0.05, 0.25, 1, 5, 30];
+const CONVERSATIONS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const WAITS = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3600, 14_400];
+const WRITERS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/** Routes by which mail is handed over to be sent. */
+const SEND_ROUTES: ReadonlyMap<string, string> = new Map([
+  ["POST /v1/emails", "single"],
+  ["POST /v1/emails/batch", "batch"],
+  ["POST /v1/threads/:id/reply", "reply"],
+]);
+
+/** Seconds as they may be observed: where the clock was put back a duration comes out below nothing. */
+function span(seconds: number): number {
+  return Math.max(0, seconds);
+}
+
+/** The meters of one App: a registry of its own, for several run in one process. */
+export function openMetrics(): Metrics {
+  const registry = new Registry();
+  const meters = metersIn(registry);
+  const gauges = gaugesIn(registry);
+  return {
+    ...meters,
+    text(readings) {
+      show(gauges, readings);
+      return registry.metrics();
+    },
+  };
+}
+
+function histogramsIn(registry: Registry) {
+  const make = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: Label[] = [],
+  ) => new Histogram({ name: `postrider_${name}`, help, buckets, labelNames, registers: [registry] });
+  return {
+    requests: make("http_request_duration_seconds", "Requests that a route has answered.", REQUESTS, [
+      ...(["method", "route", "status"] as const),
+    ]),
+    accepts: make("accept_duration_seconds", "Requests that took mail to be sent.", WORK, ["kind"]),
+    waits: make("queue_wait_seconds", "From being due to being taken up.", WAITS, ["queue"]),
+    attempts: make(
+      "attempt_duration_seconds",
+      "Tries to deliver to one recipient, composing included.",
+      CONVERSATIONS,
+      ["outcome"],
+    ),
+    webhooks: make("webhook_duration_seconds", "Tries to push one event.", CONVERSATIONS, ["outcome"]),
+    sessions: make("smtp_session_duration_seconds", "SMTP sessions of others with us.", CONVERSATIONS, [
+      "end",
+    ]),
+    inspections: make("inspection_duration_seconds", "Mails read in a thread, waiting included.", WORK, [
+      ...(["kind", "outcome"] as const),
+    ]),
+    commits: make("commit_duration_seconds", "Commits of the database.", WORK),
+    writers: make("commit_writers", "Writers that shared a commit.", WRITERS),
+    lag: make("event_loop_lag_seconds", "How late a timer was, asked four times a second.", WORK),
+  };
+}
+
+function metersIn(registry: Registry): Omit<Metrics, "text"> {
+  const times = histogramsIn(registry);
+  const received = new Counter({
+    name: "postrider_inbound_messages_total",
+    help: "Mails that came in by SMTP, by what was made of them: taken, report, or why they were refused.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
+  const failures = new Counter({
+    name: "postrider_commit_failures_total",
+    help: "Commits that the database did not make; broken constraints are none.",
+    registers: [registry],
+  });
+  return {
+    answered({ method, route, status, durationMs }) {
+      const seconds = span(durationMs / 1000);
+      times.requests.observe({ method, route, status }, seconds);
+      const kind = status < 300 ? SEND_ROUTES.get(`${method} ${route}`) : undefined;
+      if (kind !== undefined) times.accepts.observe({ kind }, seconds);
+    },
+    transmit: {
+      claimed: (waited, retry) => times.waits.observe({ queue: retry ? "retry" : "transmit" }, span(waited)),
+      tried: (seconds, outcome) => times.attempts.observe({ outcome }, span(seconds)),
+    },
+    push: {
+      claimed: (waited) => times.waits.observe({ queue: "webhook" }, span(waited)),
+      tried: (seconds, outcome) => times.webhooks.observe({ outcome }, span(seconds)),
+    },
+    smtp: {
+      sessionEnded: (seconds, end) => times.sessions.observe({ end }, span(seconds)),
+      messageRefused: (outcome) => received.inc({ outcome }),
+    },
+    received: (outcome) => received.inc({ outcome }),
+    inspected: (seconds, kind, outcome) => times.inspections.observe({ kind, outcome }, span(seconds)),
+    commits: {
+      committed(seconds, writers) {
+        times.commits.observe(span(seconds));
+        times.writers.observe(writers);
+      },
+      failed: () => failures.inc(),
+    },
+    lagged: (seconds) => times.lag.observe(span(seconds)),
+  };
+}
+
+type Gauges = ReturnType<typeof gaugesIn>;
+
+function gaugesIn(registry: Registry) {
+  const registers = [registry];
+  const make = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Gauge({ name, help, labelNames, registers });
+  const total = (name: string, help: string) => new Counter({ name, help, registers });
+  make("postrider_info", "Always 1.", ["version"]).set({ version }, 1);
+  return {
+    depth: make(
+      "postrider_queue_depth",
+      "Rows that wait in the database of all processes, by outbox; 10000: so many or more. A *retry is not due yet.",
+      ["queue"],
+    ),
+    oldest: make(
+      "postrider_queue_oldest_due_seconds",
+      "How long the longest due row of an outbox has been due; 0 where none is.",
+      ["queue"],
+    ),
+    ready: make("postrider_ready", "Whether a check of /readyz holds.", ["check"]),
+    connections: make("postrider_smtp_connections", "Open SMTP connections.", ["direction"]),
+    cpu: total("process_cpu_seconds_total", "Time of processors taken, all threads."),
+    cpuUser: total("process_cpu_user_seconds_total", "Of that, in the program itself."),
+    cpuSystem: total("process_cpu_system_seconds_total", "Of that, in the system for the program."),
+    resident: make("process_resident_memory_bytes", "Memory resident."),
+    heap: make("postrider_heap_bytes", "Heap of the main thread in use."),
+    startedAt: make("process_start_time_seconds", "When the process was started, since the Unix epoch."),
+    openFds: make("process_open_fds", "Files and sockets open."),
+    maxFds: make("process_max_fds", "Files and sockets that may be open."),
+  };
+}
+
+/** What was read last must not stand for what cannot be read now: each gauge is emptied first. */
+function showEach<Label extends string>(
+  gauge: Gauge<Label>,
+  label: Label,
+  values: Readonly<Record<string, number>>,
+): void {
+  gauge.reset();
+  for (const [name, value] of Object.entries(values))
+    gauge.set({ [label]: name } as Record<Label, string>, value);
+}
+
+function show(gauges: Gauges, { queues, ready, connections, process }: Readings): void {
+  showEach(gauges.depth, "queue", queues?.depth ?? {});
+  showEach(gauges.oldest, "queue", queues?.oldestSeconds ?? {});
+  const checks = Object.entries(ready).map(([name, holds]) => [name, holds ? 1 : 0]);
+  showEach(gauges.ready, "check", Object.fromEntries(checks));
+  showEach(gauges.connections, "direction", { ...connections });
+  countTo(gauges.cpuUser, process.cpuUserSeconds);
+  countTo(gauges.cpuSystem, process.cpuSystemSeconds);
+  countTo(gauges.cpu, process.cpuUserSeconds + process.cpuSystemSeconds);
+  gauges.resident.set(process.residentBytes);
+  gauges.heap.set(process.heapBytes);
+  gauges.startedAt.set(process.startedAt);
+  if (process.openFds !== null) gauges.openFds.set(process.openFds);
+  if (process.maxFds !== null) gauges.maxFds.set(process.maxFds);
+}
+
+function countTo(counter: Counter, total: number): void {
+  counter.reset();
+  counter.inc(total);
+}

@@ -1,0 +1,66 @@
+import { type Clock, within } from "../core/clock.ts";
+import { type ReadyCheck, runChecks } from "../http/health.ts";
+import type { Metrics, QueueSample } from "../metrics.ts";
+import type { Db } from "../store/client.ts";
+import { queueDepths } from "../store/queue-depth.ts";
+import { processSample } from "./process-sample.ts";
+
+/** Time for which what the database said of its queues is good, however often the metrics are read. */
+export const QUEUES_FRESH_MS = 5_000;
+/** Time that the database has to say it; a reading of the metrics has ten seconds in all. */
+const QUEUES_LIMIT_MS = 5_000;
+
+/** What the gauges are read from. */
+export interface ScrapeParts {
+  clock: Clock;
+  db: Db;
+  metrics: Metrics;
+  checks: readonly ReadyCheck[];
+  /** Open SMTP connections. */
+  connections: () => { in: number; out: number };
+}
+
+/** Reads all metrics as text. What cannot be read is left out, and the rest is there all the same. */
+export function openScrape(parts: ScrapeParts): () => Promise<string> {
+  const { clock, metrics, checks, connections } = parts;
+  const queues = cachedQueues(parts);
+  return async () => {
+    const [depths, outcomes] = await Promise.all([queues(), runChecks(clock, checks)]);
+    const ready = Object.entries(outcomes).map(([name, outcome]) => [name, outcome === "ok"]);
+    return metrics.text({
+      queues: depths,
+      ready: Object.fromEntries(ready),
+      connections: connections(),
+      process: processSample(),
+    });
+  };
+}
+
+function cachedQueues({ clock, db }: ScrapeParts): () => Promise<QueueSample | null> {
+  let readAt = Number.NEGATIVE_INFINITY;
+  let reading: Promise<QueueSample | null> = Promise.resolve(null);
+  return () => {
+    const now = clock.now();
+    // Also anew where the clock was put back.
+    if (Math.abs(now - readAt) < QUEUES_FRESH_MS) return reading;
+    readAt = now;
+    const asked = readQueues(db, now).catch(() => null);
+    reading = within(clock, QUEUES_LIMIT_MS, asked, null);
+    return reading;
+  };
+}
+
+async function readQueues(db: Db, now: number): Promise<QueueSample> {
+  const { recipients, deliveries, scheduled } = await queueDepths(db, now);
+  const since = (dueSince: number | null): number => (dueSince === null ? 0 : (now - dueSince) / 1000);
+  return {
+    depth: {
+      transmit: recipients.due,
+      retry: recipients.later,
+      scheduled,
+      webhook: deliveries.due,
+      webhook_retry: deliveries.later,
+    },
+    oldestSeconds: { transmit: since(recipients.dueSince), webhook: since(deliveries.dueSince) },
+  };
+}

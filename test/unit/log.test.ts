@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+const LOG = join(import.meta.dir, "../../src/log.ts");
+
+/** Lines that a program writes whose log is set up; in a process of its own, for the set-up is the process's. */
+async function linesOf(program: string): Promise<Record<string, unknown>[]> {
+  const code = `import { configureLog, log } from ${JSON.stringify(LOG)}; await configureLog("info", "json"); ${program}`;
+  const child = Bun.spawn(["bun", "-e", code], { stderr: "pipe", stdout: "ignore" });
+  const text = await new Response(child.stderr).text();
+  expect(await child.exited).toBe(0);
+  return text.split("\n").flatMap((line) => (line === "" ? [] : JSON.parse(line)));
+}
+
+const ROWS: [property: string, value: string, shown: unknown][] = [
+  ["an error with its text", "new RangeError('too far')", expect.stringContaining("RangeError: too far")],
+  ["a large number", "2n ** 70n", "1180591620717411303424"],
+  ["text over several lines in one", "'a\\nb\\u2028c'", "a\nb\u2028c"],
+  ["half a character", "'\\ud800'", "\ud800"],
+];
+
+test.each(ROWS)("a JSON line shows %s", async (_what, value, shown) => {
+  const lines = await linesOf(`log("smtp").info("said", { value: ${value} });`);
+  expect(lines).toEqual([
+    { time: expect.any(String), level: "info", room: "smtp", message: "said", value: shown },
+  ]);
+});
+
+test("a property cannot take the place of the line's own", async () => {
+  const [line] = await linesOf(
+    `log("smtp").warn("said", { level: "debug", message: "x", time: 0, room: "y" });`,
+  );
+  expect(line).toEqual({
+    time: expect.stringMatching(/Z$/),
+    level: "warning",
+    room: "smtp",
+    message: "said",
+  });
+});
+
+test("a line that cannot be shown is there all the same", async () => {
+  const lines = await linesOf(
+    `const a = {}; a.a = a; log("smtp").error("said", { a }); log("smtp").info("next");`,
+  );
+  expect(lines.map(({ message }) => message)).toEqual(["said", "next"]);
+  expect(lines[0]?.unprintable).toContain("TypeError");
+});

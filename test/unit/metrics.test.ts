@@ -1,0 +1,117 @@
+import { describe, expect, test } from "bun:test";
+import { openMetrics, type Readings } from "../../src/metrics.ts";
+import { LAG_LOOK_MS, watchLag } from "../../src/wiring/lag.ts";
+import { processSample } from "../../src/wiring/process-sample.ts";
+import { timedInspect } from "../../src/wiring/timed-inspect.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+const READINGS: Readings = {
+  queues: { depth: { transmit: 3 }, oldestSeconds: { transmit: 1.5 } },
+  ready: { database: true, queue: false },
+  connections: { in: 2, out: 5 },
+  process: {
+    ...{ cpuUserSeconds: 2, cpuSystemSeconds: 1, residentBytes: 10, heapBytes: 5, startedAt: 7 },
+    ...{ openFds: null, maxFds: null },
+  },
+};
+
+/** The value of one series; null where it is not there. */
+function value(text: string, series: string): number | null {
+  const line = text.split("\n").find((each) => each.startsWith(`${series} `));
+  return line === undefined ? null : Number(line.slice(series.length));
+}
+
+describe("metrics", () => {
+  test("two of one process count apart", async () => {
+    const [one, two] = [openMetrics(), openMetrics()];
+    one.received("taken");
+    const series = 'postrider_inbound_messages_total{outcome="taken"}';
+    expect(value(await one.text(READINGS), series)).toBe(1);
+    expect(value(await two.text(READINGS), series)).toBeNull();
+  });
+
+  test("a request is counted by its route and status; one that took mail also by its kind", async () => {
+    const metrics = openMetrics();
+    const send = { method: "POST", route: "/v1/emails", durationMs: 30 };
+    metrics.answered({ ...send, status: 202 });
+    metrics.answered({ ...send, status: 422 });
+    metrics.answered({ ...send, method: "GET", status: 200 });
+    metrics.answered({ ...send, route: "/v1/emails/batch", status: 207 });
+    const text = await metrics.text(READINGS);
+    const count = (labels: string) => value(text, `postrider_http_request_duration_seconds_count{${labels}}`);
+    expect(count('method="POST",route="/v1/emails",status="202"')).toBe(1);
+    expect(count('method="POST",route="/v1/emails",status="422"')).toBe(1);
+    expect(value(text, 'postrider_accept_duration_seconds_count{kind="single"}')).toBe(1);
+    expect(value(text, 'postrider_accept_duration_seconds_sum{kind="single"}')).toBe(0.03);
+    expect(value(text, 'postrider_accept_duration_seconds_count{kind="batch"}')).toBe(1);
+  });
+
+  test("a duration below nothing, as of a clock that was put back, counts as none", async () => {
+    const metrics = openMetrics();
+    metrics.push.tried(-3600, "failed");
+    const text = await metrics.text(READINGS);
+    expect(value(text, 'postrider_webhook_duration_seconds_sum{outcome="failed"}')).toBe(0);
+    expect(value(text, 'postrider_webhook_duration_seconds_count{outcome="failed"}')).toBe(1);
+  });
+
+  test("gauges show what was read, and nothing of before where it cannot be read", async () => {
+    const metrics = openMetrics();
+    const text = await metrics.text(READINGS);
+    expect(value(text, 'postrider_queue_depth{queue="transmit"}')).toBe(3);
+    expect(value(text, 'postrider_queue_oldest_due_seconds{queue="transmit"}')).toBe(1.5);
+    expect(value(text, 'postrider_ready{check="database"}')).toBe(1);
+    expect(value(text, 'postrider_ready{check="queue"}')).toBe(0);
+    expect(value(text, 'postrider_smtp_connections{direction="out"}')).toBe(5);
+    expect(value(text, "process_cpu_seconds_total")).toBe(3);
+    const later = await metrics.text({ ...READINGS, queues: null });
+    expect(value(later, 'postrider_queue_depth{queue="transmit"}')).toBeNull();
+    expect(value(later, 'postrider_queue_oldest_due_seconds{queue="transmit"}')).toBeNull();
+    // A counter that is read from outside does not add up.
+    expect(value(later, "process_cpu_seconds_total")).toBe(3);
+  });
+});
+
+test("the process says what it takes", () => {
+  const sample = processSample();
+  expect(sample.cpuUserSeconds).toBeGreaterThan(0);
+  expect(sample.residentBytes).toBeGreaterThan(sample.heapBytes);
+  expect(sample.startedAt).toBeGreaterThan(1_600_000_000);
+  if (process.platform === "linux") expect(sample.openFds).toBeLessThanOrEqual(sample.maxFds ?? 0);
+});
+
+test("lag is how late a timer was; after the stop nothing is looked at", () => {
+  const clock = manualClock();
+  const told: number[] = [];
+  const stop = watchLag(clock, (seconds) => void told.push(seconds));
+  clock.advance(LAG_LOOK_MS);
+  clock.step(400);
+  clock.advance(LAG_LOOK_MS);
+  expect(told).toEqual([0, 0.4]);
+  stop();
+  expect(clock.pending()).toBe(0);
+});
+
+describe("a timed reading", () => {
+  const asked = { kind: "attachment", raw: new Uint8Array(), ord: 0 } as const;
+  const rows: [outcome: string, found: () => Promise<{ bytes: null } | null>][] = [
+    ["read", async () => ({ bytes: null })],
+    ["busy", async () => null],
+    ["failed", () => Promise.reject(new Error("no"))],
+  ];
+  test.each(rows)("that ends as %s is told so, with its time", async (outcome, found) => {
+    const clock = manualClock();
+    const told: unknown[] = [];
+    const inspect = timedInspect(
+      clock,
+      // The reading takes two seconds of the test's clock.
+      (() => {
+        clock.advance(2000);
+        return found();
+      }) as Parameters<typeof timedInspect>[1],
+      (...said) => void told.push(said),
+    );
+    const ended = await inspect(asked).catch((error: Error) => error.message);
+    expect(ended as unknown).toEqual(outcome === "failed" ? "no" : await found());
+    expect(told).toEqual([[2, "attachment", outcome]]);
+  });
+});
