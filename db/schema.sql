@@ -32,7 +32,7 @@ CREATE TABLE attachments (
   disposition TEXT NOT NULL CHECK (disposition IN ('attachment', 'inline')),
   content_id TEXT,
   size INTEGER NOT NULL,
-  bytes BLOB
+  content BLOB
 ) STRICT;
 
 CREATE INDEX attachments_by_message ON attachments (message_id, ord);
@@ -71,6 +71,29 @@ CREATE TABLE contacts (
 ) STRICT;
 
 CREATE INDEX contacts_by_sender ON contacts (sender_id, id);
+
+CREATE TABLE content_chunks (
+  key BLOB NOT NULL,
+  ord INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY (key, ord)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE contents (
+  id INTEGER PRIMARY KEY,
+  key BLOB NOT NULL UNIQUE,
+  refs INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  encoding TEXT NOT NULL CHECK (encoding IN ('plain', 'zstd')),
+  place TEXT NOT NULL CHECK (place IN ('row', 'chunks', 'object')),
+  created_at INTEGER NOT NULL,
+  object TEXT,
+  bytes BLOB
+) STRICT;
+
+CREATE INDEX contents_movable ON contents (id) WHERE place = 'chunks' OR (place = 'row' AND length(bytes) >= 16384);
+
+CREATE INDEX contents_unused ON contents (created_at) WHERE refs = 0;
 
 CREATE TABLE dkim_keys (
   token TEXT PRIMARY KEY,
@@ -119,6 +142,19 @@ CREATE TABLE engagement (
   machine_clicks INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (message_id, ord)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER stats_event AFTER INSERT ON events
+WHEN NEW.type = 'inbound_received'
+  OR NEW.type IN ('open', 'click') AND json_extract(NEW.data, '$.' || NEW.type || '.machine') = 0
+    AND NOT EXISTS (SELECT 1 FROM recipients r JOIN engagement e ON e.message_id = r.message_id AND e.ord = r.ord
+      WHERE r.message_id = NEW.message_id AND r.email = NEW.email
+        AND CASE NEW.type WHEN 'open' THEN e.opens ELSE e.clicks END > 0)
+BEGIN
+  INSERT INTO stats (sender_id, hour, opened, clicked, received)
+  VALUES (NEW.sender_id, NEW.created_at / 3600000, NEW.type = 'open', NEW.type = 'click', NEW.type = 'inbound_received')
+  ON CONFLICT (sender_id, hour) DO UPDATE SET opened = opened + excluded.opened, clicked = clicked + excluded.clicked,
+    received = received + excluded.received;
+END;
 
 CREATE TABLE events (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
@@ -169,18 +205,19 @@ CREATE TABLE instances (
 
 CREATE TABLE message_content (
   message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
-  content_of TEXT REFERENCES messages (id),
-  html TEXT,
-  text TEXT,
+  body BLOB,
+  inline_body BLOB,
   headers TEXT NOT NULL DEFAULT '{}',
   data TEXT,
   envelope TEXT,
   auth TEXT,
-  reply_text TEXT,
-  -- 1: html and text are what a template became; they stay so for every later try and recipient.
+  -- 1: the body is what a template became; it stays so for every later try and recipient.
   rendered INTEGER NOT NULL DEFAULT 0 CHECK (rendered IN (0, 1)),
+  trace TEXT,
   raw BLOB
-) STRICT;
+, let_go_at INTEGER) STRICT;
+
+CREATE INDEX message_content_kept ON message_content (message_id) WHERE let_go_at IS NULL;
 
 CREATE VIRTUAL TABLE message_terms USING fts5 (terms, content='', columnsize=0, detail=none,
   tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
@@ -233,6 +270,11 @@ CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS N
 
 CREATE INDEX messages_unindexed ON messages (sender_id, id) WHERE position IS NULL;
 
+CREATE TABLE messages_reentering (
+  message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+  place INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE messages_settled (
   message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
@@ -248,6 +290,44 @@ CREATE TABLE mta_sts_policies (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX mta_sts_policies_by_expiry ON mta_sts_policies (expires_at);
+
+CREATE TRIGGER stats_accepted AFTER INSERT ON recipients
+WHEN NEW.last_event_at IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, accepted, rejected)
+  VALUES (NEW.sender_id, NEW.last_event_at / 3600000, 1, NEW.status = 'rejected')
+  ON CONFLICT (sender_id, hour) DO UPDATE SET accepted = accepted + 1, rejected = rejected + excluded.rejected;
+END;
+
+CREATE TRIGGER stats_outcome AFTER UPDATE OF status ON recipients
+WHEN NEW.status <> OLD.status AND NEW.status NOT IN ('accepted', 'queued', 'sending')
+  AND NEW.last_event_at IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, sent, delivered, delayed, bounced, complained, rejected, failed)
+  VALUES (NEW.sender_id, NEW.last_event_at / 3600000, NEW.status = 'sent',
+    NEW.status = 'delivered' OR NEW.status = 'complained' AND OLD.status IN ('sending', 'queued'),
+    NEW.status = 'delivery_delayed', NEW.status = 'bounced', NEW.status = 'complained', NEW.status = 'rejected',
+    NEW.status IN ('failed', 'rendering_failure'))
+  ON CONFLICT (sender_id, hour) DO UPDATE SET sent = sent + excluded.sent, delivered = delivered + excluded.delivered,
+    delayed = delayed + excluded.delayed, bounced = bounced + excluded.bounced,
+    complained = complained + excluded.complained, rejected = rejected + excluded.rejected,
+    failed = failed + excluded.failed;
+  INSERT INTO stats_destinations (sender_id, day, domain, outcome, count)
+  SELECT NEW.sender_id, NEW.last_event_at / 86400000,
+    CASE WHEN (SELECT domains FROM stats_domains
+          WHERE sender_id = NEW.sender_id AND day = NEW.last_event_at / 86400000) >= 1000
+        AND NOT EXISTS (SELECT 1 FROM stats_destinations
+          WHERE sender_id = NEW.sender_id AND day = NEW.last_event_at / 86400000 AND domain = NEW.domain)
+      THEN 'other' ELSE NEW.domain END,
+    CASE NEW.status WHEN 'delivery_delayed' THEN -1 WHEN 'bounced' THEN -2 ELSE
+      COALESCE((SELECT ms FROM stats_steps
+          WHERE ms >= NEW.last_event_at - COALESCE(m.scheduled_at, m.created_at) ORDER BY ms LIMIT 1),
+        (SELECT MAX(ms) FROM stats_steps)) END,
+    1
+  FROM messages m WHERE m.id = NEW.message_id AND (NEW.status IN ('delivered', 'delivery_delayed', 'bounced')
+    OR NEW.status = 'complained' AND OLD.status IN ('sending', 'queued'))
+  ON CONFLICT (sender_id, day, domain, outcome) DO UPDATE SET count = count + 1;
+END;
 
 CREATE TABLE recipients (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
@@ -278,12 +358,33 @@ CREATE INDEX recipients_due ON recipients (due_at) WHERE due_at IS NOT NULL AND 
 
 CREATE INDEX recipients_scheduled ON recipients (due_at) WHERE status = 'accepted';
 
+CREATE TRIGGER stats_settled AFTER UPDATE ON reputation
+WHEN NEW.hour IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, settled, settled_bounced, settled_complained)
+  VALUES (NEW.sender_id, NEW.hour, NEW.settled - OLD.settled, NEW.bounced - OLD.bounced,
+    NEW.complained - OLD.complained)
+  ON CONFLICT (sender_id, hour) DO UPDATE SET settled = settled + excluded.settled,
+    settled_bounced = settled_bounced + excluded.settled_bounced,
+    settled_complained = settled_complained + excluded.settled_complained;
+END;
+
+CREATE TRIGGER stats_settled_first AFTER INSERT ON reputation
+WHEN NEW.hour IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, settled, settled_bounced, settled_complained)
+  VALUES (NEW.sender_id, NEW.hour, NEW.settled, NEW.bounced, NEW.complained)
+  ON CONFLICT (sender_id, hour) DO UPDATE SET settled = settled + excluded.settled,
+    settled_bounced = settled_bounced + excluded.settled_bounced,
+    settled_complained = settled_complained + excluded.settled_complained;
+END;
+
 CREATE TABLE reputation (
   sender_id TEXT NOT NULL,
   day TEXT NOT NULL,
   settled INTEGER NOT NULL DEFAULT 0,
   bounced INTEGER NOT NULL DEFAULT 0,
-  complained INTEGER NOT NULL DEFAULT 0,
+  complained INTEGER NOT NULL DEFAULT 0, hour INTEGER,
   PRIMARY KEY (sender_id, day)
 ) STRICT, WITHOUT ROWID;
 
@@ -308,6 +409,63 @@ CREATE TABLE senders (
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, external_id)
 ) STRICT;
+
+CREATE TABLE stats (
+  sender_id TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  accepted INTEGER NOT NULL DEFAULT 0,
+  sent INTEGER NOT NULL DEFAULT 0,
+  delivered INTEGER NOT NULL DEFAULT 0,
+  delayed INTEGER NOT NULL DEFAULT 0,
+  bounced INTEGER NOT NULL DEFAULT 0,
+  complained INTEGER NOT NULL DEFAULT 0,
+  rejected INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  opened INTEGER NOT NULL DEFAULT 0,
+  clicked INTEGER NOT NULL DEFAULT 0,
+  received INTEGER NOT NULL DEFAULT 0,
+  settled INTEGER NOT NULL DEFAULT 0,
+  settled_bounced INTEGER NOT NULL DEFAULT 0,
+  settled_complained INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (sender_id, hour)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER stats_domain AFTER INSERT ON stats_destinations
+WHEN NOT EXISTS (SELECT 1 FROM stats_destinations
+  WHERE sender_id = NEW.sender_id AND day = NEW.day AND domain = NEW.domain AND outcome <> NEW.outcome)
+BEGIN
+  INSERT INTO stats_domains (sender_id, day, domains) VALUES (NEW.sender_id, NEW.day, 1)
+  ON CONFLICT (sender_id, day) DO UPDATE SET domains = domains + 1;
+  DELETE FROM stats_destinations WHERE sender_id = NEW.sender_id AND (day, domain, outcome) IN (
+    SELECT day, domain, outcome FROM stats_destinations
+    WHERE sender_id = NEW.sender_id AND day < NEW.day - 400 LIMIT 200);
+END;
+
+CREATE TABLE stats_destinations (
+  sender_id TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  domain TEXT NOT NULL,
+  outcome INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (sender_id, day, domain, outcome)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stats_domains (
+  sender_id TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  domains INTEGER NOT NULL,
+  PRIMARY KEY (sender_id, day)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stats_steps (ms INTEGER PRIMARY KEY) STRICT;
+
+CREATE TABLE stray_objects (
+  object TEXT PRIMARY KEY,
+  since INTEGER NOT NULL,
+  doomed INTEGER NOT NULL DEFAULT 0 CHECK (doomed IN (0, 1))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX stray_objects_by_age ON stray_objects (doomed, since);
 
 CREATE TABLE suppressions (
   id TEXT PRIMARY KEY,
@@ -347,6 +505,8 @@ CREATE TABLE thread_references (
   thread_id TEXT NOT NULL,
   PRIMARY KEY (inbox_id, rfc_message_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX thread_references_by_thread ON thread_references (thread_id);
 
 CREATE TABLE threads (
   id TEXT PRIMARY KEY,
@@ -397,6 +557,8 @@ CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, id
 CREATE INDEX webhook_deliveries_claimed ON webhook_deliveries (claimed_by) WHERE claimed_by IS NOT NULL;
 
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE due_at IS NOT NULL;
+
+CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (message_id) WHERE status = 'pending';
 
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,

@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import { parseMail } from "../mail/parse.ts";
+import { partBytes } from "../mail/parse.ts";
 import { type Inspection, inspectMail, type MailToInspect, uninspected } from "./receive/inspect.ts";
 import { NOTHING_REPORTED, type ReadReport, type ReportToRead, readReport } from "./send/read-report.ts";
 import type { AuthDeps } from "../mail/authenticate.ts";
@@ -46,7 +46,7 @@ const READINGS: { readonly [Kind in ReadingKind]: Reading<Kind> } = {
   report: { read: (_, asked) => readReport(asked), unread: () => NOTHING_REPORTED },
   attachment: {
     async read(_, { raw, ord }) {
-      return { bytes: (await parseMail(raw)).attachments[ord]?.bytes ?? null };
+      return { bytes: await partBytes(raw, ord) };
     },
     unread() {
       throw new Error("a mail cannot be read for its attachment");

@@ -31,17 +31,25 @@ export function multiStatus(body: unknown): Answer {
   return { status: 207, body };
 }
 
+/** A body that goes out as it is; a stream is read as fast as the client takes it. */
+type RawBody = Uint8Array<ArrayBuffer> | string | Blob | ReadableStream<Uint8Array>;
+
 /** Bytes or text as they are. */
 export function raw(
-  body: Uint8Array<ArrayBuffer> | string | Blob,
+  body: RawBody,
   contentType: string,
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
   return { status: 200, body, headers: { "content-type": contentType, ...headers } };
 }
 
-function isRaw(body: unknown): body is Uint8Array<ArrayBuffer> | string | Blob {
-  return typeof body === "string" || body instanceof Uint8Array || body instanceof Blob;
+function isRaw(body: unknown): body is RawBody {
+  return (
+    typeof body === "string" ||
+    body instanceof Uint8Array ||
+    body instanceof Blob ||
+    body instanceof ReadableStream
+  );
 }
 
 /** The answer as a response. */

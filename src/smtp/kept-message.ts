@@ -1,66 +1,79 @@
 const NUL = 0x00;
 
-/** Least octets of a block a message is collected in; each is as large as all before it together. */
-const MIN_BLOCK_BYTES = 1024;
-/** Largest block added at a time, so that a message never holds much more memory than it has octets. */
-const MAX_BLOCK_BYTES = 1024 * 1024;
+/** Octets that a message collects in ordinary memory; it grows by as much as it has. */
+const MAX_SMALL_OCTETS = 64 * 1024;
+/** Least octets of it. */
+const MIN_OCTETS = 1024;
+/** A larger message grows by so many octets at a time, so that it never holds much more memory than it has octets. */
+const GROWTH_OCTETS = 1024 * 1024;
 
 /** Why a message is refused though it was read to its end. */
 export type MessageFault = "bareLineEnd" | "nul" | "tooLarge";
 export type MessageResult = { raw: Uint8Array } | { fault: MessageFault };
 
-/** Collects octets in blocks that grow with the message: a sender of single octets costs no more than any other. */
+/**
+ * Collects octets. A large message grows in memory that the threads share, in one place from its first octet to its last:
+ * so neither putting it together nor handing it to the thread that reads it takes a copy. Room is set aside for the
+ * largest message, and becomes memory as it is filled.
+ */
 class Collector {
-  #blocks: Uint8Array[] = [];
-  #block = new Uint8Array(0);
-  #used = 0;
+  readonly #limit: number;
+  #octets: Uint8Array = new Uint8Array(0);
+  #shared: SharedArrayBuffer | null = null;
   #size = 0;
 
-  add(slice: Uint8Array): void {
-    let rest = slice;
-    while (rest.length > 0) {
-      if (this.#used === this.#block.length) this.#grow(rest.length);
-      const part = rest.subarray(0, this.#block.length - this.#used);
-      this.#block.set(part, this.#used);
-      this.#used += part.length;
-      this.#size += part.length;
-      rest = rest.subarray(part.length);
-    }
+  /** `limit`: octets of the largest message. */
+  constructor(limit: number) {
+    this.#limit = limit;
   }
 
-  #grow(needed: number): void {
-    const size = Math.min(Math.max(needed, this.#size, MIN_BLOCK_BYTES), MAX_BLOCK_BYTES);
-    this.#block = new Uint8Array(size);
-    this.#blocks.push(this.#block);
-    this.#used = 0;
+  add(slice: Uint8Array): void {
+    const size = this.#size + slice.length;
+    if (size > this.#octets.length) this.#grow(size);
+    this.#octets.set(slice, this.#size);
+    this.#size = size;
+  }
+
+  #grow(size: number): void {
+    if (size <= MAX_SMALL_OCTETS) {
+      const larger = new Uint8Array(Math.min(MAX_SMALL_OCTETS, Math.max(size, 2 * this.#size, MIN_OCTETS)));
+      larger.set(this.#octets.subarray(0, this.#size));
+      this.#octets = larger;
+      return;
+    }
+    const wanted = roundedUp(size);
+    const before = this.#shared === null ? this.#octets.subarray(0, this.#size) : null;
+    this.#shared ??= new SharedArrayBuffer(0, { maxByteLength: roundedUp(Math.max(this.#limit, size)) });
+    this.#shared.grow(wanted);
+    this.#octets = new Uint8Array(this.#shared, 0, wanted);
+    if (before !== null) this.#octets.set(before);
   }
 
   /** All octets in one array of exactly their number. */
   take(): Uint8Array {
-    if (this.#blocks.length === 1 && this.#used === this.#block.length) return this.#block;
-    const whole = new Uint8Array(this.#size);
-    let at = 0;
-    for (const block of this.#blocks) {
-      const part = block.subarray(0, Math.min(block.length, this.#size - at));
-      whole.set(part, at);
-      at += part.length;
-    }
+    const octets = this.#octets;
+    const size = this.#size;
+    const shared = this.#shared;
     this.clear();
-    return whole;
+    // Small ones in memory of their own size, for they may wait long.
+    return shared === null ? octets.slice(0, size) : new Uint8Array(shared, 0, size);
   }
 
   clear(): void {
-    this.#blocks = [];
-    this.#block = new Uint8Array(0);
-    this.#used = 0;
+    this.#octets = new Uint8Array(0);
+    this.#shared = null;
     this.#size = 0;
   }
+}
+
+function roundedUp(octets: number): number {
+  return Math.ceil(octets / GROWTH_OCTETS) * GROWTH_OCTETS;
 }
 
 /** The octets of a message as they come in, and what is wrong with it. Nothing is held of one that has a fault. */
 export class KeptMessage {
   readonly #maxBytes: number;
-  readonly #octets = new Collector();
+  readonly #octets: Collector;
   #size = 0;
   #bareLineEnd = false;
   #nul = false;
@@ -68,6 +81,7 @@ export class KeptMessage {
   /** `maxBytes`: octets of the message (RFC 1870 §3). */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+    this.#octets = new Collector(maxBytes);
   }
 
   /** Octets of the message so far. */

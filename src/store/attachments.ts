@@ -1,4 +1,13 @@
 import type { Db, Statement } from "./client.ts";
+import type { NewContent } from "./content-bytes.ts";
+import {
+  CONTENT_COLUMNS,
+  type ContentDeps,
+  contentBytes,
+  contentIn,
+  type ContentRow,
+  type StoredContent,
+} from "./content-read.ts";
 
 /** A part of a message with a name of its own. `size` in bytes. */
 export interface Attachment {
@@ -10,15 +19,21 @@ export interface Attachment {
   size: number;
 }
 
+/** An attachment on its way into the store. */
 export interface NewAttachment extends Attachment {
   /** null: the part is read out of the raw message. */
-  bytes: Uint8Array | null;
+  content: NewContent | null;
+}
+
+/** An attachment of an outbound message with its bytes. */
+export interface LoadedAttachment extends Attachment {
+  bytes: Uint8Array;
 }
 
 /** The statement that stores an attachment at its place in the message. */
 export function insertAttachment(messageId: string, attachment: NewAttachment, ord: number): Statement {
   return {
-    sql: `INSERT INTO attachments (id, message_id, ord, filename, content_type, disposition, content_id, size, bytes)
+    sql: `INSERT INTO attachments (id, message_id, ord, filename, content_type, disposition, content_id, size, content)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     args: [
       attachment.id,
@@ -29,7 +44,7 @@ export function insertAttachment(messageId: string, attachment: NewAttachment, o
       attachment.disposition,
       attachment.contentId,
       attachment.size,
-      attachment.bytes,
+      attachment.content?.key ?? null,
     ],
   };
 }
@@ -41,10 +56,9 @@ interface AttachmentRow {
   disposition: "attachment" | "inline";
   content_id: string | null;
   size: number;
-  bytes: ArrayBuffer | null;
 }
 
-function toAttachment(row: Omit<AttachmentRow, "bytes">): Attachment {
+function toAttachment(row: AttachmentRow): Attachment {
   return {
     id: row.id,
     filename: row.filename,
@@ -57,7 +71,7 @@ function toAttachment(row: Omit<AttachmentRow, "bytes">): Attachment {
 
 /** The attachments of a message, in their order, without their bytes. */
 export async function listAttachments(db: Db, senderId: string, messageId: string): Promise<Attachment[]> {
-  const rows = await db.all<Omit<AttachmentRow, "bytes">>(
+  const rows = await db.all<AttachmentRow>(
     `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size
       FROM attachments a JOIN messages m ON m.id = a.message_id
       WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
@@ -66,33 +80,51 @@ export async function listAttachments(db: Db, senderId: string, messageId: strin
   return rows.map(toAttachment);
 }
 
-/** The attachments of a message with their bytes, for composing it. */
-export async function loadAttachments(db: Db, senderId: string, messageId: string): Promise<NewAttachment[]> {
-  const rows = await db.all<AttachmentRow>(
-    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size, a.bytes
-      FROM attachments a JOIN messages m ON m.id = a.message_id
+/**
+ * The attachments of an outbound message with their bytes, for composing it; null where one's are gone. Many sends may
+ * have the same attachment: it is kept once.
+ */
+export async function loadAttachments(
+  deps: ContentDeps,
+  senderId: string,
+  messageId: string,
+): Promise<LoadedAttachment[] | null> {
+  const rows = await deps.db.all<AttachmentRow & ContentRow>(
+    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size, ${CONTENT_COLUMNS}
+      FROM attachments a JOIN messages m ON m.id = a.message_id LEFT JOIN contents b ON b.key = a.content
       WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
     [messageId, senderId],
   );
-  return rows.map((row) => ({
-    ...toAttachment(row),
-    bytes: row.bytes === null ? null : new Uint8Array(row.bytes),
-  }));
+  const loaded: LoadedAttachment[] = [];
+  for (const row of rows) {
+    const content = contentIn(row);
+    if (content === null) return null;
+    loaded.push({ ...toAttachment(row), bytes: await contentBytes(deps, content) });
+  }
+  return loaded;
 }
 
-/** One attachment of the project's message with its place in it; null where there is none of that id. */
+/** An attachment as it stands in the store. */
+export interface StoredAttachment extends Attachment {
+  /** Its place in the message. */
+  ord: number;
+  /** Its own bytes; null: the part is read out of the raw message. */
+  content: StoredContent | null;
+}
+
+/** One attachment of the project's message; null where there is none of that id. */
 export async function getAttachment(
   db: Db,
   senderId: string,
   messageId: string,
   id: string,
-): Promise<(NewAttachment & { ord: number }) | null> {
-  const row = await db.first<AttachmentRow & { ord: number }>(
-    `SELECT a.id, a.ord, a.filename, a.content_type, a.disposition, a.content_id, a.size, a.bytes
-      FROM attachments a JOIN messages m ON m.id = a.message_id
+): Promise<StoredAttachment | null> {
+  const row = await db.first<AttachmentRow & ContentRow & { ord: number }>(
+    `SELECT a.id, a.ord, a.filename, a.content_type, a.disposition, a.content_id, a.size, ${CONTENT_COLUMNS}
+      FROM attachments a JOIN messages m ON m.id = a.message_id LEFT JOIN contents b ON b.key = a.content
       WHERE a.id = ? AND a.message_id = ? AND m.sender_id = ?`,
     [id, messageId, senderId],
   );
   if (row === null) return null;
-  return { ...toAttachment(row), ord: row.ord, bytes: row.bytes === null ? null : new Uint8Array(row.bytes) };
+  return { ...toAttachment(row), ord: row.ord, content: contentIn(row) };
 }

@@ -1,7 +1,7 @@
 import { idBytes } from "../core/ids.ts";
 import type { MessageStatus } from "../core/states.ts";
 import { storedMailbox } from "./mailbox.ts";
-import type { Db, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./client.ts";
 import { isSettled, type Searchable, termOfStatus, termsOf } from "./search-terms.ts";
 
 /**
@@ -37,7 +37,8 @@ export function placeAfter(last: number, id: string, createdAt: number): number 
   return Math.max(firstPlace(time), Math.min(last + 1, lastPlace(time)));
 }
 
-interface WaitingRow {
+/** What of a message the index is made of. */
+export interface SearchedRow {
   id: string;
   sender_id: string;
   direction: "inbound" | "outbound";
@@ -51,7 +52,16 @@ interface WaitingRow {
   /** The subject exactly: a NUL ends it as a text on its way out of the database, not in it. */
   subject_hex: string;
   tags: string;
+}
+
+/** Its columns. */
+export const SEARCHED_COLUMNS = `id, sender_id, direction, status, from_email, from_name, to_list, cc_list, bcc_list, subject,
+  hex(subject) AS subject_hex, tags`;
+
+interface WaitingRow extends SearchedRow {
   created_at: number;
+  /** The place that it had in the index before; null where it has not been in it. */
+  place: number | null;
 }
 
 /** Statements that enter something into the index, and the place they do it at. */
@@ -76,8 +86,7 @@ export async function indexWaiting(db: Db, most: number): Promise<number> {
 
 async function waitingMessages(db: Db, most: number): Promise<Entry[]> {
   const rows = await db.all<WaitingRow>(
-    `SELECT id, sender_id, direction, status, from_email, from_name, to_list, cc_list, bcc_list, subject,
-        hex(subject) AS subject_hex, tags, created_at
+    `SELECT ${SEARCHED_COLUMNS}, created_at, (SELECT place FROM messages_reentering WHERE message_id = id) AS place
       FROM messages INDEXED BY messages_unindexed WHERE position IS NULL LIMIT ?`,
     [most],
   );
@@ -90,6 +99,8 @@ async function waitingMessages(db: Db, most: number): Promise<Entry[]> {
   return rows
     .sort((a, b) => (a.id < b.id ? -1 : 1))
     .map((row) => {
+      if (row.place !== null)
+        return { place: row.place, statements: [...enter(row, row.place), entered(row)] };
       last = placeAfter(last, row.id, row.created_at);
       return { place: last, statements: enter(row, last) };
     });
@@ -108,6 +119,27 @@ function enter(row: WaitingRow, place: number): Statement[] {
     },
     { sql: `UPDATE messages SET position = ? WHERE ${AS_READ}`, args: [place, ...guard] },
   ];
+}
+
+/**
+ * Remembers the place of a message that gets another subject and so leaves the index for a while, where the guard holds.
+ * Not a trigger: a statement that has one makes FTS5 write out a piece, as INSERT … SELECT does, for each message.
+ */
+export function rememberPlace(messageId: string, subject: string, guard: Guard): Statement {
+  return {
+    sql: `INSERT INTO messages_reentering (message_id, place) SELECT id, position FROM messages
+      WHERE id = ? AND position IS NOT NULL AND subject <> ? AND ${guard.sql} ON CONFLICT DO NOTHING`,
+    args: [messageId, subject, ...guard.args],
+  };
+}
+
+/** Forgets the place that a message had before, once it has it again. */
+function entered({ id }: WaitingRow): Statement {
+  return {
+    sql: `DELETE FROM messages_reentering
+      WHERE message_id = ? AND EXISTS (SELECT 1 FROM messages WHERE id = ? AND position IS NOT NULL)`,
+    args: [id, id],
+  };
 }
 
 /** Messages whose final status the index lacks. One that waits for the index again brings its status itself. */
@@ -129,8 +161,10 @@ async function settledMessages(db: Db, most: number): Promise<Entry[]> {
         ? []
         : [
             {
-              sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
-              args: [position, termOfStatus(sender_id, status)],
+              // Nothing for a message that is gone since it was read: nobody would take it out again.
+              sql: `INSERT INTO message_terms (rowid, terms)
+                VALUES (?, (SELECT ? FROM messages WHERE id = ? AND position = ?))`,
+              args: [position, termOfStatus(sender_id, status), id, position],
             },
           ]),
       {
@@ -142,7 +176,8 @@ async function settledMessages(db: Db, most: number): Promise<Entry[]> {
   }));
 }
 
-function searchable(row: WaitingRow): Searchable {
+/** What of a stored message can be searched. */
+export function searchable(row: SearchedRow): Searchable {
   return {
     senderId: row.sender_id,
     direction: row.direction,

@@ -3,6 +3,9 @@ import type { MessageStatus } from "../core/states.ts";
 import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import type { Db, Statement } from "./client.ts";
+import type { NewContent } from "./content-bytes.ts";
+import type { NewBody } from "./message-body.ts";
+import { takeContent } from "./contents.ts";
 
 export type Direction = "inbound" | "outbound";
 
@@ -40,7 +43,7 @@ export interface Message {
   createdAt: number;
 }
 
-/** What stands beside a message: bodies, headers, and for inbound mail the bytes as received. */
+/** What stands beside a message: bodies, headers, and what is known of how it came. */
 export interface MessageContent {
   html: string | null;
   text: string | null;
@@ -48,10 +51,26 @@ export interface MessageContent {
   data: Record<string, unknown> | null;
   envelope: Record<string, unknown> | null;
   auth: Record<string, unknown> | null;
-  /** Of received mail, its new part; given as null, it is all of the text. */
+  /** Of received mail, its new part. */
   replyText: string | null;
   /** Whether html and text are what the message's template became. */
   rendered: boolean;
+  /** The fields that we put in front of a received mail, where `headers` does not have them. */
+  trace: string | null;
+}
+
+/** The same on its way into the store. */
+export interface NewMessageContent {
+  /** Html and text, and of received mail its header fields; null where there are none. */
+  body: NewBody | null;
+  /** The fields that a send asks for. */
+  headers?: Record<string, string>;
+  data?: Record<string, unknown> | null;
+  envelope?: Record<string, unknown> | null;
+  auth?: Record<string, unknown> | null;
+  trace?: string | null;
+  /** A received mail as it came, below `trace`. */
+  raw?: NewContent | null;
 }
 
 interface MessageRow {
@@ -150,34 +169,32 @@ export function insertListed(message: Message): Statement {
   };
 }
 
-/**
- * Statements that store a message with its content and attachments.
- * @param raw the bytes as received
- * @param contentOf the message that keeps bodies, headers and bytes of the same mail already
- */
+/** Statements that store a message with its content and attachments. Large contents have been written ahead. */
 export function insertMessage(
   message: Message,
-  content: MessageContent,
+  content: NewMessageContent,
   attachments: readonly NewAttachment[],
-  raw: Uint8Array | null,
-  contentOf: string | null = null,
 ): Statement[] {
+  const { body, headers = {}, data = null, envelope = null, auth = null, trace = null, raw = null } = content;
+  const inline = body !== null && "inline" in body ? body.inline : null;
+  const ownBody = body === null || "inline" in body ? null : body;
+  const contents = [ownBody, raw, ...attachments.map((attachment) => attachment.content)];
   return [
     insertListed(message),
+    ...contents.flatMap((kept) => (kept === null ? [] : [takeContent(kept, message.createdAt)])),
     {
-      sql: `INSERT INTO message_content (message_id, content_of, html, text, headers, data, envelope, auth, reply_text, raw)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO message_content (message_id, body, inline_body, headers, data, envelope, auth, trace, raw)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       args: [
         message.id,
-        contentOf,
-        contentOf === null ? content.html : null,
-        contentOf === null ? content.text : null,
-        contentOf === null ? JSON.stringify(content.headers) : "{}",
-        content.data === null ? null : JSON.stringify(content.data),
-        content.envelope === null ? null : JSON.stringify(content.envelope),
-        content.auth === null ? null : JSON.stringify(content.auth),
-        contentOf === null ? content.replyText : null,
-        contentOf === null ? raw : null,
+        ownBody?.key ?? null,
+        inline,
+        JSON.stringify(headers),
+        data === null ? null : JSON.stringify(data),
+        envelope === null ? null : JSON.stringify(envelope),
+        auth === null ? null : JSON.stringify(auth),
+        trace,
+        raw?.key ?? null,
       ],
     },
     ...attachments.map((attachment, ord) => insertAttachment(message.id, attachment, ord)),
@@ -191,78 +208,4 @@ export async function getMessage(db: Db, senderId: string, id: string): Promise<
     [id, senderId],
   );
   return row === null ? null : toMessage(row);
-}
-
-interface ContentRow {
-  html: string | null;
-  text: string | null;
-  headers: string;
-  data: string | null;
-  envelope: string | null;
-  auth: string | null;
-  reply_text: string | null;
-  rendered: number;
-  direction: Direction;
-}
-
-/** Bodies, headers and inbound facts of a message of the project; null where it has none of that id. */
-export async function getContent(db: Db, senderId: string, id: string): Promise<MessageContent | null> {
-  const row = await db.first<ContentRow>(
-    `SELECT s.html, s.text, s.headers, c.data, c.envelope, c.auth, s.reply_text, c.rendered, m.direction
-      FROM message_content c JOIN messages m ON m.id = c.message_id
-        JOIN message_content s ON s.message_id = COALESCE(c.content_of, c.message_id)
-      WHERE c.message_id = ? AND m.sender_id = ?`,
-    [id, senderId],
-  );
-  if (row === null) return null;
-  return {
-    html: row.html,
-    text: row.text,
-    headers: JSON.parse(row.headers),
-    data: row.data === null ? null : JSON.parse(row.data),
-    envelope: row.envelope === null ? null : JSON.parse(row.envelope),
-    auth: row.auth === null ? null : JSON.parse(row.auth),
-    // Most received mail quotes nothing: its reply text is all of its text, and is not kept twice.
-    replyText: row.direction === "inbound" ? (row.reply_text ?? row.text?.trim() ?? null) : null,
-    rendered: row.rendered === 1,
-  };
-}
-
-/** The bytes of an inbound message of the project as they came in; null where there are none. */
-export async function getRaw(db: Db, senderId: string, id: string): Promise<Uint8Array | null> {
-  const row = await db.first<{ raw: ArrayBuffer | null }>(
-    `SELECT s.raw FROM message_content c JOIN messages m ON m.id = c.message_id
-        JOIN message_content s ON s.message_id = COALESCE(c.content_of, c.message_id)
-      WHERE c.message_id = ? AND m.sender_id = ?`,
-    [id, senderId],
-  );
-  return row?.raw == null ? null : new Uint8Array(row.raw);
-}
-
-/** Keeps what a message's template became, the first time. Where that changes the subject, it waits for the index anew. */
-export function keepRendered(
-  senderId: string,
-  messageId: string,
-  rendered: { subject: string; html: string | null; text: string | null },
-): Statement[] {
-  return [
-    {
-      sql: `UPDATE messages SET subject = ?, position = CASE WHEN subject = ? THEN position END
-        WHERE id = ? AND sender_id = ?
-          AND EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)`,
-      args: [rendered.subject, rendered.subject, messageId, senderId, messageId],
-    },
-    {
-      sql: "UPDATE message_content SET html = ?, text = ?, rendered = 1 WHERE message_id = ? AND rendered = 0",
-      args: [rendered.html, rendered.text, messageId],
-    },
-  ];
-}
-
-/** Keeps the bytes of an outbound message as composed, the first time: what `capture` would have sent. */
-export function keepComposed(messageId: string, raw: Uint8Array): Statement {
-  return {
-    sql: "UPDATE message_content SET raw = ? WHERE message_id = ? AND raw IS NULL",
-    args: [raw, messageId],
-  };
 }

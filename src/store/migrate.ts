@@ -5,6 +5,9 @@ import searchLater from "../../db/migrations/0003_search_later.sql" with { type:
 import tracking from "../../db/migrations/0004_tracking.sql" with { type: "text" };
 import mtaSts from "../../db/migrations/0005_mta_sts.sql" with { type: "text" };
 import threads from "../../db/migrations/0006_threads.sql" with { type: "text" };
+import stats from "../../db/migrations/0007_stats.sql" with { type: "text" };
+import contents from "../../db/migrations/0008_contents.sql" with { type: "text" };
+import retention from "../../db/migrations/0009_retention.sql" with { type: "text" };
 import type { Db } from "./client.ts";
 import { indexOlderMessages } from "./message-index.ts";
 
@@ -23,6 +26,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: "tracking", sql: tracking },
   { version: 5, name: "mta_sts", sql: mtaSts },
   { version: 6, name: "threads", sql: threads },
+  { version: 7, name: "stats", sql: stats },
+  { version: 8, name: "contents", sql: contents },
+  { version: 9, name: "retention", sql: retention },
 ];
 
 export interface MigrationState {

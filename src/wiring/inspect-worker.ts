@@ -49,11 +49,11 @@ async function answerTo({ deps, pulse }: Thread, id: number, asked: AnyAsked): P
   }
 }
 
-/** What is handed over instead of copied: the bytes of an attachment. */
+/** What is handed over instead of copied: the bytes of an attachment, and those of large bodies. */
 function largeBuffers({ found }: FromWorker): ArrayBuffer[] {
-  return found !== undefined && "bytes" in found && found.bytes?.buffer instanceof ArrayBuffer
-    ? [found.bytes.buffer]
-    : [];
+  if (found === undefined) return [];
+  const large = "bytes" in found ? found.bytes : "contents" in found ? found.contents.largeBody : null;
+  return large?.buffer instanceof ArrayBuffer ? [large.buffer] : [];
 }
 
 /** Shows that the thread turns, for as long as it has mail in hand. */

@@ -11,6 +11,8 @@ import {
   MAX_MAILS_WAITING,
   MAX_OCTETS_WAITING,
 } from "../../src/wiring/inspector.ts";
+import { newContent } from "../../src/store/content-bytes.ts";
+import { bodyInline } from "../../src/store/message-body.ts";
 import { startDns } from "../support/dns.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
@@ -79,7 +81,6 @@ describe("a mail is inspected in a thread", () => {
         subject: "Hi",
         attachments: [{ filename: "a.png", contentType: "image/png", size: 3 }],
       },
-      replyText: "Yes.",
       authentication: {
         verdict: {
           spf: { result: "pass", domain: "from.test" },
@@ -89,6 +90,13 @@ describe("a mail is inspected in a thread", () => {
       },
     });
     expect(found?.mail.attachments[0]).not.toHaveProperty("bytes");
+    const { body, raw: kept } = found?.contents ?? {};
+    expect(body !== undefined && "inline" in body && bodyInline(body.inline)).toMatchObject({
+      text: expect.stringMatching(/^Yes\.\n/),
+      replyText: "Yes.",
+      headers: { Subject: "Hi" },
+    });
+    expect(kept).toEqual(newContent(raw));
     dns.stop();
   });
 
@@ -199,7 +207,7 @@ describe("a mail that the thread cannot cope with", () => {
       const guilty = inspecting.inspect(mail(`${word}\r\nFrom: ann@from.test\r\nSubject: Hi\r\n\r\nbody`));
       const others = Array.from({ length: 20 }, (_, i) => inspecting.inspect(mail(`Subject: ${i}\r\n\r\n`)));
       expect(await guilty).toMatchObject({
-        mail: { ok: false, from: { email: "ann@from.test" }, subject: "Hi", text: null, attachments: [] },
+        mail: { ok: false, from: { email: "ann@from.test" }, subject: "Hi", attachments: [] },
         authentication: {
           verdict: { spf: { result: "temperror" }, dmarc: { result: "temperror", policy: null } },
           header: `Authentication-Results: ${HOST}; auth=temperror\r\n`,

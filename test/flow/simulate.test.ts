@@ -3,6 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { type Inspect, read } from "../../src/flows/readings.ts";
 import { simulateInbound } from "../../src/flows/receive/simulate.ts";
 import { ConstraintError } from "../../src/store/client.ts";
+import { bodyInline, type MessageBody } from "../../src/store/message-body.ts";
 import { insertAnswer } from "../../src/store/idempotency.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
@@ -20,6 +21,14 @@ const inbound = async (): Promise<string[]> =>
     ({ id }: { id: string }) => id,
   );
 
+/** The body of a message as it is kept. */
+async function bodyOf(messageId: string): Promise<MessageBody> {
+  const sql = "SELECT inline_body FROM message_content WHERE message_id = ?";
+  const row = await service.app.db.first<{ inline_body: ArrayBuffer }>(sql, [messageId]);
+  if (row === null) throw new Error("no body is kept");
+  return bodyInline(new Uint8Array(row.inline_body));
+}
+
 describe("a simulated mail", () => {
   test("from nobody is from a simulated recipient, so that an answer to it is delivered there", async () => {
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "x" });
@@ -36,8 +45,7 @@ describe("a simulated mail", () => {
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text });
     const { replyText } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
     expect(replyText.trim()).toBe(shown);
-    const sql = "SELECT reply_text FROM message_content WHERE message_id = ?";
-    expect(await service.app.db.first<unknown>(sql, [body.messageId])).toEqual({ reply_text: kept });
+    expect((await bodyOf(body.messageId)).replyText).toBe(kept);
   });
 
   test("gives its attachments' bytes as they came", async () => {

@@ -1,25 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { systemClock } from "../../src/clock.ts";
 import { MOVING } from "../../src/core/states.ts";
 import { indexMessages, MESSAGES_PER_TURN } from "../../src/flows/sweep/index-messages.ts";
-import { type Db, openDb, type Value } from "../../src/store/client.ts";
+import type { Db, Value } from "../../src/store/client.ts";
 import { indexLevels, mergePieces } from "../../src/store/index-pieces.ts";
 import { indexWaiting } from "../../src/store/message-index.ts";
 import { listMessages } from "../../src/store/message-list.ts";
-import { insertMessage, keepRendered, type Message } from "../../src/store/messages.ts";
+import { keepRendered } from "../../src/store/message-content.ts";
+import { insertMessage, type Message } from "../../src/store/messages.ts";
 import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search-terms.ts";
 import { around, type Lists, message, openLists } from "../support/lists.ts";
 
-const NO_CONTENT = {
-  html: null,
-  text: null,
-  headers: {},
-  data: null,
-  envelope: null,
-  auth: null,
-  replyText: null,
-  rendered: false,
-};
+const NOW = 1_700_000_000_000;
 
 let lists: Lists;
 beforeAll(async () => {
@@ -31,9 +22,10 @@ describe("entering the index", () => {
   test("by two processes at once, over the same messages, enters each once", async () => {
     const senderId = await lists.project();
     const messages = Array.from({ length: 300 }, () => message(senderId, { subject: "entered twice" }));
-    const other = await openDb(systemClock, { url: lists.url, authToken: null, syncUrl: null });
+    const other = await lists.another();
     try {
       await lists.store(messages);
+      await lists.caughtUp(other);
       const overtaken: Db = {
         ...around(other),
         // Between its reads and its write the other process enters messages: the same ones, and others behind them.
@@ -46,6 +38,7 @@ describe("entering the index", () => {
     } finally {
       await other.close();
     }
+    await lists.caughtUp();
     expect(await lists.waitingOf(senderId)).toBe(0);
     expect(await lists.paged(senderId, { q: "entered twice" }, 50)).toEqual(
       messages.map(({ id }) => id).reverse(),
@@ -79,13 +72,13 @@ describe("entering the index", () => {
   test("leaves a message alone whose subject became another since it was read", async () => {
     const senderId = await lists.project();
     const given = message(senderId, { subject: "draft words" });
-    await lists.db.write(insertMessage(given, NO_CONTENT, [], null));
+    await lists.db.write(insertMessage(given, { body: null }, []));
     const { db } = lists;
     const late: Db = {
       ...around(db),
       async write(statements) {
-        const rendered = { subject: "Welcome Ann", html: null, text: null };
-        await db.write(keepRendered(senderId, given.id, rendered));
+        const rendered = { subject: "Welcome Ann", body: null };
+        await db.write(keepRendered(senderId, given.id, rendered, NOW));
         return db.write(statements);
       },
     };
@@ -198,14 +191,12 @@ for (const [state, before] of [
   test(`of a message ${state}, what a template made of the subject is found, what it was before is not`, async () => {
     const senderId = await lists.project();
     const given = message(senderId, { subject: "draft words" });
-    await lists.db.write(insertMessage(given, NO_CONTENT, [], null));
+    await lists.db.write(insertMessage(given, { body: null }, []));
     await before();
-    await lists.db.write(
-      keepRendered(senderId, given.id, { subject: "Welcome Ann", html: null, text: null }),
-    );
+    await lists.db.write(keepRendered(senderId, given.id, { subject: "Welcome Ann", body: null }, NOW));
     await lists.index();
     // A second rendering is not kept, nor found.
-    await lists.db.write(keepRendered(senderId, given.id, { subject: "Goodbye", html: null, text: null }));
+    await lists.db.write(keepRendered(senderId, given.id, { subject: "Goodbye", body: null }, NOW));
     const count = async (q: string) => (await listMessages(lists.db, senderId, { q }, null, 10)).length;
     expect([await count("welcome"), await count("draft"), await count("goodbye")]).toEqual([1, 0, 0]);
   });

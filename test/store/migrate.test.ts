@@ -16,6 +16,11 @@ test("db/schema.sql is the schema that the migrations make", async () => {
   expect(await schemaText(base.db)).toBe(snapshot);
 });
 
+/** Why a start is stopped. Not asked by `rejects`, which holds the event loop until a promise that may need it. */
+async function refusal(): Promise<string> {
+  return migrate(base.db, 1).then(() => "", String);
+}
+
 test("a second run applies nothing", async () => {
   expect(await migrate(base.db, 1)).toEqual([]);
   expect((await migrationStates(base.db)).every((state) => state.appliedAt !== null)).toBe(true);
@@ -23,7 +28,7 @@ test("a second run applies nothing", async () => {
 
 test("a step whose text has changed since it was applied stops the start", async () => {
   await base.db.write([{ sql: "UPDATE schema_migrations SET checksum = 'x' WHERE version = 1", args: [] }]);
-  expect(migrate(base.db, 1)).rejects.toThrow("has changed");
+  expect(await refusal()).toContain("has changed");
 });
 
 test("a database newer than the program stops the start", async () => {
@@ -33,7 +38,7 @@ test("a database newer than the program stops the start", async () => {
       args: [Math.max(...MIGRATIONS.map(({ version }) => version)) + 1],
     },
   ]);
-  expect(migrate(base.db, 1)).rejects.toThrow("newer than this program");
+  expect(await refusal()).toContain("newer than this program");
 });
 
 test("every table is STRICT", async () => {

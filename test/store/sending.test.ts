@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Statement, Value } from "../../src/store/client.ts";
+import { bodyBytes } from "../../src/store/message-body.ts";
 import { findOutgoing } from "../../src/store/outgoing.ts";
 import { insertSender, type Sender } from "../../src/store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../src/store/sending.ts";
@@ -9,6 +10,7 @@ import { type TestDatabase, testDatabase } from "../support/database.ts";
 const NOW = 1_750_000_000_000;
 const DOMAIN = "shop.test";
 const INBOX = `in@${DOMAIN}`;
+const BODY = bodyBytes({ html: "<p>", text: null });
 
 let database: TestDatabase;
 /** `stranger` has the same domain name in an account of its own. */
@@ -44,7 +46,7 @@ function project(sender: Sender, mark: string, status: "verified" | "pending"): 
     };
     return [
       insert("messages", { ...owned, ...fields, id }),
-      insert("message_content", { message_id: id, html: "<p>", headers: `{"X-Of":"${mark}"}` }),
+      insert("message_content", { message_id: id, inline_body: BODY, headers: `{"X-Of":"${mark}"}` }),
     ];
   };
   return [
@@ -160,7 +162,7 @@ describe("what a send asks of the database", () => {
 
 describe("a message as it goes out", () => {
   test("comes with its content and the active key of its project's domain", async () => {
-    expect(await findOutgoing(database.db, home.id, "msg_home_outbound")).toMatchObject({
+    expect(await findOutgoing(database, home.id, "msg_home_outbound")).toMatchObject({
       from: { email: INBOX },
       html: "<p>",
       text: null,
@@ -176,7 +178,7 @@ describe("a message as it goes out", () => {
     ["a sibling project's", sibling, "msg_home_outbound"],
     ["one that came in", home, "msg_home_inbound"],
   ])("is none: %s", async (_, sender, id) => {
-    expect(await findOutgoing(database.db, sender.id, id)).toBeNull();
+    expect(await findOutgoing(database, sender.id, id)).toBeNull();
   });
 
   test("has no key once its domain is deleted", async () => {
@@ -185,6 +187,6 @@ describe("a message as it goes out", () => {
       { sql: "DELETE FROM inboxes WHERE domain_id = 'dom_stranger'", args: [] },
       { sql: "DELETE FROM domains WHERE id = 'dom_stranger'", args: [] },
     ]);
-    expect((await findOutgoing(database.db, stranger.id, id))?.key).toBeNull();
+    expect((await findOutgoing(database, stranger.id, id))?.key).toBeNull();
   });
 });

@@ -57,6 +57,10 @@ export function around(db: Db): Db {
 export interface Lists {
   db: Db;
   url: string;
+  /** Opens it as another process would. The caller closes it. */
+  another(): Promise<Db>;
+  /** Resolves when what others have written is read here. */
+  caughtUp(reader?: Db): Promise<void>;
   /** Makes a project; gives its id. */
   project(): Promise<string>;
   store(messages: readonly Message[]): Promise<void>;
@@ -95,6 +99,8 @@ export async function openLists(): Promise<Lists> {
   return {
     db,
     url,
+    another: () => database.another(),
+    caughtUp: (reader) => database.caughtUp(reader),
     async project() {
       const id = newId("snd", NOW);
       await db.write([

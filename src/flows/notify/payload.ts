@@ -1,9 +1,10 @@
 import type { Clock } from "../../core/clock.ts";
 import type { MessageEvent } from "../../core/events.ts";
-import type { Db } from "../../store/client.ts";
 import { getEvent } from "../../store/events.ts";
 import { listAttachments } from "../../store/attachments.ts";
-import { getContent, getMessage, type Message } from "../../store/messages.ts";
+import type { ContentDeps } from "../../store/content-read.ts";
+import { getContent } from "../../store/message-content.ts";
+import { getMessage, type Message } from "../../store/messages.ts";
 import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
 
 /** Characters of a body that an `inbound_received` event carries, per part: 256 KiB. */
@@ -11,7 +12,7 @@ export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
 
 /** The `data` of a delivery's payload; null where what it tells of is gone. */
 export async function payloadData(
-  deps: { db: Db; clock: Clock },
+  deps: ContentDeps & { clock: Clock },
   delivery: WebhookDelivery,
 ): Promise<Record<string, unknown> | null> {
   if (delivery.data !== null) return delivery.data;
@@ -23,7 +24,7 @@ export async function payloadData(
   return {
     ...commonData(message, event),
     ...event.data,
-    ...(event.type === "inbound_received" ? { inbound_received: await arrivalData(deps.db, message) } : {}),
+    ...(event.type === "inbound_received" ? { inbound_received: await arrivalData(deps, message) } : {}),
   };
 }
 
@@ -38,8 +39,8 @@ function commonData(message: Message, event: MessageEvent): Record<string, unkno
   };
 }
 
-async function arrivalData(db: Db, message: Message): Promise<Record<string, unknown>> {
-  const content = await getContent(db, message.senderId, message.id);
+async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<string, unknown>> {
+  const content = await getContent(deps, message.senderId, message.id);
   const text = clip(content?.text ?? null);
   const html = clip(content?.html ?? null);
   return {
@@ -51,7 +52,7 @@ async function arrivalData(db: Db, message: Message): Promise<Record<string, unk
     text: text.part,
     html: html.part,
     truncated: text.cut || html.cut,
-    attachments: await listAttachments(db, message.senderId, message.id),
+    attachments: await listAttachments(deps.db, message.senderId, message.id),
     auth: content?.auth ?? null,
   };
 }

@@ -6,6 +6,7 @@ import { log } from "../../log.ts";
 import type { PostOutcome, PostRequest } from "../../net/post.ts";
 import type { Job } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
+import type { ContentDeps } from "../../store/content-read.ts";
 import {
   claimDelivery,
   claimedDelivery,
@@ -31,7 +32,17 @@ export interface PushPolicy {
   allowPrivate: boolean;
 }
 
-export interface PushDeps {
+/** What came of a try: a 2xx, another answer, none. */
+export type PushOutcome = "succeeded" | "refused" | "failed";
+
+/** Is told of tries, for counters. Times are seconds. */
+export interface PushMeter {
+  /** A delivery is taken up for the first time. */
+  claimed(waitedSeconds: number): void;
+  tried(seconds: number, outcome: PushOutcome): void;
+}
+
+export interface PushDeps extends ContentDeps {
   db: Db;
   clock: Clock;
   instanceId: string;
@@ -40,6 +51,7 @@ export interface PushDeps {
   policy: PushPolicy;
   /** Numbers in [0, 1), for jitter. */
   random: () => number;
+  meter?: PushMeter;
 }
 
 /** How a push names itself to endpoints. */
@@ -53,8 +65,9 @@ export async function push(deps: PushDeps, job: Job): Promise<void> {
     ?.rows[0];
   if (claimed === undefined) return;
   const delivery = claimedDelivery(claimed);
+  if (delivery.attempts === 1) deps.meter?.claimed((deps.clock.now() - delivery.createdAt) / 1000);
   const target = await pushTarget(deps.db, delivery.senderId, delivery.webhookId);
-  const data = target?.enabled ? await payloadData(deps, delivery) : null;
+  const data = target?.enabled ? await readData(deps, delivery) : null;
   if (target === null || !target.enabled || data === null) {
     const error = target?.enabled ? "the message is gone" : "the webhook is disabled";
     await deps.db.write([
@@ -68,8 +81,39 @@ export async function push(deps: PushDeps, job: Job): Promise<void> {
     ]);
     return;
   }
-  const outcome = await attempt(deps, delivery, target, data);
+  const startedAt = deps.clock.now();
+  const outcome = data === UNREADABLE ? OUR_FAULT : await attempt(deps, delivery, target, data);
+  tellTry(deps, delivery, outcome, deps.clock.now() - startedAt);
   await untilWritten(deps.clock, () => record(deps, delivery, target.failingSince, outcome));
+}
+
+/** What stands for the data of a push while it cannot be read. */
+const UNREADABLE = "unreadable";
+const OUR_FAULT: PostOutcome = { kind: "failed", reason: "internal error" };
+
+/** The payload's data. Where the object store that has a body is out of reach, the push is tried again like any other. */
+async function readData(
+  deps: PushDeps,
+  delivery: WebhookDelivery,
+): Promise<Record<string, unknown> | typeof UNREADABLE | null> {
+  try {
+    return await payloadData(deps, delivery);
+  } catch (error) {
+    log("webhook").error("a push failed", { deliveryId: delivery.id, error: String(error) });
+    return UNREADABLE;
+  }
+}
+
+/** Counts a try, and logs it without the URL, which may hold a secret of its owner's. */
+function tellTry({ meter }: PushDeps, delivery: WebhookDelivery, outcome: PostOutcome, ms: number): void {
+  const { id: deliveryId, messageId } = delivery;
+  const name = outcome.kind === "failed" ? "failed" : isSuccess(outcome) ? "succeeded" : "refused";
+  meter?.tried(ms / 1000, name);
+  log("webhook").debug("tried", { deliveryId, messageId, outcome: name, ms });
+}
+
+function isSuccess(outcome: PostOutcome): boolean {
+  return outcome.kind === "answered" && outcome.status >= 200 && outcome.status <= 299;
 }
 
 /** Signs and posts. What fails on our side is a failed attempt like any other: it is logged and tried again. */
@@ -88,7 +132,7 @@ async function attempt(
     return await deps.post(requestOf(deps, target.url, secrets, delivery, data, now));
   } catch (error) {
     log("webhook").error("a push failed", { deliveryId: delivery.id, error: String(error) });
-    return { kind: "failed", reason: "internal error" };
+    return OUR_FAULT;
   }
 }
 
@@ -124,7 +168,7 @@ async function record(
   outcome: PostOutcome,
 ): Promise<void> {
   const now = deps.clock.now();
-  const ok = outcome.kind === "answered" && outcome.status >= 200 && outcome.status <= 299;
+  const ok = isSuccess(outcome);
   const result: DeliveryResult = {
     ...nextStep(deps, delivery, outcome, ok, now),
     httpStatus: outcome.kind === "answered" ? outcome.status : null,

@@ -1,56 +1,101 @@
 import { AppError } from "../../core/errors.ts";
 import { type Attachment, getAttachment } from "../../store/attachments.ts";
-import type { Db } from "../../store/client.ts";
-import { getMessage, getRaw } from "../../store/messages.ts";
+import {
+  type ContentDeps,
+  contentBytes,
+  contentPieces,
+  type StoredContent,
+} from "../../store/content-read.ts";
+import { isLetGo } from "../../store/content-release.ts";
+import { getRaw, type KeptRaw } from "../../store/message-content.ts";
+import { getMessage } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
 import { type RenderDeps, RenderingError, renderMessage } from "../send/render.ts";
+
+/** Bytes to be handed out. */
+export interface Bytes {
+  /** Octets of them all. */
+  size: number;
+  /** All of them in order; large ones piece by piece, each read when it is asked for. */
+  pieces: AsyncIterable<Uint8Array>;
+}
 
 /**
  * A message as RFC 5322 bytes: an inbound one as it was received, an outbound one as it goes (or went) on the wire.
  * Null where the project has none of that id, or its content is gone. `now` in milliseconds.
+ * @throws AppError 404 where it has passed its retention
  */
 export async function messageBytes(
   deps: RenderDeps,
   senderId: string,
   id: string,
   now: number,
-): Promise<Uint8Array | null> {
+): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
-  if (kept !== null) return kept;
+  if (kept !== null) return keptBytes(deps, kept);
+  await refuseLetGo(deps, senderId, id);
   const message = await getMessage(deps.db, senderId, id);
   if (message === null || message.direction === "inbound") return null;
   try {
-    return (await renderMessage(deps, senderId, id, null, now)).raw;
+    return oneBytes((await renderMessage(deps, senderId, id, null, now)).raw);
   } catch (error) {
     if (error instanceof RenderingError) return null;
     throw error;
   }
 }
 
-/** An attachment with its bytes; null where the project's message has none of that id. */
+/** @throws AppError 404 with the reason, where the message has lost its content to its age */
+async function refuseLetGo({ db }: ContentDeps, senderId: string, id: string): Promise<void> {
+  if (await isLetGo(db, senderId, id))
+    throw new AppError("not_found", "The content of this message has passed its retention time and is gone.");
+}
+
+function keptBytes(deps: ContentDeps, { trace, content }: KeptRaw): Bytes {
+  const before = Buffer.from(trace ?? "");
+  return { size: before.length + content.size, pieces: both(before, contentPieces(deps, content)) };
+}
+
+async function* both(before: Uint8Array, after: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (before.length > 0) yield before;
+  yield* after;
+}
+
+function oneBytes(bytes: Uint8Array): Bytes {
+  return { size: bytes.length, pieces: both(bytes, none()) };
+}
+
+async function* none(): AsyncGenerator<Uint8Array> {}
+
+/** An attachment with its bytes. */
 export interface AttachmentBytes {
   attachment: Attachment;
-  bytes: Uint8Array;
+  bytes: Bytes;
 }
 
 /**
  * Reads an attachment: an outbound one as it was posted, an inbound one out of the message as received.
+ * @returns null where the project's message has none of that id, or it is gone
  * @throws AppError 503 where too much mail waits to be read
  */
 export async function attachmentBytes(
-  { db, inspect }: { db: Db; inspect: Inspect },
+  deps: ContentDeps & { inspect: Inspect },
   senderId: string,
   messageId: string,
   id: string,
 ): Promise<AttachmentBytes | null> {
-  const found = await getAttachment(db, senderId, messageId, id);
+  const found = await getAttachment(deps.db, senderId, messageId, id);
   if (found === null) return null;
-  const { ord, bytes, ...attachment } = found;
-  if (bytes !== null) return { attachment, bytes };
-  const raw = await getRaw(db, senderId, messageId);
+  const { ord, content, ...attachment } = found;
+  if (content !== null) return { attachment, bytes: ownBytes(deps, content) };
+  const raw = await getRaw(deps.db, senderId, messageId);
+  if (raw === null) await refuseLetGo(deps, senderId, messageId);
   if (raw === null) return null;
-  const part = await inspect({ kind: "attachment", raw, ord });
+  const part = await deps.inspect({ kind: "attachment", raw: await contentBytes(deps, raw.content), ord });
   if (part === null)
     throw new AppError("service_unavailable", "Too much mail is being read, try again later.");
-  return part.bytes === null ? null : { attachment, bytes: part.bytes };
+  return part.bytes === null ? null : { attachment, bytes: oneBytes(part.bytes) };
+}
+
+function ownBytes(deps: ContentDeps, content: StoredContent): Bytes {
+  return { size: content.size, pieces: contentPieces(deps, content) };
 }

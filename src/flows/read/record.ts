@@ -1,9 +1,11 @@
 import type { MessageEvent } from "../../core/events.ts";
 import { type Attachment, listAttachments } from "../../store/attachments.ts";
-import type { Db } from "../../store/client.ts";
+import type { ContentDeps } from "../../store/content-read.ts";
 import { listEvents } from "../../store/events.ts";
-import { getContent, getMessage, type Message, type MessageContent } from "../../store/messages.ts";
+import { getContent } from "../../store/message-content.ts";
+import { getMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { listRecipients, type Recipient } from "../../store/recipients.ts";
+import { withOwnFields } from "../receive/shown-headers.ts";
 
 /** Everything that the full record of a message shows. */
 export interface MessageRecord {
@@ -15,14 +17,20 @@ export interface MessageRecord {
 }
 
 /** The full record of a message of the project; null where it has none of that id. */
-export async function readRecord(db: Db, senderId: string, id: string): Promise<MessageRecord | null> {
+export async function readRecord(
+  deps: ContentDeps,
+  senderId: string,
+  id: string,
+): Promise<MessageRecord | null> {
+  const { db } = deps;
   const message = await getMessage(db, senderId, id);
-  const content = message === null ? null : await getContent(db, senderId, id);
+  const content = message === null ? null : await getContent(deps, senderId, id);
   if (message === null || content === null) return null;
   const [attachments, recipients, events] = await Promise.all([
     listAttachments(db, senderId, id),
     listRecipients(db, senderId, id),
     listEvents(db, senderId, id),
   ]);
-  return { message, content, attachments, recipients, events };
+  const headers = withOwnFields(content.trace, content.headers);
+  return { message, content: { ...content, headers }, attachments, recipients, events };
 }

@@ -1,10 +1,11 @@
 import { newId } from "../../core/ids.ts";
-import { fieldsOf } from "../../mail/raw-headers.ts";
-import { toHeaderField } from "../../mail/header-block.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import type { Message, MessageContent } from "../../store/messages.ts";
+import type { NewContent } from "../../store/content-bytes.ts";
+import type { NewBody } from "../../store/message-body.ts";
+import type { Message, NewMessageContent } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import type { Inspection, ReadMail } from "./inspect.ts";
+import type { RoleMailbox } from "./role-mailbox.ts";
 
 /** How a mail came in: the SMTP envelope, as the record shows it. */
 export interface InboundEnvelope {
@@ -15,9 +16,9 @@ export interface InboundEnvelope {
   tls: string | null;
 }
 
-/** An inbox that a mail goes to, and the addresses of the transaction that led there. */
+/** An inbox, or a role mailbox in its place, that a mail goes to, and the addresses of the transaction that led there. */
 export interface InboundTargetInbox {
-  inbox: InboxRef;
+  inbox: InboxRef | RoleMailbox;
   addresses: readonly string[];
 }
 
@@ -34,7 +35,7 @@ export interface InboundMail {
 
 /** Where a mail goes, and how it ends there. */
 export interface Place {
-  inbox: InboxRef;
+  inbox: InboxRef | RoleMailbox;
   status: Extract<Message["status"], "delivered" | "inbound_rejected">;
   threadId: string | null;
   /** Milliseconds. */
@@ -81,41 +82,19 @@ export function inboundMessage(
  */
 export function inboundContent(
   { envelope, trace, inspection }: InboundMail,
+  { body, raw }: { body: NewBody; raw: NewContent | null },
   addresses: readonly string[],
-): MessageContent {
-  const { mail, replyText, authentication } = inspection;
+): NewMessageContent {
   return {
-    html: mail.html,
-    text: mail.text,
-    headers: shownHeaders(trace, mail),
-    data: null,
+    body,
     envelope: { ...envelope, rcptTo: [...addresses] },
-    auth: { ...authentication.verdict },
-    replyText,
-    rendered: false,
+    auth: { ...inspection.authentication.verdict },
+    trace,
+    raw,
   };
-}
-
-/** Header fields shown in a record at most; the raw message has them all. */
-const MAX_SHOWN_HEADERS = 200;
-
-/**
- * The header fields by name; of a name that comes twice, the topmost: so the Authentication-Results shown are ours, and
- * never one that the mail brought along (RFC 8601 §5).
- */
-function shownHeaders(trace: string, mail: ReadMail): Record<string, string> {
-  const own = fieldsOf(Buffer.from(trace, "utf8").toString("latin1")).map(toHeaderField);
-  const headers = new Map<string, string>();
-  const seen = new Set<string>();
-  for (const { name, value } of [...own, ...mail.fields.slice(0, MAX_SHOWN_HEADERS)]) {
-    if (seen.has(name.toLowerCase())) continue;
-    seen.add(name.toLowerCase());
-    headers.set(name, value);
-  }
-  return Object.fromEntries(headers);
 }
 
 /** The attachments as they are listed; their bytes are read out of the raw message. */
 export function inboundAttachments({ attachments }: ReadMail, at: number): NewAttachment[] {
-  return attachments.map((attachment) => ({ ...attachment, id: newId("att", at), bytes: null }));
+  return attachments.map((attachment) => ({ ...attachment, id: newId("att", at), content: null }));
 }

@@ -7,8 +7,11 @@ import {
   unchecked,
   undecided,
 } from "../../mail/authenticate.ts";
-import { headerOnly, type ParsedAttachment, type ParsedMail, parseMail } from "../../mail/parse.ts";
+import { headerOnly, type SizedMail, sizedMail } from "../../mail/parse.ts";
 import { replyText } from "../../mail/reply-text.ts";
+import { type NewContent, newContent } from "../../store/content-bytes.ts";
+import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/message-body.ts";
+import { fieldsByName } from "./shown-headers.ts";
 
 /** Time that the checks of one mail may wait for name servers; what is not known by then is `temperror`. */
 export const AUTH_DEADLINE_MS = 10_000;
@@ -20,16 +23,23 @@ export interface MailToInspect {
   session: AuthEnvelope | null;
 }
 
-/** A mail as it is recorded: of an attachment, what it is called and how large it is. */
-export interface ReadMail extends Omit<ParsedMail, "attachments"> {
-  attachments: Omit<ParsedAttachment, "bytes">[];
+/** A mail as it is recorded, but for its bodies and fields. */
+export type ReadMail = Omit<SizedMail, "fields" | "text" | "html">;
+
+/** What there is to keep of a mail, hashed, and small parts compressed: all of that is work for the thread that reads. */
+export interface MailContents {
+  /** Html, text, reply text and header fields. */
+  body: NewBody;
+  /** Its bytes where it is large. */
+  largeBody: Uint8Array | null;
+  /** The mail as it came. */
+  raw: NewContent;
 }
 
 /** All that is found out about a mail before it is taken. */
 export interface Inspection {
   mail: ReadMail;
-  /** The new part of a reply; null where that is the whole text, but for white space around it. */
-  replyText: string | null;
+  contents: MailContents;
   authentication: Authentication;
 }
 
@@ -41,13 +51,31 @@ export interface InspectDeps extends AuthDeps {
 export async function inspectMail(deps: InspectDeps, { raw, session }: MailToInspect): Promise<Inspection> {
   // The name servers' time is used for reading.
   const checking = session === null ? unchecked(deps.host) : check(deps, session, raw);
-  const { attachments, ...mail } = await parseMail(raw);
-  const reply = mail.text === null ? null : replyText(mail.text);
+  const parsed = await sizedMail(raw);
   return {
-    mail: { ...mail, attachments: attachments.map(({ bytes: _, ...shown }) => shown) },
-    replyText: reply?.trim() === mail.text?.trim() ? null : reply,
+    mail: recorded(parsed),
+    contents: contentsOf(parsed, raw),
     authentication: await checking,
   };
+}
+
+function recorded({ text: _, html: __, fields: ___, ...mail }: SizedMail): ReadMail {
+  return mail;
+}
+
+function contentsOf({ html, text, fields }: SizedMail, raw: Uint8Array): MailContents {
+  const reply = text === null ? null : replyText(text);
+  const bytes = bodyBytes({
+    html,
+    text,
+    // Most mail quotes nothing.
+    replyText: reply?.trim() === text?.trim() ? null : reply,
+    headers: fieldsByName(fields),
+  });
+  const kept = { raw: newContent(raw), largeBody: null };
+  if (bytes.length <= MAX_INLINE_OCTETS) return { ...kept, body: inlineBody(bytes) };
+  const body = newContent(bytes);
+  return { ...kept, body, largeBody: body.bytes === null ? bytes : null };
 }
 
 async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array): Promise<Authentication> {
@@ -62,5 +90,6 @@ async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array):
 /** What can be said of a mail that could not be inspected: its header, in bounded time, and nothing of its sender. */
 export function uninspected(host: string, { raw, session }: MailToInspect): Inspection {
   const authentication = session === null ? unchecked(host) : undecided(host);
-  return { mail: { ...headerOnly(raw), attachments: [] }, replyText: null, authentication };
+  const mail = { ...headerOnly(raw), attachments: [] };
+  return { mail: recorded(mail), contents: contentsOf(mail, raw), authentication };
 }

@@ -1,8 +1,11 @@
 import type { AuthVerdict } from "../../mail/authenticate.ts";
+import { headerOnly } from "../../mail/parse.ts";
 import { insertMessage } from "../../store/messages.ts";
+import { keepBody } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
+import { fieldsByName } from "./shown-headers.ts";
 import type { ArrivalPlace, TakeDeps } from "./take.ts";
 
 /**
@@ -36,8 +39,11 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
   const at = deps.clock.now();
   const message = inboundMessage(mail, { inbox, status: "inbound_rejected", threadId: null, at });
   const { verdict: auth } = mail.inspection.authentication;
+  const { fields } = headerOnly(mail.raw);
+  const body = await keepBody(deps, { html: null, text: null, headers: fieldsByName(fields) });
   const content = inboundContent(
     mail,
+    { body, raw: null },
     own.flatMap(({ addresses }) => addresses),
   );
   const { from, to, subject } = message;
@@ -48,9 +54,8 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
     data: { inbound_rejected: { reason: "dmarc", inboxId: inbox.id, from, to, subject, auth } },
   };
   const announced = await announce(deps, inbox.senderId, [happening], undefined, facts.webhooks);
-  const header = { ...content, html: null, text: null, replyText: null };
   return {
-    statements: [...insertMessage(message, header, [], null), ...announced.statements],
+    statements: [...insertMessage(message, content, []), ...announced.statements],
     pushes: announced.pushes,
   };
 }

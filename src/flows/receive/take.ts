@@ -4,8 +4,12 @@ import type { Job, Queue } from "../../queue/port.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { countReceived } from "../../store/inboxes.ts";
-import { insertMessage } from "../../store/messages.ts";
+import type { NewContent } from "../../store/content-bytes.ts";
+import type { NewBody } from "../../store/message-body.ts";
+import { insertMessage, type Message } from "../../store/messages.ts";
+import type { InboxRef } from "../../store/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads.ts";
+import { writeAhead } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { participantsOf } from "../threading.ts";
@@ -17,7 +21,6 @@ import {
   inboundContent,
   inboundMessage,
 } from "./inbound-message.ts";
-import { withTrace } from "./trace.ts";
 
 export interface TakeDeps {
   db: Db;
@@ -28,7 +31,8 @@ export interface TakeDeps {
 /** A mail that has arrived in one inbox. */
 export interface Arrival {
   messageId: string;
-  threadId: string;
+  /** Null in a role mailbox, which has no threads. */
+  threadId: string | null;
 }
 
 /** An inbox that a mail goes to, and what the database says of both. */
@@ -38,7 +42,7 @@ export interface ArrivalPlace extends InboundTargetInbox {
 
 /**
  * Takes a mail into custody: one message in each inbox, its thread, its event and its webhook deliveries, all in one
- * write. When this resolves the bytes are on disk.
+ * write; what is large goes ahead of it. When this resolves the bytes are on disk.
  * @param record further statements for that write, told what it stores
  */
 export async function takeMail(
@@ -47,14 +51,13 @@ export async function takeMail(
   mail: InboundMail,
   record: (arrivals: readonly Arrival[]) => readonly Statement[] = () => [],
 ): Promise<Arrival[]> {
-  const kept = withTrace(mail.trace, mail.raw);
+  const kept = await keep(deps, mail);
   const arrivals: Arrival[] = [];
   const statements: Statement[] = [];
   const pushes: Job[] = [];
   for (const place of places) {
-    // Bodies and bytes are kept once, at the first message: a mail to a hundred inboxes is not a hundred mails on disk.
-    const contentOf = arrivals[0]?.messageId ?? null;
-    const stored = await arrive(deps, place, mail, kept, contentOf);
+    // Bodies and bytes come with the first message; the others name them.
+    const stored = await arrive(deps, place, mail, arrivals.length === 0 ? kept : named(kept));
     arrivals.push(stored.arrival);
     statements.push(...stored.statements);
     pushes.push(...stored.pushes);
@@ -64,28 +67,40 @@ export async function takeMail(
   return arrivals;
 }
 
+/** What is kept of a mail, once for all its messages. */
+interface Kept {
+  body: NewBody;
+  raw: NewContent;
+}
+
+async function keep(deps: TakeDeps, { inspection: { contents }, raw }: InboundMail): Promise<Kept> {
+  const { body, largeBody } = contents;
+  return {
+    body: largeBody === null || "inline" in body ? body : await writeAhead(deps, body, largeBody),
+    raw: contents.raw.bytes === null ? await writeAhead(deps, contents.raw, raw) : contents.raw,
+  };
+}
+
+function named({ body, raw }: Kept): Kept {
+  return { body: "inline" in body ? body : { ...body, bytes: null }, raw: { ...raw, bytes: null } };
+}
+
 interface StoredArrival {
   arrival: Arrival;
   statements: Statement[];
   pushes: Job[];
 }
 
-/**
- * @param kept the bytes with our trace fields
- * @param contentOf the message of the same mail that keeps its content; null for that one itself
- */
 async function arrive(
   deps: TakeDeps,
   { inbox, addresses, facts }: ArrivalPlace,
   mail: InboundMail,
-  kept: Uint8Array,
-  contentOf: string | null,
+  kept: Kept,
 ): Promise<StoredArrival> {
   const now = deps.clock.now();
   const { mail: read } = mail.inspection;
-  const { id: inboxId, senderId } = inbox;
-  const references = referencesOf(read);
-  const threadId = facts.threadId ?? newId("thr", now);
+  const { senderId } = inbox;
+  const threadId = inbox.id === null ? null : (facts.threadId ?? newId("thr", now));
   const message = inboundMessage(mail, { inbox, status: "delivered", threadId, at: now });
   const happening: Happening = { messageId: message.id, type: "inbound_received", email: null };
   const announced = await announce(deps, senderId, [happening], undefined, facts.webhooks);
@@ -93,23 +108,33 @@ async function arrive(
   return {
     arrival: { messageId: message.id, threadId },
     statements: [
-      ...insertMessage(message, inboundContent(mail, addresses), attachments, kept, contentOf),
-      stepThread({
-        threadId,
-        inboxId,
-        senderId,
-        messageId: message.id,
-        subject: message.subject,
-        preview: read.preview,
-        participants: participantsOf(message, inbox.address),
-        hasAttachments: attachments.length > 0,
-        inbound: true,
-        at: now,
-      }),
-      ...(references.length === 0 ? [] : [rememberReferences({ senderId, inboxId, threadId }, references)]),
-      ...(mail.testMode ? [] : [countReceived(senderId, inboxId)]),
+      ...insertMessage(message, inboundContent(mail, kept, addresses), attachments),
+      ...(inbox.id === null || threadId === null ? [] : moveInbox(inbox, threadId, message, mail)),
       ...announced.statements,
     ],
     pushes: announced.pushes,
   };
+}
+
+/** What a mail changes in its inbox: the thread, and the count of mail received. */
+function moveInbox(inbox: InboxRef, threadId: string, message: Message, mail: InboundMail): Statement[] {
+  const { id: inboxId, senderId } = inbox;
+  const { mail: read } = mail.inspection;
+  const references = referencesOf(read);
+  return [
+    stepThread({
+      threadId,
+      inboxId,
+      senderId,
+      messageId: message.id,
+      subject: message.subject,
+      preview: read.preview,
+      participants: participantsOf(message, inbox.address),
+      hasAttachments: read.attachments.length > 0,
+      inbound: true,
+      at: message.createdAt,
+    }),
+    ...(references.length === 0 ? [] : [rememberReferences({ senderId, inboxId, threadId }, references)]),
+    ...(mail.testMode ? [] : [countReceived(senderId, inboxId)]),
+  ];
 }

@@ -8,7 +8,7 @@ import { previewOf } from "../../mail/preview.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/client.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import { insertMessage, type Message, type MessageContent } from "../../store/messages.ts";
+import { insertMessage, type Message } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../store/sending.ts";
@@ -16,7 +16,7 @@ import { findThread, rememberReferences, stepThread } from "../../store/threads.
 import { hint, transmitJob } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { inboxAddressOf, participantsOf } from "../threading.ts";
-import { toAttachment } from "./attachment.ts";
+import { contentGone, contentSize, keepAttachments, keepBodyOf } from "./content.ts";
 import { applyPolicy } from "./policy.ts";
 import { commitWithinVolume, type Counted, type VolumeDeps } from "./volume.ts";
 
@@ -41,7 +41,7 @@ export interface PreparedSend extends Counted {
 }
 
 /**
- * Everything about one send but the commit. Throws the AppError that refuses it.
+ * Everything about one send but the commit; what is large of it is written ahead. Throws the AppError that refuses it.
  * @param threadId the thread of the From inbox that it goes into; null: the one its references lead to
  */
 export async function prepareSend(
@@ -73,7 +73,8 @@ export async function prepareSend(
   if (send.scheduledAt !== null)
     for (const recipient of recipients) if (recipient.status === "queued") recipient.status = "accepted";
 
-  const attachments = (send.item.attachments ?? []).map((attachment) => toAttachment(attachment, now));
+  const body = await keepBodyOf(deps, send.item);
+  const attachments = await keepAttachments(deps, send.item, now);
   const message = newMessage(project, send, from, recipients, attachments, now);
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps, message, send.item, inbox, threadId);
@@ -83,7 +84,11 @@ export async function prepareSend(
     accepted: answer(message),
     recipients: recipients.length,
     statements: [
-      ...insertMessage(message, toContent(send.item), attachments, null),
+      ...insertMessage(
+        message,
+        { body, headers: send.item.headers ?? {}, data: send.item.data ?? null },
+        attachments,
+      ),
       insertRecipients(senderId, message.id, recipients, now),
       ...announced.statements,
       ...thread,
@@ -109,7 +114,7 @@ export async function commitSends(
   sends: readonly PreparedSend[],
   record: (refused: ReadonlyMap<PreparedSend, AppError>) => readonly Statement[],
 ): Promise<ReadonlyMap<PreparedSend, AppError>> {
-  const refused = await commitWithinVolume(deps, project, sends, record);
+  const refused = await commitWithinVolume(deps, project, sends, record).catch(contentGone);
   const accepted = sends.filter((send) => !refused.has(send));
   hint(
     deps.queue,
@@ -221,25 +226,6 @@ function newMessage(
     trackClicks: item.tracking?.clicks ?? project.trackClicks,
     unsubscribeLink: item.unsubscribeLink ?? false,
     createdAt: now,
-  };
-}
-
-function contentSize(item: SendItem, attachments: readonly NewAttachment[]): number {
-  let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
-  for (const attachment of attachments) size += attachment.size;
-  return size;
-}
-
-function toContent(item: SendItem): MessageContent {
-  return {
-    html: item.html ?? null,
-    text: item.text ?? null,
-    headers: item.headers ?? {},
-    data: item.data ?? null,
-    envelope: null,
-    auth: null,
-    replyText: null,
-    rendered: false,
   };
 }
 

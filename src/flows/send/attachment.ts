@@ -1,10 +1,10 @@
 import { newId } from "../../core/ids.ts";
 import type { SendAttachment } from "../../core/send-item.ts";
-import type { NewAttachment } from "../../store/attachments.ts";
+import type { LoadedAttachment } from "../../store/attachments.ts";
 
-/** An attachment as posted, ready to be stored: base64 read, type and disposition filled in. `now` in milliseconds. */
-export function toAttachment(attachment: SendAttachment, now: number): NewAttachment & { bytes: Uint8Array } {
-  const bytes = new Uint8Array(Buffer.from(attachment.content, "base64"));
+/** An attachment as posted: base64 read, type and disposition filled in. `now` in milliseconds. */
+export function toAttachment(attachment: SendAttachment, now: number): LoadedAttachment {
+  const bytes = Buffer.from(attachment.content, "base64");
   return {
     id: newId("att", now),
     filename: attachment.filename,

@@ -4,7 +4,8 @@ import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
 import { getInbox, type Inbox } from "../../store/inboxes.ts";
-import { getContent, getMessage, type Message } from "../../store/messages.ts";
+import { getContent } from "../../store/message-content.ts";
+import { getMessage, type Message } from "../../store/messages.ts";
 import { countSentSince, getThread, lastMessageId } from "../../store/threads.ts";
 import { reachesInbox } from "../threading.ts";
 import type { AcceptDeps } from "./accept.ts";
@@ -125,7 +126,7 @@ function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
 /** In-Reply-To and References as RFC 5322 §3.6.4 makes them of the parent's; none for a parent without Message-ID. */
 async function referenceHeaders(deps: AcceptDeps, parent: Message): Promise<Record<string, string>> {
   if (parent.rfcMessageId === null) return {};
-  const content = await getContent(deps.db, parent.senderId, parent.id);
+  const content = await getContent(deps, parent.senderId, parent.id);
   const field = Object.entries(content?.headers ?? {}).find(([name]) => name.toLowerCase() === "references");
   const before = field?.[1].match(/<[^<>\s]+>/g) ?? (parent.inReplyTo === null ? [] : [parent.inReplyTo]);
   const references = [...new Set(before)].filter((id) => id !== parent.rfcMessageId);

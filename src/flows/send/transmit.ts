@@ -1,11 +1,13 @@
 import type { Clock } from "../../core/clock.ts";
+import type { RecipientStatus } from "../../core/states.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/client.ts";
-import { keepComposed } from "../../store/messages.ts";
+import { keepComposed } from "../../store/message-content.ts";
 import { type Claim, claimRecipient, dueGuard, holdRecipient, rollUpMessage } from "../../store/outbox.ts";
 import { type Recipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
+import { keepContent } from "../contents/keep.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { recipientToken } from "../recipient-token.ts";
@@ -15,6 +17,12 @@ import { type RenderDeps, RenderingError, renderMessage } from "./render.ts";
 import { settle } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type CustodyStatus, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
+
+/** Is told of tries, for counters. Times are seconds. */
+export interface TransmitMeter {
+  claimed(waitedSeconds: number, retry: boolean): void;
+  tried(seconds: number, outcome: RecipientStatus): void;
+}
 
 export interface TransmitDeps extends RenderDeps {
   db: Db;
@@ -34,6 +42,7 @@ export interface TransmitDeps extends RenderDeps {
   retry: RetryPolicy;
   /** Numbers in [0, 1), for jitter. */
   random: () => number;
+  meter?: TransmitMeter;
 }
 
 /** Why a recipient waits, and at last is refused, whose project may not send. */
@@ -64,8 +73,20 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
       ageMs: deps.clock.now() - (recipient.firstAttemptAt ?? startedAt),
       random: deps.random(),
     });
+  tellTry(deps, held, verdict, deps.clock.now() - startedAt);
   const settling = { recipient, claim: held, report, verdict, simulated: name !== null, extra };
   await untilWritten(deps.clock, () => settle(deps, settling));
+}
+
+/** Counts a try, and logs it without the address: with the id of the message it can be found. */
+function tellTry(
+  { meter }: TransmitDeps,
+  { messageId, ord, attempt }: Claim,
+  { status, category, smtpCode }: Verdict,
+  ms: number,
+): void {
+  meter?.tried(ms / 1000, status);
+  log("send").debug("tried", { messageId, ord, attempt, status, category, smtpCode, ms });
 }
 
 /** A recipient in our hands. */
@@ -107,6 +128,7 @@ async function claim(deps: TransmitDeps, messageId: string, ord: number): Promis
     rollUpMessage(messageId, null),
   ]);
   if (written.at(-2)?.changes !== 1) return null;
+  deps.meter?.claimed((now - waiting.dueAt) / 1000, attempts > 1);
   hint(deps.queue, "push", announced.pushes);
   const firstAttemptAt = recipient.firstAttemptAt ?? now;
   return {
@@ -147,7 +169,7 @@ async function attempt(
   if (foregone !== null) return { report: foregone, extra: [], decided: null };
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord, startedAt);
-    const extra = deps.capture ? [keepComposed(recipient.messageId, mail.raw)] : [];
+    const extra = deps.capture ? await kept(deps, recipient.messageId, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
       mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), bounceDomain),
@@ -172,6 +194,11 @@ async function attempt(
     } as const;
     return { report, extra: [], decided: null };
   }
+}
+
+/** What keeps the bytes as composed. */
+async function kept(deps: TransmitDeps, messageId: string, raw: Uint8Array): Promise<Statement[]> {
+  return keepComposed(messageId, await keepContent(deps, raw), deps.clock.now());
 }
 
 function notTried(startedAt: number, reason: string): DeliveryReport {

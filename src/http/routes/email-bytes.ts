@@ -1,5 +1,5 @@
 import { notFound } from "../../core/errors.ts";
-import { attachmentBytes, messageBytes } from "../../flows/read/bytes.ts";
+import { attachmentBytes, type Bytes, messageBytes } from "../../flows/read/bytes.ts";
 import type { Inspect } from "../../flows/readings.ts";
 import type { RenderDeps } from "../../flows/send/render.ts";
 import { raw } from "../answer.ts";
@@ -26,7 +26,7 @@ function rawRoute(deps: RenderDeps): Route {
     async handle({ senderId, params, now }) {
       const bytes = await messageBytes(deps, senderId, params.id, now);
       if (bytes === null) throw notFound("message");
-      return raw(new Uint8Array(bytes), "message/rfc822", { "content-disposition": "attachment" });
+      return raw(await bodyOf(bytes), "message/rfc822", { "content-disposition": "attachment" });
     },
   });
 }
@@ -45,11 +45,47 @@ function attachmentRoute(deps: EmailBytesDeps): Route {
       if (found === null) throw notFound("attachment");
       const { filename, contentType } = found.attachment;
       // Always a download: an attachment is a stranger's html as likely as not.
-      return raw(new Uint8Array(found.bytes), mediaType(contentType), {
+      return raw(await bodyOf(found.bytes), mediaType(contentType), {
         "content-disposition": `attachment; filename*=UTF-8''${encodeName(filename)}`,
       });
     },
   });
+}
+
+/** Octets that are read before the answer begins: all of most messages, and of larger ones what tells that they can be read. */
+const READ_BEFORE = 512 * 1024;
+
+/** The bytes as the body of an answer. Throws where they cannot be read. */
+async function bodyOf({
+  size,
+  pieces,
+}: Bytes): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let octets = 0;
+  while (octets < Math.min(size, READ_BEFORE)) {
+    const { value, done } = await iterator.next();
+    if (done === true) break;
+    first.push(value);
+    octets += value.length;
+  }
+  const read = new Uint8Array(Buffer.concat(first));
+  return octets >= size ? read : streamOf(read, iterator);
+}
+
+function streamOf(read: Uint8Array, rest: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => controller.enqueue(read),
+      async pull(controller) {
+        const { value, done } = await rest.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: async () => void (await rest.return?.()),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 /** The type as stored, where a header can carry it. */

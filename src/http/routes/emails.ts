@@ -173,7 +173,7 @@ function getRoute(deps: EmailRouteDeps): Route {
     answers: { 200: MessageView },
     errors: ["not_found"],
     async handle({ senderId, params }) {
-      const record = await readRecord(deps.db, senderId, params.id);
+      const record = await readRecord(deps, senderId, params.id);
       if (record === null) throw notFound("message");
       return ok(showMessage(record));
     },

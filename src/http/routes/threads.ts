@@ -5,6 +5,7 @@ import { oneByOne } from "../../flows/receive/duplicate.ts";
 import { commitSend, prepareSend } from "../../flows/send/accept.ts";
 import { composeReply } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/client.ts";
+import type { ContentDeps } from "../../store/content-read.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { listThreads, type ThreadPosition } from "../../store/thread-list.ts";
 import { getThread, listThreadMessageIds, type Thread } from "../../store/threads.ts";
@@ -105,7 +106,8 @@ function positionOf(text: string | null): ThreadPosition | null {
   return { lastMessageAt: Number(at), id };
 }
 
-function getRoute({ db }: { db: Db }): Route {
+function getRoute(deps: ContentDeps): Route {
+  const { db } = deps;
   return projectRoute({
     method: "GET",
     path: "/v1/threads/:id",
@@ -120,13 +122,14 @@ function getRoute({ db }: { db: Db }): Route {
       const thread = await getThread(db, senderId, params.id);
       if (thread === null) throw notFound("thread");
       const ids = await listThreadMessageIds(db, senderId, thread.id, null, MESSAGES_SHOWN);
-      const messages = await showConversation(db, senderId, ids);
+      const messages = await showConversation(deps, senderId, ids);
       return ok({ ...show(thread), messages: messages.reverse() });
     },
   });
 }
 
-function messagesRoute({ db }: { db: Db }): Route {
+function messagesRoute(deps: ContentDeps): Route {
+  const { db } = deps;
   return projectRoute({
     method: "GET",
     path: "/v1/threads/:id/messages",
@@ -146,7 +149,7 @@ function messagesRoute({ db }: { db: Db }): Route {
         (id) => id,
         (id) => id,
       );
-      return ok({ data: await showConversation(db, senderId, data), nextCursor });
+      return ok({ data: await showConversation(deps, senderId, data), nextCursor });
     },
   });
 }

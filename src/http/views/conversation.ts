@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { readRecord } from "../../flows/read/record.ts";
-import type { Db } from "../../store/client.ts";
+import type { ContentDeps } from "../../store/content-read.ts";
 import { MessageView, showMessage } from "./message.ts";
 
 /** Characters of one body that a conversation shows; the message's own record has all of it. */
@@ -27,7 +27,7 @@ const BODIES = ["text", "html", "replyText"] as const;
  * The records of messages with their bodies cut. Give the newest first: they are shown whole sooner than older ones.
  */
 export async function showConversation(
-  db: Db,
+  deps: ContentDeps,
   senderId: string,
   ids: readonly string[],
 ): Promise<Record<string, unknown>[]> {
@@ -35,7 +35,7 @@ export async function showConversation(
   let room = MAX_CONVERSATION_CHARS;
   // One after another, so that only one is in memory as a whole.
   for (const id of ids) {
-    const record = await readRecord(db, senderId, id);
+    const record = await readRecord(deps, senderId, id);
     if (record === null) continue;
     const { message, used } = withinRoom(showMessage(record), room);
     room -= used;

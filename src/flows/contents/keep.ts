@@ -1,0 +1,55 @@
+import type { Clock } from "../../core/clock.ts";
+import type { Db } from "../../store/client.ts";
+import { chunkCount, encodedChunk, type NewContent, newContent } from "../../store/content-bytes.ts";
+import { findContent, storeChunks } from "../../store/contents.ts";
+import {
+  bodyBytes,
+  inlineBody,
+  MAX_INLINE_OCTETS,
+  type MessageBody,
+  type NewBody,
+} from "../../store/message-body.ts";
+
+export interface KeepDeps {
+  db: Db;
+  clock: Clock;
+}
+
+/** Chunks written at a time: 1 MiB as read, some milliseconds of the event loop, which turns in between. */
+const CHUNKS_PER_WRITE = 4;
+
+/** Makes a content of bytes that is ready for the write that takes it up: a large one is in the database then. */
+export async function keepContent(deps: KeepDeps, bytes: Uint8Array): Promise<NewContent> {
+  const content = newContent(bytes);
+  return content.bytes === null ? await writeAhead(deps, content, bytes) : content;
+}
+
+/** Makes a body of html and text that is ready for the write of its message. */
+export async function keepBody(deps: KeepDeps, body: MessageBody): Promise<NewBody> {
+  const bytes = bodyBytes(body);
+  return bytes.length > MAX_INLINE_OCTETS ? keepContent(deps, bytes) : inlineBody(bytes);
+}
+
+/**
+ * Stores a large content, a few chunks a write, so that no write holds the event loop for long; where it is there
+ * already, nothing is written. What no write takes up goes with the sweep.
+ * @param bytes the whole of it, not to be changed meanwhile
+ * @returns the content as it stands in the database
+ */
+export async function writeAhead(
+  { db, clock }: KeepDeps,
+  content: NewContent,
+  bytes: Uint8Array,
+): Promise<NewContent> {
+  const known = await findContent(db, content.key);
+  // What another program began, it may have begun in another encoding.
+  const kept = known === null ? content : { ...content, encoding: known.encoding };
+  if (known?.named === true) return kept;
+  const count = chunkCount(content.size);
+  for (let from = 0; from < count; from += CHUNKS_PER_WRITE) {
+    const ords = Array.from({ length: Math.min(CHUNKS_PER_WRITE, count - from) }, (_, at) => from + at);
+    const chunks = await Promise.all(ords.map((ord) => encodedChunk(bytes, ord, kept.encoding)));
+    await db.write(storeChunks(kept, from, chunks, clock.now()));
+  }
+  return kept;
+}

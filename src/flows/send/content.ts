@@ -1,0 +1,39 @@
+import { AppError } from "../../core/errors.ts";
+import type { SendItem } from "../../core/send-item.ts";
+import type { NewAttachment } from "../../store/attachments.ts";
+import { isContentGone } from "../../store/contents.ts";
+import type { NewBody } from "../../store/message-body.ts";
+import { type KeepDeps, keepBody, keepContent } from "../contents/keep.ts";
+import { toAttachment } from "./attachment.ts";
+
+/** The bodies of a send, ready for its commit; null where it has none. */
+export async function keepBodyOf(deps: KeepDeps, { html, text }: SendItem): Promise<NewBody | null> {
+  if (html === undefined && text === undefined) return null;
+  return keepBody(deps, { html: html ?? null, text: text ?? null });
+}
+
+/** The attachments of a send, ready for its commit: one after another, so that only one is in memory as bytes. */
+export async function keepAttachments(deps: KeepDeps, item: SendItem, now: number): Promise<NewAttachment[]> {
+  const kept: NewAttachment[] = [];
+  for (const posted of item.attachments ?? []) {
+    const { bytes, ...attachment } = toAttachment(posted, now);
+    kept.push({ ...attachment, content: await keepContent(deps, bytes) });
+  }
+  return kept;
+}
+
+/** Octets of bodies and attachments. */
+export function contentSize(item: SendItem, attachments: readonly NewAttachment[]): number {
+  let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
+  for (const attachment of attachments) size += attachment.size;
+  return size;
+}
+
+/**
+ * Throws the error of a commit as the caller is to see it: a content that was written ahead of it and is gone asks for
+ * somebody who holds the process for an hour in between.
+ */
+export function contentGone(error: unknown): never {
+  if (!isContentGone(error)) throw error;
+  throw new AppError("service_unavailable", "The send took too long. Try again.", { retryAfter: 1 });
+}

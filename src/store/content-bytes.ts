@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+
+/**
+ * Octets of a content as read that are kept in one piece; larger contents are kept in chunks of so many, a rule of the
+ * stored form: what a program with another number has written could not be read.
+ */
+export const CHUNK_OCTETS = 256 * 1024;
+/** Smaller contents are kept as they are: compressing them takes longer than writing what it saves. */
+const MIN_COMPRESSED_OCTETS = 512;
+/** What a compressed content may take, as a share of its own size: beyond that the time of reading it is not worth it. */
+const WORTHWHILE = 0.9;
+/** The fastest level: the next two save another twentieth. */
+const LEVEL = 1;
+
+export type ContentEncoding = "plain" | "zstd";
+
+/** A content on its way into the store. */
+export interface NewContent {
+  /** SHA-256 over the bytes. */
+  key: Uint8Array;
+  /** Octets as they are read back. */
+  size: number;
+  encoding: ContentEncoding;
+  /** As stored; null for one that is written ahead, in chunks. */
+  bytes: Uint8Array | null;
+}
+
+/** The content that some bytes are: a small one ready to be stored, of a large one how its chunks are to be stored. */
+export function newContent(bytes: Uint8Array): NewContent {
+  const key = createHash("sha256").update(bytes).digest();
+  const size = bytes.length;
+  if (size > CHUNK_OCTETS) return { key, size, encoding: encodingOf(bytes), bytes: null };
+  const smaller = compressed(bytes);
+  return { key, size, encoding: smaller === null ? "plain" : "zstd", bytes: smaller ?? bytes };
+}
+
+/** Small bytes compressed; null where that saves too little. */
+export function compressed(bytes: Uint8Array): Uint8Array | null {
+  if (bytes.length < MIN_COMPRESSED_OCTETS) return null;
+  const smaller = Bun.zstdCompressSync(bytes, { level: LEVEL });
+  return smaller.length > bytes.length * WORTHWHILE ? null : smaller;
+}
+
+/** Whether a large content shrinks, as its first chunk and the one in its middle tell. */
+function encodingOf(bytes: Uint8Array): ContentEncoding {
+  const samples = [0, Math.floor(bytes.length / 2)].map((from) => bytes.subarray(from, from + CHUNK_OCTETS));
+  let before = 0;
+  let after = 0;
+  for (const sample of samples) {
+    before += sample.length;
+    after += Bun.zstdCompressSync(sample, { level: LEVEL }).length;
+  }
+  return after > before * WORTHWHILE ? "plain" : "zstd";
+}
+
+/** Number of chunks that a content of so many octets has. */
+export function chunkCount(size: number): number {
+  return Math.ceil(size / CHUNK_OCTETS);
+}
+
+/** A chunk of a large content as it is stored, compressed by the thread pool. Its memory is its own. */
+export async function encodedChunk(
+  bytes: Uint8Array,
+  ord: number,
+  encoding: ContentEncoding,
+): Promise<Uint8Array> {
+  const chunk = bytes.subarray(ord * CHUNK_OCTETS, (ord + 1) * CHUNK_OCTETS);
+  return encoding === "plain" ? chunk.slice() : await Bun.zstdCompress(chunk, { level: LEVEL });
+}
+
+/** Stored bytes as they are read: a whole small content, a chunk, or a large one whose chunks stand one after another. */
+export function decoded(bytes: Uint8Array, encoding: ContentEncoding): Uint8Array {
+  return encoding === "plain" ? bytes : Bun.zstdDecompressSync(bytes);
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { deliver, delivered } from "../support/mail-in.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+  await receivingInboxes(service, "in.test", ["a@in.test", "b@in.test"]);
+});
+afterAll(() => service.stop());
+
+const bytesOf = (octets: number, seed: number): Buffer =>
+  Buffer.from(
+    Uint8Array.from({ length: octets }, (_, at) => (at * seed + (at >> 8) * 31 + (at >> 16)) & 255),
+  );
+const LARGE = bytesOf(1_000_000, 7);
+
+async function download(path: string): Promise<Buffer> {
+  const headers = { authorization: `Bearer ${service.projectKey}` };
+  const response = await fetch(`${service.url}/v1/emails/${path}`, { headers });
+  expect(response.status).toBe(200);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+const refs = async (id: string): Promise<number[]> =>
+  (
+    await service.app.db.all<{ refs: number }>(
+      `SELECT refs FROM contents WHERE key IN (SELECT raw FROM message_content WHERE message_id = ?1
+        UNION ALL SELECT content FROM attachments WHERE message_id = ?1)`,
+      [id],
+    )
+  ).map((row) => row.refs);
+
+function sendWith(attachments: readonly Buffer[], more: Record<string, unknown> = {}) {
+  return service.call("POST", "/v1/emails", {
+    from: { email: "a@in.test" },
+    to: [{ email: "delivered@simulator.mail.test" }],
+    subject: "x",
+    text: "See the attachment.",
+    attachments: attachments.map((bytes, at) => ({
+      filename: `${at}.bin`,
+      content: bytes.toString("base64"),
+    })),
+    ...more,
+  });
+}
+
+describe("a send with a large attachment", () => {
+  test("goes out with it and gives its bytes back, and a second send of it keeps it once", async () => {
+    const first = await sendWith([LARGE, Buffer.from("small")]);
+    expect(first.status).toBe(202);
+    const record = await service.message(first.body.id, "delivered");
+    for (const [at, bytes] of [LARGE, Buffer.from("small")].entries())
+      expect((await download(`${record.id}/attachments/${record.attachments[at].id}`)).equals(bytes)).toBe(
+        true,
+      );
+    const raw = (await download(`${record.id}/raw`)).toString("latin1");
+    expect(raw.replaceAll("\r\n", "")).toContain(LARGE.toString("base64"));
+    await service.message((await sendWith([LARGE])).body.id, "delivered");
+    const kept = "SELECT refs FROM contents WHERE size = ?";
+    expect(await service.app.db.all<unknown>(kept, [LARGE.length])).toEqual([{ refs: 2 }]);
+  });
+
+  test("whose bodies are large, too, shows and sends them whole", async () => {
+    const text = "Grüße. ".repeat(200_000);
+    const { body } = await sendWith([], { text, html: `<p>${text}</p>` });
+    const record = await service.message(body.id, "delivered");
+    expect([record.text, record.html]).toEqual([text, `<p>${text}</p>`]);
+    expect((await download(`${body.id}/raw`)).length).toBeGreaterThan(2 * text.length);
+  });
+
+  test("is refused without anything that stays for good where its project may not send", async () => {
+    const bytes = bytesOf(900_000, 11);
+    const refused = await sendWith([bytes], { from: { email: "a@nowhere.test" } });
+    expect(refused.status).toBeGreaterThanOrEqual(400);
+    const named = "SELECT count(*) AS n FROM contents WHERE size = ? AND refs > 0";
+    expect(await service.app.db.first<unknown>(named, [bytes.length])).toEqual({ n: 0 });
+  });
+});
+
+/** A letter with the bytes attached, in base64. */
+function letter(to: string | readonly string[], bytes: Buffer, id: string) {
+  return {
+    to,
+    headers: [
+      `Message-ID: <${id}@client.test>`,
+      "Subject: Large",
+      "Content-Type: multipart/mixed; boundary=b",
+    ],
+    body: [
+      ...["--b", "Content-Type: text/plain", "", "See the attachment.", "--b"],
+      ...["Content-Type: application/octet-stream", "Content-Disposition: attachment; filename=x.bin"],
+      ...[
+        "Content-Transfer-Encoding: base64",
+        "",
+        ...(bytes.toString("base64").match(/.{1,76}/g) ?? []),
+        "--b--",
+      ],
+    ].join("\r\n"),
+  };
+}
+
+describe("a large mail that comes in", () => {
+  test("is read and given back as it came, below our own fields", async () => {
+    const sent = letter("a@in.test", LARGE, "one");
+    const id = await delivered(service, sent);
+    const record = (await service.call("GET", `/v1/emails/${id}`)).body;
+    expect(record).toMatchObject({
+      subject: "Large",
+      attachments: [{ filename: "x.bin", size: LARGE.length }],
+    });
+    expect(record.text.trim()).toBe("See the attachment.");
+    expect(Object.keys(record.headers).slice(0, 3)).toEqual([
+      "Return-Path",
+      "Authentication-Results",
+      "Received",
+    ]);
+    const raw = await download(`${id}/raw`);
+    expect(raw.length).toBe(record.size);
+    expect(raw.toString()).toStartWith("Return-Path: <ada@client.test>\r\nAuthentication-Results: ");
+    expect(raw.toString()).toEndWith(`${sent.headers.join("\r\n")}\r\n\r\n${sent.body}\r\n`);
+    const [{ id: part }] = record.attachments;
+    expect((await download(`${id}/attachments/${part}`)).equals(LARGE)).toBe(true);
+  });
+
+  test("is taken once where it is brought again, and kept once for two inboxes and a second mail of the same bytes", async () => {
+    const both = letter(["a@in.test", "b@in.test"], bytesOf(700_000, 13), "two");
+    const id = await delivered(service, both);
+    expect(await delivered(service, both)).toBe(id);
+    expect(await refs(id)).toEqual([2]);
+    const unnamed = { ...both, headers: both.headers.slice(1) };
+    const [first, second] = [await delivered(service, unnamed), await delivered(service, unnamed)];
+    expect(first).not.toBe(second);
+    expect(await refs(second)).toEqual([4]);
+  });
+
+  test("that comes twice at the same time is kept whole", async () => {
+    const { headers, ...same } = letter("b@in.test", bytesOf(1_500_000, 17), "three");
+    const unnamed = { ...same, headers: headers.slice(1) };
+    const replies = await Promise.all([deliver(service, unnamed), deliver(service, unnamed)]);
+    const ids = replies.map((reply) => /^250 .*(msg_[0-9a-z]{26})/.exec(reply)?.[1] ?? "");
+    expect(await refs(ids[0] ?? "")).toEqual([2]);
+    const [one, two] = await Promise.all(ids.map((id) => download(`${id}/raw`)));
+    const below = (raw: Buffer | undefined): string => raw?.toString().split("From: Ada")[1] ?? "";
+    expect(below(one).length).toBeGreaterThan(1_500_000);
+    expect(below(one)).toBe(below(two));
+  });
+
+  test("with a text that is large reads as it came", async () => {
+    const text = "A line of a long letter.\r\n".repeat(40_000);
+    const id = await delivered(service, { to: "a@in.test", headers: ["Subject: Long"], body: text });
+    const record = (await service.call("GET", `/v1/emails/${id}`)).body;
+    expect(record.text.trim()).toBe(text.replaceAll("\r\n", "\n").trim());
+    expect(record.replyText.length).toBe(record.text.trim().length);
+  });
+});

@@ -1,0 +1,265 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { sweepContents } from "../../src/flows/contents/sweep.ts";
+import { keepContent, writeAhead } from "../../src/flows/contents/keep.ts";
+import type { Db, Statement } from "../../src/store/client.ts";
+import { CHUNK_OCTETS, chunkCount, newContent } from "../../src/store/content-bytes.ts";
+import {
+  CONTENT_COLUMNS,
+  contentBytes,
+  type ContentDeps,
+  contentIn,
+  contentPieces,
+  type ContentRow,
+  type StoredContent,
+} from "../../src/store/content-read.ts";
+import { isContentGone, releaseContent, takeContent, UNUSED_KEPT_MS } from "../../src/store/contents.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+const NOW = 1_750_000_000_000;
+let database: TestDatabase;
+let db: Db;
+let clock: ReturnType<typeof manualClock>;
+beforeEach(async () => {
+  database = await testDatabase();
+  db = database.db;
+  clock = manualClock(NOW);
+});
+afterEach(() => database.remove());
+
+/** Bytes that do not shrink, the same for the same seed. */
+function random(octets: number, seed = 1): Uint8Array {
+  let state = seed;
+  return Uint8Array.from({ length: octets }, () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return state >>> 24;
+  });
+}
+const text = (octets: number): Uint8Array =>
+  Buffer.from("A line of text.\r\n".repeat(octets / 17 + 1)).subarray(0, octets);
+
+async function stored(key: Uint8Array): Promise<StoredContent | null> {
+  const row = await db.first<ContentRow>(`SELECT ${CONTENT_COLUMNS} FROM contents b WHERE key = ?`, [key]);
+  return row === null ? null : contentIn(row);
+}
+
+async function read(key: Uint8Array, deps: ContentDeps = { db }): Promise<Buffer> {
+  const content = await stored(key);
+  if (content === null) throw new Error("no such content");
+  return Buffer.from(await contentBytes(deps, content));
+}
+
+const count = async (sql: string): Promise<number> =>
+  (await db.first<{ n: number }>(`SELECT ${sql} AS n`))?.n ?? -1;
+const refsOf = async (): Promise<number[]> =>
+  (await db.all<{ refs: number }>("SELECT refs FROM contents ORDER BY refs")).map(({ refs }) => refs);
+const chunks = (): Promise<number> => count("(SELECT count(*) FROM content_chunks)");
+
+/** The database, with something done before each write. */
+function before(act: (statements: Statement[]) => Promise<void>): Db {
+  return {
+    all: (sql, args) => db.all(sql, args),
+    first: (sql, args) => db.first(sql, args),
+    async write(statements) {
+      await act(statements);
+      return db.write(statements);
+    },
+    migrate: (statements) => db.migrate(statements),
+    close: () => db.close(),
+  };
+}
+
+describe("a content is read back as it was", () => {
+  test.each([
+    ["nothing", new Uint8Array(), "plain", "row"],
+    ["a little text", text(300), "plain", "row"],
+    ["text", text(5000), "zstd", "row"],
+    ["what does not shrink", random(5000), "plain", "row"],
+    ["as much as a row takes", random(CHUNK_OCTETS), "plain", "row"],
+    ["one octet more", random(CHUNK_OCTETS + 1), "plain", "chunks"],
+    ["large text", text(5 * CHUNK_OCTETS + 3), "zstd", "chunks"],
+    [
+      "text with a large part that does not shrink",
+      Buffer.concat([text(CHUNK_OCTETS), random(3 * CHUNK_OCTETS)]),
+      "zstd",
+      "chunks",
+    ],
+    ["of exactly some chunks", random(4 * CHUNK_OCTETS), "plain", "chunks"],
+  ] as const)("%s", async (_, bytes, encoding, place) => {
+    const content = await keepContent({ db, clock }, bytes);
+    await db.write([takeContent(content, NOW)]);
+    expect(await stored(content.key)).toMatchObject({ size: bytes.length, encoding, place });
+    expect((await read(content.key)).equals(bytes)).toBe(true);
+    expect(await chunks()).toBe(place === "row" ? 0 : chunkCount(bytes.length));
+  });
+});
+
+test("a content is kept once, however many name it", async () => {
+  const content = newContent(text(2000));
+  for (let times = 0; times < 3; times++) await db.write([takeContent(content, NOW)]);
+  expect(await refsOf()).toEqual([3]);
+});
+
+test("a large content that somebody names is not written again", async () => {
+  const bytes = random(2 * CHUNK_OCTETS);
+  await db.write([takeContent(await keepContent({ db, clock }, bytes), NOW)]);
+  const writes: number[] = [];
+  const watched = before(async (statements) => void writes.push(statements.length));
+  await db.write([takeContent(await keepContent({ db: watched, clock }, bytes), NOW)]);
+  expect(writes).toEqual([]);
+  expect(await refsOf()).toEqual([2]);
+});
+
+test("a large content is written in pieces, and the write that takes it up has none of them", async () => {
+  const sizes: number[] = [];
+  const sizeOf = ({ args }: Statement): number =>
+    args.reduce<number>((sum, arg) => sum + (arg instanceof Uint8Array ? arg.length : 0), 0);
+  const watched = before(
+    async (statements) => void sizes.push(statements.reduce((sum, statement) => sum + sizeOf(statement), 0)),
+  );
+  const content = await keepContent({ db: watched, clock }, random(20 * CHUNK_OCTETS));
+  expect(sizes.length).toBe(5);
+  expect(Math.max(...sizes)).toBeLessThan(4 * CHUNK_OCTETS + 1000);
+  expect(sizeOf(takeContent(content, NOW))).toBe(content.key.length);
+});
+
+test("two writers of one large content at once leave it whole, named twice", async () => {
+  const bytes = Buffer.concat([text(3 * CHUNK_OCTETS), random(CHUNK_OCTETS)]);
+  const keep = async (): Promise<void> => {
+    await db.write([takeContent(await keepContent({ db, clock }, bytes), NOW)]);
+  };
+  await Promise.all([keep(), keep()]);
+  expect(await refsOf()).toEqual([2]);
+  expect(await chunks()).toBe(4);
+  expect((await read(newContent(bytes).key)).equals(bytes)).toBe(true);
+});
+
+describe("the sweep", () => {
+  const sweep = (): Promise<void> => sweepContents({ db, clock });
+
+  test("leaves a content that is written ahead alone for an hour from its last chunk, then removes it", async () => {
+    await keepContent({ db, clock }, random(3 * CHUNK_OCTETS));
+    clock.advance(UNUSED_KEPT_MS);
+    await sweep();
+    expect(await chunks()).toBe(3);
+    clock.advance(1);
+    await sweep();
+    expect([await refsOf(), await chunks()]).toEqual([[], 0]);
+  });
+
+  test("removes what nobody names any more an hour after it was let go of, and nothing else", async () => {
+    const [small, large, named] = [text(2000), random(2 * CHUNK_OCTETS), random(2 * CHUNK_OCTETS, 7)];
+    const [first, second, third] = [
+      await keepContent({ db, clock }, small),
+      await keepContent({ db, clock }, large),
+      await keepContent({ db, clock }, named),
+    ];
+    await db.write([first, second, third, third].map((content) => takeContent(content, NOW)));
+    clock.advance(10 * UNUSED_KEPT_MS);
+    await db.write([first, second, third].map(({ key }) => releaseContent(key, clock.now())));
+    await sweep();
+    expect(await refsOf()).toEqual([0, 0, 1]);
+    clock.advance(UNUSED_KEPT_MS + 1);
+    await sweep();
+    expect(await refsOf()).toEqual([1]);
+    expect((await read(third.key)).equals(named)).toBe(true);
+    expect(await chunks()).toBe(2);
+  });
+
+  test.each([
+    ["small", text(2000)],
+    ["large", random(2 * CHUNK_OCTETS)],
+  ])("does not remove a %s content that is taken up just before", async (_, bytes) => {
+    const content = await keepContent({ db, clock }, bytes);
+    await db.write([takeContent(content, NOW), releaseContent(content.key, NOW)]);
+    clock.advance(UNUSED_KEPT_MS + 1);
+    const late = before(async () => void (await db.write([takeContent(content, clock.now())])));
+    await sweepContents({ db: late, clock });
+    expect((await read(content.key)).equals(bytes)).toBe(true);
+  });
+
+  test("a write that takes up what was removed meanwhile fails as a whole, and does when the content is there again", async () => {
+    const bytes = random(2 * CHUNK_OCTETS);
+    const content = await keepContent({ db, clock }, bytes);
+    clock.advance(UNUSED_KEPT_MS + 1);
+    await sweep();
+    const other = takeContent(newContent(text(100)), NOW);
+    const error = await db.write([other, takeContent(content, NOW)]).catch((thrown: unknown) => thrown);
+    expect(isContentGone(error)).toBe(true);
+    expect(await refsOf()).toEqual([]);
+    await db.write([other, takeContent(await writeAhead({ db, clock }, content, bytes), NOW)]);
+    expect((await read(content.key)).equals(bytes)).toBe(true);
+  });
+
+  test("in the middle of a writer's chunks leaves none behind that belong to nothing", async () => {
+    const bytes = random(12 * CHUNK_OCTETS);
+    let writes = 0;
+    const slow = before(async () => {
+      if (writes++ === 1) {
+        clock.advance(UNUSED_KEPT_MS + 1);
+        await sweep();
+      }
+    });
+    const content = await keepContent({ db: slow, clock }, bytes);
+    expect(
+      await count("(SELECT count(*) FROM content_chunks WHERE key NOT IN (SELECT key FROM contents))"),
+    ).toBe(0);
+    expect(await chunks()).toBe(8);
+    const error = await db.write([takeContent(content, NOW)]).catch((thrown: unknown) => thrown);
+    expect(isContentGone(error)).toBe(true);
+    await db.write([takeContent(await writeAhead({ db, clock }, content, bytes), NOW)]);
+    expect((await read(content.key)).equals(bytes)).toBe(true);
+  });
+
+  test("takes no more in a turn than its limit", async () => {
+    const contents = Array.from({ length: 201 }, (_, at) => newContent(Buffer.from(`content ${at}`)));
+    await db.write(
+      contents.flatMap((content) => [takeContent(content, NOW), releaseContent(content.key, NOW)]),
+    );
+    clock.advance(UNUSED_KEPT_MS + 1);
+    await sweep();
+    expect((await refsOf()).length).toBe(1);
+  });
+});
+
+describe("reading", () => {
+  test("gives a large content piece by piece", async () => {
+    const bytes = random(6 * CHUNK_OCTETS + 1);
+    const { key } = await keepContent({ db, clock }, bytes);
+    const sizes: number[] = [];
+    const content = await stored(key);
+    if (content === null) throw new Error("no such content");
+    for await (const piece of contentPieces({ db }, content)) sizes.push(piece.length);
+    expect(sizes).toEqual([...Array.from({ length: 6 }, () => CHUNK_OCTETS), 1]);
+  });
+
+  test.each([
+    ["text, compressed", text(9 * CHUNK_OCTETS)],
+    ["what does not shrink", random(9 * CHUNK_OCTETS)],
+  ])("goes on in the object store where the content moves there meanwhile: %s", async (_, bytes) => {
+    const { key } = await keepContent({ db, clock }, bytes);
+    const content = await stored(key);
+    if (content === null) throw new Error("no such content");
+    const rows = await db.all<{ bytes: ArrayBuffer }>("SELECT bytes FROM content_chunks ORDER BY ord");
+    const object = Buffer.concat(rows.map((row) => new Uint8Array(row.bytes)));
+    const objects = { read: async (name: string) => (name === "moved" ? object : new Uint8Array()) };
+    const pieces: Uint8Array[] = [];
+    for await (const piece of contentPieces({ db, objects }, content)) {
+      pieces.push(piece);
+      if (pieces.length > 1) continue;
+      await db.write([
+        { sql: "UPDATE contents SET place = 'object', object = 'moved' WHERE key = ?", args: [key] },
+        { sql: "DELETE FROM content_chunks WHERE key = ?", args: [key] },
+      ]);
+    }
+    expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
+    expect((await read(key, { db, objects })).equals(bytes)).toBe(true);
+    await expect(read(key)).rejects.toThrow("none is configured");
+  });
+
+  test("of a content that has lost a chunk fails", async () => {
+    const { key } = await keepContent({ db, clock }, random(3 * CHUNK_OCTETS));
+    await db.write([{ sql: "DELETE FROM content_chunks WHERE ord = 1", args: [] }]);
+    await expect(read(key)).rejects.toThrow("not whole");
+  });
+});
