@@ -5,10 +5,12 @@ import { type Clock, sleep } from "./core/clock.ts";
 import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
 import type { PushDeps } from "./flows/notify/push.ts";
 import { openDoor } from "./flows/receive/door.ts";
+import type { Inspect } from "./flows/readings.ts";
 import { recheckDue } from "./flows/verify/recheck.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import { log } from "./log.ts";
+import { type Metrics, openMetrics } from "./metrics.ts";
 import { dnsServers } from "./net/dns-servers.ts";
 import { post } from "./net/post.ts";
 import { createResolver, type Resolver } from "./net/resolver.ts";
@@ -27,8 +29,12 @@ import { mxName, openOutbound } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import { openWorker } from "./wiring/inspect-bench.ts";
 import { Inspector, inspectingThreads } from "./wiring/inspector.ts";
+import { watchLag } from "./wiring/lag.ts";
 import { type InstallationKeys, openKeys } from "./wiring/master-key.ts";
 import { domainDeps, type HttpParts, httpDeps } from "./wiring/http.ts";
+import { type Objects, openObjects } from "./wiring/objects.ts";
+import { storageChores } from "./wiring/storage-chores.ts";
+import { timedInspect } from "./wiring/timed-inspect.ts";
 import { startWorkers, type WorkerDeps, type Workers } from "./wiring/workers.ts";
 
 /** Time that a stop gives to what is in hand. */
@@ -38,7 +44,8 @@ const CLOSING_MS = 1000;
 
 /** Ports listened on; null for a role that this process does not take. */
 export interface Ports {
-  http: number | null;
+  /** Of health and metrics, and of the API where that is a role of this process. */
+  http: number;
   smtp: number | null;
   /** Of our name server, UDP and TCP. */
   dns: number | null;
@@ -70,25 +77,38 @@ interface Ground {
   resolver: Resolver;
   pool: Pool;
   instance: Instance;
+  /** Where contents leave the database for; null: nowhere. */
+  store: Objects | null;
   inspector: Inspector;
+  /** The inspector's, timed. */
+  inspect: Inspect;
+  metrics: Metrics;
 }
 
 /** Opens the database, brings it up to date and starts every role that the configuration names. */
 export async function startApp(config: Config, clock: Clock): Promise<App> {
   mkdirSync(config.dataDir, { recursive: true });
   const keys = openKeys(config.masterKey, config.dataDir);
-  const db = await openDb(clock, {
-    url: config.databaseUrl,
-    authToken: config.databaseAuthToken,
-    syncUrl: config.databaseSyncUrl,
-  });
+  const metrics = openMetrics();
+  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
+  const db = await openDb(clock, { url, authToken, syncUrl }, metrics.commits);
   await migrate(db, clock.now());
   const firstStart = await bootstrap({ db, clock, boxKey: keys.box }, config);
+  const inspector = new Inspector(
+    { clock, log: log("smtp") },
+    {
+      host: mxName(config),
+      dnsServers: config.dnsServers,
+      threads: inspectingThreads(availableParallelism()),
+      open: openWorker,
+    },
+  );
   const ground: Ground = {
     config,
     clock,
     db,
     keys,
+    metrics,
     queue: openQueue({ clock, log: log("queue") }, { redisUrl: config.redisUrl }),
     resolver: createResolver({ clock }, { servers: dnsServers(config.dnsServers) }),
     pool: createPool(
@@ -96,15 +116,9 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
       { maxConnectionsPerDestination: config.destinationConnections },
     ),
     instance: await registerInstance({ db, clock }, process.pid),
-    inspector: new Inspector(
-      { clock, log: log("smtp") },
-      {
-        host: mxName(config),
-        dnsServers: config.dnsServers,
-        threads: inspectingThreads(availableParallelism()),
-        open: openWorker,
-      },
-    ),
+    store: openObjects(config, clock),
+    inspector,
+    inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
   };
   return startRoles(ground, firstStart);
 }
@@ -116,12 +130,13 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     : null;
   const parts: HttpParts = {
     ...ground,
-    inspect: ground.inspector.inspect,
     limiter: rates?.take ?? null,
+    objects: ground.store?.reader ?? null,
     listening: () => listener !== null || !config.roles.has("smtp"),
+    connections: () => ({ in: listener?.sessions ?? 0, out: ground.pool.connections }),
   };
   let listener: Listener | null = null;
-  const ports: Ports = { http: null, smtp: null, dns: null };
+  const ports: Ports = { http: 0, smtp: null, dns: null };
   const nameServer = await openNameServer(ground);
   ports.dns = nameServer?.port ?? null;
   const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
@@ -129,8 +144,9 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     listener = await openListener(ground);
     ports.smtp = (await listener.start()).port;
   }
-  const http = config.roles.has("api") ? createHttp(httpDeps(parts)) : null;
-  if (http !== null) ports.http = (await http.start()).port;
+  const http = createHttp(httpDeps(parts));
+  ports.http = (await http.start()).port;
+  const unwatchLag = watchLag(clock, ground.metrics.lagged);
   let stopping: Promise<void> | null = null;
   return {
     db,
@@ -143,6 +159,7 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
       return true;
     },
     stop(graceMs = STOP_GRACE_MS) {
+      unwatchLag();
       stopping ??= stopRoles(ground, { http, rates, listener, nameServer, workers }, graceMs);
       return stopping;
     },
@@ -155,7 +172,7 @@ function listenerCertificate({ config, clock }: Ground): Promise<Certificate> {
 }
 
 async function openListener(ground: Ground): Promise<Listener> {
-  const { config, clock, db, queue, keys } = ground;
+  const { config, clock, db, queue, keys, metrics } = ground;
   const hostname = mxName(config);
   const handler = openDoor({
     db,
@@ -164,11 +181,12 @@ async function openListener(ground: Ground): Promise<Listener> {
     hostname,
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,
-    inspect: ground.inspector.inspect,
+    inspect: ground.inspect,
+    received: metrics.received,
   });
   const tls = await listenerCertificate(ground);
   return createListener(
-    { clock, handler, log: log("smtp") },
+    { clock, handler, log: log("smtp"), meter: metrics.smtp },
     {
       host: config.smtpHost,
       port: config.smtpPort,
@@ -193,11 +211,20 @@ const ANSWERS_PER_TURN = 500;
 const RETRY_JITTER = 0.2;
 
 function workerDeps(ground: Ground, parts: HttpParts) {
-  const { config, clock, db, queue, keys, resolver, pool, instance } = ground;
+  const { config, clock, db, queue, keys, resolver, pool, instance, metrics } = ground;
   const verification = domainDeps(parts);
   const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
+  const { objects } = parts;
   const forgetAnswers = async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN));
-  const common = { db, clock, queue, instanceId: instance.id, boxKey: keys.box, random: Math.random };
+  const common = {
+    db,
+    clock,
+    queue,
+    objects,
+    instanceId: instance.id,
+    boxKey: keys.box,
+    random: Math.random,
+  };
   const { findPassage, custody } = openOutbound(config, { clock, db, resolver, pool });
   const transmit: WorkerDeps["transmit"] = {
     ...common,
@@ -209,6 +236,7 @@ function workerDeps(ground: Ground, parts: HttpParts) {
     trackingKey: keys.tracking,
     keys: new Map(),
     capture: config.delivery === "capture",
+    meter: metrics.transmit,
     retry: {
       schedule: { delaysSeconds: config.deliveryRetrySeconds, jitter: RETRY_JITTER },
       giveUpMs: config.deliveryGiveUpSeconds * 1000,
@@ -217,6 +245,7 @@ function workerDeps(ground: Ground, parts: HttpParts) {
   const push: PushDeps = {
     ...common,
     post: (request) => post({ clock, resolver }, request),
+    meter: metrics.push,
     policy: {
       delaysSeconds: config.webhookRetrySeconds,
       timeoutMs: config.webhookTimeoutSeconds * 1000,
@@ -233,12 +262,12 @@ function workerDeps(ground: Ground, parts: HttpParts) {
     transmit,
     findPassage,
     push,
-    chores: [recheckDomains, forgetAnswers],
+    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
   };
 }
 
 interface Roles {
-  http: Http | null;
+  http: Http;
   rates: RateBuckets | null;
   listener: Listener | null;
   nameServer: ZoneServer | null;
@@ -249,9 +278,10 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
   const { clock, db, queue, pool, instance, inspector } = ground;
   const endsAt = clock.now() + graceMs - CLOSING_MS;
   const left = () => Math.max(0, endsAt - clock.now());
+  ground.store?.stop();
   // All at once: while one slow client holds a door open, nothing new must leave by the other.
   await Promise.all([
-    roles.http?.stop(left()),
+    roles.http.stop(left()),
     roles.listener?.stop(left()),
     queue.close(left()),
     Promise.race([roles.workers?.stop(), sleep(clock, left())]),

@@ -1,5 +1,5 @@
 import type { Mailbox } from "../core/addresses.ts";
-import { type MessageStatus, MOVING } from "../core/states.ts";
+import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../core/states.ts";
 
 /** What of a message can be searched. */
 export interface Searchable {
@@ -64,6 +64,12 @@ export function hasText(
 export function isSettled(status: MessageStatus): boolean {
   return ![...MOVING].some((moving) => moving === status);
 }
+
+/** Every status of which a message may have a term. */
+export const FINAL_STATUSES: readonly MessageStatus[] = [
+  ...ROLL_UP_ORDER.filter((status) => !MOVING.has(status)),
+  "inbound_rejected",
+];
 
 /** The terms of a message, as the index's tokenizer takes them: a space before each. */
 export function termsOf(message: Searchable): string {

@@ -1,9 +1,12 @@
-/** Error codes of libSQL and of the network below it that say: the database cannot be reached or used just now. */
-const UNAVAILABLE =
-  /^(?:SQLITE_(?:BUSY|LOCKED|CANTOPEN|IOERR|FULL|READONLY|PROTOCOL)|SERVER_ERROR|HRANA_|CLIENT_CLOSED|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)/;
+import { EngineError } from "./engine.ts";
 
-/** Whether the error means a database out of reach, which another try later may find, rather than a fault of ours. */
+/** Error codes of libSQL, of the network below it and of the object store that say: it cannot be reached or used just now. */
+const UNAVAILABLE =
+  /^(?:SQLITE_(?:BUSY|LOCKED|CANTOPEN|IOERR|FULL|READONLY|PROTOCOL)|SERVER_ERROR|BLOCKED|HRANA_|CLIENT_CLOSED|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|OBJECT_STORE$)/;
+
+/** Whether the error means a database or an object store out of reach, which another try later may find, rather than a fault of ours. */
 export function isUnavailable(error: unknown): boolean {
+  if (error instanceof EngineError && error.ofAll) return true;
   return (
     error instanceof Error &&
     "code" in error &&

@@ -3,15 +3,20 @@ import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
+import { cachedHealth } from "../flows/health/cached.ts";
 import type { Inspect } from "../flows/readings.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
+import { logAnswer } from "../http/access-log.ts";
+import type { ReadyCheck } from "../http/health.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
 import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails.ts";
+import { healthRoutes } from "../http/routes/health.ts";
 import { inboundRoutes } from "../http/routes/inbound.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
 import { senderRoutes } from "../http/routes/senders.ts";
+import { statsRoutes } from "../http/routes/stats.ts";
 import { suppressionRoutes } from "../http/routes/suppressions.ts";
 import { templateRoutes } from "../http/routes/templates.ts";
 import { threadRoutes } from "../http/routes/threads.ts";
@@ -20,15 +25,20 @@ import { unsubscribeRoutes } from "../http/routes/unsubscribe.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { RateLimiter } from "../http/rate.ts";
+import type { Route } from "../http/route.ts";
 import type { HttpDeps } from "../http/server.ts";
 import { generateDkimKey } from "../mail/dkim.ts";
 import { isPublicAddress } from "../net/address-guard.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../net/lookups.ts";
 import type { Resolver } from "../net/resolver.ts";
+import { METRICS_CONTENT_TYPE, type Metrics } from "../metrics.ts";
 import type { Queue } from "../queue/port.ts";
 import { type Db, ping } from "../store/client.ts";
+import type { ObjectReader } from "../store/content-read.ts";
 import { mxName } from "./delivery.ts";
+import { nearChecks } from "./health.ts";
 import type { InstallationKeys } from "./master-key.ts";
+import { openScrape } from "./scrape.ts";
 
 /** What the HTTP door is put together from. */
 export interface HttpParts {
@@ -41,8 +51,13 @@ export interface HttpParts {
   /** Reads a mail that is let in by the API. */
   inspect: Inspect;
   limiter: RateLimiter | null;
+  /** Where contents are that have left the database. */
+  objects: ObjectReader | null;
   /** Whether the SMTP listener of this process listens, or is none of its business. */
   listening: () => boolean;
+  metrics: Metrics;
+  /** Open SMTP connections. */
+  connections: () => { in: number; out: number };
 }
 
 /** What domain verification needs, of registration and checks alike. */
@@ -60,7 +75,7 @@ export function domainDeps({ config, clock, db, keys, resolver }: HttpParts) {
 }
 
 /** A check asks the servers themselves: a record published a second ago must not hide behind a cached answer. */
-function freshLookups(resolver: Resolver): DomainLookups {
+export function freshLookups(resolver: Resolver): DomainLookups {
   const fresh = { fresh: true };
   return {
     cname: (name) => resolveCname(resolver, name, fresh),
@@ -69,15 +84,22 @@ function freshLookups(resolver: Resolver): DomainLookups {
   };
 }
 
-/** The dependencies of the HTTP door with every route of the API. */
+/** What `/readyz` asks. */
+function readyChecks({ db, queue, listening }: HttpParts): ReadyCheck[] {
+  return [
+    { name: "database", run: () => ping(db) },
+    { name: "queue", run: () => queue.check() },
+    {
+      name: "listener",
+      run: async () => failUnless(listening(), "the SMTP listener is not listening"),
+    },
+  ];
+}
+
+/** The dependencies of the HTTP door: health and metrics in every process, the API where that is one of its roles. */
 export function httpDeps(parts: HttpParts): HttpDeps {
-  const { config, clock, db, queue, keys } = parts;
-  const { serviceDomain } = config;
-  const { publicUrl } = config;
-  const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
-  const common = { db, clock, queue, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
-  const sending = { ...common, limits: config, volume: config, inspect: parts.inspect };
-  const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
+  const { config, clock, db, keys, metrics } = parts;
+  const checks = readyChecks(parts);
   return {
     db,
     clock,
@@ -85,33 +107,48 @@ export function httpDeps(parts: HttpParts): HttpDeps {
     cursorKey: keys.cursor,
     boxKey: keys.box,
     limiter: parts.limiter,
-    checks: [
-      { name: "database", run: () => ping(db) },
-      { name: "queue", run: () => queue.check() },
-      {
-        name: "listener",
-        run: async () => failUnless(parts.listening(), "the SMTP listener is not listening"),
-      },
-    ],
+    checks,
     docs: { script: Bun.file(docsScript), style: Bun.file(docsStyle) },
-    onAnswer: null,
-    routes: [
-      ...emailRoutes(sending),
-      ...threadRoutes(sending),
-      ...inboundRoutes({ ...sending, hostname: mxName(config) }),
-      ...apiKeyRoutes({ db }),
-      ...senderRoutes({ db, config }),
-      ...domainRoutes(domainDeps(parts)),
-      ...inboxRoutes({ db }),
-      ...templateRoutes({ db }),
-      ...contactRoutes({ db }),
-      ...suppressionRoutes({ db }),
-      ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
-      ...webhookDeliveryRoutes({ db, clock, queue }),
-      ...unsubscribeRoutes({ db, clock, ...links }),
-      ...trackingRoutes({ db, clock, queue, ...links }),
-    ],
+    onAnswer(answered) {
+      metrics.answered(answered);
+      logAnswer(answered);
+    },
+    metrics: {
+      token: config.metricsToken,
+      contentType: METRICS_CONTENT_TYPE,
+      read: openScrape({ ...parts, checks }),
+    },
+    routes: config.roles.has("api") ? apiRoutes(parts) : [],
   };
+}
+
+/** Every route of the API. */
+function apiRoutes(parts: HttpParts): Route[] {
+  const { config, clock, db, queue, keys, objects } = parts;
+  const { serviceDomain } = config;
+  const { publicUrl } = config;
+  const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
+  const common = { db, clock, queue, objects, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
+  const sending = { ...common, limits: config, volume: config, inspect: parts.inspect };
+  const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
+  return [
+    ...emailRoutes(sending),
+    ...threadRoutes(sending),
+    ...inboundRoutes({ ...sending, hostname: mxName(config) }),
+    ...apiKeyRoutes({ db }),
+    ...healthRoutes({ health: cachedHealth(clock, nearChecks({ config, clock, db: () => db })) }),
+    ...senderRoutes({ db, config }),
+    ...domainRoutes(domainDeps(parts)),
+    ...inboxRoutes({ db }),
+    ...templateRoutes({ db }),
+    ...contactRoutes({ db }),
+    ...suppressionRoutes({ db }),
+    ...statsRoutes({ db }),
+    ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
+    ...webhookDeliveryRoutes({ db, clock, queue }),
+    ...unsubscribeRoutes({ db, clock, ...links }),
+    ...trackingRoutes({ db, clock, queue, ...links }),
+  ];
 }
 
 function failUnless(holds: boolean, message: string): void {

@@ -1,0 +1,105 @@
+/**
+ * Whether the database grows without bound under a retention: a week of mail on a clock of its own, `bun
+ * bench/retention.ts`. Ends with 1 where day 7 is more than a third larger than day 4.
+ */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../src/clock.ts";
+import { sweepContents } from "../src/flows/contents/sweep.ts";
+import { indexMessages } from "../src/flows/sweep/index-messages.ts";
+import {
+  DAY_MS,
+  forgetContents,
+  forgetCounts,
+  forgetDeliveries,
+  forgetMessages,
+} from "../src/flows/sweep/retention.ts";
+import { type Db, openDb } from "../src/store/client.ts";
+import { migrate } from "../src/store/migrate.ts";
+import { manualClock } from "../test/support/manual-clock.ts";
+import { storeMail, WORLD } from "./support/daily-mail.ts";
+import { benchFolder } from "./support/folder.ts";
+
+const DAYS = 7;
+const MESSAGES_A_DAY = 5000;
+const CONTENT_DAYS = 2;
+const EVENT_DAYS = 3;
+/** The day from which on as much goes as comes, and how much larger the last one may be. */
+const LEVEL_DAY = 4;
+const MOST_GROWTH = 1.3;
+/** Steps of a day: so much of its mail, then the chores. */
+const STEPS = 12;
+/** Turns of the chores after each step, which take more than came in it: the service makes one a second. */
+const TURNS = 2;
+/** Mails stored in one commit: what is measured is the file, not the disk. */
+const AT_A_TIME = 50;
+const MB = 1024 * 1024;
+const TABLES = [
+  "messages",
+  "events",
+  "contents",
+  "threads",
+  "thread_references",
+  "webhook_deliveries",
+] as const;
+
+async function main(): Promise<void> {
+  const path = join(benchFolder(), "postrider.db");
+  const clock = manualClock(Date.parse("2026-03-01T00:00:00Z"));
+  const db = await openDb(systemClock, { url: `file:${path}`, authToken: null, syncUrl: null });
+  await migrate(db, clock.now());
+  await db.write(WORLD.map((sql) => ({ sql, args: [] })));
+  const deps = { db, clock };
+  const chores: readonly [string, () => Promise<void>][] = [
+    ["contents", forgetContents(deps, CONTENT_DAYS)],
+    ["messages", forgetMessages(deps, EVENT_DAYS)],
+    ["webhook log", forgetDeliveries(deps, EVENT_DAYS)],
+    ["counts", forgetCounts(deps)],
+    ["unused", () => sweepContents(deps)],
+    ["index", () => indexMessages(db)],
+  ];
+  const spent = new Map<string, number>();
+  const sizes: number[] = [];
+  console.log(`| day | MB | of it free | ${TABLES.join(" | ")} | index, KB |`);
+  console.log(`| ${"--- | ".repeat(TABLES.length + 4)}`);
+  let at = 0;
+  for (let day = 1; day <= DAYS; day++) {
+    for (let step = 0; step < STEPS; step++) {
+      const share =
+        Math.round((MESSAGES_A_DAY * (step + 1)) / STEPS) - Math.round((MESSAGES_A_DAY * step) / STEPS);
+      for (let left = share; left > 0; left -= AT_A_TIME) {
+        const mails = Math.min(left, AT_A_TIME);
+        await Promise.all(Array.from({ length: mails }, () => storeMail(deps, at++)));
+        clock.advance(Math.floor((DAY_MS / STEPS / share) * mails));
+      }
+      for (let turn = 0; turn < TURNS; turn++)
+        for (const [name, chore] of chores) {
+          const began = performance.now();
+          await chore();
+          spent.set(name, (spent.get(name) ?? 0) + performance.now() - began);
+        }
+    }
+    sizes.push(await report(db, path, day));
+  }
+  for (const [name, ms] of spent) console.log(`${name}: ${Math.round(ms)} ms in all`);
+  await db.close();
+  const [level = 0, last = 0] = [sizes[LEVEL_DAY - 1], sizes[DAYS - 1]];
+  console.log(`day ${DAYS} is ${(last / level).toFixed(2)} times day ${LEVEL_DAY}`);
+  process.exitCode = last <= level * MOST_GROWTH ? 0 : 1;
+}
+
+/** Prints a day's line; gives the size of the file. */
+async function report(db: Db, path: string, day: number): Promise<number> {
+  const figure = async (sql: string): Promise<number> => (await db.first<{ n: number }>(sql))?.n ?? 0;
+  const page = await figure("SELECT page_size AS n FROM pragma_page_size");
+  const free = (await figure("SELECT freelist_count AS n FROM pragma_freelist_count")) * page;
+  const rows: number[] = [];
+  for (const table of TABLES) rows.push(await figure(`SELECT count(*) AS n FROM ${table}`));
+  const index = await figure("SELECT SUM(length(block)) AS n FROM message_terms_data");
+  const size = statSync(path).size;
+  const cells = [day, (size / MB).toFixed(1), (free / MB).toFixed(1), ...rows, Math.round(index / 1024)];
+  console.log(`| ${cells.join(" | ")} |`);
+  return size;
+}
+
+await main();

@@ -1,0 +1,29 @@
+import type { Clock } from "../../core/clock.ts";
+
+/** Rest after the first failure of a row of them, and the longest one (milliseconds); each is twice the one before. */
+export const FIRST_REST_MS = 2000;
+export const LONGEST_REST_MS = 300_000;
+
+/** When to try again what is out of reach. */
+export interface Patience {
+  /** Whether the rest is over. */
+  ready(): boolean;
+  failed(): void;
+  worked(): void;
+}
+
+/** Rests that grow with each failure, so that what is out of reach is asked, and the log written, ever more seldom. */
+export function createPatience(clock: Clock): Patience {
+  let restMs = 0;
+  let readyAt = Number.NEGATIVE_INFINITY;
+  return {
+    ready: () => clock.now() >= readyAt,
+    failed() {
+      restMs = restMs === 0 ? FIRST_REST_MS : Math.min(restMs * 2, LONGEST_REST_MS);
+      readyAt = clock.now() + restMs;
+    },
+    worked() {
+      restMs = 0;
+    },
+  };
+}

@@ -1,0 +1,154 @@
+import type { Clock } from "../../core/clock.ts";
+import { log } from "../../log.ts";
+import { previewOf } from "../../mail/preview.ts";
+import type { Statement } from "../../store/client.ts";
+import type { ContentDeps } from "../../store/content-read.ts";
+import { keptContents, keptGuard, letGo, releaseContents } from "../../store/content-release.ts";
+import { removalFromIndex } from "../../store/index-removal.ts";
+import { getContent } from "../../store/message-content.ts";
+import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
+import { deleteOldReputation } from "../../store/reputation.ts";
+import {
+  deleteDeliveries,
+  deleteEmptied,
+  deleteMessages,
+  mayGoGuard,
+  oldDeliveries,
+  oldMessages,
+  shortenedThreads,
+  shortenThread,
+  uncountFromThreads,
+} from "../../store/retention.ts";
+import { deleteOldUsage, utcDay } from "../../store/usage.ts";
+import { type Stride, Walk } from "./walk.ts";
+
+export interface RetentionDeps extends ContentDeps {
+  clock: Clock;
+}
+
+export const DAY_MS = 86_400_000;
+/** A write of so many messages holds the event loop for some five milliseconds. A turn a second: forty million a day. */
+export const MESSAGES: Stride = { rows: 50, looks: 10 };
+/** Messages that lose their contents. */
+export const CONTENTS: Stride = { rows: 100, looks: 10 };
+/** Lines of the webhook log. */
+export const DELIVERIES: Stride = { rows: 500, looks: 4 };
+/** Days that counts of recipients and outcomes are kept: a quota asks for one of them, the reputation for seven. */
+export const COUNTED_DAYS = 30;
+/** Such counts deleted at a time, and the pause between two looks, which read all of them. */
+export const COUNTS_PER_TURN = 1000;
+export const COUNTS_PAUSE_MS = 3_600_000;
+
+/**
+ * The chore that deletes messages older than the retention, with all that hangs on them and what the search has of
+ * them. Several processes may do it at a time: of two that meet over the same messages, one changes nothing.
+ */
+export function forgetMessages(deps: RetentionDeps, days: number): () => Promise<void> {
+  const walk = new Walk("msg", MESSAGES);
+  return async () => {
+    const before = deps.clock.now() - days * DAY_MS;
+    await walk.turn(before, async (stretch) => {
+      const messages = await oldMessages(deps.db, stretch, before);
+      const going = messages.filter(({ mayGo }) => mayGo);
+      if (going.length > 0) await deleteAll(deps, going, before);
+      return messages;
+    });
+  };
+}
+
+async function deleteAll(
+  deps: RetentionDeps,
+  going: readonly { id: string; threadId: string | null }[],
+  before: number,
+): Promise<void> {
+  const { db, clock } = deps;
+  const ids = going.map(({ id }) => id);
+  const threadIds = [...new Set(going.flatMap(({ threadId }) => threadId ?? []))];
+  const index = await removalFromIndex(db, ids);
+  const shortening = await shortenings(deps, threadIds, ids);
+  await unlessMoved(ids, () =>
+    db.write([
+      allOrNothing(mayGoGuard(ids, before)),
+      allOrNothing(index.guard),
+      ...index.statements,
+      ...shortening,
+      ...(threadIds.length === 0 ? [] : [uncountFromThreads(threadIds, ids)]),
+      releaseContents(ids, clock.now()),
+      deleteMessages(ids),
+      ...(threadIds.length === 0 ? [] : deleteEmptied(threadIds)),
+    ]),
+  );
+}
+
+/** Something may have happened to one of them since they were read: they are read anew in the next walk. */
+async function unlessMoved(ids: readonly string[], write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isGuardBroken(error)) throw error;
+    log("sweep").debug("old messages were left for the next walk", { messages: ids.length });
+  }
+}
+
+/** What gives the threads another last message that lose theirs but keep an older one. */
+async function shortenings(
+  deps: RetentionDeps,
+  threadIds: readonly string[],
+  ids: readonly string[],
+): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  for (const shortened of await shortenedThreads(deps.db, threadIds, ids)) {
+    const content = await getContent(deps, shortened.senderId, shortened.nextMessageId);
+    const preview = content === null ? "" : previewOf(content.text, content.html);
+    statements.push(shortenThread(shortened, preview));
+  }
+  return statements;
+}
+
+/**
+ * The chore that lets go of bodies, raw mail and attachments' bytes older than the retention. The messages stay; the
+ * contents go with the sweep of what nobody names.
+ */
+export function forgetContents({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
+  const walk = new Walk("msg", CONTENTS);
+  return async () => {
+    const before = clock.now() - days * DAY_MS;
+    await walk.turn(before, async (stretch) => {
+      const kept = await keptContents(db, stretch, before);
+      const ids = kept.filter(({ mayGo }) => mayGo).map(({ id }) => id);
+      const guard = keptGuard(ids, before);
+      if (ids.length > 0)
+        await unlessMoved(ids, () => db.write([allOrNothing(guard), ...letGo(ids, clock.now())]));
+      return kept;
+    });
+  };
+}
+
+/** The chore that deletes what the webhook log has of deliveries that were over before the retention. */
+export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
+  const walk = new Walk("dlv", DELIVERIES);
+  return async () => {
+    const before = clock.now() - days * DAY_MS;
+    await walk.turn(before, async (stretch) => {
+      const deliveries = await oldDeliveries(db, stretch, before);
+      const ids = deliveries.filter(({ mayGo }) => mayGo).map(({ id }) => id);
+      if (ids.length > 0) await db.write([deleteDeliveries(ids)]);
+      return deliveries;
+    });
+  };
+}
+
+/** The chore that deletes the counts of days that nothing asks for any more. */
+export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> {
+  let nextAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const now = clock.now();
+    if (now < nextAt) return;
+    const day = utcDay(now - COUNTED_DAYS * DAY_MS);
+    const counts = [
+      await deleteOldUsage(db, day, COUNTS_PER_TURN),
+      await deleteOldReputation(db, day, COUNTS_PER_TURN),
+    ];
+    if (counts.every((count) => count < COUNTS_PER_TURN)) nextAt = now + COUNTS_PAUSE_MS;
+  };
+}

@@ -1,0 +1,153 @@
+import { MOVING } from "../core/states.ts";
+import type { Db, Guard, Statement } from "./client.ts";
+
+/** A stretch of ids, of which the first `limit` are wanted. */
+export interface Stretch {
+  /** Ids come after this one. */
+  after: string;
+  /** And before this one. */
+  below: string;
+  limit: number;
+}
+
+/** A message of the stretch, and whether it may go. */
+export interface OldMessage {
+  id: string;
+  threadId: string | null;
+  mayGo: boolean;
+}
+
+const MOVING_LIST = [...MOVING].map((status) => `'${status}'`).join(", ");
+
+/**
+ * Whether a message `m` may go that was sent or received before a time: its one parameter. What still moves stays,
+ * and what was sent late counts from then.
+ */
+export const OVER = `COALESCE(m.sent_at, m.scheduled_at, m.created_at) < ?
+  AND NOT EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.status IN (${MOVING_LIST}))`;
+
+/** The same for all of it, which a webhook that is still to hear of it keeps, too. */
+const MAY_GO = `${OVER}
+  AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.message_id = m.id AND d.status = 'pending')`;
+
+/** Messages of a stretch, oldest first, with whether they may go that are older than `before` (milliseconds). */
+export async function oldMessages(db: Db, stretch: Stretch, before: number): Promise<OldMessage[]> {
+  const rows = await db.all<{ id: string; thread_id: string | null; may_go: number }>(
+    `SELECT m.id, m.thread_id, ${MAY_GO} AS may_go FROM messages m WHERE m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?`,
+    [before, stretch.after, stretch.below, stretch.limit],
+  );
+  return rows.map((row) => ({ id: row.id, threadId: row.thread_id, mayGo: row.may_go === 1 }));
+}
+
+/** Holds while all the messages are there and may go. */
+export function mayGoGuard(ids: readonly string[], before: number): Guard {
+  return {
+    sql: `(SELECT count(*) FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value WHERE ${MAY_GO}) = ?`,
+    args: [JSON.stringify(ids), before, ids.length],
+  };
+}
+
+/** Deletes messages with all that hangs on them but contents, threads and what the search index has of them. */
+export function deleteMessages(ids: readonly string[]): Statement {
+  return {
+    sql: "DELETE FROM messages WHERE id IN (SELECT value FROM json_each(?))",
+    args: [JSON.stringify(ids)],
+  };
+}
+
+/** A thread whose last message goes, and the one that is its last then. */
+export interface Shortened {
+  threadId: string;
+  senderId: string;
+  lastMessageId: string;
+  nextMessageId: string;
+}
+
+/** The threads that lose their last message, and keep others, where those messages go. */
+export async function shortenedThreads(
+  db: Db,
+  threadIds: readonly string[],
+  ids: readonly string[],
+): Promise<Shortened[]> {
+  if (threadIds.length === 0) return [];
+  const rows = await db.all<{ id: string; sender_id: string; last: string; next: string }>(
+    `SELECT id, sender_id, last, next FROM (
+        SELECT t.id, t.sender_id, t.last_message_id AS last,
+          (SELECT m.id FROM messages m WHERE m.thread_id = t.id AND m.id NOT IN (SELECT value FROM json_each(?1))
+            ORDER BY m.id DESC LIMIT 1) AS next
+        FROM threads t
+        WHERE t.id IN (SELECT value FROM json_each(?2)) AND t.last_message_id IN (SELECT value FROM json_each(?1)))
+      WHERE next IS NOT NULL`,
+    [JSON.stringify(ids), JSON.stringify(threadIds)],
+  );
+  return rows.map((row) => ({
+    threadId: row.id,
+    senderId: row.sender_id,
+    lastMessageId: row.last,
+    nextMessageId: row.next,
+  }));
+}
+
+/** Gives a thread the last message that it has left. Changes nothing where another has come meanwhile. */
+export function shortenThread(
+  { threadId, lastMessageId, nextMessageId }: Shortened,
+  preview: string,
+): Statement {
+  return {
+    sql: `UPDATE threads SET last_message_id = ?, preview = ?,
+        last_message_at = COALESCE((SELECT created_at FROM messages WHERE id = ?), last_message_at)
+      WHERE id = ? AND last_message_id = ?`,
+    args: [nextMessageId, preview, nextMessageId, threadId, lastMessageId],
+  };
+}
+
+/** Takes messages out of the counts of their threads: before they are deleted. */
+export function uncountFromThreads(threadIds: readonly string[], ids: readonly string[]): Statement {
+  return {
+    sql: `UPDATE threads SET message_count = max(0, message_count - (
+        SELECT count(*) FROM json_each(?1) j CROSS JOIN messages m ON m.id = j.value WHERE m.thread_id = threads.id))
+      WHERE id IN (SELECT value FROM json_each(?2))`,
+    args: [JSON.stringify(ids), JSON.stringify(threadIds)],
+  };
+}
+
+/** Deletes those of the threads that have no message left, with the Message-IDs remembered for them. */
+export function deleteEmptied(threadIds: readonly string[]): Statement[] {
+  const args = [JSON.stringify(threadIds)];
+  return [
+    {
+      sql: `DELETE FROM thread_references WHERE thread_id IN (SELECT value FROM json_each(?) j
+        WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.thread_id = j.value))`,
+      args,
+    },
+    {
+      sql: `DELETE FROM threads WHERE id IN (SELECT value FROM json_each(?) j
+        WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.thread_id = j.value))`,
+      args,
+    },
+  ];
+}
+
+/** A line of the webhook log, and whether it may go. */
+export interface OldDelivery {
+  id: string;
+  mayGo: boolean;
+}
+
+/** Lines of the webhook log, oldest first, with whether they may go that were over before a time (milliseconds). */
+export async function oldDeliveries(db: Db, stretch: Stretch, before: number): Promise<OldDelivery[]> {
+  const rows = await db.all<{ id: string; may_go: number }>(
+    `SELECT id, status <> 'pending' AND COALESCE(last_attempt_at, created_at) < ? AS may_go
+      FROM webhook_deliveries WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
+    [before, stretch.after, stretch.below, stretch.limit],
+  );
+  return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
+}
+
+/** Deletes lines of the webhook log; one that is pending again stays. */
+export function deleteDeliveries(ids: readonly string[]): Statement {
+  return {
+    sql: `DELETE FROM webhook_deliveries WHERE id IN (SELECT value FROM json_each(?)) AND status <> 'pending'`,
+    args: [JSON.stringify(ids)],
+  };
+}

@@ -1,0 +1,100 @@
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/clock.ts";
+import { newId } from "../core/ids.ts";
+import { createPatience } from "../flows/sweep/patience.ts";
+import { offloadContents, removeObjects } from "../flows/sweep/offload.ts";
+import { log } from "../log.ts";
+import {
+  checkObjectStore,
+  OBJECT_TIMEOUT_MS,
+  type ObjectStore,
+  type ObjectStoreOptions,
+  openObjectStore,
+} from "../net/object-store.ts";
+import type { Db } from "../store/client.ts";
+import type { ObjectReader } from "../store/content-read.ts";
+
+/** Time in which an object is read: somebody waits for it. */
+const READ_TIMEOUT_MS = 15_000;
+/** Octets of an object at most, as a multiple of the largest message: twice what an encoding may add. */
+const READ_LIMIT_FACTOR = 2;
+/** And at least: bodies of requests are larger than messages may be. */
+const LEAST_READ_LIMIT = 64 * 1024 * 1024;
+
+/** The object store of the configuration, and what its objects' names begin with. */
+export interface ConfiguredStore {
+  options: ObjectStoreOptions;
+  prefix: string;
+}
+
+/** What `CONTENT_STORE` and the settings beside it name; null where contents stay in the database. */
+export function configuredStore(config: Config): ConfiguredStore | null {
+  const { contentStore, s3Endpoint, s3Region: region, s3AccessKeyId, s3SecretAccessKey } = config;
+  if (contentStore === null || s3AccessKeyId === null || s3SecretAccessKey === null) return null;
+  const [, bucket = "", path = ""] = /^s3:\/\/([^/]+)\/*(.*?)\/*$/.exec(contentStore) ?? [];
+  return {
+    options: {
+      endpoint: s3Endpoint ?? `https://s3.${region}.amazonaws.com`,
+      bucket,
+      region,
+      accessKeyId: s3AccessKeyId,
+      secretAccessKey: s3SecretAccessKey,
+    },
+    prefix: path === "" ? "" : `${path}/`,
+  };
+}
+
+/** The object store in use. */
+export interface Objects {
+  /** For whoever reads contents. */
+  reader: ObjectReader;
+  /** What a worker does: moves contents there, removes what nobody names, and says at its start what does not work. */
+  chores(db: Db): readonly (() => Promise<void>)[];
+  /** Cuts the chores' requests; the reader goes on. */
+  stop(): void;
+}
+
+/** Opens the object store that is configured; null where there is none. */
+export function openObjects(config: Config, clock: Clock): Objects | null {
+  const configured = configuredStore(config);
+  if (configured === null) return null;
+  const { options, prefix } = configured;
+  const ending = new AbortController();
+  const objects = openObjectStore(
+    { clock, ending: ending.signal },
+    { ...options, timeoutMs: OBJECT_TIMEOUT_MS },
+  );
+  const reading = openObjectStore({ clock }, { ...options, timeoutMs: READ_TIMEOUT_MS });
+  const limit = Math.max(LEAST_READ_LIMIT, config.maxMessageBytes * READ_LIMIT_FACTOR);
+  return {
+    reader: { read: (object) => reading.get(object, limit) },
+    chores: (db) => [
+      tryOut(clock, objects, prefix),
+      offloadContents({ db, clock, objects, prefix }),
+      removeObjects({ db, clock, objects }),
+    ],
+    stop: () => ending.abort(),
+  };
+}
+
+/** The chore that tries the store until it has worked once: a wrong secret is told at the start, not with the first mail. */
+function tryOut(clock: Clock, objects: ObjectStore, prefix: string): () => Promise<void> {
+  const patience = createPatience(clock);
+  let worked = false;
+  return async () => {
+    if (worked || !patience.ready()) return;
+    try {
+      await checkObjectStore(objects, probeName(prefix, clock.now()));
+      worked = true;
+      log("app").info("the object store works");
+    } catch (error) {
+      patience.failed();
+      log("app").error("the object store does not work", { error: String(error) });
+    }
+  };
+}
+
+/** A name for a probe of the store. */
+export function probeName(prefix: string, now: number): string {
+  return `${prefix}probe-${newId("req", now)}`;
+}

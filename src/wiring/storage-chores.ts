@@ -1,0 +1,29 @@
+import type { Config } from "../config.ts";
+import { sweepContents } from "../flows/contents/sweep.ts";
+import {
+  forgetContents,
+  forgetCounts,
+  forgetDeliveries,
+  forgetMessages,
+  type RetentionDeps,
+} from "../flows/sweep/retention.ts";
+import type { Objects } from "./objects.ts";
+
+/**
+ * The chores that keep the database from growing: what is older than the settings keep goes (0 days: kept for good),
+ * and contents move into the object store where there is one.
+ */
+export function storageChores(
+  config: Config,
+  deps: RetentionDeps,
+  store: Objects | null,
+): readonly (() => Promise<void>)[] {
+  const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
+  return [
+    () => sweepContents(deps),
+    forgetCounts(deps),
+    ...(contentDays === 0 ? [] : [forgetContents(deps, contentDays)]),
+    ...(eventDays === 0 ? [] : [forgetMessages(deps, eventDays), forgetDeliveries(deps, eventDays)]),
+    ...(store?.chores(deps.db) ?? []),
+  ];
+}

@@ -1,0 +1,450 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { sweepContents } from "../../src/flows/contents/sweep.ts";
+import {
+  MOVED_AFTER_MS,
+  offloadContents,
+  removeObjects,
+  UPLOAD_LOST_MS,
+} from "../../src/flows/sweep/offload.ts";
+import { FIRST_REST_MS, LONGEST_REST_MS } from "../../src/flows/sweep/patience.ts";
+import { STOP_GRACE_MS } from "../../src/app.ts";
+import { DAY_MS, forgetContents } from "../../src/flows/sweep/retention.ts";
+import { openObjectStore } from "../../src/net/object-store.ts";
+import type { Db } from "../../src/store/client.ts";
+import { UNUSED_KEPT_MS } from "../../src/store/contents.ts";
+import { around } from "../support/lists.ts";
+import { deliver } from "../support/mail-in.ts";
+import { serviceProcess } from "../support/process.ts";
+import { S3_BUCKET, S3_KEYS, type S3Server, startS3 } from "../support/s3-server.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+
+const MB = 1024 * 1024;
+/** Time that a test may take which starts the service more than once, or as a process of its own. */
+const STARTS_MS = 60_000;
+const PREFIX = "post/";
+
+// Megabytes go through each test, on a machine that may be busy.
+setDefaultTimeout(30_000);
+
+let service: TestService;
+let running = false;
+let s3: S3Server;
+let clock: ShiftedClock;
+
+/** The service on an object store, but for its own chores: what a test moves, it moves itself. */
+async function start(more: Record<string, string> = {}): Promise<void> {
+  service = await startService(
+    {
+      ROLES: "api,smtp,worker",
+      CONTENT_STORE: `s3://${S3_BUCKET}/post`,
+      S3_ENDPOINT: s3.endpoint,
+      S3_REGION: S3_KEYS.region,
+      S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId,
+      S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey,
+      ...more,
+    },
+    clock,
+  );
+  running = true;
+  await receivingInboxes(service, "shop.test", ["help@shop.test"]);
+}
+
+beforeEach(async () => {
+  clock = shiftedClock();
+  s3 = await startS3();
+});
+afterEach(async () => {
+  s3.mood({ kind: "serve" });
+  if (running) await service.stop();
+  running = false;
+  await s3.stop();
+});
+
+const get = (path: string) => service.call("GET", path);
+
+async function bytesAt(path: string): Promise<Buffer> {
+  const answer = await fetch(`${service.url}${path}`, {
+    headers: { authorization: `Bearer ${service.projectKey}` },
+  });
+  expect(answer.status).toBe(200);
+  return Buffer.from(await answer.arrayBuffer());
+}
+
+/** Deps of the chores, on the service's database. */
+function deps(db: Db = service.app.db) {
+  const objects = openObjectStore(
+    { clock },
+    { endpoint: s3.endpoint, bucket: S3_BUCKET, ...S3_KEYS, timeoutMs: 2000 },
+  );
+  return { db, clock, objects, prefix: PREFIX };
+}
+
+const move = (db?: Db) => offloadContents(deps(db))();
+const sweep = (db?: Db) => removeObjects(deps(db))();
+
+async function places(): Promise<string[]> {
+  const rows = await service.app.db.all<{ place: string }>(
+    "SELECT place FROM contents WHERE size > 16384 ORDER BY size",
+  );
+  return rows.map(({ place }) => place);
+}
+
+/** Objects that the database knows of, and those that there are. */
+async function objects(): Promise<{ named: string[]; stray: string[]; there: string[] }> {
+  const { db } = service.app;
+  const named = await db.all<{ object: string }>(
+    "SELECT object FROM contents WHERE object IS NOT NULL ORDER BY 1",
+  );
+  const stray = await db.all<{ object: string }>("SELECT object FROM stray_objects ORDER BY 1");
+  return {
+    named: named.map(({ object }) => object),
+    stray: stray.map(({ object }) => object),
+    there: [...s3.objects.keys()].sort(),
+  };
+}
+
+async function send(bytes: Uint8Array, more: Record<string, unknown> = {}): Promise<string> {
+  const sent = await service.call("POST", "/v1/emails", {
+    from: { email: "news@shop.test" },
+    to: [{ email: "ann@home.test" }],
+    subject: "Large",
+    text: "See the attachment",
+    attachments: [{ filename: "a.bin", content: Buffer.from(bytes).toString("base64") }],
+    ...more,
+  });
+  expect(sent.status).toBe(202);
+  return sent.body.id;
+}
+
+const attachmentOf = async (id: string): Promise<string> =>
+  `/v1/emails/${id}/attachments/${(await get(`/v1/emails/${id}`)).body.attachments[0].id}`;
+
+describe("contents move into the object store", () => {
+  // Capture keeps what was composed too, which is a second content of the same size.
+  beforeEach(() => start({ ROLES: "api,smtp" }));
+
+  test("an attachment of 1 MB and a mail of 1 MB are the same bytes after it, and small ones stay", async () => {
+    const attached = randomBytes(MB);
+    const id = await send(attached);
+    // A thousand octets.
+    await send(randomBytes(1000));
+    const lines = Array.from({ length: 14_000 }, () => randomBytes(37).toString("hex"));
+    expect(
+      await deliver(service, { to: "help@shop.test", headers: ["Subject: Big"], body: lines.join("\r\n") }),
+    ).toStartWith("250");
+    const [{ id: inbound }] = (await get("/v1/emails?direction=inbound")).body.data;
+    const before = await bytesAt(`/v1/emails/${inbound}/raw`);
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await move();
+    // Its body, too, holds the mail's text.
+    expect(await places()).toEqual(["object", "object", "object"]);
+    expect(await service.app.db.all("SELECT key FROM content_chunks")).toEqual([]);
+    const small = await service.app.db.all("SELECT place FROM contents WHERE size < 16384 GROUP BY place");
+    expect(small).toEqual([{ place: "row" }]);
+    expect(Buffer.compare(await bytesAt(await attachmentOf(id)), attached)).toBe(0);
+    expect(Buffer.compare(await bytesAt(`/v1/emails/${inbound}/raw`), before)).toBe(0);
+    expect((await get(`/v1/emails/${inbound}`)).body.text).toContain(lines[13_999]);
+    const { named, stray, there } = await objects();
+    expect([named, stray]).toEqual([there, []]);
+    for (const name of named) expect(name).toMatch(/^post\/[0-9a-f]{64}-[0-9A-Za-z]{16}$/);
+  });
+
+  test("once they are old enough, and not before", async () => {
+    await send(randomBytes(MB));
+    clock.shift(MOVED_AFTER_MS - 5000);
+    await move();
+    expect(s3.seen).toEqual([]);
+  });
+
+  test("and one that is sent again is not put again", async () => {
+    const bytes = randomBytes(MB);
+    await send(bytes);
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await move();
+    const again = await send(bytes);
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await move();
+    expect((await objects()).there).toHaveLength(1);
+    expect(Buffer.compare(await bytesAt(await attachmentOf(again)), bytes)).toBe(0);
+  });
+
+  test("by two processes at once, and each ends as one object", async () => {
+    for (let at = 0; at < 5; at++) await send(randomBytes(40_000));
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await Promise.all([move(), move()]);
+    clock.shift(1000);
+    await sweep();
+    const { named, stray, there } = await objects();
+    expect([named.length, named, stray]).toEqual([5, there, []]);
+  });
+
+  const TROUBLE = [
+    ["refuses", () => s3.mood({ kind: "refuse", status: 503, code: "SlowDown" }, "PUT")],
+    ["hangs", () => s3.mood({ kind: "hang" }, "PUT")],
+    ["takes only half", () => s3.mood({ kind: "cut" }, "PUT")],
+    ["is not there", () => s3.stop()],
+  ] as const;
+  for (const [name, befall] of TROUBLE)
+    test(`later where the store ${name}: they stay in the database, readable, and it is asked more and more seldom`, async () => {
+      const bytes = randomBytes(MB);
+      const id = await send(bytes);
+      clock.shift(MOVED_AFTER_MS + 1000);
+      await befall();
+      const turn = offloadContents(deps());
+      await turn();
+      const asked = s3.seen.length;
+      await turn();
+      expect(s3.seen.length).toBe(asked);
+      expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
+      if (name === "is not there") await s3.start();
+      s3.mood({ kind: "serve" });
+      clock.shift(FIRST_REST_MS + 100);
+      await turn();
+      expect(await places()).toEqual(["object"]);
+      await sweep();
+      const { named, stray, there } = await objects();
+      expect([named, stray]).toEqual([there, []]);
+      expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
+    });
+
+  test("and one that the store will not have holds up none behind it", async () => {
+    for (let at = 0; at < 9; at++) await send(randomBytes(40_000));
+    clock.shift(MOVED_AFTER_MS + 1000);
+    const given = deps();
+    let refused: Uint8Array | null = null;
+    const picky = {
+      ...given.objects,
+      put: async (name: string, bytes: Uint8Array<ArrayBuffer>) => {
+        refused ??= bytes;
+        if (Buffer.compare(refused, bytes) === 0) throw new Error("too odd");
+        await given.objects.put(name, bytes);
+      },
+    };
+    await offloadContents({ ...given, objects: picky })();
+    expect((await places()).filter((place) => place === "object")).toHaveLength(8);
+  });
+
+  test("and a process that dies after the upload leaves an object that a later turn removes, and a whole content", async () => {
+    const bytes = randomBytes(MB);
+    const id = await send(bytes);
+    clock.shift(MOVED_AFTER_MS + 1000);
+    let writes = 0;
+    const dying: Db = {
+      ...around(service.app.db),
+      write: (statements) =>
+        ++writes === 1 ? service.app.db.write(statements) : Promise.reject(new Error("killed")),
+    };
+    await expect(move(dying)).rejects.toThrow("killed");
+    expect(s3.objects.size).toBe(1);
+    await sweep();
+    expect(s3.objects.size).toBe(1);
+    clock.shift(UPLOAD_LOST_MS + 1000);
+    await sweep();
+    expect([s3.objects.size, await places()]).toEqual([0, ["chunks"]]);
+    expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
+  });
+
+  test("and an upload given up meanwhile is not taken", async () => {
+    await send(randomBytes(MB));
+    clock.shift(MOVED_AFTER_MS + 1000);
+    const given = deps();
+    const slow = {
+      ...given.objects,
+      async put(name: string, bytes: Uint8Array<ArrayBuffer>) {
+        await given.objects.put(name, bytes);
+        clock.shift(UPLOAD_LOST_MS + 1000);
+        // Another process removes it, and dies before it has noted that.
+        const dying: Db = {
+          ...around(service.app.db),
+          write: (statements) =>
+            statements.some(({ sql }) => sql.startsWith("DELETE FROM stray_objects"))
+              ? Promise.reject(new Error("killed"))
+              : service.app.db.write(statements),
+        };
+        await expect(sweep(dying)).rejects.toThrow("killed");
+      },
+    };
+    await offloadContents({ ...given, objects: slow })();
+    expect([await places(), s3.objects.size]).toEqual([["chunks"], 0]);
+  });
+});
+
+describe("contents that nobody names any more leave the object store", () => {
+  beforeEach(() => start({ ROLES: "api,smtp" }));
+
+  /** A message whose content is an object, and is let go of. */
+  async function letGo(bytes: Uint8Array): Promise<void> {
+    const id = await send(bytes);
+    await service.app.db.write([
+      { sql: "UPDATE recipients SET status = 'delivered', due_at = NULL WHERE message_id = ?", args: [id] },
+    ]);
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await move();
+    clock.shift(2 * DAY_MS);
+    await forgetContents({ db: service.app.db, clock }, 1)();
+  }
+
+  test("after an hour, the row first", async () => {
+    await letGo(randomBytes(MB));
+    await sweep();
+    expect((await objects()).there).toHaveLength(1);
+    clock.shift(UNUSED_KEPT_MS + 1000);
+    await sweepContents({ db: service.app.db, clock });
+    await sweep();
+    expect(await objects()).toEqual({ named: [], stray: [], there: [] });
+    expect(await places()).toEqual([]);
+  });
+
+  test("not while one takes them up again", async () => {
+    const bytes = randomBytes(MB);
+    await letGo(bytes);
+    const id = await send(bytes);
+    clock.shift(UNUSED_KEPT_MS + 1000);
+    await sweep();
+    expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
+  });
+
+  test("and who sends the same bytes while they are removed has an object of his own", async () => {
+    const bytes = randomBytes(MB);
+    await letGo(bytes);
+    clock.shift(UNUSED_KEPT_MS + 1000);
+    s3.mood({ kind: "refuse", status: 503, code: "SlowDown" }, "DELETE");
+    await sweep();
+    const id = await send(bytes);
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await move();
+    expect((await objects()).there).toHaveLength(2);
+    s3.mood({ kind: "serve" });
+    clock.shift(LONGEST_REST_MS);
+    await sweep();
+    const { named, stray, there } = await objects();
+    expect([named, stray]).toEqual([there, []]);
+    expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
+  });
+
+  test("later where the store is out of reach or hangs, and no row names what may be gone", async () => {
+    await letGo(randomBytes(MB));
+    clock.shift(UNUSED_KEPT_MS + 1000);
+    const turn = removeObjects(deps());
+    s3.mood({ kind: "hang" }, "DELETE");
+    await turn();
+    const { named, stray, there } = await objects();
+    expect([named, stray]).toEqual([[], there]);
+    s3.mood({ kind: "serve" });
+    await turn();
+    expect((await objects()).there).toHaveLength(1);
+    clock.shift(FIRST_REST_MS + 100);
+    await turn();
+    expect(await objects()).toEqual({ named: [], stray: [], there: [] });
+  });
+});
+
+describe("while the object store is out of reach", () => {
+  beforeEach(() => start());
+
+  async function until(done: () => Promise<boolean>): Promise<void> {
+    while (!(await done())) await Bun.sleep(20);
+  }
+
+  test("mail is taken as ever, and a read of what is there is 503 until it is back", async () => {
+    const bytes = randomBytes(MB);
+    const scheduledAt = new Date(clock.now() + DAY_MS).toISOString();
+    const id = await send(bytes, { scheduledAt });
+    const path = await attachmentOf(id);
+    clock.shift(MOVED_AFTER_MS + 1000);
+    // The worker moves it by itself.
+    await until(async () => (await places()).includes("object"));
+    await s3.stop();
+    const answer = await get(path);
+    expect([answer.status, answer.body.error.type]).toEqual([503, "service_unavailable"]);
+    expect((await get(`/v1/emails/${id}`)).status).toBe(200);
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+    expect(await deliver(service, { to: "help@shop.test", body: "x".repeat(900) })).toStartWith("250");
+    const taken = await send(randomBytes(MB));
+    await service.message(taken, "delivered");
+    await s3.start();
+    expect(Buffer.compare(await bytesAt(path), bytes)).toBe(0);
+  });
+
+  test("a mail whose attachment is there is tried again, and goes out whole when it is back", async () => {
+    const scheduledAt = new Date(clock.now() + DAY_MS).toISOString();
+    const id = await send(randomBytes(MB), { scheduledAt });
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await until(async () => (await places()).includes("object"));
+    s3.mood({ kind: "refuse", status: 500, code: "InternalError" }, "GET");
+    clock.shift(DAY_MS);
+    await service.message(id, "delivery_delayed");
+    s3.mood({ kind: "serve" });
+    clock.shift(2 * 60_000);
+    const gone = await service.message(id, "delivered");
+    expect(gone.attachments).toHaveLength(1);
+    expect((await bytesAt(`/v1/emails/${id}/raw`)).length).toBeGreaterThan(MB);
+  });
+
+  test("a restart finds what was moved before it", async () => {
+    const bytes = randomBytes(MB);
+    const id = await send(bytes);
+    await service.message(id, "delivered");
+    clock.shift(MOVED_AFTER_MS + 1000);
+    await until(async () => (await places()).every((place) => place === "object"));
+    await service.restart();
+    expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
+  });
+
+  test(
+    "a stop waits for no upload that hangs, and the next start moves it",
+    async () => {
+      s3.mood({ kind: "hang" }, "PUT");
+      await send(randomBytes(MB));
+      const asked = s3.seen.filter(({ method }) => method === "PUT").length;
+      clock.shift(MOVED_AFTER_MS + 1000);
+      await s3.saw("PUT", asked + 1);
+      const began = performance.now();
+      await service.app.stop();
+      expect(performance.now() - began).toBeLessThan(STOP_GRACE_MS / 2);
+      s3.mood({ kind: "serve" });
+      await service.restart();
+      clock.shift(FIRST_REST_MS);
+      await until(async () => (await places()).every((place) => place === "object"));
+    },
+    STARTS_MS,
+  );
+});
+
+describe("at its start the service tries the store and says", () => {
+  const CASES = [
+    ["that it works", {}, "the object store works"],
+    [
+      "what does not, as loud as it can",
+      { S3_SECRET_ACCESS_KEY: "not-the-secret" },
+      "403 SignatureDoesNotMatch",
+    ],
+    ["that nobody is there", { S3_ENDPOINT: "http://127.0.0.1:9" }, "the object store does not work"],
+  ] as const;
+  for (const [name, env, says] of CASES)
+    test(
+      `${name}, and goes on`,
+      async () => {
+        const settings = {
+          ...{ CONTENT_STORE: `s3://${S3_BUCKET}/post`, S3_ENDPOINT: s3.endpoint, S3_REGION: S3_KEYS.region },
+          ...{ S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId, S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey },
+          ...{ LOG_FORMAT: "json", DELIVERY: "capture" },
+        };
+        const child = serviceProcess({ ...settings, ...env });
+        try {
+          await child.start();
+          const said = () => child.output().stdout + child.output().stderr;
+          while (!said().includes(says)) await Bun.sleep(20);
+          expect((await fetch(`${child.url}/readyz`)).status).toBe(200);
+          expect(said()).not.toContain(S3_KEYS.secretAccessKey);
+          expect(said()).not.toContain("not-the-secret");
+          expect([...s3.objects.keys()]).toEqual([]);
+        } finally {
+          await child.remove();
+        }
+      },
+      STARTS_MS,
+    );
+});

@@ -1,0 +1,228 @@
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { sweepContents } from "../../src/flows/contents/sweep.ts";
+import { DAY_MS, forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
+import { UNUSED_KEPT_MS } from "../../src/store/contents.ts";
+import { type HttpsSink, startSink } from "../support/https-sink.ts";
+import { deliver } from "../support/mail-in.ts";
+import { receivingInboxes, startService, type TestService } from "../support/service.ts";
+import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const GONE = "The content of this message has passed its retention time and is gone.";
+const ATTACHED = Buffer.from("the bytes of the attachment").toString("base64");
+const MAIL = [
+  "Subject: Question",
+  "Message-Id: <question@client.test>",
+  "MIME-Version: 1.0",
+  'Content-Type: multipart/mixed; boundary="b"',
+];
+const BODY = [
+  ...["--b", "Content-Type: text/plain", "", "What does it cost?"],
+  ...["--b", 'Content-Type: text/x-notes; name="notes.txt"', "Content-Disposition: attachment", "", "note"],
+  "--b--",
+].join("\r\n");
+
+// Megabytes go through each test, on a machine that may be busy.
+setDefaultTimeout(30_000);
+
+let service: TestService;
+let sink: HttpsSink;
+let clock: ShiftedClock;
+let inboxId: string;
+
+beforeEach(async () => {
+  clock = shiftedClock();
+  sink = startSink();
+  service = await startService({}, clock);
+  [inboxId = ""] = await receivingInboxes(service, "shop.test", ["help@shop.test"]);
+});
+afterEach(async () => {
+  await service.stop();
+  await sink.stop();
+});
+
+const get = (path: string) => service.call("GET", path);
+const contents = () => forgetContents({ db: service.app.db, clock }, 1)();
+const messages = () => forgetMessages({ db: service.app.db, clock }, 2)();
+
+async function sent(more: Record<string, unknown> = {}): Promise<string> {
+  const { body } = await service.call("POST", "/v1/emails", {
+    from: { email: "news@shop.test" },
+    to: [{ email: "ann@home.test" }],
+    subject: "Offer",
+    html: "<p>Cheap</p>",
+    text: "Cheap",
+    attachments: [{ filename: "offer.txt", content: ATTACHED, contentType: "text/plain" }],
+    ...more,
+  });
+  await service.message(body.id, more.scheduledAt === undefined ? "delivered" : "accepted");
+  return body.id;
+}
+
+async function received(): Promise<string> {
+  expect(await deliver(service, { to: "help@shop.test", headers: MAIL, body: BODY })).toStartWith("250");
+  return (await get("/v1/emails?direction=inbound")).body.data[0].id;
+}
+
+describe("content past its retention", () => {
+  const KINDS = [
+    ["a sent message", () => sent()],
+    ["a received one", () => received()],
+  ] as const;
+  for (const [name, make] of KINDS)
+    test(`of ${name} is gone, and its record stays and says so`, async () => {
+      const id = await make();
+      const before = (await get(`/v1/emails/${id}`)).body;
+      const [attachment] = before.attachments;
+      await contents();
+      expect((await get(`/v1/emails/${id}/raw`)).status).toBe(200);
+      expect((await get(`/v1/emails/${id}/attachments/${attachment.id}`)).status).toBe(200);
+      clock.shift(DAY_MS + HOUR_MS);
+      await contents();
+      const after = await get(`/v1/emails/${id}`);
+      // Of a received mail the header fields go with its body, which they are kept with.
+      const { headers, replyText, ...rest } = before;
+      expect([after.status, after.body]).toMatchObject([200, { ...rest, html: null, text: null }]);
+      for (const path of ["raw", `attachments/${attachment.id}`]) {
+        const answer = await get(`/v1/emails/${id}/${path}`);
+        expect([answer.status, answer.body.error.type, answer.body.error.message]).toEqual([
+          404,
+          "not_found",
+          GONE,
+        ]);
+      }
+      expect((await get("/v1/emails")).body.data.map((row: { id: string }) => row.id)).toContain(id);
+      clock.shift(UNUSED_KEPT_MS + 1000);
+      await sweepContents({ db: service.app.db, clock });
+      expect(await service.app.db.all("SELECT id FROM contents")).toEqual([]);
+    });
+
+  test("that a younger message has too stays for that one", async () => {
+    const old = await sent();
+    clock.shift(DAY_MS - HOUR_MS);
+    const young = await sent();
+    clock.shift(2 * HOUR_MS);
+    await contents();
+    clock.shift(2 * UNUSED_KEPT_MS);
+    await sweepContents({ db: service.app.db, clock });
+    expect((await get(`/v1/emails/${old}`)).body.text).toBeNull();
+    const { text, attachments } = (await get(`/v1/emails/${young}`)).body;
+    expect([text, (await get(`/v1/emails/${young}/attachments/${attachments[0].id}`)).body]).toEqual([
+      "Cheap",
+      "the bytes of the attachment",
+    ]);
+  });
+
+  test("of a message that waits for its time stays, and it goes out whole", async () => {
+    const scheduledAt = new Date(clock.now() + 3 * DAY_MS).toISOString();
+    const id = await sent({ scheduledAt });
+    clock.shift(2 * DAY_MS);
+    await contents();
+    await messages();
+    expect((await get(`/v1/emails/${id}`)).body.text).toBe("Cheap");
+    clock.shift(2 * DAY_MS);
+    const gone = await service.message(id, "delivered");
+    expect(gone.text).toBe("Cheap");
+    await contents();
+    await messages();
+    // Its retention begins when it is sent.
+    expect((await get(`/v1/emails/${id}`)).body.text).toBe("Cheap");
+  });
+
+  test("is told as null by a webhook that hears of it later", async () => {
+    const url = sink.url;
+    const hook = (await service.call("POST", "/v1/webhooks", { url, eventTypes: ["inbound_received"] })).body;
+    const id = await received();
+    expect(JSON.parse((await sink.requests.reached(1)).body).data.inbound_received.text).toContain("cost");
+    clock.shift(DAY_MS + HOUR_MS);
+    await contents();
+    const log = `/v1/webhooks/${hook.id}/deliveries`;
+    const [line] = (await get(log)).body.data;
+    await service.call("POST", `${log}/${line.id}/replay`);
+    const { data } = JSON.parse((await sink.requests.reached(2)).body);
+    expect(data).toMatchObject({
+      messageId: id,
+      inbound_received: { text: null, html: null, subject: "Question" },
+    });
+  });
+
+  test("is not in its thread's preview either, and the thread can still be answered", async () => {
+    const id = await received();
+    const { threadId } = (await get(`/v1/emails/${id}`)).body;
+    expect((await get(`/v1/threads/${threadId}`)).body.preview).toContain("cost");
+    clock.shift(DAY_MS + HOUR_MS);
+    await contents();
+    expect((await get(`/v1/threads/${threadId}`)).body).toMatchObject({ preview: "", messageCount: 1 });
+    const reply = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "Ten" });
+    expect(reply.status).toBe(202);
+    expect((await get(`/v1/emails/${reply.body.id}`)).body.headers["In-Reply-To"]).toBe(
+      "<question@client.test>",
+    );
+  });
+});
+
+describe("messages past their retention", () => {
+  test("are gone from the record, the lists, the search and their thread", async () => {
+    const [out, into] = [await sent(), await received()];
+    const { threadId } = (await get(`/v1/emails/${into}`)).body;
+    clock.shift(2 * DAY_MS + HOUR_MS);
+    const young = await sent({ subject: "Offer again" });
+    await messages();
+    for (const path of [
+      `/v1/emails/${out}`,
+      `/v1/emails/${into}`,
+      `/v1/emails/${into}/raw`,
+      `/v1/threads/${threadId}`,
+    ])
+      expect([path, (await get(path)).status]).toEqual([path, 404]);
+    for (const query of ["", "?q=offer", "?to=ann@home.test", "?status=delivered"])
+      expect([
+        query,
+        (await get(`/v1/emails${query}`)).body.data.map((row: { id: string }) => row.id),
+      ]).toEqual([query, [young]]);
+    expect((await get(`/v1/inboxes/${inboxId}/threads`)).body.data).toEqual([]);
+  });
+
+  test("leave the inbox that had them one that has had mail", async () => {
+    await received();
+    clock.shift(2 * DAY_MS + HOUR_MS);
+    await messages();
+    expect((await service.call("DELETE", `/v1/inboxes/${inboxId}`)).status).toBe(409);
+  });
+
+  test("leave suppressions, contacts and figures as they are", async () => {
+    const bounced = await service.call("POST", "/v1/suppressions", { email: "gone@home.test" });
+    await service.call("POST", "/v1/contacts", { email: "ann@home.test" });
+    await sent();
+    const { totals } = (await get("/v1/stats")).body;
+    clock.shift(2 * DAY_MS + HOUR_MS);
+    await messages();
+    expect((await get("/v1/suppressions")).body.data[0].id).toBe(bounced.body.id);
+    expect((await get("/v1/contacts")).body.data).toHaveLength(1);
+    expect((await get("/v1/stats")).body.totals).toEqual(totals);
+  });
+
+  test("may go while somebody reads the list: the next page goes on behind the last one", async () => {
+    const ids: string[] = [];
+    for (let at = 0; at < 4; at++) ids.unshift(await sent({ attachments: [] }));
+    const first = (await get("/v1/emails?limit=2")).body;
+    expect(first.data.map((row: { id: string }) => row.id)).toEqual(ids.slice(0, 2));
+    await service.app.db.write([{ sql: "DELETE FROM messages WHERE id = ?", args: [ids[1] ?? ""] }]);
+    const next = await get(`/v1/emails?limit=2&cursor=${encodeURIComponent(first.nextCursor)}`);
+    expect([next.status, next.body.data.map((row: { id: string }) => row.id)]).toEqual([200, ids.slice(2)]);
+  });
+});
+
+test("the worker does it by itself, so many days as the settings say", async () => {
+  const id = await sent();
+  const late = await sent();
+  await service.restart({ RETENTION_CONTENT_DAYS: "1", RETENTION_EVENT_DAYS: "2" });
+  const until = async (done: () => Promise<boolean>): Promise<void> => {
+    while (!(await done())) await Bun.sleep(20);
+  };
+  clock.shift(DAY_MS + HOUR_MS);
+  await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
+  expect((await get(`/v1/emails/${late}`)).status).toBe(200);
+  clock.shift(DAY_MS);
+  await until(async () => (await get(`/v1/emails/${late}`)).status === 404);
+});

@@ -1,0 +1,455 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
+import type { MessageStatus, RecipientStatus } from "../../src/core/states.ts";
+import {
+  COUNTED_DAYS,
+  COUNTS_PER_TURN,
+  DAY_MS,
+  DELIVERIES,
+  forgetCounts,
+  forgetDeliveries,
+  forgetMessages,
+  MESSAGES,
+} from "../../src/flows/sweep/retention.ts";
+import type { Db, Statement } from "../../src/store/client.ts";
+import { keepRendered } from "../../src/store/message-content.ts";
+import { indexWaiting } from "../../src/store/message-index.ts";
+import type { Message } from "../../src/store/messages.ts";
+import { insertRecipients } from "../../src/store/recipients.ts";
+import { utcDay } from "../../src/store/usage.ts";
+import { around, type Lists, message, openLists } from "../support/lists.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+const DAYS = 3;
+const NOW = Date.parse("2026-03-10T12:00:00Z");
+const OLD = NOW - DAYS * DAY_MS - 1000;
+
+let lists: Lists;
+let senderId: string;
+const clock = manualClock(NOW);
+
+beforeEach(async () => {
+  lists = await openLists();
+  senderId = await lists.project();
+  await lists.db.migrate([
+    { sql: "CREATE VIRTUAL TABLE vocabulary USING fts5vocab('message_terms', 'row')", args: [] },
+    {
+      sql: `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
+        VALUES ('whk_1', ?, 'https://x.test', '["*"]', 's', 1, 1)`,
+      args: [senderId],
+    },
+  ]);
+});
+afterEach(() => lists.remove());
+
+const old = (given: Partial<Message> = {}): Message => message(senderId, { createdAt: OLD, ...given });
+const forget = (db: Db = lists.db): Promise<void> => forgetMessages({ db, clock }, DAYS)();
+const write = (sql: string, ...args: Statement["args"]) => lists.db.write([{ sql, args }]);
+
+async function ids(table = "messages", column = "id"): Promise<string[]> {
+  const rows = await lists.db.all<Record<string, string>>(`SELECT ${column} AS id FROM ${table} ORDER BY 1`);
+  return rows.map(({ id }) => String(id));
+}
+
+/** Terms that the index has of messages. */
+async function terms(): Promise<string[]> {
+  const rows = await lists.db.all<{ term: string }>("SELECT term FROM vocabulary WHERE term <> '~'");
+  return rows.map(({ term }) => term);
+}
+
+/** A recipient of a message, in a state. */
+function recipient(messageId: string, status: RecipientStatus, ord = 0): Statement {
+  return insertRecipients(
+    senderId,
+    messageId,
+    [{ ord, email: "a@b.test", domain: "b.test", kind: "to", status, reason: null, dueAt: null }],
+    OLD,
+  );
+}
+
+function delivery(
+  id: string,
+  messageId: string,
+  status: string,
+  lastAttemptAt: number | null = OLD,
+): Statement {
+  return {
+    sql: `INSERT INTO webhook_deliveries
+        (id, webhook_id, sender_id, message_id, type, status, last_attempt_at, created_at)
+      VALUES (?, 'whk_1', ?, ?, 'delivery', ?, ?, ?)`,
+    args: [id, senderId, messageId, status, lastAttemptAt, OLD],
+  };
+}
+
+describe("messages", () => {
+  test("older than the retention go with all that hangs on them, younger ones stay", async () => {
+    const [going, staying] = [old(), message(senderId, { createdAt: NOW - DAYS * DAY_MS + 1 })];
+    await lists.store([going, staying]);
+    for (const { id } of [going, staying])
+      await lists.db.write([
+        recipient(id, "delivered"),
+        {
+          sql: "INSERT INTO events (message_id, id, sender_id, type, created_at) VALUES (?, ?, ?, 'open', 1)",
+          args: [id, newId("evt", OLD), senderId],
+        },
+        {
+          sql: `INSERT INTO attempts (message_id, ord, attempt, started_at, duration_ms, outcome)
+            VALUES (?, 0, 1, 1, 1, 'accepted')`,
+          args: [id],
+        },
+        { sql: "INSERT INTO engagement (message_id, ord, opens) VALUES (?, 0, 1)", args: [id] },
+        {
+          sql: `INSERT INTO attachments (id, message_id, ord, filename, content_type, disposition, size)
+            VALUES (?, ?, 0, 'f', 't/t', 'attachment', 1)`,
+          args: [newId("att", OLD), id],
+        },
+        { sql: "INSERT INTO message_content (message_id) VALUES (?)", args: [id] },
+      ]);
+    await forget();
+    for (const table of ["recipients", "events", "attempts", "engagement", "attachments", "message_content"])
+      expect([table, await ids(table, "message_id")]).toEqual([table, [staying.id]]);
+    expect(await ids()).toEqual([staying.id]);
+  });
+
+  const STATES: readonly [RecipientStatus, boolean][] = [
+    ...(["accepted", "queued", "sending", "delivery_delayed"] as const).map((at) => [at, false] as const),
+    ...(
+      ["sent", "delivered", "bounced", "complained", "rejected", "rendering_failure", "failed"] as const
+    ).map((at) => [at, true] as const),
+  ].map(([status, goes]): [RecipientStatus, boolean] => [status, goes]);
+  for (const [status, goes] of STATES)
+    test(`with a recipient that is ${status} beside a delivered one ${goes ? "go" : "stay"}`, async () => {
+      const given = old({ status });
+      await lists.store([given]);
+      await lists.db.write([recipient(given.id, "delivered", 0), recipient(given.id, status, 1)]);
+      await forget();
+      expect(await ids()).toEqual(goes ? [] : [given.id]);
+    });
+
+  const COUNTED: readonly [string, Partial<Message>, boolean][] = [
+    ["sent a moment ago", { sentAt: NOW - 1 }, false],
+    ["sent before", { sentAt: OLD, scheduledAt: NOW - 1 }, true],
+    ["scheduled for a moment ago, and refused", { scheduledAt: NOW - 1 }, false],
+  ];
+  for (const [name, given, goes] of COUNTED)
+    test(`of old, ${name}, ${goes ? "go" : "stay"}: what is sent late is kept from then on`, async () => {
+      const one = old(given);
+      await lists.store([one]);
+      await forget();
+      expect(await ids()).toEqual(goes ? [] : [one.id]);
+    });
+
+  test("that a webhook is still to hear of stay until it has", async () => {
+    const given = old();
+    await lists.store([given]);
+    await lists.db.write([delivery("dlv_1", given.id, "pending")]);
+    await forget();
+    expect(await ids()).toEqual([given.id]);
+    await write("UPDATE webhook_deliveries SET status = 'failed'");
+    await forget();
+    expect(await ids()).toEqual([]);
+  });
+
+  test("that have to stay hold up none behind them, though they fill a turn and one more", async () => {
+    const stuck = Array.from({ length: MESSAGES.rows * MESSAGES.looks + 1 }, () => old({ status: "queued" }));
+    const going = old({ createdAt: OLD + 1 });
+    await lists.store([...stuck, going]);
+    for (let at = 0; at < stuck.length; at += 100)
+      await lists.db.write(stuck.slice(at, at + 100).map(({ id }) => recipient(id, "queued")));
+    const turn = forgetMessages({ db: lists.db, clock }, DAYS);
+    await turn();
+    expect((await ids()).length).toBe(stuck.length + 1);
+    await turn();
+    expect(await ids()).toEqual(stuck.map(({ id }) => id).sort());
+  });
+
+  test("forgotten by two processes at once are forgotten once, and neither fails", async () => {
+    await lists.store(Array.from({ length: 120 }, () => old()));
+    await lists.index();
+    const other = await lists.another();
+    try {
+      await Promise.all([forget(), forget(other)]);
+      await forget();
+    } finally {
+      await other.close();
+    }
+    expect([await ids(), await terms()]).toEqual([[], []]);
+  });
+
+  const HAPPENING: readonly [string, (id: string) => Statement][] = [
+    ["a report opens a webhook delivery", (id) => delivery("dlv_1", id, "pending")],
+    ["a recipient moves again", (id) => recipient(id, "queued")],
+    [
+      "it is taken out of the index",
+      (id) => ({ sql: "UPDATE messages SET position = NULL WHERE id = ?", args: [id] }),
+    ],
+  ];
+  for (const [name, happening] of HAPPENING)
+    test(`stay for another walk where ${name} between the look and the write`, async () => {
+      const given = old();
+      await lists.store([given]);
+      await lists.index();
+      const late: Db = {
+        ...around(lists.db),
+        async write(statements) {
+          await lists.db.write([happening(given.id)]);
+          return lists.db.write(statements);
+        },
+      };
+      await forget(late);
+      expect(await ids()).toEqual([given.id]);
+    });
+});
+
+/** Gives a message its subject, as its template does. */
+async function render({ id }: Message): Promise<void> {
+  await write("INSERT INTO message_content (message_id) VALUES (?)", id);
+  await lists.db.write(keepRendered(senderId, id, { subject: "Rendered", body: null }, NOW));
+}
+
+describe("the search index keeps nothing of a message", () => {
+  const store = async (...messages: Message[]): Promise<void> => {
+    await lists.store(messages);
+    await lists.index();
+  };
+  const become = async (given: Message, ...statuses: MessageStatus[]): Promise<void> => {
+    for (const status of statuses) {
+      await lists.settle([{ ...given, status }]);
+      await lists.index();
+    }
+  };
+  const HISTORIES: readonly [string, () => Promise<void>][] = [
+    ["entered at its end", () => store(old({ subject: "Final words", tags: [{ name: "a", value: "b" }] }))],
+    ["that was refused", () => store(old({ direction: "inbound", status: "inbound_rejected" }))],
+    [
+      "that went through every state",
+      async () => {
+        const given = old({ status: "queued" });
+        await store(given);
+        await become(given, "sent", "delivered", "bounced", "complained");
+      },
+    ],
+    [
+      "whose last state has not been entered",
+      async () => {
+        const given = old({ status: "queued" });
+        await store(given);
+        await become(given, "sent");
+        await lists.settle([{ ...given, status: "bounced" }]);
+      },
+    ],
+    ["that was never entered", () => lists.store([old()])],
+    [
+      "that got its subject in the index",
+      async () => {
+        const given = old({ subject: "", to: [{ email: "x@y.test", name: "Xenia" }] });
+        await store(given);
+        await render(given);
+        await lists.index();
+      },
+    ],
+    [
+      "that got its subject in the index and waits for it again",
+      async () => {
+        const given = old({ subject: "" });
+        await store(given);
+        await render(given);
+      },
+    ],
+    ["with a NUL in its subject", () => store(old({ subject: "a\0bcdef" }))],
+    [
+      "with more terms than are kept",
+      () =>
+        store(
+          old({ to: Array.from({ length: 3000 }, (_, at) => ({ email: `recipient${at}@home.example` })) }),
+        ),
+    ],
+    [
+      "with the same time as others",
+      () => store(...Array.from({ length: 40 }, () => old({ subject: "same" }))),
+    ],
+  ];
+  for (const [name, happen] of HISTORIES)
+    test(name, async () => {
+      await happen();
+      await forget();
+      expect(await ids()).toEqual([]);
+      expect(await terms()).toEqual([]);
+    });
+
+  test("and loses nothing of another that has its place", async () => {
+    const [going, staying] = [
+      old({ subject: "same words" }),
+      old({ subject: "same words", status: "queued" }),
+    ];
+    await store(going, staying);
+    await lists.db.write([recipient(staying.id, "queued")]);
+    // Two that come late within one millisecond share its last place.
+    const place = 16 * (OLD + 250);
+    for (const { id } of [going, staying]) {
+      await write("UPDATE messages SET position = NULL WHERE id = ?", id);
+      await write("INSERT INTO messages_reentering VALUES (?, ?)", id, place);
+    }
+    await lists.index();
+    await forget();
+    expect(await ids()).toEqual([staying.id]);
+    expect(await lists.paged(senderId, { q: "same words" }, 5)).toEqual([staying.id]);
+    await write("UPDATE recipients SET status = 'failed'");
+    await become(staying, "failed");
+    await forget();
+    // What both were entered with at first lies at another place.
+    expect([await ids(), await lists.paged(senderId, { q: "same words" }, 5)]).toEqual([[], []]);
+  });
+
+  test("and a message that joins its place meanwhile is not lost", async () => {
+    const [going, joining] = [old({ subject: "same words" }), old({ subject: "same words" })];
+    await store(going);
+    const [row] = await lists.db.all<{ position: number }>("SELECT position FROM messages");
+    const late: Db = {
+      ...around(lists.db),
+      async write(statements) {
+        await lists.store([joining]);
+        await write("INSERT INTO messages_reentering VALUES (?, ?)", joining.id, row?.position ?? 0);
+        await indexWaiting(lists.db, 10);
+        return lists.db.write(statements);
+      },
+    };
+    await forget(late);
+    expect(await lists.paged(senderId, { q: "same words" }, 5)).toEqual(
+      [going.id, joining.id].sort().reverse(),
+    );
+  });
+
+  test("and an index of which more was removed than it counts is not taken for damaged", async () => {
+    await store(old());
+    for (let time = 0; time < 20; time++) {
+      await store(old());
+      await forget();
+    }
+    await store(old({ subject: "after all" }));
+    expect(await lists.paged(senderId, { q: "after all" }, 5)).toHaveLength(1);
+  });
+});
+
+describe("threads", () => {
+  const thread = (id: string, count: number, last: string) =>
+    lists.db.write([
+      {
+        sql: `INSERT INTO domains (id, account_id, sender_id, name, status, created_at)
+          VALUES ('dom_1', 'acc', ?, 'x.test', 'verified', 1) ON CONFLICT DO NOTHING`,
+        args: [senderId],
+      },
+      {
+        sql: `INSERT INTO inboxes (id, sender_id, domain_id, address, type, received_count, created_at)
+          VALUES ('inb_1', ?, 'dom_1', 'a@x.test', 'agent', 7, 1) ON CONFLICT DO NOTHING`,
+        args: [senderId],
+      },
+      {
+        sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, message_count, last_message_id,
+            last_message_at, created_at, updated_at) VALUES (?, ?, 'inb_1', 's', 'of the last', ?, ?, ?, 1, 1)`,
+        args: [id, senderId, count, last, OLD],
+      },
+      {
+        sql: `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
+          VALUES ('inb_1', ?, ?, ?)`,
+        args: [`<${id}@named>`, senderId, id],
+      },
+    ]);
+  const shown = () =>
+    lists.db.all(
+      "SELECT id, message_count AS count, last_message_id AS last, preview FROM threads ORDER BY id",
+    );
+
+  test("count what is left, and go with their last message and what is remembered for them", async () => {
+    const [first, last, only] = [
+      old({ threadId: "thr_1" }),
+      message(senderId, { createdAt: NOW, threadId: "thr_1" }),
+      old({ threadId: "thr_2" }),
+    ];
+    await lists.store([first, last, only]);
+    await thread("thr_1", 2, last.id);
+    await thread("thr_2", 1, only.id);
+    await forget();
+    expect(await shown()).toEqual([{ id: "thr_1", count: 1, last: last.id, preview: "of the last" }]);
+    expect(await ids("thread_references", "thread_id")).toEqual(["thr_1"]);
+    // That mail came to the inbox stays true.
+    expect(await lists.db.first("SELECT received_count AS n FROM inboxes")).toEqual({ n: 7 });
+  });
+
+  test("whose last message goes before an older one show that one", async () => {
+    const [stuck, going] = [
+      old({ threadId: "thr_1", status: "queued" }),
+      old({ threadId: "thr_1", createdAt: OLD + 1 }),
+    ];
+    await lists.store([stuck, going]);
+    await lists.db.write([
+      recipient(stuck.id, "queued"),
+      {
+        sql: `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
+          VALUES (x'01', 1, 31, 'plain', 'row', 1, CAST('{"html":null,"text":"Still here"}' AS BLOB))`,
+        args: [],
+      },
+      { sql: "INSERT INTO message_content (message_id, body) VALUES (?, x'01')", args: [stuck.id] },
+    ]);
+    await thread("thr_1", 2, going.id);
+    await forget();
+    expect(await shown()).toEqual([{ id: "thr_1", count: 1, last: stuck.id, preview: "Still here" }]);
+  });
+});
+
+describe("the webhook log", () => {
+  const line = (createdAt: number) => newId("dlv", createdAt);
+  const forgetLines = () => forgetDeliveries({ db: lists.db, clock }, DAYS)();
+
+  test("loses lines that were over before the retention, and no other", async () => {
+    const lines = {
+      over: line(OLD),
+      never: line(OLD),
+      lately: line(OLD),
+      pending: line(OLD),
+      young: line(NOW),
+    };
+    await lists.db.write([
+      delivery(lines.over, "msg_1", "succeeded"),
+      delivery(lines.never, "msg_1", "failed", null),
+      delivery(lines.lately, "msg_1", "failed", NOW - 1),
+      delivery(lines.pending, "msg_1", "pending"),
+      delivery(lines.young, "msg_1", "succeeded"),
+    ]);
+    await forgetLines();
+    expect(await ids("webhook_deliveries")).toEqual([lines.lately, lines.pending, lines.young].sort());
+  });
+
+  test("is looked through so many lines a turn, one further waits for the next", async () => {
+    const all = DELIVERIES.rows * DELIVERIES.looks + 1;
+    const statements = Array.from({ length: all }, () => delivery(line(OLD), "msg_1", "succeeded"));
+    for (let at = 0; at < all; at += 500) await lists.db.write(statements.slice(at, at + 500));
+    const turn = forgetDeliveries({ db: lists.db, clock }, DAYS);
+    await turn();
+    expect((await ids("webhook_deliveries")).length).toBe(1);
+    await turn();
+    expect(await ids("webhook_deliveries")).toEqual([]);
+  });
+});
+
+for (const [table, columns] of [
+  ["usage", "recipients"],
+  ["reputation", "settled"],
+] as const)
+  test(`${table} of more than ${COUNTED_DAYS} days ago goes, so much a turn`, async () => {
+    const day = (days: number) => utcDay(NOW - days * DAY_MS);
+    const put = (sender: string, on: string): Statement => ({
+      sql: `INSERT INTO ${table} (sender_id, day, ${columns}) VALUES (?, ?, 1)`,
+      args: [sender, on],
+    });
+    const many = Array.from({ length: COUNTS_PER_TURN + 1 }, (_, at) =>
+      put(`snd_${at}`, day(COUNTED_DAYS + 1)),
+    );
+    await lists.db.write([put("kept", day(COUNTED_DAYS)), put("kept", day(0))]);
+    for (let at = 0; at < many.length; at += 500) await lists.db.write(many.slice(at, at + 500));
+    const turn = forgetCounts({ db: lists.db, clock });
+    await turn();
+    expect((await ids(table, "sender_id")).length).toBe(3);
+    await turn();
+    expect(await ids(table, "day")).toEqual([day(COUNTED_DAYS), day(0)]);
+  });

@@ -1,0 +1,35 @@
+import { expect, test } from "bun:test";
+import { createPatience, FIRST_REST_MS, LONGEST_REST_MS } from "../../src/flows/sweep/patience.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+/** How long it is not ready. */
+function restOf(clock: ReturnType<typeof manualClock>, ready: () => boolean): number {
+  let rested = 0;
+  for (; !ready(); rested += FIRST_REST_MS) clock.advance(FIRST_REST_MS);
+  return rested;
+}
+
+test("rests grow twofold with each failure up to the longest, and begin anew after a success", () => {
+  const clock = manualClock();
+  const patience = createPatience(clock);
+  const rests = Array.from({ length: 10 }, () => {
+    patience.failed();
+    return restOf(clock, patience.ready);
+  });
+  expect(rests.slice(0, 4)).toEqual([1, 2, 4, 8].map((times) => times * FIRST_REST_MS));
+  expect(rests.slice(-2)).toEqual([LONGEST_REST_MS, LONGEST_REST_MS]);
+  patience.worked();
+  patience.failed();
+  expect(restOf(clock, patience.ready)).toBe(FIRST_REST_MS);
+});
+
+test("it is ready at first, and not one millisecond before its rest is over", () => {
+  const clock = manualClock();
+  const patience = createPatience(clock);
+  expect(patience.ready()).toBe(true);
+  patience.failed();
+  clock.advance(FIRST_REST_MS - 1);
+  expect(patience.ready()).toBe(false);
+  clock.advance(1);
+  expect(patience.ready()).toBe(true);
+});
