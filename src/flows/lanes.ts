@@ -46,11 +46,19 @@ export class Lanes {
     return this.#known.has(key);
   }
 
+  /**
+   * Whether it could do with the job: it does not have it yet, and has room for it. What is hinted without room is let go
+   * and hinted again, turn for turn, and a queue outside the process is kept busy with nothing else.
+   */
+  wants({ key, lane }: Job): boolean {
+    if (this.#known.has(key) || this.#waiting >= this.#limits.waiting) return false;
+    return (this.#lanes.get(lane)?.waiting.size ?? 0) < this.#limits.waitingPerLane;
+  }
+
   /** Takes a job into its lane. Where there is no room it is let go: its row stays due, and the sweep brings it again. */
   offer(job: Job): void {
-    if (this.#closed || this.#known.has(job.key) || this.#waiting >= this.#limits.waiting) return;
+    if (this.#closed || !this.wants(job)) return;
     const lane = this.#lanes.get(job.lane) ?? { waiting: new Fifo<Job>(), running: 0 };
-    if (lane.waiting.size >= this.#limits.waitingPerLane) return;
     this.#known.add(job.key);
     this.#lanes.set(job.lane, lane);
     lane.waiting.add(job);

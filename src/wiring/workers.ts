@@ -86,7 +86,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
   queue.work("push", async (job) => pushes.offer(job), HANDOVERS);
   const inHand = (key: string): boolean => dispatch.has(key) || pushes.has(key);
   const sweep = new Sweep(deps, {
-    wants: (name, job) => (name === "push" ? !pushes.has(job.key) : dispatch.wants(job, name === "retry")),
+    wants: (name, job) => (name === "push" ? pushes.wants(job) : dispatch.wants(job, name === "retry")),
     offer: (name, job) => (name === "push" ? pushes.offer(job) : dispatch.offer(job, name === "retry")),
   });
   const heartbeat = new Heartbeat(deps, deps.instance);

@@ -40,6 +40,17 @@ describe("lanes", () => {
     expect(started).toEqual(["dead0", "dead1", "b1", "b2", "b3"]);
   });
 
+  test("what is there already, or would not find room, is not wanted", async () => {
+    const { lanes, finish } = heldLanes({ perLane: 1, waitingPerLane: 2, waiting: 3 });
+    for (const key of ["a1", "a2", "a3"]) lanes.offer(job(key, "a"));
+    expect(["a1", "a2", "a4"].map((key) => lanes.wants(job(key, "a")))).toEqual([false, false, false]);
+    expect(lanes.wants(job("b1", "b"))).toBe(true);
+    for (const key of ["b1", "b2"]) lanes.offer(job(key, "b"));
+    expect(lanes.wants(job("c1", "c"))).toBe(false);
+    await finish("a1");
+    expect(lanes.wants(job("a4", "a"))).toBe(true);
+  });
+
   test("lanes take turns where places are few", async () => {
     const { lanes, started, finish } = heldLanes({ perLane: 5, total: 1 });
     for (const key of ["a1", "a2", "a3"]) lanes.offer(job(key, "a"));
