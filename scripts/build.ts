@@ -22,11 +22,12 @@ interface Rewrite {
  */
 function rewrites(): Rewrite[] {
   return [
-    {
-      file: "libsql/index.js",
+    // The synchronous half of the package, and the one that syncs replicas without holding the event loop.
+    ...["libsql/index.js", "libsql/promise.js"].map((file) => ({
+      file,
       from: "} = requireNative();",
       to: `} = require("@libsql/${libsqlTarget()}");`,
-    },
+    })),
     {
       file: "msgpackr-extract/index.js",
       from: "require('node-gyp-build-optional-packages')(__dirname)",

@@ -4,7 +4,7 @@ import { newId } from "../core/ids.ts";
 import { generateDkimKey } from "../mail/dkim.ts";
 import { hasAccount, insertFirstAccount } from "../store/accounts.ts";
 import { ConstraintError, type Db, type Statement } from "../store/client.ts";
-import { insertKey } from "../store/keys.ts";
+import { findKeyByHash, insertKey } from "../store/keys.ts";
 import { insertSender } from "../store/senders.ts";
 import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";
 import { ensureInstallationKey } from "./verify/keys.ts";
@@ -35,7 +35,8 @@ export async function bootstrap(
 ): Promise<FirstStart | null> {
   const now = clock.now();
   const secrets = (await hasAccount(db)) ? null : await makeAccount(db, config, now);
-  await ensureInstallationKey({ db, boxKey, generateDkimKey }, now);
+  // Twice: of two first starts at once, each with a master key of its own, the one that was late learns it here.
+  for (let look = 0; look < 2; look++) await ensureInstallationKey({ db, boxKey, generateDkimKey }, now);
   return secrets;
 }
 
@@ -49,6 +50,9 @@ async function makeAccount(
     await db.write(firstStatements(ownerEmail, secrets, rootApiKey ?? "", now));
     return secrets;
   } catch (error) {
+    // Committed, and the reply was lost: these secrets are told now or never.
+    if (secrets !== null && (await findKeyByHash(db, hashSecret(secrets.accountKey))) !== null)
+      return secrets;
     // Another process was first: our account was not made, and the sender's foreign key undid this write.
     if (error instanceof ConstraintError && (await hasAccount(db))) return null;
     throw error;

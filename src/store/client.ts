@@ -4,6 +4,7 @@ import { log } from "../log.ts";
 import { openEmbedded } from "./embedded.ts";
 import { type Engine, EngineError, type Statement, type Value, type Written } from "./engine.ts";
 import { openRemote } from "./remote.ts";
+import { openReplica } from "./replica.ts";
 
 export type { Statement, Value, Written } from "./engine.ts";
 
@@ -61,10 +62,22 @@ export async function ping(db: Db): Promise<void> {
 
 /** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
 const MAX_STATEMENTS_PER_COMMIT = 1000;
+/** Bytes of one commit at most, but for a single writer's: large contents come in pieces so that none holds the event loop. */
+const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
+/** Turns of the event loop that a commit waits for further members at most. */
+const MAX_GATHERING_TURNS = 10;
 /** Another process may hold the write lock of a shared file: how often and how long we ask again (milliseconds). */
 const BUSY_PAUSE_MS = 5;
 const BUSY_PAUSE_MAX_MS = 100;
 const BUSY_GIVE_UP_MS = 15_000;
+
+/** Is told of commits, for counters. */
+export interface CommitMeter {
+  /** Seconds that a commit took, waiting for other processes included, and how many writers shared it. */
+  committed(seconds: number, writers: number): void;
+  /** A commit was not made, for another reason than a broken constraint. */
+  failed(): void;
+}
 
 interface Member {
   statements: Statement[];
@@ -73,11 +86,14 @@ interface Member {
 }
 
 /** Opens the database: a file in this process, a server, or a file that replicates one. */
-export async function openDb(clock: Clock, options: DbOptions): Promise<Db> {
-  const { url, syncUrl } = options;
-  const engine =
-    url.startsWith("file:") && syncUrl === null ? openEmbedded(pathOf(url)) : openRemote(options);
-  return new GroupCommit(engine, clock);
+export async function openDb(clock: Clock, options: DbOptions, meter?: CommitMeter): Promise<Db> {
+  return new GroupCommit(await openEngine(clock, options), clock, meter);
+}
+
+function openEngine(clock: Clock, { url, authToken, syncUrl }: DbOptions): Engine | Promise<Engine> {
+  if (!url.startsWith("file:")) return openRemote(clock, { url, authToken });
+  if (syncUrl === null) return openEmbedded(pathOf(url));
+  return openReplica(clock, { path: pathOf(url), primary: { url: syncUrl, authToken } });
 }
 
 /** The path in a `file:` URL, which may be relative. */
@@ -88,12 +104,14 @@ function pathOf(url: string): string {
 class GroupCommit implements Db {
   readonly #engine: Engine;
   readonly #clock: Clock;
+  readonly #meter: CommitMeter | undefined;
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
 
-  constructor(engine: Engine, clock: Clock) {
+  constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
     this.#engine = engine;
     this.#clock = clock;
+    this.#meter = meter;
   }
 
   async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
@@ -119,26 +137,36 @@ class GroupCommit implements Db {
 
   async close(): Promise<void> {
     while (this.#running !== null) await this.#running;
-    this.#engine.close();
+    await this.#engine.close();
   }
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // A turn of the event loop lets everything that became ready with this write join its commit.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await this.#gather();
       await this.#commit(this.#take());
     }
     // In the same turn as the last look at who waits: a writer that comes now starts a new drain.
     this.#running = null;
   }
 
+  /** Lets everything that becomes ready with these writes join their commit: turns of the event loop, while they bring more. */
+  async #gather(): Promise<void> {
+    for (let turn = 0; turn < MAX_GATHERING_TURNS; turn++) {
+      const before = this.#waiting.length;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (this.#waiting.length === before) return;
+    }
+  }
+
   /** The members of the next commit, oldest first. */
   #take(): Member[] {
     let statements = 0;
+    let octets = 0;
     let count = 0;
     for (const member of this.#waiting) {
       statements += member.statements.length;
-      if (count > 0 && statements > MAX_STATEMENTS_PER_COMMIT) break;
+      octets += octetsOf(member.statements);
+      if (count > 0 && (statements > MAX_STATEMENTS_PER_COMMIT || octets > MAX_OCTETS_PER_COMMIT)) break;
       count++;
     }
     return this.#waiting.splice(0, count);
@@ -146,19 +174,31 @@ class GroupCommit implements Db {
 
   /** Commits the members together; a member whose statement is refused is taken out and the others are tried anew. */
   async #commit(members: Member[]): Promise<void> {
+    const refused = new Map<Member, unknown>();
+    await this.#commitOthers(members, refused);
+    // Told after the others have committed: who was refused looks next for the row that stood in its way.
+    for (const [member, error] of refused) member.reject(error);
+  }
+
+  /** Puts the members that are refused aside. */
+  async #commitOthers(members: Member[], refused: Map<Member, unknown>): Promise<void> {
     let left = members;
     while (left.length > 0) {
+      const startedAt = this.#clock.now();
       try {
         const results = await this.#batch(left.flatMap((member) => member.statements));
+        this.#meter?.committed((this.#clock.now() - startedAt) / 1000, left.length);
         settle(left, results);
         return;
       } catch (error) {
         const guilty = guiltyMember(left, error);
+        if (!(error instanceof EngineError && error.fault === "constraint")) this.#meter?.failed();
+        if (error instanceof EngineError && error.ofAll) return rejectAll(left, error);
         if (guilty === null) {
           for (const member of left) await this.#commitAlone(member, error, left.length);
           return;
         }
-        guilty.reject(translate(error));
+        refused.set(guilty, translate(error));
         left = left.filter((member) => member !== guilty);
       }
     }
@@ -190,12 +230,27 @@ class GroupCommit implements Db {
   }
 }
 
+function octetsOf(statements: readonly Statement[]): number {
+  let octets = 0;
+  for (const { args } of statements)
+    for (const value of args) if (value instanceof Uint8Array) octets += value.byteLength;
+  return octets;
+}
+
 function settle(members: Member[], results: Written[]): void {
   let at = 0;
   for (const member of members) {
     member.resolve(results.slice(at, at + member.statements.length));
     at += member.statements.length;
   }
+}
+
+/**
+ * Nobody is tried anew where the database as a whole has failed: it would fail again, each time after its limit, and
+ * where the reply was lost the first try may have been committed.
+ */
+function rejectAll(members: Member[], error: EngineError): void {
+  for (const member of members) member.reject(error);
 }
 
 function guiltyMember(members: Member[], error: unknown): Member | null {

@@ -7,7 +7,7 @@ import { type Engine, EngineError, errorCode, type Statement, type Value, type W
  */
 const MAX_PREPARED = 500;
 
-interface Prepared {
+export interface Prepared {
   statement: Database.Statement;
   /** Whether it gives rows: asked of libSQL once, since each question costs a call into it. */
   reader: boolean;
@@ -23,6 +23,20 @@ export function openEmbedded(path: string): Engine {
   const prepared = new Map<string, Prepared>();
   const prepare = (sql: string): Prepared => preparedIn(prepared, database, sql);
   setPragmas(database);
+  return {
+    ...readsOf(prepare),
+    async batch(statements) {
+      return runBatch(database, prepare, statements);
+    },
+    async close() {
+      prepared.clear();
+      database.close();
+    },
+  };
+}
+
+/** The reads of a database that libSQL has opened in this process. */
+export function readsOf(prepare: (sql: string) => Prepared): Pick<Engine, "all" | "first"> {
   return {
     async all(sql, args) {
       try {
@@ -40,13 +54,6 @@ export function openEmbedded(path: string): Engine {
       } catch (error) {
         throw translated(error, null);
       }
-    },
-    async batch(statements) {
-      return runBatch(database, prepare, statements);
-    },
-    close() {
-      prepared.clear();
-      database.close();
     },
   };
 }
@@ -70,7 +77,7 @@ function setPragmas(database: Database.Database): void {
 }
 
 /** The statement for a text; the one prepared first makes room. */
-function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
+export function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
   const known = cache.get(sql);
   if (known !== undefined) return known;
   const statement = database.prepare(sql) as Database.Statement & { readonly reader: boolean };

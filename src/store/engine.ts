@@ -13,18 +13,34 @@ export interface Written {
   changes: number;
 }
 
-/** A database as the group commit drives it: a local file, or a server. Rows are keyed by column name; bytes are ArrayBuffers. */
+/**
+ * A database as the group commit drives it: a local file, a server, or a file that replicates one. Rows are keyed by
+ * column name; bytes are ArrayBuffers.
+ */
 export interface Engine {
   all(sql: string, args: Value[]): Promise<Record<string, unknown>[]>;
   /** The first row of a query, or null. */
   first(sql: string, args: Value[]): Promise<Record<string, unknown> | null>;
   /** Runs the statements as one transaction that takes the write lock first. Throws `EngineError`; then none took effect. */
   batch(statements: readonly Statement[]): Promise<Written[]>;
-  close(): void;
+  /** Lets go of it; nothing may be asked of it afterwards. */
+  close(): Promise<void>;
 }
 
-/** Why a statement or a transaction failed, in the terms that the group commit acts on. */
-export type EngineFault = "constraint" | "busy" | "other";
+/**
+ * Why a statement or a transaction failed, in the terms that the group commit acts on. `unreachable`: the server was
+ * not asked at all. `lost`: it may have been asked, and nobody knows whether it did what it was asked.
+ */
+export type EngineFault = "constraint" | "busy" | "unreachable" | "lost" | "other";
+
+/** Faults of the database as a whole: what fails one writer fails them all. */
+const OF_ALL: ReadonlySet<EngineFault> = new Set(["busy", "unreachable", "lost"]);
+
+/** What the maker of an error knows better than its cause and code tell. */
+export interface Told {
+  fault?: EngineFault;
+  message?: string;
+}
 
 /** A failure of the database. `code` is SQLite's, or the network's below a server. */
 export class EngineError extends Error {
@@ -33,18 +49,24 @@ export class EngineError extends Error {
   /** Position of the guilty statement in its batch; null where none is. */
   readonly statement: number | null;
 
-  constructor(cause: Error, code: string, statement: number | null) {
-    super(cause.message, { cause });
+  constructor(cause: Error, code: string, statement: number | null, told: Told = {}) {
+    super(told.message ?? cause.message, { cause });
     this.name = "EngineError";
     this.code = code;
     this.statement = statement;
-    this.fault = faultOf(code);
+    this.fault = told.fault ?? faultOf(code);
+  }
+
+  /** Whether it has nothing to do with what was asked, so that asking for less would fail the same. */
+  get ofAll(): boolean {
+    return OF_ALL.has(this.fault);
   }
 }
 
 function faultOf(code: string): EngineFault {
   if (code.startsWith("SQLITE_CONSTRAINT")) return "constraint";
-  return /^SQLITE_(?:BUSY|LOCKED)/.test(code) ? "busy" : "other";
+  // A server has names of its own for a write lock that cannot be had, or was taken away: nothing took effect.
+  return /^(?:SQLITE_(?:BUSY|LOCKED)|TRANSACTION_(?:BUSY|TIMEOUT))/.test(code) ? "busy" : "other";
 }
 
 /** The `code` of an error, where it has one. */

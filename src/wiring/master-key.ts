@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { deriveKey } from "../core/secretbox.ts";
@@ -36,15 +36,26 @@ function keyFromFile(dataDir: string): string {
   const path = join(dataDir, MASTER_KEY_FILE);
   if (!existsSync(path)) {
     mkdirSync(dataDir, { recursive: true });
-    try {
-      // `wx`: of two processes that start together one makes the file, the other reads it.
-      writeFileSync(path, `${randomBytes(32).toString("hex")}\n`, { flag: "wx", mode: 0o600, flush: true });
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
-    }
+    makeKeyFile(path);
     chmodSync(path, 0o600);
   }
   const key = readFileSync(path, "utf8").trim();
   if (!/^[0-9a-f]{64}$/.test(key)) throw new Error(`${path} does not hold a master key`);
   return key;
+}
+
+/**
+ * Of processes that start together one makes the file and the others read it, whole: it is written under another name,
+ * and the link either gives it its own or finds that taken.
+ */
+function makeKeyFile(path: string): void {
+  const draft = `${path}.${randomBytes(8).toString("hex")}`;
+  writeFileSync(draft, `${randomBytes(32).toString("hex")}\n`, { flag: "wx", mode: 0o600, flush: true });
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  } finally {
+    rmSync(draft);
+  }
 }

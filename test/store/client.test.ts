@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createClient } from "@libsql/client";
-import { systemClock } from "../../src/clock.ts";
-import { ConstraintError, openDb } from "../../src/store/client.ts";
+import { ConstraintError } from "../../src/store/client.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 let base: TestDatabase;
@@ -75,12 +74,12 @@ describe("group commit", () => {
     const write = base.db.write([put("last", 1)]);
     await base.db.close();
     await write;
-    base.db = await openDb(systemClock, { url: base.url, authToken: null, syncUrl: null });
+    base.db = await base.reopen();
     expect(await rows()).toEqual(["last"]);
   });
 
   test("a writer waits while another process holds the lock", async () => {
-    const other = createClient({ url: base.url, concurrency: 1 });
+    const other = createClient({ url: base.writesAt, concurrency: 1 });
     const transaction = await other.transaction("write");
     await transaction.execute("INSERT INTO t (a, b) VALUES ('other', 1)");
     const write = base.db.write([put("mine", 1)]);
@@ -105,7 +104,7 @@ describe("an open file", () => {
 
   test("readers see the last commit while a writer of another process is at work", async () => {
     await base.db.write([put("seen", 1)]);
-    const other = createClient({ url: base.url, concurrency: 1 });
+    const other = createClient({ url: base.writesAt, concurrency: 1 });
     const transaction = await other.transaction("write");
     await transaction.execute("INSERT INTO t (a, b) VALUES ('unseen', 1)");
     expect(await rows()).toEqual(["seen"]);

@@ -1,0 +1,132 @@
+import { type Connection, Refusal } from "./hrana-server-connection.ts";
+import { wireError, type WireRequest } from "./hrana-server-values.ts";
+
+/** One stream of a client: a connection, and the SQL texts that it has stored. */
+interface Stream {
+  connection: Connection;
+  sqls: Map<number, string>;
+  baton: string;
+  closed: boolean;
+  expires: Timer | null;
+}
+
+export interface PipelineBody {
+  baton?: string | null;
+  requests: WireRequest[];
+}
+
+/** What is answered over HTTP where there is no pipeline to answer for. */
+export class HttpRefusal extends Error {
+  readonly status: number;
+  readonly body: string | object;
+  constructor(status: number, body: string | object) {
+    super(JSON.stringify(body));
+    this.status = status;
+    this.body = body;
+  }
+}
+
+const BATON_INVALID =
+  "The received baton is invalid, either because it was already used or the stream is gone";
+const EXPIRED = { message: "The stream has expired due to inactivity", code: "STREAM_EXPIRED" };
+
+/** Streams of a server: those without a baton begin, those with one go on. */
+export class Streams {
+  readonly #open: () => Connection;
+  readonly #settings: { idleMs: number; fineCodes: boolean };
+  readonly #count: (name: string) => void;
+  readonly #idle: Connection[] = [];
+  readonly #streams = new Map<string, Stream>();
+  readonly #expired = new Set<string>();
+
+  constructor(
+    open: () => Connection,
+    settings: { idleMs: number; fineCodes: boolean },
+    count: (name: string) => void,
+  ) {
+    this.#open = open;
+    this.#settings = settings;
+    this.#count = count;
+  }
+
+  /** Carries out the requests of one pipeline, each for itself. */
+  pipeline({ baton = null, requests }: PipelineBody): object {
+    const stream = baton === null ? this.#begin() : this.#resume(baton);
+    const results = requests.map((request) => this.#handle(stream, request));
+    return { baton: this.#release(stream), base_url: null, results };
+  }
+
+  #begin(): Stream {
+    const connection = this.#idle.pop() ?? this.#open();
+    return { connection, sqls: new Map(), baton: "", closed: false, expires: null };
+  }
+
+  #resume(baton: string): Stream {
+    if (this.#expired.has(baton)) throw new HttpRefusal(500, EXPIRED);
+    const stream = this.#streams.get(baton);
+    if (stream === undefined) throw new HttpRefusal(400, BATON_INVALID);
+    // A baton serves once: the answer gives the next one.
+    this.#streams.delete(baton);
+    if (stream.expires !== null) clearTimeout(stream.expires);
+    return stream;
+  }
+
+  #release(stream: Stream): string | null {
+    if (stream.closed) {
+      stream.connection.reset();
+      this.#idle.push(stream.connection);
+      return null;
+    }
+    const baton = crypto.randomUUID();
+    this.#streams.set(baton, stream);
+    stream.expires = setTimeout(() => {
+      this.#streams.delete(baton);
+      this.#expired.add(baton);
+      stream.connection.reset();
+      this.#idle.push(stream.connection);
+    }, this.#settings.idleMs);
+    return baton;
+  }
+
+  #handle(stream: Stream, request: WireRequest): object {
+    this.#count(request.type);
+    try {
+      return { type: "ok", response: { type: request.type, ...this.#answer(stream, request) } };
+    } catch (error) {
+      return { type: "error", error: wireError(error, this.#settings.fineCodes) };
+    }
+  }
+
+  #answer(stream: Stream, request: WireRequest): object {
+    const { connection, sqls } = stream;
+    const text = (): string => {
+      const sql = request.sql ?? sqls.get(request.sql_id ?? -1);
+      if (sql === undefined) throw new Refusal("SQL_NOT_FOUND", "SQL text was not found");
+      return sql;
+    };
+    switch (request.type) {
+      case "close":
+        stream.closed = true;
+        return {};
+      case "execute":
+        return { result: connection.execute(request.stmt ?? {}, sqls) };
+      case "batch":
+        return { result: connection.batch(request.batch?.steps ?? [], sqls) };
+      case "sequence":
+        connection.sequence(text());
+        return {};
+      case "describe":
+        return { result: connection.describe(text()) };
+      case "store_sql":
+        sqls.set(request.sql_id ?? -1, request.sql ?? "");
+        return {};
+      case "close_sql":
+        sqls.delete(request.sql_id ?? -1);
+        return {};
+      case "get_autocommit":
+        return { is_autocommit: connection.isAutocommit() };
+      default:
+        throw new HttpRefusal(400, `unknown request ${request.type}`);
+    }
+  }
+}

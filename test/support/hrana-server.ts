@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Order, Report, ServerSettings, Trouble } from "./hrana-server-main.ts";
+import { freePort } from "./redis.ts";
+
+/** A primary: a database server that speaks Hrana over HTTP, as a process of its own, on a file that outlives it. */
+export interface Primary {
+  url: string;
+  /** Adds an empty database of that name, at a URL of its own, until it is restarted. */
+  open(name: string): Promise<string>;
+  /** Where its file lies, and replicas of it may. */
+  folder: string;
+  /** Requests carried out so far, by kind; those before a kill are lost. */
+  counts(): Promise<Record<string, number>>;
+  /** Resolves when it is in force. */
+  make(trouble: Trouble): Promise<void>;
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port. */
+  restart(): Promise<void>;
+  /** Connections stay open, nothing is answered. */
+  freeze(): void;
+  thaw(): void;
+  stop(): Promise<void>;
+}
+
+const MAIN = join(import.meta.dir, "hrana-server-main.ts");
+/** As sqld has it. */
+const STREAM_IDLE_MS = 10_000;
+
+/** Starts a primary on an empty file. */
+export async function startPrimary(given: Partial<ServerSettings> = {}): Promise<Primary> {
+  const folder = mkdtempSync(join(tmpdir(), "postrider-primary-"));
+  const settings: ServerSettings = {
+    ...{ folder, port: freePort(), token: null, idleMs: STREAM_IDLE_MS, fineCodes: false, sync: "http" },
+    ...given,
+  };
+  const ports: ((port: number) => void)[] = [];
+  const waiting: ((counts: Record<string, number>) => void)[] = [];
+  const launch = async (): Promise<Bun.Subprocess> => {
+    const { promise: listening, resolve } = Promise.withResolvers<unknown>();
+    ports.push(resolve);
+    const child = Bun.spawn(["bun", MAIN, JSON.stringify(settings)], {
+      stdio: ["ignore", "inherit", "inherit"],
+      ipc(message: Report) {
+        // Orders are carried out in turn, and reports come in turn.
+        if ("port" in message) ports.shift()?.(message.port);
+        else waiting.shift()?.(message.counts);
+      },
+    });
+    await Promise.race([
+      listening,
+      child.exited.then((code) => {
+        throw new Error(`the primary ended with ${code}`);
+      }),
+    ]);
+    return child;
+  };
+  let child = await launch();
+  const killNow = (): void => child.kill("SIGKILL");
+  process.on("exit", killNow);
+  const kill = async (): Promise<void> => {
+    killNow();
+    await child.exited;
+  };
+  const counts = (): Promise<Record<string, number>> => {
+    child.send({ counts: true } satisfies Order);
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+  return {
+    url: `http://127.0.0.1:${settings.port}`,
+    folder,
+    async open(name) {
+      const { promise, resolve } = Promise.withResolvers<number>();
+      ports.push(resolve);
+      child.send({ open: name } satisfies Order);
+      return `http://127.0.0.1:${await promise}`;
+    },
+    counts,
+    async make(trouble) {
+      child.send({ trouble } satisfies Order);
+      // Orders are taken in turn: what answers this one has taken the other.
+      await counts();
+    },
+    kill,
+    async restart() {
+      await kill();
+      child = await launch();
+    },
+    freeze: () => child.kill("SIGSTOP"),
+    thaw: () => child.kill("SIGCONT"),
+    async stop() {
+      await kill();
+      process.off("exit", killNow);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { join } from "node:path";
+import { letterLines, smtpSession, type Letter } from "./mail-in.ts";
+import { freePort } from "./redis.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+
+/** One process of several that make up a service. */
+export interface RoleProcess {
+  pid: number;
+  url: string;
+  smtpPort: number;
+  /** What it has printed so far. */
+  output(): { stdout: string; stderr: string };
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>;
+  /** Sends SIGTERM; resolves with the exit code. */
+  terminate(): Promise<number>;
+}
+
+/** Starts a process with these settings; resolves when it says that it runs, and rejects where it ends instead. */
+export async function startRole(env: Record<string, string>): Promise<RoleProcess> {
+  const [port, smtpPort] = [freePort(), freePort()];
+  const child = Bun.spawn(["bun", MAIN, "serve"], {
+    cwd: env.DATA_DIR ?? "/",
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: {
+      PATH: Bun.env.PATH ?? "",
+      HOST: "127.0.0.1",
+      PORT: String(port),
+      SMTP_HOST: "127.0.0.1",
+      SMTP_PORT: String(smtpPort),
+      SERVICE_DOMAIN: "mail.test",
+      ALLOW_PRIVATE_MX: "1",
+      ALLOW_PRIVATE_WEBHOOKS: "1",
+      ...env,
+    },
+  });
+  const killNow = (): void => child.kill("SIGKILL");
+  process.on("exit", killNow);
+  void child.exited.then(() => process.off("exit", killNow));
+  const { promise: running, resolve } = Promise.withResolvers<void>();
+  const said = { stdout: "", stderr: "" };
+  const drain = async (stream: ReadableStream<Uint8Array>, name: "stdout" | "stderr"): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      said[name] += decoder.decode(chunk, { stream: true });
+      if (name === "stdout" && said.stdout.includes("Postrider is running.")) resolve();
+    }
+  };
+  void drain(child.stdout, "stdout");
+  void drain(child.stderr, "stderr");
+  const ended = child.exited.then((code) => {
+    throw new Error(`a process of ROLES=${env.ROLES ?? ""} ended with ${code}: ${said.stderr}`);
+  });
+  // Once it runs, its end is the test's own affair.
+  ended.catch(() => undefined);
+  await Promise.race([running, ended]);
+  return {
+    pid: child.pid,
+    url: `http://127.0.0.1:${port}`,
+    smtpPort,
+    output: () => ({ ...said }),
+    async kill() {
+      killNow();
+      await child.exited;
+    },
+    async terminate() {
+      child.kill("SIGTERM");
+      return child.exited;
+    },
+  };
+}
+
+export interface Called {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the API shows.
+  body: any;
+}
+
+/** Calls the API of a process for its default project. */
+export async function callRole(
+  { url }: Pick<RoleProcess, "url">,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Called> {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      "x-service-product": "default",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === "" ? null : JSON.parse(text) };
+}
+
+/** Delivers a letter over SMTP; resolves with the last reply, that to the end of DATA or to what was refused before. */
+export async function deliverTo(smtpPort: number, letter: Letter): Promise<string> {
+  const session = await smtpSession(smtpPort);
+  try {
+    const commands = [
+      "MAIL FROM:<ada@client.test>",
+      ...[letter.to].flat().map((to) => `RCPT TO:<${to}>`),
+      "DATA",
+    ];
+    for (const command of commands) {
+      const reply = await session.say(command);
+      if (!/^[23]/.test(reply)) return reply;
+    }
+    return await session.say(`${letterLines(letter).join("\r\n")}\r\n.`);
+  } finally {
+    session.end();
+  }
+}
