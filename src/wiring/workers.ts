@@ -36,9 +36,12 @@ const LONGEST_REST_MS = 300_000;
 const WAITING_PER_LANE = 10_000;
 /** Webhook deliveries that wait in lanes of this process; more stay in the database. */
 const WAITING_PUSHES = 100_000;
-/** Pushes in hand at a time, over all endpoints, and to one endpoint. */
+/** Pushes in hand at a time, over all endpoints that answer soon, and to one endpoint. */
 const PUSHES_IN_HAND = 400;
 const PUSHES_PER_ENDPOINT = 4;
+/** An endpoint that takes longer than this has its pushes counted apart, and so many of them are in hand at a time. */
+const SLOW_PUSH_MS = 2000;
+const SLOW_PUSHES_IN_HAND = 800;
 /** Jobs that the queue hands over at a time. Handing over is quick: the lanes hold them. */
 const HANDOVERS = 64;
 const SWEEP_PAUSE_MS = 1000;
@@ -69,9 +72,12 @@ export function startWorkers(deps: WorkerDeps): Workers {
   const pacer = openPacer(deps);
   const dispatch = startDispatch(deps, pacer.pace);
   const pushes = new Lanes(
+    clock,
     {
       perLane: PUSHES_PER_ENDPOINT,
       total: PUSHES_IN_HAND,
+      slowAfterMs: SLOW_PUSH_MS,
+      slowTotal: SLOW_PUSHES_IN_HAND,
       waitingPerLane: WAITING_PER_LANE,
       waiting: WAITING_PUSHES,
     },

@@ -1,14 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { type LaneLimits, Lanes } from "../../src/flows/lanes.ts";
 import type { Job } from "../../src/queue/port.ts";
+import { manualClock } from "../support/manual-clock.ts";
 
-const limits: LaneLimits = { perLane: 2, total: 3, waitingPerLane: 100, waiting: 100 };
+const limits: LaneLimits = {
+  perLane: 2,
+  total: 3,
+  slowAfterMs: 2000,
+  slowTotal: 8,
+  waitingPerLane: 100,
+  waiting: 100,
+};
 
 /** Lanes whose jobs run until the test lets them go. */
 function heldLanes(changes: Partial<LaneLimits> = {}) {
   const started: string[] = [];
   const release = new Map<string, () => void>();
-  const lanes = new Lanes({ ...limits, ...changes }, (job) => {
+  const clock = manualClock();
+  const lanes = new Lanes(clock, { ...limits, ...changes }, (job) => {
     started.push(job.key);
     return new Promise<void>((resolve) => release.set(job.key, resolve));
   });
@@ -16,7 +25,7 @@ function heldLanes(changes: Partial<LaneLimits> = {}) {
     release.get(key)?.();
     await new Promise<void>((resolve) => setImmediate(resolve));
   };
-  return { lanes, started, finish };
+  return { lanes, started, finish, clock };
 }
 
 const job = (key: string, lane: string): Job => ({ key, lane });
@@ -88,7 +97,7 @@ describe("lanes", () => {
 
   test("a job that fails frees its place", async () => {
     const started: string[] = [];
-    const lanes = new Lanes({ ...limits, perLane: 1 }, async ({ key }) => {
+    const lanes = new Lanes(manualClock(), { ...limits, perLane: 1 }, async ({ key }) => {
       started.push(key);
       throw new Error("no");
     });
@@ -96,6 +105,51 @@ describe("lanes", () => {
     lanes.offer(job("a2", "a"));
     await new Promise<void>((resolve) => setImmediate(resolve));
     expect(started).toEqual(["a1", "a2"]);
+  });
+
+  test("lanes that hang leave the others all their places after a moment", async () => {
+    const { lanes, started, clock } = heldLanes({ perLane: 1 });
+    for (const name of ["w", "x", "y"]) lanes.offer(job(`${name}1`, name));
+    for (const name of ["a", "b", "c", "d"]) lanes.offer(job(`${name}1`, name));
+    clock.advance(limits.slowAfterMs - 1);
+    expect(started).toEqual(["w1", "x1", "y1"]);
+    clock.advance(1);
+    expect(started).toEqual(["w1", "x1", "y1", "a1", "b1", "c1"]);
+  });
+
+  test("slow lanes begin jobs in half of their places, take turns, and are known again when they were empty", async () => {
+    const { lanes, started, finish, clock } = heldLanes({ perLane: 1, slowTotal: 4 });
+    for (const name of ["w", "x", "y"]) lanes.offer(job(`${name}1`, name));
+    clock.advance(limits.slowAfterMs);
+    for (const name of ["w", "x", "y"]) await finish(`${name}1`);
+    for (const name of ["w", "x", "y"]) lanes.offer(job(`${name}2`, name));
+    lanes.offer(job("w3", "w"));
+    expect(started.slice(3)).toEqual(["w2", "x2"]);
+    clock.advance(limits.slowAfterMs);
+    await finish("w2");
+    await finish("x2");
+    expect(started.slice(5)).toEqual(["y2", "w3"]);
+  });
+
+  test("jobs of lanes that turn slow where slow ones have no room stay where they are", async () => {
+    const { lanes, started, clock } = heldLanes({ perLane: 1, slowTotal: 2 });
+    for (const name of ["w", "x", "y", "a", "b", "c"]) lanes.offer(job(`${name}1`, name));
+    clock.advance(limits.slowAfterMs);
+    expect(started).toEqual(["w1", "x1", "y1", "a1", "b1"]);
+  });
+
+  test("a slow lane that is quick once is counted among the quick ones again", async () => {
+    const { lanes, started, finish, clock } = heldLanes({ perLane: 1, slowTotal: 2 });
+    lanes.offer(job("w1", "w"));
+    clock.advance(limits.slowAfterMs);
+    await finish("w1");
+    lanes.offer(job("w2", "w"));
+    await finish("w2");
+    lanes.offer(job("x1", "x"));
+    clock.advance(limits.slowAfterMs);
+    // The one place in which slow lanes begin is taken.
+    lanes.offer(job("w3", "w"));
+    expect(started).toEqual(["w1", "w2", "x1", "w3"]);
   });
 
   test("a close waits for what runs and forgets what waits", async () => {
