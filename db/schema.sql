@@ -354,7 +354,8 @@ CREATE TABLE recipients (
 
 CREATE INDEX recipients_claimed ON recipients (claimed_by) WHERE claimed_by IS NOT NULL;
 
-CREATE INDEX recipients_due ON recipients (due_at) WHERE due_at IS NOT NULL AND status <> 'accepted';
+CREATE INDEX recipients_due ON recipients (due_at, message_id, ord, status)
+  WHERE due_at IS NOT NULL AND status <> 'accepted';
 
 CREATE INDEX recipients_scheduled ON recipients (due_at) WHERE status = 'accepted';
 

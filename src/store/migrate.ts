@@ -8,6 +8,7 @@ import threads from "../../db/migrations/0006_threads.sql" with { type: "text" }
 import stats from "../../db/migrations/0007_stats.sql" with { type: "text" };
 import contents from "../../db/migrations/0008_contents.sql" with { type: "text" };
 import retention from "../../db/migrations/0009_retention.sql" with { type: "text" };
+import queueDepth from "../../db/migrations/0010_queue_depth.sql" with { type: "text" };
 import type { Db } from "./client.ts";
 import { indexOlderMessages } from "./message-index.ts";
 
@@ -29,6 +30,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: "stats", sql: stats },
   { version: 8, name: "contents", sql: contents },
   { version: 9, name: "retention", sql: retention },
+  { version: 10, name: "queue_depth", sql: queueDepth },
 ];
 
 export interface MigrationState {

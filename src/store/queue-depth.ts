@@ -1,9 +1,6 @@
 import type { Db } from "./client.ts";
 
-/**
- * Rows of one kind that are counted; more are said to be so many. A file is read on the thread that serves everything:
- * counting ten times as many recipients, whose rows are looked at, would hold it for a second.
- */
+/** Rows of one kind that are counted; more are said to be so many. A file is read on the thread that serves everything. */
 export const MAX_COUNTED = 10_000;
 
 /** What waits in one outbox, over all projects and processes. */
