@@ -26,6 +26,9 @@ CREATE TABLE content_chunks (
   PRIMARY KEY (key, ord)
 ) STRICT, WITHOUT ROWID;
 
+-- How many messages share the content of one is asked for each of them. It goes with its table.
+CREATE INDEX message_content_shared ON message_content (content_of) WHERE content_of IS NOT NULL;
+
 -- Bodies of a received mail stand with its header fields, for those are of the same bytes; of a sent one alone.
 CREATE TABLE bodies_before (
   message_id TEXT PRIMARY KEY,

@@ -1,3 +1,4 @@
+import { randomBase62 } from "../core/ids.ts";
 import { fieldsOf, findHeaderEnd, fieldValue, type RawField } from "./raw-headers.ts";
 
 /** A large attachment in base64, of which reading the mail needs the size alone. */
@@ -7,6 +8,8 @@ export interface OpaquePart {
   to: number;
   /** Octets that the body stands for. */
   size: number;
+  /** What the MIME reader is given in its place. */
+  mark: string;
 }
 
 /** Octets of a body from which on it is passed over. The MIME reader takes some forty times its size while it reads. */
@@ -17,6 +20,9 @@ const MAX_PART_HEADER_OCTETS = 64 * 1024;
 export const MAX_DASHED_LINES = 10_000;
 /** Characters of a boundary (RFC 2046 §5.1.1 allows 70). */
 const MAX_BOUNDARY_CHARS = 200;
+
+/** Characters of a mark. Nobody can guess one: a mail that brings it along would pass one part off as another. */
+const MARK_CHARS = 24;
 
 const LF = 0x0a;
 const DELIMITER = "\n--";
@@ -57,7 +63,7 @@ function partAt(bytes: Buffer, line: number, end: number, boundaries: Set<string
   const from = lineEnd + 1 + body;
   if (end - from < MIN_OPAQUE_OCTETS || !isOpaque(fields)) return null;
   const size = decodedSize(bytes, from, end);
-  return size === null ? null : { from, to: end, size };
+  return size === null ? null : { from, to: end, size, mark: randomBase62(MARK_CHARS) };
 }
 
 function nameIn(bytes: Buffer, line: number, lineEnd: number): string {
@@ -115,27 +121,23 @@ function decodedSize(bytes: Buffer, from: number, to: number): number | null {
 export function withMarks(raw: Uint8Array, body: number, parts: readonly OpaquePart[]): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   let at = body;
-  for (const [index, { from, to }] of parts.entries()) {
-    pieces.push(raw.subarray(at, from), Buffer.from(`${Buffer.from(mark(index)).toString("base64")}\r\n`));
+  for (const { from, to, mark } of parts) {
+    pieces.push(raw.subarray(at, from), Buffer.from(`${Buffer.from(mark).toString("base64")}\r\n`));
     at = to;
   }
   return [...pieces, raw.subarray(at)];
 }
 
-function mark(index: number): string {
-  return `opaque part ${index}`;
-}
-
 /** The place among the opaque parts of an attachment that was read in their stead; -1 for any other. */
 function markedPart(content: Uint8Array, parts: readonly OpaquePart[]): number {
-  if (content.length > 40) return -1;
+  if (content.length !== MARK_CHARS) return -1;
   const text = Buffer.from(content).toString("latin1");
-  return parts.findIndex((_, index) => mark(index) === text);
+  return parts.findIndex(({ mark }) => mark === text);
 }
 
 /**
  * Which opaque part each attachment is, null for one that is none. Null in all where not every part was met exactly once
- * as an attachment: then the mail's parts are others than they seemed, or it brought such a mark along.
+ * as an attachment: then the mail's parts are others than they seemed.
  */
 export function matchParts<Part extends OpaquePart>(
   contents: readonly Uint8Array[],

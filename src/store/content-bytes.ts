@@ -14,6 +14,13 @@ const LEVEL = 1;
 
 export type ContentEncoding = "plain" | "zstd";
 
+/** Bytes that can be had piece by piece as of an array: all of them in memory, or made when they are asked for. */
+export interface Pieces {
+  readonly length: number;
+  /** Those from one place to before another, or to the end. */
+  subarray(from: number, to: number): Uint8Array;
+}
+
 /** A content on its way into the store. */
 export interface NewContent {
   /** SHA-256 over the bytes. */
@@ -34,6 +41,21 @@ export function newContent(bytes: Uint8Array): NewContent {
   return { key, size, encoding: smaller === null ? "plain" : "zstd", bytes: smaller ?? bytes };
 }
 
+/** Chunks hashed at a time: 4 MiB, some milliseconds. */
+const CHUNKS_PER_TURN = 16;
+
+/** The same of bytes of any size; the event loop turns while a large content is hashed. */
+export async function contentOf(bytes: Pieces): Promise<NewContent> {
+  const size = bytes.length;
+  if (size <= CHUNK_OCTETS) return newContent(bytes.subarray(0, size));
+  const hash = createHash("sha256");
+  for (let ord = 0; ord < chunkCount(size); ord++) {
+    if (ord % CHUNKS_PER_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    hash.update(chunkAt(bytes, ord));
+  }
+  return { key: hash.digest(), size, encoding: encodingOf(bytes), bytes: null };
+}
+
 /** Small bytes compressed; null where that saves too little. */
 export function compressed(bytes: Uint8Array): Uint8Array | null {
   if (bytes.length < MIN_COMPRESSED_OCTETS) return null;
@@ -42,7 +64,7 @@ export function compressed(bytes: Uint8Array): Uint8Array | null {
 }
 
 /** Whether a large content shrinks, as its first chunk and the one in its middle tell. */
-function encodingOf(bytes: Uint8Array): ContentEncoding {
+function encodingOf(bytes: Pieces): ContentEncoding {
   const samples = [0, Math.floor(bytes.length / 2)].map((from) => bytes.subarray(from, from + CHUNK_OCTETS));
   let before = 0;
   let after = 0;
@@ -60,12 +82,16 @@ export function chunkCount(size: number): number {
 
 /** A chunk of a large content as it is stored, compressed by the thread pool. Its memory is its own. */
 export async function encodedChunk(
-  bytes: Uint8Array,
+  bytes: Pieces,
   ord: number,
   encoding: ContentEncoding,
 ): Promise<Uint8Array> {
-  const chunk = bytes.subarray(ord * CHUNK_OCTETS, (ord + 1) * CHUNK_OCTETS);
-  return encoding === "plain" ? chunk.slice() : await Bun.zstdCompress(chunk, { level: LEVEL });
+  const chunk = chunkAt(bytes, ord);
+  return encoding === "plain" ? new Uint8Array(chunk) : await Bun.zstdCompress(chunk, { level: LEVEL });
+}
+
+function chunkAt(bytes: Pieces, ord: number): Uint8Array {
+  return bytes.subarray(ord * CHUNK_OCTETS, (ord + 1) * CHUNK_OCTETS);
 }
 
 /** Stored bytes as they are read: a whole small content, a chunk, or a large one whose chunks stand one after another. */

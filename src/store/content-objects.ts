@@ -1,4 +1,5 @@
 import type { Db, Guard, Statement } from "./client.ts";
+import { chunkCount } from "./content-bytes.ts";
 import { UNUSED_KEPT_MS } from "./contents.ts";
 
 /** A content in the database that is to be an object. */
@@ -27,30 +28,32 @@ export async function movableContents(
   return rows.map(({ key, ...row }) => ({ ...row, key: new Uint8Array(key) }));
 }
 
-/** All bytes of a content as stored, its chunks one after another; null where it is not there any more. */
+/** All bytes of a content as stored, its chunks one after another; null where it is not there as a whole any more. */
 export async function storedBytes(
   db: Db,
-  { key, place }: MovableContent,
+  { key, size, place }: MovableContent,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
-  if (place === "chunks") return storedChunks(db, key);
+  if (place === "chunks") return storedChunks(db, key, chunkCount(size));
   const row = await db.first<{ bytes: ArrayBuffer | null }>("SELECT bytes FROM contents WHERE key = ?", [
     key,
   ]);
   return row?.bytes == null ? null : new Uint8Array(row.bytes);
 }
 
-async function storedChunks(db: Db, key: Uint8Array): Promise<Uint8Array<ArrayBuffer> | null> {
+async function storedChunks(db: Db, key: Uint8Array, count: number): Promise<Uint8Array<ArrayBuffer> | null> {
   const chunks: Uint8Array[] = [];
-  for (;;) {
+  while (chunks.length < count) {
     const row = await db.first<{ bytes: ArrayBuffer }>(
       "SELECT bytes FROM content_chunks WHERE key = ? AND ord = ?",
       [key, chunks.length],
     );
-    if (row === null) return chunks.length === 0 ? null : Buffer.concat(chunks);
+    // Swept or moved by another process meanwhile: the pieces read so far must not pass for the content.
+    if (row === null) return null;
     chunks.push(new Uint8Array(row.bytes));
     // Reading a file takes no turn of the event loop by itself.
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
+  return Buffer.concat(chunks);
 }
 
 /** Notes an object that is going to be put: should nothing come of it, it is found again. */

@@ -3,8 +3,11 @@ import type { Db } from "./client.ts";
 
 /** Where contents that have left the database are. */
 export interface ObjectReader {
-  /** The bytes as they were in the database. Throws where they cannot be had. */
-  read(object: string): Promise<Uint8Array>;
+  /**
+   * The bytes as they were in the database. Throws where they cannot be had.
+   * @param size octets of the content as read
+   */
+  read(object: string, size: number): Promise<Uint8Array>;
 }
 
 /** What contents are read from. */
@@ -102,12 +105,18 @@ async function readChunks(db: Db, key: Uint8Array, from: number): Promise<Uint8A
 
 async function inOnePiece(
   { objects }: ContentDeps,
-  { place, bytes, object, encoding }: StoredContent,
+  { size, place, bytes, object, encoding }: StoredContent,
 ): Promise<Uint8Array> {
-  if (place === "row" && bytes !== null) return decoded(bytes, encoding);
+  if (place === "row" && bytes !== null) return whole(decoded(bytes, encoding), size);
   if (place !== "object" || object === null) throw new Error("a content is not whole");
   if (objects == null) throw new Error("a content is in the object store, and none is configured");
-  return decoded(await objects.read(object), encoding);
+  return whole(decoded(await objects.read(object, size), encoding), size);
+}
+
+/** What is shorter must not go out as a mail, nor as an answer: a store may give less than it was given, and say 200. */
+function whole(bytes: Uint8Array, size: number): Uint8Array {
+  if (bytes.length !== size) throw new Error(`a content is not whole: ${bytes.length} of ${size} octets`);
+  return bytes;
 }
 
 async function again(db: Db, { key }: StoredContent): Promise<StoredContent> {

@@ -89,11 +89,13 @@ export function storeChunks(
       args: [key, size, encoding, now],
     },
     ...chunks.map((bytes, at) => ({
-      // Where the content is in the object store by now, its chunks are there.
+      // Where the content is in the object store by now, its chunks are there. Where another program has begun it in
+      // another encoding, chunks of both could not be read: then the content stays without ours, and who brings it anew
+      // finds how it was begun.
       sql: `INSERT INTO content_chunks (key, ord, bytes)
-        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM contents WHERE key = ?1 AND place = 'chunks')
+        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM contents WHERE key = ?1 AND place = 'chunks' AND encoding = ?4)
         ON CONFLICT (key, ord) DO NOTHING`,
-      args: [key, from + at, bytes],
+      args: [key, from + at, bytes, encoding],
     })),
   ];
 }

@@ -59,7 +59,9 @@ interface Facts
 interface BodyFacts {
   /** Whether it stands in the message's own row. */
   inline: number;
-  /** null: it is no content. */
+  /** Whether a content is named. */
+  named: number;
+  /** null: it is no content, or one that is not there. */
   place: StoredContent["place"] | null;
   encoding: ContentEncoding;
   size: number;
@@ -79,7 +81,7 @@ const OUTGOING = `SELECT json_object('fromEmail', m.from_email, 'fromName', m.fr
     'unsubscribeLink', m.unsubscribe_link,
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),
     'keyToken', k.token, 'keyCreatedAt', k.created_at, 'keySelector', k.selector,
-    'body', json_object('inline', c.inline_body IS NOT NULL, 'place', b.place, 'encoding', b.encoding, 'size', b.size,
+    'body', json_object('inline', c.inline_body IS NOT NULL, 'named', c.body IS NOT NULL, 'place', b.place, 'encoding', b.encoding, 'size', b.size,
       'key', CASE WHEN b.place <> 'row' THEN hex(b.key) END, 'object', b.object)) AS facts, COALESCE(c.inline_body, b.bytes) AS bytes
   FROM messages m
     JOIN message_content c ON c.message_id = m.id
@@ -122,11 +124,13 @@ export async function findOutgoing(
 
 async function bodyOf(
   deps: ContentDeps,
-  { inline, place, encoding, size, key, object }: BodyFacts,
+  { inline, named, place, encoding, size, key, object }: BodyFacts,
   bytes: Uint8Array | null,
 ): Promise<MessageBody> {
   if (inline === 1 && bytes !== null) return bodyInline(bytes);
+  // Better late than empty.
+  if (place === null && named === 1) throw new Error("the content of a body is gone");
   if (place === null) return NO_BODY;
-  const named = Uint8Array.fromHex(key ?? "");
-  return bodyIn(await contentBytes(deps, { key: named, size, encoding, place, object, bytes }));
+  const contentKey = Uint8Array.fromHex(key ?? "");
+  return bodyIn(await contentBytes(deps, { key: contentKey, size, encoding, place, object, bytes }));
 }

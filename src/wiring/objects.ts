@@ -16,10 +16,8 @@ import type { ObjectReader } from "../store/content-read.ts";
 
 /** Time in which an object is read: somebody waits for it. */
 const READ_TIMEOUT_MS = 15_000;
-/** Octets of an object at most, as a multiple of the largest message: twice what an encoding may add. */
+/** Octets of an object at most, as a multiple of what its content has: more than an encoding may add. */
 const READ_LIMIT_FACTOR = 2;
-/** And at least: bodies of requests are larger than messages may be. */
-const LEAST_READ_LIMIT = 64 * 1024 * 1024;
 
 /** The object store of the configuration, and what its objects' names begin with. */
 export interface ConfiguredStore {
@@ -65,9 +63,8 @@ export function openObjects(config: Config, clock: Clock): Objects | null {
     { ...options, timeoutMs: OBJECT_TIMEOUT_MS },
   );
   const reading = openObjectStore({ clock }, { ...options, timeoutMs: READ_TIMEOUT_MS });
-  const limit = Math.max(LEAST_READ_LIMIT, config.maxMessageBytes * READ_LIMIT_FACTOR);
   return {
-    reader: { read: (object) => reading.get(object, limit) },
+    reader: { read: (object, size) => reading.get(object, size * READ_LIMIT_FACTOR) },
     chores: (db) => [
       tryOut(clock, objects, prefix),
       offloadContents({ db, clock, objects, prefix }),

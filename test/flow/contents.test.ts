@@ -69,6 +69,23 @@ describe("a send with a large attachment", () => {
     expect((await download(`${body.id}/raw`)).length).toBeGreaterThan(2 * text.length);
   });
 
+  test("is refused before anything of it is written where its project has no volume left", async () => {
+    const senders = await service.call("GET", "/v1/senders", undefined, { key: service.accountKey });
+    const { id, dailyQuota } = senders.body.data[0];
+    const quota = (value: number | null) =>
+      service.call("PATCH", `/v1/senders/${id}`, { dailyQuota: value }, { key: service.accountKey });
+    expect((await quota(0)).status).toBe(200);
+    const bytes = bytesOf(950_000, 19);
+    const text = "Some text. ".repeat(40_000);
+    const refused = [await sendWith([bytes]), await sendWith([], { text })];
+    await quota(dailyQuota);
+    for (const { status, body } of refused)
+      expect([status, body.error.code]).toEqual([403, "daily_quota_exceeded"]);
+    const written = "SELECT count(*) AS n FROM contents WHERE size = ? OR size BETWEEN ? AND ? + 100";
+    const args = [bytes.length, text.length, text.length];
+    expect(await service.app.db.first<unknown>(written, args)).toEqual({ n: 0 });
+  });
+
   test("is refused without anything that stays for good where its project may not send", async () => {
     const bytes = bytesOf(900_000, 11);
     const refused = await sendWith([bytes], { from: { email: "a@nowhere.test" } });

@@ -183,6 +183,41 @@ describe("messages past their retention", () => {
     expect((await get(`/v1/inboxes/${inboxId}/threads`)).body.data).toEqual([]);
   });
 
+  test("go though the content of the one that their thread keeps cannot be read", async () => {
+    const first = await received();
+    const { threadId } = (await get(`/v1/emails/${first}`)).body;
+    const { db } = service.app;
+    const reply = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "Ten" });
+    await service.message(reply.body.id, "delivered");
+    // Still to be told of: it stays, and its body is in an object store that is not there.
+    await db.write([
+      {
+        sql: `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
+          SELECT 'whk_1', sender_id, 'https://x.test/', '[]', '', 0, 0 FROM messages WHERE id = ?`,
+        args: [first],
+      },
+      {
+        sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, message_id, type, status, created_at)
+          SELECT 'dlv_1', 'whk_1', sender_id, id, 'open', 'pending', 0 FROM messages WHERE id = ?`,
+        args: [first],
+      },
+      {
+        sql: `INSERT INTO contents (key, refs, size, encoding, place, object, created_at)
+          VALUES (CAST('lost' AS BLOB), 1, 9, 'plain', 'object', 'lost', 0)`,
+        args: [],
+      },
+      {
+        sql: "UPDATE message_content SET body = CAST('lost' AS BLOB), inline_body = NULL WHERE message_id = ?",
+        args: [first],
+      },
+    ]);
+    clock.shift(2 * DAY_MS + HOUR_MS);
+    await messages();
+    expect((await get(`/v1/emails/${reply.body.id}`)).status).toBe(404);
+    const row = "SELECT last_message_id AS last, preview FROM threads WHERE id = ?";
+    expect(await db.first<unknown>(row, [threadId])).toEqual({ last: first, preview: "" });
+  });
+
   test("leave the inbox that had them one that has had mail", async () => {
     await received();
     clock.shift(2 * DAY_MS + HOUR_MS);

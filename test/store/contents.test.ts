@@ -12,7 +12,14 @@ import {
   type ContentRow,
   type StoredContent,
 } from "../../src/store/content-read.ts";
-import { isContentGone, releaseContent, takeContent, UNUSED_KEPT_MS } from "../../src/store/contents.ts";
+import { movableContents, storedBytes } from "../../src/store/content-objects.ts";
+import {
+  isContentGone,
+  releaseContent,
+  storeChunks,
+  takeContent,
+  UNUSED_KEPT_MS,
+} from "../../src/store/contents.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
@@ -262,4 +269,40 @@ describe("reading", () => {
     await db.write([{ sql: "DELETE FROM content_chunks WHERE ord = 1", args: [] }]);
     await expect(read(key)).rejects.toThrow("not whole");
   });
+
+  test.each([
+    ["plain", random(3 * CHUNK_OCTETS)],
+    ["zstd", text(3 * CHUNK_OCTETS)],
+  ] as const)("of an object (%s) that is shorter than what was put fails", async (_, bytes) => {
+    const { key } = await keepContent({ db, clock }, bytes);
+    const rows = await db.all<{ bytes: ArrayBuffer }>("SELECT bytes FROM content_chunks ORDER BY ord");
+    const cut = Buffer.concat(rows.slice(0, 2).map((row) => new Uint8Array(row.bytes)));
+    await db.write([
+      { sql: "UPDATE contents SET place = 'object', object = 'moved' WHERE key = ?", args: [key] },
+    ]);
+    await expect(read(key, { db, objects: { read: async () => cut } })).rejects.toThrow("not whole");
+  });
+});
+
+test("a content that two programs begin in different encodings at once is never one of both", async () => {
+  const bytes = text(2 * CHUNK_OCTETS);
+  const content = newContent(bytes);
+  const chunk = (ord: number) => bytes.slice(ord * CHUNK_OCTETS, (ord + 1) * CHUNK_OCTETS);
+  await db.write(storeChunks({ ...content, encoding: "plain" }, 0, [chunk(0)], NOW));
+  await db.write(storeChunks({ ...content, encoding: "zstd" }, 1, [Bun.zstdCompressSync(chunk(1))], NOW));
+  expect(await chunks()).toBe(1);
+  const taken = await db.write([takeContent(content, NOW)]).catch(isContentGone);
+  expect(taken).toBe(true);
+  await db.write([takeContent(await keepContent({ db, clock }, bytes), NOW)]);
+  expect((await read(content.key)).equals(bytes)).toBe(true);
+});
+
+test("a content that has lost a chunk since it was found does not move into the object store", async () => {
+  const content = await keepContent({ db, clock }, random(3 * CHUNK_OCTETS));
+  await db.write([takeContent(content, NOW)]);
+  const [found] = await movableContents(db, 0, NOW + 1, 10);
+  if (found === undefined) throw new Error("nothing to move");
+  expect((await storedBytes(db, found))?.length).toBe(content.size);
+  await db.write([{ sql: "DELETE FROM content_chunks WHERE ord = 2", args: [] }]);
+  expect(await storedBytes(db, found)).toBeNull();
 });

@@ -1,7 +1,10 @@
-import { beforeAll, afterAll, describe } from "bun:test";
+import { afterAll, beforeAll, describe, setDefaultTimeout } from "bun:test";
 import { readdirSync } from "node:fs";
 import { basename } from "node:path";
 import { type EngineName, useEngine } from "../support/database.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 /** Every other file here says what a database does in a file of our own; what is said of that holds for the others. */
 const OTHERS: readonly EngineName[] = ["server", "replica"];

@@ -165,3 +165,26 @@ test("each content is counted once for everybody who names it, and nothing is lo
   await db.write([{ sql: "DELETE FROM messages WHERE id = 'msg_out'", args: [] }]);
   expect(await getAttachment(db, "snd_1", "msg_out", "att_1")).toBeNull();
 });
+
+test("counting who shares a content looks only at those that do, so that time grows with the messages alone", async () => {
+  const old = await openDb(systemClock, {
+    url: `file:${join(folder, "planned.db")}`,
+    authToken: null,
+    syncUrl: null,
+  });
+  const statements = MIGRATIONS.filter(({ version }) => version <= 8).flatMap(({ sql }) =>
+    splitStatements(sql),
+  );
+  const counting = statements.filter((sql) => sql.includes("o.content_of = "));
+  const before = statements.slice(0, statements.indexOf(counting[0] ?? ""));
+  await old.migrate(before.map((sql) => ({ sql, args: [] })));
+  const plans: string[][] = [];
+  for (const sql of counting) {
+    const plan = await old.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
+    plans.push(plan.map(({ detail }) => detail).filter((detail) => /\bo\b/.test(detail)));
+  }
+  await old.close();
+  expect(plans).toHaveLength(2);
+  for (const steps of plans)
+    expect(steps).toEqual([expect.stringMatching(/^SEARCH o USING COVERING INDEX message_content_shared /)]);
+});

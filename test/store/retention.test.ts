@@ -386,7 +386,7 @@ describe("threads", () => {
       recipient(stuck.id, "queued"),
       {
         sql: `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
-          VALUES (x'01', 1, 31, 'plain', 'row', 1, CAST('{"html":null,"text":"Still here"}' AS BLOB))`,
+          VALUES (x'01', 1, 33, 'plain', 'row', 1, CAST('{"html":null,"text":"Still here"}' AS BLOB))`,
         args: [],
       },
       { sql: "INSERT INTO message_content (message_id, body) VALUES (?, x'01')", args: [stuck.id] },

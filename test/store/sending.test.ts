@@ -181,6 +181,24 @@ describe("a message as it goes out", () => {
     expect(await findOutgoing(database, sender.id, id)).toBeNull();
   });
 
+  test("does not go out empty where the content of its body is gone", async () => {
+    const id = "msg_home_outbound";
+    const name = (inline: Uint8Array | null, body: Uint8Array | null) =>
+      database.db.write([
+        {
+          sql: "UPDATE message_content SET inline_body = ?, body = ? WHERE message_id = ?",
+          args: [inline, body, id],
+        },
+      ]);
+    const [{ inline_body: inline } = { inline_body: null }] = await database.db.all<{
+      inline_body: ArrayBuffer | null;
+    }>("SELECT inline_body FROM message_content WHERE message_id = ?", [id]);
+    await name(null, Buffer.from("of nothing"));
+    await expect(findOutgoing(database, home.id, id)).rejects.toThrow("gone");
+    await name(inline === null ? null : new Uint8Array(inline), null);
+    expect(await findOutgoing(database, home.id, id)).toMatchObject({ html: "<p>" });
+  });
+
   test("has no key once its domain is deleted", async () => {
     const id = "msg_stranger_outbound";
     await database.db.write([

@@ -89,6 +89,14 @@ const MAILS: readonly [string, Buffer, number][] = [
     mail(part(FILE, base64(Buffer.from("opaque part 0"))) + part(FILE, base64(BYTES))),
     1,
   ],
+  [
+    "what an earlier version took for a mark, and a part that no reader meets",
+    Buffer.concat([
+      mail(TEXT + part(FILE, base64(Buffer.from("opaque part 0")))),
+      Buffer.from(part(FILE, base64(BYTES)), "latin1"),
+    ]),
+    1,
+  ],
   ["no boundary", Buffer.from(`${FILE.join("\r\n")}\r\n\r\n${base64(BYTES)}`), 0],
   ["a mail cut off", mail(TEXT + part(FILE, base64(BYTES))).subarray(0, 100_000), 0],
 ];

@@ -16,9 +16,9 @@ import { findThread, rememberReferences, stepThread } from "../../store/threads.
 import { hint, transmitJob } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { inboxAddressOf, participantsOf } from "../threading.ts";
-import { contentGone, contentSize, keepAttachments, keepBodyOf } from "./content.ts";
+import { contentGone, contentSize, keepAttachments, keepBodyOf, mayWriteAhead } from "./content.ts";
 import { applyPolicy } from "./policy.ts";
-import { commitWithinVolume, type Counted, type VolumeDeps } from "./volume.ts";
+import { commitWithinVolume, type Counted, refuseOverVolume, type VolumeDeps } from "./volume.ts";
 
 export interface AcceptDeps extends VolumeDeps {
   queue: Queue;
@@ -73,6 +73,7 @@ export async function prepareSend(
   if (send.scheduledAt !== null)
     for (const recipient of recipients) if (recipient.status === "queued") recipient.status = "accepted";
 
+  if (mayWriteAhead(send.item)) await refuseOverVolume(deps, project, recipients.length);
   const body = await keepBodyOf(deps, send.item);
   const attachments = await keepAttachments(deps, send.item, now);
   const message = newMessage(project, send, from, recipients, attachments, now);

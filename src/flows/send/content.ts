@@ -1,10 +1,23 @@
 import { AppError } from "../../core/errors.ts";
 import type { SendItem } from "../../core/send-item.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
+import { CHUNK_OCTETS } from "../../store/content-bytes.ts";
 import { isContentGone } from "../../store/contents.ts";
 import type { NewBody } from "../../store/message-body.ts";
 import { type KeepDeps, keepBody, keepContent } from "../contents/keep.ts";
-import { toAttachment } from "./attachment.ts";
+import { base64Pieces, shownAttachment } from "./attachment.ts";
+
+/** Octets of JSON that a character of a body becomes at most: `\u0001`. */
+const MAX_OCTETS_PER_CHAR = 6;
+
+/** Whether something of a send may have to be written ahead of its commit; false is certain. */
+export function mayWriteAhead({ html, text, attachments = [] }: SendItem): boolean {
+  const chars = (html?.length ?? 0) + (text?.length ?? 0);
+  return (
+    chars * MAX_OCTETS_PER_CHAR > CHUNK_OCTETS ||
+    attachments.some(({ content }) => content.length > CHUNK_OCTETS)
+  );
+}
 
 /** The bodies of a send, ready for its commit; null where it has none. */
 export async function keepBodyOf(deps: KeepDeps, { html, text }: SendItem): Promise<NewBody | null> {
@@ -12,12 +25,13 @@ export async function keepBodyOf(deps: KeepDeps, { html, text }: SendItem): Prom
   return keepBody(deps, { html: html ?? null, text: text ?? null });
 }
 
-/** The attachments of a send, ready for its commit: one after another, so that only one is in memory as bytes. */
+/** The attachments of a send, ready for its commit: one after another, so that few of their bytes are in memory. */
 export async function keepAttachments(deps: KeepDeps, item: SendItem, now: number): Promise<NewAttachment[]> {
   const kept: NewAttachment[] = [];
   for (const posted of item.attachments ?? []) {
-    const { bytes, ...attachment } = toAttachment(posted, now);
-    kept.push({ ...attachment, content: await keepContent(deps, bytes) });
+    const bytes = base64Pieces(posted.content);
+    const content = await keepContent(deps, bytes);
+    kept.push({ ...shownAttachment(posted, now), size: bytes.length, content });
   }
   return kept;
 }

@@ -90,6 +90,19 @@ export async function commitWithinVolume<Send extends Counted>(
   throw new AppError("service_unavailable", "Too many sends at once. Try again.", { retryAfter: 1 });
 }
 
+/**
+ * Refuses a send for which the day has no room left. `commitWithinVolume` decides; this is for a send that writes ahead
+ * of it, since what comes of a refused one stays for an hour: a project out of its volume could fill the disk with them.
+ * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`
+ */
+export async function refuseOverVolume(deps: VolumeDeps, project: Sender, recipients: number): Promise<void> {
+  const limit = limitOf(deps.volume, project);
+  if (limit === null) return;
+  const now = deps.clock.now();
+  const left = Math.max(0, limit.recipients - (await usageOf(deps.db, project.id, utcDay(now))));
+  if (recipients > left) throw refusal(limit, left, now);
+}
+
 function refusals<Send extends Counted>(
   limit: Limit,
   used: number,

@@ -98,11 +98,23 @@ async function shortenings(
 ): Promise<Statement[]> {
   const statements: Statement[] = [];
   for (const shortened of await shortenedThreads(deps.db, threadIds, ids)) {
-    const content = await getContent(deps, shortened.senderId, shortened.nextMessageId);
-    const preview = content === null ? "" : previewOf(content.text, content.html);
-    statements.push(shortenThread(shortened, preview));
+    statements.push(shortenThread(shortened, await previewLeft(deps, shortened)));
   }
   return statements;
+}
+
+/** The preview of a message; empty where its content cannot be read, for that must not keep old messages for ever. */
+async function previewLeft(
+  deps: RetentionDeps,
+  { senderId, nextMessageId }: { senderId: string; nextMessageId: string },
+): Promise<string> {
+  try {
+    const content = await getContent(deps, senderId, nextMessageId);
+    return content === null ? "" : previewOf(content.text, content.html);
+  } catch (error) {
+    log("sweep").warning("a thread has lost its preview", { messageId: nextMessageId, error: String(error) });
+    return "";
+  }
 }
 
 /**
