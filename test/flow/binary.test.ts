@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -13,6 +13,9 @@ import { join } from "node:path";
 import { type DnsRecord, startDns, type TestDns } from "../support/dns.ts";
 import { letterLines, smtpSession } from "../support/mail-in.ts";
 import { freePort, startRedis } from "../support/redis.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const ROOT = join(import.meta.dir, "../..");
 const BUILD_LIMIT_MS = 120_000;

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "libsql";
 import { serviceProcess } from "../support/process.ts";
 import { captureService, newFolder, postrider, statusWith } from "./command-program.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const LIMIT_MS = 60_000;
 /** Clients that send at a time while the copy is made, and mails that each has sent before it begins. */

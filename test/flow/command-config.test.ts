@@ -1,8 +1,11 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../../src/config.ts";
 import { newFolder, onTerminal, postrider } from "./command-program.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 async function shown(env: Record<string, string>): Promise<Map<unknown, Record<string, unknown>>> {
   const { code, json, stderr } = await postrider(["config"], env);

@@ -1,7 +1,10 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { freePort } from "../support/redis.ts";
 import { captureService, onTerminal, postrider } from "./command-program.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const LIMIT_MS = 30_000;
 

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MAX_INPUT_BYTES } from "../../src/commands/send.ts";
 import { freePort } from "../support/redis.ts";
 import { captureService, postrider, type RunOptions } from "./command-program.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const LIMIT_MS = 30_000;
 const { service, env, folder } = captureService();

@@ -1,10 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { startDns, type TestDns } from "../support/dns.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type TestRedis, startRedis } from "../support/redis.ts";
 import { publish } from "../support/service.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const DIE_BEFORE_HINT = join(import.meta.dir, "../support/die-before-hint.ts");
 

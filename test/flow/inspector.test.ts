@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { log } from "../../src/log.ts";
@@ -15,6 +15,9 @@ import { newContent } from "../../src/store/content-bytes.ts";
 import { bodyInline } from "../../src/store/message-body.ts";
 import { startDns } from "../support/dns.ts";
 import { manualClock } from "../support/manual-clock.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const SESSION = { ip: "192.0.2.1", helo: "out.test", mailFrom: "ann@from.test" };
 const HOST = "mx.test";

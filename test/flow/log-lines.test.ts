@@ -1,10 +1,13 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import { startDns, type TestDns } from "../support/dns.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { publish } from "../support/service.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const LIMIT_MS = 60_000;
 const POLL_MS = 20;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,9 @@ import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { callRole, deliverTo, type RoleProcess, startRole } from "../support/role-process.ts";
 import { publish } from "../support/service.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 /** How long the database is away, and how long the load goes on before and after, milliseconds. */

@@ -1,9 +1,12 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { registerInstance, thisHost } from "../../src/flows/sweep/instance.ts";
 import { type Instance, insertInstance, listInstances } from "../../src/store/instances.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 let database: TestDatabase;
 beforeEach(async () => {

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { AppError } from "../../src/core/errors.ts";
 import { commitWithinVolume, type Counted, type VolumeLimits } from "../../src/flows/send/volume.ts";
 import type { Db, Statement } from "../../src/store/client.ts";
@@ -181,7 +183,8 @@ describe("the API", () => {
   test("no order in which sends reach two processes on one database passes the limit", async () => {
     const service = await limited({ dailyQuota: 25 });
     const url = `file:${service.folder}/postrider.db`;
-    const second = await start({ DATABASE_URL: url, ROLES: "api" });
+    const masterKey = readFileSync(join(service.folder, "master.key"), "utf8").trim();
+    const second = await start({ DATABASE_URL: url, MASTER_KEY: masterKey, ROLES: "api" });
     const calls = Array.from({ length: 60 }, (_, at) => {
       const to = Array.from({ length: 1 + (at % 3) }, (_, ord) => `a${at}.${ord}@one.test`);
       const [path, body] =

@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type KeyAndCert, makeCert } from "../support/tls.ts";
 import { Client, startServer } from "./server-harness.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
 
 const openssl = Bun.which("openssl");
 /** OpenSSL itself offers the versions below 1.2 at this level alone. */

@@ -4,6 +4,7 @@ import { manualClock, type ManualClock } from "../support/manual-clock.ts";
 
 const LIMIT = 4 * FREE_OCTETS;
 const LARGE = 2 * FREE_OCTETS;
+const BARELY_LARGE = FREE_OCTETS + 1;
 
 /** A sender as a connection would be: reads on unless told to wait, ends when given up. */
 class Sender implements Holder {
@@ -78,11 +79,12 @@ describe("whose turn it is", () => {
 
   test("when the oldest is whole the next one goes on, and the others when it is answered", () => {
     const { sender } = scene();
-    const [oldest, next, last] = [sender(LIMIT), sender(LARGE), sender(LARGE)];
+    const [oldest, next, last] = [sender(LIMIT - FREE_OCTETS), sender(BARELY_LARGE), sender(BARELY_LARGE)];
     oldest.finish();
     expect([next.paused, last.paused]).toEqual([false, true]);
+    next.bring(FREE_OCTETS);
     oldest.leave();
-    expect(last.paused).toBe(true);
+    expect([next.paused, last.paused]).toEqual([false, true]);
     next.leave();
     expect(last.paused).toBe(false);
   });
@@ -102,6 +104,24 @@ describe("whose turn it is", () => {
     expect(waiting.filter(({ paused }) => !paused).length).toBe(1);
     waiting[0]?.leave();
     expect(waiting[1]?.paused).toBe(false);
+  });
+});
+
+describe("over one and a half times the limit", () => {
+  test("the oldest waits for answers, while small messages come and may begin", () => {
+    const { sender, intake } = scene();
+    const [whole, oldest] = [sender(1.5 * LIMIT - BARELY_LARGE), sender(BARELY_LARGE)];
+    whole.finish();
+    expect(oldest.paused).toBe(false);
+    expect(oldest.bring(1).paused).toBe(true);
+    expect([sender(FREE_OCTETS).paused, intake.open]).toEqual([false, true]);
+    whole.leave();
+    expect(oldest.paused).toBe(false);
+  });
+
+  test("the oldest goes on where no answer is to come", () => {
+    const { sender } = scene();
+    expect(sender(1.5 * LIMIT + 1).paused).toBe(false);
   });
 });
 
@@ -185,7 +205,7 @@ describe("the oldest that drips goes", () => {
 
   test("who became the oldest just before the look has its time from then on", () => {
     const { sender, clock } = scene();
-    const [first, second, third] = [sender(LIMIT), sender(LARGE), sender(LARGE)];
+    const [first, second, third] = [sender(LIMIT - FREE_OCTETS), sender(BARELY_LARGE), sender(BARELY_LARGE)];
     clock.advance(PROGRESS_MS - 1);
     first.finish();
     clock.advance(1);

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { KeptMessage, largest } from "../../src/smtp/kept-message.ts";
+import { IDLE_MS, MAX_FREE, MessageMemory } from "../../src/smtp/message-memory.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+const KIB = 1024;
+const LIMIT = 2 * KIB * KIB;
+
+function scene() {
+  const clock = manualClock();
+  return { clock, memory: new MessageMemory(clock, largest(LIMIT)) };
+}
+
+/** A message of so many octets of one kind. */
+function message(memory: MessageMemory, size: number, octet: number): Uint8Array {
+  const kept = new KeptMessage(LIMIT, memory);
+  for (let at = 0; at < size; at += 16 * KIB)
+    kept.add(new Uint8Array(Math.min(16 * KIB, size - at)).fill(octet));
+  const result = kept.result();
+  return "raw" in result ? result.raw : new Uint8Array();
+}
+
+describe("memory is used again", () => {
+  test("by the next large message, of which nothing but its own octets is seen", () => {
+    const { memory } = scene();
+    const first = message(memory, LIMIT, 1);
+    memory.giveBack(first.buffer);
+    const second = message(memory, 100 * KIB, 2);
+    expect(second.buffer).toBe(first.buffer);
+    expect(second.length).toBe(100 * KIB);
+    expect(second.every((octet) => octet === 2)).toBe(true);
+  });
+
+  test("by a larger message than the one before", () => {
+    const { memory } = scene();
+    memory.giveBack(message(memory, 65 * KIB, 1).buffer);
+    const larger = message(memory, LIMIT, 2);
+    expect([larger.length, larger.every((octet) => octet === 2)]).toEqual([LIMIT, true]);
+  });
+
+  test("not before it is given back", () => {
+    const { memory } = scene();
+    const first = message(memory, 100 * KIB, 1);
+    message(memory, 100 * KIB, 2);
+    expect(first.every((octet) => octet === 1)).toBe(true);
+  });
+
+  test("that of a message that turns out faulty at once", () => {
+    const { memory } = scene();
+    const kept = new KeptMessage(LIMIT, memory);
+    kept.add(new Uint8Array(100 * KIB).fill(1));
+    kept.foundBareLineEnd();
+    kept.add(new Uint8Array(1).fill(1));
+    kept.add(new Uint8Array(1).fill(1));
+    expect(memory.free).toBe(1);
+  });
+});
+
+describe("what is given back", () => {
+  test("twice counts once: two messages must not share it", () => {
+    const { memory } = scene();
+    const first = message(memory, 100 * KIB, 1);
+    memory.giveBack(first.buffer);
+    memory.giveBack(first.buffer);
+    const [second, third] = [message(memory, 100 * KIB, 2), message(memory, 100 * KIB, 3)];
+    expect(second.buffer).not.toBe(third.buffer);
+    expect(second.every((octet) => octet === 2)).toBe(true);
+  });
+
+  test("and was not lent is left alone", () => {
+    const { memory } = scene();
+    memory.giveBack(new SharedArrayBuffer(100));
+    memory.giveBack(new ArrayBuffer(100));
+    memory.giveBack(message(memory, 64 * KIB, 1).buffer);
+    expect(memory.free).toBe(0);
+  });
+
+  test("is kept up to its number, and not one more", () => {
+    const { memory } = scene();
+    const messages = Array.from({ length: MAX_FREE + 1 }, () => message(memory, 100 * KIB, 1));
+    for (const { buffer } of messages) memory.giveBack(buffer);
+    expect(memory.free).toBe(MAX_FREE);
+  });
+
+  test("is let go of when no large message has come for a while", () => {
+    const { clock, memory } = scene();
+    memory.giveBack(message(memory, 100 * KIB, 1).buffer);
+    clock.advance(IDLE_MS - 1);
+    expect(memory.free).toBe(1);
+    clock.advance(1);
+    expect(memory.free).toBe(0);
+  });
+});
