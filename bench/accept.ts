@@ -1,8 +1,9 @@
-/** Accepted sends a second: `bun bench/accept.ts [--profile=FOLDER] [--only=NAME] [--rounds=N] [--domains=N]`. */
+/** Accepted sends a second: `bun bench/accept.ts [--profile=FOLDER] [--only=NAME] [--rounds=N] [--domains=N] [--json=FILE]`. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../test/support/redis.ts";
 import { type Child, startChild } from "./support/children.ts";
+import { handOver, rowFigures } from "./support/figures.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
 import type { LoadOptions, LoadResult } from "./support/http-load.ts";
 import { chosen, domains, rounds } from "./support/options.ts";
@@ -80,3 +81,4 @@ for (let round = 0; round < rounds(); round++)
   }
 const rowsOf = (kinds: [string, Start][]): Row[] => kinds.flatMap(([name]) => rows.get(name) ?? []);
 printTable("req/s", rowsOf(subjects), rowsOf(floors));
+handOver(rowFigures("req/s", [...rows.values()]));

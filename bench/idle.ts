@@ -1,15 +1,16 @@
 /**
  * What idle connections cost: memory of the service with and without them, and the time a mail takes meanwhile:
- * `bun bench/idle.ts [--connections=N] [--only=NAME]`.
+ * `bun bench/idle.ts [--connections=N] [--only=NAME] [--json=FILE]`.
  */
 import { connect } from "node:net";
 import { connect as secure } from "node:tls";
 import { startDns } from "../test/support/dns.ts";
+import { handOver } from "./support/figures.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
-import { chosen } from "./support/options.ts";
+import { chosen, numberOption } from "./support/options.ts";
 import { prepareData, startService } from "./support/service.ts";
 
-const CONNECTIONS = Number(process.argv.find((arg) => arg.startsWith("--connections="))?.slice(14) ?? 10_000);
+const CONNECTIONS = numberOption("connections", 10_000);
 /** Connections opened at a time: no more than a listener's queue holds. */
 const AT_A_TIME = 100;
 const WARM_MAILS = 200;
@@ -17,6 +18,7 @@ const MAILS = 300;
 /** Time for both processes to come to rest before their memory is read. */
 const REST_MS = 3000;
 const MEBIBYTE = 1024 * 1024;
+const MEGABYTE = 1_000_000;
 
 const home = benchFolder();
 const prepared = await prepareData(home);
@@ -112,6 +114,7 @@ console.log(
   "| idle connections | RSS before MiB | RSS with MiB | growth MiB | KiB each | mail p95 before ms | mail p95 with ms |",
 );
 console.log("| --- | --- | --- | --- | --- | --- | --- |");
+const measured: Record<string, Record<string, number>> = {};
 for (const [name, open] of chosen([
   ["plain", plain],
   ["TLS", encrypted],
@@ -136,7 +139,14 @@ for (const [name, open] of chosen([
   console.log(
     `| ${[`${idle.length} ${name}`, ...figures, each, quick.toFixed(1), loaded.toFixed(1)].join(" | ")} |`,
   );
+  measured[name] = {
+    connections: idle.length,
+    "growth MB": ((after - before) * MEBIBYTE) / MEGABYTE,
+    "mail p95 before ms": quick,
+    "mail p95 with ms": loaded,
+  };
   for (const one of idle) one.end();
   await service.child.end();
 }
 dns.stop();
+handOver(measured);

@@ -1,12 +1,18 @@
 /**
  * Mails taken a second over SMTP, and memory for large ones:
- * `bun bench/inbound.ts [--signed] [--profile=FOLDER] [--only=NAME] [--rounds=N]`.
+ * `bun bench/inbound.ts [--signed] [--profile=FOLDER] [--only=NAME] [--rounds=N] [--json=FILE]`.
  */
 import { loadavg } from "node:os";
+import { handOver } from "./support/figures.ts";
 import { benchFolder } from "./support/folder.ts";
-import { type LargeRow, measureLarge, printLarge } from "./support/inbound-large.ts";
+import { type LargeRow, largeFigures, measureLarge, printLarge } from "./support/inbound-large.ts";
 import { type MailFlags, openSender, send } from "./support/inbound-mail.ts";
-import { type Comparison, type InboundRow, printComparisons } from "./support/inbound-table.ts";
+import {
+  type Comparison,
+  comparisonFigures,
+  type InboundRow,
+  printComparisons,
+} from "./support/inbound-table.ts";
 import {
   bareListener,
   type Kind,
@@ -101,4 +107,5 @@ for (const [name, body] of chosen(LARGE)) {
   large.push(await measureLarge(home, subject, load, rounds()));
 }
 printLarge(large);
+handOver({ ...comparisonFigures(comparisons), ...largeFigures(large) });
 sender.dns.stop();

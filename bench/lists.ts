@@ -1,4 +1,7 @@
-/** `GET /v1/emails` at a million messages, beside ten thousand: `bun bench/lists.ts [--only=NAME] [--keep=FOLDER]`. */
+/**
+ * `GET /v1/emails` at a million messages, beside ten thousand: `bun bench/lists.ts [--only=NAME] [--keep=FOLDER]
+ * [--many=N] [--json=FILE]`.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
@@ -9,13 +12,14 @@ import { indexWaiting } from "../src/store/message-index.ts";
 import { listMessages, type MessageFilter } from "../src/store/message-list.ts";
 import { insertListed, type Message } from "../src/store/messages.ts";
 import { migrate } from "../src/store/migrate.ts";
+import { handOver } from "./support/figures.ts";
 import { benchFolder } from "./support/folder.ts";
 import { listedMessage, PROJECTS, RARE, THEIRS } from "./support/listed-messages.ts";
-import { chosen, keptFolder } from "./support/options.ts";
+import { chosen, keptFolder, numberOption } from "./support/options.ts";
 import { median } from "./support/table.ts";
 
 const FEW = 10_000;
-const MANY = 1_000_000;
+const MANY = numberOption("many", 1_000_000);
 /** Messages of each of the two other projects, for one of the measured project. */
 const OTHERS = 0.02;
 /** Messages that are stored, then enter the search index, together: as many as the service enters in one write. */
@@ -190,12 +194,20 @@ const ms = (value: number): string => value.toFixed(value < 10 ? 2 : 1);
 const heads = ["", "first p50", "p99", "at 10 000", "times", "deep p50", "p99", "at 10 000", "times", "rows"];
 for (const cells of [heads, heads.map(() => "---")]) console.log(`| ${cells.join(" | ")} |`);
 const problems: string[] = [];
+const figures: Record<string, Record<string, number>> = {};
 const smallCases = new Map(cases(FEW));
 for (const [name, filter] of chosen(cases(MANY))) {
   const cells = [name];
   for (const deep of [false, true]) {
     const small = await measured(few, smallCases.get(name) ?? filter, FEW, deep);
     const big = await measured(many, filter, MANY, deep);
+    figures[`${deep ? "deep" : "first"}, ${name}`] = {
+      messages: MANY,
+      "p50 ms": big.p50,
+      "p99 ms": big.p99,
+      beside: FEW,
+      "p50 ms beside": small.p50,
+    };
     cells.push(
       ms(big.p50),
       ms(big.p99),
@@ -212,3 +224,4 @@ console.log(
 );
 await few.close();
 await many.close();
+handOver(figures);

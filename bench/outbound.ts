@@ -1,8 +1,12 @@
-/** Mails sent a second from the queue to a sink: `bun bench/outbound.ts [--profile=FOLDER] [--only=NAME] [--rounds=N] [--domains=N]`. */
+/**
+ * Mails sent a second from the queue to a sink: `bun bench/outbound.ts [--profile=FOLDER] [--only=NAME] [--rounds=N]
+ * [--domains=N] [--json=FILE]`.
+ */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { freePort } from "../test/support/redis.ts";
 import { startChild } from "./support/children.ts";
+import { handOver, rowFigures } from "./support/figures.ts";
 import type { FloorOutboundOptions, FloorOutboundResult } from "./support/floor-outbound.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
 import type { LoadOptions, LoadResult } from "./support/http-load.ts";
@@ -18,7 +22,7 @@ const ACCEPT_CONNECTIONS = 50;
 const POLL_MS = 200;
 /** Time that one run may take. */
 const LIMIT_MS = 60_000;
-const MEGABYTE = 1024 * 1024;
+const MEGABYTE = 1_000_000;
 const FROM = `news@${DOMAIN}`;
 const SUPPORT = join(import.meta.dir, "support");
 
@@ -145,4 +149,5 @@ for (let round = 0; round < rounds(); round++)
   }
 const rowsOf = (kinds: readonly Kind[]): Row[] => kinds.flatMap(([name]) => rows.get(name) ?? []);
 printTable("msg/s", rowsOf(subjects), rowsOf(floors));
+handOver(rowFigures("msg/s", [...rows.values()]));
 process.exit(0);

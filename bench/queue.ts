@@ -1,6 +1,7 @@
 /**
  * What a long queue costs: the rate from a short and a long queue to a sink, and how soon a mail leaves that is accepted
- * while others wait for a destination that is dead: `bun bench/queue.ts [--only=NAME]`. A bit over two minutes.
+ * while others wait for a destination that is dead: `bun bench/queue.ts [--only=NAME] [--rounds=N] [--long=N] [--dead=N]
+ * [--json=FILE]`. A bit over two minutes a round.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -8,25 +9,27 @@ import { startDns } from "../test/support/dns.ts";
 import { startMx } from "../test/support/mx.ts";
 import { freePort, startRedis } from "../test/support/redis.ts";
 import { startChild } from "./support/children.ts";
+import { handOver, rowFigures } from "./support/figures.ts";
 import { fillQueue, moveTo } from "./support/fill-queue.ts";
 import { benchFolder, copyOf } from "./support/folder.ts";
-import { chosen } from "./support/options.ts";
+import { chosen, numberOption, rounds } from "./support/options.ts";
 import { DOMAIN, prepareData, startService } from "./support/service.ts";
 import { median, PROCESSOR, printTable, type Row } from "./support/table.ts";
 
 const SMTP_SINK = "/usr/sbin/smtp-sink";
 const SHORT = 5_000;
-const LONG = 100_000;
+const LONG = numberOption("long", 100_000);
 const DOMAINS = 50;
 /** Mails that pass before the clock runs, and those it runs for at most. */
 const WARM = 1_000;
 const MEASURED = 10_000;
-const DEAD = 50_000;
+const DEAD = numberOption("dead", 50_000);
 const PROBES = 30;
 const PROBE_PAUSE_MS = 500;
 const POLL_MS = 100;
-const LIMIT_MS = 60_000;
-const MEGABYTE = 1024 * 1024;
+/** Time that mails of one run may take to leave. */
+const LIMIT_MS = 120_000;
+const MEGABYTE = 1_000_000;
 
 const home = benchFolder();
 const prepared = await prepareData(home);
@@ -51,7 +54,9 @@ async function relay(queued: number, redisUrl = ""): Promise<Row> {
   await sent.reached(WARM);
   const before = { count: sent.count(), at: performance.now(), processor: child.processor() };
   let memory = child.memory();
+  const until = before.at + LIMIT_MS;
   while (sent.count() < end) {
+    if (performance.now() > until) throw new Error(`only ${sent.count()} of ${end} have left`);
     memory = Math.max(memory, child.memory());
     await Bun.sleep(POLL_MS);
   }
@@ -150,17 +155,43 @@ async function besideDead(how: "hangs" | "refuses"): Promise<Row> {
   };
 }
 
-const kinds = chosen<readonly [string, () => Promise<Row>]>([
-  ["short", () => relay(SHORT)],
-  ["long", () => relay(LONG)],
-  ["redis", () => relayOverRedis(LONG)],
-  ["hangs", () => besideDead("hangs")],
-  ["refuses", () => besideDead("refuses")],
+/** Rounds of one kind as one row. */
+function together(before: Row | undefined, row: Row): Row {
+  if (before === undefined) return row;
+  const more = Object.entries(row.more ?? {}).map(([column, values]) => [
+    column,
+    [...(before.more?.[column] ?? []), ...values],
+  ]);
+  return { ...row, rounds: [...before.rounds, ...row.rounds], more: Object.fromEntries(more) };
+}
+
+type Run = () => Promise<Row>;
+const RATE = "msg/s";
+const WAIT = "ms";
+const kinds = chosen<readonly [name: string, kind: { unit: string; run: Run }]>([
+  ["short", { unit: RATE, run: () => relay(SHORT) }],
+  ["long", { unit: RATE, run: () => relay(LONG) }],
+  ["redis", { unit: RATE, run: () => relayOverRedis(LONG) }],
+  ["hangs", { unit: WAIT, run: () => besideDead("hangs") }],
+  ["refuses", { unit: WAIT, run: () => besideDead("refuses") }],
 ]);
-const rows: Row[] = [];
-for (const [, run] of kinds) rows.push(await run());
-const rates = rows.filter(({ name }) => name.startsWith("relay"));
-if (rates.length > 0) printTable("msg/s", rates, []);
-const waits = rows.filter((row) => !rates.includes(row));
-if (waits.length > 0) printTable("ms", waits, []);
+const measured = new Map<string, Row>();
+for (let round = 0; round < rounds(1); round++)
+  for (const [name, { run }] of kinds) measured.set(name, together(measured.get(name), await run()));
+const figures: Record<string, Record<string, number>> = {
+  queued: { short: SHORT, long: LONG, dead: DEAD },
+};
+for (const unit of [RATE, WAIT]) {
+  const names = kinds.filter(([, kind]) => kind.unit === unit).map(([name]) => name);
+  const rows = names.flatMap((name) => measured.get(name) ?? []);
+  if (rows.length > 0) printTable(unit, rows, []);
+  Object.assign(
+    figures,
+    rowFigures(
+      unit,
+      rows.map((row, at) => ({ ...row, name: names[at] ?? row.name })),
+    ),
+  );
+}
+handOver(figures);
 process.exit(0);

@@ -1,6 +1,6 @@
 /**
  * Whether the database grows without bound under a retention: a week of mail on a clock of its own, `bun
- * bench/retention.ts`. Ends with 1 where day 7 is more than a third larger than day 4.
+ * bench/retention.ts [--messages=N] [--json=FILE]`. Ends with 1 where day 7 is more than a third larger than day 4.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -18,10 +18,12 @@ import { type Db, openDb } from "../src/store/client.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { manualClock } from "../test/support/manual-clock.ts";
 import { storeMail, WORLD } from "./support/daily-mail.ts";
+import { handOver } from "./support/figures.ts";
 import { benchFolder } from "./support/folder.ts";
+import { numberOption } from "./support/options.ts";
 
 const DAYS = 7;
-const MESSAGES_A_DAY = 5000;
+const MESSAGES_A_DAY = numberOption("messages", 5000);
 const CONTENT_DAYS = 2;
 const EVENT_DAYS = 3;
 /** The day from which on as much goes as comes, and how much larger the last one may be. */
@@ -85,6 +87,10 @@ async function main(): Promise<void> {
   await db.close();
   const [level = 0, last = 0] = [sizes[LEVEL_DAY - 1], sizes[DAYS - 1]];
   console.log(`day ${DAYS} is ${(last / level).toFixed(2)} times day ${LEVEL_DAY}`);
+  handOver({
+    "level day": { day: LEVEL_DAY, MB: level / MB, "messages a day": MESSAGES_A_DAY },
+    "last day": { day: DAYS, MB: last / MB },
+  });
   process.exitCode = last <= level * MOST_GROWTH ? 0 : 1;
 }
 

@@ -1,5 +1,6 @@
 /** Memory that the service needs for large mails that come at once. */
 import { loadavg } from "node:os";
+import type { Figures } from "./figures.ts";
 import { printMarkdown } from "./inbound-table.ts";
 import { type Load, send } from "./inbound-mail.ts";
 import type { Kind } from "./inbound-targets.ts";
@@ -53,6 +54,21 @@ export async function measureLarge(
 }
 
 const HEADS = ["", "seconds", "RSS before, MB", "RSS growth, MB", "growth / size", "goal", "load"];
+
+/** The same as figures. */
+export function largeFigures(rows: readonly LargeRow[]): Figures {
+  return Object.fromEntries(
+    rows.map(({ load, seconds, before, growth }) => [
+      load.name,
+      {
+        seconds: median(seconds),
+        "RSS before MB": median(before) / MEGABYTE,
+        "RSS growth MB": median(growth) / MEGABYTE,
+        "size MB": load.octets / MEGABYTE,
+      },
+    ]),
+  );
+}
 
 /** Prints how memory grew with each load as a Markdown table. */
 export function printLarge(rows: readonly LargeRow[]): void {

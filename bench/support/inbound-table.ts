@@ -1,4 +1,5 @@
-import { median } from "./table.ts";
+import type { Figures } from "./figures.ts";
+import { median, PROCESSOR } from "./table.ts";
 
 /** One server under one way of sending. Each list has one figure a round. */
 export interface InboundRow {
@@ -19,7 +20,7 @@ export interface Comparison {
   others: InboundRow[];
 }
 
-const HEADS = ["", "msg/s", "range", "CPU µs each", "load", "inbound is", "goal"];
+const HEADS = ["", "msg/s", "range", PROCESSOR, "load", "inbound is", "goal"];
 
 /** Prints comparisons as one Markdown table. */
 export function printComparisons(comparisons: readonly Comparison[]): void {
@@ -32,6 +33,20 @@ export function printComparisons(comparisons: readonly Comparison[]): void {
     ]),
   ]);
   printMarkdown(HEADS, lines);
+}
+
+/** The same as figures. */
+export function comparisonFigures(comparisons: readonly Comparison[]): Figures {
+  const rows = comparisons.flatMap(({ subject, others }) => [
+    ...(subject === null ? [] : [subject]),
+    ...others,
+  ]);
+  return Object.fromEntries(
+    rows.map(({ name, rates, processor, load }) => [
+      name,
+      { "msg/s": median(rates), [PROCESSOR]: median(processor), load: median(load) },
+    ]),
+  );
 }
 
 function figures({ name, rates, processor, load }: InboundRow): string[] {

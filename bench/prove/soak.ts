@@ -1,0 +1,154 @@
+/**
+ * Runs the service for long at a steady load while its surroundings fail in turns, and proves that nothing is lost and
+ * nothing grows: `bun bench/prove/soak.ts [--minutes=30] [--rate=25] [--control]`.
+ *
+ * It is killed in the first third of the time; the rest is one life, in which memory is measured.
+ * `--control` tells the check of items never brought, has the service leak and holds its write-ahead log open: the run
+ * must then end with 1, and from two minutes on each of the three shows.
+ */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { startRedis } from "../../test/support/redis.ts";
+import { check, checkedFindings, drained } from "./support/check.ts";
+import { killFault, type NamedFault, surroundingFaults } from "./support/faults.ts";
+import { openLedger } from "./support/ledger.ts";
+import { startLoad } from "./support/load.ts";
+import { type Ground, startGround } from "./support/service.ts";
+import {
+  atLeast,
+  atMost,
+  conclude,
+  fact,
+  type Finding,
+  isControl,
+  none,
+  numberOption,
+  quantile,
+} from "./support/table.ts";
+import { type Sample, slopePerMinute } from "./support/trend.ts";
+
+const MINUTES = numberOption("minutes", 30);
+const RATE = numberOption("rate", 25);
+const RUN_MS = MINUTES * 60_000;
+const KILLING_MS = RUN_MS / 3;
+/** Of the one life that is measured, what it takes to fill its caches. */
+const WARM_SHARE = 0.4;
+const SHORTEST_PAUSE_MS = 3000;
+const LONGEST_PAUSE_MS = 12_000;
+const SAMPLE_MS = 2000;
+/** How much memory may grow over the measured time, of what it is: more is no noise of the collector. */
+const GROWTH_SHARE = 0.1;
+/** It is written back at 4 MiB; eight times that is no reader that happened to be there. */
+const WAL_LIMIT_MIB = 32;
+const MEBIBYTE = 1024 * 1024;
+const STOP_LIMIT_MS = 120_000;
+const STILL_LIMIT_MS = 45_000;
+const NEVER = 9_000_000;
+const LEAK = join(import.meta.dir, "support/leak.ts");
+
+const redis = await startRedis();
+const env = {
+  REDIS_URL: redis.url,
+  DELIVERY_RETRY_SECONDS: "1,2,5,10",
+  WEBHOOK_RETRY_SECONDS: "0,1,2,5,10,10,10,10,10,10,10,10",
+  WEBHOOK_TIMEOUT_SECONDS: "3",
+};
+const ground = await startGround({ env, sink: { answerMs: 5 } });
+const ledger = await openLedger(join(ground.home, "ledger"));
+
+/** The last life begins: with the control's leak and its reader, who lets no part of the log be used again. */
+async function lastLife({ service }: Ground): Promise<Database | null> {
+  if (!isControl()) return null;
+  await service.kill();
+  await service.start({ env, preload: LEAK });
+  const reader = new Database(join(service.folder, "postrider.db"), { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT COUNT(*) FROM messages").get();
+  for (const kind of ["send", "mail"] as const)
+    await ledger.record({ kind, n: NEVER, id: "msg_00000000000000000000000000" });
+  return reader;
+}
+
+/** One fault after another until the time; gives how often each came. */
+async function faultsUntil(at: number, faults: readonly NamedFault[]): Promise<Map<string, number>> {
+  const came = new Map<string, number>();
+  while (performance.now() < at) {
+    await Bun.sleep(SHORTEST_PAUSE_MS + Math.random() * (LONGEST_PAUSE_MS - SHORTEST_PAUSE_MS));
+    const fault = faults[Math.floor(Math.random() * faults.length)];
+    if (fault === undefined) break;
+    await fault.run();
+    came.set(fault.name, (came.get(fault.name) ?? 0) + 1);
+  }
+  return came;
+}
+
+const memory: Sample[] = [];
+let largestWal = 0;
+const sampling = setInterval(() => {
+  if (!ground.service.alive()) return;
+  memory.push({ at: performance.now(), value: ground.service.memory() / MEBIBYTE });
+  largestWal = Math.max(largestWal, ground.service.walBytes() / MEBIBYTE);
+}, SAMPLE_MS);
+
+/** The median of each fifth: the way that the figure has taken. */
+function fifths(values: readonly number[]): number[] {
+  const length = Math.ceil(values.length / 5);
+  return [0, 1, 2, 3, 4].map((at) => Math.round(quantile(values.slice(at * length, (at + 1) * length), 0.5)));
+}
+
+function growthFindings(samples: readonly Sample[]): Finding[] {
+  const slope = slopePerMinute(samples);
+  const values = samples.map(({ value }) => value);
+  const minutes = ((samples.at(-1)?.at ?? 0) - (samples[0]?.at ?? 0)) / 60_000;
+  return [
+    fact("measured minutes of the last life", minutes),
+    atLeast("looks at its memory", samples.length, 10),
+    fact("RSS, median, MiB", quantile(values, 0.5)),
+    fact("RSS, medians of fifths, MiB", fifths(values).join(" → ")),
+    fact("RSS, most, MiB", Math.max(...values)),
+    fact("RSS slope, MiB a minute", slope),
+    atMost(
+      "RSS growth by that slope, %",
+      ((slope * minutes) / quantile(values, 0.5)) * 100,
+      GROWTH_SHARE * 100,
+    ),
+    atMost("largest write-ahead log, MiB", largestWal, WAL_LIMIT_MIB),
+  ];
+}
+
+const began = performance.now();
+const load = startLoad(ground.service, { sendsPerSecond: RATE, mailsPerSecond: RATE, ledger });
+const faults = surroundingFaults(ground, redis);
+const kill = killFault(ground, env);
+// Every other fault of the first third is a kill.
+const early = await faultsUntil(
+  began + KILLING_MS,
+  faults.flatMap((fault) => [fault, kill]),
+);
+const reader = await lastLife(ground);
+const lifeBegan = performance.now();
+const late = await faultsUntil(began + RUN_MS, faults);
+clearInterval(sampling);
+reader?.close();
+const measuredFrom = lifeBegan + (performance.now() - lifeBegan) * WARM_SHARE;
+const growth = growthFindings(memory.filter(({ at }) => at >= measuredFrom));
+const unanswered = await load.stop(STOP_LIMIT_MS);
+await ledger.close();
+const promises = ledger.entries();
+const drainMs = await drained(ground, promises, isControl() ? 5000 : STILL_LIMIT_MS);
+const checked = await check(ground, promises);
+const came = new Map(early);
+for (const [name, count] of late) came.set(name, (came.get(name) ?? 0) + count);
+const findings = [
+  ...[...came].map(([name, count]) => fact(`fault: ${name}`, count)),
+  atLeast("kills", came.get("kill -9") ?? 0, 1),
+  ...growth,
+  fact("second copies at the sink", ground.sink.copies() - ground.sink.received.size),
+  fact("turns left out by the load", load.skipped()),
+  none("items never answered", unanswered),
+  fact("seconds until all had drained", drainMs / 1000),
+  ...checkedFindings(checked),
+];
+await ground.stop();
+await redis.stop();
+conclude(`${MINUTES} minutes at ${RATE} sends and ${RATE} mails a second`, findings);

@@ -1,0 +1,75 @@
+/** What the service has promised, kept by the client that was promised it: on disk before the next promise counts. */
+import { open, type FileHandle } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+
+/** A `202` or a `250`. `n` numbers the item within its run: from it the recipient and the mail's bytes can be told. */
+export interface Promised {
+  kind: "send" | "mail";
+  n: number;
+  /** The message's id, as the answer named it. */
+  id: string;
+}
+
+/** A log that only grows, of lines of JSON. */
+export interface Ledger {
+  /** Writes a promise down; resolves after fdatasync. */
+  record(promised: Promised): Promise<void>;
+  /** Promises on disk, read from the file. */
+  entries(): Promised[];
+  /** Promises written down so far. */
+  count(kind: Promised["kind"]): number;
+  close(): Promise<void>;
+}
+
+interface Pending {
+  line: string;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/** Opens a new ledger in the file. */
+export async function openLedger(path: string): Promise<Ledger> {
+  const file = await open(path, "ax");
+  const counts = { send: 0, mail: 0 };
+  let waiting: Pending[] = [];
+  let running: Promise<void> | null = null;
+  const drain = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const group = waiting;
+      waiting = [];
+      await append(file, group);
+    }
+    running = null;
+  };
+  return {
+    async record(promised) {
+      await new Promise<void>((resolve, reject) => {
+        waiting.push({ line: `${JSON.stringify(promised)}\n`, resolve, reject });
+        running ??= drain();
+      });
+      counts[promised.kind]++;
+    },
+    entries: () =>
+      readFileSync(path, "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
+        // The file's own shape: this module alone writes it.
+        .map((line) => JSON.parse(line) as Promised),
+    count: (kind) => counts[kind],
+    async close() {
+      while (running !== null) await running;
+      await file.close();
+    },
+  };
+}
+
+/** One write and one fdatasync for all that wait. */
+async function append(file: FileHandle, group: readonly Pending[]): Promise<void> {
+  try {
+    await file.write(group.map(({ line }) => line).join(""));
+    await file.datasync();
+    for (const { resolve } of group) resolve();
+  } catch (error) {
+    for (const { reject } of group) reject(error);
+  }
+}

@@ -1,0 +1,279 @@
+/** The service as a process that a run kills, freezes and traces, on files and ports that outlive it; and all around it. */
+import { closeSync, existsSync, openSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type DnsRecord, startDns, type TestDns } from "../../../test/support/dns.ts";
+import { benchFolder } from "../../support/folder.ts";
+import { residentMemory } from "../../support/peak-memory.ts";
+import { type HookSink, type MailSink, type MailSinkOptions, startHookSink, startMailSink } from "./sink.ts";
+
+const MAIN = join(import.meta.dir, "../../../src/main.ts");
+const READY_POLL_MS = 20;
+const READY_LIMIT_MS = 60_000;
+/** Ports of the service: below those that the kernel gives to clients, one of which could take them between two lives. */
+const FIRST_PORT = 20_000;
+const PORTS = 12_000;
+const PORT_TRIES = 100;
+const CALL_LIMIT_MS = 30_000;
+
+/** An answer of the API. `body` is null where it is no JSON. */
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a run reads whatever the API shows.
+  body: any;
+}
+
+/** How one life of the process begins. */
+export interface Launch {
+  env?: Record<string, string>;
+  /** Command that the service is the argument of, e.g. `strace`. It must leave the service the process that is started. */
+  wrap?: readonly string[];
+  /** File that Bun loads before the service. */
+  preload?: string;
+}
+
+/** The process. Its ports, its folder and its key are the same in each life. */
+export interface ProvedService {
+  url: string;
+  httpPort: number;
+  smtpPort: number;
+  /** The data folder: `postrider.db` and its WAL. */
+  folder: string;
+  /** Key of the first project; "" before the first life is ready. */
+  key: string;
+  pid(): number;
+  /** Whether the process runs. */
+  alive(): boolean;
+  /** Starts it; resolves when `/readyz` says 200. Throws with its last words where it ends before. */
+  start(launch?: Launch): Promise<void>;
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>;
+  /** Sends SIGTERM; resolves with the exit code. */
+  terminate(): Promise<number>;
+  /** Resident memory, bytes. */
+  memory(): number;
+  /** Octets of the write-ahead log. */
+  walBytes(): number;
+  /** What it has printed in all its lives. */
+  said(): string;
+  /** Calls the API with the project's key. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+/** A port that nobody listens on, and that no client is given. */
+export function steadyPort(): number {
+  for (let tries = 0; tries < PORT_TRIES; tries++) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      return port;
+    } catch {
+      // Taken: the next one.
+    }
+  }
+  throw new Error("no port is free");
+}
+
+/** A service that is not started yet. `env` lies over settings fit for a run: no limits of rate or quota, loopback allowed. */
+export function provedService(home: string, env: Record<string, string>): ProvedService {
+  const folder = env.DATA_DIR ?? join(home, "data");
+  mkdirSync(folder, { recursive: true });
+  const [httpPort, smtpPort] = [steadyPort(), steadyPort()];
+  const url = `http://127.0.0.1:${httpPort}`;
+  const log = join(home, "service.log");
+  let child: Bun.Subprocess | null = null;
+  const killNow = (): void => child?.kill("SIGKILL");
+  process.on("exit", killNow);
+  const said = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
+  const service: ProvedService = {
+    url,
+    httpPort,
+    smtpPort,
+    folder,
+    key: "",
+    pid: () => child?.pid ?? 0,
+    alive: () => child !== null && child.exitCode === null && child.signalCode === null,
+    async start({ env: over = {}, wrap = [], preload } = {}) {
+      // Both streams into one file, behind what earlier lives have said.
+      const out = openSync(log, "a");
+      const command = [
+        process.execPath,
+        ...(preload === undefined ? [] : ["--preload", preload]),
+        MAIN,
+        "serve",
+      ];
+      child = Bun.spawn([...wrap, ...command], {
+        cwd: home,
+        stdin: "ignore",
+        stdout: out,
+        stderr: out,
+        env: {
+          PATH: Bun.env.PATH ?? "",
+          // As `npm start` has it: the heap is collected as on a small machine.
+          BUN_JSC_forceRAMSize: "300000000",
+          HOST: "127.0.0.1",
+          PORT: String(httpPort),
+          SMTP_HOST: "127.0.0.1",
+          SMTP_PORT: String(smtpPort),
+          DATA_DIR: folder,
+          SERVICE_DOMAIN: "mail.test",
+          DELIVERY: "mx",
+          DESTINATION_RATE: "0",
+          ALLOW_PRIVATE_MX: "1",
+          ALLOW_PRIVATE_WEBHOOKS: "1",
+          ...env,
+          ...over,
+        },
+      });
+      closeSync(out);
+      await untilReady(service);
+      if (service.key === "") service.key = /project key +(pr_\S+)/.exec(said())?.[1] ?? "";
+    },
+    async kill() {
+      killNow();
+      await child?.exited;
+    },
+    async terminate() {
+      child?.kill("SIGTERM");
+      return (await child?.exited) ?? 0;
+    },
+    memory: () => residentMemory(service.pid()),
+    walBytes: () => sizeOf(join(folder, "postrider.db-wal")),
+    said,
+    async call(method, path, body, headers = {}) {
+      const response = await fetch(`${url}${path}`, {
+        method,
+        signal: AbortSignal.timeout(CALL_LIMIT_MS),
+        headers: {
+          authorization: `Bearer ${service.key}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const json = response.headers.get("content-type")?.startsWith("application/json");
+      return { status: response.status, body: json ? JSON.parse(text) : null };
+    },
+  };
+  return service;
+}
+
+function sizeOf(path: string): number {
+  return existsSync(path) ? statSync(path).size : 0;
+}
+
+/** The last words of a process that says too much for an error. */
+const LAST_WORDS = 2000;
+
+async function untilReady(service: ProvedService): Promise<void> {
+  const until = performance.now() + READY_LIMIT_MS;
+  while (service.alive() && performance.now() < until) {
+    const answer = await fetch(`${service.url}/readyz`, { signal: AbortSignal.timeout(CALL_LIMIT_MS) }).catch(
+      () => null,
+    );
+    if (answer?.status === 200) return;
+    await Bun.sleep(READY_POLL_MS);
+  }
+  throw new Error(`the service did not become ready: ${service.said().slice(-LAST_WORDS)}`);
+}
+
+/** Domain that runs send from and receive at, its one inbox, and the endpoint that is told of everything. */
+export const DOMAIN = "prove.test";
+export const FROM = `news@${DOMAIN}`;
+export const INBOX = `in@${DOMAIN}`;
+export const HOOK = "all";
+/** Domains of the recipients, each with an address record of the sink: `there0.test` to `there19.test`. */
+export const RECIPIENT_DOMAINS = 20;
+/** What the endpoint is told of. */
+export const EVENTS: readonly string[] = ["queued", "delivery", "inbound_received"];
+
+/** A service that runs, and what it talks to: all on loopback, all gone with the process. */
+export interface Ground {
+  /** The run's own folder, on a disk. */
+  home: string;
+  dns: TestDns;
+  sink: MailSink;
+  hooks: HookSink;
+  service: ProvedService;
+  /** Ends the service and all that stands around it. The folder goes with the process. */
+  stop(): Promise<void>;
+}
+
+export interface GroundOptions {
+  /** Settings over those of `provedService`. */
+  env?: Record<string, string>;
+  sink?: MailSinkOptions;
+  launch?: Launch;
+  /** Whether the endpoint `HOOK` is made; by default it is. */
+  hook?: boolean;
+}
+
+/** Starts everything: DNS, sink and endpoints, and the service with a verified domain that receives, an inbox and a webhook. */
+export async function startGround(options: GroundOptions = {}): Promise<Ground> {
+  endOnSignals();
+  const home = benchFolder();
+  const dns = await startDns();
+  const sink = startMailSink(options.sink);
+  const hooks = startHookSink();
+  for (let n = 0; n < RECIPIENT_DOMAINS; n++)
+    dns.add({ name: `there${n}.test`, type: "A", data: "127.0.0.1" });
+  const env = { DNS_SERVERS: dns.address, SMTP_OUT_PORT: String(sink.port), ...options.env };
+  const service = provedService(home, env);
+  await service.start(options.launch);
+  await prepare(service, dns);
+  if (options.hook !== false)
+    await expectOk(service, "POST", "/v1/webhooks", { url: hooks.url(HOOK), eventTypes: EVENTS });
+  return {
+    home,
+    dns,
+    sink,
+    hooks,
+    service,
+    async stop() {
+      await service.kill();
+      sink.stop();
+      hooks.stop();
+      dns.stop();
+    },
+  };
+}
+
+/** An interrupted run cleans up as one that ends by itself does. */
+function endOnSignals(): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+}
+
+interface ShownRecord {
+  type: DnsRecord["type"];
+  name: string;
+  value: string;
+  priority?: number;
+}
+
+/** Registers the domain, publishes its records, verifies it, lets it receive and makes the inbox. */
+async function prepare(service: ProvedService, dns: TestDns): Promise<void> {
+  const publish = (records: readonly ShownRecord[]): void => {
+    for (const { type, name, value, priority } of records)
+      dns.add({ name, type, data: type === "MX" ? { preference: priority, exchange: value } : value });
+  };
+  const made = await expectOk(service, "POST", "/v1/domains", { domain: DOMAIN });
+  publish(made.records);
+  const verified = await expectOk(service, "POST", `/v1/domains/${made.id}/verify`);
+  if (verified.status !== "verified") throw new Error(`the domain is ${verified.status}`);
+  const receiving = await expectOk(service, "PATCH", `/v1/domains/${made.id}/receiving`, { enabled: true });
+  publish(receiving.records);
+  await expectOk(service, "POST", "/v1/inboxes", { address: INBOX });
+}
+
+/** Calls the API and gives the answer's body. Throws where it is no 2xx. */
+export async function expectOk(
+  service: ProvedService,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answer["body"]> {
+  const answer = await service.call(method, path, body);
+  if (answer.status >= 200 && answer.status < 300) return answer.body;
+  throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+}
