@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { AppError } from "../core/errors.ts";
 
 function tooLarge(maxBytes: number): AppError {
@@ -51,9 +52,15 @@ export function parseJson(bytes: Uint8Array, contentType: string | null): unknow
   if (contentType === null || !JSON_TYPE.test(contentType))
     throw new AppError("invalid_request", "A request with a body needs Content-Type: application/json.");
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return JSON.parse(textOf(bytes));
   } catch {
     // RangeError included: a text nested too deep for the parser is as good as none.
     throw new AppError("invalid_request", "The body is not valid JSON.");
   }
+}
+
+/** The text in bytes of UTF-8. Throws for others. Most of a large body is base64, and ASCII is read in half the time. */
+function textOf(bytes: Uint8Array): string {
+  if (!isAscii(bytes)) return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
 }

@@ -7,6 +7,7 @@ import type { Sender } from "../store/senders.ts";
 import type { Answer } from "./answer.ts";
 import { authenticate } from "./auth.ts";
 import { parseJson, readBody } from "./body.ts";
+import { type BodyTurns, LARGE_BODY_OCTETS } from "./body-turns.ts";
 import { type InFlight, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { KeyUse } from "./key-use.ts";
 import { openPage } from "./paging.ts";
@@ -25,6 +26,7 @@ export interface DispatchDeps {
   limiter: RateLimiter | null;
   keyUse: KeyUse;
   inFlight: InFlight;
+  turns: BodyTurns;
 }
 
 /** A request that has found its route. */
@@ -62,17 +64,44 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   if (route.scope !== null) requireScope(arrived.presented.key.scopes, route.scope);
   const query = readQuery(route.query, request.url);
   const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes) : NO_BYTES;
+  const incoming = { arrived, query, bytes };
+  return deps.turns.run(bytes.length, () => answerTo(deps, route, routed, incoming));
+}
+
+/** A request that may be made, as it has come in. */
+interface Incoming {
+  arrived: Identity;
+  query: Record<string, unknown>;
+  /** The body, until it is read: a large one is not to be there twice. */
+  bytes: Uint8Array;
+}
+
+async function answerTo(
+  deps: DispatchDeps,
+  route: Route,
+  routed: RoutedRequest,
+  incoming: Incoming,
+): Promise<Answer> {
+  const { request } = routed;
+  const {
+    arrived,
+    query,
+    bytes: { length },
+  } = incoming;
   const { caller, at: now, presented } = await stillAllowed(deps, route, request, arrived);
   const { owner } = caller;
-  const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> =>
-    route.handle(
-      contextOf(deps, routed, caller, { now, query, body: bodyOf(route, bytes, request), record }),
-    );
+  const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
+    const body = bodyOf(route, incoming.bytes, request);
+    incoming.bytes = NO_BYTES;
+    // Reading a large body and checking it takes some ten milliseconds each.
+    if (length >= LARGE_BODY_OCTETS) await new Promise<void>((resolve) => setImmediate(resolve));
+    return route.handle(contextOf(deps, routed, caller, { now, query, body, record }));
+  };
   const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;
   if (key === null) return run(() => []);
   const at = { scope: owner, endpoint: `POST ${pathOf(request)}`, key };
   const secretFor = route.secretAnswer === true ? presented.key.id : null;
-  return runOnce(deps, { at, body: bytes, secretFor, now }, run);
+  return runOnce(deps, { at, body: incoming.bytes, secretFor, now }, run);
 }
 
 /** Who asks for what, as the database has it at a moment. */

@@ -6,6 +6,7 @@ import { AppError } from "../core/errors.ts";
 import type { Db } from "../store/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
+import { BodyTurns } from "./body-turns.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./docs.ts";
 import { errorAnswer } from "./errors.ts";
@@ -75,6 +76,7 @@ export function createHttp(deps: HttpDeps): Http {
     maxBodyBytes: deps.config.maxBodyBytes,
     keyUse,
     inFlight: new Set(),
+    turns: new BodyTurns(),
   };
   const routes = [
     ...healthRoutes(deps.clock, deps.checks),

@@ -3,6 +3,7 @@ import { type Mailbox, normalizeAddress } from "../core/addresses.ts";
 import { decodedText, type HeaderBlock, headerBlock, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
 import { matchParts, type OpaquePart, opaqueBytes, opaqueParts, withMarks } from "./opaque-parts.ts";
 import { restoreLineEnds } from "./part-bytes.ts";
+import { type PlainBody, plainBody } from "./plain-body.ts";
 import { previewOf } from "./preview.ts";
 import { findHeaderEnd, MAX_HEADER_OCTETS, rawFields } from "./raw-headers.ts";
 import { storedLine, storedText } from "./stored-text.ts";
@@ -90,7 +91,7 @@ export async function partBytes(raw: Uint8Array, ord: number): Promise<Uint8Arra
 /** @returns with the opaque part that stands in each attachment's place, if any */
 async function parseSized(
   raw: Uint8Array,
-): Promise<{ email: Email | null; parts: readonly (OpaquePart | null)[] }> {
+): Promise<{ email: Email | PlainBody | null; parts: readonly (OpaquePart | null)[] }> {
   const opaque = opaqueParts(raw);
   if (opaque.length > 0 && opaque.length <= MAX_PARTS) {
     const email = await parseMime(raw, opaque);
@@ -100,7 +101,7 @@ async function parseSized(
   return { email: await parseMime(raw, []), parts: [] };
 }
 
-function shownOf(raw: Uint8Array, email: Email | null): Omit<ParsedMail, "attachments"> {
+function shownOf(raw: Uint8Array, email: Email | PlainBody | null): Omit<ParsedMail, "attachments"> {
   const text = email?.text === undefined ? null : storedText(email.text);
   const html = email?.html === undefined ? null : storedText(email.html);
   return { ...headerOnly(raw), ok: email !== null, text, html, preview: previewOf(text, html) };
@@ -125,8 +126,10 @@ export function headerOnly(raw: Uint8Array): ParsedMail {
 }
 
 /** @param opaque parts of which a mark is read instead */
-async function parseMime(raw: Uint8Array, opaque: readonly OpaquePart[]): Promise<Email | null> {
+async function parseMime(raw: Uint8Array, opaque: readonly OpaquePart[]): Promise<Email | PlainBody | null> {
   if (isEndlessHeader(raw) || countParts(raw) > MAX_PARTS || hasTooManyLines(raw)) return null;
+  const plain = plainBody(raw);
+  if (plain !== null) return plain;
   try {
     const reader = new PostalMime({
       maxNestingDepth: MAX_NESTING_DEPTH,

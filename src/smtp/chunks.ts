@@ -1,4 +1,5 @@
 import { KeptMessage, type MessageResult } from "./kept-message.ts";
+import type { MessageMemory } from "./message-memory.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -16,8 +17,8 @@ export class ChunkReader {
   #lineEnded = true;
 
   /** `maxBytes`: octets of all chunks together. */
-  constructor(maxBytes: number) {
-    this.#kept = new KeptMessage(maxBytes);
+  constructor(maxBytes: number, memory?: MessageMemory) {
+    this.#kept = new KeptMessage(maxBytes, memory);
   }
 
   /** Octets held in memory. */

@@ -1,4 +1,5 @@
 import { KeptMessage, type MessageResult } from "./kept-message.ts";
+import type { MessageMemory } from "./message-memory.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -40,8 +41,8 @@ export class DataReader {
   #lf = -1;
 
   /** `maxBytes`: octets of the message without stuffed dots and the final dot's line (RFC 1870 §3). */
-  constructor(maxBytes: number) {
-    this.#kept = new KeptMessage(maxBytes);
+  constructor(maxBytes: number, memory?: MessageMemory) {
+    this.#kept = new KeptMessage(maxBytes, memory);
   }
 
   /** Octets held in memory. */

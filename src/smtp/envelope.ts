@@ -22,7 +22,8 @@ export interface MailHandler {
   recipient(address: string, envelope: Envelope): Promise<Reply | null>;
   /**
    * Custody of a whole message, dots unstuffed, every line ending in CRLF. Resolves with the reply to DATA; 250 only
-   * after the commit. A rejection is answered 451 4.3.0.
+   * after the commit. A rejection is answered 451 4.3.0. The bytes are the caller's again when it resolves: whoever is to
+   * have them for longer takes a copy.
    */
   message(envelope: Envelope, raw: Uint8Array): Promise<Reply>;
 }

@@ -10,6 +10,14 @@ export const PROGRESS_MS = 5_000;
  */
 export const PROGRESS_OCTETS = 256 * 1024;
 
+/**
+ * Up to which share of the limit the oldest large message goes on while whole ones wait for our answer. What is left up to
+ * `SMALL_SHARE` is kept for mail of usual size: large mail that comes at once must not turn it away.
+ */
+const OLDEST_SHARE = 1.5;
+/** Up to which share of the limit small messages come, and new ones begin. */
+const SMALL_SHARE = 2;
+
 /** `coming`: octets are still to come. `whole`: only the answer is. `none`: no message has begun, or it is answered. */
 export type Stage = "none" | "coming" | "whole";
 
@@ -32,7 +40,8 @@ interface Held {
 /**
  * Bounds what the messages of all connections hold in memory until they are answered. Over the limit only the oldest
  * large message is read on, and the others wait; so there is always one that can end, unless it drips, and then it goes.
- * Over twice the limit small messages wait as well, and none may begin.
+ * Over one and a half times the limit it waits, too, for answers that are ours to give. Over twice the limit small messages
+ * wait as well, and none may begin.
  */
 export class Intake {
   readonly #clock: Clock;
@@ -59,7 +68,7 @@ export class Intake {
 
   /** Whether one more message may begin. */
   get open(): boolean {
-    return this.#total <= 2 * this.#limit;
+    return this.#total <= SMALL_SHARE * this.#limit;
   }
 
   /** Notes what the holder's message has in memory now, and how far it is. Returns whether it may be read on. */
@@ -96,7 +105,7 @@ export class Intake {
 
   /** Where a limit is passed, those wait at once who were told to go ahead: one more read of each would be too much. */
   #count(more: number): void {
-    const limits = [this.#limit, 2 * this.#limit];
+    const limits = [1, OLDEST_SHARE, SMALL_SHARE].map((share) => share * this.#limit);
     const passed = limits.some((limit) => this.#total <= limit && this.#total + more > limit);
     this.#total += more;
     if (!passed) return;
@@ -117,7 +126,7 @@ export class Intake {
 
   /** The oldest waits for nothing but answers of ours, which come without it. */
   #oldestGoesOn(): boolean {
-    return this.open || this.#whole.size === 0;
+    return this.#total <= OLDEST_SHARE * this.#limit || this.#whole.size === 0;
   }
 
   /** Lets those that wait read on, as far as there is room for a piece of each; the oldest where it may in any case. */

@@ -1,3 +1,5 @@
+import type { MessageMemory } from "./message-memory.ts";
+
 const NUL = 0x00;
 
 /** Octets that a message collects in ordinary memory; it grows by as much as it has. */
@@ -18,13 +20,15 @@ export type MessageResult = { raw: Uint8Array } | { fault: MessageFault };
  */
 class Collector {
   readonly #limit: number;
+  readonly #memory: MessageMemory | undefined;
   #octets: Uint8Array = new Uint8Array(0);
   #shared: SharedArrayBuffer | null = null;
   #size = 0;
 
   /** `limit`: octets of the largest message. */
-  constructor(limit: number) {
+  constructor(limit: number, memory: MessageMemory | undefined) {
     this.#limit = limit;
+    this.#memory = memory;
   }
 
   add(slice: Uint8Array): void {
@@ -41,11 +45,12 @@ class Collector {
       this.#octets = larger;
       return;
     }
-    const wanted = roundedUp(size);
     const before = this.#shared === null ? this.#octets.subarray(0, this.#size) : null;
-    this.#shared ??= new SharedArrayBuffer(0, { maxByteLength: roundedUp(Math.max(this.#limit, size)) });
-    this.#shared.grow(wanted);
-    this.#octets = new Uint8Array(this.#shared, 0, wanted);
+    this.#shared ??=
+      this.#memory?.take() ?? new SharedArrayBuffer(0, { maxByteLength: largest(this.#limit) });
+    // Memory that was used before has its size already.
+    if (this.#shared.byteLength < size) this.#shared.grow(roundedUp(size));
+    this.#octets = new Uint8Array(this.#shared, 0, this.#shared.byteLength);
     if (before !== null) this.#octets.set(before);
   }
 
@@ -54,12 +59,17 @@ class Collector {
     const octets = this.#octets;
     const size = this.#size;
     const shared = this.#shared;
-    this.clear();
+    this.#forget();
     // Small ones in memory of their own size, for they may wait long.
     return shared === null ? octets.slice(0, size) : new Uint8Array(shared, 0, size);
   }
 
   clear(): void {
+    if (this.#shared !== null) this.#memory?.giveBack(this.#shared);
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#octets = new Uint8Array(0);
     this.#shared = null;
     this.#size = 0;
@@ -70,6 +80,11 @@ function roundedUp(octets: number): number {
   return Math.ceil(octets / GROWTH_OCTETS) * GROWTH_OCTETS;
 }
 
+/** Octets that the memory of a large message may take, for messages up to a limit. */
+export function largest(limit: number): number {
+  return roundedUp(Math.max(limit, MAX_SMALL_OCTETS));
+}
+
 /** The octets of a message as they come in, and what is wrong with it. Nothing is held of one that has a fault. */
 export class KeptMessage {
   readonly #maxBytes: number;
@@ -78,10 +93,10 @@ export class KeptMessage {
   #bareLineEnd = false;
   #nul = false;
 
-  /** `maxBytes`: octets of the message (RFC 1870 §3). */
-  constructor(maxBytes: number) {
+  /** `maxBytes`: octets of the message (RFC 1870 §3). `memory`: where a large one has its place; left out: its own. */
+  constructor(maxBytes: number, memory?: MessageMemory) {
     this.#maxBytes = maxBytes;
-    this.#octets = new Collector(maxBytes);
+    this.#octets = new Collector(maxBytes, memory);
   }
 
   /** Octets of the message so far. */

@@ -6,14 +6,19 @@ import { Connection } from "./connection.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import type { MailHandler } from "./envelope.ts";
 import { Intake } from "./intake.ts";
+import { largest } from "./kept-message.ts";
+import { MessageMemory } from "./message-memory.ts";
 import { createAdmission, createKnownPeers, isLoopback, plainAddress } from "./peer.ts";
 import { Proxied } from "./proxied.ts";
 import { formatReply, REPLIES } from "./reply.ts";
 import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
 import { type SmtpMeter, type Watch, watchSession } from "./watch.ts";
 
-/** Unfinished messages of the largest size that are held in memory at a time. */
-const LARGE_MESSAGES_IN_FLIGHT = 4;
+/**
+ * Messages of the largest size, answered or not, of which all may be read on at a time. One is read on beyond that, so that
+ * three are in memory, and room for a fourth is left to small mail (`intake`).
+ */
+const LARGE_MESSAGES_IN_FLIGHT = 2;
 /** Silence asked of strangers before the greeting. Who has brought mail that was taken, or is on this machine, is greeted at once. */
 export const GREET_AFTER_MS = 300;
 /** Peers remembered to have brought mail that was taken. */
@@ -70,6 +75,8 @@ export interface Listener {
 export function createListener(deps: ListenerDeps, options: ListenerOptions): Listener {
   const admission = createAdmission(options);
   const intake = new Intake(deps.clock, LARGE_MESSAGES_IN_FLIGHT * options.maxMessageBytes);
+  const memory = new MessageMemory(deps.clock, largest(options.maxMessageBytes));
+  const handler = returning(deps.handler, memory);
   const known = createKnownPeers(MAX_KNOWN_PEERS);
   let certificate = options.tls;
   const connections = new Set<Connection>();
@@ -91,6 +98,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
       ip,
       tls: () => certificate,
       hasRoom: () => intake.open,
+      memory,
       greetAfterMs: local || known.has(ip) ? 0 : GREET_AFTER_MS,
       tarpit: !local,
     };
@@ -116,7 +124,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     }
     const watch = deps.meter === undefined ? undefined : watchSession(deps.clock, deps.meter);
     const connection: Connection = new Connection(
-      { ...deps, intake, gone: () => gone(connection, watch) },
+      { ...deps, handler, intake, gone: () => gone(connection, watch) },
       { ...optionsFor(ip), said: watch?.said },
       socket,
     );
@@ -146,6 +154,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     for (const connection of [...connections]) connection.cutOff();
     connections.clear();
     server?.stop(true);
+    memory.clear();
   }
 
   function setCertificate(tls: { key: string; cert: string }): void {
@@ -162,5 +171,17 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     start,
     stop,
     setCertificate,
+  };
+}
+
+/** The handler; when it has answered, the message's memory is for the next one. Where it failed, the collector decides. */
+function returning(handler: MailHandler, memory: MessageMemory): MailHandler {
+  return {
+    recipient: (address, envelope) => handler.recipient(address, envelope),
+    async message(envelope, raw) {
+      const answer = await handler.message(envelope, raw);
+      memory.giveBack(raw.buffer);
+      return answer;
+    },
   };
 }

@@ -175,7 +175,7 @@ export class Session {
 
   #startData(): void {
     this.#phase = "data";
-    this.#reader = new DataReader(this.#options.maxMessageBytes);
+    this.#reader = new DataReader(this.#options.maxMessageBytes, this.#options.memory);
   }
 
   /**

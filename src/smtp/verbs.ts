@@ -1,5 +1,6 @@
 import { ChunkReader } from "./chunks.ts";
 import type { Command, Verb } from "./command.ts";
+import type { MessageMemory } from "./message-memory.ts";
 import { ehloReply, REPLIES, type Reply, reply } from "./reply.ts";
 
 /** What the server says of itself and what it takes. */
@@ -11,6 +12,8 @@ export interface SessionLimits {
   maxRecipients: number;
   /** Whether there is room for one more message; left out: always. */
   hasRoom?: () => boolean;
+  /** Where large messages have their place; left out: each has its own. */
+  memory?: MessageMemory;
 }
 
 /** A transaction from MAIL to the end of DATA (RFC 5321 §3.3). */
@@ -118,7 +121,7 @@ function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: Sess
     state.transaction = null;
     return { chunk: { size, last, into: REPLIES.noRoom } };
   }
-  transaction.chunks ??= new ChunkReader(limits.maxMessageBytes);
+  transaction.chunks ??= new ChunkReader(limits.maxMessageBytes, limits.memory);
   return { chunk: { size, last, into: transaction.chunks } };
 }
 

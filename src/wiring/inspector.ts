@@ -14,7 +14,7 @@ import { Bench, type BenchSettings, type Loss, type Task } from "./inspect-bench
 /** Mails in all threads at a time: most of them wait for name servers. */
 export const MAX_MAILS_IN_HAND = 256;
 /** Octets of them. A larger mail is inspected alone. */
-export const MAX_OCTETS_IN_HAND = 64 * 1024 * 1024;
+export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
 /** Mails that wait, and their octets; what comes beyond is turned away for now. */
 export const MAX_MAILS_WAITING = 2000;
 export const MAX_OCTETS_WAITING = 128 * 1024 * 1024;

@@ -1,6 +1,12 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Db } from "../../store/client.ts";
-import { chunkCount, encodedChunk, type NewContent, newContent } from "../../store/content-bytes.ts";
+import {
+  chunkCount,
+  contentOf,
+  encodedChunk,
+  type NewContent,
+  type Pieces,
+} from "../../store/content-bytes.ts";
 import { findContent, storeChunks } from "../../store/contents.ts";
 import {
   bodyBytes,
@@ -19,8 +25,8 @@ export interface KeepDeps {
 const CHUNKS_PER_WRITE = 4;
 
 /** Makes a content of bytes that is ready for the write that takes it up: a large one is in the database then. */
-export async function keepContent(deps: KeepDeps, bytes: Uint8Array): Promise<NewContent> {
-  const content = newContent(bytes);
+export async function keepContent(deps: KeepDeps, bytes: Pieces): Promise<NewContent> {
+  const content = await contentOf(bytes);
   return content.bytes === null ? await writeAhead(deps, content, bytes) : content;
 }
 
@@ -39,7 +45,7 @@ export async function keepBody(deps: KeepDeps, body: MessageBody): Promise<NewBo
 export async function writeAhead(
   { db, clock }: KeepDeps,
   content: NewContent,
-  bytes: Uint8Array,
+  bytes: Pieces,
 ): Promise<NewContent> {
   const known = await findContent(db, content.key);
   // What another program began, it may have begun in another encoding.

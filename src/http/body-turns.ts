@@ -1,0 +1,56 @@
+import { Fifo } from "../flows/turns.ts";
+
+/** Octets of a body from which on it waits for its turn: reading one takes several times its size. */
+export const LARGE_BODY_OCTETS = 1024 * 1024;
+/** Octets of large bodies in hand at a time; a larger one is in hand alone. */
+export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
+
+interface Waiting {
+  octets: number;
+  begin: () => void;
+}
+
+/** Lets large bodies be worked on a few at a time, first come, first served. Those that wait are bytes and no more. */
+export class BodyTurns {
+  readonly #waiting = new Fifo<Waiting>();
+  /** The next of those waiting, taken out of the row and not begun. */
+  #next: Waiting | undefined;
+  #inHand = 0;
+  #octets = 0;
+
+  /** Does the work on a body of so many octets, in its turn. A small one has it at once. */
+  run<Result>(octets: number, work: () => Promise<Result>): Promise<Result> {
+    return octets < LARGE_BODY_OCTETS ? work() : this.#inTurn(octets, work);
+  }
+
+  async #inTurn<Result>(octets: number, work: () => Promise<Result>): Promise<Result> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add({ octets, begin: resolve });
+    this.#begin();
+    await promise;
+    // Not in the turn of the event loop in which the one before ended.
+    await new Promise<void>((go) => setImmediate(go));
+    try {
+      return await work();
+    } finally {
+      this.#inHand--;
+      this.#octets -= octets;
+      this.#begin();
+    }
+  }
+
+  #begin(): void {
+    for (;;) {
+      this.#next ??= this.#waiting.take();
+      if (this.#next === undefined || !this.#hasRoom(this.#next.octets)) return;
+      this.#inHand++;
+      this.#octets += this.#next.octets;
+      this.#next.begin();
+      this.#next = undefined;
+    }
+  }
+
+  #hasRoom(octets: number): boolean {
+    return this.#inHand === 0 || this.#octets + octets <= MAX_OCTETS_IN_HAND;
+  }
+}

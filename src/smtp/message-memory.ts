@@ -1,0 +1,52 @@
+import type { Clock } from "../core/clock.ts";
+
+/** Pieces of memory that wait for their next message: as many large messages as come at a time (`listener`). */
+export const MAX_FREE = 3;
+/** Time without a large message after which the memory is let go of. */
+export const IDLE_MS = 60_000;
+
+/**
+ * The memory of large messages, shared with the thread that reads them. It is used again from one message to the next:
+ * waiting for the collector takes several times as much, since to it such memory is next to nothing.
+ */
+export class MessageMemory {
+  readonly #clock: Clock;
+  readonly #maxOctets: number;
+  readonly #free: SharedArrayBuffer[] = [];
+  /** What messages have. Memory that came back twice would be given to two of them. */
+  readonly #lent = new WeakSet<SharedArrayBuffer>();
+  #cancelIdle: () => void = () => undefined;
+
+  /** `maxOctets`: of the largest piece that is asked for. */
+  constructor(clock: Clock, maxOctets: number) {
+    this.#clock = clock;
+    this.#maxOctets = maxOctets;
+  }
+
+  /** Pieces that wait. */
+  get free(): number {
+    return this.#free.length;
+  }
+
+  /** Memory that can grow to the largest message. What an earlier one left may be in it. */
+  take(): SharedArrayBuffer {
+    this.#cancelIdle();
+    const memory = this.#free.pop() ?? new SharedArrayBuffer(0, { maxByteLength: this.#maxOctets });
+    this.#lent.add(memory);
+    return memory;
+  }
+
+  /** Takes back what nobody will read any more; anything but lent memory is none of its business. */
+  giveBack(memory: ArrayBufferLike): void {
+    if (!(memory instanceof SharedArrayBuffer) || !this.#lent.delete(memory)) return;
+    if (this.#free.length < MAX_FREE) this.#free.push(memory);
+    this.#cancelIdle();
+    this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.clear());
+  }
+
+  /** Lets go of what waits. */
+  clear(): void {
+    this.#cancelIdle();
+    this.#free.length = 0;
+  }
+}
