@@ -46,8 +46,11 @@ export async function storeMail(deps: KeepDeps, at: number): Promise<void> {
   };
   const body = inlineBody(bodyBytes({ html: words(at, 300), text: words(at + 1, 150) }));
   const attachment = ATTACHMENTS.find(({ oneOf }) => at % oneOf < 2);
-  const large = attachment === undefined ? null : await keepContent(deps, randomBytes(attachment.bytes));
-  const raw = inbound ? (large ?? (await keepContent(deps, Buffer.from(words(at + 2, 500))))) : null;
+  const large =
+    attachment === undefined ? null : await keepContent(deps, PROJECTS[0], randomBytes(attachment.bytes));
+  const raw = inbound
+    ? (large ?? (await keepContent(deps, PROJECTS[0], Buffer.from(words(at + 2, 500)))))
+    : null;
   const attached = large === null ? [] : [{ ...fileOf(now, large.size), content: inbound ? null : large }];
   await db.write([
     ...insertMessage(message, { body, raw }, attached),

@@ -1,7 +1,7 @@
 -- Large bodies, mail as received and attachments' bytes, each kept once whoever names it. Users name a content by its key, so
 -- that the write which adds it needs no id back.
 
--- key: SHA-256 over the bytes as they are read back; of those that an earlier schema kept, a name made of their owner's.
+-- key: SHA-256 over the project's id and the SHA-256 of the bytes as they are read back; of those that an earlier schema kept, a name made of their owner's.
 -- refs: how many messages and attachments name it. At 0 it may go, an hour after created_at, which is also moved on when
 -- the last of them lets go of it.
 -- place: in this row; in content_chunks; in the object store, under the name `object`.

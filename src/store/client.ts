@@ -107,6 +107,7 @@ class GroupCommit implements Db {
   readonly #meter: CommitMeter | undefined;
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
+  #closed = false;
 
   constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
     this.#engine = engine;
@@ -115,16 +116,19 @@ class GroupCommit implements Db {
   }
 
   async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
+    this.#refuseClosed();
     // The one cast of the store: the query and its row type stand side by side in each table's file.
     return (await this.#engine.all(sql, args)) as Row[];
   }
 
   async first<Row>(sql: string, args: Value[] = []): Promise<Row | null> {
+    this.#refuseClosed();
     return (await this.#engine.first(sql, args)) as Row | null;
   }
 
-  write(statements: Statement[]): Promise<Written[]> {
-    if (statements.length === 0) return Promise.resolve([]);
+  async write(statements: Statement[]): Promise<Written[]> {
+    if (statements.length === 0) return [];
+    this.#refuseClosed();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ statements, resolve, reject });
       this.#running ??= this.#drain();
@@ -137,7 +141,13 @@ class GroupCommit implements Db {
 
   async close(): Promise<void> {
     while (this.#running !== null) await this.#running;
+    this.#closed = true;
     await this.#engine.close();
+  }
+
+  /** libSQL ends the whole process where a closed database is asked. */
+  #refuseClosed(): void {
+    if (this.#closed) throw new Error("the database is closed");
   }
 
   async #drain(): Promise<void> {

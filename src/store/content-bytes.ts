@@ -23,7 +23,7 @@ export interface Pieces {
 
 /** A content on its way into the store. */
 export interface NewContent {
-  /** SHA-256 over the bytes. */
+  /** Of bytes alone, their SHA-256; of a project's content, its own: see `projectKey`. */
   key: Uint8Array;
   /** Octets as they are read back. */
   size: number;
@@ -39,6 +39,19 @@ export function newContent(bytes: Uint8Array): NewContent {
   if (size > CHUNK_OCTETS) return { key, size, encoding: encodingOf(bytes), bytes: null };
   const smaller = compressed(bytes);
   return { key, size, encoding: smaller === null ? "plain" : "zstd", bytes: smaller ?? bytes };
+}
+
+/**
+ * The key of a project's content, by the SHA-256 of its bytes. Equal bytes of two projects are two contents: else the time
+ * that keeping a large one takes would tell a project whether another has it.
+ */
+export function projectKey(senderId: string, digest: Uint8Array): Uint8Array {
+  return createHash("sha256").update(senderId).update(digest).digest();
+}
+
+/** The content as the project's own. */
+export function ofProject(senderId: string, content: NewContent): NewContent {
+  return { ...content, key: projectKey(senderId, content.key) };
 }
 
 /** Chunks hashed at a time: 4 MiB, some milliseconds. */

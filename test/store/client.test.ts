@@ -18,6 +18,17 @@ const put = (a: string, b: number) => ({ sql: "INSERT INTO t (a, b) VALUES (?, ?
 const rows = async () => (await base.db.all<{ a: string }>("SELECT a FROM t ORDER BY a")).map((row) => row.a);
 
 describe("group commit", () => {
+  test("a database that was closed refuses reads and writes, and the process lives", async () => {
+    const closed = base;
+    const { db } = closed;
+    base = await testDatabase();
+    await db.close();
+    expect(await db.all("SELECT 1").catch(String)).toContain("is closed");
+    expect(await db.first("SELECT 1").catch(String)).toContain("is closed");
+    expect(await db.write([put("a", 1)]).catch(String)).toContain("is closed");
+    await closed.remove();
+  });
+
   test("each writer gets the results of its own statements", async () => {
     const writes = Array.from({ length: 50 }, (_, at) =>
       base.db.write([

@@ -2,7 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { sweepContents } from "../../src/flows/contents/sweep.ts";
 import { keepContent, writeAhead } from "../../src/flows/contents/keep.ts";
 import type { Db, Statement } from "../../src/store/client.ts";
-import { CHUNK_OCTETS, chunkCount, newContent } from "../../src/store/content-bytes.ts";
+import {
+  CHUNK_OCTETS,
+  chunkCount,
+  newContent,
+  ofProject,
+  projectKey,
+} from "../../src/store/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
   contentBytes,
@@ -22,6 +28,8 @@ import {
 } from "../../src/store/contents.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
+
+const SENDER = "snd_of_the_contents";
 
 const NOW = 1_750_000_000_000;
 let database: TestDatabase;
@@ -93,7 +101,7 @@ describe("a content is read back as it was", () => {
     ],
     ["of exactly some chunks", random(4 * CHUNK_OCTETS), "plain", "chunks"],
   ] as const)("%s", async (_, bytes, encoding, place) => {
-    const content = await keepContent({ db, clock }, bytes);
+    const content = await keepContent({ db, clock }, SENDER, bytes);
     await db.write([takeContent(content, NOW)]);
     expect(await stored(content.key)).toMatchObject({ size: bytes.length, encoding, place });
     expect((await read(content.key)).equals(bytes)).toBe(true);
@@ -109,10 +117,10 @@ test("a content is kept once, however many name it", async () => {
 
 test("a large content that somebody names is not written again", async () => {
   const bytes = random(2 * CHUNK_OCTETS);
-  await db.write([takeContent(await keepContent({ db, clock }, bytes), NOW)]);
+  await db.write([takeContent(await keepContent({ db, clock }, SENDER, bytes), NOW)]);
   const writes: number[] = [];
   const watched = before(async (statements) => void writes.push(statements.length));
-  await db.write([takeContent(await keepContent({ db: watched, clock }, bytes), NOW)]);
+  await db.write([takeContent(await keepContent({ db: watched, clock }, SENDER, bytes), NOW)]);
   expect(writes).toEqual([]);
   expect(await refsOf()).toEqual([2]);
 });
@@ -124,7 +132,7 @@ test("a large content is written in pieces, and the write that takes it up has n
   const watched = before(
     async (statements) => void sizes.push(statements.reduce((sum, statement) => sum + sizeOf(statement), 0)),
   );
-  const content = await keepContent({ db: watched, clock }, random(20 * CHUNK_OCTETS));
+  const content = await keepContent({ db: watched, clock }, SENDER, random(20 * CHUNK_OCTETS));
   expect(sizes.length).toBe(5);
   expect(Math.max(...sizes)).toBeLessThan(4 * CHUNK_OCTETS + 1000);
   expect(sizeOf(takeContent(content, NOW))).toBe(content.key.length);
@@ -133,19 +141,19 @@ test("a large content is written in pieces, and the write that takes it up has n
 test("two writers of one large content at once leave it whole, named twice", async () => {
   const bytes = Buffer.concat([text(3 * CHUNK_OCTETS), random(CHUNK_OCTETS)]);
   const keep = async (): Promise<void> => {
-    await db.write([takeContent(await keepContent({ db, clock }, bytes), NOW)]);
+    await db.write([takeContent(await keepContent({ db, clock }, SENDER, bytes), NOW)]);
   };
   await Promise.all([keep(), keep()]);
   expect(await refsOf()).toEqual([2]);
   expect(await chunks()).toBe(4);
-  expect((await read(newContent(bytes).key)).equals(bytes)).toBe(true);
+  expect((await read(projectKey(SENDER, newContent(bytes).key))).equals(bytes)).toBe(true);
 });
 
 describe("the sweep", () => {
   const sweep = (): Promise<void> => sweepContents({ db, clock });
 
   test("leaves a content that is written ahead alone for an hour from its last chunk, then removes it", async () => {
-    await keepContent({ db, clock }, random(3 * CHUNK_OCTETS));
+    await keepContent({ db, clock }, SENDER, random(3 * CHUNK_OCTETS));
     clock.advance(UNUSED_KEPT_MS);
     await sweep();
     expect(await chunks()).toBe(3);
@@ -157,9 +165,9 @@ describe("the sweep", () => {
   test("removes what nobody names any more an hour after it was let go of, and nothing else", async () => {
     const [small, large, named] = [text(2000), random(2 * CHUNK_OCTETS), random(2 * CHUNK_OCTETS, 7)];
     const [first, second, third] = [
-      await keepContent({ db, clock }, small),
-      await keepContent({ db, clock }, large),
-      await keepContent({ db, clock }, named),
+      await keepContent({ db, clock }, SENDER, small),
+      await keepContent({ db, clock }, SENDER, large),
+      await keepContent({ db, clock }, SENDER, named),
     ];
     await db.write([first, second, third, third].map((content) => takeContent(content, NOW)));
     clock.advance(10 * UNUSED_KEPT_MS);
@@ -177,7 +185,7 @@ describe("the sweep", () => {
     ["small", text(2000)],
     ["large", random(2 * CHUNK_OCTETS)],
   ])("does not remove a %s content that is taken up just before", async (_, bytes) => {
-    const content = await keepContent({ db, clock }, bytes);
+    const content = await keepContent({ db, clock }, SENDER, bytes);
     await db.write([takeContent(content, NOW), releaseContent(content.key, NOW)]);
     clock.advance(UNUSED_KEPT_MS + 1);
     const late = before(async () => void (await db.write([takeContent(content, clock.now())])));
@@ -187,7 +195,7 @@ describe("the sweep", () => {
 
   test("a write that takes up what was removed meanwhile fails as a whole, and does when the content is there again", async () => {
     const bytes = random(2 * CHUNK_OCTETS);
-    const content = await keepContent({ db, clock }, bytes);
+    const content = await keepContent({ db, clock }, SENDER, bytes);
     clock.advance(UNUSED_KEPT_MS + 1);
     await sweep();
     const other = takeContent(newContent(text(100)), NOW);
@@ -207,7 +215,7 @@ describe("the sweep", () => {
         await sweep();
       }
     });
-    const content = await keepContent({ db: slow, clock }, bytes);
+    const content = await keepContent({ db: slow, clock }, SENDER, bytes);
     expect(
       await count("(SELECT count(*) FROM content_chunks WHERE key NOT IN (SELECT key FROM contents))"),
     ).toBe(0);
@@ -232,7 +240,7 @@ describe("the sweep", () => {
 describe("reading", () => {
   test("gives a large content piece by piece", async () => {
     const bytes = random(6 * CHUNK_OCTETS + 1);
-    const { key } = await keepContent({ db, clock }, bytes);
+    const { key } = await keepContent({ db, clock }, SENDER, bytes);
     const sizes: number[] = [];
     const content = await stored(key);
     if (content === null) throw new Error("no such content");
@@ -244,7 +252,7 @@ describe("reading", () => {
     ["text, compressed", text(9 * CHUNK_OCTETS)],
     ["what does not shrink", random(9 * CHUNK_OCTETS)],
   ])("goes on in the object store where the content moves there meanwhile: %s", async (_, bytes) => {
-    const { key } = await keepContent({ db, clock }, bytes);
+    const { key } = await keepContent({ db, clock }, SENDER, bytes);
     const content = await stored(key);
     if (content === null) throw new Error("no such content");
     const rows = await db.all<{ bytes: ArrayBuffer }>("SELECT bytes FROM content_chunks ORDER BY ord");
@@ -265,7 +273,7 @@ describe("reading", () => {
   });
 
   test("of a content that has lost a chunk fails", async () => {
-    const { key } = await keepContent({ db, clock }, random(3 * CHUNK_OCTETS));
+    const { key } = await keepContent({ db, clock }, SENDER, random(3 * CHUNK_OCTETS));
     await db.write([{ sql: "DELETE FROM content_chunks WHERE ord = 1", args: [] }]);
     await expect(read(key)).rejects.toThrow("not whole");
   });
@@ -274,7 +282,7 @@ describe("reading", () => {
     ["plain", random(3 * CHUNK_OCTETS)],
     ["zstd", text(3 * CHUNK_OCTETS)],
   ] as const)("of an object (%s) that is shorter than what was put fails", async (_, bytes) => {
-    const { key } = await keepContent({ db, clock }, bytes);
+    const { key } = await keepContent({ db, clock }, SENDER, bytes);
     const rows = await db.all<{ bytes: ArrayBuffer }>("SELECT bytes FROM content_chunks ORDER BY ord");
     const cut = Buffer.concat(rows.slice(0, 2).map((row) => new Uint8Array(row.bytes)));
     await db.write([
@@ -286,23 +294,34 @@ describe("reading", () => {
 
 test("a content that two programs begin in different encodings at once is never one of both", async () => {
   const bytes = text(2 * CHUNK_OCTETS);
-  const content = newContent(bytes);
+  const content = ofProject(SENDER, newContent(bytes));
   const chunk = (ord: number) => bytes.slice(ord * CHUNK_OCTETS, (ord + 1) * CHUNK_OCTETS);
   await db.write(storeChunks({ ...content, encoding: "plain" }, 0, [chunk(0)], NOW));
   await db.write(storeChunks({ ...content, encoding: "zstd" }, 1, [Bun.zstdCompressSync(chunk(1))], NOW));
   expect(await chunks()).toBe(1);
   const taken = await db.write([takeContent(content, NOW)]).catch(isContentGone);
   expect(taken).toBe(true);
-  await db.write([takeContent(await keepContent({ db, clock }, bytes), NOW)]);
+  await db.write([takeContent(await keepContent({ db, clock }, SENDER, bytes), NOW)]);
   expect((await read(content.key)).equals(bytes)).toBe(true);
 });
 
 test("a content that has lost a chunk since it was found does not move into the object store", async () => {
-  const content = await keepContent({ db, clock }, random(3 * CHUNK_OCTETS));
+  const content = await keepContent({ db, clock }, SENDER, random(3 * CHUNK_OCTETS));
   await db.write([takeContent(content, NOW)]);
   const [found] = await movableContents(db, 0, NOW + 1, 10);
   if (found === undefined) throw new Error("nothing to move");
   expect((await storedBytes(db, found))?.length).toBe(content.size);
   await db.write([{ sql: "DELETE FROM content_chunks WHERE ord = 2", args: [] }]);
   expect(await storedBytes(db, found)).toBeNull();
+});
+
+test("equal bytes of two projects are two contents: one cannot learn from another's what it has", async () => {
+  const bytes = random(2 * CHUNK_OCTETS);
+  const one = await keepContent({ db, clock }, SENDER, bytes);
+  await db.write([takeContent(one, NOW)]);
+  const other = await keepContent({ db, clock }, "snd_of_another", bytes);
+  await db.write([takeContent(other, NOW)]);
+  expect(Buffer.from(other.key).equals(one.key)).toBe(false);
+  expect(await chunks()).toBe(4);
+  expect((await read(other.key)).equals(bytes)).toBe(true);
 });

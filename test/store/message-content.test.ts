@@ -15,7 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
-const bodyOf = (text: string) => keepBody({ db: lists.db, clock: systemClock }, { html: null, text });
+const bodyOf = (senderId: string, text: string) =>
+  keepBody({ db: lists.db, clock: systemClock }, senderId, { html: null, text });
 const rows = () =>
   lists.db.all<{ refs: number; size: number }>("SELECT refs, size FROM contents ORDER BY id");
 
@@ -30,7 +31,7 @@ test.each([
   const senderId = await lists.project();
   const given = message(senderId, {});
   const before = (await rows()).length;
-  await lists.db.write(insertMessage(given, { body: await bodyOf(textOver(more)) }, []));
+  await lists.db.write(insertMessage(given, { body: await bodyOf(senderId, textOver(more)) }, []));
   expect((await rows()).length - before).toBe(contents);
   expect((await getContent(lists, senderId, given.id))?.text).toBe(textOver(more));
 });
@@ -39,10 +40,10 @@ test("what a template became takes the place of what was there, once, and the co
   const senderId = await lists.project();
   const given = message(senderId, {});
   const [draft, first, second] = ["draft", "first", "second"].map((word) => word.repeat(100_000));
-  await lists.db.write(insertMessage(given, { body: await bodyOf(draft ?? "") }, []));
+  await lists.db.write(insertMessage(given, { body: await bodyOf(senderId, draft ?? "") }, []));
   for (const text of [first, second])
     await lists.db.write(
-      keepRendered(senderId, given.id, { subject: "S", body: await bodyOf(text ?? "") }, NOW),
+      keepRendered(senderId, given.id, { subject: "S", body: await bodyOf(senderId, text ?? "") }, NOW),
     );
   expect(await getContent(lists, senderId, given.id)).toMatchObject({ text: first, rendered: true });
   // The second's was written ahead; nobody took it up.
@@ -57,7 +58,7 @@ test.each([
   const given = message(senderId, {});
   await lists.db.write(insertMessage(given, { body: null }, []));
   const deps = { db: lists.db, clock: systemClock };
-  await lists.db.write(keepComposed(given.id, await keepContent(deps, raw), NOW));
+  await lists.db.write(keepComposed(given.id, await keepContent(deps, given.senderId, raw), NOW));
   await lists.db.write(keepComposed(given.id, newContent(Buffer.from("another")), NOW));
   const kept = await getRaw(lists.db, senderId, given.id);
   expect(kept !== null && Buffer.from(await contentBytes(lists, kept.content)).equals(raw)).toBe(true);

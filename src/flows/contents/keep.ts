@@ -5,6 +5,7 @@ import {
   contentOf,
   encodedChunk,
   type NewContent,
+  ofProject,
   type Pieces,
 } from "../../store/content-bytes.ts";
 import { findContent, storeChunks } from "../../store/contents.ts";
@@ -24,16 +25,16 @@ export interface KeepDeps {
 /** Chunks written at a time: 1 MiB as read, some milliseconds of the event loop, which turns in between. */
 const CHUNKS_PER_WRITE = 4;
 
-/** Makes a content of bytes that is ready for the write that takes it up: a large one is in the database then. */
-export async function keepContent(deps: KeepDeps, bytes: Pieces): Promise<NewContent> {
-  const content = await contentOf(bytes);
+/** Makes a project's content of bytes that is ready for the write that takes it up: a large one is in the database then. */
+export async function keepContent(deps: KeepDeps, senderId: string, bytes: Pieces): Promise<NewContent> {
+  const content = ofProject(senderId, await contentOf(bytes));
   return content.bytes === null ? await writeAhead(deps, content, bytes) : content;
 }
 
-/** Makes a body of html and text that is ready for the write of its message. */
-export async function keepBody(deps: KeepDeps, body: MessageBody): Promise<NewBody> {
+/** Makes a project's body of html and text that is ready for the write of its message. */
+export async function keepBody(deps: KeepDeps, senderId: string, body: MessageBody): Promise<NewBody> {
   const bytes = bodyBytes(body);
-  return bytes.length > MAX_INLINE_OCTETS ? keepContent(deps, bytes) : inlineBody(bytes);
+  return bytes.length > MAX_INLINE_OCTETS ? keepContent(deps, senderId, bytes) : inlineBody(bytes);
 }
 
 /**

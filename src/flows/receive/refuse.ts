@@ -40,7 +40,11 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
   const message = inboundMessage(mail, { inbox, status: "inbound_rejected", threadId: null, at });
   const { verdict: auth } = mail.inspection.authentication;
   const { fields } = headerOnly(mail.raw);
-  const body = await keepBody(deps, { html: null, text: null, headers: fieldsByName(fields) });
+  const body = await keepBody(deps, inbox.senderId, {
+    html: null,
+    text: null,
+    headers: fieldsByName(fields),
+  });
   const content = inboundContent(
     mail,
     { body, raw: null },

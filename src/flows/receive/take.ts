@@ -4,7 +4,7 @@ import type { Job, Queue } from "../../queue/port.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db, Statement } from "../../store/client.ts";
 import { countReceived } from "../../store/inboxes.ts";
-import type { NewContent } from "../../store/content-bytes.ts";
+import { type NewContent, ofProject } from "../../store/content-bytes.ts";
 import type { NewBody } from "../../store/message-body.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
@@ -51,13 +51,16 @@ export async function takeMail(
   mail: InboundMail,
   record: (arrivals: readonly Arrival[]) => readonly Statement[] = () => [],
 ): Promise<Arrival[]> {
-  const kept = await keep(deps, mail);
   const arrivals: Arrival[] = [];
   const statements: Statement[] = [];
   const pushes: Job[] = [];
+  const named = new Map<string, Kept>();
   for (const place of places) {
-    // Bodies and bytes come with the first message; the others name them.
-    const stored = await arrive(deps, place, mail, arrivals.length === 0 ? kept : named(kept));
+    const { senderId } = place.inbox;
+    // Bodies and bytes come with a project's first message; its others name them.
+    const kept = named.get(senderId) ?? (await keep(deps, senderId, mail));
+    named.set(senderId, withoutBytes(kept));
+    const stored = await arrive(deps, place, mail, kept);
     arrivals.push(stored.arrival);
     statements.push(...stored.statements);
     pushes.push(...stored.pushes);
@@ -67,21 +70,27 @@ export async function takeMail(
   return arrivals;
 }
 
-/** What is kept of a mail, once for all its messages. */
+/** What is kept of a mail, once for all its messages of a project. */
 interface Kept {
   body: NewBody;
   raw: NewContent;
 }
 
-async function keep(deps: TakeDeps, { inspection: { contents }, raw }: InboundMail): Promise<Kept> {
-  const { body, largeBody } = contents;
+async function keep(
+  deps: TakeDeps,
+  senderId: string,
+  { inspection: { contents }, raw }: InboundMail,
+): Promise<Kept> {
+  const body = "inline" in contents.body ? contents.body : ofProject(senderId, contents.body);
+  const whole = ofProject(senderId, contents.raw);
+  const { largeBody } = contents;
   return {
     body: largeBody === null || "inline" in body ? body : await writeAhead(deps, body, largeBody),
-    raw: contents.raw.bytes === null ? await writeAhead(deps, contents.raw, raw) : contents.raw,
+    raw: whole.bytes === null ? await writeAhead(deps, whole, raw) : whole,
   };
 }
 
-function named({ body, raw }: Kept): Kept {
+function withoutBytes({ body, raw }: Kept): Kept {
   return { body: "inline" in body ? body : { ...body, bytes: null }, raw: { ...raw, bytes: null } };
 }
 

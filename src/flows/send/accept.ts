@@ -74,8 +74,8 @@ export async function prepareSend(
     for (const recipient of recipients) if (recipient.status === "queued") recipient.status = "accepted";
 
   if (mayWriteAhead(send.item)) await refuseOverVolume(deps, project, recipients.length);
-  const body = await keepBodyOf(deps, send.item);
-  const attachments = await keepAttachments(deps, send.item, now);
+  const body = await keepBodyOf(deps, senderId, send.item);
+  const attachments = await keepAttachments(deps, senderId, send.item, now);
   const message = newMessage(project, send, from, recipients, attachments, now);
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps, message, send.item, inbox, threadId);

@@ -20,17 +20,26 @@ export function mayWriteAhead({ html, text, attachments = [] }: SendItem): boole
 }
 
 /** The bodies of a send, ready for its commit; null where it has none. */
-export async function keepBodyOf(deps: KeepDeps, { html, text }: SendItem): Promise<NewBody | null> {
+export async function keepBodyOf(
+  deps: KeepDeps,
+  senderId: string,
+  { html, text }: SendItem,
+): Promise<NewBody | null> {
   if (html === undefined && text === undefined) return null;
-  return keepBody(deps, { html: html ?? null, text: text ?? null });
+  return keepBody(deps, senderId, { html: html ?? null, text: text ?? null });
 }
 
 /** The attachments of a send, ready for its commit: one after another, so that few of their bytes are in memory. */
-export async function keepAttachments(deps: KeepDeps, item: SendItem, now: number): Promise<NewAttachment[]> {
+export async function keepAttachments(
+  deps: KeepDeps,
+  senderId: string,
+  item: SendItem,
+  now: number,
+): Promise<NewAttachment[]> {
   const kept: NewAttachment[] = [];
   for (const posted of item.attachments ?? []) {
     const bytes = base64Pieces(posted.content);
-    const content = await keepContent(deps, bytes);
+    const content = await keepContent(deps, senderId, bytes);
     kept.push({ ...shownAttachment(posted, now), size: bytes.length, content });
   }
   return kept;

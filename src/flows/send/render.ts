@@ -89,7 +89,7 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
   const html = message.html ?? rendered.html;
   const text = message.text ?? rendered.text;
   const subject = message.subject === "" ? rendered.subject : message.subject;
-  const body = html === null && text === null ? null : await keepBody(deps, { html, text });
+  const body = html === null && text === null ? null : await keepBody(deps, senderId, { html, text });
   await deps.db.write(keepRendered(senderId, id, { subject, body }, deps.clock.now()));
   // Read again: another recipient's worker may have been first.
   return load(deps, senderId, id);

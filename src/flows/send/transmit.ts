@@ -169,7 +169,7 @@ async function attempt(
   if (foregone !== null) return { report: foregone, extra: [], decided: null };
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord, startedAt);
-    const extra = deps.capture ? await kept(deps, recipient.messageId, mail.raw) : [];
+    const extra = deps.capture ? await kept(deps, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
       mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), bounceDomain),
@@ -197,8 +197,12 @@ async function attempt(
 }
 
 /** What keeps the bytes as composed. */
-async function kept(deps: TransmitDeps, messageId: string, raw: Uint8Array): Promise<Statement[]> {
-  return keepComposed(messageId, await keepContent(deps, raw), deps.clock.now());
+async function kept(
+  deps: TransmitDeps,
+  { messageId, senderId }: Recipient,
+  raw: Uint8Array,
+): Promise<Statement[]> {
+  return keepComposed(messageId, await keepContent(deps, senderId, raw), deps.clock.now());
 }
 
 function notTried(startedAt: number, reason: string): DeliveryReport {

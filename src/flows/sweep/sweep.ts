@@ -24,9 +24,10 @@ export interface Taker {
 
 /**
  * Time after which what is due is no longer left to the queue: a Redis that has evicted a list and kept the keys of its
- * jobs takes every hint for one that it has. Several processes may then meet over a row, and one gets the claim.
+ * jobs takes every hint for one that it has. Several processes may then meet over a row, and one gets the claim. What a
+ * Redis in trouble has forgotten is to be on its way within two minutes.
  */
-const HINT_PATIENCE_MS = 600_000;
+const HINT_PATIENCE_MS = 60_000;
 
 /** A place in the row of due recipients. */
 type Place = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
