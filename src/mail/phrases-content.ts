@@ -1,4 +1,4 @@
-import type { PhraseGroup } from "./reply-phrases.ts";
+import type { PhraseGroup } from "./phrase-group.ts";
 
 /** The mail is too big, or for too many. */
 export const SIZE: PhraseGroup = {

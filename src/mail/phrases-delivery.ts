@@ -1,4 +1,4 @@
-import type { PhraseGroup } from "./reply-phrases.ts";
+import type { PhraseGroup } from "./phrase-group.ts";
 
 /** Sentences whose single words would mislead. */
 export const WHOLE_SENTENCES: readonly PhraseGroup[] = [

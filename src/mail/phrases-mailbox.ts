@@ -1,4 +1,4 @@
-import type { PhraseGroup } from "./reply-phrases.ts";
+import type { PhraseGroup } from "./phrase-group.ts";
 
 /** A mailbox that has no room. */
 export const FULL: PhraseGroup = {

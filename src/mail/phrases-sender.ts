@@ -1,4 +1,4 @@
-import type { PhraseGroup } from "./reply-phrases.ts";
+import type { PhraseGroup } from "./phrase-group.ts";
 
 /** The address in MAIL FROM or From, or its domain, is not taken. */
 export const SENDER_ADDRESS: PhraseGroup = {

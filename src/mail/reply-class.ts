@@ -1,4 +1,5 @@
-import { type ReplyCategory, TEXT_RULES } from "./reply-phrases.ts";
+import type { ReplyCategory } from "./phrase-group.ts";
+import { TEXT_RULES } from "./reply-phrases.ts";
 
 /**
  * What a refusal means for its recipient. `hard`: the mailbox or domain takes no mail, now or later. `soft`: it exists
