@@ -34,3 +34,40 @@ export async function within<Value, Late>(
     cancel();
   }
 }
+
+/**
+ * What `work` comes to in time.
+ * @throws Error with `late` as its message where that takes longer than `limitMs`; what `work` rejects with
+ */
+export async function inTime<Value>(
+  clock: Clock,
+  limitMs: number,
+  work: Promise<Value>,
+  late: string,
+): Promise<Value> {
+  const found = await within(
+    clock,
+    limitMs,
+    work.then((value) => ({ value })),
+    null,
+  );
+  if (found === null) throw new Error(late);
+  return found.value;
+}
+
+/**
+ * Reads at most once in `freshMs`: who asks meanwhile gets what was read, or waits for the reading under way. Also anew
+ * where the clock was put back.
+ */
+export function readFresh<Value>(
+  clock: Clock,
+  freshMs: number,
+  read: (now: number) => Promise<Value>,
+): () => Promise<Value> {
+  let last: { at: number; reading: Promise<Value> } | null = null;
+  return () => {
+    const now = clock.now();
+    if (last === null || Math.abs(now - last.at) >= freshMs) last = { at: now, reading: read(now) };
+    return last.reading;
+  };
+}

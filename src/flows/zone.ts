@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
 import type { Config } from "../config.ts";
 import { isWithin, normalizeDomain } from "../core/addresses.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, inTime } from "../core/clock.ts";
 import { dkimRecord } from "../mail/dkim.ts";
 import { createTtlCache } from "../net/dns-cache.ts";
 import { createGate } from "../net/dns-gate.ts";
@@ -173,7 +173,11 @@ function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findLi
   const cache = createTtlCache<PublicDkimKey>(clock, MAX_CACHED_KEYS);
   const gate = createGate(LOOKUPS, MAX_WAITING_LOOKUPS);
   const find = async (token: string): Promise<PublicDkimKey | null> => {
-    const look = async () => ({ key: await inTime(clock, findPublishedKey(db, token, clock.now())) });
+    const look = async () => {
+      const asked = findPublishedKey(db, token, clock.now());
+      // A database that hangs must not keep the place of a lookup for ever.
+      return { key: await inTime(clock, LOOKUP_TIMEOUT_MS, asked, "the database does not answer") };
+    };
     const found = await gate.run(look);
     if (found === null) throw new Error("too many lookups of keys wait already");
     // Made-up tokens are not kept: they would drive out those that are asked for.
@@ -188,13 +192,6 @@ function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findLi
     const key = cached !== undefined && isPublished(cached) ? cached : await find(label);
     return key === null ? null : [keyRecord(key, serviceDomain, clock.now())];
   };
-}
-
-/** A database that hangs must not keep the place of a lookup for ever. */
-async function inTime<Value>(clock: Clock, lookup: Promise<Value>): Promise<Value> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const cancel = clock.after(LOOKUP_TIMEOUT_MS, () => reject(new Error("the database does not answer")));
-  return Promise.race([lookup, late]).finally(cancel);
 }
 
 /** The whole zone as a zone file, a piece at a time; its first line is the SOA, as RFC 1035 §5.2 wants it. */

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, inTime } from "../core/clock.ts";
 import { log } from "../log.ts";
 import { type Answer, ok } from "./answer.ts";
 import { openRoute, type Route } from "./route.ts";
@@ -20,18 +20,12 @@ const Ready = Type.Object({
 });
 
 async function outcome(clock: Clock, { name, run }: ReadyCheck): Promise<[string, "ok" | "failed"]> {
-  let cancel = (): void => undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = clock.after(CHECK_TIMEOUT_MS, () => reject(new Error("no answer in time")));
-  });
   try {
-    await Promise.race([run(), late]);
+    await inTime(clock, CHECK_TIMEOUT_MS, run(), "no answer in time");
     return [name, "ok"];
   } catch (error) {
     log("http").warn("not ready", { check: name, error: String(error) });
     return [name, "failed"];
-  } finally {
-    cancel();
   }
 }
 

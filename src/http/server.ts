@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Config } from "../config.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, within } from "../core/clock.ts";
 import { clientAddress } from "../core/networks.ts";
 import { AppError } from "../core/errors.ts";
 import type { Db } from "../store/client.ts";
@@ -195,12 +195,6 @@ function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
 }
 
 async function stopServer(server: Bun.Server<undefined>, clock: Clock, graceMs: number): Promise<void> {
-  const done = server.stop();
-  let cancel = (): void => undefined;
-  const late = new Promise<"late">((resolve) => {
-    cancel = clock.after(graceMs, () => resolve("late"));
-  });
-  const first = await Promise.race([done.then(() => "done" as const), late]);
-  cancel();
-  if (first === "late") await server.stop(true);
+  const done = server.stop().then(() => true);
+  if (!(await within(clock, graceMs, done, false))) await server.stop(true);
 }

@@ -1,4 +1,4 @@
-import { type Clock, within } from "../core/clock.ts";
+import { type Clock, readFresh, within } from "../core/clock.ts";
 import { type ReadyCheck, runChecks } from "../http/health.ts";
 import type { Metrics, QueueSample } from "../metrics.ts";
 import type { Db } from "../store/client.ts";
@@ -22,8 +22,11 @@ export interface ScrapeParts {
 
 /** Reads all metrics as text. What cannot be read is left out, and the rest is there all the same. */
 export function openScrape(parts: ScrapeParts): () => Promise<string> {
-  const { clock, metrics, checks, connections } = parts;
-  const queues = cachedQueues(parts);
+  const { clock, db, metrics, checks, connections } = parts;
+  const queues = readFresh(clock, QUEUES_FRESH_MS, (now) => {
+    const asked = readQueues(db, now).catch(() => null);
+    return within(clock, QUEUES_LIMIT_MS, asked, null);
+  });
   return async () => {
     const [depths, outcomes] = await Promise.all([queues(), runChecks(clock, checks)]);
     const ready = Object.entries(outcomes).map(([name, outcome]) => [name, outcome === "ok"]);
@@ -33,20 +36,6 @@ export function openScrape(parts: ScrapeParts): () => Promise<string> {
       connections: connections(),
       process: processSample(),
     });
-  };
-}
-
-function cachedQueues({ clock, db }: ScrapeParts): () => Promise<QueueSample | null> {
-  let readAt = Number.NEGATIVE_INFINITY;
-  let reading: Promise<QueueSample | null> = Promise.resolve(null);
-  return () => {
-    const now = clock.now();
-    // Also anew where the clock was put back.
-    if (Math.abs(now - readAt) < QUEUES_FRESH_MS) return reading;
-    readAt = now;
-    const asked = readQueues(db, now).catch(() => null);
-    reading = within(clock, QUEUES_LIMIT_MS, asked, null);
-    return reading;
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, readFresh } from "../../core/clock.ts";
 import { type Check, type HealthLine, type HealthStatus, runHealth, worstOf } from "./check.ts";
 
 /** Time for which findings are good, milliseconds: however often they are asked for, the parts are not. */
@@ -14,16 +14,7 @@ export interface Health {
 
 /** Looks at most every ten seconds; who asks meanwhile gets what was found, or waits for the look under way. */
 export function cachedHealth(clock: Clock, checks: readonly Check[]): () => Promise<Health> {
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  let looking: Promise<Health> | null = null;
-  return () => {
-    const now = clock.now();
-    // Also anew where the clock was put back.
-    if (looking !== null && Math.abs(now - lookedAt) < HEALTH_FRESH_MS) return looking;
-    lookedAt = now;
-    looking = look(clock, checks, now);
-    return looking;
-  };
+  return readFresh(clock, HEALTH_FRESH_MS, (now) => look(clock, checks, now));
 }
 
 async function look(clock: Clock, checks: readonly Check[], checkedAt: number): Promise<Health> {
