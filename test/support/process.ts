@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./redis.ts";
-
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+import { type RoleProcess, startRole } from "./role-process.ts";
 
 /** The service as a process of its own, which a test may kill, on files that outlive it. */
 export interface ServiceProcess {
@@ -34,63 +33,22 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
   const folder = mkdtempSync(join(tmpdir(), "postrider-process-"));
   const [port, smtpPort] = [freePort(), freePort()];
   const url = `http://127.0.0.1:${port}`;
-  let child: Bun.Subprocess<"ignore", "pipe", "pipe"> | null = null;
-  let stdout = "";
-  let stderr = "";
-  const drain = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>, take: (text: string) => void) => {
-    const decoder = new TextDecoder();
-    for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
-  };
+  const own = { PORT: String(port), SMTP_PORT: String(smtpPort), DATA_DIR: folder, ROOT_API_KEY };
+  let child: RoleProcess | null = null;
   const process: ServiceProcess = {
     url,
     smtpPort,
     key: ROOT_API_KEY,
-    output: () => ({ stdout, stderr }),
+    output: () => child?.output() ?? { stdout: "", stderr: "" },
     async start(over = {}, preload) {
-      stdout = "";
-      stderr = "";
-      const started = Bun.spawn(
-        ["bun", ...(preload === undefined ? [] : ["--preload", preload]), MAIN, "serve"],
-        {
-          cwd: folder,
-          stdin: "ignore",
-          stdout: "pipe",
-          stderr: "pipe",
-          env: {
-            PATH: Bun.env.PATH ?? "",
-            HOST: "127.0.0.1",
-            PORT: String(port),
-            SMTP_HOST: "127.0.0.1",
-            SMTP_PORT: String(smtpPort),
-            DATA_DIR: folder,
-            SERVICE_DOMAIN: "mail.test",
-            ROOT_API_KEY,
-            ALLOW_PRIVATE_MX: "1",
-            ALLOW_PRIVATE_WEBHOOKS: "1",
-            ...env,
-            ...over,
-          },
-        },
-      );
-      child = started;
-      void drain(started.stdout, (text) => {
-        stdout += text;
-      });
-      void drain(started.stderr, (text) => {
-        stderr += text;
-      });
-      await ready(url, started, () => stderr);
+      child = null;
+      child = await startRole({ ...own, ...env, ...over }, preload);
+      await ready(url, child);
     },
-    async kill() {
-      child?.kill("SIGKILL");
-      await child?.exited;
-    },
-    reload: () => child?.kill("SIGHUP"),
-    async terminate() {
-      child?.kill("SIGTERM");
-      return (await child?.exited) ?? 0;
-    },
-    exited: async () => (await child?.exited) ?? 0,
+    kill: async () => child?.kill(),
+    reload: () => child?.reload(),
+    terminate: async () => (await child?.terminate()) ?? 0,
+    exited: async () => (await child?.exited()) ?? 0,
     async remove() {
       await process.kill();
       rmSync(folder, { recursive: true, force: true });
@@ -99,11 +57,13 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
   return process;
 }
 
-async function ready(url: string, child: Bun.Subprocess, said: () => string): Promise<void> {
-  while (child.exitCode === null && child.signalCode === null) {
+/** Running is not ready: Redis may not be reached yet. */
+async function ready(url: string, child: RoleProcess): Promise<void> {
+  const ended = child.exited().then(() => "ended" as const);
+  for (;;) {
     const answer = await fetch(`${url}/readyz`).catch(() => null);
     if (answer?.status === 200) return;
-    await Bun.sleep(READY_POLL_MS);
+    if ((await Promise.race([ended, Bun.sleep(READY_POLL_MS)])) === "ended")
+      throw new Error(`the service ended before it was ready: ${child.output().stderr}`);
   }
-  throw new Error(`the service ended before it was ready: ${said()}`);
 }

@@ -13,14 +13,22 @@ export interface RoleProcess {
   output(): { stdout: string; stderr: string };
   /** Ends it as a power cut would. */
   kill(): Promise<void>;
+  /** Sends SIGHUP, which has it read its certificate anew. */
+  reload(): void;
   /** Sends SIGTERM; resolves with the exit code. */
   terminate(): Promise<number>;
+  /** Resolves when it has ended by itself. */
+  exited(): Promise<number>;
 }
 
-/** Starts a process with these settings; resolves when it says that it runs, and rejects where it ends instead. */
-export async function startRole(env: Record<string, string>): Promise<RoleProcess> {
-  const [port, smtpPort] = [freePort(), freePort()];
-  const child = Bun.spawn(["bun", MAIN, "serve"], {
+/**
+ * Starts a process with these settings; resolves when it says that it runs, and rejects where it ends instead.
+ * @param preload a script that runs in it first
+ */
+export async function startRole(env: Record<string, string>, preload?: string): Promise<RoleProcess> {
+  const [port, smtpPort] = [env.PORT ?? freePort(), Number(env.SMTP_PORT ?? freePort())];
+  const first = preload === undefined ? [] : ["--preload", preload];
+  const child = Bun.spawn(["bun", ...first, MAIN, "serve"], {
     cwd: env.DATA_DIR ?? "/",
     stdin: "ignore",
     stdout: "pipe",
@@ -66,10 +74,12 @@ export async function startRole(env: Record<string, string>): Promise<RoleProces
       killNow();
       await child.exited;
     },
+    reload: () => child.kill("SIGHUP"),
     async terminate() {
       child.kill("SIGTERM");
       return child.exited;
     },
+    exited: () => child.exited,
   };
 }
 
