@@ -136,12 +136,22 @@ function listenUdp(state: State): Promise<Udp> {
         handle(state, packet, "udp", (answer, truncated) => {
           const packets =
             state.forger === null || truncated ? [encode(answer)] : state.forger(answer, packet);
-          for (const octets of packets) socket.send(octets, port, address);
+          for (const octets of packets) sendTo(socket, octets, port, address);
         }),
-      // The asker may be gone already, of which the kernel tells the socket.
       error: () => undefined,
     },
   });
+}
+
+/** An asker may be gone already, of which the kernel tells at the next send, whoever that is for. */
+function sendTo(socket: Udp, octets: Buffer, port: number, address: string): void {
+  for (let attempt = 0; attempt < 10; attempt++)
+    try {
+      socket.send(octets, port, address);
+      return;
+    } catch (error) {
+      if (attempt === 9) throw error;
+    }
 }
 
 function listenTcp(state: State, port: number): Tcp {

@@ -90,6 +90,17 @@ describe("by UDP", () => {
     expect(decode(await answers.reached(1)).id).toBe(9);
   });
 
+  test("a query from a port that is closed takes nobody else's answer", async () => {
+    const { answers, send } = await udpClient();
+    for (let id = 1; id <= 3; id++) {
+      const gone = await Bun.udpSocket({ hostname: "127.0.0.1", socket: {} });
+      gone.send(queryOctets(ORIGIN, "SOA"), server.port, "127.0.0.1");
+      gone.close();
+      send(queryOctets(ORIGIN, "SOA", { id }));
+      expect(decode(await answers.reached(id)).id).toBe(id);
+    }
+  });
+
   test("a client over its limit gets every second answer empty, with TC set, and the whole one by TCP", async () => {
     const { answers, send } = await udpClient();
     const query = queryOctets(`${TOKEN}.dkim.${ORIGIN}`, "TXT");

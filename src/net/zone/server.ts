@@ -10,6 +10,8 @@ export const MAX_TCP_CONNECTIONS = 512;
 export const MAX_TCP_CONNECTIONS_PER_NETWORK = 32;
 /** Picks of a port that is free for both UDP and TCP, where any will do. */
 const PORT_PICKS = 20;
+/** Tries to send one datagram. */
+const MAX_SENDS = 3;
 
 export interface ZoneServerDeps {
   clock: Clock;
@@ -115,12 +117,22 @@ async function answerDatagram(
   const passage = serving.limiter.take(clientNetwork(address), response.kind, response.question);
   const octets = passage === "slip" ? response.truncated() : response.octets;
   if (passage === "drop" || octets === null) return;
-  try {
-    // A full socket drops the answer, as the net might: the client asks again.
-    socket.send(octets, port, address);
-  } catch {
-    // An address that cannot be reached from here was forged or is gone.
-  }
+  send(socket, octets, port, address);
+}
+
+/**
+ * Sends an answer. The kernel tells of a datagram that found a closed port at the next send, whoever that is for, and
+ * then sends nothing: without another try, queries from such ports would each take somebody else's answer. A full
+ * socket drops the answer, as the net might, and the client asks again.
+ */
+function send(socket: Bun.udp.Socket<"buffer">, octets: Buffer, port: number, address: string): void {
+  for (let attempt = 0; attempt < MAX_SENDS; attempt++)
+    try {
+      socket.send(octets, port, address);
+      return;
+    } catch {
+      // Or the address cannot be reached from here: it was forged, or is gone.
+    }
 }
 
 function listenTcp(serving: Serving, hostname: string, port: number) {
