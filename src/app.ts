@@ -27,7 +27,7 @@ import type { Instance } from "./store/instances.ts";
 import { migrate } from "./store/migrate.ts";
 import { mxName, openOutbound } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
-import { openWorker } from "./wiring/inspect-bench.ts";
+import { openWorker } from "./wiring/inspector-thread.ts";
 import { Inspector, inspectingThreads } from "./wiring/inspector.ts";
 import { watchLag } from "./wiring/lag.ts";
 import { type InstallationKeys, openKeys } from "./wiring/master-key.ts";

@@ -27,14 +27,14 @@ export interface Task {
 /** Why a thread was given up: a mail held or broke it, or it could not do any work at all. */
 export type Loss = { kind: "held"; suspect: number } | { kind: "broken"; error: Error };
 
-export interface BenchEvents {
+export interface ThreadEvents {
   /** A mail is done, one way or the other. */
-  finished(bench: Bench, task: Task): void;
+  finished(thread: InspectorThread, task: Task): void;
   /** The thread has ended; these were in hand. */
-  lost(bench: Bench, tasks: Task[], loss: Loss): void;
+  lost(thread: InspectorThread, tasks: Task[], loss: Loss): void;
 }
 
-export interface BenchSettings {
+export interface ThreadSettings {
   /** Our name in Authentication-Results. */
   host: string;
   /** As in DNS_SERVERS. */
@@ -53,9 +53,9 @@ export function openWorker(): Worker {
 }
 
 /** One thread that inspects mails, and the watch over it. */
-export class Bench {
+export class InspectorThread {
   readonly #clock: Clock;
-  readonly #events: BenchEvents;
+  readonly #events: ThreadEvents;
   readonly #worker: Worker;
   readonly #pulse = new SharedArrayBuffer(PULSE_OCTETS);
   readonly #tasks = new Map<number, Task>();
@@ -64,7 +64,7 @@ export class Bench {
   #beatAt = 0;
   #cancelWatch: () => void = () => undefined;
 
-  constructor(clock: Clock, settings: BenchSettings, events: BenchEvents) {
+  constructor(clock: Clock, settings: ThreadSettings, events: ThreadEvents) {
     const { host, dnsServers } = settings;
     this.#clock = clock;
     this.#events = events;

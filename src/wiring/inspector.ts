@@ -9,7 +9,7 @@ import {
 } from "../flows/readings.ts";
 import { Fifo } from "../flows/turns.ts";
 import type { Log } from "../log.ts";
-import { Bench, type BenchSettings, type Loss, type Task } from "./inspect-bench.ts";
+import { InspectorThread, type ThreadSettings, type Loss, type Task } from "./inspector-thread.ts";
 
 /** Mails in all threads at a time: most of them wait for name servers. */
 export const MAX_MAILS_IN_HAND = 256;
@@ -28,7 +28,7 @@ export interface InspectorDeps {
   log: Log;
 }
 
-export interface InspectorOptions extends BenchSettings {
+export interface InspectorOptions extends ThreadSettings {
   /** Threads at most. */
   threads: number;
 }
@@ -41,10 +41,10 @@ export interface InspectorOptions extends BenchSettings {
 export class Inspector {
   readonly #deps: InspectorDeps;
   readonly #options: InspectorOptions;
-  readonly #benches = new Set<Bench>();
+  readonly #threads = new Set<InspectorThread>();
   readonly #waiting = new Fifo<Task>();
   readonly #suspects = new Fifo<Task>();
-  #solo: Bench | null = null;
+  #solo: InspectorThread | null = null;
   /** The next of those waiting, taken out of the row and not begun. */
   #next: Task | undefined;
   #lastId = 0;
@@ -77,12 +77,12 @@ export class Inspector {
   close(): void {
     this.#closed = true;
     this.#cancelIdle();
-    const left = [...this.#benches, ...(this.#solo === null ? [] : [this.#solo])].flatMap((bench) =>
-      bench.close(),
+    const left = [...this.#threads, ...(this.#solo === null ? [] : [this.#solo])].flatMap((thread) =>
+      thread.close(),
     );
     for (const task of [...left, ...drain(this.#suspects), ...drain(this.#waiting)]) this.#stopped(task);
     if (this.#next !== undefined) this.#stopped(this.#next);
-    this.#benches.clear();
+    this.#threads.clear();
     this.#solo = null;
   }
 
@@ -99,7 +99,7 @@ export class Inspector {
       this.#next = undefined;
       this.#mails++;
       this.#octets += task.asked.raw.length;
-      this.#bench().take(task);
+      this.#idlest().take(task);
     }
     if (this.#solo !== null) return;
     const suspect = this.#suspects.take();
@@ -114,25 +114,25 @@ export class Inspector {
   }
 
   /** The thread with the fewest mails, or a new one. */
-  #bench(): Bench {
-    const [idlest] = [...this.#benches].sort((a, b) => a.inHand - b.inHand);
-    if (idlest !== undefined && (idlest.inHand < BUSY_MAILS || this.#benches.size >= this.#options.threads))
+  #idlest(): InspectorThread {
+    const [idlest] = [...this.#threads].sort((a, b) => a.inHand - b.inHand);
+    if (idlest !== undefined && (idlest.inHand < BUSY_MAILS || this.#threads.size >= this.#options.threads))
       return idlest;
-    const bench = this.#open();
-    this.#benches.add(bench);
-    return bench;
+    const thread = this.#open();
+    this.#threads.add(thread);
+    return thread;
   }
 
-  #open(): Bench {
-    return new Bench(this.#deps.clock, this.#options, {
-      finished: (bench, task) => this.#finished(bench, task),
-      lost: (bench, tasks, loss) => this.#lost(bench, tasks, loss),
+  #open(): InspectorThread {
+    return new InspectorThread(this.#deps.clock, this.#options, {
+      finished: (thread, task) => this.#finished(thread, task),
+      lost: (thread, tasks, loss) => this.#lost(thread, tasks, loss),
     });
   }
 
-  #finished(bench: Bench, task: Task): void {
+  #finished(thread: InspectorThread, task: Task): void {
     this.#release(task);
-    if (bench === this.#solo) this.#endSolo();
+    if (thread === this.#solo) this.#endSolo();
     this.#begin();
     if (this.#mails === 0) this.#cancelIdle = this.#deps.clock.after(IDLE_MS, () => this.#rest());
   }
@@ -148,13 +148,13 @@ export class Inspector {
   }
 
   #rest(): void {
-    for (const bench of this.#benches) bench.close();
-    this.#benches.clear();
+    for (const thread of this.#threads) thread.close();
+    this.#threads.clear();
   }
 
-  #lost(bench: Bench, tasks: readonly Task[], loss: Loss): void {
-    const alone = bench === this.#solo;
-    this.#benches.delete(bench);
+  #lost(thread: InspectorThread, tasks: readonly Task[], loss: Loss): void {
+    const alone = thread === this.#solo;
+    this.#threads.delete(thread);
     if (alone) this.#solo = null;
     for (const task of tasks) {
       if (loss.kind === "broken") this.#fail(task, loss.error);

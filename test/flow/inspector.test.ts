@@ -2,7 +2,7 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { log } from "../../src/log.ts";
-import { MAX_INSPECTION_MS, openWorker, STALL_MS } from "../../src/wiring/inspect-bench.ts";
+import { MAX_INSPECTION_MS, openWorker, STALL_MS } from "../../src/wiring/inspector-thread.ts";
 import {
   IDLE_MS,
   Inspector,
