@@ -25,7 +25,7 @@ export function isNetwork(text: string): boolean {
 }
 
 /** Whether the address lies within one of the networks. An IPv4 address counts the same on an IPv6 socket. */
-export function isWithin(ip: string, networks: readonly string[]): boolean {
+export function isInNetworks(ip: string, networks: readonly string[]): boolean {
   if (networks.length === 0 || !isAddress(ip)) return false;
   const address = ipaddr.process(ip);
   return networks.some((text) => {
@@ -41,7 +41,7 @@ export function isWithin(ip: string, networks: readonly string[]): boolean {
 export function clientAddress(peer: string, forwardedFor: string | null, proxies: readonly string[]): string {
   let client = peer;
   for (const hop of (forwardedFor ?? "").split(",").reverse()) {
-    if (!isWithin(client, proxies)) return client;
+    if (!isInNetworks(client, proxies)) return client;
     const address = hop.trim();
     if (!isAddress(address)) return client;
     client = ipaddr.process(address).toString();

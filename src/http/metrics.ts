@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { AppError } from "../core/errors.ts";
-import { isWithin } from "../core/networks.ts";
+import { isInNetworks } from "../core/networks.ts";
 import { raw } from "./answer.ts";
 import { openRoute, type Route } from "./route.ts";
 
@@ -52,5 +52,5 @@ function sha256(text: string): Buffer {
  * look so: what was passed on is nobody's on this machine.
  */
 function isLocal(headers: Headers, ip: string | null): boolean {
-  return ip !== null && isWithin(ip, LOOPBACK) && !FORWARDED.some((name) => headers.has(name));
+  return ip !== null && isInNetworks(ip, LOOPBACK) && !FORWARDED.some((name) => headers.has(name));
 }

@@ -1,6 +1,6 @@
 import type { TCPSocketListener } from "bun";
 import { type Clock, sleep } from "../core/clock.ts";
-import { isWithin } from "../core/networks.ts";
+import { isInNetworks } from "../core/networks.ts";
 import type { Log } from "../log.ts";
 import { Connection } from "./connection.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
@@ -106,7 +106,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
 
   function accept(socket: SmtpSocket): void {
     const ip = plainAddress(socket.remoteAddress);
-    if (!isWithin(ip, options.proxies)) admit(socket, ip);
+    if (!isInNetworks(ip, options.proxies)) admit(socket, ip);
     else socket.data = new Proxied({ ...deps, admit: admitProxied }, socket);
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientAddress, isNetwork, isWithin } from "../../src/core/networks.ts";
+import { clientAddress, isNetwork, isInNetworks } from "../../src/core/networks.ts";
 
 test.each([
   ["192.0.2.1", true],
@@ -24,7 +24,7 @@ test.each([
   ["192.0.2.7", [], false],
   ["no address", ["0.0.0.0/0"], false],
 ])("%s within %j: %p", (ip, networks, is) => {
-  expect(isWithin(ip, networks)).toBe(is);
+  expect(isInNetworks(ip, networks)).toBe(is);
 });
 
 const PROXIES = ["10.0.0.0/8"];
