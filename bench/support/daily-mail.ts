@@ -86,7 +86,7 @@ function arrival(message: Message, { threadId }: { threadId: string }): Statemen
       inbound: true,
       at: message.createdAt,
     }),
-    rememberReferences(place, [`<${message.id}-parent@elsewhere.example>`]),
+    ...rememberReferences(place, [`<${message.id}-parent@elsewhere.example>`]),
   ];
 }
 

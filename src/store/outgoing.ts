@@ -1,5 +1,5 @@
 import type { Mailbox } from "../core/addresses.ts";
-import { storedMailbox } from "./mailbox.ts";
+import { FROM_DOMAIN, storedMailbox } from "./mailbox.ts";
 import type { ContentEncoding } from "./content-bytes.ts";
 import { type ContentDeps, contentBytes, type StoredContent } from "./content-read.ts";
 import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./message-body.ts";
@@ -72,7 +72,7 @@ interface BodyFacts {
 
 /**
  * In one read, since it is made for each attempt of all mail, and as one column but for the body: the client's cost
- * of a row grows with its columns. An address of ours has one `@` (RFC 5322 dot-atom), its domain in A-labels.
+ * of a row grows with its columns. The domain of an address of ours is in A-labels.
  */
 const OUTGOING = `SELECT json_object('fromEmail', m.from_email, 'fromName', m.from_name, 'to', json(m.to_list),
     'cc', json(m.cc_list), 'replyTo', json(m.reply_to_list), 'subject', m.subject,
@@ -88,7 +88,7 @@ const OUTGOING = `SELECT json_object('fromEmail', m.from_email, 'fromName', m.fr
     JOIN senders s ON s.id = m.sender_id
     LEFT JOIN contents b ON b.key = c.body
     LEFT JOIN domains d ON d.account_id = s.account_id AND d.sender_id = m.sender_id
-      AND d.name = substr(m.from_email, instr(m.from_email, '@') + 1)
+      AND d.name = ${FROM_DOMAIN}
     LEFT JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
   WHERE m.id = ? AND m.sender_id = ? AND m.direction = 'outbound'`;
 

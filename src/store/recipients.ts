@@ -1,6 +1,7 @@
 import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/states.ts";
 import type { Db, Statement } from "./client.ts";
+import { FROM_DOMAIN } from "./mailbox.ts";
 
 /** One recipient of an outbound message: the outbox row. Times are milliseconds. */
 export interface Recipient {
@@ -146,9 +147,6 @@ interface WaitingRow extends RecipientRow {
   receiving_domain: string | null;
   due_at: number;
 }
-
-/** What follows the last `@`: `rtrim` takes off whatever is not one. */
-const FROM_DOMAIN = "substr(m.from_email, length(rtrim(m.from_email, replace(m.from_email, '@', ''))) + 1)";
 
 /** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
 const WAITING = `SELECT ${RECIPIENT_COLUMNS.replaceAll(/(\w+)/g, "r.$1")}, r.due_at,

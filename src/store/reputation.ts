@@ -1,4 +1,4 @@
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Guard, Statement } from "./client.ts";
 import { utcDay } from "./usage.ts";
 
 const HOUR_MS = 3_600_000;
@@ -58,16 +58,4 @@ export function forgetReputation(accountId: string, senderId: string): Statement
         (SELECT id FROM senders WHERE account_id = ? AND id = ? AND suspended_at IS NOT NULL)`,
     args: [accountId, senderId],
   };
-}
-
-/** Deletes at most `limit` counts of days before that UTC day; returns how many. */
-export async function deleteOldReputation(db: Db, day: string, limit: number): Promise<number> {
-  const [written] = await db.write([
-    {
-      sql: `DELETE FROM reputation
-        WHERE (sender_id, day) IN (SELECT sender_id, day FROM reputation WHERE day < ? LIMIT ?)`,
-      args: [day, limit],
-    },
-  ]);
-  return written?.changes ?? 0;
 }

@@ -151,3 +151,23 @@ export function deleteDeliveries(ids: readonly string[]): Statement {
     args: [JSON.stringify(ids)],
   };
 }
+
+/** A table of counts by project and UTC day. */
+export type DailyCounts = "usage" | "reputation";
+
+/** Deletes at most `limit` counts of days before that UTC day; returns how many. */
+export async function deleteOldCounts(
+  db: Db,
+  table: DailyCounts,
+  day: string,
+  limit: number,
+): Promise<number> {
+  const [written] = await db.write([
+    {
+      sql: `DELETE FROM ${table}
+        WHERE (sender_id, day) IN (SELECT sender_id, day FROM ${table} WHERE day < ? LIMIT ?)`,
+      args: [day, limit],
+    },
+  ]);
+  return written?.changes ?? 0;
+}

@@ -223,17 +223,20 @@ export interface ThreadPlace {
 export const MAX_REMEMBERED_REFERENCES = 20;
 
 /**
- * The statement that remembers Message-IDs that a message names, nearest parent last, where no message of the inbox has
+ * The write that remembers the Message-IDs that a message names, nearest parent last, where no message of the inbox has
  * them: the mail named, and others that name it, are to join the thread. An id named before stays with its first thread.
  */
-export function rememberReferences(place: ThreadPlace, rfcMessageIds: readonly string[]): Statement {
+export function rememberReferences(place: ThreadPlace, rfcMessageIds: readonly string[]): Statement[] {
+  if (rfcMessageIds.length === 0) return [];
   const { senderId, inboxId, threadId } = place;
   const nearest = rfcMessageIds.slice(-MAX_REMEMBERED_REFERENCES);
-  return {
-    sql: `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
+  return [
+    {
+      sql: `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
       SELECT ?1, value, ?2, ?3 FROM json_each(?4)
         WHERE NOT EXISTS (SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = value)
       ON CONFLICT DO NOTHING`,
-    args: [inboxId, senderId, threadId, JSON.stringify(nearest)],
-  };
+      args: [inboxId, senderId, threadId, JSON.stringify(nearest)],
+    },
+  ];
 }

@@ -38,14 +38,3 @@ export async function usageOf(db: Db, senderId: string, day: string): Promise<nu
   );
   return row?.recipients ?? 0;
 }
-
-/** Deletes at most `limit` counts of days before that UTC day; returns how many. */
-export async function deleteOldUsage(db: Db, day: string, limit: number): Promise<number> {
-  const [written] = await db.write([
-    {
-      sql: `DELETE FROM usage WHERE (sender_id, day) IN (SELECT sender_id, day FROM usage WHERE day < ? LIMIT ?)`,
-      args: [day, limit],
-    },
-  ]);
-  return written?.changes ?? 0;
-}

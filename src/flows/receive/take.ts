@@ -143,7 +143,7 @@ function moveInbox(inbox: InboxRef, threadId: string, message: Message, mail: In
       inbound: true,
       at: message.createdAt,
     }),
-    ...(references.length === 0 ? [] : [rememberReferences({ senderId, inboxId, threadId }, references)]),
+    ...rememberReferences({ senderId, inboxId, threadId }, references),
     ...(mail.testMode ? [] : [countReceived(senderId, inboxId)]),
   ];
 }

@@ -271,8 +271,7 @@ async function joinThread(
     inbound: false,
     at: message.createdAt,
   });
-  if (references.length === 0) return [step];
-  return [step, rememberReferences({ senderId, inboxId, threadId: message.threadId }, references)];
+  return [step, ...rememberReferences({ senderId, inboxId, threadId: message.threadId }, references)];
 }
 
 function answer(message: Message): Accepted {

@@ -7,11 +7,11 @@ import { keptContents, keptGuard, letGo, releaseContents } from "../../store/con
 import { removalFromIndex } from "../../store/index-removal.ts";
 import { getContent } from "../../store/message-content.ts";
 import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
-import { deleteOldReputation } from "../../store/reputation.ts";
 import {
   deleteDeliveries,
   deleteEmptied,
   deleteMessages,
+  deleteOldCounts,
   mayGoGuard,
   oldDeliveries,
   oldMessages,
@@ -19,7 +19,7 @@ import {
   shortenThread,
   uncountFromThreads,
 } from "../../store/retention.ts";
-import { deleteOldUsage, utcDay } from "../../store/usage.ts";
+import { utcDay } from "../../store/usage.ts";
 import { type Stride, Walk } from "./walk.ts";
 
 export interface RetentionDeps extends ContentDeps {
@@ -158,8 +158,8 @@ export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> 
     if (now < nextAt) return;
     const day = utcDay(now - COUNTED_DAYS * DAY_MS);
     const counts = [
-      await deleteOldUsage(db, day, COUNTS_PER_TURN),
-      await deleteOldReputation(db, day, COUNTS_PER_TURN),
+      await deleteOldCounts(db, "usage", day, COUNTS_PER_TURN),
+      await deleteOldCounts(db, "reputation", day, COUNTS_PER_TURN),
     ];
     if (counts.every((count) => count < COUNTS_PER_TURN)) nextAt = now + COUNTS_PAUSE_MS;
   };
