@@ -3,7 +3,9 @@ import {
   AUTHENTIC_DATA,
   decode,
   type DecodedPacket,
+  DNSSEC_OK,
   encode,
+  type OptAnswer,
   RECURSION_DESIRED,
   type RecordType,
 } from "dns-packet";
@@ -56,21 +58,22 @@ export function encodeQuery(question: DnsQuestion, id: number, edns: boolean): B
     id,
     flags: RECURSION_DESIRED | AUTHENTIC_DATA,
     questions: [{ name: question.name, type: question.type, class: "IN" }],
-    additionals: edns
-      ? [
-          {
-            name: ".",
-            type: "OPT",
-            udpPayloadSize: EDNS_UDP_OCTETS,
-            extendedRcode: 0,
-            ednsVersion: 0,
-            flags: 0,
-            flag_do: false,
-            options: [],
-          },
-        ]
-      : [],
+    additionals: edns ? [optRecord(0, false)] : [],
   });
+}
+
+/** What we say of EDNS, as a client and as a server: our own size, version 0, no options (RFC 6891 §6.1.2). */
+export function optRecord(extendedRcode: number, dnssecOk: boolean): OptAnswer {
+  return {
+    name: ".",
+    type: "OPT",
+    udpPayloadSize: EDNS_UDP_OCTETS,
+    extendedRcode,
+    ednsVersion: 0,
+    flags: dnssecOk ? DNSSEC_OK : 0,
+    flag_do: dnssecOk,
+    options: [],
+  };
 }
 
 /**

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { decode, type DecodedPacket } from "dns-packet";
 import { manualClock } from "../support/manual-clock.ts";
 import { createResponder } from "../../src/net/zone/responder.ts";
+import type { Zone } from "../../src/net/zone/answer.ts";
 import { MAX_QUERY_OCTETS } from "../../src/net/zone/query.ts";
 import {
   KEY_TEXT,
@@ -107,6 +108,19 @@ describe("there is none", () => {
       const answer = await send(packet);
       expect(read(answer).rcode).toBe("NXDOMAIN");
       expect(answer.subarray(12, packet.length)).toEqual(packet.subarray(12));
+      // The SOA's name is the end of such a question.
+      expect(read(answer).authorities?.[0]).toMatchObject({ name: ORIGIN, type: "SOA" });
+    }
+  });
+
+  test("any octet may be in a name that a wildcard stands for, and it is the answer's name as it came", async () => {
+    for (const octet of [0x00, 0x2e, 0x5c, 0xff]) {
+      const packet = queryOctets(`ZZ._report._dmarc.${ORIGIN}`, "TXT");
+      packet[13] = octet;
+      const answer = await send(packet);
+      expect(answer.subarray(12, packet.length)).toEqual(packet.subarray(12));
+      // A pointer to the question, then type TXT and class IN.
+      expect(answer.subarray(packet.length, packet.length + 6).toString("hex")).toBe("c00c00100001");
     }
   });
 });
@@ -191,6 +205,18 @@ describe("a packet that is no query", () => {
       "QUERY",
       "FORMERR",
     ],
+    [
+      "an option that goes on behind its OPT",
+      Buffer.concat([with16(good.length - 2, 4), Buffer.from([0, 10, 0, 2, 1, 2])]),
+      "QUERY",
+      "FORMERR",
+    ],
+    [
+      "an OPT whose name is a pointer to an octet of 0",
+      Buffer.concat([good.subarray(0, optAt), Buffer.from([0xc0, 6]), good.subarray(optAt + 1)]),
+      "QUERY",
+      "FORMERR",
+    ],
     ["NOTIFY", with16(2, 4 << 11), "NOTIFY", "NOTIMP"],
     ["UPDATE", with16(2, 5 << 11), "UPDATE", "NOTIMP"],
     ["an operation nobody knows", with16(2, 15 << 11), "OPCODE_15", "NOTIMP"],
@@ -206,6 +232,18 @@ describe("a packet that is no query", () => {
     const labels = (last: number): string => [63, 63, 63, last].map((length) => "a".repeat(length)).join(".");
     expect((await ask(labels(61), "A")).rcode).toBe("REFUSED");
     expect(await send(queryOctets(labels(62), "A"))).toHaveLength(12);
+  });
+
+  test.each([
+    ["TSIG", 250, ""],
+    ["a key of no protocol", 48, "01000708"],
+    ["a text whose string goes on behind it", 16, "0909"],
+  ])("%s behind the question is passed over, whatever it holds", async (_what, type, data) => {
+    const [fixed, octets] = [Buffer.alloc(11), Buffer.from(data, "hex")];
+    fixed.writeUInt16BE(type, 1);
+    fixed.writeUInt16BE(octets.length, 9);
+    const packet = Buffer.concat([with16(10, 2).subarray(0, optAt), fixed, octets, good.subarray(optAt)]);
+    expect(read(await send(packet)).additionals).toMatchObject([{ type: "OPT" }]);
   });
 
   test("octets behind the message are passed over", async () => {
@@ -279,6 +317,24 @@ describe("the size of an answer", () => {
     }
   });
 
+  test("no such name: fits a datagram of 512 octets, up to a zone's name of 90", async () => {
+    for (const [octets, truncated] of [
+      [90, false],
+      [91, true],
+    ] as const) {
+      const origin = `${"o".repeat(octets - 50)}.${"p".repeat(49)}`;
+      const data = { ...SOA, mname: `ns.${origin}`, rname: `hostmaster.${origin}` };
+      const soa = () => ({ name: origin, ttl: 1, type: "SOA" as const, data });
+      const zone = testZone({ origin, soa, records: [], liveParent: `dkim.${origin}` });
+      // 253 letters and dots: the longest name there is.
+      const label = "a".repeat(63);
+      const name = `${"a".repeat(253 - 2 * 64 - octets - 1)}.${label}.${label}.${origin}`;
+      const query = queryOctets(name, "A", { payload: 512 });
+      const response = await createResponder({ clock, log: quietLog(), zone })(query, "udp");
+      expect(read(response?.octets ?? query)).toMatchObject({ rcode: "NXDOMAIN", flag_tc: truncated });
+    }
+  });
+
   test("a DKIM key of 2048 bits fits a datagram without EDNS", async () => {
     const answer = await ask(`${TOKEN}.dkim.${ORIGIN}`, "TXT");
     expect([answer.flag_tc, answer.answers?.length]).toEqual([false, 1]);
@@ -333,11 +389,18 @@ test("a zone that cannot tell says so, and never that a name does not exist", as
   expect(errors).toHaveLength(2);
 });
 
-test("a fault of ours is logged, and answered by nothing", async () => {
+const FAULTS: [string, Partial<Zone>, string][] = [
+  ["an address that is none", { records: [{ name: ORIGIN, ttl: 1, type: "A", data: "no address" }] }, ORIGIN],
+  [
+    "a record of another name",
+    { findLive: () => Promise.resolve([{ name: `mx.${ORIGIN}`, ttl: 1, type: "A", data: "192.0.2.1" }]) },
+    `x.dkim.${ORIGIN}`,
+  ],
+];
+test.each(FAULTS)("a fault of ours is logged, and answered by nothing: %s", async (_fault, changes, name) => {
   const errors: unknown[] = [];
   const log = Object.assign(Object.create(quietLog()), { error: (...said: unknown[]) => errors.push(said) });
-  const broken = testZone({ records: [{ name: ORIGIN, ttl: 1, type: "A", data: "no address" }] });
-  const faulty = createResponder({ clock: manualClock(), log, zone: broken });
-  expect(await faulty(queryOctets(ORIGIN, "A"), "udp")).toBeNull();
+  const faulty = createResponder({ clock: manualClock(), log, zone: testZone(changes) });
+  expect(await faulty(queryOctets(name, "A"), "udp")).toBeNull();
   expect(errors).toHaveLength(1);
 });

@@ -101,12 +101,13 @@ test("made-up tokens of another shape never reach the database", async () => {
 });
 
 describe("an answer by UDP against its query", () => {
-  // The largest factor of each kind, of octets out to octets in; the IP and UDP headers on both sides lower it.
+  // The largest factor of each kind, of octets out to octets in; the IP and UDP headers on both sides lower it. The
+  // SOA of a negative answer has its two names in full.
   const rows: [string, string, string, number][] = [
     ["a DKIM key, the largest there is to ask for", `${TOKEN}.dkim.${ORIGIN}`, "TXT", 8.4],
     ["everything (RFC 8482)", ORIGIN, "ANY", 1.9],
-    ["no such name", `n.${ORIGIN}`, "A", 2.8],
-    ["no such record", ORIGIN, "AAAA", 2.9],
+    ["no such name", `n.${ORIGIN}`, "A", 3.4],
+    ["no such record", ORIGIN, "AAAA", 3.6],
     ["outside of the zone", "example.com", "ANY", 1],
     ["the whole zone", ORIGIN, "AXFR", 1],
     ["a larger answer than a datagram's", `large.${ORIGIN}`, "TXT", 1],
@@ -123,7 +124,7 @@ describe("an answer by UDP against its query", () => {
     }
   });
 
-  test("says each name once: a key's answer is its query, the key, and 14 octets", async () => {
+  test("says the name asked for once: a key's answer is its query, the key, and 14 octets", async () => {
     const query = queryOctets(`${TOKEN}.dkim.${ORIGIN}`, "TXT");
     const response = await responder(query, "udp");
     // A pointer, type, class, TTL, length; one length octet for each of the two strings.

@@ -1,6 +1,7 @@
 /** What a record says, by its type. TXT data of any length: it is cut into strings where it is written. */
 export type RecordData =
-  | { type: "A" | "AAAA" | "NS" | "TXT"; data: string }
+  | { type: "A" | "AAAA" | "NS"; data: string }
+  | { type: "TXT"; data: string }
   | { type: "MX"; data: { preference: number; exchange: string } }
   | { type: "SOA"; data: SoaData }
   | { type: "HINFO"; data: { cpu: string; os: string } };

@@ -1,8 +1,9 @@
+import { type Answer, AUTHORITATIVE_ANSWER, encode, RECURSION_DESIRED, TRUNCATED_RESPONSE } from "dns-packet";
 import ipaddr from "ipaddr.js";
-import { EDNS_UDP_OCTETS } from "../dns-wire.ts";
-import { PacketWriter, uint16, uint32 } from "./packet-writer.ts";
+import { isWithin } from "../../core/addresses.ts";
+import { EDNS_UDP_OCTETS, optRecord } from "../dns-wire.ts";
 import type { Query } from "./query.ts";
-import { CLASS_IN, type RecordData, textStrings, TYPE_NUMBERS, type ZoneRecord } from "./records.ts";
+import { textStrings, type ZoneRecord } from "./records.ts";
 
 /** What is said to a query. */
 export interface Reply {
@@ -14,13 +15,14 @@ export interface Reply {
 }
 
 const HEADER_OCTETS = 12;
-const RESPONSE = 0x8000;
-const AUTHORITATIVE = 0x0400;
-const TRUNCATED = 0x0200;
-const RECURSION_DESIRED = 0x0100;
-const DNSSEC_OK = 0x8000;
-const OPT = 41;
-const OPT_OCTETS = 11;
+/** Where the four counts begin in it. */
+const COUNTS_AT = 4;
+const OPCODE_SHIFT = 11;
+const RCODE_MASK = 0x0f;
+/** Type and class behind a question's name. */
+const QUESTION_TAIL_OCTETS = 4;
+/** RFC 1035 §4.1.4: two octets that begin so point to a name; no question is long enough to reach beyond their 14 bits. */
+const POINTER = 0xc000;
 /** What a client without EDNS can take, and the least that one with it can (RFC 1035 §4.2.1, RFC 6891 §6.2.3). */
 export const PLAIN_UDP_OCTETS = 512;
 const MAX_TCP_OCTETS = 0xffff;
@@ -41,7 +43,7 @@ export function encodeReply(query: Query, reply: Reply, limit: number): Buffer {
 
 /** A reply of no records that sends the client to TCP: never larger than its query. */
 export function encodeTruncated(query: Query, { rcode, authoritative }: Omit<Reply, "answers">): Buffer {
-  return write(query, { rcode, authoritative, answers: [], authorities: [] }, TRUNCATED);
+  return write(query, { rcode, authoritative, answers: [], authorities: [] }, TRUNCATED_RESPONSE);
 }
 
 /** A header alone, for what cannot be read as a query. */
@@ -51,82 +53,62 @@ export function encodeRefusal(refusal: {
   recursionDesired: boolean;
   rcode: number;
 }): Buffer {
-  const flags = RESPONSE | (refusal.opcode << 11) | (refusal.recursionDesired ? RECURSION_DESIRED : 0);
-  return header(refusal.id, flags | refusal.rcode, [0, 0, 0, 0]);
+  const { id, opcode, recursionDesired, rcode } = refusal;
+  const flags = (opcode << OPCODE_SHIFT) | (recursionDesired ? RECURSION_DESIRED : 0) | rcode;
+  return encode({ type: "response", id, flags });
 }
 
-function header(id: number, flags: number, counts: readonly number[]): Buffer {
-  const octets = Buffer.alloc(HEADER_OCTETS);
-  octets.writeUInt16BE(id, 0);
-  octets.writeUInt16BE(flags, 2);
-  for (const [at, count] of counts.entries()) octets.writeUInt16BE(count, 4 + 2 * at);
-  return octets;
-}
-
+/**
+ * The question goes back octet by octet: as text it would lose its class where that has no name, and what a label holds
+ * beyond UTF-8.
+ */
 function write(query: Query, reply: Reply, truncated: number): Buffer {
   const { answers, authorities, authoritative, rcode } = reply;
   const flags =
-    RESPONSE |
     truncated |
-    (authoritative ? AUTHORITATIVE : 0) |
+    (authoritative ? AUTHORITATIVE_ANSWER : 0) |
     (query.recursionDesired ? RECURSION_DESIRED : 0) |
-    (rcode & 0x0f);
-  const counts = [1, answers.length, authorities.length, query.edns === null ? 0 : 1];
-  const writer = new PacketWriter();
-  writer.put(header(query.id, flags, counts));
-  writer.know(query.name, HEADER_OCTETS);
-  writer.put(query.question);
-  for (const record of [...answers, ...authorities]) putRecord(writer, record);
-  if (query.edns !== null) writer.put(opt(rcode, query.edns.dnssecOk));
-  return writer.end();
+    (rcode & RCODE_MASK);
+  // RFC 6891 §6.1.3: the upper bits of the rcode stand in the OPT.
+  const additionals = query.edns === null ? [] : [optRecord(rcode >> 4, query.edns.dnssecOk)];
+  const frame = encode({ type: "response", id: query.id, flags, additionals });
+  for (const [at, count] of [1, answers.length, authorities.length].entries())
+    frame.writeUInt16BE(count, COUNTS_AT + 2 * at);
+  const records = [...answers, ...authorities].map((record) => recordOctets(query, record));
+  const [header, opt] = [frame.subarray(0, HEADER_OCTETS), frame.subarray(HEADER_OCTETS)];
+  return Buffer.concat([header, query.question, ...records, opt]);
 }
 
-/** RFC 6891 §6.1.3: our own size, the upper bits of the rcode, version 0, and the DO bit of the query. */
-function opt(rcode: number, dnssecOk: boolean): Buffer {
-  const octets = Buffer.alloc(OPT_OCTETS);
-  octets.writeUInt16BE(OPT, 1);
-  octets.writeUInt16BE(EDNS_UDP_OCTETS, 3);
-  octets.writeUInt8(rcode >> 4, 5);
-  octets.writeUInt16BE(dnssecOk ? DNSSEC_OK : 0, 7);
-  return octets;
+/**
+ * A record with a pointer for its name. dns-packet has none, and with the name in full a DKIM key would not fit a
+ * datagram of 512 octets. Names in a record's data are written out, two in an SOA: whatever is asked, a negative answer
+ * fits all the same, unless the zone's own name has more than 90 octets.
+ */
+function recordOctets(query: Query, record: ZoneRecord): Buffer {
+  const alone = encode({ answers: [{ ...wireForm(record), name: "." }] });
+  // The root's one octet and the header's last make the two of the pointer.
+  const start = HEADER_OCTETS - 1;
+  alone.writeUInt16BE(POINTER | ownerAt(query, record.name), start);
+  return alone.subarray(start);
 }
 
-function putRecord(writer: PacketWriter, record: ZoneRecord): void {
-  writer.putName(record.name);
-  const fixed = Buffer.alloc(10);
-  fixed.writeUInt16BE(TYPE_NUMBERS[record.type], 0);
-  fixed.writeUInt16BE(CLASS_IN, 2);
-  fixed.writeUInt32BE(record.ttl, 4);
-  writer.put(fixed);
-  const start = writer.octets;
-  for (const part of dataParts(record)) {
-    if ("name" in part) writer.putName(part.name);
-    else if ("string" in part) writer.putString(part.string);
-    else writer.put(part.octets);
-  }
-  fixed.writeUInt16BE(writer.octets - start, 8);
+/** Where a record's name stands in the packet: it is the name asked for, or that of the zone, which ends it. */
+function ownerAt(query: Query, owner: string): number {
+  if (owner === query.name) return HEADER_OCTETS;
+  if (!isWithin(query.name, owner)) throw new Error(`a record of ${owner} answers ${query.name}`);
+  // A length octet for each label and the root's: two more than letters and dots.
+  return HEADER_OCTETS + query.question.length - QUESTION_TAIL_OCTETS - (owner.length + 2);
 }
 
-type DataPart = { name: string } | { string: Buffer } | { octets: Buffer };
-
-/** What a record's data are made of. Names in those of these types may be pointers (RFC 3597 §4). */
-function dataParts(record: RecordData): DataPart[] {
+/** A record as dns-packet takes it: it checks no address, and does not cut a text into strings. */
+function wireForm(record: ZoneRecord): Answer {
   switch (record.type) {
     case "A":
     case "AAAA":
-      return [{ octets: Buffer.from(ipaddr.parse(record.data).toByteArray()) }];
-    case "NS":
-      return [{ name: record.data }];
+      return { ...record, data: ipaddr.parse(record.data).toNormalizedString() };
     case "TXT":
-      return textStrings(record.data).map((string) => ({ string }));
-    case "MX":
-      return [{ octets: uint16(record.data.preference) }, { name: record.data.exchange }];
-    case "HINFO":
-      return [record.data.cpu, record.data.os].map((text) => ({ string: Buffer.from(text) }));
-    case "SOA": {
-      const { mname, rname, serial, refresh, retry, expire, minimum } = record.data;
-      const numbers = [serial, refresh, retry, expire, minimum];
-      return [{ name: mname }, { name: rname }, ...numbers.map((value) => ({ octets: uint32(value) }))];
-    }
+      return { ...record, data: textStrings(record.data) };
+    default:
+      return record;
   }
 }
