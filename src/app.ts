@@ -3,39 +3,33 @@ import { availableParallelism } from "node:os";
 import type { Config } from "./config.ts";
 import { type Clock, sleep } from "./core/clock.ts";
 import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
-import type { PushDeps } from "./flows/notify/push.ts";
-import { openDoor } from "./flows/receive/door.ts";
-import type { Inspect } from "./flows/readings.ts";
-import { recheckDue } from "./flows/verify/recheck.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import { log } from "./log.ts";
-import { type Metrics, openMetrics } from "./metrics.ts";
+import { openMetrics } from "./metrics.ts";
 import { dnsServers } from "./net/dns-servers.ts";
-import { post } from "./net/post.ts";
-import { createResolver, type Resolver } from "./net/resolver.ts";
+import { createResolver } from "./net/resolver.ts";
 import type { ZoneServer } from "./net/zone/server.ts";
 import { openQueue } from "./queue/open.ts";
 import type { Queue } from "./queue/port.ts";
 import { openRateLimiter, type RateBuckets } from "./queue/rate-limiter.ts";
-import { type Certificate, loadCertificate } from "./smtp/certificate.ts";
-import { createPool, type Pool } from "./smtp/client/pool.ts";
-import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "./smtp/listener.ts";
+import { createPool } from "./smtp/client/pool.ts";
+import type { Listener } from "./smtp/listener.ts";
 import { type Db, openDb } from "./store/client.ts";
-import { deleteOldAnswers } from "./store/idempotency.ts";
-import type { Instance } from "./store/instances.ts";
 import { migrate } from "./store/migrate.ts";
-import { mxName, openOutbound } from "./wiring/delivery.ts";
+import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
+import type { Ground } from "./wiring/ground.ts";
 import { openWorker } from "./wiring/inspector-thread.ts";
 import { Inspector, inspectingThreads } from "./wiring/inspector.ts";
+import { listenerCertificate, openListener } from "./wiring/listener.ts";
 import { watchLag } from "./wiring/lag.ts";
-import { type InstallationKeys, openKeys } from "./wiring/master-key.ts";
-import { domainDeps, type HttpParts, httpDeps } from "./wiring/http.ts";
-import { type Objects, openObjects } from "./wiring/objects.ts";
-import { storageChores } from "./wiring/storage-chores.ts";
+import { openKeys } from "./wiring/master-key.ts";
+import { type HttpParts, httpDeps } from "./wiring/http.ts";
+import { openObjects } from "./wiring/objects.ts";
 import { timedInspect } from "./wiring/timed-inspect.ts";
-import { startWorkers, type WorkerDeps, type Workers } from "./wiring/workers.ts";
+import { workerDeps } from "./wiring/worker-deps.ts";
+import { startWorkers, type Workers } from "./wiring/workers.ts";
 
 /** Time that a stop gives to what is in hand. */
 export const STOP_GRACE_MS = 20_000;
@@ -65,24 +59,6 @@ export interface App {
   reload(): Promise<boolean>;
   /** Takes nothing new, finishes what is in hand within the grace, gives the rest back, closes. */
   stop(graceMs?: number): Promise<void>;
-}
-
-/** What every role stands on. */
-interface Ground {
-  config: Config;
-  clock: Clock;
-  db: Db;
-  queue: Queue;
-  keys: InstallationKeys;
-  resolver: Resolver;
-  pool: Pool;
-  instance: Instance;
-  /** Where contents leave the database for; null: nowhere. */
-  store: Objects | null;
-  inspector: Inspector;
-  /** The inspector's, timed. */
-  inspect: Inspect;
-  metrics: Metrics;
 }
 
 /** Opens the database, brings it up to date and starts every role that the configuration names. */
@@ -163,106 +139,6 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
       stopping ??= stopRoles(ground, { http, rates, listener, nameServer, workers }, graceMs);
       return stopping;
     },
-  };
-}
-
-function listenerCertificate({ config, clock }: Ground): Promise<Certificate> {
-  const { smtpTlsKey: keyFile, smtpTlsCert: certFile } = config;
-  return loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
-}
-
-async function openListener(ground: Ground): Promise<Listener> {
-  const { config, clock, db, queue, keys, metrics } = ground;
-  const hostname = mxName(config);
-  const handler = openDoor({
-    db,
-    clock,
-    queue,
-    hostname,
-    serviceDomain: config.serviceDomain,
-    verpKey: keys.verp,
-    inspect: ground.inspect,
-    received: metrics.received,
-  });
-  const tls = await listenerCertificate(ground);
-  return createListener(
-    { clock, handler, log: log("smtp"), meter: metrics.smtp },
-    {
-      host: config.smtpHost,
-      port: config.smtpPort,
-      hostname,
-      maxMessageBytes: config.maxMessageBytes,
-      maxRecipients: MAX_INBOUND_RECIPIENTS,
-      maxConnections: config.smtpMaxConnections,
-      maxConnectionsPerIp: config.smtpMaxConnectionsPerIp,
-      proxies: config.smtpProxies,
-      tls,
-    },
-  );
-}
-
-/** Domains checked in one turn of the chores at most. */
-const DOMAINS_PER_TURN = 50;
-
-/** Idempotent answers past their 24 hours deleted in one turn of the chores at most. */
-const ANSWERS_PER_TURN = 500;
-
-/** Share of a retry delay by which it varies, so that what failed together does not come back together. */
-const RETRY_JITTER = 0.2;
-
-function workerDeps(ground: Ground, parts: HttpParts) {
-  const { config, clock, db, queue, keys, resolver, pool, instance, metrics } = ground;
-  const verification = domainDeps(parts);
-  const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
-  const { objects } = parts;
-  const forgetAnswers = async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN));
-  const common = {
-    db,
-    clock,
-    queue,
-    objects,
-    instanceId: instance.id,
-    boxKey: keys.box,
-    random: Math.random,
-  };
-  const { findPassage, custody } = openOutbound(config, { clock, db, resolver, pool });
-  const transmit: WorkerDeps["transmit"] = {
-    ...common,
-    custody,
-    serviceDomain: config.serviceDomain,
-    verpKey: keys.verp,
-    publicUrl: config.publicUrl,
-    unsubscribeKey: keys.unsubscribe,
-    trackingKey: keys.tracking,
-    keys: new Map(),
-    capture: config.delivery === "capture",
-    meter: metrics.transmit,
-    retry: {
-      schedule: { delaysSeconds: config.deliveryRetrySeconds, jitter: RETRY_JITTER },
-      giveUpMs: config.deliveryGiveUpSeconds * 1000,
-    },
-  };
-  const push: PushDeps = {
-    ...common,
-    post: (request) => post({ clock, resolver }, request),
-    meter: metrics.push,
-    policy: {
-      delaysSeconds: config.webhookRetrySeconds,
-      timeoutMs: config.webhookTimeoutSeconds * 1000,
-      disableAfterMs: config.webhookDisableAfterSeconds * 1000,
-      allowPrivate: config.allowPrivateWebhooks,
-    },
-  };
-  return {
-    db,
-    clock,
-    queue,
-    config,
-    instance,
-    transmit,
-    findPassage,
-    push,
-    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
   };
 }
 

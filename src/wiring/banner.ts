@@ -4,13 +4,18 @@ import type { Config } from "../config.ts";
 /** What a start prints: where the service listens, and at the first start the keys and a first send, once. */
 export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
   const lines = ["Postrider is running."];
-  if (config.roles.has("api"))
-    lines.push(`  API        ${config.publicUrl}`, `  reference  ${config.publicUrl}/docs`);
+  const url = urlOf(config, app);
+  if (config.roles.has("api")) lines.push(`  API        ${url}`, `  reference  ${url}/docs`);
   else lines.push(`  health     ${config.host}:${app.ports.http}/readyz`);
   if (app.ports.smtp !== null) lines.push(`  SMTP       ${config.smtpHost}:${app.ports.smtp}`);
   lines.push(`  delivery   ${DELIVERY_TEXT[config.delivery]}`);
-  if (app.firstStart !== null) lines.push(...firstStartLines(config, app.firstStart));
+  if (app.firstStart !== null) lines.push(...firstStartLines(config, app.firstStart, url));
   return lines.join("\n");
+}
+
+/** PUBLIC_URL, or this machine's name for the port that was taken: with PORT=0 the settings do not know it. */
+function urlOf({ sources, publicUrl }: Config, { ports }: Pick<App, "ports">): string {
+  return sources.has("PUBLIC_URL") ? publicUrl : `http://localhost:${ports.http}`;
 }
 
 const DELIVERY_TEXT: Readonly<Record<Config["delivery"], string>> = {
@@ -19,16 +24,22 @@ const DELIVERY_TEXT: Readonly<Record<Config["delivery"], string>> = {
   mx: "mx: straight to the recipients' mail servers",
 };
 
-function firstStartLines(config: Config, keys: { accountKey: string | null; projectKey: string }): string[] {
+function firstStartLines(
+  config: Config,
+  keys: { accountKey: string | null; projectKey: string },
+  url: string,
+): string[] {
   const lines = ["", "First start. These secrets are shown this once:"];
   if (keys.accountKey !== null) lines.push(`  account-wide key  ${keys.accountKey}`);
   lines.push(`  project key       ${keys.projectKey}`);
-  lines.push("", "Send a first message:", "", firstSend(config, keys.projectKey));
+  // Of processes that share the roles any may be the first: this one takes no requests.
+  if (config.roles.has("api"))
+    lines.push("", "Send a first message:", "", firstSend(config, keys.projectKey, url));
   return lines;
 }
 
 /** From the shared onboarding domain to the owner: it needs no domain and no DNS. */
-function firstSend(config: Config, key: string): string {
+function firstSend(config: Config, key: string, url: string): string {
   const message = {
     from: { email: `hello@onboarding.${config.serviceDomain}`, name: "Postrider" },
     to: [{ email: config.ownerEmail }],
@@ -36,9 +47,14 @@ function firstSend(config: Config, key: string): string {
     text: "It works.",
   };
   return [
-    `curl -s ${config.publicUrl}/v1/emails \\`,
+    `curl -s ${url}/v1/emails \\`,
     `  -H 'Authorization: Bearer ${key}' \\`,
     `  -H 'Content-Type: application/json' \\`,
-    `  -d '${JSON.stringify(message)}'`,
+    `  -d ${shellWord(JSON.stringify(message))}`,
   ].join("\n");
+}
+
+/** The text as one word of the shell: an address may hold an apostrophe. */
+function shellWord(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

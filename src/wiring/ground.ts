@@ -1,0 +1,30 @@
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Inspect } from "../flows/readings.ts";
+import type { Metrics } from "../metrics.ts";
+import type { Resolver } from "../net/resolver.ts";
+import type { Queue } from "../queue/port.ts";
+import type { Pool } from "../smtp/client/pool.ts";
+import type { Db } from "../store/client.ts";
+import type { Instance } from "../store/instances.ts";
+import type { Inspector } from "./inspector.ts";
+import type { InstallationKeys } from "./master-key.ts";
+import type { Objects } from "./objects.ts";
+
+/** What every role stands on. */
+export interface Ground {
+  config: Config;
+  clock: Clock;
+  db: Db;
+  queue: Queue;
+  keys: InstallationKeys;
+  resolver: Resolver;
+  pool: Pool;
+  instance: Instance;
+  /** Where contents leave the database for; null: nowhere. */
+  store: Objects | null;
+  inspector: Inspector;
+  /** The inspector's, timed. */
+  inspect: Inspect;
+  metrics: Metrics;
+}

@@ -1,0 +1,46 @@
+import { openDoor } from "../flows/receive/door.ts";
+import { log } from "../log.ts";
+import { type Certificate, loadCertificate } from "../smtp/certificate.ts";
+import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "../smtp/listener.ts";
+import { mxName } from "./delivery.ts";
+import type { Ground } from "./ground.ts";
+
+/** The listener's key and certificate as the settings name them, else a self-signed one. */
+export function listenerCertificate({
+  config,
+  clock,
+}: Pick<Ground, "config" | "clock">): Promise<Certificate> {
+  const { smtpTlsKey: keyFile, smtpTlsCert: certFile } = config;
+  return loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
+}
+
+/** Puts the SMTP listener together; it does not listen yet. */
+export async function openListener(ground: Ground): Promise<Listener> {
+  const { config, clock, db, queue, keys, metrics } = ground;
+  const hostname = mxName(config);
+  const handler = openDoor({
+    db,
+    clock,
+    queue,
+    hostname,
+    serviceDomain: config.serviceDomain,
+    verpKey: keys.verp,
+    inspect: ground.inspect,
+    received: metrics.received,
+  });
+  const tls = await listenerCertificate(ground);
+  return createListener(
+    { clock, handler, log: log("smtp"), meter: metrics.smtp },
+    {
+      host: config.smtpHost,
+      port: config.smtpPort,
+      hostname,
+      maxMessageBytes: config.maxMessageBytes,
+      maxRecipients: MAX_INBOUND_RECIPIENTS,
+      maxConnections: config.smtpMaxConnections,
+      maxConnectionsPerIp: config.smtpMaxConnectionsPerIp,
+      proxies: config.smtpProxies,
+      tls,
+    },
+  );
+}

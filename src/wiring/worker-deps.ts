@@ -1,0 +1,75 @@
+import type { PushDeps } from "../flows/notify/push.ts";
+import { recheckDue } from "../flows/verify/recheck.ts";
+import { post } from "../net/post.ts";
+import { deleteOldAnswers } from "../store/idempotency.ts";
+import { openOutbound } from "./delivery.ts";
+import type { Ground } from "./ground.ts";
+import { domainDeps, type HttpParts } from "./http.ts";
+import { storageChores } from "./storage-chores.ts";
+import type { WorkerDeps } from "./workers.ts";
+
+/** Domains checked in one turn of the chores at most. */
+const DOMAINS_PER_TURN = 50;
+
+/** Idempotent answers past their 24 hours deleted in one turn of the chores at most. */
+const ANSWERS_PER_TURN = 500;
+
+/** Share of a retry delay by which it varies, so that what failed together does not come back together. */
+const RETRY_JITTER = 0.2;
+
+/** What the workers are started with. */
+export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
+  const { config, clock, db, queue, keys, resolver, pool, instance, metrics } = ground;
+  const verification = domainDeps(parts);
+  const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
+  const { objects } = parts;
+  const forgetAnswers = async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN));
+  const common = {
+    db,
+    clock,
+    queue,
+    objects,
+    instanceId: instance.id,
+    boxKey: keys.box,
+    random: Math.random,
+  };
+  const { findPassage, custody } = openOutbound(config, { clock, db, resolver, pool });
+  const transmit: WorkerDeps["transmit"] = {
+    ...common,
+    custody,
+    serviceDomain: config.serviceDomain,
+    verpKey: keys.verp,
+    publicUrl: config.publicUrl,
+    unsubscribeKey: keys.unsubscribe,
+    trackingKey: keys.tracking,
+    keys: new Map(),
+    capture: config.delivery === "capture",
+    meter: metrics.transmit,
+    retry: {
+      schedule: { delaysSeconds: config.deliveryRetrySeconds, jitter: RETRY_JITTER },
+      giveUpMs: config.deliveryGiveUpSeconds * 1000,
+    },
+  };
+  const push: PushDeps = {
+    ...common,
+    post: (request) => post({ clock, resolver }, request),
+    meter: metrics.push,
+    policy: {
+      delaysSeconds: config.webhookRetrySeconds,
+      timeoutMs: config.webhookTimeoutSeconds * 1000,
+      disableAfterMs: config.webhookDisableAfterSeconds * 1000,
+      allowPrivate: config.allowPrivateWebhooks,
+    },
+  };
+  return {
+    db,
+    clock,
+    queue,
+    config,
+    instance,
+    transmit,
+    findPassage,
+    push,
+    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
+  };
+}
