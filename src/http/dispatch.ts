@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { check, validationError } from "../core/validation.ts";
 import type { Db, Statement } from "../store/client.ts";
-import type { PresentedKey } from "../store/keys.ts";
+import type { ApiKey, PresentedKey } from "../store/keys.ts";
 import type { Sender } from "../store/senders.ts";
 import type { Answer } from "./answer.ts";
 import { authenticate } from "./auth.ts";
@@ -61,7 +61,7 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   deps.keyUse.note(arrived.presented.key, arrived.at);
   await countRequest(deps, arrived, routed.headers);
   if (arrived.refusal !== null) throw arrived.refusal;
-  if (route.scope !== null) requireScope(arrived.presented.key.scopes, route.scope);
+  requireRights(route, arrived.presented.key);
   const query = readQuery(route.query, request.url);
   const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes) : NO_BYTES;
   const incoming = { arrived, query, bytes };
@@ -151,8 +151,15 @@ async function stillAllowed(
   if (Math.abs(deps.clock.now() - arrived.at) <= FRESH_MS) return arrived;
   const again = await identify(deps, route, request);
   if (again.refusal !== null) throw again.refusal;
-  if (route.scope !== null) requireScope(again.presented.key.scopes, route.scope);
+  requireRights(route, again.presented.key);
   return again;
+}
+
+/** Throws 403 where the key may not ask for the route. */
+function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
+  if (scope !== null) requireScope(key.scopes, scope);
+  if (accountWide === true && key.senderId !== null)
+    throw new AppError("permission_error", "This takes an account-wide key.");
 }
 
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {

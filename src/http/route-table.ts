@@ -30,6 +30,7 @@ export function routeTable(routes: readonly Route[]): RouteTable {
 /** Why no route took the request: 405 where the path is known with other methods, else 404. */
 export function unrouted(table: RouteTable, method: string, path: string): AppError {
   const allow = new Set(table.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods));
-  if (allow.size === 0) return notFound("path");
+  // The router knew better why it is none of ours: a target such as `/v1/emails#x` is no path (RFC 9112 §3.2).
+  if (allow.size === 0 || allow.has(method)) return notFound("path");
   return new AppError("method_not_allowed", `${method} is not allowed here.`, { allow: [...allow] });
 }

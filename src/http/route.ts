@@ -84,6 +84,8 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   errors?: readonly ErrorType[];
   /** The answer holds a secret: it is stored sealed for a replay. */
   secretAnswer?: boolean;
+  /** Only an account-wide key may ask: whoever has a project's is refused before anything it sent is looked at. */
+  accountWide?: boolean;
 }
 
 interface Scoped {

@@ -7,6 +7,11 @@ export const Timestamp = Type.String({
   examples: ["2026-01-31T09:30:00.000Z"],
 });
 
+const MAX_NAME_CHARS = 200;
+
+/** A key's or a project's label. The database ends a text at NUL: the label would come back shorter than it was given. */
+export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: "^[^\\u0000]*$" });
+
 /** The schema or null. */
 export function Nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);

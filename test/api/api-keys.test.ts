@@ -49,6 +49,7 @@ describe("POST /v1/api-keys", () => {
     ["no name", (a) => [{}, a.acme.wide], 422, { param: "name", code: "missing_field" }],
     ["an empty name", (a) => [{ name: "" }, a.acme.wide], 422, { param: "name" }],
     ["a name of 201 characters", (a) => [{ name: "x".repeat(201) }, a.acme.wide], 422, { param: "name" }],
+    ["a name with NUL in it", (a) => [{ name: "a\u0000b" }, a.acme.wide], 422, { param: "name" }],
     ["an unknown scope", (a) => [{ name: "x", scopes: ["root"] }, a.acme.wide], 422, { param: "scopes[0]" }],
     ["scopes that are no list", (a) => [{ name: "x", scopes: "all" }, a.acme.wide], 422, { param: "scopes" }],
     [
@@ -86,6 +87,12 @@ describe("POST /v1/api-keys", () => {
   test("takes a name of 200 characters, null for senderId and fields it does not know", async () => {
     const body = { name: "x".repeat(200), senderId: null, scopes: [], later: true };
     expect((await create(body, api.acme.wide)).status).toBe(201);
+  });
+
+  test("shows half of a surrogate pair in a name as it is stored", async () => {
+    const { json } = await create({ name: "a\ud800b", senderId: api.acme.b.id }, api.acme.wide);
+    const { json: list } = await api.call("GET", "/v1/api-keys?limit=1", { key: api.acme.b.key });
+    expect([json.name, list.data[0].name]).toEqual(["a\ufffdb", "a\ufffdb"]);
   });
 
   test("a project key makes a key of its own project", async () => {

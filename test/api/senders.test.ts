@@ -49,6 +49,7 @@ describe("POST /v1/senders", () => {
     ["an external id with a space", { name: "x", externalId: "a b" }, 422, { param: "externalId" }],
     ["one of 129 characters", { name: "x", externalId: "x".repeat(129) }, 422, { param: "externalId" }],
     ["one that looks like an id", { name: "x", externalId: "snd_x" }, 422, { param: "externalId" }],
+    ["a name with NUL in it", { name: "a\u0000b" }, 422, { param: "name" }],
     ["one that is taken", { name: "x", externalId: "acme-a" }, 409, { type: "conflict", code: "duplicate" }],
     ["a name whose external id is taken", { name: "Acme A" }, 409, { type: "conflict", param: "externalId" }],
   ];
@@ -71,6 +72,10 @@ describe("a project", () => {
       ["GET", "/v1/senders", undefined],
       ["GET", `/v1/senders/${api.acme.a.id}`, undefined],
       ["PATCH", `/v1/senders/${api.acme.a.id}`, { name: "x" }],
+      ["GET", "/v1/senders/snd_none", undefined],
+      ["POST", "/v1/senders", {}],
+      ["POST", "/v1/senders", "no JSON"],
+      ["GET", "/v1/senders?limit=0", undefined],
     ] as const) {
       const called = await api.call(method, path, { body });
       expect([called.status, called.json.error.type]).toEqual([403, "permission_error"]);
@@ -97,6 +102,7 @@ describe("a project", () => {
   const path = () => `/v1/senders/${api.acme.a.id}`;
   const changes: [string, object, object][] = [
     ["name", { name: "New" }, { name: "New" }],
+    ["external id", { externalId: "acme-new" }, { externalId: "acme-new" }],
     ["plan", { plan: "free" }, { plan: "free" }],
     ["trust tier", { trustTier: "high" }, { trustTier: "high" }],
     ["quota", { dailyQuota: 5 }, { dailyQuota: 5 }],
@@ -122,10 +128,39 @@ describe("a project", () => {
     ["a quota below zero", { dailyQuota: -1 }, "dailyQuota"],
     ["a broken quota", { dailyQuota: 1.5 }, "dailyQuota"],
     ["a time that is none", { suspendedAt: "yesterday" }, "suspendedAt"],
+    ["a time without a zone", { suspendedAt: "2026-01-02T03:04:05" }, "suspendedAt"],
     ["no name", { name: "" }, "name"],
+    ["a name with NUL in it", { name: "a\u0000b" }, "name"],
+    ["an empty external id", { externalId: "" }, "externalId"],
+    ["an external id that looks like an id", { externalId: "snd_x" }, "externalId"],
   ];
   test.each(refused)("refuses %s", async (_name, body, param) => {
     const called = await wide("PATCH", path(), body);
     expect([called.status, called.json.error.param]).toEqual([422, param]);
+  });
+
+  test("is refused a sibling's external id, and is found by its new one alone", async () => {
+    const { json: made } = await wide("POST", "/v1/senders", { name: "Renamed", externalId: "before" });
+    const taken = await wide("PATCH", `/v1/senders/${made.id}`, { externalId: "acme-b" });
+    expect([taken.status, taken.json.error.code, taken.json.error.param]).toEqual([
+      409,
+      "duplicate",
+      "externalId",
+    ]);
+    await wide("PATCH", `/v1/senders/${made.id}`, { externalId: "after" });
+    for (const [name, status] of [
+      ["before", 404],
+      ["after", 200],
+    ] as const) {
+      const headers = { "x-service-product": name };
+      expect((await api.call("GET", "/v1/domains", { key: api.acme.wide, headers })).status).toBe(status);
+    }
+  });
+
+  test("shows half of a surrogate pair in its name as it is stored", async () => {
+    const { json: made } = await wide("POST", "/v1/senders", { name: "a\ud800b" });
+    expect(made.name).toBe("a\ufffdb");
+    expect((await wide("GET", `/v1/senders/${made.id}`)).json.name).toBe("a\ufffdb");
+    expect((await wide("PATCH", `/v1/senders/${made.id}`, { name: "\udc00" })).json.name).toBe("\ufffd");
   });
 });

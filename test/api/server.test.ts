@@ -65,6 +65,15 @@ describe("over a socket", () => {
     expect(got).toContain('"type":"payload_too_large"');
   });
 
+  test("a target that is no path is 404, not a 405 that allows the very method", async () => {
+    const { port } = await started();
+    const head = "GET /v1/domains#x HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: hash-1";
+    const got = await exchange(port, `${head}\r\n\r\n`, 'hash-1"');
+    expect(got).toStartWith("HTTP/1.1 404 ");
+    expect(got).toContain('"type":"not_found"');
+    expect(got.toLowerCase()).not.toContain("\r\nallow:");
+  });
+
   test("a handler is told the peer's address", async () => {
     const route = openRoute({
       method: "GET",

@@ -6,10 +6,8 @@ import { type ApiKey, insertKey, listKeys, revokeKey } from "../../store/keys.ts
 import { getSender, type Sender } from "../../store/senders.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { accountRoute, type Principal, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { Name, Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
 import { requireScope, SCOPES, type Scope } from "../scopes.ts";
-
-export const MAX_NAME_CHARS = 200;
 
 const KEY_FIELDS = {
   id: Type.String(),
@@ -30,7 +28,7 @@ const NewApiKeySchema = Type.Object({
 });
 
 const CreateApiKey = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS }),
+  name: Name,
   senderId: Type.Optional(
     Nullable(Type.String({ description: "Project the key is scoped to; absent: account-wide." })),
   ),
@@ -100,7 +98,7 @@ export function apiKeyRoutes({ db }: { db: Db }): Route[] {
         const secret = newApiSecret();
         const { accountId } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
-        const key = keyFor(secret, { accountId, name: body.name, ...owner, scopes }, now);
+        const key = keyFor(secret, { accountId, name: body.name.toWellFormed(), ...owner, scopes }, now);
         const answer = created({ ...show(key), secret });
         await db.write([insertKey(key, hashSecret(secret)), ...record(answer)]);
         return answer;

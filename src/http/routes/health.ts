@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError } from "../../core/errors.ts";
 import type { Health } from "../../flows/health/cached.ts";
 import { ok } from "../answer.ts";
 import { accountRoute, type Route } from "../route.ts";
@@ -35,13 +34,9 @@ export function healthRoutes({ health }: HealthDeps): Route[] {
       description:
         "Disk, database, queues, Redis, clock, certificate and settings, as `postrider doctor` shows them; what lies outside (DNS, port 25, the object store) is for that command. Looked at every ten seconds at most. Answered 200 whatever is found: a load balancer asks `/readyz`. For account-wide keys.",
       scope: "metrics:read",
+      accountWide: true,
       answers: { 200: HealthSchema },
-      async handle({ principal }) {
-        if (principal.senderId !== null)
-          throw new AppError(
-            "permission_error",
-            "The installation is looked after with an account-wide key.",
-          );
+      async handle() {
         const { status, checks, checkedAt } = await health();
         return ok({ status, checks: [...checks], checkedAt: showTime(checkedAt) } satisfies Static<
           typeof HealthSchema

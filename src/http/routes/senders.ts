@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Config } from "../../config.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
+import { parseTime } from "../../core/send-rules.ts";
 import { ConstraintError, type Db } from "../../store/client.ts";
 import {
   getSender,
@@ -12,9 +13,8 @@ import {
   updateSender,
 } from "../../store/senders.ts";
 import { created, ok } from "../answer.ts";
-import { accountRoute, type Principal, type Route } from "../route.ts";
-import { Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
-import { MAX_NAME_CHARS } from "./api-keys.ts";
+import { accountRoute, type Route } from "../route.ts";
+import { Name, Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
 const MAX_QUOTA = 1_000_000_000;
@@ -33,20 +33,23 @@ const SenderSchema = Type.Object({
   createdAt: Timestamp,
 });
 
+const ExternalId = Type.String({
+  minLength: 1,
+  maxLength: MAX_EXTERNAL_ID_CHARS,
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._:@/-]*$",
+});
+
 const CreateSender = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS }),
-  externalId: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: MAX_EXTERNAL_ID_CHARS,
-      pattern: "^[A-Za-z0-9][A-Za-z0-9._:@/-]*$",
-      description: "Your own name for the project, unique in the account; derived from `name` when absent.",
-    }),
-  ),
+  name: Name,
+  externalId: Type.Optional({
+    ...ExternalId,
+    description: "Your own name for the project, unique in the account; derived from `name` when absent.",
+  }),
 });
 
 const UpdateSender = Type.Object({
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS })),
+  name: Type.Optional(Name),
+  externalId: Type.Optional(ExternalId),
   plan: Type.Optional(Type.String()),
   trustTier: Type.Optional(Type.String()),
   dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
@@ -73,12 +76,6 @@ function show(sender: Sender): Static<typeof SenderSchema> {
   };
 }
 
-/** Projects are the account's own affair: a key of one project neither sees nor makes others. */
-function requireAccountKey({ senderId }: Principal): void {
-  if (senderId !== null)
-    throw new AppError("permission_error", "Projects are managed with an account-wide key.");
-}
-
 /** A name as an external id; one without Latin letters or digits takes the end of the id instead. */
 function derivedExternalId(name: string, id: string): string {
   const slug = name
@@ -91,6 +88,28 @@ function derivedExternalId(name: string, id: string): string {
   return slug === "" ? `project-${id.slice(-8)}` : slug;
 }
 
+/** An external id that looks like an id could pass for another project's in the project header. */
+function refuseIdLike(externalId: string): void {
+  if (externalId.startsWith("snd_")) throw invalid("externalId", "An externalId must not start with snd_.");
+}
+
+/** Runs a write that may give a project its external id. Throws 409 where another project of the account has it. */
+async function withExternalId<Result>(
+  externalId: string | undefined,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    if (error instanceof ConstraintError && error.unique?.startsWith("senders.") === true)
+      throw new AppError("conflict", `There is a project with the externalId ${externalId}.`, {
+        code: "duplicate",
+        param: "externalId",
+      });
+    throw error;
+  }
+}
+
 function newSender(
   { config }: SenderDeps,
   accountId: string,
@@ -98,18 +117,18 @@ function newSender(
   now: number,
 ) {
   const id = newId("snd", now);
-  const externalId = body.externalId ?? derivedExternalId(body.name, id);
-  // An external id that looks like an id could pass for another project's in the project header.
-  if (externalId.startsWith("snd_")) throw invalid("externalId", "An externalId must not start with snd_.");
+  const name = body.name.toWellFormed();
+  const externalId = body.externalId ?? derivedExternalId(name, id);
+  refuseIdLike(externalId);
   const { defaultPlan: plan, defaultTrustTier: trustTier } = config;
   const defaults = { plan, trustTier, dailyQuota: null, trackOpens: true, trackClicks: true };
-  return { ...defaults, id, accountId, externalId, name: body.name, suspendedAt: null, createdAt: now };
+  return { ...defaults, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
 }
 
 function suspension(text: string | null | undefined): number | null | undefined {
   if (text === null || text === undefined) return text;
-  const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw invalid("suspendedAt", "This is no ISO 8601 time.");
+  const at = parseTime(text);
+  if (at === null) throw invalid("suspendedAt", "Not an ISO 8601 date-time with a zone.");
   return at;
 }
 
@@ -118,8 +137,10 @@ function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): S
     throw invalid("plan", `One of ${Object.keys(config.plans).join(", ")}.`);
   if (body.trustTier !== undefined && !Object.hasOwn(config.tiers, body.trustTier))
     throw invalid("trustTier", `One of ${Object.keys(config.tiers).join(", ")}.`);
+  if (body.externalId !== undefined) refuseIdLike(body.externalId);
   const wanted = {
-    name: body.name,
+    name: body.name?.toWellFormed(),
+    externalId: body.externalId,
     plan: body.plan,
     trustTier: body.trustTier,
     dailyQuota: body.dailyQuota,
@@ -140,22 +161,14 @@ export function senderRoutes(deps: SenderDeps): Route[] {
       operationId: "createSender",
       summary: "Make a project",
       scope: "senders:write",
+      accountWide: true,
       body: CreateSender,
       answers: { 201: SenderSchema },
       async handle({ principal, body, now, record }) {
-        requireAccountKey(principal);
         const sender = newSender(deps, principal.accountId, body, now);
         const answer = created(show(sender));
-        try {
-          await db.write([insertSender(sender), ...record(answer)]);
-        } catch (error) {
-          if (error instanceof ConstraintError && error.unique?.startsWith("senders.") === true)
-            throw new AppError("conflict", `There is a project with the externalId ${sender.externalId}.`, {
-              code: "duplicate",
-              param: "externalId",
-            });
-          throw error;
-        }
+        const write = () => db.write([insertSender(sender), ...record(answer)]);
+        await withExternalId(sender.externalId, write);
         return answer;
       },
     }),
@@ -165,10 +178,10 @@ export function senderRoutes(deps: SenderDeps): Route[] {
       operationId: "listSenders",
       summary: "List projects, newest first",
       scope: "senders:read",
+      accountWide: true,
       query: Type.Object(PAGE_QUERY),
       answers: { 200: PageOf(SenderSchema) },
       async handle({ principal, page }) {
-        requireAccountKey(principal);
         const { after, take, answer } = page();
         return ok(answer(await listSenders(db, principal.accountId, after, take), show, ({ id }) => id));
       },
@@ -179,9 +192,9 @@ export function senderRoutes(deps: SenderDeps): Route[] {
       operationId: "getSender",
       summary: "Read a project",
       scope: "senders:read",
+      accountWide: true,
       answers: { 200: SenderSchema },
       async handle({ principal, params }) {
-        requireAccountKey(principal);
         const sender = await getSender(db, principal.accountId, params.id);
         if (sender === null) throw notFound("project");
         return ok(show(sender));
@@ -193,11 +206,14 @@ export function senderRoutes(deps: SenderDeps): Route[] {
       operationId: "updateSender",
       summary: "Change a project",
       scope: "senders:write",
+      accountWide: true,
       body: UpdateSender,
       answers: { 200: SenderSchema },
+      errors: ["conflict"],
       async handle({ principal, params, body }) {
-        requireAccountKey(principal);
-        const sender = await updateSender(db, principal.accountId, params.id, changesOf(deps, body));
+        const changes = changesOf(deps, body);
+        const change = () => updateSender(db, principal.accountId, params.id, changes);
+        const sender = await withExternalId(changes.externalId, change);
         if (sender === null) throw notFound("project");
         return ok(show(sender));
       },
