@@ -73,6 +73,8 @@ export function compose(mail: OutgoingMail): ComposedMail {
     html: textEntry(mail.html, boundary),
     attachments: (mail.attachments ?? []).map((attachment) => attachmentEntry(attachment, hasHtml(mail))),
   }).compile();
+  // The composer would write a field for each address, and each of these may stand once (RFC 5322 §3.6).
+  for (const [name, mailboxes] of addressLists(mail)) tree.setHeader(name, mailboxes.map(nodemailerMailbox));
   const raw = writeTree(tree, [...furtherFields(mail)]);
   const fault = wireFault(raw, smtpUtf8);
   if (fault !== null) throw new Error(`composed mail has ${fault}`);
@@ -90,15 +92,29 @@ function boundaryOf(messageId: string): string {
 
 type Field = { key: string; value: string | Date | object };
 
+/** The fields that hold several addresses, as far as there are any. */
+function addressLists({
+  to,
+  cc = [],
+  replyTo = [],
+}: OutgoingMail): [name: string, mailboxes: readonly Mailbox[]][] {
+  const lists: [string, readonly Mailbox[]][] = [
+    ["To", to],
+    ["Cc", cc],
+    ["Reply-To", replyTo],
+  ];
+  return lists.filter(([, mailboxes]) => mailboxes.length > 0);
+}
+
 /** The fields of the mail itself, in their order; those of MIME are the composer's. */
 function fieldsOf(mail: OutgoingMail): Field[] {
-  const { from, to, cc = [], replyTo = [] } = mail;
+  const lists = addressLists(mail);
   return [
-    { key: "From", value: nodemailerMailbox(from) },
+    { key: "From", value: nodemailerMailbox(mail.from) },
     // RFC 5322 §3.6.3 lets a mail be without To; an empty group tells that it has hidden recipients only.
-    { key: "To", value: to.length === 0 ? "undisclosed-recipients:;" : [to.map(nodemailerMailbox)] },
-    ...(cc.length === 0 ? [] : [{ key: "Cc", value: [cc.map(nodemailerMailbox)] }]),
-    ...(replyTo.length === 0 ? [] : [{ key: "Reply-To", value: [replyTo.map(nodemailerMailbox)] }]),
+    ...(mail.to.length === 0 ? [{ key: "To", value: "undisclosed-recipients:;" }] : []),
+    // Their places; `compose` puts all their addresses there.
+    ...lists.map(([key]) => ({ key, value: "" })),
     { key: "Subject", value: fieldValue("Subject", unstructured(mail.subject)) },
     { key: "Message-ID", value: fieldValue("Message-ID", messageIds(mail.messageId)) },
     { key: "Date", value: new Date(mail.date) },

@@ -171,6 +171,22 @@ describe("what goes on the wire", () => {
     ]);
   });
 
+  test("has To, Cc and Reply-To once each, however many addresses they hold (RFC 5322 §3.6)", () => {
+    const two = (place: string) => [
+      { email: `${place}1@example.org` },
+      { email: `${place}2@example.org`, name: "Two, B." },
+    ];
+    const lines = header(compose({ ...BASE, to: two("t"), cc: two("c"), replyTo: two("r") }).raw).split(
+      "\r\n",
+    );
+    expect(lines.slice(1, 4)).toEqual([
+      'To: t1@example.org, "Two, B." <t2@example.org>',
+      'Cc: c1@example.org, "Two, B." <c2@example.org>',
+      'Reply-To: r1@example.org, "Two, B." <r2@example.org>',
+    ]);
+    expect(lines.filter((line) => /^(?:To|Cc|Reply-To):/i.test(line))).toHaveLength(3);
+  });
+
   test.each([
     ["CR in text", { text: "a\rb" }],
     ["LF in text", { text: "a\nb\n\rc" }],
