@@ -59,7 +59,10 @@ export const SendItem = Type.Object(
       ),
     ),
     unsubscribeLink: Type.Optional(
-      Type.Boolean({ description: "Adds one-click unsubscribe headers (RFC 8058)." }),
+      Type.Boolean({
+        description:
+          "Adds one-click unsubscribe headers (RFC 8058), and the merge variable `unsubscribeUrl` to the template and to inline html and text.",
+      }),
     ),
   },
   { description: "A message to send." },

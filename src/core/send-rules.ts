@@ -31,6 +31,8 @@ const HEADER_NAME = /^[\x21-\x39\x3b-\x7e]+$/;
 const TAG = /^[A-Za-z0-9_.-]{1,256}$/;
 /** RFC 3339 date-time, with a zone. */
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const DAY_CHARS = 10;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const CONTENT_TYPE =
   /^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+(?:\s*;\s*[A-Za-z0-9!#$&^_.+-]+=(?:[A-Za-z0-9!#$&^_.+-]+|"[^"\\\r\n]*"))*$/;
@@ -44,16 +46,21 @@ export interface CheckedSend {
 
 type Report = (param: string, message: string, code?: ErrorCode) => void;
 
+/** An item as far as its fields have their shape. */
+type Readable = Partial<SendItem>;
+
 /** Checks the shape and every rule of one send item; `now` in milliseconds. Returns all issues, or the item. */
 export function checkSend(value: unknown, limits: SendLimits, now: number): CheckedSend | Issue[] {
-  const shape = check(SendItem, value);
-  if (shape.length > 0) return shape;
-  const item = value as SendItem;
-  const issues: Issue[] = [];
+  const issues = shapeIssues(value);
+  const misshapen = new Set(issues.map(({ param }) => /^[^.[]*/.exec(param)?.[0] ?? ""));
+  // It is no object, and has no fields to look at.
+  if (misshapen.has("")) return issues;
+  const item = without(value as Readable, misshapen);
   const report: Report = (param, message, code) => {
     if (issues.length < MAX_ISSUES) issues.push(code ? { message, param, code } : { message, param });
   };
   checkAddresses(item, limits, report);
+  checkRequired(item, misshapen, report);
   checkContent(item, report);
   checkHeaders(item, report);
   checkData(item, report);
@@ -62,13 +69,27 @@ export function checkSend(value: unknown, limits: SendLimits, now: number): Chec
   if (issues.length === 0 && encodedSize(item) > limits.maxMessageBytes)
     report("", `The encoded message is larger than ${limits.maxMessageBytes} bytes.`, "message_too_large");
   const scheduledAt = checkSchedule(item, limits, now, report);
-  return issues.length > 0 ? issues : { item, scheduledAt };
+  return issues.length > 0 ? issues : { item: value as SendItem, scheduledAt };
 }
 
-function checkAddresses(item: SendItem, limits: SendLimits, report: Report): void {
-  if (normalizeAddress(item.from.email) === null)
+function without(item: Readable, fields: ReadonlySet<string>): Readable {
+  if (fields.size === 0) return item;
+  return Object.fromEntries(Object.entries(item).filter(([field]) => !fields.has(field)));
+}
+
+/** Breaches of the schema. A list of recipients without any is a missing field. */
+function shapeIssues(value: unknown): Issue[] {
+  return check(SendItem, value).map((issue) =>
+    issue.param === "to" && Array.isArray((value as Readable).to)
+      ? { message: "At least one recipient is required.", param: "to", code: "missing_field" }
+      : issue,
+  );
+}
+
+function checkAddresses(item: Readable, limits: SendLimits, report: Report): void {
+  if (item.from !== undefined && normalizeAddress(item.from.email) === null)
     report("from.email", "Not an email address.", "invalid_from");
-  checkName(item.from.name, "from.name", report);
+  checkName(item.from?.name, "from.name", report);
   for (const field of ["to", "cc", "bcc", "replyTo"] as const) {
     item[field]?.forEach((address, index) => {
       const param = `${field}[${index}]`;
@@ -77,7 +98,7 @@ function checkAddresses(item: SendItem, limits: SendLimits, report: Report): voi
       checkName(address.name, `${param}.name`, report);
     });
   }
-  const count = item.to.length + (item.cc?.length ?? 0) + (item.bcc?.length ?? 0);
+  const count = (item.to?.length ?? 0) + (item.cc?.length ?? 0) + (item.bcc?.length ?? 0);
   if (count > limits.maxRecipients)
     report("to", `At most ${limits.maxRecipients} recipients over to, cc and bcc.`, "too_many_recipients");
 }
@@ -91,16 +112,21 @@ function hasControls(text: string): boolean {
   return /[\x00-\x08\x0a-\x1f\x7f]/.test(text);
 }
 
-function checkContent(item: SendItem, report: Report): void {
-  const { subject, html, text, templateId } = item;
-  if (subject === undefined && templateId === undefined)
+/** Fields that only a template stands in for; one that is there in another shape is no missing one. */
+function checkRequired(item: Readable, misshapen: ReadonlySet<string>, report: Report): void {
+  const lacks = (...fields: (keyof SendItem)[]): boolean =>
+    fields.every((field) => item[field] === undefined && !misshapen.has(field));
+  if (lacks("subject", "templateId"))
     report("subject", "Required unless templateId is given.", "missing_field");
+  if (lacks("html", "text", "templateId"))
+    report("html", "One of html, text or templateId is required.", "missing_field");
+}
+
+function checkContent({ subject, html, text }: Readable, report: Report): void {
   if (subject !== undefined) {
     if (subject.length > MAX_SUBJECT_CHARS) report("subject", `At most ${MAX_SUBJECT_CHARS} characters.`);
     if (hasControls(subject)) report("subject", "Must not contain line breaks or control characters.");
   }
-  if (html === undefined && text === undefined && templateId === undefined)
-    report("html", "One of html, text or templateId is required.", "missing_field");
   for (const [param, part] of [
     ["html", html],
     ["text", text],
@@ -112,11 +138,11 @@ function checkContent(item: SendItem, report: Report): void {
   }
 }
 
-function checkData(item: SendItem, report: Report): void {
+function checkData(item: Readable, report: Report): void {
   if (isDeeper(item.data, MAX_DATA_DEPTH)) report("data", `Nested more than ${MAX_DATA_DEPTH} deep.`);
 }
 
-function checkHeaders(item: SendItem, report: Report): void {
+function checkHeaders(item: Readable, report: Report): void {
   const headers = Object.entries(item.headers ?? {});
   if (headers.length > MAX_CUSTOM_HEADERS)
     report("headers", `At most ${MAX_CUSTOM_HEADERS} headers.`, "invalid_header");
@@ -132,7 +158,7 @@ function checkHeaders(item: SendItem, report: Report): void {
   }
 }
 
-function checkTags(item: SendItem, report: Report): void {
+function checkTags(item: Readable, report: Report): void {
   const tags = item.tags ?? [];
   if (tags.length > MAX_TAGS) report("tags", `At most ${MAX_TAGS} tags.`);
   tags.slice(0, MAX_TAGS).forEach((tag, index) => {
@@ -141,7 +167,7 @@ function checkTags(item: SendItem, report: Report): void {
   });
 }
 
-function checkAttachments(item: SendItem, limits: SendLimits, report: Report): void {
+function checkAttachments(item: Readable, limits: SendLimits, report: Report): void {
   for (const { param, message, code } of attachmentIssues(item.attachments ?? [], limits.maxAttachments))
     report(param, message, code);
 }
@@ -175,7 +201,7 @@ export function readSchedule(text: string, maxScheduleDays: number, now: number)
     : at;
 }
 
-function checkSchedule(item: SendItem, limits: SendLimits, now: number, report: Report): number | null {
+function checkSchedule(item: Readable, limits: SendLimits, now: number, report: Report): number | null {
   if (item.scheduledAt === undefined) return null;
   const at = readSchedule(item.scheduledAt, limits.maxScheduleDays, now);
   if (typeof at === "number") return at > now ? at : null;
@@ -183,15 +209,22 @@ function checkSchedule(item: SendItem, limits: SendLimits, now: number, report: 
   return null;
 }
 
-/** Milliseconds of an RFC 3339 date-time; null where the text is none. */
+/** Milliseconds of an RFC 3339 date-time; null where the text is none, or names a day that its month has not. */
 export function parseTime(text: string): number | null {
   if (!DATE_TIME.test(text)) return null;
   const at = Date.parse(text);
-  return Number.isNaN(at) ? null : at;
+  return Number.isNaN(at) || parseDay(text.slice(0, DAY_CHARS)) === null ? null : at;
+}
+
+/** Milliseconds of the UTC midnight with which a day as `2026-11-22` begins; null where the text is none. */
+export function parseDay(text: string): number | null {
+  const at = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  // `Date.parse` takes 30 February for 2 March.
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text) ? at : null;
 }
 
 /** Octets the message will take on the wire, near enough to refuse one that cannot fit: base64 with its line ends. */
-function encodedSize(item: SendItem): number {
+function encodedSize(item: Readable): number {
   let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
   for (const attachment of item.attachments ?? []) size += Math.ceil(attachment.content.length * (78 / 76));
   return size;

@@ -50,6 +50,15 @@ describe("a simulated recipient", () => {
     expect(await service.app.db.all("SELECT day FROM reputation")).toEqual([]);
   });
 
+  test("that complains has the mail from a peer that took it", async () => {
+    const id = await send(mail(`complained@simulator.${SERVICE_DOMAIN}`));
+    const { events } = await service.message(id, "complained");
+    expect(events.slice(-2).map(({ data }: { data: object }) => data)).toEqual([
+      { delivery: { mx: "simulator", tls: null, smtpCode: 250, response: "simulated delivery" } },
+      { complaint: { feedbackType: "abuse" } },
+    ]);
+  });
+
   test("can be written to from the onboarding domain", async () => {
     const id = await send(
       mail(`delivered@simulator.${SERVICE_DOMAIN}`, { from: { email: `a@onboarding.${SERVICE_DOMAIN}` } }),
@@ -234,6 +243,8 @@ describe("the list", () => {
       ["tag=kind:new", []],
       [`after=${since}`, [two, one]],
       [`before=${since}`, []],
+      ["after=1970-01-01", [two, one]],
+      ["before=1970-01-01", []],
       ["status=delivered&direction=outbound&q=autumn&to=bob@two.test", [two]],
     ];
     for (const [query, expected] of cases)
@@ -248,6 +259,8 @@ describe("the list", () => {
     "limit=x",
     "tag=kind",
     "after=yesterday",
+    "after=2026-02-30",
+    "before=2026-02-30T00:00:00Z",
     "q=",
   ])("%s is 422", async (query) => {
     const answer = await service.call("GET", `/v1/emails?${query}`);

@@ -154,9 +154,21 @@ test("a range by the hour has its hours", async () => {
   expect((await stats("?interval=hour")).data).toHaveLength(168);
 });
 
+test("a day is meant whole, at either end of a range", async () => {
+  const { data } = await stats("?from=2026-01-01&to=2026-01-03");
+  expect(data.map(({ at }: { at: string }) => at.slice(0, 10))).toEqual([
+    "2026-01-01",
+    "2026-01-02",
+    "2026-01-03",
+  ]);
+});
+
 test.each([
   ["from=yesterday", 422, "from"],
-  ["to=2026-01-01", 422, "to"],
+  ["to=2026-02-30", 422, "to"],
+  ["to=2026-02-30T00:00:00Z", 422, "to"],
+  ["from=2026-01-01&to=2026-01-01", 200, null],
+  ["from=2026-01-02&to=2026-01-01", 422, "from"],
   ["interval=week", 422, "interval"],
   ["from=2026-01-02T00:00:00Z&to=2026-01-02T00:00:00Z", 422, "from"],
   ["interval=hour&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00.001Z", 422, "from"],

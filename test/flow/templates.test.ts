@@ -144,6 +144,23 @@ describe("an unsubscribe link", () => {
     expect((await service.message(plain, "sent")).status).toBe("sent");
   });
 
+  test("stands for its merge variable in inline html and text, too, and only where it was asked for", async () => {
+    const inline = {
+      subject: "s",
+      html: "<a href='{{ unsubscribeUrl }}'>stop</a>",
+      text: "stop: {{unsubscribeUrl}}",
+    };
+    for (const unsubscribeLink of [true, false]) {
+      const seen = relay.messages.items.length;
+      await service.message(await send({ ...inline, unsubscribeLink }), "sent");
+      await relay.messages.reached(seen + 1);
+      const wire = relay.messages.items.at(-1)?.data.toString().replaceAll("=\r\n", "") ?? "";
+      const link = unsubscribeLink ? `https://mail.example/$&${own(wire)}` : null;
+      expect(wire).toContain(`stop: ${link ?? "{{unsubscribeUrl}}"}\r\n`);
+      expect(wire).toContain(`'${link ?? "{{ unsubscribeUrl }}"}'`);
+    }
+  });
+
   test.each(["msg_00000000000000000000000000", "x", "0".repeat(48), "..%2f..%2fv1"])(
     "with the token %s is 404",
     async (token) => {

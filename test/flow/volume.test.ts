@@ -173,6 +173,8 @@ describe("the API", () => {
     );
     const over = "trust_tier_exceeded";
     expect(codes).toEqual(["accepted", "domain_not_verified", over, "accepted", over]);
+    // The interface promises these three as texts, also where no one field is at fault.
+    expect(batch.body.data[4].error).toMatchObject({ code: over, param: "", message: expect.any(String) });
     expect(batch.body.data[4].error.resetAt).toMatch(/T00:00:00\.000Z$/);
     expect((await service.call("GET", "/v1/emails")).body.data).toHaveLength(2);
     const again = await service.call("POST", "/v1/emails/batch", { emails }, once);

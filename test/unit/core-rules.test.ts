@@ -127,10 +127,16 @@ describe("cursors", () => {
   });
 
   const good = encodeCursor(key, "scope", "msg_1");
+  // 12 octets of tag and 3 or 4 of position: 20 characters without a bit left over, 22 with four.
+  const whole = encodeCursor(key, "scope", "abc");
+  const loose = encodeCursor(key, "scope", "abcd");
+  const twin = String.fromCharCode(loose.charCodeAt(loose.length - 1) + 1);
   test.each([
     ["another scope", "other", good],
     ["an altered position", "scope", `${good.slice(0, -2)}${good.endsWith("A") ? "BB" : "AA"}`],
     ["a cut one", "scope", good.slice(0, 10)],
+    ["one longer by a character that fills no byte", "scope", `${whole}A`],
+    ["one whose last bits, which fill no byte, are altered", "scope", `${loose.slice(0, -1)}${twin}`],
     ["no base64url", "scope", "!!!"],
     ["an empty one", "scope", ""],
     ["an over-long one", "scope", "A".repeat(513)],

@@ -29,7 +29,7 @@ describe("a send is refused", () => {
     ["without an address in from", { from: {} }, "from.email", "missing_field"],
     ["with a malformed from", { from: { email: "a" } }, "from.email", "invalid_from"],
     ["without to", { to: undefined }, "to", "missing_field"],
-    ["with an empty to", { to: [] }, "to", undefined],
+    ["with an empty to", { to: [] }, "to", "missing_field"],
     [
       "with a malformed recipient",
       { to: [{ email: "b@example.com" }, { email: "c" }] },
@@ -133,6 +133,7 @@ describe("a send is refused", () => {
       "schedule_out_of_range",
     ],
     ["scheduled at no time", { scheduledAt: "tomorrow" }, "scheduledAt", undefined],
+    ["scheduled on a day that is none", { scheduledAt: "2026-02-30T00:00:00Z" }, "scheduledAt", undefined],
     ["scheduled without a zone", { scheduledAt: "2026-01-02T00:00:00" }, "scheduledAt", undefined],
   ])("%s", (_, change, param, code) => {
     const [issue] = issues(change);
@@ -147,6 +148,19 @@ describe("a send is refused", () => {
   test("with all its faults at once", () => {
     const found = issues({ from: { email: "a" }, subject: "x\ny", tags: [{ name: "", value: "b" }] });
     expect(found.map((issue) => issue.param)).toEqual(["from.email", "subject", "tags[0].name"]);
+  });
+
+  test.each<[string, unknown, string[]]>([
+    ["it is empty", {}, ["from", "to", "subject", "html"]],
+    [
+      "some are of its shape",
+      { from: {}, to: [{ email: "b" }], subject: 5, text: "x", tags: [{ name: "", value: "b" }] },
+      ["from.email", "subject", "to[0].email", "tags[0].name"],
+    ],
+    ["its content has no shape", { ...good, text: 5 }, ["text"]],
+  ])("with all its faults at once where %s", (_, value, params) => {
+    const found = checkSend(value, limits, NOW);
+    expect((Array.isArray(found) ? found : []).map(({ param }) => param)).toEqual(params);
   });
 
   test.each([[null], [1], ["x"], [[]], [true]])("when it is %j", (value) => {

@@ -1,7 +1,6 @@
 import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
-import type { RecipientStatus } from "../../core/states.ts";
 import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
 import type { Db, Guard, Statement } from "../../store/client.ts";
@@ -86,18 +85,24 @@ function transcriptOf({ report, verdict }: Settling): readonly string[] {
   return report.transcript.length > 0 ? report.transcript : [`* ${verdict.diagnostic ?? verdict.status}`];
 }
 
-/** The event of the new state. A complaint comes of a mail that was delivered: that is told first. */
+/** The event of the new state. A complaint comes of a mail that was delivered: that is told first, as the peer said it. */
 function happeningsOf({ recipient, claim, report, verdict }: Settling, dueAt: number | null): Happening[] {
   const { messageId, email } = recipient;
-  const happening = (status: RecipientStatus): Happening => ({
+  const happening = (told: Verdict): Happening => ({
     messageId,
-    type: EVENT_OF_STATUS[status],
+    type: EVENT_OF_STATUS[told.status],
     email,
-    data: eventData({ ...verdict, status }, report, claim, dueAt),
+    data: eventData(told, report, claim, dueAt),
   });
-  return verdict.status === "complained"
-    ? [happening("delivered"), happening("complained")]
-    : [happening(verdict.status)];
+  if (verdict.status !== "complained") return [happening(verdict)];
+  return [happening({ ...verdict, ...replyOf(report), status: "delivered" }), happening(verdict)];
+}
+
+/** What the peer that took the mail said. */
+function replyOf(report: DeliveryReport): Partial<Verdict> {
+  if (report.kind !== "accepted") return {};
+  const { code, enhanced, text } = report.reply;
+  return { smtpCode: code, enhancedCode: enhanced, diagnostic: text };
 }
 
 /** The event's details, nested under the name that the interface gives them. */

@@ -28,7 +28,13 @@ function lastSegment({ unsubscribeKey }: UnsubscribeLinks, messageId: string, or
   return recipientToken(unsubscribeKey, { messageId, ord });
 }
 
-/** The content with the recipient's own link in its place. Of the link only the path counts: html escapes the rest. */
+/** The merge variable in content that was given inline, which is no template else. */
+const INLINE_VARIABLE = /\{\{-?\s*unsubscribeUrl\s*-?\}\}/g;
+
+/**
+ * The content with the recipient's own link in its place: where a template put the one that stands for it, and for the
+ * merge variable in inline content. Of the first only the path counts: html escapes the rest.
+ */
 export function withUnsubscribeUrl(
   links: UnsubscribeLinks,
   messageId: string,
@@ -36,7 +42,9 @@ export function withUnsubscribeUrl(
   part: string,
 ): string {
   const path = (whose: number | null) => `${UNSUBSCRIBE_PATH}${lastSegment(links, messageId, whose)}`;
-  return part.replaceAll(path(null), path(ord));
+  return part
+    .replaceAll(path(null), path(ord))
+    .replace(INLINE_VARIABLE, () => unsubscribeUrl(links, messageId, ord));
 }
 
 /** The header fields of one-click unsubscribing (RFC 8058 §3.1). */

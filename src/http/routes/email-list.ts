@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../core/addresses.ts";
 import { invalid } from "../../core/errors.ts";
-import { parseTime } from "../../core/send-rules.ts";
+import { parseDay, parseTime } from "../../core/send-rules.ts";
 import type { Db } from "../../store/client.ts";
 import { listMessages, type MessageFilter } from "../../store/message-list.ts";
 import { ok } from "../answer.ts";
@@ -26,8 +26,14 @@ const ListQuery = Type.Object({
   tag: Type.Optional(
     Type.String({ maxLength: 513, pattern: "^[^:]+:.+$", description: "A tag as `name:value`." }),
   ),
-  after: Type.Optional({ ...Timestamp, description: "Created at or after this ISO 8601 time." }),
-  before: Type.Optional({ ...Timestamp, description: "Created before this ISO 8601 time." }),
+  after: Type.Optional({
+    ...Timestamp,
+    description: "Created at or after this ISO 8601 time, or the beginning of this UTC day.",
+  }),
+  before: Type.Optional({
+    ...Timestamp,
+    description: "Created before this ISO 8601 time, or the beginning of this UTC day.",
+  }),
 });
 
 /** `GET /v1/emails`. */
@@ -68,7 +74,7 @@ function tagOf(text: string): { name: string; value: string } {
 }
 
 function timeOf(param: string, text: string): number {
-  const at = parseTime(text);
-  if (at === null) throw invalid(param, "Not an ISO 8601 date-time with a zone.");
+  const at = parseDay(text) ?? parseTime(text);
+  if (at === null) throw invalid(param, "Not an ISO 8601 day, nor a date-time with a zone.");
   return at;
 }

@@ -48,7 +48,7 @@ const BatchResult = Type.Object({
         Type.Object({
           message: Type.String(),
           code: Type.String(),
-          param: Type.Optional(Type.String()),
+          param: Type.String({ description: "Empty where no one field is at fault." }),
           type: Type.Optional(Type.String()),
           resetAt: Type.Optional(Timestamp),
         }),
@@ -147,7 +147,7 @@ function showItem(
 function showRefusal({
   message,
   type,
-  details: { code, param, resetAt },
+  details: { code, param = "", resetAt },
 }: AppError): Record<string, unknown> {
   return { error: { message, code: code ?? type, param, type, resetAt } };
 }

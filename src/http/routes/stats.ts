@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid } from "../../core/errors.ts";
-import { parseTime } from "../../core/send-rules.ts";
+import { parseDay, parseTime } from "../../core/send-rules.ts";
 import { INTERVALS, type Interval, type Range, readStats, SHOWN_DESTINATIONS } from "../../flows/stats.ts";
 import type { Db } from "../../store/client.ts";
 import { OTHER_DOMAINS } from "../../store/stats.ts";
@@ -62,10 +62,14 @@ const StatsSchema = Type.Object({
 const StatsQuery = Type.Object({
   from: Type.Optional(
     Type.String({
-      description: `ISO 8601 time; left out: ${DEFAULT_DAYS} days, the one of \`to\` the last of them.`,
+      description: `ISO 8601 time or UTC day; left out: ${DEFAULT_DAYS} days, the one of \`to\` the last of them.`,
     }),
   ),
-  to: Type.Optional(Type.String({ description: "ISO 8601 time, not in the range itself; left out: now." })),
+  to: Type.Optional(
+    Type.String({
+      description: "ISO 8601 time, not in the range itself, or its last UTC day; left out: now.",
+    }),
+  ),
   interval: Type.Optional(
     OneOf(["hour", "day"], "UTC; `day` when left out. Ranges to 31 days by the hour, 366 by the day."),
   ),
@@ -106,9 +110,12 @@ function rangeOf(query: Static<typeof StatsQuery>, interval: Interval, now: numb
   return { from, to };
 }
 
-function timeOf(name: string, text: string | undefined): number | null {
+function timeOf(name: "from" | "to", text: string | undefined): number | null {
   if (text === undefined) return null;
+  const day = parseDay(text);
+  // A day is meant whole, whichever end of the range it is.
+  if (day !== null) return name === "to" ? day + DAY_MS : day;
   const at = parseTime(text);
-  if (at === null) throw invalid(name, "Not an ISO 8601 date-time with a zone.");
+  if (at === null) throw invalid(name, "Not an ISO 8601 day, nor a date-time with a zone.");
   return at;
 }
