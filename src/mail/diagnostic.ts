@@ -39,7 +39,8 @@ const IN_REPLY_TO = /\(in reply to [^()\n]{1,40}\)/gi;
 export function peerWords(text: string): string {
   const quoted = /[45]\d\d[ -]'([^']{3,})'/.exec(text)?.[0];
   if (quoted !== undefined) return quoted;
-  const found = QUOTED.exec(text);
+  // What begins with a code is the peer's own reply, whomever it quotes: Postfix's address verification quotes hosts.
+  const found = /^[45]\d\d[ -]/.test(text) ? null : QUOTED.exec(text);
   return (found === null ? text : text.slice(found.index + found[0].length)).replace(IN_REPLY_TO, "");
 }
 

@@ -1,8 +1,8 @@
-import { originalHeader } from "./arf.ts";
+import { onlyRecipient, originalHeader } from "./arf.ts";
 import { peerWords, readDiagnostic } from "./diagnostic.ts";
 import { fromNotice } from "./notice-recipients.ts";
 import { isNotice } from "./notice-signs.ts";
-import { noticeRecipients, noticeText } from "./notice-text.ts";
+import { noticeRecipients, noticeText, plainlyNamed } from "./notice-text.ts";
 import type { ParsedMail } from "./parse.ts";
 import { htmlText } from "./preview.ts";
 import { findHeaderEnd } from "./raw-headers.ts";
@@ -16,6 +16,7 @@ import {
   toldBy,
 } from "./reported.ts";
 import { addressOf, type StatusRecipient, statusRecipients } from "./status-fields.ts";
+import { statusText } from "./status-text.ts";
 import { storedText } from "./stored-text.ts";
 
 export interface DeliveryReportMail {
@@ -52,21 +53,31 @@ export function readBounce(
 ): DeliveryReportMail | null {
   const text = bodyText(mail, raw);
   const words = noticeText(text);
-  const told = isNotice(mail, words);
-  const parts = statusParts(mail);
-  const fields = parts.length === 0 && told ? statusText(text) : parts.join("\n\n");
-  const statuses = statusRecipients(fields, concerned);
+  const own = ownAddresses(mail);
+  const original = originalHeader(mail);
+  const originalTo = onlyRecipient(original) ?? recipientBelow(text.slice(words.length));
+  const told = isNotice(mail, words, {
+    original: original !== null || originalTo !== null,
+    named: () => plainlyNamed(words, own),
+  });
+  const statuses = statusRecipients(statusText(mail, text, told), concerned);
   if (statuses.length === 0 && !told) return null;
   const notice: Notice = {
     words,
     subject: mail.subject,
     told: toldBy([words, mail.subject]),
-    named: noticeRecipients(words, ownAddresses(mail)),
-    originalTo: addressOf(/^to: (.{1,300})$/im.exec(text.slice(words.length))?.[1] ?? null),
+    named: noticeRecipients(words, own),
+    originalTo,
   };
-  const recipients = statuses.map((status) => fromStatus(status, notice));
+  const only = statuses.length === 1 ? onlyNamed(notice) : null;
+  const recipients = statuses.map((status) => fromStatus(status, notice, only));
   if (recipients.length === 0) recipients.push(...fromNotice(mail, notice));
-  return { recipients, originalMessageId: originalHeader(mail)?.messageId ?? null };
+  return { recipients, originalMessageId: original?.messageId ?? null };
+}
+
+/** The recipient in the header of a mail that came back as text. */
+function recipientBelow(text: string): string | null {
+  return addressOf(/^to: ?(.{1,300})$/im.exec(text)?.[1] ?? null);
 }
 
 /** The text of a report: its html's where it has no other, its bytes where its MIME structure is broken. */
@@ -84,20 +95,6 @@ function asText(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(0, MAX_BROKEN_OCTETS)).toString("utf8");
 }
 
-/** The machine-readable parts (RFC 3464 §2, RFC 6533 §6). */
-function statusParts({ attachments }: ParsedMail): string[] {
-  return attachments
-    .filter(({ contentType }) => /^message\/(?:global-)?delivery-status$/.test(contentType))
-    .map(({ bytes }) => Buffer.from(bytes).toString("latin1"));
-}
-
-/** The fields of a notice that has them in its text; some servers put them into a part of another type. */
-function statusText(text: string): string {
-  const begin = /^(?:final-recipient|original-recipient|reporting-mta):/im.exec(text)?.index;
-  if (begin === undefined || !/^action: *(?:failed|delayed)/im.test(text)) return "";
-  return noticeText(text.slice(begin));
-}
-
 /** Addresses in a report that are not who the mail was for. */
 function ownAddresses(mail: ParsedMail): Set<string> {
   const own = [...(mail.from === null ? [] : [mail.from]), ...mail.to].map(({ email }) =>
@@ -106,8 +103,13 @@ function ownAddresses(mail: ParsedMail): Set<string> {
   return new Set(own);
 }
 
-function fromStatus(status: StatusRecipient, notice: Notice): ReportedRecipient {
-  const recipient = status.originalRecipient ?? status.finalRecipient;
+/** Whom a report of one recipient is about, where its fields give no address of the Internet (RFC 3464 §2.3.2). */
+function onlyNamed({ named, originalTo }: Notice): string | null {
+  return originalTo ?? (named.length === 1 ? (named[0]?.address ?? null) : null);
+}
+
+function fromStatus(status: StatusRecipient, notice: Notice, only: string | null): ReportedRecipient {
+  const recipient = status.originalRecipient ?? status.finalRecipient ?? only;
   const action = actionOf(status);
   const whole = (status.diagnosticCode ?? "").slice(0, MAX_DIAGNOSTIC_READ);
   const same = reasonFor(status, notice);

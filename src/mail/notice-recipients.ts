@@ -1,4 +1,4 @@
-import { fieldOf, onlyRecipient, originalHeader } from "./arf.ts";
+import { fieldOf } from "./arf.ts";
 import { peerWords, readDiagnostic } from "./diagnostic.ts";
 import type { ParsedMail } from "./parse.ts";
 import {
@@ -26,8 +26,7 @@ export function fromNotice(mail: ParsedMail, notice: Notice): ReportedRecipient[
     return notice.named.map(({ address, expandedFrom, reason }) =>
       fromReason(expandedFrom ?? address, address, reason, notice),
     );
-  const only = onlyRecipient(originalHeader(mail)) ?? notice.originalTo;
-  return [fromReason(only, only, notice.words, notice)];
+  return [fromReason(notice.originalTo, notice.originalTo, notice.words, notice)];
 }
 
 function fromReason(

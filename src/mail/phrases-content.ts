@@ -6,7 +6,7 @@ export const SIZE: PhraseGroup = {
   category: "content",
   phrases: [
     [
-      /(?:message|mail|content|attachment)(?: file)? (?:size|length)s? (?:exceed|is too|too|over|larger|limit)/,
+      /(?:message|mail|content|attachment)(?: file)? (?:size|length)s? (?:\d{1,12} )?(?:exceed|is too|too|over|larger|limit)/,
       "Postfix, Exim, Sendmail (RFC 1870)",
     ],
     [
@@ -22,7 +22,7 @@ export const SIZE: PhraseGroup = {
       "qmail, Coremail, Microsoft",
     ],
     [
-      /too many recipients|line limit exceeded|headers? too (?:large|long|big)/,
+      /too many recipients|line (?:limit exceeded|length)|headers? too (?:large|long|big)/,
       "RFC 5321 §4.5.3.1: limits of one mail",
     ],
   ],
@@ -34,16 +34,21 @@ export const CONTENT: PhraseGroup = {
   category: "content",
   phrases: [
     [
-      /\bspam\b|\bjunk ?mail\b|\bube\b|\buce\b|unsolicited|dt:spm|gtube/,
+      /\bspam\b|\bjunk ?mail\b|(?:identified|classified|detected|marked) as junk|\bube\b|\buce\b|unsolicited|dt:spm|gtube/,
       "SpamAssassin, Rspamd, Gmail, Yandex, mail.ru, NetEase",
     ],
     [/spamassassin|rspamd|antispam|anti-spam|\bspam[a-z]+/, "filters that name themselves"],
+    [/спам|垃圾邮件|垃圾郵件|迷惑メール|스팸/, "Russian, Chinese, Japanese, Korean"],
     [/\bvirus|malware|infected|phish|trojan|malicious|suspicious|harmful/, "antivirus gateways, amavis"],
     [
       /(?:message|mail)? ?content (?:(?:is|was|has been) )?(?:reject|filter|denied|blocked|not (?:allowed|accepted)|policy|presents)|message content/,
       "Gmail 5.7.0, Tencent, Barracuda",
     ],
-    [/message filtered|because its content|content[- ]based/, "Symantec.cloud, Gmail"],
+    [
+      /message filtered|because its content|content[- ]based|inappropriate (?:words|content)/,
+      "Symantec.cloud, Gmail, Tencent",
+    ],
+    [/\b(?:banned|restricted) (?:name|content|file|attachment)|banned: |bad-header/, "amavis, Cisco"],
     [
       /contain(?:s|ed|ing)? (?:an? |the |some )?(?:malicious|prohibited|forbidden|blocked|banned|disallowed|dangerous|illegal|invalid|bad|blacklisted|unacceptable|executable|improperly|urls?|links?|domain|8-?bit)\b/,
       "Cisco, Courier and others: a part of the mail",
@@ -53,11 +58,11 @@ export const CONTENT: PhraseGroup = {
       "attachment filters",
     ],
     [
-      /\burls? in this e?-?mail|(?:links?|urls?|domain) in (?:the |this |your )(?:message|mail|e-?mail|body)/,
+      /\burls? (?:contained )?in this e?-?mail|(?:links?|urls?|domain) in (?:the |this |your )(?:message|mail|e-?mail|body)/,
       "SpamExperts and others",
     ],
     [
-      /\b(?:headers?|mime|format|line|8bit|non-ascii|illegal char\w*)\b.{0,30}\b(?:malformed|invalid|not (?:compliant|allowed|accepted|rfc)|missing|duplicate|too long|error)\b|(?:malformed|invalid|missing|duplicate|multiple|bad) .{0,25}(?:header|mime|from:)|addresses in from:|rfc ?5322|rfc ?2822|bare (?:lf|cr)/,
+      /\b(?:headers?|mime|format|line|8bit|non-ascii|illegal char\w*)\b.{0,30}\b(?:malformed|invalid|not (?:compliant|allowed|accepted|rfc)|missing|duplicate|too long|error)\b|(?:malformed|invalid|missing|duplicate|multiple|bad) .{0,25}(?:header|mime|from:)|addresses in from:|no (?:date|message-id|from|subject) header|rfc ?5322|rfc ?2822|bare (?:lf|cr)/,
       "Gmail, amavis, Sendmail: the mail's form (RFC 5322)",
     ],
   ],

@@ -3,6 +3,16 @@ import type { PhraseGroup } from "./phrase-group.ts";
 /** Sentences whose single words would mislead. */
 export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
   {
+    outcome: "failed",
+    category: "content",
+    phrases: [
+      [
+        /exceeded storage allocation.{0,60}message size/,
+        "United Internet: 552 in RFC 5321's words, then what it is about",
+      ],
+    ],
+  },
+  {
     outcome: "hard",
     category: "recipient",
     phrases: [
@@ -12,6 +22,10 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
       ],
       [/accountdisabledexception|aduserdisabled/, "Exchange Online STOREDRV: the account is switched off"],
       [/recipient cannot be verified.{0,60}check all recipients/, "cPanel: recipient verification"],
+      [
+        /policy rejection on the target address/,
+        "Yandex: the recipient's account is blocked (yandex.com/support/mail, bounces)",
+      ],
     ],
   },
   {
@@ -35,6 +49,19 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         "Exchange, Gmail X.4.5: the sender's allowance, not the mailbox's",
       ],
       [
+        /(?:max|maximum) (?:number of )?(?:e?-?mails|messages|defers)\b.{0,20} per (?:hour|day)/,
+        "cPanel: what our own smarthost lets a domain send",
+      ],
+      [
+        /not accepting mail from this sender|aol will not accept delivery of this message/,
+        "AOL: all its refusals bear X.2.1, whatever they are about",
+      ],
+      [/mail is rejected by recipients/, "Tencent: a recipient who has blocked the sender"],
+      [
+        /invalid dns mx or a\/aaaa resource record/,
+        "United Internet: of the sender's domain, behind the words for no such mailbox",
+      ],
+      [
         /groups\.google\.com\/support|permission to post (?:messages )?to the group/,
         "Google Groups, in any language by its link: it does not tell whether there is no such group",
       ],
@@ -48,6 +75,11 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         /thread limit exceeded|(?:receiving|received) (?:too much )?e?-?mail (?:at a rate|too quickly|in a short)/,
         "Exchange Online STOREDRV, Gmail 4.2.1, Rackspace: a mailbox that gets too much at once",
       ],
+      [
+        /receiving too much e?-?mail|rate ?limit(?:ed)? ?.{0,20}exceed|mailbox unavailable or access denied/,
+        "Rackspace, mail.ru, Tencent: the same in other words",
+      ],
+      [/write error or disk full/, "qmail-queue: the server's disk, not the mailbox"],
       [/too many errors from your|dt:spm.{0,10}please try again/, "Free.fr, NetEase: to come back later"],
     ],
   },
@@ -72,7 +104,7 @@ export const RELAYING: PhraseGroup = {
   category: "infrastructure",
   phrases: [
     [
-      /relay(?:ing)? (?:access )?(?:denied|not (?:permitted|allowed)|prohibited|is (?:denied|not))|no relaying/,
+      /relaying to .{0,100}(?:denied|prohibited|not )|relay(?:ing)? (?:access )?(?:denied|not (?:permitted|allowed)|prohibited|is (?:denied|not))|no relaying|(?:permission|allowed|authori[sz]ed) to relay/,
       "Postfix, Exim, Sendmail, Exchange",
     ],
     [
@@ -110,7 +142,7 @@ export const TROUBLE: PhraseGroup = {
       "Gmail, Exchange, qmail: a host that does not answer",
     ],
     [
-      /delivery (?:attempts|temporarily)|temporary (?:failure|error|problem|system problem|domain failure|local problem)|try again|please try|(?:essayer|r[ée]essayer) plus tard|sp[äa]ter (?:noch ?mal|erneut)|intente? (?:de nuevo )?m[áa]s tarde|попробуйте позже/,
+      /delivery (?:attempts|temporarily)|temporary (?:failure|error|problem|system problem|domain failure|local problem|internal error)|try again|please try|(?:essayer|r[ée]essayer) plus tard|sp[äa]ter (?:noch ?mal|erneut)|intente? (?:de nuevo )?m[áa]s tarde|попробуйте позже/,
       "RFC 5321 §4.2.2 and its translations: come back later",
     ],
     [
@@ -122,6 +154,10 @@ export const TROUBLE: PhraseGroup = {
       "Tencent, Orange, iCloud, Yahoo: more than they take at once",
     ],
     [/grey-?list|gray-?list/, "Postgrey and the like"],
+    [
+      /cannot start tls|handshake fail|server certificate (?:not |is not )/,
+      "Postfix: a peer whose TLS does not work",
+    ],
     [
       /temporarily (?:deferred|rejected|unavailable|rate)|service (?:is )?(?:not available|unavailable|currently unavailable)|service refus/,
       "RFC 5321 §3.8, Orange",
@@ -147,6 +183,9 @@ export const POLICY: PhraseGroup = {
       /message (?:was )?(?:rejected|refused|blocked|denied)|(?:mail|e-?mail) (?:is |was )?rejected|(?:rejected|refused) (?:by|due to)|transaction rejected|\bblocked\b|not want (?:to|your)/,
       "Zoho, Tencent, Mimecast and others",
     ],
-    [/only accepts? mail from|moderat|\bgroup\b/, "lists and groups, Google Groups"],
+    [
+      /only accepts? (?:e?-?mail|messages) from|accepts? (?:e?-?mail|messages) from .{0,40}only|moderat|\bgroup\b/,
+      "lists and groups, Google Groups",
+    ],
   ],
 };

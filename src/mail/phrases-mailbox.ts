@@ -25,10 +25,17 @@ export const FULL: PhraseGroup = {
       /insufficient (?:disk|mailbox|quota|storage)|(?:not|n't) (?:have )?enough (?:storage |disk )?space|space (?:is )?not enough|zu ?viele mails|too many messages in (?:the |this )?mailbox|(?:mail ?)?(?:box|folder|inbox) is full/,
       "Sendmail local mailer, Notes, Cyrus",
     ],
-    [/容量|メールボックスが(?:一杯|いっぱい)|空间不足|邮箱已满/, "Japanese and Chinese providers"],
     [
-      /postfach (?:ist )?(?:\w+ )?voll|speicherplatz.{0,30}(?:überschritten|ueberschritten)|bo[îi]te.{0,30}pleine|(?:buz[oó]n|casilla) (?:est[áa] )?llen[oa]|caixa (?:postal |de correio )?(?:est[áa] )?cheia|casella (?:di posta )?(?:è )?piena|ящик.{0,20}переполнен|skrzynka.{0,20}pełna/,
-      "German, French, Spanish, Portuguese, Italian, Russian, Polish",
+      /容量|メールボックスが(?:一杯|いっぱい)|空[间間]不足|(?:邮箱|信箱|邮件箱|空间)已[满滿]|편지함.{0,20}(?:가득|초과|꽉)|용량/,
+      "Japanese, Chinese and Korean providers",
+    ],
+    [
+      /mail file (?:has exceeded|is over)|reached .{0,20}(?:storage|mailbox|quota|size) limit|(?:mail ?box|inbox)\b.{0,30}reached (?:its|the|his) limit|insufficient space|too much mail (?:in|stored in) (?:the|his|its)|messages in .{0,30}mailbox exceed|no free space|blocks limit exceeded|inode limit/,
+      "Domino, cPanel and others",
+    ],
+    [
+      /postfach.{0,40}\bvoll|speicherplatz.{0,30}(?:überschritten|ueberschritten)|bo[îi]te.{0,30}pleine|(?:buz[oó]n|casilla).{0,40}\bllen[oa]|caixa.{0,40}\bcheia|casella.{0,40}\bpiena|ящик.{0,20}(?:переполнен|заполнен)|skrzynka.{0,20}(?:pełn|przepe[łl]nion)|schr[áa]nka.{0,20}pln|postvak.{0,20}\bvol\b|posta kutusu.{0,20}dolu|postafi[óo]k.{0,20}(?:megtelt|betelt)|postilaatikko.{0,20}täynnä|postl[åa]d\S*.{0,20}full|(?:quota|boîte).{0,30}dépass|dépass.{0,20}quota|(?:cuota|cota).{0,30}(?:excedid|superad|ultrapassad)|quota.{0,20}superat|kontingent.{0,30}überschritten|превышена квота|квота.{0,30}(?:превышена|исчерпана)/,
+      "German, French, Spanish, Portuguese, Italian, Russian, Polish, Czech, Dutch, Turkish, Hungarian, Finnish, Swedish",
     ],
   ],
 };
@@ -104,34 +111,46 @@ export const NO_MAILBOX: PhraseGroup = {
       "PowerMTA, Zoho, RFC 5321 §4.2.3 553",
     ],
     [
-      /not listed in (?:domino|public|the)|doesn'?t have an? .{0,30}account|this email address .{0,30}not/,
+      /not listed in (?:domino|public|the)|\bnot in (?:our|the|this) (?:\w+ )?(?:directory|database|address book)|doesn'?t have an? .{0,30}account|this email address .{0,30}not/,
       "Domino, Yahoo",
     ],
     [
-      /destinataire.{0,20}(?:inconnu|invalide|inexistant)|adresse .{0,40}(?:invalide|inexistante)|adresse inexistante|(?:utilisateur|compte|bo[îi]te).{0,20}(?:inconnu|inexistant)|(?:adresse|destinataire|utilisateur|compte).{0,30}n'existe pas/,
-      "French: Orange, laposte.net",
+      /destinataire.{0,20}(?:inconnu|invalide|inexistant)|adresse .{0,40}(?:invalide|inexistante|inconnue)|adresse inexistante|(?:utilisateur|compte|bo[îi]te).{0,20}(?:inconnu|inexistant)|(?:adresse|destinataire|utilisateur|compte).{0,30}n'existe pas|(?:adresse|destinataire|utilisateur|compte)\b.{0,60}introuvable|ne figure pas dans/,
+      "French: Orange, laposte.net, Exchange, Domino",
     ],
     [
-      /(?:benutzer|empf(?:ä|ae?)nger|adresse|postfach).{0,30}(?:unbekannt|existiert nicht|nicht (?:gefunden|bekannt|vorhanden))/,
-      "German: T-Online, United Internet",
+      /(?:benutzer|empf(?:ä|ae?)nger|adresse|postfach|konto).{0,30}(?:unbekannt|existiert nicht|nicht (?:gefunden|bekannt|vorhanden|im domino|in der organisation))/,
+      "German: T-Online, United Internet, Exchange, Domino",
     ],
     [
-      /(?:usuario|destinatario|direcci[óo]n|cuenta|buz[oó]n).{0,30}(?:desconocid|no existe|inv[áa]lid|no encontrad)|usu[áa]rio.{0,20}(?:inexistente|desconhecido)|n[ãa]o existe/,
+      /(?:usuario|destinatario|direcci[óo]n|cuenta|buz[oó]n).{0,30}(?:desconocid|no existe|inv[áa]lid|no encontrad|inexistente)|no se encontr[óo]|usu[áa]rio.{0,20}(?:inexistente|desconhecido)|n[ãa]o (?:existe|foi encontrad)/,
       "Spanish and Portuguese: Telefónica, UOL",
     ],
     [
-      /utente.{0,20}(?:sconosciuto|inesistente)|destinatario.{0,20}(?:sconosciuto|errato|inesistente)|indirizzo.{0,20}inesistente/,
+      /utente.{0,20}(?:sconosciuto|inesistente)|destinatario.{0,20}(?:sconosciuto|errato|inesistente)|(?:indirizzo|casella).{0,20}inesistente|indirizzo.{0,60}non .{0,12}trovat/,
       "Italian: Libero",
     ],
-    [/не существует|не найден|недоступен|неверный адрес|нет такого/, "Russian: mail.ru, Yandex"],
     [
-      /宛先(?:不明|が)|存在しません|見つかりません|ユーザー?(?:が)?不明|アドレスが(?:間違|無効)/,
+      /не существует|не найден|недоступен|неверный адрес|нет такого|такого пользователя|не зарегистрирован|не знайдено|не існує/,
+      "Russian and Ukrainian: mail.ru, Yandex",
+    ],
+    [
+      /宛先(?:不明|が)|存在しません|存在しない|見つかりません|ユーザー?(?:が)?不明|アドレスが(?:間違|無効)/,
       "Japanese carriers and providers",
     ],
     [/用户不存在|收件人不存在|该用户|不存在|找不到|查無此/, "Chinese: Tencent, NetEase, Coremail"],
+    [/찾을 수 없|존재하지 않|없는 (?:사용자|계정|주소)/, "Korean: Exchange, Naver"],
     [
-      /nie istnieje|nie ma takiego|neexistuje|onbekende? (?:gebruiker|adres)|bestaat niet/,
+      /nie istnieje|nie ma takiego|nie znaleziono|neexistuje|nebyl[ao]? nalezen|onbekende? (?:gebruiker|adres)|gebruiker onbekend|bestaat niet|(?:adres|gebruiker).{0,20}niet gevonden/,
       "Polish, Czech, Dutch",
+    ],
+    [
+      /ok[äa]nd mottagare|ukendt modtager|ukjent mottaker|bulunamad|tanımlı değil|nem (?:található|létezik)|ei (?:löytynyt|ole olemassa)|(?:kunde inte|kan inte) hittas|finns inte|(?:blev|ble) ikke fun(?:det|net)|find(?:es|nes) ikke|finnes ikke|nu a fost găsit|δεν (?:βρέθηκε|υπάρχει)/,
+      "Turkish, Hungarian, Finnish, Swedish, Danish, Norwegian, Romanian, Greek",
+    ],
+    [
+      /recipient name is not recogni[sz]ed|unrecogni[sz]ed o\/r name|o\/r name.{0,30}(?:unrecogni[sz]ed|invalid|ambiguous)|name was not found at/,
+      "X.400 (RFC 1327 §5.3: unrecognised-OR-name), FirstClass",
     ],
   ],
 };
@@ -167,7 +186,7 @@ export const NO_DOMAIN: PhraseGroup = {
       "Barracuda, Exim, Gmail",
     ],
     [
-      /nxdomain|domain not found|host (?:name )?not found|couldn'?t find any host|hostunknown|name service error.{0,60}host not found/,
+      /nxdomain|domain not found|host (?:name |\S{1,255} )?not found|couldn'?t find any host|hostunknown|name service error.{0,60}host not found/,
       "Postfix, qmail, Gmail",
     ],
     [

@@ -18,13 +18,15 @@ export const SENDER_ADDRESS: PhraseGroup = {
       "gateways that check the addresses of the sender",
     ],
     [
-      /\bmail from\b.{0,80}?(?:reject|refused|denied|not (?:allowed|permitted|accepted|found|valid)|does ?n[o']t (?:exist|resolve)|invalid|blocked|blacklisted)/,
+      /\bmail from\b(?! \[?\d).{0,80}?(?:reject|refused|denied|not (?:allowed|permitted|accepted|found|valid)|does ?n[o']t (?:exist|resolve)|invalid|blocked|blacklisted)/,
       "Domino, Sendmail, Exim: MAIL FROM refused",
     ],
     [
       /verify failed|(?:callout )?verification failed (?:for|:)|unknown sender|invalid sender|bad sender/,
       "Exim sender verify",
     ],
+    [/from address does not match|verified sender identity|badmailfrom/, "SendGrid, qmail"],
+    [/sender verify|null sender/, "Exim, Coremail, and servers that take no bounces"],
     [/my name was rejected/, "qmail-remote: HELO refused"],
   ],
 };
@@ -44,7 +46,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "Microsoft, United Internet, Coremail, Orange",
     ],
     [
-      /(?:poor|low|bad) (?:ip |domain |sender |e?-?mail )?reputation|bad reputation|poor reputation sender|due to (?:ip|domain|sender) reputation|reputation service/,
+      /(?:poor|low|bad) (?:ip |domain |sender |e?-?mail )?reputation|\bip reputation|bad reputation|poor reputation sender|due to (?:ip|domain|sender) reputation|reputation service/,
       "Gmail, Cisco, Mimecast, Microsoft, Trend Micro",
     ],
     [
@@ -60,7 +62,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "AOL, AT&T, Tencent",
     ],
     [
-      /\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\]?(?: >_is_| is | )(?:blocked|banned)\b|block for spam/,
+      /\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\]?(?: >_is_| is | )(?:blocked|banned)\b|block(?:ed)? for (?:spam|abuse)/,
       'Cox, AT&T, Comcast: the address and "blocked"',
     ],
     [/client host.{0,80}(?:rejected|blocked|denied)/, "Postfix check_client_access"],
@@ -70,11 +72,15 @@ export const BLOCKLISTS: PhraseGroup = {
     ],
     [/(?:some )?messages from \[?[\da-f.:]{3,45}\]? weren'?t sent/, "Outlook.com S3140, RP-001, SC-004"],
     [
-      /user complaints|unexpected volume|unusual rate|unsolicited mail originating|too many (?:spam )?complaints|too many (?:bad|invalid|unknown|nonexistent) (?:recipients|users|addresses)/,
+      /messages from \[?[\da-f.:]{3,45}\]? (?:will be )?(?:temporarily|permanently) deferred|\[tss\d\d\]/,
+      "Yahoo TSS03 to TSS11",
+    ],
+    [
+      /user complaints|unexpected volume|unusual rate|unsolicited mail originating|too many (?:spam )?complaints|(?:too many|excessive) (?:bad|invalid|unknown|nonexistent) (?:recipients|users|addresses)/,
       "Yahoo TSS04, Gmail 4.7.28, and those who count what a host did",
     ],
     [
-      /(?:\baup|\bipbl)#?[\w-]*\d{3,}|\bbl[01]{6}\b|\((?:bl|rly:\w+)\)|\bhl:\w{3}\b|\bsc-00\d\b.{0,40}complaints/,
+      /(?:\baup|\bipbl)#?[\w-]*\d{3,}|\bbl[01]{6}\b|\((?:bl|(?:rly|rtr|dyn|con):\w+)\)|\b[hm][il]:[a-z]{3}\b|\bsc-00\d\b.{0,40}complaints/,
       "Charter, Cox, Comcast, T-Online, AOL, NetEase: codes of a blocked address",
     ],
     [
@@ -107,7 +113,7 @@ export const AUTHENTICATION: PhraseGroup = {
       "Postfix reject_unknown_client_hostname, Exchange gateways",
     ],
     [
-      /(?:helo|ehlo)\b.{0,60}(?:reject|invalid|mismatch|not|bad|must|refused|impersonat)/,
+      /invalid (?:helo|ehlo)|(?:helo|ehlo)\b.{0,60}(?:reject|invalid|mismatch|not|bad|must|refused|impersonat)/,
       "Postfix, Exim: the name in EHLO",
     ],
   ],

@@ -122,7 +122,17 @@ const ABOUT_RECIPIENT: ReadonlySet<ReplyCategory> = new Set(["recipient", "mailb
 /** Stages at which the peer has not heard of the recipient yet: whatever is unknown to it then, it is not the mailbox. */
 const BEFORE_RECIPIENT: ReadonlySet<string> = new Set(["connect", "ehlo", "mail"]);
 
-function classifyFinal(refusal: Refusal): FinalClass {
+/** qmail writes its code behind the words, "(#5.1.1)", IronPort before them, "#5.1.0": there the SMTP client finds none. */
+const MARKED_CODE = /(?:^|\()#([245]\.\d{1,3}\.\d{1,3})\b/;
+
+function withMarkedCode(refusal: Refusal): Refusal {
+  if (refusal.enhanced !== null || refusal.code === null) return refusal;
+  const marked = MARKED_CODE.exec(refusal.text.slice(0, MAX_TEXT_CHARS))?.[1];
+  return marked?.startsWith(String(refusal.code).slice(0, 1)) ? { ...refusal, enhanced: marked } : refusal;
+}
+
+function classifyFinal(given: Refusal): FinalClass {
+  const refusal = withMarkedCode(given);
   const found = byEvidence(refusal);
   if (ABOUT_RECIPIENT.has(found.category) && BEFORE_RECIPIENT.has(refusal.stage ?? ""))
     return { outcome: "failed", category: "policy" };
@@ -132,10 +142,10 @@ function classifyFinal(refusal: Refusal): FinalClass {
 
 /**
  * "Try again later" behind a 5xx is still a final no, and none about the mailbox. A 554 4.4.7 or 5.4.7 is none of these:
- * a mail server on the way that gave up.
+ * a mail server on the way that gave up, and so is 5.4.300 to 5.4.319 of Exchange Online.
  */
 function isRefused({ code, enhanced }: Refusal): boolean {
-  return code !== null && code >= 500 && !/^4\.|^5\.4\.7$/.test(enhanced ?? "");
+  return code !== null && code >= 500 && !/^4\.|^5\.4\.(?:7|3[01]\d)$/.test(enhanced ?? "");
 }
 
 /** Whether a code says more than vague words do. X.1.0 is any trouble with any address. */
@@ -150,9 +160,12 @@ function byEvidence(refusal: Refusal): FinalClass {
   return told ?? coded ?? classByReplyCode(refusal);
 }
 
+/** What the further lines of a reply begin with (RFC 5321 §4.2.1): it parts words that belong together. */
+const CONTINUATION = /(?<=\S) [245]\d\d-(?:[245]\.\d{1,3}\.\d{1,3} )?/g;
+
 /** The class that a text tells by itself; null where it tells none. */
 export function classByText(text: string): TextClass | null {
-  const plain = text.slice(0, MAX_TEXT_CHARS).replace(/\s+/g, " ").toLowerCase();
+  const plain = text.slice(0, MAX_TEXT_CHARS).replace(/\s+/g, " ").replace(CONTINUATION, " ").toLowerCase();
   const group = TEXT_RULES.find(({ phrases }) => phrases.some(([pattern]) => pattern.test(plain)));
   if (group === undefined) return null;
   const { outcome, category, vague } = group;

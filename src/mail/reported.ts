@@ -33,7 +33,7 @@ export interface Notice {
   /** What the words and the subject tell, taken together. */
   told: Told;
   named: readonly NoticeRecipient[];
-  /** Recipient of the mail that came back, where it stands below the notice in the same text. */
+  /** The one recipient of the mail that came back, of its part or where it stands below the notice in the same text. */
   originalTo: string | null;
 }
 

@@ -29,7 +29,7 @@ export interface StatusRecipient {
 export function statusRecipients(text: string, concerned: string | null = null): StatusRecipient[] {
   const found: StatusRecipient[] = [];
   const wanted: StatusRecipient[] = [];
-  for (const block of text.slice(0, MAX_STATUS_CHARS).split(/\r?\n[ \t]*\r?\n/)) {
+  for (const block of unbroken(text.slice(0, MAX_STATUS_CHARS)).split(/\r?\n[ \t]*\r?\n/)) {
     for (const fields of groupsOf(fieldsOf(block))) {
       if (!fields.some(({ name }) => RECIPIENT_FIELDS.has(name))) continue;
       const recipient = toRecipient(fields);
@@ -38,6 +38,11 @@ export function statusRecipients(text: string, concerned: string | null = null):
     }
   }
   return [...wanted, ...found].slice(0, MAX_REPORT_RECIPIENTS);
+}
+
+/** Some servers do not fold a reply of several lines; none of them is a field, as a name has no spaces (RFC 5322 §2.2). */
+function unbroken(text: string): string {
+  return text.replace(/\r?\n[245]\d\d[ -]/g, " ");
 }
 
 /** Whether a report of an address is one of the recipient that is concerned, in any case of letters. */
@@ -99,7 +104,8 @@ function withoutType(value: string | null): string | null {
 export function addressOf(value: string | null): string | null {
   const text = withoutType(value);
   if (text === null) return null;
-  const plain = decoded(text).replace(/^<?@[^:\s]+:/, "");
+  // X.400 gateways: "dda:SMTP=user@example.com".
+  const plain = decoded(text).replace(/^<?@[^:\s]+:|^(?:.{0,80}?[:;/])?smtp=/i, "");
   const found = /(?:"[^"\r\n]{1,64}"|[^\s<>,;:"'()[\]]+)@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/.exec(
     plain,
   )?.[0];
