@@ -6,6 +6,7 @@ import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import { log } from "./log.ts";
+import { generateDkimKey } from "./mail/dkim.ts";
 import { openMetrics } from "./metrics.ts";
 import { dnsServers } from "./net/dns-servers.ts";
 import { createResolver } from "./net/resolver.ts";
@@ -15,8 +16,9 @@ import type { Queue } from "./queue/port.ts";
 import { openRateLimiter, type RateBuckets } from "./queue/rate-limiter.ts";
 import { createPool } from "./smtp/client/pool.ts";
 import type { Listener } from "./smtp/listener.ts";
-import { type Db, openDb } from "./store/client.ts";
-import { migrate } from "./store/migrate.ts";
+import { type CommitMeter, type Db, openDb } from "./store/client.ts";
+import { isEmpty, migrate } from "./store/migrate.ts";
+import { untilFree } from "./store/until-free.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import type { Ground } from "./wiring/ground.ts";
@@ -63,13 +65,14 @@ export interface App {
 
 /** Opens the database, brings it up to date and starts every role that the configuration names. */
 export async function startApp(config: Config, clock: Clock): Promise<App> {
-  mkdirSync(config.dataDir, { recursive: true });
+  // What mails say is not for everybody on the machine; a folder that is there keeps its mode.
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
+  // Whoever waits for it is told.
+  certificate?.catch(() => undefined);
   const keys = openKeys(config.masterKey, config.dataDir);
   const metrics = openMetrics();
-  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
-  const db = await openDb(clock, { url, authToken, syncUrl }, metrics.commits);
-  await migrate(db, clock.now());
-  const firstStart = await bootstrap({ db, clock, boxKey: keys.box }, config);
+  const { db, firstStart } = await openData(config, clock, { boxKey: keys.box, meter: metrics.commits });
   const inspector = new Inspector(
     { clock, log: log("smtp") },
     {
@@ -85,6 +88,7 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
     db,
     keys,
     metrics,
+    certificate,
     queue: openQueue({ clock, log: log("queue") }, { redisUrl: config.redisUrl }),
     resolver: createResolver({ clock }, { servers: dnsServers(config.dnsServers) }),
     pool: createPool(
@@ -97,6 +101,25 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
     inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
   };
   return startRoles(ground, firstStart);
+}
+
+/**
+ * Opens the database and brings it up to date; on an empty one makes the first account. A key takes a processor a while:
+ * the first one is made beside the tables.
+ */
+async function openData(
+  config: Config,
+  clock: Clock,
+  { boxKey, meter }: { boxKey: Uint8Array; meter: CommitMeter },
+): Promise<{ db: Db; firstStart: FirstStart | null }> {
+  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
+  // Of processes that start together on one file one makes it and its schema, and holds it meanwhile.
+  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl }, meter));
+  const firstKey = (await untilFree(clock, () => isEmpty(db))) ? generateDkimKey() : null;
+  await untilFree(clock, () => migrate(db, clock.now()));
+  const makeKey = () => firstKey ?? generateDkimKey();
+  const firstStart = await bootstrap({ db, clock, boxKey, generateDkimKey: makeKey }, config);
+  return { db, firstStart };
 }
 
 async function startRoles(ground: Ground, firstStart: FirstStart | null): Promise<App> {

@@ -100,7 +100,7 @@ type Kind =
   | { kind: "flag" }
   | { kind: "choice"; of: readonly string[] }
   | { kind: "choices"; of: readonly string[] }
-  | { kind: "seconds" }
+  | { kind: "seconds"; positive?: true }
   | { kind: "secondsList" }
   | { kind: "url"; schemes: readonly string[] }
   | { kind: "domain" }
@@ -220,7 +220,12 @@ export const SETTINGS: readonly Setting[] = [
     help: "Smarthost: `smtp(s)://user:pass@host:port`.",
     secret: true,
   },
-  { name: "SMTP_OUT_PORT", type: PORT, default: "25", help: "Port of other people's MX hosts." },
+  {
+    name: "SMTP_OUT_PORT",
+    type: { kind: "integer", min: 1, max: 65535 },
+    default: "25",
+    help: "Port of other people's MX hosts.",
+  },
   {
     name: "SMTP_HOST",
     type: { kind: "text" },
@@ -296,7 +301,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: "WEBHOOK_TIMEOUT_SECONDS",
-    type: { kind: "seconds" },
+    type: { kind: "seconds", positive: true },
     default: "15",
     help: "Time a webhook endpoint has to answer, in all.",
   },
@@ -480,23 +485,20 @@ function fault(type: Kind, text: string): string | null {
         ? null
         : `must be a comma list of ${type.of.join(", ")}`;
     case "seconds":
-      return isSeconds(text) ? null : "must be a number of seconds";
+      if (!isSeconds(text)) return "must be a number of seconds";
+      return type.positive && Number(text) === 0 ? "must be more than 0 seconds" : null;
     case "secondsList":
       return list(text).length > 0 && list(text).every(isSeconds) ? null : "must be a comma list of seconds";
-    case "url": {
-      const url = URL.canParse(text) ? new URL(text) : null;
-      return url !== null && type.schemes.includes(url.protocol)
-        ? null
-        : `must be a URL that starts with ${type.schemes.join(" or ")}`;
-    }
+    case "url":
+      return urlFault(type.schemes, text);
     case "domain":
       return normalizeDomain(text) !== null ? null : "must be a domain name";
     case "email":
       return normalizeAddress(text) !== null ? null : "must be an email address";
     case "addresses":
-      return list(text).length > 0 && list(text).every((item) => /^[0-9a-fA-F:.[\]]+$/.test(item))
+      return list(text).length > 0 && list(text).every(isServer)
         ? null
-        : "must be a comma list of IP addresses";
+        : "must be a comma list of IP addresses, each with a port where it is not 53 (ip:port, [v6]:port)";
     case "networks":
       return list(text).length > 0 && list(text).every(isNetwork)
         ? null
@@ -517,6 +519,24 @@ const MAX_IPS = 16;
 
 function isIp(text: string): boolean {
   return isIP(text) !== 0 && !text.includes("%");
+}
+
+/** As `net/dns-servers` reads it: an address, alone or with its port. */
+function isServer(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const [, v6, v4, port = "53"] = /^(?:\[([^\]]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  return isIP(v6 ?? v4 ?? "") === (v6 === undefined ? 4 : 6) && Number(port) >= 1 && Number(port) <= 65535;
+}
+
+/** Schemes whose URL need name no host: a file has none, and a Redis without one is this machine's. */
+const HOSTLESS: ReadonlySet<string> = new Set(["file:", "redis:", "rediss:"]);
+
+function urlFault(schemes: readonly string[], text: string): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !schemes.includes(url.protocol))
+    return `must be a URL that starts with ${schemes.join(" or ")}`;
+  if (url.hostname === "" && !HOSTLESS.has(url.protocol)) return `names nothing behind ${url.protocol}//`;
+  return /^file:\/*$/.test(text) ? "names no file" : null;
 }
 
 function isSeconds(text: string): boolean {
@@ -629,20 +649,25 @@ export function loadConfig(env: Env, terminal = false): Config {
   const numbers = (name: string): number[] => list(required(name)).map(Number);
   const plans = readFamily(env, "PLAN_", DEFAULT_PLANS, readPlan, "rate/burst", problems);
   const tiers = readFamily(env, "TIER_", DEFAULT_TIERS, readTier, "a number of recipients", problems);
-  if (!(required("DEFAULT_PLAN") in plans))
+  if (!Object.hasOwn(plans, required("DEFAULT_PLAN")))
     problems.push(`DEFAULT_PLAN=${required("DEFAULT_PLAN")} is no plan`);
-  if (!(required("DEFAULT_TRUST_TIER") in tiers))
+  if (!Object.hasOwn(tiers, required("DEFAULT_TRUST_TIER")))
     problems.push(`DEFAULT_TRUST_TIER=${required("DEFAULT_TRUST_TIER")} is no trust tier`);
   if ((text("SMTP_TLS_KEY") === null) !== (text("SMTP_TLS_CERT") === null))
     problems.push("SMTP_TLS_KEY and SMTP_TLS_CERT must be set together");
   const delivery = text("DELIVERY") ?? defaultDelivery(texts);
-  if (delivery === "relay" && text("SMTP_RELAY_URL") === null && problems.length === 0)
+  const relayIsWrong = problems.some((problem) => problem.startsWith("SMTP_RELAY_URL"));
+  if (delivery === "relay" && text("SMTP_RELAY_URL") === null && !relayIsWrong)
     problems.push("DELIVERY=relay needs SMTP_RELAY_URL");
   if (
     text("CONTENT_STORE") !== null &&
     (text("S3_ACCESS_KEY_ID") === null || text("S3_SECRET_ACCESS_KEY") === null)
   )
     problems.push("CONTENT_STORE needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY");
+  if (text("DATABASE_SYNC_URL") !== null && !(text("DATABASE_URL") ?? "file:").startsWith("file:"))
+    problems.push("DATABASE_SYNC_URL needs DATABASE_URL to be a file, the replica of that primary");
+  if (/[?#]/.test(text("PUBLIC_URL") ?? ""))
+    problems.push("PUBLIC_URL must end with host or path: links are made by adding to it");
   if (problems.length > 0) throw new ConfigError(problems);
 
   const dataDir = required("DATA_DIR");

@@ -118,12 +118,12 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
       { path: "src/core/a.ts", source: `import x from "left-pad";`, says: ["1: left-pad has no home yet"] },
       {
         path: "src/smtp/a.ts",
-        source: `import { generate } from "selfsigned";`,
-        says: ["1: selfsigned belongs to smtp/self-signed.ts"],
+        source: `import { Counter } from "prom-client";`,
+        says: ["1: prom-client belongs to metrics.ts"],
       },
       {
-        path: "src/smtp/self-signed.ts",
-        source: `import "selfsigned"; import "node:fs"; import "bun";`,
+        path: "src/metrics.ts",
+        source: `import "prom-client"; import "node:fs"; import "bun";`,
         says: [],
       },
     ],

@@ -1,11 +1,14 @@
+import { isIP } from "node:net";
 import type { Clock } from "../core/clock.ts";
-import { refused, unavailable } from "./exit.ts";
-import { readAll } from "./input.ts";
+import { exchangeHttp } from "../net/http-exchange.ts";
+import { refused, unavailable, usage } from "./exit.ts";
 
 /** Time for one request and its answer. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Bytes of an answer that are read: a message's record with its bodies has far fewer. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const HTTP_PORT = 80;
+const HTTPS_PORT = 443;
 
 export interface Api {
   /** Without a slash at its end. */
@@ -16,7 +19,8 @@ export interface Api {
 }
 
 /**
- * One request to a running service; gives the body of a 2xx answer.
+ * One request to a running service; gives the body of a 2xx answer. It goes to the address given and to nothing else:
+ * a proxy that the environment names (HTTP_PROXY) would be shown the key, and asked in the service's place.
  * @throws CommandError: unavailable where it cannot be reached or cannot do it now, refused with its own words else
  */
 export async function callApi(
@@ -26,37 +30,49 @@ export async function callApi(
   path: string,
   body?: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, unknown>> {
-  const abort = new AbortController();
-  const cancel = clock.after(REQUEST_TIMEOUT_MS, () => abort.abort());
-  try {
-    const answer = await reach(api, path, {
-      method,
-      signal: abort.signal,
-      // The key goes to the address given and is carried nowhere else.
-      redirect: "manual",
-      headers: {
-        authorization: `Bearer ${api.key}`,
-        ...(api.sender === undefined ? {} : { "x-service-product": api.sender }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = answer.body === null ? "" : await readAll(answer.body, MAX_ANSWER_BYTES, "the answer");
-    return bodyOf(api, answer.status, text);
-  } finally {
-    cancel();
-  }
+  const url = new URL(`${api.url}${path}`);
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const secure = url.protocol === "https:";
+  const outcome = await exchangeHttp(
+    { clock },
+    {
+      ip: host,
+      port: url.port === "" ? (secure ? HTTPS_PORT : HTTP_PORT) : Number(url.port),
+      tlsName: secure ? (isIP(host) === 0 ? host : "") : null,
+      octets: requestOctets(api, method, url, body),
+      maxBodyOctets: MAX_ANSWER_BYTES + 1,
+      timeoutMs: REQUEST_TIMEOUT_MS,
+      connectTimeoutMs: REQUEST_TIMEOUT_MS,
+    },
+  );
+  if (outcome.kind === "failed")
+    throw unavailable(
+      `${api.url} cannot be reached (${outcome.reason}): is the service running, and is this its address (--url)?`,
+    );
+  const { status, body: octets } = outcome.response;
+  if (octets.length > MAX_ANSWER_BYTES)
+    throw unavailable(`the answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+  return bodyOf(api, status, octets.toString("utf8"));
 }
 
-async function reach({ url }: Api, path: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(`${url}${path}`, init);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw unavailable(
-      `${url} cannot be reached (${why}): is the service running, and is this its address (--url)?`,
-    );
-  }
+function requestOctets(
+  { key, sender }: Api,
+  method: string,
+  url: URL,
+  body: Readonly<Record<string, unknown>> | undefined,
+): Buffer {
+  // A line end in it would begin a field of its own (header injection).
+  if (sender !== undefined && !/^[\x21-\x7e]+$/.test(sender)) throw usage("--sender is no id of a project");
+  const octets = body === undefined ? null : Buffer.from(JSON.stringify(body));
+  const lines = [
+    `${method} ${url.pathname}${url.search} HTTP/1.1`,
+    `Host: ${url.host}`,
+    "Connection: close",
+    `Authorization: Bearer ${key}`,
+    ...(sender === undefined ? [] : [`X-Service-Product: ${sender}`]),
+    ...(octets === null ? [] : ["Content-Type: application/json", `Content-Length: ${octets.length}`]),
+  ];
+  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), octets ?? Buffer.alloc(0)]);
 }
 
 function bodyOf({ url }: Api, status: number, text: string): Record<string, unknown> {

@@ -1,36 +1,14 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config.ts";
-import { type Clock, sleep } from "../core/clock.ts";
-import { configureLog, log } from "../log.ts";
+import { configureLog } from "../log.ts";
 import { type Db, openDb } from "../store/client.ts";
-import { errorCode } from "../store/engine.ts";
 import { migrationStates } from "../store/migrate.ts";
+import { untilFree } from "../store/until-free.ts";
 import type { Context } from "./command.ts";
 import { explained } from "./trouble.ts";
 
-/** How often and how long we ask again where another process holds the database (milliseconds). */
-const BUSY_PAUSE_MS = 20;
-const BUSY_GIVE_UP_MS = 15_000;
-
 const OUTDATED = "start the service, or run postrider migrate";
-
-/**
- * Runs `task` again while another process holds the database. The group commit does so for writes; opening, and the
- * ledger of migrations, go past it.
- */
-export async function untilFree<Value>(clock: Clock, task: () => Promise<Value>): Promise<Value> {
-  const giveUpAt = clock.now() + BUSY_GIVE_UP_MS;
-  for (;;) {
-    try {
-      return await task();
-    } catch (error) {
-      if (!/^SQLITE_(?:BUSY|LOCKED)/.test(errorCode(error)) || clock.now() > giveUpAt) throw error;
-      log("commands").debug("database is locked by another process", { pause: BUSY_PAUSE_MS });
-      await sleep(clock, BUSY_PAUSE_MS);
-    }
-  }
-}
 
 /** The file of a database that is a file of its own; null for a server, and for a replica of one. */
 export function databaseFile({ databaseUrl: url, databaseSyncUrl }: Config): string | null {
@@ -45,7 +23,9 @@ export async function withAnyDatabase<Value>(
 ): Promise<Value> {
   await configureLog(config.logLevel, config.logFormat);
   const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
-  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl })).catch(explained);
+  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl })).catch(
+    (error: unknown) => explained(error),
+  );
   try {
     return await task(db);
   } finally {

@@ -5,7 +5,8 @@ import { runHealth, worstOf } from "../flows/health/check.ts";
 import { type Db, openDb } from "../store/client.ts";
 import { doctorChecks } from "../wiring/doctor.ts";
 import { type Context, defineCommand } from "./command.ts";
-import { databaseFile, untilFree } from "./database.ts";
+import { untilFree } from "../store/until-free.ts";
+import { databaseFile } from "./database.ts";
 import { EX_NO, EX_OK, usage } from "./exit.ts";
 import { type Column, field } from "./output.ts";
 

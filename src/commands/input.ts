@@ -4,25 +4,16 @@ import { usage } from "./exit.ts";
 /** Bytes of a key file that are read: a key has some fifty characters. */
 const MAX_KEY_FILE_BYTES = 4096;
 
-/** All of a stream as text. Throws (usage) where it is longer than `maxBytes`. */
-export async function readAll(
-  stream: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  what: string,
-): Promise<string> {
+/** Standard input as text. Throws (usage) where it is longer than `maxBytes`. */
+export async function readInput(maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of stream) {
+  for await (const chunk of Bun.stdin.stream()) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw usage(`${what} is longer than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw usage(`standard input is longer than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-/** Standard input as text, at most `maxBytes`. */
-export function readInput(maxBytes: number): Promise<string> {
-  return readAll(Bun.stdin.stream(), maxBytes, "standard input");
 }
 
 /** The secret in a file, or on standard input where the path is `-`; spaces around it are dropped. */

@@ -1,10 +1,14 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { migrate, migrationStates } from "../store/migrate.ts";
-import { defineCommand } from "./command.ts";
-import { databaseFile, untilFree, withAnyDatabase } from "./database.ts";
+import { MIGRATIONS, type MigrationState, migrate, migrationStates } from "../store/migrate.ts";
+import { type Context, defineCommand } from "./command.ts";
+import { untilFree } from "../store/until-free.ts";
+import { databaseFile, withAnyDatabase } from "./database.ts";
 import { EX_OK } from "./exit.ts";
 import { field } from "./output.ts";
+
+/** Mode of a folder that we make: what mails say is not for everybody on the machine. */
+const OWNER_ONLY = 0o700;
 
 /** Applies the schema steps that are missing; the service does the same when it starts. */
 export const migrateNow = defineCommand({
@@ -16,7 +20,7 @@ same: this is for those who want it done before.`,
   async run(_input, context) {
     const { clock, config, out } = context;
     const file = databaseFile(config);
-    if (file !== null) mkdirSync(dirname(file), { recursive: true });
+    if (file !== null) mkdirSync(dirname(file), { recursive: true, mode: OWNER_ONLY });
     const applied = await withAnyDatabase(context, (db) => untilFree(clock, () => migrate(db, clock.now())));
     out.record({ applied }, applied.length === 0 ? "up to date" : `applied: ${applied.join(", ")}`);
     return EX_OK;
@@ -30,9 +34,7 @@ export const migrateStatus = defineCommand({
   about: "Lists the schema steps that this program knows, and when each was applied.",
   example: "postrider migrate status",
   async run(_input, context) {
-    const states = await withAnyDatabase(context, (db) =>
-      untilFree(context.clock, () => migrationStates(db)),
-    );
+    const states = await statesOf(context);
     const rows = states.map(({ version, name, appliedAt }) => ({
       version,
       name,
@@ -46,3 +48,11 @@ export const migrateStatus = defineCommand({
     return EX_OK;
   },
 });
+
+/** Where there is no database every step is still to come: opening one that is not there would make it. */
+async function statesOf(context: Context): Promise<readonly MigrationState[]> {
+  const file = databaseFile(context.config);
+  if (file !== null && !existsSync(file))
+    return MIGRATIONS.map(({ version, name }) => ({ version, name, appliedAt: null }));
+  return withAnyDatabase(context, (db) => untilFree(context.clock, () => migrationStates(db)));
+}

@@ -27,7 +27,7 @@ const FLAGS = {
     value: "ADDRESS",
     required: true,
     multiple: true,
-    help: "recipient; may be given again",
+    help: "recipient, or several with commas between; may be given again",
   },
   subject: { type: "string", value: "TEXT", required: true, help: "header Subject" },
   text: { type: "string", value: "TEXT", help: "plain text body; - reads it from standard input" },
@@ -71,7 +71,7 @@ echo 'From a pipe.' | postrider send - --key-file sending.key --from hello@onboa
     const url = apiUrl(flags.url ?? config.publicUrl);
     const bodies = await bodiesOf(wanted);
     const api: Api = { url, key: await keyOf(flags, config.postriderApiKey), sender: flags.sender };
-    const to = flags.to.flatMap((list) => list.split(",")).map(mailbox);
+    const to = flags.to.flatMap(mailboxesIn).map(mailbox);
     const item = { from: mailbox(flags.from), to, subject: flags.subject, ...bodies };
     const { id, status } = (await callApi(clock, api, "POST", "/v1/emails", item)) as unknown as Accepted;
     if (!flags.wait) {
@@ -129,6 +129,21 @@ async function keyOf(
   const key = flags.key ?? ofEnvironment;
   if (key !== null && /^[\x21-\x7e]+$/.test(key)) return key;
   throw usage("an API key is needed: --key-file FILE, or POSTRIDER_API_KEY");
+}
+
+/** The recipients in a list. A name may hold commas too: one parts two recipients only where an address has ended. */
+function mailboxesIn(list: string): string[] {
+  const found: string[] = [];
+  let open: string[] = [];
+  for (const piece of list.split(",")) {
+    open.push(piece);
+    const outsideQuotes = open.join(",").replace(/"[^"]*"/g, "");
+    if (!outsideQuotes.includes("@") || outsideQuotes.includes('"')) continue;
+    found.push(open.join(","));
+    open = [];
+  }
+  const rest = open.join(",");
+  return rest.trim() === "" ? found : [...found, rest];
 }
 
 /** `a@b.example`, or `Name <a@b.example>`, as the API takes it; whether it is an address is for the API to say. */

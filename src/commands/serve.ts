@@ -16,8 +16,7 @@ certificate anew.`,
   example: "PORT=8080 SERVICE_DOMAIN=mail.example.com postrider serve",
   async run(_input, { config, clock, out }) {
     await configureLog(config.logLevel, config.logFormat);
-    const app = await startApp(config, clock).catch(explained);
-    out.plain(bannerText(config, app));
+    const app = await startApp(config, clock).catch((error: unknown) => explained(error, config));
     const stop = (signal: string): void => {
       log("app").info("stopping", { signal });
       app.stop().then(
@@ -37,6 +36,8 @@ certificate anew.`,
     });
     process.on("SIGTERM", () => stop("SIGTERM"));
     process.on("SIGINT", () => stop("SIGINT"));
+    // Last: whoever has read that it runs may end it, and that is heard by now.
+    out.plain(bannerText(config, app));
     return EX_OK;
   },
 });

@@ -94,7 +94,7 @@ export function helpText(group: string | null): string | null {
     ...lines,
     "",
     "`postrider COMMAND --help` tells what a command takes, with an example. --version shows the version.",
-    "Settings are environment variables; the README lists them all.",
+    "Settings are environment variables: `postrider config` lists them all, the README says what each means.",
     "Results go to standard output: text on a terminal, else JSON, one object a line. Errors go to standard error.",
     "",
     "exit codes:",

@@ -1,25 +1,37 @@
 /** The number by which SQLite says that it cannot open a file: libSQL puts it behind the path. */
 const CANNOT_OPEN = /Unable to open connection to local database (.*): 14\b/s;
 
-/** Throws what has gone wrong at a start in words that lead to its cause, where ours are better than those of the parts. */
-export function explained(error: unknown): never {
-  const path = CANNOT_OPEN.exec(String(error))?.[1];
-  if (path !== undefined)
-    throw new Error(`the database ${path} cannot be opened: is its folder there, and ours to write?`, {
-      cause: error,
-    });
-  if (error instanceof Error && "port" in error && "address" in error && "code" in error)
-    throw new Error(
-      `cannot listen at ${error.address}:${error.port} (${error.code})${HINTS[String(error.code)] ?? ""}`,
-      {
-        cause: error,
-      },
-    );
-  throw error;
-}
+/** What a system call could not do, where it names the path. */
+const CALLS: Readonly<Record<string, (path: string) => string>> = {
+  mkdir: (path) => `the folder ${path} cannot be made`,
+  open: (path) => `${path} cannot be opened`,
+};
 
 const HINTS: Readonly<Record<string, string>> = {
   EADDRINUSE: ": another program has that port",
   EACCES: ": ports below 1024 need a right of their own",
   EADDRNOTAVAIL: ": this machine has no such address",
 };
+
+/**
+ * Throws what has gone wrong at a start in words that lead to its cause, where ours are better than those of the parts.
+ * @param http where the API should listen: its error, unlike those of the other listeners, names no address
+ */
+export function explained(error: unknown, http?: { host: string; port: number }): never {
+  const words = wordsFor(error, http);
+  throw words === null ? error : new Error(words, { cause: error });
+}
+
+function wordsFor(error: unknown, http?: { host: string; port: number }): string | null {
+  const database = CANNOT_OPEN.exec(String(error))?.[1];
+  if (database !== undefined)
+    return `the database ${database} cannot be opened: is its folder there, and ours to write?`;
+  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return null;
+  const code = String(error.code);
+  if (error.syscall === "listen") {
+    const at = "port" in error && "address" in error ? { host: error.address, port: error.port } : http;
+    return at === undefined ? null : `cannot listen at ${at.host}:${at.port} (${code})${HINTS[code] ?? ""}`;
+  }
+  const failed = CALLS[String(error.syscall)];
+  return failed !== undefined && "path" in error ? `${failed(String(error.path))} (${code})` : null;
+}

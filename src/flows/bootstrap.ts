@@ -1,19 +1,19 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
-import { generateDkimKey } from "../mail/dkim.ts";
 import { hasAccount, insertFirstAccount } from "../store/accounts.ts";
 import { ConstraintError, type Db, type Statement } from "../store/client.ts";
 import { findKeyByHash, insertKey } from "../store/keys.ts";
 import { insertSender } from "../store/senders.ts";
 import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";
-import { ensureInstallationKey } from "./verify/keys.ts";
+import { ensureInstallationKey, type GeneratedKey } from "./verify/keys.ts";
 
 export interface BootstrapDeps {
   db: Db;
   clock: Clock;
   /** Seals the installation's DKIM key at rest. */
   boxKey: Uint8Array;
+  generateDkimKey: () => Promise<GeneratedKey>;
 }
 
 /** The secrets made at the first start: told this once and never again. */
@@ -30,7 +30,7 @@ const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited"
  * @returns null where nothing is to be told: with ROOT_API_KEY, and at every start but the first
  */
 export async function bootstrap(
-  { db, clock, boxKey }: BootstrapDeps,
+  { db, clock, boxKey, generateDkimKey }: BootstrapDeps,
   config: Pick<Config, "ownerEmail" | "rootApiKey">,
 ): Promise<FirstStart | null> {
   const now = clock.now();

@@ -101,6 +101,9 @@ export function createHttp(deps: HttpDeps): Http {
         maxRequestBodySize: SERVER_BODY_BYTES,
         // Bun's development page shows stacks and paths.
         development: false,
+        // Without a word Bun shares the port where it is not developing: a second process that was started by mistake
+        // would take half of the requests, and nobody would be told (Linux, SO_REUSEPORT).
+        reusePort: false,
         fetch(raw, self) {
           if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(deps.clock.now(), raw);
           const peer = self.requestIP(raw);

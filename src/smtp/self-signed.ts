@@ -1,4 +1,6 @@
-import { generate } from "selfsigned";
+import { generateKeyPair, randomBytes, sign } from "node:crypto";
+import { promisify } from "node:util";
+import { der, derTime, TAG } from "./der.ts";
 
 /** How long a self-signed certificate is good: longer than a process runs, since each start makes a new one. */
 export const SELF_SIGNED_DAYS = 3650;
@@ -7,22 +9,86 @@ const MAX_COMMON_NAME = 64;
 const DAY_MS = 86_400_000;
 /** Peers whose clock is behind ours still find the certificate valid. */
 const CLOCK_SLACK_MS = DAY_MS;
+/** Understood by every peer that speaks TLS 1.2. */
+const RSA_BITS = 2048;
+/** RFC 5280 §4.1.2.2: at most 20. */
+const SERIAL_OCTETS = 16;
+const PEM_LINE_CHARS = 64;
 
-/** A key and a certificate that it signs itself, for opportunistic TLS. `now` in milliseconds. */
+/** sha256WithRSAEncryption, 1.2.840.113549.1.1.11 (RFC 8017 App. A.2.4). */
+const SHA256_WITH_RSA = "2a864886f70d01010b";
+/** 2.5.4.3, 2.5.29.19 and 2.5.29.17 (RFC 5280 App. A.1, §4.2.1.9, §4.2.1.6). */
+const COMMON_NAME = "550403";
+const BASIC_CONSTRAINTS = "551d13";
+const SUBJECT_ALT_NAME = "551d11";
+/** Explicit tags of a certificate's version and extensions, and the implicit one of a dNSName. */
+const VERSION_FIELD = 0xa0;
+const EXTENSIONS_FIELD = 0xa3;
+const DNS_NAME = 0x82;
+const VERSION_3 = 2;
+
+/**
+ * A key and a certificate that it signs itself (RFC 5280 §4.1), for opportunistic TLS. `now` in milliseconds. Written
+ * here, since a library for certificates of all kinds takes as long to load as all the rest of a start.
+ */
 export async function selfSignedCertificate(
   hostname: string,
   now: number,
 ): Promise<{ key: string; cert: string }> {
-  const notBeforeDate = new Date(now - CLOCK_SLACK_MS);
-  const made = await generate([{ name: "commonName", value: hostname.slice(0, MAX_COMMON_NAME) }], {
-    algorithm: "sha256",
-    keySize: 2048,
-    notBeforeDate,
-    notAfterDate: new Date(notBeforeDate.getTime() + SELF_SIGNED_DAYS * DAY_MS),
-    extensions: [
-      { name: "basicConstraints", cA: false },
-      { name: "subjectAltName", altNames: [{ type: 2, value: hostname }] },
-    ],
-  });
-  return { key: made.private, cert: made.cert };
+  // On the thread pool.
+  const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
+  const from = now - CLOCK_SLACK_MS;
+  const name = commonName(hostname.slice(0, MAX_COMMON_NAME));
+  const body = der(
+    TAG.sequence,
+    der(VERSION_FIELD, der(TAG.integer, Buffer.from([VERSION_3]))),
+    der(TAG.integer, serialNumber()),
+    algorithm(),
+    name,
+    der(TAG.sequence, derTime(from), derTime(from + SELF_SIGNED_DAYS * DAY_MS)),
+    name,
+    publicKey.export({ type: "spki", format: "der" }),
+    der(EXTENSIONS_FIELD, der(TAG.sequence, ...extensions(hostname))),
+  );
+  const signature = sign("sha256", body, privateKey);
+  const certificate = der(TAG.sequence, body, algorithm(), der(TAG.bitString, Buffer.from([0]), signature));
+  return {
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    cert: pem("CERTIFICATE", certificate),
+  };
+}
+
+/** Positive, and without leading zero octets: the first one lies between 0x40 and 0x7f. */
+function serialNumber(): Buffer {
+  const octets = randomBytes(SERIAL_OCTETS);
+  octets.writeUInt8((octets.readUInt8(0) & 0x3f) | 0x40, 0);
+  return octets;
+}
+
+function algorithm(): Buffer {
+  return der(TAG.sequence, identifier(SHA256_WITH_RSA), der(TAG.null));
+}
+
+function identifier(hex: string): Buffer {
+  return der(TAG.objectIdentifier, Buffer.from(hex, "hex"));
+}
+
+function commonName(name: string): Buffer {
+  const attribute = der(TAG.sequence, identifier(COMMON_NAME), der(TAG.utf8String, Buffer.from(name)));
+  return der(TAG.sequence, der(TAG.set, attribute));
+}
+
+/** It is nobody's issuer, and for this host. */
+function extensions(hostname: string): Buffer[] {
+  const names = der(TAG.sequence, der(DNS_NAME, Buffer.from(hostname, "latin1")));
+  return [
+    der(TAG.sequence, identifier(BASIC_CONSTRAINTS), der(TAG.octetString, der(TAG.sequence))),
+    der(TAG.sequence, identifier(SUBJECT_ALT_NAME), der(TAG.octetString, names)),
+  ];
+}
+
+/** RFC 7468 §2. */
+function pem(label: string, octets: Buffer): string {
+  const lines = octets.toString("base64").match(new RegExp(`.{1,${PEM_LINE_CHARS}}`, "g")) ?? [];
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 }

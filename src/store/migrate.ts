@@ -84,6 +84,11 @@ async function ledger(db: Db): Promise<Map<number, LedgerRow>> {
   return new Map(rows.map((row) => [row.version, row]));
 }
 
+/** Whether the database holds nothing at all: no process has begun with it. */
+export async function isEmpty(db: Db): Promise<boolean> {
+  return (await db.first("SELECT 1 FROM sqlite_master LIMIT 1")) === null;
+}
+
 /** Which steps have been applied, and when. */
 export async function migrationStates(db: Db): Promise<MigrationState[]> {
   const applied = await ledger(db);

@@ -4,6 +4,7 @@ import type { Inspect } from "../flows/readings.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Resolver } from "../net/resolver.ts";
 import type { Queue } from "../queue/port.ts";
+import type { Certificate } from "../smtp/certificate.ts";
 import type { Pool } from "../smtp/client/pool.ts";
 import type { Db } from "../store/client.ts";
 import type { Instance } from "../store/instances.ts";
@@ -20,6 +21,8 @@ export interface Ground {
   keys: InstallationKeys;
   resolver: Resolver;
   pool: Pool;
+  /** What STARTTLS begins with; null for a process that does not listen. */
+  certificate: Promise<Certificate> | null;
   instance: Instance;
   /** Where contents leave the database for; null: nowhere. */
   store: Objects | null;

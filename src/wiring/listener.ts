@@ -28,7 +28,7 @@ export async function openListener(ground: Ground): Promise<Listener> {
     inspect: ground.inspect,
     received: metrics.received,
   });
-  const tls = await listenerCertificate(ground);
+  const tls = await (ground.certificate ?? listenerCertificate(ground));
   return createListener(
     { clock, handler, log: log("smtp"), meter: metrics.smtp },
     {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { hashSecret } from "../../src/flows/api-keys.ts";
 import { bootstrap } from "../../src/flows/bootstrap.ts";
+import { generateDkimKey } from "../../src/mail/dkim.ts";
 import { type Db, openDb } from "../../src/store/client.ts";
 import { publicInstallationKey } from "../../src/store/dkim-keys.ts";
 import { findKeyByHash } from "../../src/store/keys.ts";
@@ -17,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => database.remove());
 
 const start = (db: Db, rootApiKey: string | null = null) =>
-  bootstrap({ db, clock: manualClock(), boxKey: BOX_KEY }, { ...CONFIG, rootApiKey });
+  bootstrap({ db, clock: manualClock(), boxKey: BOX_KEY, generateDkimKey }, { ...CONFIG, rootApiKey });
 
 async function counts(db: Db): Promise<Record<string, number>> {
   const tables = ["accounts", "senders", "api_keys", "dkim_keys"];
@@ -71,7 +72,7 @@ test("a start with another master key than the database was sealed with stops, a
   const { db } = database;
   await start(db);
   const before = await db.all("SELECT * FROM dkim_keys");
-  const other = { db, clock: manualClock(), boxKey: new Uint8Array(32).fill(8) };
+  const other = { db, clock: manualClock(), boxKey: new Uint8Array(32).fill(8), generateDkimKey };
   await expect(bootstrap(other, CONFIG)).rejects.toThrow("put that master.key into DATA_DIR");
   expect(await db.all("SELECT * FROM dkim_keys")).toEqual(before);
 });

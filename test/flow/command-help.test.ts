@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS } from "../../src/commands/table.ts";
 import { captureService, newFolder, onTerminal, postrider } from "./command-program.ts";
@@ -60,8 +60,16 @@ describe("on a terminal", () => {
     expect(await onTerminal(["migrate", "status"], env)).toMatch(
       /^version +name +applied\n1 +initial +pending\n/,
     );
+    // Asking makes no database.
+    expect(readdirSync(env.DATA_DIR)).toEqual([]);
     expect(await onTerminal(["migrate"], env)).toMatch(/^applied: 1, 2/);
     expect(await onTerminal(["migrate"], env)).toBe("up to date\n");
+  });
+
+  test("a folder that migrate makes is its owner's alone", async () => {
+    const folder = join(newFolder(), "data");
+    await postrider(["migrate"], { DATA_DIR: folder });
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 });
 

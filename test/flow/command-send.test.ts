@@ -142,6 +142,23 @@ describe("send", () => {
     LIMIT_MS,
   );
 
+  test.each<[string, string[]]>([
+    [`"Doe, Jane" <${OWNER}>`, ["Doe, Jane"]],
+    [`Doe, Jane <${OWNER}>, ${simulated("delivered")},`, ["Doe, Jane", ""]],
+    [`"a@b, c" <${OWNER}>,"d,e" <${simulated("delivered")}>`, ["a@b, c", "d,e"]],
+  ])(
+    "--to %s: a comma in a name parts no recipients",
+    async (to, names) => {
+      const ran = await send(to, [...withKey, "--text", "x"]);
+      expect([ran.code, ran.stderr]).toEqual([0, ""]);
+      const { addresses } = await record(ran.json()[0]?.id);
+      const found = (addresses as { to: { email: string; name?: string }[] }).to;
+      expect(found.map(({ name }) => name ?? "")).toEqual(names);
+      expect(found[0]?.email).toBe(OWNER);
+    },
+    LIMIT_MS,
+  );
+
   test(
     "reads as much of standard input as the API takes of a text, and no byte more",
     async () => {
@@ -172,6 +189,7 @@ describe("send", () => {
     ["with a URL that is none", [...withKey, ...text, "--url", "ftp://x"], 64, "http://"],
     ["with a time that is none", [...withKey, ...text, "--timeout", "0"], 64, "--timeout"],
     ["with a time over a day", [...withKey, ...text, "--timeout", "86401"], 64, "--timeout"],
+    ["to a project that cannot be one", [...withKey, ...text, "--sender", "a\r\nb: c"], 64, "--sender"],
     ["to nobody", [...withKey, ...text, "--to", "nobody"], 1, "to["],
     ["from a domain of others", [...withKey, ...text, "--from", "a@example.org"], 1, "domain_not_verified"],
     ["where nothing listens", [...withKey, ...text, "--url", `http://127.0.0.1:${freePort()}`], 69, "--url"],
@@ -180,6 +198,38 @@ describe("send", () => {
     expect([ran.code, ran.stdout]).toEqual([code, ""]);
     expect(ran.stderr).toStartWith("postrider: ");
     expect(ran.stderr).toContain(says);
+  });
+
+  test("asks the service itself, whatever proxy the environment names", async () => {
+    const proxied: string[] = [];
+    const proxy = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1" },
+      fetch: ({ url, headers }) => {
+        proxied.push(`${url} ${headers.get("authorization")}`);
+        return new Response("no", { status: 502 });
+      },
+    });
+    const behind = { ...env, HTTP_PROXY: proxy.url.href, http_proxy: proxy.url.href };
+    const args = ["send", "--from", FROM, "--to", OWNER, "--subject", "x", ...withKey, ...text, "--wait"];
+    try {
+      const ran = await postrider(args, behind);
+      expect([ran.code, proxied]).toEqual([0, []]);
+    } finally {
+      await proxy.stop(true);
+    }
+  });
+
+  test.each([
+    ["an answer of 16 MiB and more", () => new Response("x".repeat(16 * 1024 * 1024 + 1)), "is longer than"],
+    ["an answer that is no JSON", () => new Response("hello"), "answers 200, and not as this service does"],
+  ])("%s is told from the service's", async (_name, fetch, says) => {
+    const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
+    try {
+      const ran = await send(OWNER, [...withKey, ...text, "--url", `http://127.0.0.1:${other.port}`]);
+      expect([ran.code, ran.stderr]).toEqual([69, expect.stringContaining(says)]);
+    } finally {
+      await other.stop(true);
+    }
   });
 
   test("carries the key nowhere else, and takes another server for what it is", async () => {

@@ -1,6 +1,10 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { newFolder, onTerminal, postrider } from "./command-program.ts";
+import { join } from "node:path";
+import Database from "libsql";
+import { startRole } from "../support/role-process.ts";
+import { captureService, newFolder, onTerminal, postrider } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -26,18 +30,83 @@ describe("a start says what it cannot have", () => {
       const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder(), [name]: port });
       free();
       expect(ran.code).toBe(70);
-      expect(ran.stderr).toContain(port);
+      expect(ran.stderr).toContain(`cannot listen at 127.0.0.1:${port} (EADDRINUSE)`);
       expect(ran.stderr).not.toContain("at async");
     },
     LIMIT_MS,
   );
 
   test(
-    "an address that is no machine's here",
+    "a port that another Postrider has, rather than to take half of its requests",
     async () => {
-      const env = { ...nothing, DATA_DIR: newFolder(), SMTP_HOST: "192.0.2.1" };
+      const { service, env, folder } = captureService();
+      const other = { ...nothing, ...env, DATA_DIR: newFolder() };
+      try {
+        await service.start();
+        const started = startRole(other).then(async (process) => process.kill().then(() => "started"));
+        expect(await started.catch(String)).toContain(`cannot listen at 127.0.0.1:${env.PORT} (EADDRINUSE)`);
+      } finally {
+        await service.remove();
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "nothing while another process makes the database, for which it waits",
+    async () => {
+      const { port, free } = await takenPort();
+      const env = { ...nothing, DATA_DIR: newFolder(), PORT: port, LOG_LEVEL: "debug" };
+      const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
+      database.exec("BEGIN EXCLUSIVE");
+      // It comes as far as the port, which it does not get.
+      const ended = postrider(["serve"], env, {
+        onError: (text) => {
+          if (text.includes("locked by another process") && database.open) {
+            database.exec("COMMIT");
+            database.close();
+          }
+        },
+      });
+      const { stderr } = await ended;
+      free();
+      expect(stderr).toContain("locked by another process");
+      expect(stderr).toContain(`cannot listen at 127.0.0.1:${port}`);
+    },
+    LIMIT_MS,
+  );
+
+  test("a folder that it makes is its owner's alone", async () => {
+    const { port, free } = await takenPort();
+    const folder = join(newFolder(), "data");
+    await postrider(["serve"], { ...nothing, DATA_DIR: folder, PORT: port });
+    free();
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  test.each(["SMTP_HOST", "HOST"])(
+    "an address that is no machine's here: %s",
+    async (name) => {
+      const env = { ...nothing, DATA_DIR: newFolder(), [name]: "192.0.2.1" };
       const { code, stderr } = await postrider(["serve"], env);
-      expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at 192.0.2.1")]);
+      expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at 192.0.2.1:0 (EADDRNOT")]);
+    },
+    LIMIT_MS,
+  );
+
+  test.each<[string, Record<string, string>, string]>([
+    ["a folder", { DATA_DIR: "/dev/null/data" }, "the folder /dev/null/data cannot be made (ENOTDIR)"],
+    [
+      "a certificate",
+      { SMTP_TLS_KEY: "/nowhere/key.pem", SMTP_TLS_CERT: "/nowhere/cert.pem" },
+      "/nowhere/key.pem cannot be opened (ENOENT)",
+    ],
+  ])(
+    "%s that it can neither find nor make",
+    async (_what, over, says) => {
+      const { code, stderr } = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder(), ...over });
+      expect([code, stderr]).toEqual([70, `postrider: ${says}\n`]);
     },
     LIMIT_MS,
   );

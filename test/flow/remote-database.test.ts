@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { hashSecret } from "../../src/flows/api-keys.ts";
 import { bootstrap } from "../../src/flows/bootstrap.ts";
+import { generateDkimKey } from "../../src/mail/dkim.ts";
 import { type Db, openDb } from "../../src/store/client.ts";
 import { EngineError } from "../../src/store/engine.ts";
 import { findKeyByHash } from "../../src/store/keys.ts";
@@ -203,7 +204,7 @@ describe("trouble with a server", () => {
     await migrate(there, 1);
     await empty.make({ loseReplies: 1 });
     const config = { ownerEmail: "o@example.com", rootApiKey: null };
-    const told = await bootstrap({ db: there, clock: systemClock, boxKey: BOX_KEY }, config);
+    const told = await bootstrap({ db: there, clock: systemClock, boxKey: BOX_KEY, generateDkimKey }, config);
     expect(await findKeyByHash(there, hashSecret(told?.accountKey ?? ""))).not.toBeNull();
     await there.close();
     await empty.stop();

@@ -74,7 +74,6 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   tldts: ["core", "net"],
   "@logtape/logtape": ["log.ts"],
   "prom-client": ["metrics.ts"],
-  selfsigned: ["smtp/self-signed.ts"],
 };
 
 /** Built-ins that do no input or output: all that core may use. */

@@ -75,6 +75,20 @@ describe("settings", () => {
     ["DEFAULT_PLAN", "gold"],
     ["SMTP_TLS_KEY", "/only/the/key.pem"],
     ["LOG_LEVEL", "loud"],
+    ["DNS_SERVERS", "::::"],
+    ["DNS_SERVERS", "192.0.2.1:65536"],
+    ["DNS_SERVERS", "192.0.2.1:0"],
+    ["DNS_SERVERS", "192.0.2.1,[192.0.2.2]:53"],
+    ["SMTP_RELAY_URL", "smtp://"],
+    ["SMTP_RELAY_URL", "smtp:relay.example"],
+    ["SMTP_OUT_PORT", "0"],
+    ["DATABASE_URL", "file:"],
+    ["DATABASE_URL", "file:///"],
+    ["DATABASE_URL", "libsql:db"],
+    ["WEBHOOK_TIMEOUT_SECONDS", "0"],
+    ["DEFAULT_PLAN", "toString"],
+    ["DEFAULT_TRUST_TIER", "constructor"],
+    ["PUBLIC_URL", "https://mail.example.com/?a=b"],
   ])("%s=%s is refused by name", (name, value) => {
     expect(problems({ [name]: value }).join()).toContain(name);
   });
@@ -88,6 +102,30 @@ describe("settings", () => {
 
   test("all problems are told at once", () => {
     expect(problems({ PORT: "x", ROLES: "cook", DELIVERY: "pigeon", PLAN_FREE: "fast" }).length).toBe(4);
+  });
+
+  test.each<[Record<string, string>, string[]]>([
+    [{ DELIVERY: "relay", PORT: "x" }, ["PORT", "DELIVERY=relay needs SMTP_RELAY_URL"]],
+    // The relay that is missing is the one that was given wrongly, and said to be.
+    [{ DELIVERY: "relay", SMTP_RELAY_URL: "smtp://" }, ["SMTP_RELAY_URL"]],
+    [{ CONTENT_STORE: "s3:///prefix", S3_ACCESS_KEY_ID: "a", S3_SECRET_ACCESS_KEY: "b" }, ["CONTENT_STORE"]],
+    [{ DATABASE_URL: "http://db.example", DATABASE_SYNC_URL: "http://x.example" }, ["DATABASE_SYNC_URL"]],
+  ])("what contradicts itself is told beside the rest: %p", (env, starts) => {
+    const told = problems(env);
+    expect(told.length).toBe(starts.length);
+    for (const [at, start] of starts.entries()) expect(told[at]).toStartWith(start);
+  });
+
+  test.each<[string, string]>([
+    ["DNS_SERVERS", "192.0.2.1,192.0.2.1:5353,2001:db8::1,[2001:db8::1],[2001:db8::1]:5353"],
+    ["REDIS_URL", "redis:///1"],
+    ["DATABASE_URL", "file:x.db"],
+    ["DATABASE_URL", "file:///var/x.db"],
+    ["DATABASE_URL", "libsql://db.example"],
+    ["WEBHOOK_TIMEOUT_SECONDS", "0.5"],
+    ["PUBLIC_URL", "https://mail.example.com/postrider/"],
+  ])("%s=%s is taken", (name, value) => {
+    expect(problems({ [name]: value })).toEqual([]);
   });
 
   test("a secret is not repeated in the complaint about it", () => {

@@ -119,6 +119,22 @@ test("a database that is a server's has no file to look at", async () => {
   expect(await found(checks, "database")).toMatchObject({ status: "fail", message: "there is no database" });
 });
 
+test.each<[string, string]>([
+  ["SQLITE_CORRUPT", "go back to the last backup"],
+  ["SQLITE_NOTADB", "go back to the last backup"],
+  ["SQLITE_CANTOPEN", "start the service"],
+])("a database that answers %s: %s", async (code, says) => {
+  const db = (): never => {
+    throw Object.assign(new Error("it cannot be read"), { code });
+  };
+  const checks = storageChecks({ db, disk: () => Promise.resolve({ free: 1, total: 1 }), file: null });
+  expect(await found(checks, "database")).toMatchObject({
+    status: "fail",
+    message: expect.stringContaining("it cannot be read"),
+    fix: expect.stringContaining(says),
+  });
+});
+
 test("a large database is looked through only where that is asked for", async () => {
   const { db, remove } = await testDatabase();
   const integrity = (bytes: number, deep: boolean) =>

@@ -1,5 +1,6 @@
 import { MIGRATIONS } from "../../store/migrate.ts";
 import type { Db } from "../../store/client.ts";
+import { errorCode } from "../../store/engine.ts";
 import { appliedVersions, quickCheck } from "../../store/health.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -33,7 +34,7 @@ export function storageChecks({ db, disk, file }: StorageParts): Check[] {
     },
     {
       name: "database",
-      run: () => database(db()),
+      run: () => readable(db),
       fix: "start the service; see what DATABASE_URL and DATA_DIR name, and who may read it",
     },
     ...(file === null ? [] : [journalCheck(file)]),
@@ -66,6 +67,16 @@ function diskFinding({ free, total }: { free: number; total: number }): Finding 
     "make room under DATA_DIR, or set RETENTION_CONTENT_DAYS, RETENTION_EVENT_DAYS or CONTENT_STORE";
   if (share < FAIL_FREE) return fail(message, fix);
   return share < WARN_FREE ? warn(message, fix) : ok(message);
+}
+
+/** A file that is no database any more is not mended by a start. */
+async function readable(db: () => Db): Promise<Finding> {
+  try {
+    return await database(db());
+  } catch (error) {
+    if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(errorCode(error))) throw error;
+    return fail(`the file is damaged: ${error instanceof Error ? error.message : String(error)}`, RESTORE);
+  }
 }
 
 async function database(db: Db): Promise<Finding> {
