@@ -2,7 +2,9 @@ import PostalMime, { type Address, addressParser, type Attachment, type Email } 
 import { type Mailbox, normalizeAddress } from "../core/addresses.ts";
 import { decodedText, type HeaderBlock, headerBlock, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
 import { matchParts, type OpaquePart, opaqueBytes, opaqueParts, withMarks } from "./opaque-parts.ts";
+import { typeByBody } from "./lost-parts.ts";
 import { restoreLineEnds } from "./part-bytes.ts";
+import { repairParts } from "./part-repairs.ts";
 import { type PlainBody, plainBody } from "./plain-body.ts";
 import { previewOf } from "./preview.ts";
 import { findHeaderEnd, MAX_HEADER_OCTETS, rawFields } from "./raw-headers.ts";
@@ -25,6 +27,12 @@ const MAX_NAME_CHARS = 255;
 const MAX_MIME_FIELD_CHARS = 16 * 1024;
 /** Characters of an address header that are read. */
 const MAX_ADDRESS_FIELD_CHARS = 64 * 1024;
+
+/** Names of parts that usually come without one, so that whoever saves them can open them. */
+const DEFAULT_FILENAMES: ReadonlyMap<string, string> = new Map([
+  ["message/rfc822", "message.eml"],
+  ["text/calendar", "invite.ics"],
+]);
 
 export interface ParsedAttachment {
   filename: string;
@@ -131,17 +139,26 @@ async function parseMime(raw: Uint8Array, opaque: readonly OpaquePart[]): Promis
   const plain = plainBody(raw);
   if (plain !== null) return plain;
   try {
-    const reader = new PostalMime({
-      maxNestingDepth: MAX_NESTING_DEPTH,
-      maxHeadersSize: MAX_HEADER_OCTETS,
-      forceRfc822Attachments: true,
-    });
-    const email = await reader.parse(mimeOnly(raw, opaque));
-    restoreLineEnds(reader, email.attachments);
-    return email;
+    const email = await readMime(mimeOnly(raw, opaque, null));
+    const { text, html, attachments } = email;
+    if (text !== undefined || html !== undefined || attachments.length > 0) return email;
+    const type = typeByBody(raw, MAX_PARTS);
+    return type === null ? email : await readMime(mimeOnly(raw, [], type));
   } catch {
     return null;
   }
+}
+
+async function readMime(mail: ArrayBuffer): Promise<Email> {
+  const reader = new PostalMime({
+    maxNestingDepth: MAX_NESTING_DEPTH,
+    maxHeadersSize: MAX_HEADER_OCTETS,
+    forceRfc822Attachments: true,
+  });
+  repairParts(reader);
+  const email = await reader.parse(mail);
+  restoreLineEnds(reader, email.attachments);
+  return email;
 }
 
 /** Whether the header goes on beyond what is looked at of it: what follows is no body. */
@@ -153,9 +170,11 @@ function isEndlessHeader(raw: Uint8Array): boolean {
 /**
  * The mail with the fields of its MIME structure alone (RFC 2045 §3), of each the first. All others are read by
  * `headerBlock`, which has limits; the MIME reader has none, and a megabyte of "a:" in a To holds it for seconds.
+ * @param type in place of the mail's own Content-Type; null leaves that
  */
-function mimeOnly(raw: Uint8Array, opaque: readonly OpaquePart[]): ArrayBuffer {
+function mimeOnly(raw: Uint8Array, opaque: readonly OpaquePart[], type: string | null): ArrayBuffer {
   const kept = new Map<string, string>();
+  if (type !== null) kept.set("content-type", `Content-Type: ${type}\r\n`);
   for (const { name, line } of rawFields(raw)) {
     if (name.startsWith("content-") && !kept.has(name))
       kept.set(name, `${line.slice(0, MAX_MIME_FIELD_CHARS)}\r\n`);
@@ -264,5 +283,5 @@ function contentBytes({ content }: Attachment): Uint8Array {
 }
 
 function defaultFilename(contentType: string): string {
-  return contentType === "message/rfc822" ? "message.eml" : "attachment";
+  return DEFAULT_FILENAMES.get(contentType) ?? "attachment";
 }

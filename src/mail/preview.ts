@@ -4,7 +4,7 @@ import { storedText } from "./stored-text.ts";
 /** Characters of a preview. */
 export const PREVIEW_CHARS = 200;
 /** Characters of an html that are read for its text; the first screen of a mail lies well within. */
-const MAX_HTML_CHARS = 64 * 1024;
+export const MAX_HTML_CHARS = 64 * 1024;
 /** Nested elements that are followed; deeper ones would exhaust the stack. */
 const MAX_HTML_DEPTH = 100;
 /** Children of one element that are read. */
@@ -15,6 +15,8 @@ const HTML_OPTIONS = {
   selectors: [
     { selector: "a", options: { ignoreHref: true } },
     { selector: "img", format: "skip" },
+    // As they are written: capitals shout, and are nobody's words.
+    ...["h1", "h2", "h3", "h4", "h5", "h6"].map((selector) => ({ selector, options: { uppercase: false } })),
   ],
   limits: {
     maxInputLength: MAX_HTML_CHARS,

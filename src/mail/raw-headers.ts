@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+
 const CR = 0x0d;
 const LF = 0x0a;
 
@@ -59,10 +61,17 @@ export function fieldsOf(block: string): RawField[] {
   return fields;
 }
 
-/** A field's value, unfolded (RFC 5322 §2.2.3) and trimmed; octets beyond ASCII read as UTF-8 (RFC 6532). */
+/**
+ * A field's value, unfolded (RFC 5322 §2.2.3) and trimmed; octets beyond ASCII read as UTF-8 (RFC 6532), and where they
+ * are none as windows-1252, which old programs write without saying so.
+ */
 export function fieldValue(field: RawField): string {
   const value = field.line.slice(field.line.indexOf(":") + 1).replace(/\r\n(?=[ \t])/g, "");
-  return (/^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, "latin1").toString("utf8")).trim();
+  return (/^[\x00-\x7f]*$/.test(value) ? value : beyondAscii(Buffer.from(value, "latin1"))).trim();
+}
+
+function beyondAscii(bytes: Buffer): string {
+  return isUtf8(bytes) ? bytes.toString("utf8") : new TextDecoder("windows-1252").decode(bytes);
 }
 
 /** Fields of that name (lower case) in the header block, counted without reading it otherwise. */

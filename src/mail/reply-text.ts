@@ -1,4 +1,17 @@
-/** Characters of a text in which a quoted mail is looked for; a longer one is taken whole. */
+import { htmlText, MAX_HTML_CHARS } from "./preview.ts";
+import {
+  BLOCK_FROM,
+  BLOCK_OTHER,
+  DATED,
+  FOOTERS,
+  INTRODUCTIONS,
+  OPEN_INTRODUCTIONS,
+  SEPARATOR,
+  SIGNATURE,
+  SIGNATURE_START,
+} from "./quote-signs.ts";
+
+/** Characters of a text in which a quoted mail is looked for. */
 export const MAX_REPLY_CHARS = 64 * 1024;
 /** Characters of a line that may begin a quoted mail; bounds what each pattern can cost. */
 const MAX_INTRO_CHARS = 300;
@@ -6,50 +19,10 @@ const MAX_INTRO_CHARS = 300;
 const MAX_INTRO_LINES = 3;
 /** Lines below a "From:" among which the other lines of a quoted header are looked for. */
 const HEADER_BLOCK_LINES = 4;
-
-/** The line with which mail programs introduce the mail they quote, by language. Each also needs a digit or an "@". */
-const INTRODUCTIONS: readonly RegExp[] = [
-  /^(?:On|At) .+ wrote ?:$/i,
-  /^Le .+ a écrit ?:$/i,
-  /^El .+ escribió ?:$/i,
-  /^Il .+ ha scritto ?:$/i,
-  /^Em .+ escreveu ?:$/i,
-  /^Am .+ schrieb\b.*:$/i,
-  /^.+ schrieb(?: am .+)? ?:$/i,
-  /^Op .+ schreef\b.*:$/i,
-  /^(?:Den|På) .+ skrev\b.*:$/i,
-  /^.+ (?:pisze|napisał|napisała|napisał\(a\)) ?:$/i,
-  /^.+ kirjoitti ?:$/i,
-  /^.+ (?:пишет|написал|написала|писал|писала)\b.*:$/i,
-  /^.+写道 ?[：:]$/,
-  /^.+のメッセージ ?[：:]$/,
-  /^.+(?:작성|님이 작성) ?:$/,
-  /^.+<[^<>\s]+@[^<>\s]+>.{0,20}[：:]$/,
-];
-
-/** "-----Original Message-----" and the like. */
-const SEPARATOR =
-  /^-{2,20} ?(?:original message|forwarded message|ursprüngliche nachricht|message d['’]origine|mensaje original|mensagem original|messaggio originale|oorspronkelijk bericht|oprindelig besked|originalmeddelande|wiadomość oryginalna|исходное сообщение|原始邮件|元のメッセージ) ?-{2,20}$/i;
-
-/** First line of a header block as Outlook puts it above a quoted mail, and lines of which one must follow. */
-const BLOCK_FROM = /^[*> ]{0,3}(?:From|Von|De|Da|Van|Från|Fra|Od|От|差出人|发件人) ?[:：]/i;
-const BLOCK_OTHER =
-  /^[*> ]{0,3}(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado|Enviada|Para|Asunto|Assunto|Inviato|Oggetto|Verzonden|Aan|Onderwerp|Skickat|Till|Ämne|Sendt|Til|Emne|Wysłano|Data|Temat|Отправлено|Кому|Тема|送信日時|宛先|件名|发送时间|收件人|主题) ?[*]? ?[:：]/i;
-
-/** What each of the lines below begins with, so that any other line costs one look. */
-const SIGNATURE_START = /^[-_SGEIV]/i;
-/** Lines that begin a signature. */
-const SIGNATURES: readonly RegExp[] = [
-  /^--\s?$/,
-  /^_{2,}$/,
-  /^(?:Sent from|Sent via|Get Outlook for) \S.{0,80}$/i,
-  /^(?:Gesendet (?:von|mit)|Von meinem .+ gesendet)\b.{0,80}$/i,
-  /^Envoyé (?:de|depuis|à partir de) .{1,80}$/i,
-  /^Enviado (?:desde|do) .{1,80}$/i,
-  /^Inviato da .{1,80}$/i,
-  /^(?:Verzonden|Verstuurd) vanaf .{1,80}$/i,
-  /^(?:Skickat från|Sendt fra) .{1,80}$/i,
-];
+/** Lines of text that a list's footer has at most: above more of them, its first line is one of the mail's own. */
+const MAX_FOOTER_LINES = 5;
+/** Empty lines between an introduction and the lines it introduces. */
+const MAX_GAP_LINES = 3;
 
 /**
  * The new part of a reply: without the mail quoted below it and the signature. A quoted block above the new part goes
@@ -57,14 +30,26 @@ const SIGNATURES: readonly RegExp[] = [
  * The time taken is linear in the text's length.
  */
 export function replyText(text: string): string {
-  if (text.length > MAX_REPLY_CHARS) return text;
-  const lines = text.replace(/\r\n?/g, "\n").split("\n");
+  const read = text.slice(0, MAX_REPLY_CHARS);
+  const lines = read.replace(/\r\n?/g, "\n").split("\n");
   const quote = quoteStart(lines);
-  const above = withoutSignature(trimQuotedEnd(lines.slice(0, quote.at)));
-  if (isBlank(above)) return underQuote(lines.slice(quote.end)) ?? text;
-  const answersWithin =
-    lines.slice(quote.end).some((line) => isQuoted(line)) && underQuote(lines.slice(quote.end)) !== null;
-  return (answersWithin ? withoutSignature(lines) : above).join("\n").trim();
+  const below = lines.slice(quote.end);
+  const ruled = quote.at < lines.length;
+  const above = trimQuotedEnd(withoutSignature(trimQuotedEnd(lines.slice(0, quote.at), ruled)), ruled);
+  const answersWithin = below.some((line) => isQuoted(line)) && underQuote(below) !== null;
+  // Of a longer text the beginning is known: that is enough where the new part lies above the quoted mail.
+  if (read.length < text.length)
+    return below.length === 0 || isBlank(above) || answersWithin ? text : joined(above);
+  if (isBlank(above)) return underQuote(below) ?? text;
+  return joined(answersWithin ? withoutSignature(lines) : above);
+}
+
+/** The same of a mail that is html alone; null where it has no text, or is too long to be read to its end. */
+export function htmlReplyText(html: string): string | null {
+  const text = htmlText(html).trim();
+  const reply = replyText(text).trim();
+  const known = html.length <= MAX_HTML_CHARS || reply.length < text.length;
+  return known && reply !== "" ? reply : null;
 }
 
 interface QuoteStart {
@@ -76,10 +61,10 @@ interface QuoteStart {
 
 function quoteStart(lines: readonly string[]): QuoteStart {
   // Most texts quote nothing, and have no line that could end an introduction.
-  const introduces = lines.some((line) => /[:：]$/.test(line.trimEnd()));
+  const anyIntroduces = lines.some((line) => /[:：]$/.test(line.trimEnd()));
   for (const [at, line] of lines.entries()) {
     if (isHeaderBlock(lines, at) || isSeparator(line)) return { at, end: at + 1 };
-    const span = introduces ? introduction(lines, at) : 0;
+    const span = anyIntroduces ? introduction(lines, at) : 0;
     if (span > 0) return { at, end: at + span };
   }
   return { at: lines.length, end: lines.length };
@@ -91,30 +76,63 @@ function isSeparator(line: string): boolean {
 
 /** Lines that the introduction beginning here takes; 0 where none begins. */
 function introduction(lines: readonly string[], at: number): number {
-  let joined = "";
+  let said = "";
   for (let span = 1; span <= MAX_INTRO_LINES; span++) {
     const line = (lines[at + span - 1] ?? "").trim();
-    if (line === "" || isQuoted(line) || joined.length + line.length > MAX_INTRO_CHARS) return 0;
-    joined = joined === "" ? line : `${joined} ${line}`;
-    if (/[:：]$/.test(line) && /[\d@]/.test(joined) && INTRODUCTIONS.some((pattern) => pattern.test(joined)))
+    if (line === "" || isQuoted(line) || said.length + line.length > MAX_INTRO_CHARS) return 0;
+    said = said === "" ? line : `${said} ${line}`;
+    if (/[:：]$/.test(line) && introduces(said, (lines[at] ?? "").trim(), quotesBelow(lines, at + span)))
       return span;
   }
   return 0;
 }
 
+/**
+ * @param first what its first line says of it
+ * @param quotes whether quoted lines follow
+ */
+function introduces(said: string, first: string, quotes: boolean): boolean {
+  const dated = DATED.test(said);
+  // "On 1 May, Bob wrote:" may as well begin a sentence: what follows tells.
+  if (!dated && !(quotes && /\d/.test(said))) return false;
+  if (INTRODUCTIONS.some((pattern) => pattern.test(said))) return true;
+  if (OPEN_INTRODUCTIONS.some((pattern) => pattern.test(said))) return /[\d@]/.test(first);
+  // In whatever language: one line right above quoted ones.
+  return dated && quotes && said === first;
+}
+
+function quotesBelow(lines: readonly string[], from: number): boolean {
+  const below = lines.slice(from, from + MAX_GAP_LINES + 1);
+  return isQuoted(below.find((line) => line.trim() !== "") ?? "");
+}
+
+/** Whether a quoted header begins here. It begins with its author; where an answer is written at GMX, with its date. */
 function isHeaderBlock(lines: readonly string[], at: number): boolean {
   const line = lines[at] ?? "";
-  if (line.length > MAX_INTRO_CHARS || !BLOCK_FROM.test(line)) return false;
+  if (
+    !isBlockLine(BLOCK_FROM, line) &&
+    !(isBlockLine(BLOCK_OTHER, line) && isBlockLine(BLOCK_FROM, lines[at + 1]))
+  )
+    return false;
   const below = lines.slice(at + 1, at + 1 + HEADER_BLOCK_LINES);
   return below.filter((other) => BLOCK_OTHER.test(other.slice(0, MAX_INTRO_CHARS))).length >= 2;
 }
 
+function isBlockLine(pattern: RegExp, line = ""): boolean {
+  return line.length <= MAX_INTRO_CHARS && pattern.test(line);
+}
+
+/** A mark before "From " is none: relays put it there, to keep mailbox files readable (RFC 4155). */
 function isQuoted(line: string): boolean {
-  return line.startsWith(">");
+  return line.startsWith(">") && !line.startsWith(">From ");
 }
 
 function isBlank(lines: readonly string[]): boolean {
   return lines.every((line) => line.trim() === "");
+}
+
+function joined(lines: readonly string[]): string {
+  return lines.join("\n").trim();
 }
 
 /** What stands below a quoted block at the top; null where nothing is quoted there or nothing stands below. */
@@ -123,22 +141,38 @@ function underQuote(lines: readonly string[]): string | null {
   if (at < 0 || !isQuoted(lines[at] ?? "")) return null;
   while (at < lines.length && (isQuoted(lines[at] ?? "") || (lines[at] ?? "").trim() === "")) at++;
   const below = withoutSignature(lines.slice(at));
-  return isBlank(below) ? null : below.join("\n").trim();
+  return isBlank(below) ? null : joined(below);
 }
 
-function trimQuotedEnd(lines: readonly string[]): readonly string[] {
+/** @param ruled whether a line that is drawn above a quoted mail goes, too */
+function trimQuotedEnd(lines: readonly string[], ruled: boolean): readonly string[] {
   let end = lines.length;
-  while (end > 0 && (isQuoted(lines[end - 1] ?? "") || (lines[end - 1] ?? "").trim() === "")) end--;
+  const goes = (line: string): boolean =>
+    isQuoted(line) || line.trim() === "" || (ruled && /^[-_]{5,200}$/.test(line.trim()));
+  while (end > 0 && goes(lines[end - 1] ?? "")) end--;
   return lines.slice(0, end);
 }
 
 function withoutSignature(lines: readonly string[]): readonly string[] {
+  const left = textLinesFrom(lines);
   const at = lines.findIndex(
     (line, index) =>
       index > 0 &&
       SIGNATURE_START.test(line) &&
       line.length <= MAX_INTRO_CHARS &&
-      SIGNATURES.some((pattern) => pattern.test(line.trimEnd())),
+      (SIGNATURE.test(line.trimEnd()) || (isFooter(line) && (left[index + 1] ?? 0) <= MAX_FOOTER_LINES)),
   );
   return at < 0 ? lines : lines.slice(0, at);
+}
+
+function isFooter(line: string): boolean {
+  return FOOTERS.some((pattern) => pattern.test(line.trimEnd()));
+}
+
+/** How many lines from each on are not empty. */
+function textLinesFrom(lines: readonly string[]): Uint32Array {
+  const counts = new Uint32Array(lines.length + 1);
+  for (let at = lines.length - 1; at >= 0; at--)
+    counts[at] = (counts[at + 1] ?? 0) + ((lines[at] ?? "").trim() === "" ? 0 : 1);
+  return counts;
 }

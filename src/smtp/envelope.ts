@@ -14,6 +14,8 @@ export interface Envelope {
   tls: string | null;
   /** Whether MAIL carried SMTPUTF8 (RFC 6531). */
   smtpUtf8: boolean;
+  /** Left out: the peer said EHLO. */
+  plainSmtp?: true;
 }
 
 /** What the receiving end asks of the rest of the service. */

@@ -45,7 +45,7 @@ export const REPLIES = {
   tooManyRecipients: reply(452, "4.5.3", "Too many recipients, send the rest in another transaction"),
   oneBounceRecipient: reply(452, "4.5.3", "A message from the null sender has one recipient"),
 
-  lineTooLong: reply(500, "5.5.6", "Line too long"),
+  lineTooLong: reply(500, "5.5.2", "Line too long"),
   malformedLine: reply(500, "5.5.2", "Lines end with CRLF and hold no other control character"),
   notUtf8: reply(500, "5.5.2", "The line is not UTF-8"),
   unknownCommand: reply(500, "5.5.1", "Unknown command"),

@@ -27,7 +27,7 @@ const FAULT_REPLIES: Record<MessageFault, Reply> = {
 export class Session {
   readonly #options: SessionOptions;
   readonly #input = new Input();
-  #state: SessionState = { helo: null, tls: null, transaction: null, transactions: 0 };
+  #state: SessionState = { helo: null, plainSmtp: false, tls: null, transaction: null, transactions: 0 };
   #phase: Phase = "command";
   /** Where the octets of a message go: after DATA, or those still to come of a chunk. */
   #reader: DataReader | (Chunk & { left: number }) | null = null;
@@ -113,7 +113,7 @@ export class Session {
   secured(version: string): Action[] {
     if (this.#phase !== "tls") return [];
     this.#phase = "command";
-    this.#state = { helo: null, tls: version, transaction: null, transactions: this.#state.transactions };
+    Object.assign(this.#state, { helo: null, plainSmtp: false, tls: version, transaction: null });
     return this.#advance();
   }
 
@@ -262,6 +262,7 @@ export class Session {
       helo: this.#state.helo ?? "",
       tls: this.#state.tls,
       smtpUtf8: transaction?.smtpUtf8 ?? false,
+      ...(this.#state.plainSmtp ? { plainSmtp: true } : {}),
     };
   }
 

@@ -40,6 +40,8 @@ export interface Chunk {
 export interface SessionState {
   /** Name given in HELO or EHLO; null before. */
   helo: string | null;
+  /** Whether that was HELO. */
+  plainSmtp: boolean;
   /** TLS version; null in plain text. */
   tls: string | null;
   transaction: Transaction | null;
@@ -128,11 +130,11 @@ function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: Sess
 /** What each command does. EHLO, HELO and RSET end a transaction without a trace (RFC 5321 §4.1.4, §4.1.1.5). */
 const PERFORMERS: { [V in Verb]: Performer<V> } = {
   EHLO: (state, { name }, limits) => {
-    Object.assign(state, { helo: name, transaction: null });
+    Object.assign(state, { helo: name, plainSmtp: false, transaction: null });
     return { reply: ehloReply(limits.hostname, limits.maxMessageBytes, state.tls === null) };
   },
   HELO: (state, { name }, limits) => {
-    Object.assign(state, { helo: name, transaction: null });
+    Object.assign(state, { helo: name, plainSmtp: true, transaction: null });
     return { reply: reply(250, null, limits.hostname) };
   },
   MAIL: mail,

@@ -29,6 +29,33 @@ async function inbound() {
 
 describe("a mail to an inbox", () => {
   test.each([
+    ["no recipient", []],
+    ["hidden ones", ["--header", "To: undisclosed-recipients:;"]],
+  ])("that names %s is shown with the address it came to", async (_name, fields) => {
+    await receivingInboxes(service, "in.test", ["support@in.test"]);
+    const data = ["--data", "Subject: x\\n\\nbody\\n"];
+    await swaks(
+      "--from",
+      "ada@client.test",
+      "--to",
+      "Support+a@in.test",
+      ...(fields.length > 0 ? fields : data),
+    );
+    const [record] = await inbound();
+    expect(record.to).toEqual(["Support+a@in.test"]);
+  });
+
+  test.each([
+    ["EHLO", "ESMTP", "ESMTP"],
+    ["HELO", "SMTP", "SMTP"],
+  ])("after %s says so in its Received field: with %s", async (_name, protocol, keyword) => {
+    await receivingInboxes(service, "in.test", ["support@in.test"]);
+    await swaks("--protocol", protocol, "--from", "ada@client.test", "--to", "support@in.test");
+    const [record] = await inbound();
+    expect(record.headers.Received).toContain(` with ${keyword} `);
+  });
+
+  test.each([
     ["in the clear", []],
     ["over STARTTLS", ["--tls"]],
   ])("%s is stored, threaded and announced before its 250", async (_, flags) => {

@@ -7,11 +7,12 @@ import { bodyInline, type MessageBody } from "../../src/store/message-body.ts";
 import { insertAnswer } from "../../src/store/idempotency.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
+const MAX_MESSAGE_BYTES = 1024 * 1024;
 let service: TestService;
 let inboxId: string;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ MAX_MESSAGE_BYTES: String(MAX_MESSAGE_BYTES) });
   [inboxId = ""] = await receivingInboxes(service, "in.test", ["box@in.test"]);
 });
 afterAll(() => service.stop());
@@ -46,6 +47,40 @@ describe("a simulated mail", () => {
     const { replyText } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
     expect(replyText.trim()).toBe(shown);
     expect((await bodyOf(body.messageId)).replyText).toBe(kept);
+    expect((await service.call("GET", `/v1/threads/${body.threadId}`)).body.preview).toBe(shown);
+  });
+
+  test("in html alone has its reply text, too", async () => {
+    const html =
+      "<p>Yes.</p><p>On 14 Nov 2023, Bob &lt;bob@x.test&gt; wrote:</p><blockquote>Well?</blockquote>";
+    const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, html });
+    const { text, replyText } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
+    expect({ text, replyText }).toEqual({ text: null, replyText: "Yes." });
+  });
+
+  test("is to the address that it names, with its label", async () => {
+    const { body } = await service.call("POST", "/v1/inbound/simulate", { to: "Box+Tag@in.test", text: "x" });
+    const { to, envelope } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
+    expect({ to, rcptTo: envelope.rcptTo }).toEqual({ to: ["Box+Tag@in.test"], rcptTo: ["Box+Tag@in.test"] });
+  });
+
+  test("answers a mail by its Message-ID with and without brackets, its id, and its thread's id", async () => {
+    const first = (await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "x" })).body;
+    const { messageId } = (await service.call("GET", `/v1/emails/${first.messageId}`)).body;
+    for (const inReplyTo of [messageId, messageId.slice(1, -1), first.messageId, first.threadId]) {
+      const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, inReplyTo });
+      expect(body.threadId).toBe(first.threadId);
+    }
+    const nobody = await service.call("POST", "/v1/inbound/simulate", { inboxId, inReplyTo: "thr_nope" });
+    expect(nobody).toMatchObject({ status: 422, body: { error: { param: "inReplyTo" } } });
+  });
+
+  test("is no larger than the listener takes", async () => {
+    const content = Buffer.alloc(MAX_MESSAGE_BYTES).toString("base64");
+    const answer = await service.call("POST", "/v1/inbound/simulate", {
+      ...{ inboxId, attachments: [{ filename: "a", content }] },
+    });
+    expect(answer).toMatchObject({ status: 422, body: { error: { code: "message_too_large" } } });
   });
 
   test("gives its attachments' bytes as they came", async () => {

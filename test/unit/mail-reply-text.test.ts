@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_REPLY_CHARS, replyText } from "../../src/mail/reply-text.ts";
+import { MAX_HTML_CHARS, previewOf } from "../../src/mail/preview.ts";
+import { htmlReplyText, MAX_REPLY_CHARS, replyText } from "../../src/mail/reply-text.ts";
 
 describe("the new part of a reply", () => {
   test.each<[string, string, string]>([
@@ -41,14 +42,93 @@ describe("the new part of a reply", () => {
     ["a line From: that is no header", "From: here to there\nis far", "From: here to there\nis far"],
     ["CRLF line ends", "a\r\nb\r\n\r\nOn 14 Nov 2023, Ann wrote:\r\n> q", "a\nb"],
     ["nothing but a quote", "> q", "> q"],
+    ["Turkish", "Evet\n\nAnn <a@x.test>, 14 Kas 2023 Sal, 22:13 tarihinde şunu yazdı:\n\n> q", "Evet"],
+    ["Czech", "Ano\n\nút 14. 11. 2023 v 22:13 odesílatel Ann <a@x.test> napsal:\n\n> q", "Ano"],
+    ["Hungarian", "Igen\n\nAnn <a@x.test> ezt írta (időpont: 2023. nov. 14., K, 22:13):\n\n> q", "Igen"],
+    ["a language that is not known", "Opo\n\nTon 14/11/2023 22:13 o Ann egrapse:\n\n> q", "Opo"],
+    ["an introduction right below the answer", "Yes I agree\nAnn <a@x.test>:\n> q", "Yes I agree"],
+    [
+      "GMX, whose header begins with the date",
+      'Passt.\n\nGesendet: Dienstag, 14. November 2023 um 22:13 Uhr\nVon: "Ann" <a@x.test>\nAn: b@x.test\nBetreff: q\n\nFrage',
+      "Passt.",
+    ],
+    [
+      "a sentence that looks like an introduction",
+      "On Monday I met 3 people and here is what they wrote:\n- a\n\nOn 14 Nov 2023 Ann <a@x.test> wrote:\n> q",
+      "On Monday I met 3 people and here is what they wrote:\n- a",
+    ],
+    ["quoted lines above the signature", "Fine.\n\n> q\n\n-- \nBob", "Fine."],
+    ["a Japanese telephone", "はい\n\niPhoneから送信", "はい"],
+    [
+      "a divider above much text is no signature",
+      "News\n____\n1\n2\n3\n4\n5\n6",
+      "News\n____\n1\n2\n3\n4\n5\n6",
+    ],
+    [
+      "a sentence that looks like a telephone's line",
+      "Hi,\nSent from the new office:\n1\n2\n3\n4\n5\n6",
+      "Hi,\nSent from the new office:\n1\n2\n3\n4\n5\n6",
+    ],
+    [
+      "a mark that a relay has put before From",
+      "Hi\n>From here on all is new",
+      "Hi\n>From here on all is new",
+    ],
+    ["a list's footer", "Fine.\n\n_______\nlist@x.test\nTo leave: x\n", "Fine."],
     ["nothing", "", ""],
   ])("%s", (_name, text, expected) => {
     expect(replyText(text)).toBe(expected);
   });
 
-  test("a text over the limit is taken whole", () => {
-    const text = `a\n\n-- \n${"x".repeat(MAX_REPLY_CHARS)}`;
-    expect(replyText(text)).toBe(text);
+  const quoted = "> q\n".repeat(MAX_REPLY_CHARS / 4);
+  const intro = "On 14 Nov 2023, Ann <a@x.test> wrote:\n";
+  test.each([
+    ["quotes below its answer", `Fine.\n\n${intro}${quoted}`, "Fine."],
+    ["quotes above its answer", `${intro}${quoted}\nFine.`, null],
+    ["has answers between quoted lines", `See below.\n\n${intro}> q\nyes\n${quoted}`, null],
+    ["quotes nothing where it is read", `a\n\n-- \n${"x".repeat(MAX_REPLY_CHARS)}`, null],
+  ])(
+    "of a text over the limit is looked for at its beginning; it is taken whole where it %s",
+    (_, text, new_) => {
+      expect(replyText(text)).toBe(new_ ?? text);
+    },
+  );
+
+  test.each([
+    [
+      "Gmail",
+      '<div>Yes.</div><div class="gmail_quote"><div>On 14 Nov 2023, Ann &lt;a@x.test&gt; wrote:<br></div><blockquote>q</blockquote></div>',
+      "Yes.",
+    ],
+    [
+      "Outlook",
+      "<p>Yes.</p><div><p><b>From:</b> Ann<br><b>Sent:</b> Tuesday<br><b>To:</b> Bob<br><b>Subject:</b> q</p></div><p>q</p>",
+      "Yes.",
+    ],
+    [
+      "Outlook with a rule",
+      '<div>Yes.</div><hr><div id="divRplyFwdMsg"><b>From:</b> Ann<br><b>Sent:</b> Tuesday<br><b>To:</b> Bob<br><b>Subject:</b> q</div>',
+      "Yes.",
+    ],
+    [
+      "Apple Mail",
+      '<div>Yes.</div><div><blockquote type="cite">On 14 Nov 2023, at 22:13, Ann &lt;a@x.test&gt; wrote:<br></blockquote></div><blockquote type="cite">q</blockquote>',
+      "Yes.",
+    ],
+    ["without a quote", "<h1>Title</h1><p>One &amp; two</p>", "Title\n\nOne & two"],
+    ["without text", '<img src="x">', null],
+    [
+      "too long to be read, its quote at the top",
+      `<p>Yes.</p><p>On 14 Nov 2023, Ann &lt;a@x.test&gt; wrote:</p><blockquote>${"q ".repeat(MAX_HTML_CHARS / 2)}</blockquote>`,
+      "Yes.",
+    ],
+    ["too long to be read", `<p>${"q ".repeat(MAX_HTML_CHARS / 2)}</p>`, null],
+  ])("is found in html: %s", (_name, html, expected) => {
+    expect(htmlReplyText(html)).toBe(expected);
+  });
+
+  test("headings are not shouted in a preview", () => {
+    expect(previewOf(null, "<h1>Your order</h1><p>Thanks</p>")).toBe("Your order Thanks");
   });
 
   test.each([

@@ -34,8 +34,7 @@ export interface InboundMail {
 }
 
 /** Where a mail goes, and how it ends there. */
-export interface Place {
-  inbox: InboxRef | RoleMailbox;
+export interface Place extends InboundTargetInbox {
   status: Extract<Message["status"], "delivered" | "inbound_rejected">;
   threadId: string | null;
   /** Milliseconds. */
@@ -45,16 +44,18 @@ export interface Place {
 /** The message that a mail is in one inbox. */
 export function inboundMessage(
   { envelope, trace, raw, inspection, testMode }: InboundMail,
-  { inbox, status, threadId, at }: Place,
+  { inbox, addresses, status, threadId, at }: Place,
 ): Message {
   const { mail } = inspection;
+  const namesNobody = mail.to.length === 0 && mail.cc.length === 0;
   return {
     id: newId("msg", at),
     senderId: inbox.senderId,
     direction: "inbound",
     status,
     from: mail.from ?? { email: envelope.mailFrom },
-    to: mail.to,
+    // A mail may hide its recipients, or name none: this one is known from the envelope.
+    to: namesNobody ? addresses.map((email) => ({ email })) : mail.to,
     cc: mail.cc,
     bcc: [],
     replyTo: mail.replyTo,

@@ -8,7 +8,8 @@ import {
   undecided,
 } from "../../mail/authenticate.ts";
 import { headerOnly, type SizedMail, sizedMail } from "../../mail/parse.ts";
-import { replyText } from "../../mail/reply-text.ts";
+import { previewOf } from "../../mail/preview.ts";
+import { htmlReplyText, replyText } from "../../mail/reply-text.ts";
 import { type NewContent, newContent } from "../../store/content-bytes.ts";
 import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/message-body.ts";
 import { fieldsByName } from "./shown-headers.ts";
@@ -52,9 +53,12 @@ export async function inspectMail(deps: InspectDeps, { raw, session }: MailToIns
   // The name servers' time is used for reading.
   const checking = session === null ? unchecked(deps.host) : check(deps, session, raw);
   const parsed = await sizedMail(raw);
+  const reply = newPart(parsed);
+  // A list of threads shows what is new, and not what it answers.
+  const preview = reply === null ? parsed.preview : previewOf(reply, null);
   return {
-    mail: recorded(parsed),
-    contents: contentsOf(parsed, raw),
+    mail: { ...recorded(parsed), preview },
+    contents: contentsOf(parsed, reply, raw),
     authentication: await checking,
   };
 }
@@ -63,8 +67,7 @@ function recorded({ text: _, html: __, fields: ___, ...mail }: SizedMail): ReadM
   return mail;
 }
 
-function contentsOf({ html, text, fields }: SizedMail, raw: Uint8Array): MailContents {
-  const reply = text === null ? null : replyText(text);
+function contentsOf({ html, text, fields }: SizedMail, reply: string | null, raw: Uint8Array): MailContents {
   const bytes = bodyBytes({
     html,
     text,
@@ -76,6 +79,12 @@ function contentsOf({ html, text, fields }: SizedMail, raw: Uint8Array): MailCon
   if (bytes.length <= MAX_INLINE_OCTETS) return { ...kept, body: inlineBody(bytes) };
   const body = newContent(bytes);
   return { ...kept, body, largeBody: body.bytes === null ? bytes : null };
+}
+
+/** What a mail says anew; of one that says it in html alone, that html's text. */
+function newPart({ text, html }: SizedMail): string | null {
+  if (text !== null && (html === null || text.trim() !== "")) return replyText(text);
+  return html === null ? null : htmlReplyText(html);
 }
 
 async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array): Promise<Authentication> {
@@ -91,5 +100,5 @@ async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array):
 export function uninspected(host: string, { raw, session }: MailToInspect): Inspection {
   const authentication = session === null ? unchecked(host) : undecided(host);
   const mail = { ...headerOnly(raw), attachments: [] };
-  return { mail: recorded(mail), contents: contentsOf(mail, raw), authentication };
+  return { mail: recorded(mail), contents: contentsOf(mail, null, raw), authentication };
 }

@@ -37,7 +37,8 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
   if (first === undefined) throw new Error("a project without an inbox");
   const { inbox, facts } = first;
   const at = deps.clock.now();
-  const message = inboundMessage(mail, { inbox, status: "inbound_rejected", threadId: null, at });
+  const addresses = own.flatMap((place) => place.addresses);
+  const message = inboundMessage(mail, { inbox, addresses, status: "inbound_rejected", threadId: null, at });
   const { verdict: auth } = mail.inspection.authentication;
   const { fields } = headerOnly(mail.raw);
   const body = await keepBody(deps, inbox.senderId, {
@@ -45,11 +46,7 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
     text: null,
     headers: fieldsByName(fields),
   });
-  const content = inboundContent(
-    mail,
-    { body, raw: null },
-    own.flatMap(({ addresses }) => addresses),
-  );
+  const content = inboundContent(mail, { body, raw: null }, addresses);
   const { from, to, subject } = message;
   const happening: Happening = {
     messageId: message.id,

@@ -1,13 +1,15 @@
 import { type Mailbox, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
-import { newId } from "../../core/ids.ts";
+import { isId, newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/compose.ts";
+import { messageIdsIn } from "../../mail/header-block.ts";
 import type { Statement } from "../../store/client.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
+import { getThread } from "../../store/threads.ts";
 import { simulatorDomain } from "../send/simulator.ts";
-import { inboxAddressOf } from "../threading.ts";
+import { inboxAddressOf, reachesInbox } from "../threading.ts";
 import { factsOf } from "./facts.ts";
 import type { Inspect } from "../readings.ts";
 import { type Arrival, type TakeDeps, takeMail } from "./take.ts";
@@ -23,7 +25,7 @@ export interface SimulatedMail {
   text?: string | undefined;
   html?: string | undefined;
   attachments: readonly OutgoingAttachment[];
-  /** A Message-ID, or one of our message ids. */
+  /** A Message-ID, or the id of one of our messages or threads. */
   inReplyTo?: string | undefined;
 }
 
@@ -32,6 +34,8 @@ export interface SimulateDeps extends TakeDeps {
   hostname: string;
   serviceDomain: string;
   inspect: Inspect;
+  /** Left out: none. */
+  limits?: { maxMessageBytes: number };
 }
 
 /** Whom a mail is from that names nobody: an answer to it is delivered as simulated mail is, and goes nowhere. */
@@ -42,7 +46,7 @@ function defaultFrom(serviceDomain: string): Mailbox {
 /**
  * Builds the mail as MIME and lets it in by the way of every mail after DATA, flagged as test mode.
  * @param record further statements for the write that stores it (an idempotent answer)
- * @throws AppError 404 for no such inbox, 422 for an inReplyTo that leads nowhere
+ * @throws AppError 404 for no such inbox, 422 for an inReplyTo that leads nowhere and for a mail too large
  */
 export async function simulateInbound(
   deps: SimulateDeps,
@@ -56,9 +60,10 @@ export async function simulateInbound(
   const domain = splitAddress(from.email)?.domain;
   if (domain === undefined) throw invalid("from.email", "Not an email address.", "invalid_email");
   const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
+  const to = mail.to !== undefined && reachesInbox(inbox.address, mail.to) ? mail.to : inbox.address;
   const { raw } = compose({
     from,
-    to: [{ email: inbox.address }],
+    to: [{ email: to }],
     subject: mail.subject ?? "",
     text: mail.text ?? (mail.html === undefined ? "" : null),
     html: mail.html ?? null,
@@ -73,9 +78,12 @@ export async function simulateInbound(
             ["References", answered],
           ],
   });
+  // What the listener would not take is not to be had this way either.
+  if (raw.length > (deps.limits?.maxMessageBytes ?? Number.POSITIVE_INFINITY))
+    throw invalid("attachments", "The message is larger than this server takes.", "message_too_large");
   const envelope = {
     mailFrom: from.email,
-    rcptTo: [inbox.address],
+    rcptTo: [to],
     ip: "127.0.0.1",
     helo: "simulator",
     tls: null,
@@ -88,7 +96,7 @@ export async function simulateInbound(
   const arriving = { envelope, trace, raw, inspection, testMode: true };
   const facts = await factsOf(deps, inbox, inspection.mail);
   if (facts === null) throw notFound("inbox");
-  const place = { inbox, addresses: [inbox.address], facts };
+  const place = { inbox, addresses: [to], facts };
   const [arrival] = await takeMail(deps, [place], arriving, (made) => made.flatMap(record));
   if (arrival === undefined) throw new Error("a simulated mail has one inbox");
   return arrival;
@@ -110,10 +118,12 @@ async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail
   return inbox;
 }
 
-/** The Message-ID itself, or that of the message with the id. */
+/** The Message-ID itself, or that of the message with the id, or of the thread's last one. */
 async function messageIdOf(deps: SimulateDeps, senderId: string, text: string): Promise<string> {
-  if (/^<[^<>\s]+>$/.test(text)) return text;
-  const message = await getMessage(deps.db, senderId, text);
+  const [named] = messageIdsIn(text);
+  if (named !== undefined) return named;
+  const thread = isId("thr", text) ? await getThread(deps.db, senderId, text) : null;
+  const message = await getMessage(deps.db, senderId, thread?.lastMessageId ?? text);
   if (message?.rfcMessageId == null)
     throw invalid("inReplyTo", "Neither a Message-ID nor one of this project's messages.");
   return message.rfcMessageId;

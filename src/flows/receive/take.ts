@@ -110,7 +110,7 @@ async function arrive(
   const { mail: read } = mail.inspection;
   const { senderId } = inbox;
   const threadId = inbox.id === null ? null : (facts.threadId ?? newId("thr", now));
-  const message = inboundMessage(mail, { inbox, status: "delivered", threadId, at: now });
+  const message = inboundMessage(mail, { inbox, addresses, status: "delivered", threadId, at: now });
   const happening: Happening = { messageId: message.id, type: "inbound_received", email: null };
   const announced = await announce(deps, senderId, [happening], undefined, facts.webhooks);
   const attachments = inboundAttachments(read, now);

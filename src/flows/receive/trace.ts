@@ -19,8 +19,7 @@ export function mailDate(at: number): string {
  * @param at milliseconds
  */
 export function traceFields(envelope: Envelope, authResults: string, hostname: string, at: number): string {
-  const { mailFrom, helo, ip, tls, rcptTo, smtpUtf8 } = envelope;
-  const protocol = `${smtpUtf8 ? "UTF8SMTP" : "ESMTP"}${tls === null ? "" : "S"}`;
+  const { mailFrom, helo, ip, rcptTo } = envelope;
   const literal = ip.includes(":") ? `IPv6:${ip}` : ip;
   // With several recipients a `for` clause would tell each of the others (RFC 5321 §7.2).
   const to = rcptTo.length === 1 ? `\r\n\tfor <${rcptTo[0]}>` : "";
@@ -28,6 +27,13 @@ export function traceFields(envelope: Envelope, authResults: string, hostname: s
     `Return-Path: <${mailFrom}>\r\n` +
     authResults +
     `Received: from ${helo || "unknown"} ([${literal}])\r\n` +
-    `\tby ${hostname} with ${protocol}${to};\r\n\t${mailDate(at)}\r\n`
+    `\tby ${hostname} with ${protocolOf(envelope)}${to};\r\n\t${mailDate(at)}\r\n`
   );
+}
+
+/** How the mail came, as the registry of RFC 3848 §2 and RFC 6531 §4.3 names it; TLS takes EHLO. */
+function protocolOf({ tls, smtpUtf8, plainSmtp }: Envelope): string {
+  if (tls !== null) return smtpUtf8 ? "UTF8SMTPS" : "ESMTPS";
+  if (plainSmtp) return "SMTP";
+  return smtpUtf8 ? "UTF8SMTP" : "ESMTP";
 }

@@ -17,7 +17,7 @@ const SimulateBody = Type.Object({
   html: Type.Optional(Type.String({ maxLength: 2_097_152 })),
   attachments: SendItem.properties.attachments,
   inReplyTo: Type.Optional(
-    Type.String({ maxLength: 998, description: "A Message-ID, or one of our message ids." }),
+    Type.String({ maxLength: 998, description: "A Message-ID, or the id of a message or thread." }),
   ),
 });
 const Simulated = Type.Object({
@@ -27,7 +27,7 @@ const Simulated = Type.Object({
 });
 
 export interface InboundRouteDeps extends SimulateDeps {
-  limits: { maxAttachments: number };
+  limits: { maxAttachments: number; maxMessageBytes: number };
 }
 
 /** `POST /v1/inbound/simulate`. */

@@ -1,0 +1,47 @@
+import { fieldsOf, findHeaderEnd, fieldValue } from "./raw-headers.ts";
+
+/** Octets of a body in which the first delimiter is looked for. */
+const MAX_SEARCHED_OCTETS = 64 * 1024;
+/** A line that begins with two dashes, and below it a field of MIME: the first delimiter (RFC 2046 §5.1.1). */
+const DELIMITER = /(?:^|\n)--([^\r\n"\\]{1,200}?)[ \t]*\r?\n(?=content-[a-z-]{1,40}:)/i;
+
+/**
+ * The Content-Type to read a mail by that calls itself a multipart and does not say, or not truly, what divides its
+ * parts: with the boundary found in the body, else as plain text. Null for every other mail.
+ * @param maxParts parts that a mail may have
+ */
+export function typeByBody(raw: Uint8Array, maxParts: number): string | null {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const { header, body } = findHeaderEnd(raw);
+  const type = fieldsOf(bytes.toString("latin1", 0, header)).find(({ name }) => name === "content-type");
+  const value = type === undefined ? "" : fieldValue(type);
+  const subtype = /^multipart\/([a-z0-9.+-]{1,100})/i.exec(value)?.[1];
+  const below = bytes.subarray(body);
+  if (subtype === undefined || occursIn(below, namedBoundary(value))) return null;
+  const found = DELIMITER.exec(below.toString("latin1", 0, MAX_SEARCHED_OCTETS))?.[1];
+  return found !== undefined && count(below, found, maxParts) <= maxParts
+    ? `multipart/${subtype}; boundary="${found}"`
+    : "text/plain";
+}
+
+function namedBoundary(value: string): string | null {
+  const named = /;\s*boundary\s*=\s*(?:"([^"]{1,200})"|([^\s";]{1,200}))/i.exec(value);
+  return named?.[1] ?? named?.[2] ?? null;
+}
+
+function occursIn(body: Buffer, boundary: string | null): boolean {
+  if (boundary === null) return false;
+  const delimiter = Buffer.from(`--${boundary.trimEnd()}`, "latin1");
+  return (
+    body.subarray(0, delimiter.length).equals(delimiter) ||
+    body.includes(Buffer.concat([Buffer.from("\n"), delimiter]))
+  );
+}
+
+function count(body: Buffer, boundary: string, stopBeyond: number): number {
+  const delimiter = Buffer.from(`--${boundary}`, "latin1");
+  let found = 0;
+  for (let at = body.indexOf(delimiter); at >= 0 && found <= stopBeyond; at = body.indexOf(delimiter, at + 1))
+    found++;
+  return found;
+}

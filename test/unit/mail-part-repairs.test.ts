@@ -1,0 +1,179 @@
+import { describe, expect, test } from "bun:test";
+import { MAX_PARTS, parseMail, partBytes } from "../../src/mail/parse.ts";
+import { unflow } from "../../src/mail/part-repairs.ts";
+
+/** Lines as latin1 octets with CRLF between them. */
+function bytes(...lines: string[]): Buffer {
+  return Buffer.from(lines.join("\r\n"), "latin1");
+}
+
+function latin1(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
+
+describe("text that does not say its charset, or not truly", () => {
+  test.each([
+    ["no Content-Type, UTF-8", "X: y", latin1("Grüße ✓"), "Grüße ✓"],
+    ["no Content-Type, not UTF-8", "X: y", "Gr\xfc\xdfe \x80", "Grüße €"],
+    ["us-ascii that is not", "Content-Type: text/plain; charset=us-ascii", "Gr\xfc\xdfe", "Grüße"],
+    ["no charset", "Content-Type: text/plain", "\x93it\x92s\x94", "“it’s”"],
+    ["a charset nobody knows, UTF-8", "Content-Type: text/plain; charset=x-foo", latin1("abé"), "abé"],
+    ["a charset nobody knows", "Content-Type: text/plain; charset=x-foo", "ab\xe9", "abé"],
+    ["a name that only the reader knows", "Content-Type: text/plain; charset=x-gbk", "\xc4\xe3", "你"],
+    ["a charset that is named", "Content-Type: text/plain; charset=koi8-r", "\xf0", "П"],
+    ["UTF-8 that is broken", "Content-Type: text/plain; charset=utf-8", "a\xe9b", "a\ufffdb"],
+  ])("%s", async (_name, field, body, expected) => {
+    expect((await parseMail(bytes("Subject: x", field, "", body, ""))).text?.trim()).toBe(expected);
+  });
+
+  test("a page names it in its head", async () => {
+    const page = '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r"><p>\xf0</p>';
+    expect((await parseMail(bytes("Content-Type: text/html", "", page))).html).toContain("<p>П</p>");
+  });
+
+  test("in a header field, too", async () => {
+    const { subject, from } = await parseMail(
+      bytes("From: J\xf6rg <j@x.test>", "Subject: Gr\xfc\xdfe", "", "x"),
+    );
+    expect({ subject, from }).toEqual({ subject: "Grüße", from: { name: "Jörg", email: "j@x.test" } });
+  });
+});
+
+describe("flowed text (RFC 3676)", () => {
+  test.each([
+    ["a line that ends in a space goes on", "one \ntwo\nthree", "one two\nthree"],
+    ["a quoted one goes on without its mark", "> one \n> two\n>> three", "> one two\n>> three"],
+    ["an answer below it stays a line of its own", "> one? \nyes \nit is", "> one? \nyes it is"],
+    ["quoted deeper is another paragraph", "> one \n>> two", "> one \n>> two"],
+    ["a stuffed space goes", " From here", "From here"],
+    ["the line above a signature stays", "one \n-- \nme", "one \n-- \nme"],
+    ["empty lines stay", "one\n\n>\n> two\n", "one\n\n>\n> two\n"],
+  ])("%s", (_name, text, expected) => {
+    expect(unflow(text, false)).toBe(expected);
+  });
+
+  test("with DelSp the space goes", () => {
+    expect(unflow("日本 \n語", true)).toBe("日本語");
+  });
+
+  test("is read so in a mail", async () => {
+    const mail = bytes("Content-Type: text/plain; format=flowed", "", "> one? ", "yes", "");
+    expect((await parseMail(mail)).text).toBe("> one? \nyes\n");
+  });
+});
+
+describe("a multipart that does not say what divides it", () => {
+  const parts = (boundary: string): string[] => [
+    `--${boundary}`,
+    "Content-Type: text/plain",
+    "",
+    "plain",
+    `--${boundary}`,
+    "Content-Type: text/html",
+    "",
+    "<p>html</p>",
+    `--${boundary}--`,
+    "",
+  ];
+  test.each([
+    ["no boundary", "multipart/alternative", parts("--=_Part")],
+    ["another one", 'multipart/alternative; boundary="abc"', ["prologue", ...parts("xyz")]],
+  ])("%s: it is found in the body", async (_name, type, body) => {
+    const mail = await parseMail(bytes("Subject: x", `Content-Type: ${type}`, "", ...body));
+    expect(mail).toMatchObject({ ok: true, text: "plain\n", html: "<p>html</p>\n", subject: "x" });
+  });
+
+  test.each([
+    ["no boundary", "multipart/mixed"],
+    ["one that never comes", "multipart/mixed; boundary=foo"],
+  ])("and has no parts: the body is text (%s)", async (_name, type) => {
+    expect((await parseMail(bytes(`Content-Type: ${type}`, "", "Just text.", ""))).text).toBe("Just text.\n");
+  });
+
+  test("and one without parts has no text", async () => {
+    const mail = await parseMail(bytes("Content-Type: multipart/mixed; boundary=b", "", "--b--", ""));
+    expect(mail).toMatchObject({ ok: true, text: null, html: null, attachments: [] });
+  });
+
+  test.each([MAX_PARTS, MAX_PARTS + 1])("has at most that many parts: %d", async (count) => {
+    const body = Array.from({ length: count }, () => [
+      "--b",
+      "Content-Type: application/x-y",
+      "",
+      "z",
+    ]).flat();
+    const { attachments, text } = await parseMail(bytes("Content-Type: multipart/mixed", "", ...body));
+    expect(attachments.length).toBe(count > MAX_PARTS ? 0 : count);
+    expect(text === null).toBe(count <= MAX_PARTS);
+  });
+});
+
+describe("parts that are files", () => {
+  const mixed = (...parts: string[][]): Buffer =>
+    bytes(
+      "Content-Type: multipart/mixed; boundary=b",
+      "",
+      ...parts.flatMap((part) => ["--b", ...part]),
+      "--b--",
+      "",
+    );
+  const calendar = "BEGIN:VCALENDAR\r\nSUMMARY:T\xc3\xbc\r\nEND:VCALENDAR\r\n";
+
+  test("a text with a name behind the first part is one, whatever its disposition", async () => {
+    const named = ["Content-Type: text/plain; name=a.txt", "Content-Disposition: inline", "", "notes"];
+    const mail = mixed(["Content-Type: text/plain", "", "main"], named);
+    const { text, attachments } = await parseMail(mail);
+    expect(text).toBe("main\n");
+    expect(attachments).toMatchObject([{ filename: "a.txt", contentType: "text/plain", size: 5 }]);
+    expect(Buffer.from((await partBytes(mail, 0)) ?? []).toString()).toBe("notes");
+  });
+
+  test.each([
+    ["the first part", mixed(["Content-Type: text/plain; name=body.txt", "", "main"])],
+    [
+      "one that stands for another",
+      bytes(
+        "Content-Type: multipart/alternative; boundary=b",
+        ...["", "--b", "Content-Type: text/plain", "", "main"],
+        ...["--b", "Content-Type: text/html; name=body.html", "", "<p>main</p>", "--b--", ""],
+      ),
+    ],
+  ])("a text with a name is none where it is %s", async (_name, mail) => {
+    expect(await parseMail(mail)).toMatchObject({ text: "main\n", attachments: [] });
+  });
+
+  test.each(["Content-Type: text", "Content-Type: ; charset=utf-8"])("%j is plain text", async (field) => {
+    expect(await parseMail(bytes(field, "", "old mail", ""))).toMatchObject({
+      text: "old mail\n",
+      attachments: [],
+    });
+  });
+
+  test("a file of a malformed type is one all the same", async () => {
+    const mail = mixed(["", "main"], ["Content-Type: pdf; name=a.pdf", "", "%PDF"]);
+    expect((await parseMail(mail)).attachments).toMatchObject([
+      { filename: "a.pdf", contentType: "pdf", size: 4 },
+    ]);
+  });
+
+  test.each([
+    ["base64", Buffer.from(calendar, "latin1").toString("base64")],
+    ["8bit", calendar],
+  ])("a calendar in %s keeps its bytes, and has a name", async (encoding, body) => {
+    const part = [
+      "Content-Type: text/calendar; method=REQUEST",
+      `Content-Transfer-Encoding: ${encoding}`,
+      "",
+      body,
+    ];
+    const mail = mixed(["Content-Type: text/plain", "", "main"], part);
+    const [attachment] = (await parseMail(mail)).attachments;
+    expect(attachment).toMatchObject({ filename: "invite.ics", contentType: "text/calendar" });
+    expect(Buffer.from(attachment?.bytes ?? []).toString("latin1")).toBe(calendar);
+  });
+
+  test("a mail that is one file ends with its last line end", async () => {
+    const { attachments } = await parseMail(bytes("Content-Type: text/calendar", "", calendar));
+    expect(Buffer.from(attachments[0]?.bytes ?? []).toString("latin1")).toBe(calendar);
+  });
+});
