@@ -168,7 +168,7 @@ describe("bytes", () => {
     });
     expect(Buffer.from(await response.arrayBuffer())).toEqual(content);
     expect(response.headers.get("content-disposition")).toBe(
-      "attachment; filename*=UTF-8''a%22b%3B%C3%BC.html",
+      `attachment; filename="a_b;_.html"; filename*=UTF-8''a%22b%3B%C3%BC.html`,
     );
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
   });

@@ -46,7 +46,7 @@ function attachmentRoute(deps: EmailBytesDeps): Route {
       const { filename, contentType } = found.attachment;
       // Always a download: an attachment is a stranger's html as likely as not.
       return raw(await bodyOf(found.bytes), mediaType(contentType), {
-        "content-disposition": `attachment; filename*=UTF-8''${encodeName(filename)}`,
+        "content-disposition": disposition(filename),
       });
     },
   });
@@ -91,6 +91,15 @@ function streamOf(read: Uint8Array, rest: AsyncIterator<Uint8Array>): ReadableSt
 /** The type as stored, where a header can carry it. */
 function mediaType(contentType: string): string {
   return /^[\x21-\x7e]+\/[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream";
+}
+
+/**
+ * A download of that name: in ASCII first, for clients that know no other (RFC 6266 §4.3). What would end the quoted
+ * text, or be decoded by some (`%41`), is left out of it.
+ */
+function disposition(filename: string): string {
+  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/gu, "_");
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encodeName(filename)}`;
 }
 
 /** RFC 8187 §3.2. */
