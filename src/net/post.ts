@@ -35,10 +35,12 @@ function answered(deps: PostDeps, response: HttpResponse): PostOutcome {
 /** RFC 9110 §10.2.3: seconds, or a date; null where it is neither. */
 export function parseRetryAfter(text: string | undefined, now: number): number | null {
   if (text === undefined) return null;
-  const seconds = /^\d{1,10}$/.test(text) ? Number(text) : Math.ceil((httpDate(text) - now) / 1000);
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((httpDate(text) - now) / 1000);
   return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
 }
 
+/** RFC 9110 §5.6.7: all dates are in GMT, though its third form, that of asctime, does not say so. */
 function httpDate(text: string): number {
-  return /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN;
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return Number.NaN;
+  return Date.parse(text.endsWith(" GMT") ? text : `${text} GMT`);
 }

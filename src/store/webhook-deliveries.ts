@@ -116,6 +116,15 @@ export function claimDelivery(id: string, instanceId: string, now: number): Stat
   };
 }
 
+/** Puts the first attempt off to `delayMs` behind the event, where it is due before. */
+export function delayFirstAttempt(id: string, delayMs: number): Statement {
+  return {
+    sql: `UPDATE webhook_deliveries SET due_at = created_at + ?
+      WHERE id = ? AND attempts = 0 AND claimed_by IS NULL AND due_at < created_at + ?`,
+    args: [delayMs, id, delayMs],
+  };
+}
+
 /** The delivery in a RETURNING row of `claimDelivery`. */
 export function claimedDelivery(row: Record<string, unknown>): WebhookDelivery {
   const delivery = row as unknown as DeliveryRow;
@@ -230,30 +239,6 @@ export async function pushTarget(db: Db, senderId: string, webhookId: string): P
     previousSecret: row.previous_secret,
     previousSecretUntil: row.previous_secret_until,
     failingSince: row.failing_since,
-  };
-}
-
-/** Notes that an endpoint works again. */
-export function noteWebhookSuccess(senderId: string, webhookId: string): Statement {
-  return {
-    sql: "UPDATE webhooks SET failing_since = NULL WHERE id = ? AND sender_id = ?",
-    args: [webhookId, senderId],
-  };
-}
-
-/** Notes the first failure of a row of them. */
-export function noteWebhookFailure(senderId: string, webhookId: string, now: number): Statement {
-  return {
-    sql: "UPDATE webhooks SET failing_since = COALESCE(failing_since, ?) WHERE id = ? AND sender_id = ?",
-    args: [now, webhookId, senderId],
-  };
-}
-
-/** Switches a webhook off and says why. */
-export function disableWebhook(senderId: string, webhookId: string, reason: string, now: number): Statement {
-  return {
-    sql: "UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ? WHERE id = ? AND sender_id = ?",
-    args: [reason, now, webhookId, senderId],
   };
 }
 

@@ -98,7 +98,9 @@ export async function updateWebhook(
 ): Promise<Webhook | null> {
   const { url, enabled, eventTypes } = changes;
   const set: [string, Value][] = [["updated_at = ?", now]];
-  if (url !== undefined) set.push(["url = ?", url]);
+  // Another endpoint has a record of its own: how long the one before had failed says nothing of it.
+  if (url !== undefined)
+    set.push(["failing_since = iif(url = ?, failing_since, NULL)", url], ["url = ?", url]);
   if (eventTypes !== undefined) set.push(["event_types = ?", JSON.stringify(eventTypes)]);
   if (enabled !== undefined) set.push(["enabled = ?", Number(enabled)]);
   const revived = enabled === true ? ", disabled_reason = NULL, failing_since = NULL" : "";
@@ -132,4 +134,53 @@ export async function deleteWebhook(db: Db, senderId: string, id: string): Promi
     { sql: "DELETE FROM webhooks WHERE sender_id = ? AND id = ?", args: [senderId, id] },
   ]);
   return written?.changes === 1;
+}
+
+/** Notes that an endpoint works again. */
+export function noteWebhookSuccess(senderId: string, webhookId: string): Statement {
+  return {
+    sql: "UPDATE webhooks SET failing_since = NULL WHERE id = ? AND sender_id = ?",
+    args: [webhookId, senderId],
+  };
+}
+
+/** Notes the first failure of a row of them. */
+export function noteWebhookFailure(senderId: string, webhookId: string, now: number): Statement {
+  return {
+    sql: "UPDATE webhooks SET failing_since = COALESCE(failing_since, ?) WHERE id = ? AND sender_id = ?",
+    args: [now, webhookId, senderId],
+  };
+}
+
+/**
+ * Switches a webhook off that has only failed since `since` or longer. What has happened since the attempt began
+ * counts: an attempt that succeeded, or a customer who has switched it on again.
+ */
+export function disableFailing(
+  senderId: string,
+  webhookId: string,
+  since: number,
+  reason: string,
+  now: number,
+): Statement {
+  return {
+    sql: `UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ?
+      WHERE id = ? AND sender_id = ? AND enabled = 1 AND failing_since <= ?`,
+    args: [reason, now, webhookId, senderId, since],
+  };
+}
+
+/** Switches a webhook off whose endpoint at `url` is gone; one that has moved elsewhere since stays on. */
+export function disableGone(
+  senderId: string,
+  webhookId: string,
+  url: string,
+  reason: string,
+  now: number,
+): Statement {
+  return {
+    sql: `UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ?
+      WHERE id = ? AND sender_id = ? AND enabled = 1 AND url = ?`,
+    args: [reason, now, webhookId, senderId, url],
+  };
 }

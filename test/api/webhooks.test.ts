@@ -52,7 +52,7 @@ describe("POST /v1/webhooks", () => {
     ["no url", { eventTypes: ["*"] }, "url"],
     ["no types", { url: URL_OK }, "eventTypes"],
     ["an empty list", { url: URL_OK, eventTypes: [] }, "eventTypes"],
-    ["an unknown type", { url: URL_OK, eventTypes: ["delivery", "exploded"] }, "eventTypes"],
+    ["an unknown type", { url: URL_OK, eventTypes: ["delivery", "exploded"] }, "eventTypes[1]"],
     ["all and one more", { url: URL_OK, eventTypes: ["*", "delivery"] }, "eventTypes"],
     ["types that are no list", { url: URL_OK, eventTypes: "*" }, "eventTypes"],
     ["plain http", { url: "http://hooks.example.com/", eventTypes: ["*"] }, "url"],
@@ -108,9 +108,25 @@ describe("PATCH /v1/webhooks/{id}", () => {
     expect(row).toMatchObject({ failing_since: null });
   });
 
+  test("to another URL begins another record of failures, to the same one it does not", async () => {
+    const { json } = await create();
+    await api.db.write([{ sql: "UPDATE webhooks SET failing_since = 1 WHERE id = ?", args: [json.id] }]);
+    const failingSince = async (url: string) => {
+      await api.call("PATCH", `/v1/webhooks/${json.id}`, { body: { url } });
+      return api.db.first("SELECT failing_since FROM webhooks WHERE id = ?", [json.id]);
+    };
+    expect(await failingSince(URL_OK)).toMatchObject({ failing_since: 1 });
+    expect(await failingSince("https://other.example.com/")).toMatchObject({ failing_since: null });
+  });
+
   test("refuses what a new one would be refused", async () => {
     const { json } = await create();
-    for (const body of [{ url: "https://127.0.0.1/" }, { eventTypes: [] }, { enabled: "yes" }])
+    for (const body of [
+      { url: "https://127.0.0.1/" },
+      { eventTypes: [] },
+      { eventTypes: ["open", "*"] },
+      { enabled: "yes" },
+    ])
       expect((await api.call("PATCH", `/v1/webhooks/${json.id}`, { body })).status).toBe(422);
   });
 });

@@ -82,13 +82,18 @@ describe("the attempts of a message", () => {
       tls: null,
       smtpCode: 451,
       enhancedCode: "4.7.1",
-      diagnostic: "Greylisted",
+      diagnostic: "451 4.7.1 Greylisted",
     });
     expect(first?.lines[0]).toBe(`* connecting to one.test [127.0.0.1]:${peer.port}`);
     expect(first?.lines[1]).toBe("S: 220 mx.test ESMTP");
     expect(first?.lines).toContain("C: RCPT TO:<a@one.test>");
     expect(first?.lines).toContain("S: 451 4.7.1 Greylisted");
-    expect(second).toMatchObject({ attempt: 2, status: "delivered", smtpCode: 250, diagnostic: "taken" });
+    expect(second).toMatchObject({
+      attempt: 2,
+      status: "delivered",
+      smtpCode: 250,
+      diagnostic: "250 2.0.0 taken",
+    });
     expect(second?.lines.at(-1)).toBe("S: 250 2.0.0 taken");
     expect(second?.lines.join()).toMatch(/C: \(message of \d+ octets\)/);
     expect((first?.startedAt ?? "") < (second?.startedAt ?? "")).toBe(true);
@@ -138,14 +143,21 @@ describe("the attempts of a message", () => {
   });
 
   test.each([
-    ["a captured mail", { DELIVERY: "capture" }, "a@one.test", "delivered", "capture", /^\* captured/],
+    [
+      "a captured mail",
+      { DELIVERY: "capture" },
+      "a@one.test",
+      "delivered",
+      "capture",
+      /^\* 250 2\.0\.0 captured/,
+    ],
     [
       "a simulated bounce",
       {},
       "bounced@simulator.mail.test",
       "bounced",
       "simulator",
-      /^\* simulated: no such user/,
+      /^\* 550 5\.1\.1 simulated: no such user/,
     ],
     ["a simulated complaint", {}, "complained@simulator.mail.test", "complained", "simulator", /^\* abuse/],
     [

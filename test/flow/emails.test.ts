@@ -54,7 +54,7 @@ describe("a simulated recipient", () => {
     const id = await send(mail(`complained@simulator.${SERVICE_DOMAIN}`));
     const { events } = await service.message(id, "complained");
     expect(events.slice(-2).map(({ data }: { data: object }) => data)).toEqual([
-      { delivery: { mx: "simulator", tls: null, smtpCode: 250, response: "simulated delivery" } },
+      { delivery: { mx: "simulator", tls: null, smtpCode: 250, response: "250 2.0.0 simulated delivery" } },
       { complaint: { feedbackType: "abuse" } },
     ]);
   });

@@ -145,6 +145,24 @@ describe("mx", () => {
     expect((await service.message(sent.body.id, "delivered")).recipients[0].mx).toBe("mx.two.test");
   });
 
+  test("the next host takes what the preferred one puts off, all in one attempt", async () => {
+    const peer = await startMxService();
+    const busy = startMx({ ip: "127.0.0.2", port: peer.port, answers: { RCPT: "450 4.2.1 busy" } });
+    peers.push(busy);
+    service.dns.add(
+      { name: "two.test", type: "MX", data: { preference: 10, exchange: "busy.two.test" } },
+      { name: "two.test", type: "MX", data: { preference: 20, exchange: "mx.two.test" } },
+      { name: "busy.two.test", type: "A", data: "127.0.0.2" },
+      { name: "mx.two.test", type: "A", data: "127.0.0.1" },
+    );
+    const sent = await service.call("POST", "/v1/emails", mail("a@two.test"));
+    const record = await service.message(sent.body.id, "delivered");
+    expect(record.recipients[0]).toMatchObject({ mx: "mx.two.test", attempts: 1 });
+    const { data } = (await service.call("GET", `/v1/emails/${sent.body.id}/attempts`)).body;
+    expect(data.map(({ lines }: { lines: string[] }) => lines.includes("S: 450 4.2.1 busy"))).toEqual([true]);
+    expect(busy.messages.items).toHaveLength(0);
+  });
+
   test("a domain with an address and no MX is its own mail host", async () => {
     await startMxService();
     service.dns.add({ name: "bare.test", type: "A", data: "127.0.0.1" });

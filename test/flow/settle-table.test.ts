@@ -145,7 +145,7 @@ const TABLE: [string, Case][] = [
     {
       peer: answering(".", "250 2.0.0 taken"),
       end: "delivered",
-      data: { tls: null, smtpCode: 250, response: "taken" },
+      data: { tls: null, smtpCode: 250, response: "250 2.0.0 taken" },
     },
   ],
   ["421 in the greeting", { peer: { banner: "421 4.3.2 busy" }, ...delayed(421, "4.3.2") }],
@@ -271,7 +271,7 @@ describe("a recipient that is deferred again and again", () => {
       const { nextAttemptAt, ...details } = last.data.delivery_delayed;
       expect(details).toMatchObject({
         attempt,
-        category: "mailbox_full",
+        category: "mailbox-full",
         smtpCode: 452,
         enhancedCode: "4.2.2",
       });
@@ -374,7 +374,11 @@ test("a smarthost's 250 is sent, and what it refuses ends as at an MX", async ()
     });
     const record = await relayed.message(body.id, "bounced");
     expect(record.recipients.map(({ status }: { status: string }) => status)).toEqual(["sent", "bounced"]);
-    expect(detailsOf(record, "sent")).toMatchObject({ mx: "127.0.0.1", smtpCode: 250, response: "queued" });
+    expect(detailsOf(record, "sent")).toMatchObject({
+      mx: "127.0.0.1",
+      smtpCode: 250,
+      response: "250 2.0.0 queued",
+    });
     expect(detailsOf(record, "bounce")).toMatchObject({ type: "hard", smtpCode: 550 });
   } finally {
     await relayed.stop();

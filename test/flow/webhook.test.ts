@@ -226,9 +226,9 @@ describe("the delivery log", () => {
   test("a sample is signed and flagged like a real event of its type", async () => {
     const { id, signingSecret } = await subscribe(["open", "bounce"]);
     const first = await service.call("POST", `/v1/webhooks/${id}/test`);
-    expect(first.body).toMatchObject({ type: "bounce", testMode: true });
-    const named = await service.call("POST", `/v1/webhooks/${id}/test`, { type: "open" });
-    expect(named.body.type).toBe("open");
+    expect(first.body).toMatchObject({ type: "open", testMode: true });
+    const named = await service.call("POST", `/v1/webhooks/${id}/test`, { type: "bounce" });
+    expect(named.body.type).toBe("bounce");
     await sink.requests.reached(2);
     for (const { body, headers } of sink.requests.items) {
       const event = await verified(body, headers.get("Service-Signature") ?? "", signingSecret);

@@ -10,15 +10,14 @@ import type { ContentDeps } from "../../store/content-read.ts";
 import {
   claimDelivery,
   claimedDelivery,
+  delayFirstAttempt,
   type DeliveryResult,
-  disableWebhook,
-  noteWebhookFailure,
-  noteWebhookSuccess,
   type PushTarget,
   pushTarget,
   settleDelivery,
   type WebhookDelivery,
 } from "../../store/webhook-deliveries.ts";
+import { disableFailing, disableGone, noteWebhookFailure, noteWebhookSuccess } from "../../store/webhooks.ts";
 import { untilWritten } from "../until-written.ts";
 import { payloadData } from "./payload.ts";
 
@@ -61,8 +60,7 @@ const GONE = 410;
 
 /** One attempt at one webhook delivery: claim, sign now, post, record. */
 export async function push(deps: PushDeps, job: Job): Promise<void> {
-  const claimed = (await deps.db.write([claimDelivery(job.key, deps.instanceId, deps.clock.now())]))[0]
-    ?.rows[0];
+  const claimed = (await deps.db.write(claim(deps, job.key))).at(-1)?.rows[0];
   if (claimed === undefined) return;
   const delivery = claimedDelivery(claimed);
   if (delivery.attempts === 1) deps.meter?.claimed((deps.clock.now() - delivery.createdAt) / 1000);
@@ -84,7 +82,14 @@ export async function push(deps: PushDeps, job: Job): Promise<void> {
   const startedAt = deps.clock.now();
   const outcome = data === UNREADABLE ? OUR_FAULT : await attempt(deps, delivery, target, data);
   tellTry(deps, delivery, outcome, deps.clock.now() - startedAt);
-  await untilWritten(deps.clock, () => record(deps, delivery, target.failingSince, outcome));
+  await untilWritten(deps.clock, () => record(deps, delivery, target, outcome));
+}
+
+/** Takes the delivery, last of the statements; one whose first attempt has a delay before it waits until then. */
+function claim({ clock, instanceId, policy }: PushDeps, id: string): Statement[] {
+  const [firstDelaySeconds = 0] = policy.delaysSeconds;
+  const claiming = claimDelivery(id, instanceId, clock.now());
+  return firstDelaySeconds === 0 ? [claiming] : [delayFirstAttempt(id, firstDelaySeconds * 1000), claiming];
 }
 
 /** What stands for the data of a push while it cannot be read. */
@@ -164,7 +169,7 @@ function requestOf(
 async function record(
   deps: PushDeps,
   delivery: WebhookDelivery,
-  failingSince: number | null,
+  target: PushTarget,
   outcome: PostOutcome,
 ): Promise<void> {
   const now = deps.clock.now();
@@ -172,14 +177,18 @@ async function record(
   const result: DeliveryResult = {
     ...nextStep(deps, delivery, outcome, ok, now),
     httpStatus: outcome.kind === "answered" ? outcome.status : null,
-    response:
-      outcome.kind === "answered" ? Buffer.from(outcome.body).toString("utf8").replaceAll("\0", "") : null,
+    response: outcome.kind === "answered" ? textOf(outcome.body) : null,
     error: outcome.kind === "failed" ? outcome.reason : null,
   };
   await deps.db.write([
     settleDelivery(delivery, deps.instanceId, result),
-    ...webhookHealth(deps, delivery, failingSince, outcome, ok, now),
+    ...webhookHealth(deps, delivery, target, outcome, ok, now),
   ]);
+}
+
+/** The text of an answer that may have been cut within a character: what is left of that one is no part of it. */
+function textOf(body: Uint8Array): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(body, { stream: true }).replaceAll("\0", "");
 }
 
 function nextStep(
@@ -204,7 +213,7 @@ function nextStep(
 function webhookHealth(
   deps: PushDeps,
   delivery: WebhookDelivery,
-  failingSince: number | null,
+  { url, failingSince }: PushTarget,
   outcome: PostOutcome,
   ok: boolean,
   now: number,
@@ -212,8 +221,9 @@ function webhookHealth(
   const { senderId, webhookId } = delivery;
   if (ok) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId)];
   if (outcome.kind === "answered" && outcome.status === GONE)
-    return [disableWebhook(senderId, webhookId, "the endpoint answered 410 Gone", now)];
+    return [disableGone(senderId, webhookId, url, "the endpoint answered 410 Gone", now)];
   if (failingSince === null) return [noteWebhookFailure(senderId, webhookId, now)];
-  if (now - failingSince < deps.policy.disableAfterMs) return [];
-  return [disableWebhook(senderId, webhookId, "the endpoint has only failed for too long", now)];
+  const since = now - deps.policy.disableAfterMs;
+  if (failingSince > since) return [];
+  return [disableFailing(senderId, webhookId, since, "the endpoint has only failed for too long", now)];
 }

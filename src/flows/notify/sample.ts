@@ -14,26 +14,80 @@ export interface SampleDeps {
   queue: Queue;
 }
 
-/** The details an event of each type carries in its data, as a sample. */
-const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, Record<string, unknown>>>> = {
-  delivery: { mx: "mx.example.com", tls: "TLSv1.3", smtpCode: 250, response: "2.0.0 OK" },
-  bounce: {
+/** What a peer answered, in a sample. */
+const ACCEPTED = { mx: "mx.example.com", tls: "TLSv1.3", smtpCode: 250, response: "250 2.0.0 OK" };
+const REFUSED = {
+  smtpCode: 550,
+  enhancedCode: "5.7.1",
+  diagnostic: "550 5.7.1 Message refused by policy",
+  mx: "mx.example.com",
+};
+/** A mail that came in, in a sample. Its ids are made up: a sample tells of no mail that can be read. */
+const ARRIVED = {
+  inboxId: `inb_${"0".repeat(26)}`,
+  from: { email: "ada@example.com", name: "Ada" },
+  to: [{ email: "support@example.com" }],
+  subject: "Sample",
+};
+const VERDICTS = {
+  spf: { result: "pass", domain: "example.com" },
+  dkim: [{ result: "pass", domain: "example.com", selector: "s1" }],
+  dmarc: { result: "pass", policy: "reject", domain: "example.com" },
+  arc: { result: "none" },
+};
+
+/** The details an event of each type carries in its data, as a sample; a type not named here carries none. */
+const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, (now: number) => Record<string, unknown>>>> = {
+  sending: () => ({ attempt: 1 }),
+  sent: () => ACCEPTED,
+  delivery: () => ACCEPTED,
+  bounce: () => ({
     type: "hard",
     category: "recipient",
+    reason: "recipient",
     smtpCode: 550,
     enhancedCode: "5.1.1",
     diagnostic: "550 5.1.1 No such user",
     mx: "mx.example.com",
-  },
-  complaint: { feedbackType: "abuse" },
-  delivery_delayed: { attempt: 1, smtpCode: 451, enhancedCode: "4.7.1", diagnostic: "451 4.7.1 Greylisted" },
-  open: { ip: "192.0.2.1", userAgent: "Sample/1.0", first: true, machine: false },
-  click: { url: "https://example.com/", ip: "192.0.2.1", userAgent: "Sample/1.0", machine: false },
+  }),
+  complaint: () => ({ feedbackType: "abuse" }),
+  delivery_delayed: (now) => ({
+    attempt: 1,
+    nextAttemptAt: new Date(now + SAMPLE_DELAY_MS).toISOString(),
+    category: "policy",
+    smtpCode: 451,
+    enhancedCode: "4.7.1",
+    diagnostic: "451 4.7.1 Greylisted",
+    mx: "mx.example.com",
+  }),
+  rejected: () => ({ reason: "suppressed" }),
+  rendering_failure: () => ({ reason: "the template is gone" }),
+  failed: () => ({ reason: "policy", category: "policy", ...REFUSED }),
+  open: () => ({ ip: "192.0.2.1", userAgent: "Sample/1.0", first: true, machine: false }),
+  click: () => ({ url: "https://example.com/", ip: "192.0.2.1", userAgent: "Sample/1.0", machine: false }),
+  inbound_received: () => ({
+    ...ARRIVED,
+    threadId: `thr_${"0".repeat(26)}`,
+    text: "Hello",
+    html: null,
+    truncated: false,
+    attachments: [],
+    auth: VERDICTS,
+  }),
+  inbound_rejected: () => ({
+    reason: "dmarc",
+    ...ARRIVED,
+    auth: { ...VERDICTS, dkim: [], dmarc: { ...VERDICTS.dmarc, result: "fail" } },
+  }),
 };
+/** Time until the next try that a sample tells of. */
+const SAMPLE_DELAY_MS = 60_000;
+/** Types of events that concern no recipient of ours. */
+const INBOUND: ReadonlySet<EventType> = new Set<EventType>(["inbound_received", "inbound_rejected"]);
 
 /**
  * Sends a sample of an event to a webhook, flagged as test mode, through the same push as every other.
- * @param type the type asked for; null: the first one subscribed to
+ * @param type the type asked for; null: the one that the webhook names first
  * @param record statements for the same write, given the delivery's id and type
  */
 export async function sendSample(
@@ -44,18 +98,23 @@ export async function sendSample(
 ): Promise<void> {
   requireEnabled(webhook.enabled);
   const now = deps.clock.now();
-  const wanted = type ?? EVENT_TYPES.find((known) => webhook.eventTypes.includes(known)) ?? "delivery";
+  const wanted = type ?? firstType(webhook.eventTypes);
   const sample = { id: newId("dlv", now), type: wanted, data: sampleData(webhook.senderId, wanted, now) };
   await deps.db.write([insertSampleDelivery(webhook.senderId, webhook.id, sample, now), ...record(sample)]);
   hint(deps.queue, "push", [{ key: sample.id, lane: webhook.id }]);
 }
 
+/** The type that the webhook names first; a delivery for one that hears all. */
+function firstType([first]: readonly string[]): EventType {
+  return EVENT_TYPES.find((known) => known === first) ?? "delivery";
+}
+
 function sampleData(senderId: string, type: EventType, now: number): Record<string, unknown> {
-  const details = SAMPLE_DETAILS[type];
+  const details = SAMPLE_DETAILS[type]?.(now);
   return {
     messageId: newId("msg", now),
     senderId,
-    email: "recipient@example.com",
+    ...(INBOUND.has(type) ? {} : { email: "recipient@example.com" }),
     occurredAt: new Date(now).toISOString(),
     tags: [],
     testMode: true,

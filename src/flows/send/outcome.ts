@@ -111,3 +111,8 @@ export function standingOf(report: DeliveryReport): Standing {
 export function noFacts(startedAt: number, durationMs = 0): AttemptFacts {
   return { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs };
 }
+
+/** A reply as the peer gave it, in one line: `550 5.1.1 no such user`, the form in which reports tell of one too. */
+export function wholeReply({ code, enhanced, text }: PeerReply): string {
+  return [String(code), enhanced ?? "", text].filter((part) => part !== "").join(" ");
+}

@@ -8,7 +8,7 @@ import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../st
 import type { Recipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
-import type { DeliveryReport } from "./outcome.ts";
+import { type DeliveryReport, wholeReply } from "./outcome.ts";
 import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 import type { Verdict } from "./verdict.ts";
@@ -101,8 +101,8 @@ function happeningsOf({ recipient, claim, report, verdict }: Settling, dueAt: nu
 /** What the peer that took the mail said. */
 function replyOf(report: DeliveryReport): Partial<Verdict> {
   if (report.kind !== "accepted") return {};
-  const { code, enhanced, text } = report.reply;
-  return { smtpCode: code, enhancedCode: enhanced, diagnostic: text };
+  const { code, enhanced } = report.reply;
+  return { smtpCode: code, enhancedCode: enhanced, diagnostic: wholeReply(report.reply) };
 }
 
 /** The event's details, nested under the name that the interface gives them. */

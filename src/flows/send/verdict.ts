@@ -1,7 +1,7 @@
 import { type ReplyClass, classifyReply } from "../../mail/reply-class.ts";
 import type { RecipientStatus } from "../../core/states.ts";
 import { retryDelayMs, type RetrySchedule } from "../../core/retry.ts";
-import type { DeliveryReport } from "./outcome.ts";
+import { type DeliveryReport, wholeReply } from "./outcome.ts";
 
 export interface RetryPolicy {
   schedule: RetrySchedule;
@@ -78,7 +78,7 @@ function factsOf(report: DeliveryReport): Facts {
     return {
       smtpCode: report.reply.code,
       enhancedCode: report.reply.enhanced,
-      diagnostic: report.reply.text,
+      diagnostic: wholeReply(report.reply),
     };
   const { code = null, enhanced = null } = report.kind === "undeliverable" ? report : {};
   return { smtpCode: code, enhancedCode: enhanced, diagnostic: report.reason };

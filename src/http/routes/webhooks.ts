@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { notFound } from "../../core/errors.ts";
+import { invalid, notFound } from "../../core/errors.ts";
 import { EVENT_TYPES } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import { seal } from "../../core/secretbox.ts";
@@ -24,6 +24,8 @@ import { type WebhookUrlRules, webhookUrl } from "../webhook-url.ts";
 const SECRET_BYTES = 32;
 /** Longest time for which a secret replaced signs along, seconds. */
 const MAX_GRACE_SECONDS = 604_800;
+/** Stands, alone, for all event types. */
+const ALL_TYPES = "*";
 
 export interface WebhookDeps {
   db: Db;
@@ -32,13 +34,11 @@ export interface WebhookDeps {
   urlRules: WebhookUrlRules;
 }
 
-const EventTypes = Type.Union(
-  [
-    Type.Array(OneOf(EVENT_TYPES), { minItems: 1, maxItems: 4 * EVENT_TYPES.length }),
-    Type.Array(Type.Literal("*"), { minItems: 1, maxItems: 1 }),
-  ],
-  { description: 'Event types to push, or `["*"]` for all.' },
-);
+const EventTypes = Type.Array(OneOf([...EVENT_TYPES, ALL_TYPES]), {
+  minItems: 1,
+  maxItems: 4 * EVENT_TYPES.length,
+  description: 'Event types to push, or `["*"]` for all.',
+});
 const WebhookSchema = Type.Object({
   id: Type.String(),
   url: Type.String(),
@@ -83,12 +83,20 @@ function show(webhook: Webhook, signingSecret = ""): Static<typeof WebhookSchema
   };
 }
 
+/** The types, each once. */
+function eventTypesOf(given: readonly string[]): string[] {
+  const types = [...new Set(given)];
+  if (types.length > 1 && types.includes(ALL_TYPES))
+    throw invalid("eventTypes", '"*" stands for all types, so no other may be named beside it.');
+  return types;
+}
+
 function changesOf({ urlRules }: WebhookDeps, body: Static<typeof UpdateWebhook>): WebhookChanges {
   const { url, enabled, eventTypes } = body;
   return {
     ...(url === undefined ? {} : { url: webhookUrl(url, urlRules) }),
     ...(enabled === undefined ? {} : { enabled }),
-    ...(eventTypes === undefined ? {} : { eventTypes: [...new Set(eventTypes)] }),
+    ...(eventTypes === undefined ? {} : { eventTypes: eventTypesOf(eventTypes) }),
   };
 }
 
@@ -115,7 +123,7 @@ function collectionRoutes({ db, boxKey, urlRules }: WebhookDeps): Route[] {
           senderId,
           url: webhookUrl(body.url, urlRules),
           enabled: true,
-          eventTypes: [...new Set(body.eventTypes)],
+          eventTypes: eventTypesOf(body.eventTypes),
           disabledReason: null,
           createdAt: now,
           updatedAt: now,

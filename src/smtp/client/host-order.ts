@@ -28,9 +28,8 @@ export function candidates(
   now: number,
 ): Candidate[] {
   const all = destination.hosts.flatMap(({ name, addresses }) => addresses.map((ip) => ({ host: name, ip })));
-  const isShunned = (candidate: Candidate): boolean =>
-    (shunned.get(shunKey(candidate, destination.port)) ?? 0) > now;
-  const ordered = [...all.filter((candidate) => !isShunned(candidate)), ...all.filter(isShunned)];
+  const failed = (candidate: Candidate): boolean => isShunned(shunned, candidate, destination.port, now);
+  const ordered = [...all.filter((candidate) => !failed(candidate)), ...all.filter(failed)];
   const share = Math.max(1, Math.floor(MAX_ADDRESSES_TRIED / destination.hosts.length));
   const taken = new Map<string, number>();
   const shares = ordered.filter(({ host }) => {
@@ -72,6 +71,16 @@ export async function connectInOrder(
       failure = { kind: "failed", result: connecting.result, tried: candidate };
   }
   return failure;
+}
+
+/** Whether an address has failed of late. */
+export function isShunned(
+  shunned: ReadonlyMap<string, number>,
+  candidate: Candidate,
+  port: number,
+  now: number,
+): boolean {
+  return (shunned.get(shunKey(candidate, port)) ?? 0) > now;
 }
 
 /** With the host's name: whoever lets a name of theirs lead to another's address must not change the order of its hosts. */

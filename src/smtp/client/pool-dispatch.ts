@@ -1,7 +1,8 @@
 import { type Connection, openConnection } from "./connection.ts";
 import type { SendResult } from "./delivery.ts";
 import { type Candidate, connectInOrder } from "./host-order.ts";
-import { type Lane, type Member, notTried, type Request, type State, settle } from "./pool-state.ts";
+import { connectionsOf, isStarvedBeside, laneToNextHost, spareBeside, usedMember } from "./next-host.ts";
+import { family, type Lane, type Member, notTried, type Request, type State, settle } from "./pool-state.ts";
 
 /** Times a message is handed to another connection because a kept one had been closed under it. */
 export const MAX_RESENDS = 3;
@@ -18,16 +19,46 @@ export const MAX_TRYING_MS = 12 * 60_000;
 /** Gives waiting messages to connections: to one without work, else to a new one, else behind another message. */
 export function dispatch(state: State, lane: Lane): void {
   while (lane.waiting.length > 0) {
+    if (mustYield(state, lane)) {
+      const used = usedMember(lane);
+      if (used === undefined) break;
+      retire(state, lane, used);
+      continue;
+    }
     const member =
       readyMember(lane, 0) ?? (mayOpen(state, lane) ? null : readyMember(lane, maxUnderway(lane)));
-    if (member === undefined) return;
+    if (member === undefined) break;
     if (member === null) open(state, lane).catch((error: unknown) => failLane(state, lane, error));
     else assign(state, lane, member);
   }
+  forgetEmpty(state, lane);
+}
+
+/** Whether a lane that has no connection waits for one of this lane's: all that may be had are taken. */
+function mustYield(state: State, lane: Lane): boolean {
+  return (
+    lane.members.size > 0 &&
+    lane.opening === 0 &&
+    isStarvedBeside(lane) &&
+    [...lane.members].every(({ sent }) => sent > 0) &&
+    connectionsOf(lane) >= state.options.maxConnectionsPerDestination
+  );
+}
+
+function forgetEmpty(state: State, lane: Lane): void {
+  const { members, opening, underway, waiting, branches, root } = lane;
+  if (members.size + opening + underway + waiting.length + branches.size > 0) return;
   const { key } = lane.destination;
-  const isEmpty = lane.members.size + lane.opening + lane.underway + lane.waiting.length === 0;
   // The last connection of an old lane may part when its destination has a new one already.
-  if (isEmpty && state.lanes.get(key) === lane) state.lanes.delete(key);
+  if (root === null && state.lanes.get(key) === lane) state.lanes.delete(key);
+  if (root === null) return;
+  for (const [name, branch] of root.branches) if (branch === lane) root.branches.delete(name);
+  forgetEmpty(state, root);
+}
+
+/** Dispatches all lanes that share a limit: a connection that one has done with may be what another waits for. */
+function dispatchFamily(state: State, lane: Lane): void {
+  for (const one of family(lane)) dispatch(state, one);
 }
 
 /** A message that has lost a connection once goes behind no other again: those before it may be what ends connections. */
@@ -42,8 +73,14 @@ function readyMember(lane: Lane, maxUnderway: number): Member | undefined {
 
 function mayOpen(state: State, lane: Lane): boolean {
   if (lane.opening >= lane.waiting.length) return false;
-  if (lane.members.size + lane.opening >= state.options.maxConnectionsPerDestination) return false;
-  return lane.members.size + lane.opening === 0 || state.deps.clock.now() >= lane.backOffUntil;
+  if (lane.members.size + lane.opening > 0 && isStarvedBeside(lane)) return false;
+  if (lane.members.size + lane.opening > 0 && state.deps.clock.now() < lane.backOffUntil) return false;
+  const { maxConnectionsPerDestination } = state.options;
+  if (connectionsOf(lane) < maxConnectionsPerDestination) return true;
+  const spare = spareBeside(lane);
+  if (spare === null) return false;
+  retire(state, spare.lane, spare.member);
+  return connectionsOf(lane) < maxConnectionsPerDestination;
 }
 
 /** Opens one more connection, over the hosts in order. */
@@ -59,7 +96,7 @@ async function open(state: State, lane: Lane): Promise<void> {
   if (connecting.kind === "open") join(state, lane, connecting.connection, transcript);
   else if (lane.members.size > 0 || lane.opening > 0) lane.backOffUntil = clock.now() + BACK_OFF_MS;
   else failWaiting(state, lane, connecting.result, transcript, connecting.tried);
-  dispatch(state, lane);
+  dispatchFamily(state, lane);
 }
 
 function failLane(state: State, lane: Lane, error: unknown): void {
@@ -106,7 +143,7 @@ function join(state: State, lane: Lane, connection: Connection, opening: string[
 function leave(state: State, lane: Lane, member: Member): void {
   member.ready = false;
   lane.members.delete(member);
-  dispatch(state, lane);
+  dispatchFamily(state, lane);
 }
 
 /** Takes a connection out of use and ends its session. */
@@ -188,9 +225,22 @@ function finish(
     request.resends++;
     request.member = null;
     lane.waiting.unshift(request);
-  } else settle(state, request, result);
+  } else conclude(state, lane, request, member, result);
   if (member.underway === 0 && member.connection.usable()) rest(state, lane, member);
-  dispatch(state, lane);
+  dispatchFamily(state, lane);
+}
+
+/** Answers a delivery, or brings a message that its host has put off to the next. */
+function conclude(state: State, lane: Lane, request: Request, member: Member, result: SendResult): void {
+  const until = request.startedAt + MAX_TRYING_MS;
+  const next = laneToNextHost(state, lane, request, member, result, until);
+  if (next === null) {
+    settle(state, request, result);
+    return;
+  }
+  request.member = null;
+  request.lane = next;
+  next.waiting.push(request);
 }
 
 function rest(state: State, lane: Lane, member: Member): void {

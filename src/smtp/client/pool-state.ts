@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Connection } from "./connection.ts";
-import type { DeliveryReport, Destination, OutboundMail, SendResult, Timeouts } from "./delivery.ts";
+import type { DeliveryReport, Destination, OutboundMail, SendResult, Stage, Timeouts } from "./delivery.ts";
 import type { Candidate } from "./host-order.ts";
 import type { WireDeps } from "./line.ts";
 
@@ -20,6 +20,11 @@ export interface PoolDeps extends WireDeps {
 /** A delivery that is not answered yet. */
 export interface Request {
   mail: OutboundMail;
+  /** Where it waits or is under way; null before. */
+  lane: Lane | null;
+  /** Hosts that have put it off, and what the last of them said; null where none has. */
+  asked: string[];
+  putOff: { result: SendResult; connection: Connection } | null;
   transcript: string[];
   startedAt: number;
   resends: number;
@@ -56,6 +61,10 @@ export interface Lane {
   underway: number;
   /** No new connection before this time while others stand or are being opened. */
   backOffUntil: number;
+  /** The lane of all hosts of the destination, of which this is a branch; null for that lane itself. */
+  root: Lane | null;
+  /** Lanes to some of its hosts alone, by their names, for what the others have put off. */
+  branches: Map<string, Lane>;
 }
 
 /** A pool as its parts see it. */
@@ -74,6 +83,41 @@ export function notTried(reason: string): SendResult {
   return { kind: "trouble", stage: "connect", reason };
 }
 
+/** A lane without anything in it. */
+export function newLane(destination: Destination, root: Lane | null): Lane {
+  return {
+    destination,
+    waiting: [],
+    members: new Set(),
+    opening: 0,
+    underway: 0,
+    backOffUntil: 0,
+    root,
+    branches: new Map(),
+  };
+}
+
+/** The lane of all hosts of a destination, and those of some of them. They share the limit of connections. */
+export function family(lane: Lane): Lane[] {
+  const root = lane.root ?? lane;
+  return [root, ...root.branches.values()];
+}
+
+/** Every lane there is. */
+export function allLanes(state: State): Lane[] {
+  return [...state.lanes.values()].flatMap(family);
+}
+
+const SESSION_STAGES: ReadonlySet<Stage> = new Set<Stage>(["mail", "rcpt", "data", "final"]);
+
+/**
+ * Whether a host has decided on the message itself. One that could not be asked decides nothing, where another before it
+ * has put the message off.
+ */
+function isDecision(result: SendResult): boolean {
+  return result.kind === "reply" && SESSION_STAGES.has(result.stage);
+}
+
 /** Answers a delivery. `tried` is the address last tried where no connection came about. */
 export function settle(
   state: State,
@@ -82,9 +126,14 @@ export function settle(
   tried: Candidate | null = null,
 ): void {
   request.answered = true;
-  const connection = request.member?.connection ?? null;
+  const { putOff } = request;
+  const decided =
+    putOff === null || isDecision(result)
+      ? { result, connection: request.member?.connection ?? null }
+      : putOff;
+  const { connection } = decided;
   request.resolve({
-    result,
+    result: decided.result,
     mx: connection?.host ?? tried?.host ?? null,
     ip: connection?.ip ?? tried?.ip ?? null,
     tls: connection?.tls?.name ?? null,

@@ -7,7 +7,9 @@ import {
 } from "./delivery.ts";
 import { cutAbandoned, dispatch, failWaiting, retire } from "./pool-dispatch.ts";
 import {
+  allLanes,
   type Lane,
+  newLane,
   notTried,
   type PoolDeps,
   type PoolOptions,
@@ -52,7 +54,7 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
   };
   return {
     get connections() {
-      return state.lanes.values().reduce((sum, lane) => sum + lane.members.size, 0);
+      return allLanes(state).reduce((sum, lane) => sum + lane.members.size, 0);
     },
     deliver(destination, mail, signal) {
       const delivered = deliver(state, destination, mail, signal);
@@ -73,6 +75,9 @@ function deliver(
   const startedAt = state.deps.clock.now();
   const request: Request = {
     mail,
+    lane: null,
+    asked: [],
+    putOff: null,
     transcript: [],
     startedAt,
     resends: 0,
@@ -87,8 +92,9 @@ function deliver(
     return promise;
   }
   const lane = laneOf(state, destination);
-  const abort = (): void => abandon(state, lane, request);
+  const abort = (): void => abandon(state, request);
   signal?.addEventListener("abort", abort, { once: true });
+  request.lane = lane;
   lane.waiting.push(request);
   dispatch(state, lane);
   return signal === undefined ? promise : promise.finally(() => signal.removeEventListener("abort", abort));
@@ -110,24 +116,18 @@ function laneOf(state: State, destination: Destination): Lane {
     known.destination = destination;
     return known;
   }
-  const lane: Lane = {
-    destination,
-    waiting: [],
-    members: new Set(),
-    opening: 0,
-    underway: 0,
-    backOffUntil: 0,
-  };
+  const lane = newLane(destination, null);
   state.lanes.set(key, lane);
   return lane;
 }
 
-function abandon(state: State, lane: Lane, request: Request): void {
+function abandon(state: State, request: Request): void {
   if (request.answered || request.aborted) return;
   request.aborted = true;
-  const at = lane.waiting.indexOf(request);
+  const waiting = request.lane?.waiting ?? [];
+  const at = waiting.indexOf(request);
   if (at >= 0) {
-    lane.waiting.splice(at, 1);
+    waiting.splice(at, 1);
     settle(state, request, notTried("aborted"));
   } else if (request.member !== null) {
     request.member.aborted++;
@@ -137,7 +137,7 @@ function abandon(state: State, lane: Lane, request: Request): void {
 
 async function close(state: State, graceMs: number): Promise<void> {
   state.closing = true;
-  for (const lane of [...state.lanes.values()]) {
+  for (const lane of allLanes(state)) {
     failWaiting(state, lane, notTried("shutting down"), [], null);
     for (const member of [...lane.members]) if (member.underway === 0) retire(state, lane, member);
   }
@@ -145,6 +145,6 @@ async function close(state: State, graceMs: number): Promise<void> {
   const cancel = state.deps.clock.after(graceMs, resolve);
   await Promise.race([Promise.allSettled(state.underway), late]);
   cancel();
-  for (const lane of state.lanes.values())
+  for (const lane of allLanes(state))
     for (const member of lane.members) member.connection.cut("shutting down");
 }
