@@ -1,7 +1,7 @@
 /** Whom or what a refusal is about. */
 export type ReplyCategory =
   | "recipient"
-  | "mailbox_full"
+  | "mailbox-full"
   | "policy"
   | "reputation"
   | "content"

@@ -3,7 +3,7 @@ import type { PhraseGroup } from "./phrase-group.ts";
 /** A mailbox that has no room. */
 export const FULL: PhraseGroup = {
   outcome: "soft",
-  category: "mailbox_full",
+  category: "mailbox-full",
   phrases: [
     [
       /(?:mail ?box|mail ?folder|inbox|in-box|account|user|recipient|mail ?drop|maildir|storage|disk|quota)\b.{0,50}?(?:\bfull\b|over (?:its |the |their |his )?(?:allowed |disk |storage |mail )?(?:quota|limit|allocation|size)|over ?quota|out of (?:storage|space|disk)|no (?:disk )?space)/,

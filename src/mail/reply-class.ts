@@ -50,7 +50,7 @@ const CODE_RULES: readonly (readonly [pattern: RegExp, result: FinalClass, sourc
     "RFC 3463 X.1: the address; RFC 7505 X.1.10, and Exchange Online's X.1.10 and X.1.351: no such mailbox or domain",
   ],
   [/^2\.1$/, { outcome: "hard", category: "recipient" }, "RFC 3463 X.2.1: mailbox disabled"],
-  [/^2\.2$/, { outcome: "soft", category: "mailbox_full" }, "RFC 3463 X.2.2: mailbox full"],
+  [/^2\.2$/, { outcome: "soft", category: "mailbox-full" }, "RFC 3463 X.2.2: mailbox full"],
   [/^2\.3$/, { outcome: "failed", category: "content" }, "RFC 3463 X.2.3: message over the mailbox's limit"],
   [
     /^2\.12[12]$/,
@@ -118,7 +118,7 @@ function isTransient({ code, enhanced }: Refusal): boolean {
   return enhanced?.startsWith("4.") ?? false;
 }
 
-const ABOUT_RECIPIENT: ReadonlySet<ReplyCategory> = new Set(["recipient", "mailbox_full"]);
+const ABOUT_RECIPIENT: ReadonlySet<ReplyCategory> = new Set(["recipient", "mailbox-full"]);
 /** Stages at which the peer has not heard of the recipient yet: whatever is unknown to it then, it is not the mailbox. */
 const BEFORE_RECIPIENT: ReadonlySet<string> = new Set(["connect", "ehlo", "mail"]);
 

@@ -73,7 +73,7 @@ describe("a notice without fields, in the form of", () => {
         "",
         "--- Below this line is a copy of the message.",
       ],
-      { recipient: "bob@example.org", outcome: "soft", category: "mailbox_full" },
+      { recipient: "bob@example.org", outcome: "soft", category: "mailbox-full" },
     ],
     [
       "qmail, whose words are about the sender and whose peer's are not",

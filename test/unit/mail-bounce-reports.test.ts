@@ -52,7 +52,7 @@ describe("a delivery status notification (RFC 3464), in the form of", () => {
           ORIGINAL,
         ],
       },
-      [{ recipient: B, outcome: "soft", category: "mailbox_full" }],
+      [{ recipient: B, outcome: "soft", category: "mailbox-full" }],
     ],
     [
       "status typed text/plain",

@@ -83,10 +83,10 @@ describe("a delivery status notification (RFC 3464)", () => {
   });
 
   test.each([
-    ["5.2.2", "smtp; 552 5.2.2 over quota", "soft", "mailbox_full"],
+    ["5.2.2", "smtp; 552 5.2.2 over quota", "soft", "mailbox-full"],
     ["4.4.7", "smtp; 421 timed out", "soft", "infrastructure"],
     ["5.7.1", "smtp; 550 5.7.1 blocked, see spamhaus", "failed", "reputation"],
-    ["5.1.1", "smtp; 550 5.1.1 over quota", "soft", "mailbox_full"],
+    ["5.1.1", "smtp; 550 5.1.1 over quota", "soft", "mailbox-full"],
     [
       "5.0.0",
       "smtp; 5.1.0 - Unknown address error 550-'5.7.1 <a@b.example>... Access denied'",
@@ -171,7 +171,7 @@ describe("a notice in words", () => {
       ],
       [
         { recipient: "bob@example.org", outcome: "hard", smtpCode: 550 },
-        { recipient: "eve@example.org", outcome: "soft", category: "mailbox_full" },
+        { recipient: "eve@example.org", outcome: "soft", category: "mailbox-full" },
       ],
     ],
     [

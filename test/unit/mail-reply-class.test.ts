@@ -40,17 +40,17 @@ describe("a peer's refusal", () => {
     // Text over a generic code.
     [550, "5.0.0", "user unknown", "rcpt", "hard recipient"],
     [550, "5.5.0", "Requested action not taken: mailbox unavailable", "rcpt", "hard recipient"],
-    [550, "5.1.1", "mailbox over quota", "rcpt", "soft mailbox_full"],
+    [550, "5.1.1", "mailbox over quota", "rcpt", "soft mailbox-full"],
     [550, "5.7.1", "no such user here", "rcpt", "hard recipient"],
     // A code that names the mailbox over words that name no reason.
     [550, "5.1.1", "Message rejected", "rcpt", "hard recipient"],
-    [550, "5.2.2", "Access denied, try again later", "rcpt", "soft mailbox_full"],
+    [550, "5.2.2", "Access denied, try again later", "rcpt", "soft mailbox-full"],
     [550, "5.1.0", "Access denied", "rcpt", "failed policy"],
     [550, "5.1.1", "Blocked, see spamhaus", "rcpt", "failed reputation"],
     // Mailbox full.
-    [552, "5.2.2", "The email account that you tried to reach is over quota", "final", "soft mailbox_full"],
-    [552, null, "Requested mail action aborted: exceeded storage allocation", "final", "soft mailbox_full"],
-    [550, "5.2.2", "", "rcpt", "soft mailbox_full"],
+    [552, "5.2.2", "The email account that you tried to reach is over quota", "final", "soft mailbox-full"],
+    [552, null, "Requested mail action aborted: exceeded storage allocation", "final", "soft mailbox-full"],
+    [550, "5.2.2", "", "rcpt", "soft mailbox-full"],
     // Bare codes.
     [550, null, "", "rcpt", "hard recipient"],
     [551, null, "no", "rcpt", "hard recipient"],
@@ -119,7 +119,7 @@ describe("a peer's refusal", () => {
       "4.2.2",
       "The email account that you tried to reach is over quota",
       "rcpt",
-      "deferred mailbox_full",
+      "deferred mailbox-full",
     ],
     [421, "4.7.0", "temporarily deferred due to user complaints", "connect", "deferred reputation"],
     [451, null, "", "final", "deferred other"],
