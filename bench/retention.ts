@@ -14,8 +14,8 @@ import {
   forgetDeliveries,
   forgetMessages,
 } from "../src/flows/sweep/retention.ts";
-import { type Db, openDb } from "../src/store/client.ts";
-import { migrate } from "../src/store/migrate.ts";
+import { type Db, openDb } from "../src/store/engine/client.ts";
+import { migrate } from "../src/store/engine/migrate.ts";
 import { manualClock } from "../test/support/manual-clock.ts";
 import { storeMail, WORLD } from "./support/daily-mail.ts";
 import { handOver } from "./support/figures.ts";

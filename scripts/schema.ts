@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
-import { type Db, openDb } from "../src/store/client.ts";
-import { migrate } from "../src/store/migrate.ts";
+import { type Db, openDb } from "../src/store/engine/client.ts";
+import { migrate } from "../src/store/engine/migrate.ts";
 
 /** The schema of a database as text: what db/schema.sql holds. The tables that FTS5 makes for itself are left out. */
 export async function schemaText(db: Db): Promise<string> {

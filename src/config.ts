@@ -521,7 +521,7 @@ function isIp(text: string): boolean {
   return isIP(text) !== 0 && !text.includes("%");
 }
 
-/** As `net/dns-servers` reads it: an address, alone or with its port. */
+/** As `net/dns/servers` reads it: an address, alone or with its port. */
 function isServer(text: string): boolean {
   if (isIP(text) !== 0) return true;
   const [, v6, v4, port = "53"] = /^(?:\[([^\]]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(text) ?? [];

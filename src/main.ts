@@ -6,7 +6,7 @@ import { createOutput, printable } from "./commands/output.ts";
 import { findCommand, helpText } from "./commands/table.ts";
 import { ConfigError, loadConfig, SETTINGS } from "./config.ts";
 import { AppError } from "./core/errors.ts";
-import { isUnavailable } from "./store/unavailable.ts";
+import { isUnavailable } from "./store/engine/unavailable.ts";
 
 // Whoever reads the output may have read enough: `postrider dns zone | head`.
 process.stdout.on("error", (error) => {

@@ -1,6 +1,6 @@
 import { type Client, createClient } from "@libsql/client";
 import { systemClock } from "../../src/clock.ts";
-import { type Db, openDb } from "../../src/store/client.ts";
+import { type Db, openDb } from "../../src/store/engine/client.ts";
 
 const TABLE = "CREATE TABLE mails (id TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT";
 const INSERT = "INSERT INTO mails (id, body) VALUES (?, ?)";

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compose } from "../../src/mail/compose.ts";
+import { compose } from "../../src/mail/composing/compose.ts";
 import { answers } from "../../test/support/peers/peer.ts";
 import { postfix, startPostfix } from "../../test/support/peers/postfix.ts";
 import { freePort } from "../../test/support/redis.ts";

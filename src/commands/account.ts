@@ -1,4 +1,4 @@
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { listAccounts } from "../store/accounts.ts";
 import type { Flag } from "./command.ts";
 import { refused, usage } from "./exit.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../config.ts";
-import { copyDatabase } from "../store/backup.ts";
+import { copyDatabase } from "../store/engine/backup.ts";
 import { MASTER_KEY_FILE } from "../wiring/master-key.ts";
 import { defineCommand } from "./command.ts";
 import { databaseFile } from "./database.ts";

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config.ts";
 import { configureLog } from "../log.ts";
-import { type Db, openDb } from "../store/client.ts";
-import { migrationStates } from "../store/migrate.ts";
-import { untilFree } from "../store/until-free.ts";
+import { type Db, openDb } from "../store/engine/client.ts";
+import { migrationStates } from "../store/engine/migrate.ts";
+import { untilFree } from "../store/engine/until-free.ts";
 import type { Context } from "./command.ts";
 import { explained } from "./trouble.ts";
 

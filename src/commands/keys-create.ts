@@ -1,6 +1,6 @@
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { SCOPES } from "../http/scopes.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { findSender } from "../store/senders.ts";
 import { ACCOUNT_FLAG, accountOf } from "./account.ts";
 import { defineCommand } from "./command.ts";

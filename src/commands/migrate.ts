@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { MIGRATIONS, type MigrationState, migrate, migrationStates } from "../store/migrate.ts";
+import { MIGRATIONS, type MigrationState, migrate, migrationStates } from "../store/engine/migrate.ts";
 import { type Context, defineCommand } from "./command.ts";
-import { untilFree } from "../store/until-free.ts";
+import { untilFree } from "../store/engine/until-free.ts";
 import { databaseFile, withAnyDatabase } from "./database.ts";
 import { EX_OK } from "./exit.ts";
 import { field } from "./output.ts";

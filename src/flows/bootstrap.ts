@@ -2,7 +2,7 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import { newId } from "../core/ids.ts";
 import { hasAccount, insertFirstAccount } from "../store/accounts.ts";
-import { ConstraintError, type Db, type Statement } from "../store/client.ts";
+import { ConstraintError, type Db, type Statement } from "../store/engine/client.ts";
 import { findKeyByHash, insertKey } from "../store/keys.ts";
 import { insertSender } from "../store/senders.ts";
 import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { log } from "../log.ts";
 import type { Job } from "../queue/port.ts";
-import { Fifo } from "./turns.ts";
+import { Fifo } from "./dispatch/turns.ts";
 
 export interface LaneLimits {
   /** Jobs of one lane in hand at a time. */

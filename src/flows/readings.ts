@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import { partBytes } from "../mail/parse.ts";
+import { partBytes } from "../mail/reading/parse.ts";
 import { type Inspection, inspectMail, type MailToInspect, uninspected } from "./receive/inspect.ts";
 import { NOTHING_REPORTED, type ReadReport, type ReportToRead, readReport } from "./send/read-report.ts";
 import type { AuthDeps } from "../mail/authenticate.ts";

@@ -1,4 +1,4 @@
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import {
   busiestDomains,
   type DestinationCounts,

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../core/clock.ts";
 import { log } from "../log.ts";
-import { ConstraintError } from "../store/client.ts";
+import { ConstraintError } from "../store/engine/client.ts";
 
 /** Pauses between tries (milliseconds): doubling from the first to the longest. */
 const FIRST_PAUSE_MS = 100;

@@ -3,12 +3,12 @@ import type { Config } from "../config.ts";
 import { isWithin, normalizeDomain } from "../core/addresses.ts";
 import { type Clock, inTime } from "../core/clock.ts";
 import { dkimRecord } from "../mail/dkim.ts";
-import { createTtlCache } from "../net/dns-cache.ts";
-import { createGate } from "../net/dns-gate.ts";
+import { createTtlCache } from "../net/dns/cache.ts";
+import { createGate } from "../net/dns/gate.ts";
 import type { Zone } from "../net/zone/answer.ts";
 import type { RecordData, SoaData, ZoneRecord } from "../net/zone/records.ts";
 import { zoneLine } from "../net/zone/zone-file.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import {
   findPublishedKey,
   type PublicDkimKey,

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { AppError } from "../core/errors.ts";
 import { hashSecret } from "../flows/api-keys.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { findKeyByHash, type PresentedKey } from "../store/keys.ts";
 
 /** Longest secret looked at. */

@@ -1,4 +1,4 @@
-import { Fifo } from "../flows/turns.ts";
+import { Fifo } from "../flows/dispatch/turns.ts";
 
 /** Octets of a body from which on it waits for its turn: reading one takes several times its size. */
 export const LARGE_BODY_OCTETS = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { AppError } from "../core/errors.ts";
 import { log } from "../log.ts";
-import { isUnavailable } from "../store/unavailable.ts";
+import { isUnavailable } from "../store/engine/unavailable.ts";
 import type { Answer } from "./answer.ts";
 
 /** What went wrong, in the API's terms. What is no `AppError` is ours: its own words stay in the log. */

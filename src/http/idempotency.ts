@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
 import { seal, unseal } from "../core/secretbox.ts";
-import { ConstraintError, type Db, type Statement } from "../store/client.ts";
+import { ConstraintError, type Db, type Statement } from "../store/engine/client.ts";
 import {
   findAnswer,
   IDEMPOTENCY_WINDOW_MS,

@@ -1,5 +1,5 @@
 import { AppError, notFound } from "../core/errors.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import type { PresentedKey } from "../store/keys.ts";
 import { findSender, type Sender } from "../store/senders.ts";
 

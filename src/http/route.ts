@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ErrorType } from "../core/errors.ts";
-import type { Statement } from "../store/client.ts";
+import type { Statement } from "../store/engine/client.ts";
 import type { Sender } from "../store/senders.ts";
 import type { Answer } from "./answer.ts";
 import type { Page } from "./paging.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../config.ts";
 import { type Clock, within } from "../core/clock.ts";
 import { clientAddress } from "../core/networks.ts";
 import { AppError } from "../core/errors.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
 import { BodyTurns } from "./body-turns.ts";

@@ -4,7 +4,7 @@ import { newId } from "../core/ids.ts";
 import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
 import { RenderingFailure, refusalOf, type TemplateSource, templateVariables } from "../core/templates.ts";
 import { validationError } from "../core/validation.ts";
-import { ConstraintError, type Db } from "../store/client.ts";
+import { ConstraintError, type Db } from "../store/engine/client.ts";
 import {
   findTemplate,
   freeSlug,

@@ -4,7 +4,7 @@ import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { evaluateDmarc } from "mailauth/lib/dmarc";
 import { spf } from "mailauth/lib/spf";
 import { checkable } from "./checkable.ts";
-import { headerField, headerText } from "./header-fields.ts";
+import { headerField, headerText } from "./composing/header-fields.ts";
 
 /** DNS lookups for one mail, all checks together; SPF bounds its own to 10 and their addresses (RFC 7208 §4.6.4). */
 export const MAX_AUTH_LOOKUPS = 200;

@@ -1,5 +1,11 @@
-import { fieldValue, findHeaderEnd, MAX_HEADER_FIELDS, type RawField, rawFields } from "./raw-headers.ts";
-import { mailboxes } from "./parse.ts";
+import {
+  fieldValue,
+  findHeaderEnd,
+  MAX_HEADER_FIELDS,
+  type RawField,
+  rawFields,
+} from "./reading/raw-headers.ts";
+import { mailboxes } from "./reading/parse.ts";
 
 /** DKIM signatures of one mail that are checked: each costs an RSA operation and a lookup (RFC 6376 §8.4). */
 export const MAX_SIGNATURES = 20;

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
 import { normalizeDomain } from "../core/addresses.ts";
-import { findHeaderEnd, type RawField, rawFields } from "./raw-headers.ts";
+import { findHeaderEnd, type RawField, rawFields } from "./reading/raw-headers.ts";
 
 /** RFC 8301 §3.2: signers should use at least 2048 bits; longer keys do not fit the DNS answers of many. */
 const KEY_BITS = 2048;

@@ -1,7 +1,7 @@
 import type { Answer } from "dns-packet";
-import type { DnsResult } from "./dns-result.ts";
-import { canonicalName } from "./dns-wire.ts";
-import type { Resolver } from "./resolver.ts";
+import type { DnsResult } from "./dns/result.ts";
+import { canonicalName } from "./dns/wire.ts";
+import type { Resolver } from "./dns/resolver.ts";
 
 /** TLSA records of one host looked at; more are cut off. */
 export const MAX_TLSA_RECORDS = 64;

@@ -3,8 +3,8 @@ import { within } from "../core/clock.ts";
 import { isPublicAddress } from "./address-guard.ts";
 import { exchangeHttp, type HttpDeps, type HttpOutcome } from "./http-exchange.ts";
 import type { HttpResponse } from "./http-response.ts";
-import { resolveAddresses } from "./lookups.ts";
-import type { Resolver } from "./resolver.ts";
+import { resolveAddresses } from "./dns/lookups.ts";
+import type { Resolver } from "./dns/resolver.ts";
 
 /** Addresses of one host tried for one request. */
 export const MAX_TRIED_ADDRESSES = 3;

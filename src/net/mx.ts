@@ -1,7 +1,7 @@
 import { isPublicAddress } from "./address-guard.ts";
-import type { DnsResult } from "./dns-result.ts";
-import { type MxRecord, resolveAddresses, resolveMx } from "./lookups.ts";
-import type { Resolver } from "./resolver.ts";
+import type { DnsResult } from "./dns/result.ts";
+import { type MxRecord, resolveAddresses, resolveMx } from "./dns/lookups.ts";
+import type { Resolver } from "./dns/resolver.ts";
 
 /** MX hosts tried for one domain, best preference first; a longer list is cut. */
 export const MAX_MX_HOSTS = 16;

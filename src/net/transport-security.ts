@@ -3,7 +3,7 @@ import { type DaneFinding, findDane, type TlsaRecord } from "./dane.ts";
 import type { KeptPolicy, MtaSts } from "./mta-sts.ts";
 import { namesHost } from "./mta-sts-policy.ts";
 import type { MxHost } from "./mx.ts";
-import type { Resolver } from "./resolver.ts";
+import type { Resolver } from "./dns/resolver.ts";
 
 /** What a published policy asks of the connection to one host. */
 export interface HostSecurity {

@@ -1,5 +1,5 @@
-import type { Db, Statement } from "./client.ts";
-import type { NewContent } from "./content-bytes.ts";
+import type { Db, Statement } from "./engine/client.ts";
+import type { NewContent } from "./contents/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
   type ContentDeps,
@@ -7,7 +7,7 @@ import {
   contentIn,
   type ContentRow,
   type StoredContent,
-} from "./content-read.ts";
+} from "./contents/content-read.ts";
 
 /** A part of a message with a name of its own. `size` in bytes. */
 export interface Attachment {

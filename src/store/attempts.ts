@@ -1,4 +1,4 @@
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** One try at delivering to one recipient, with its conversation. */
 export interface Attempt {

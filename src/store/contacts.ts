@@ -1,5 +1,5 @@
-import type { Db, Statement, Value } from "./client.ts";
-import { containsText } from "./substring.ts";
+import type { Db, Statement, Value } from "./engine/client.ts";
+import { containsText } from "./search/substring.ts";
 
 /** A recipient that a project stores. Times in milliseconds. */
 export interface Contact {

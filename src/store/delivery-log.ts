@@ -1,5 +1,5 @@
 import type { EventType } from "../core/events.ts";
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** One line of a webhook's delivery log. Times are milliseconds. */
 export interface LoggedDelivery {

@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 
 /** `pending`: made, its record not seen yet. `active`: signs. `retired`: published until `retireAt`. */
 export type DkimKeyStatus = "pending" | "active" | "retired";

@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 
 export type DomainStatus = "pending" | "verified";
 

@@ -1,5 +1,5 @@
 import type { RecipientStatus } from "../core/states.ts";
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** Opens and clicks recorded of one recipient at most, persons' and machines' each: who has a link could fill the database. */
 export const MAX_RECORDED = 100;

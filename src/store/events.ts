@@ -1,5 +1,5 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 
 interface EventRow {
   id: string;

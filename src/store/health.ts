@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import type { Db } from "./client.ts";
+import type { Db } from "./engine/client.ts";
 import { type Domain, getDomain } from "./domains.ts";
 
 /** https://www.sqlite.org/fileformat.html §1.3: the magic, then at 18 the version to write it: 2 is the write-ahead log. */

@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 
 /** How long an answer is kept for its key, in milliseconds. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;

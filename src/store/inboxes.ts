@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 
 export const INBOX_TYPES = ["sending", "agent"] as const;
 export type InboxType = (typeof INBOX_TYPES)[number];

@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 
 /** One running process, as its claims name it. */
 export interface Instance {

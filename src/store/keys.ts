@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 import { type Sender, senderOf } from "./senders.ts";
 
 /** An API key without its secret. Times in milliseconds. */

@@ -2,10 +2,10 @@ import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
 import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
-import type { Db, Statement } from "./client.ts";
-import type { NewContent } from "./content-bytes.ts";
-import type { NewBody } from "./message-body.ts";
-import { takeContent } from "./contents.ts";
+import type { Db, Statement } from "./engine/client.ts";
+import type { NewContent } from "./contents/content-bytes.ts";
+import type { NewBody } from "./contents/message-body.ts";
+import { takeContent } from "./contents/contents.ts";
 
 export type Direction = "inbound" | "outbound";
 

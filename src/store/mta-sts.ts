@@ -1,4 +1,4 @@
-import type { Db } from "./client.ts";
+import type { Db } from "./engine/client.ts";
 
 /** Policies kept at most; the one that expires next gives way. */
 export const MAX_KEPT_POLICIES = 100_000;

@@ -1,5 +1,5 @@
 import { canMove, ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
-import { ConstraintError, type Db, type Guard, type Statement } from "./client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
 import type { Recipient } from "./recipients.ts";
 
 /** A recipient that a worker has claimed: only this claim may settle it. */

@@ -1,8 +1,8 @@
 import type { Mailbox } from "../core/addresses.ts";
 import { FROM_DOMAIN, storedMailbox } from "./mailbox.ts";
-import type { ContentEncoding } from "./content-bytes.ts";
-import { type ContentDeps, contentBytes, type StoredContent } from "./content-read.ts";
-import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./message-body.ts";
+import type { ContentEncoding } from "./contents/content-bytes.ts";
+import { type ContentDeps, contentBytes, type StoredContent } from "./contents/content-read.ts";
+import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./contents/message-body.ts";
 
 /** A message with all that composing and signing it takes, but the bytes of attachments and keys. */
 export interface Outgoing {

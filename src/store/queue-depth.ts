@@ -1,4 +1,4 @@
-import type { Db } from "./client.ts";
+import type { Db } from "./engine/client.ts";
 
 /** Rows of one kind that are counted; more are said to be so many. A file is read on the thread that serves everything. */
 export const MAX_COUNTED = 10_000;

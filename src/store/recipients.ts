@@ -1,6 +1,6 @@
 import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/states.ts";
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 import { FROM_DOMAIN } from "./mailbox.ts";
 
 /** One recipient of an outbound message: the outbox row. Times are milliseconds. */

@@ -1,4 +1,4 @@
-import type { Guard, Statement } from "./client.ts";
+import type { Guard, Statement } from "./engine/client.ts";
 import { utcDay } from "./usage.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { MOVING } from "../core/states.ts";
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** A stretch of ids, of which the first `limit` are wanted. */
 export interface Stretch {

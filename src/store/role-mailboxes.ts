@@ -1,4 +1,4 @@
-import type { Db } from "./client.ts";
+import type { Db } from "./engine/client.ts";
 
 /** The operator's project: the oldest of the oldest account; null before the first start is over. */
 export async function operatorProject(db: Db): Promise<string | null> {

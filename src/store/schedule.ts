@@ -1,4 +1,4 @@
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 import { type Recipient, RECIPIENT_COLUMNS, type RecipientRow, toRecipient } from "./recipients.ts";
 
 /** Scheduled recipients whose time has come, with what their `queued` event needs. */

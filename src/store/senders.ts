@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 import { forgetReputation } from "./reputation.ts";
 
 /** A project. Times in milliseconds; `dailyQuota` in recipients a UTC day, null where only the trust tier binds. */

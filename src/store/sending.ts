@@ -1,4 +1,4 @@
-import type { Db } from "./client.ts";
+import type { Db } from "./engine/client.ts";
 import type { Sender } from "./senders.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 

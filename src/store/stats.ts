@@ -1,4 +1,4 @@
-import type { Db } from "./client.ts";
+import type { Db } from "./engine/client.ts";
 
 /** Milliseconds of the intervals that figures are kept by. */
 export const STATS_HOUR_MS = 3_600_000;

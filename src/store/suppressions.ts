@@ -1,5 +1,5 @@
-import type { Db, Guard, Statement, Value } from "./client.ts";
-import { type Condition, containsText } from "./substring.ts";
+import type { Db, Guard, Statement, Value } from "./engine/client.ts";
+import { type Condition, containsText } from "./search/substring.ts";
 
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];

@@ -1,5 +1,5 @@
 import { isId } from "../core/ids.ts";
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 
 /** Longest slug, characters. */
 export const MAX_SLUG_CHARS = 64;

@@ -1,5 +1,5 @@
-import type { Db, Value } from "./client.ts";
-import { type Condition, containsText } from "./substring.ts";
+import type { Db, Value } from "./engine/client.ts";
+import { type Condition, containsText } from "./search/substring.ts";
 import { THREAD_COLUMNS, type Thread, type ThreadRow, toThread } from "./threads.ts";
 
 /** A place in the list of threads by last activity. */

@@ -1,5 +1,5 @@
 import { MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
-import type { Db, Statement } from "./client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 
 /** A conversation of one inbox. Times are milliseconds. */
 export interface Thread {

@@ -1,4 +1,4 @@
-import { ConstraintError, type Db, type Statement } from "./client.ts";
+import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
 
 /** The UTC day of a time, as `YYYY-MM-DD`. */
 export function utcDay(at: number): string {

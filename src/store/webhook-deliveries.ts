@@ -1,5 +1,5 @@
 import { type EventType, type MessageEvent, subscribes } from "../core/events.ts";
-import type { Db, Guard, Statement } from "./client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
 export interface WebhookDelivery {

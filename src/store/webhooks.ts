@@ -1,4 +1,4 @@
-import type { Db, Statement, Value } from "./client.ts";
+import type { Db, Statement, Value } from "./engine/client.ts";
 
 /** A webhook endpoint, without its secret. Times in milliseconds. */
 export interface Webhook {

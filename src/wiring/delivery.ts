@@ -6,16 +6,16 @@ import { capturePassage, mxPassages, relayPassage } from "../flows/send/deliver.
 import type { FindPassage, Passage } from "../flows/send/outcome.ts";
 import { simulatorDomain } from "../flows/send/simulator.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
-import { createGate } from "../net/dns-gate.ts";
-import { dnsServers } from "../net/dns-servers.ts";
-import { resolveAddresses } from "../net/lookups.ts";
+import { createGate } from "../net/dns/gate.ts";
+import { dnsServers } from "../net/dns/servers.ts";
+import { resolveAddresses } from "../net/dns/lookups.ts";
 import { createMtaSts, type MtaSts } from "../net/mta-sts.ts";
 import { findRoute } from "../net/mx.ts";
-import { createResolver, type Resolver } from "../net/resolver.ts";
+import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { securityFor } from "../net/transport-security.ts";
 import type { Pool } from "../smtp/client/pool.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { findStsPolicy, saveStsPolicy } from "../store/mta-sts.ts";
 
 /** Port of the hosts where MTA-STS policies lie (RFC 8461 §3.3). */

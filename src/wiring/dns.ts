@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { openZone } from "../flows/zone.ts";
 import { log } from "../log.ts";
 import { startZoneServer, type ZoneServer } from "../net/zone/server.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 
 export interface NameServerDeps {
   config: Config;

@@ -10,7 +10,7 @@ import { settingsChecks } from "../flows/health/settings.ts";
 import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
 import { redisFacts } from "../queue/redis-facts.ts";
 import { readCertificate } from "../smtp/certificate.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { databaseHeader, databaseTime } from "../store/health.ts";
 import { mxName } from "./delivery.ts";
 

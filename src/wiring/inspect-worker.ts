@@ -1,9 +1,9 @@
 // Entry of the thread that inspects received mail.
 import { systemClock } from "../clock.ts";
 import { type AnyAsked, type ReadingDeps, read } from "../flows/readings.ts";
-import { dnsServers } from "../net/dns-servers.ts";
-import { nodeStyleResolver } from "../net/node-style-resolver.ts";
-import { createResolver } from "../net/resolver.ts";
+import { dnsServers } from "../net/dns/servers.ts";
+import { nodeStyleResolver } from "../net/dns/node-style-resolver.ts";
+import { createResolver } from "../net/dns/resolver.ts";
 import { BEAT_MS, BEATS, type FromWorker, TURNED_TO, type ToWorker } from "./inspect-protocol.ts";
 
 interface Thread {

@@ -7,7 +7,7 @@ import {
   type ReadingKind,
   unread,
 } from "../flows/readings.ts";
-import { Fifo } from "../flows/turns.ts";
+import { Fifo } from "../flows/dispatch/turns.ts";
 import type { Log } from "../log.ts";
 import { InspectorThread, type ThreadSettings, type Loss, type Task } from "./inspector-thread.ts";
 

@@ -11,8 +11,8 @@ import {
   type ObjectStoreOptions,
   openObjectStore,
 } from "../net/object-store.ts";
-import type { Db } from "../store/client.ts";
-import type { ObjectReader } from "../store/content-read.ts";
+import type { Db } from "../store/engine/client.ts";
+import type { ObjectReader } from "../store/contents/content-read.ts";
 
 /** Time in which an object is read: somebody waits for it. */
 const READ_TIMEOUT_MS = 15_000;

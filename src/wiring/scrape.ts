@@ -1,7 +1,7 @@
 import { type Clock, readFresh, within } from "../core/clock.ts";
 import { type ReadyCheck, runChecks } from "../http/health.ts";
 import type { Metrics, QueueSample } from "../metrics.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { queueDepths } from "../store/queue-depth.ts";
 import { processSample } from "./process-sample.ts";
 

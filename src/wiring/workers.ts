@@ -1,9 +1,9 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
-import { Dispatch } from "../flows/dispatch.ts";
+import { Dispatch } from "../flows/dispatch/dispatch.ts";
 import { Lanes } from "../flows/lanes.ts";
 import { type PushDeps, push } from "../flows/notify/push.ts";
-import { createPacer, type Pace } from "../flows/pacer.ts";
+import { createPacer, type Pace } from "../flows/dispatch/pacer.ts";
 import type { FindPassage } from "../flows/send/outcome.ts";
 import { type TransmitDeps, transmit } from "../flows/send/transmit.ts";
 import { indexMessages } from "../flows/sweep/index-messages.ts";
@@ -13,7 +13,7 @@ import { Sweep } from "../flows/sweep/sweep.ts";
 import { log } from "../log.ts";
 import { openSharedPacer } from "../queue/destination-pacer.ts";
 import type { JobHandler, Queue } from "../queue/port.ts";
-import type { Db } from "../store/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import type { Instance } from "../store/instances.ts";
 import { startLoop } from "./loop.ts";
 

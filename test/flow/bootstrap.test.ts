@@ -3,7 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { hashSecret } from "../../src/flows/api-keys.ts";
 import { bootstrap } from "../../src/flows/bootstrap.ts";
 import { generateDkimKey } from "../../src/mail/dkim.ts";
-import { type Db, openDb } from "../../src/store/client.ts";
+import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { publicInstallationKey } from "../../src/store/dkim-keys.ts";
 import { findKeyByHash } from "../../src/store/keys.ts";
 import { BOX_KEY } from "../support/api.ts";

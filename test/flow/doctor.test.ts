@@ -6,8 +6,8 @@ import { generate } from "selfsigned";
 import { systemClock } from "../../src/clock.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
 import { type HealthLine, runHealth } from "../../src/flows/health/check.ts";
-import { copyDatabase } from "../../src/store/backup.ts";
-import { type Db, openDb } from "../../src/store/client.ts";
+import { copyDatabase } from "../../src/store/engine/backup.ts";
+import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { doctorChecks } from "../../src/wiring/doctor.ts";
 import {

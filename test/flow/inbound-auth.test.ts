@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sealMessage } from "mailauth/lib/arc";
 import { createTransport } from "nodemailer";
-import { compose } from "../../src/mail/compose.ts";
+import { compose } from "../../src/mail/composing/compose.ts";
 import { type DkimKey, dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
 import { systemClock } from "../../src/clock.ts";
 import { DUPLICATE_WINDOW_MS } from "../../src/flows/receive/facts.ts";

@@ -11,8 +11,8 @@ import {
   MAX_MAILS_WAITING,
   MAX_OCTETS_WAITING,
 } from "../../src/wiring/inspector.ts";
-import { newContent } from "../../src/store/content-bytes.ts";
-import { bodyInline } from "../../src/store/message-body.ts";
+import { newContent } from "../../src/store/contents/content-bytes.ts";
+import { bodyInline } from "../../src/store/contents/message-body.ts";
 import { startDns } from "../support/dns.ts";
 import { manualClock } from "../support/manual-clock.ts";
 

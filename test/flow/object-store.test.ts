@@ -11,8 +11,8 @@ import { FIRST_REST_MS, LONGEST_REST_MS } from "../../src/flows/sweep/patience.t
 import { STOP_GRACE_MS } from "../../src/app.ts";
 import { DAY_MS, forgetContents } from "../../src/flows/sweep/retention.ts";
 import { openObjectStore } from "../../src/net/object-store.ts";
-import type { Db } from "../../src/store/client.ts";
-import { UNUSED_KEPT_MS } from "../../src/store/contents.ts";
+import type { Db } from "../../src/store/engine/client.ts";
+import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { around } from "../support/lists.ts";
 import { deliver } from "../support/mail-in.ts";
 import { serviceProcess } from "../support/process.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
-import { openDb } from "../../src/store/client.ts";
+import { openDb } from "../../src/store/engine/client.ts";
 import { startDns, type TestDns } from "../support/dns.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { startMx, type TestMx } from "../support/mx.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { countOutcome, type Outcome } from "../../src/flows/send/reputation.ts";
-import type { Statement } from "../../src/store/client.ts";
+import type { Statement } from "../../src/store/engine/client.ts";
 import { utcDay } from "../../src/store/usage.ts";
 import { testDatabase } from "../support/database.ts";
 import { startMx } from "../support/mx.ts";

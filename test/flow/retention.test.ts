@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sweepContents } from "../../src/flows/contents/sweep.ts";
 import { DAY_MS, forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
-import { UNUSED_KEPT_MS } from "../../src/store/contents.ts";
+import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { deliver } from "../support/mail-in.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";

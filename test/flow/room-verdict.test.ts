@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { Dispatch } from "../../src/flows/dispatch.ts";
+import { Dispatch } from "../../src/flows/dispatch/dispatch.ts";
 import { mxPassages } from "../../src/flows/send/deliver.ts";
 import { type DeliveryReport, HANG_MS } from "../../src/flows/send/outcome.ts";
 import { log } from "../../src/log.ts";

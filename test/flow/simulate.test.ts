@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { type Inspect, read } from "../../src/flows/readings.ts";
 import { simulateInbound } from "../../src/flows/receive/simulate.ts";
-import { ConstraintError } from "../../src/store/client.ts";
-import { bodyInline, type MessageBody } from "../../src/store/message-body.ts";
+import { ConstraintError } from "../../src/store/engine/client.ts";
+import { bodyInline, type MessageBody } from "../../src/store/contents/message-body.ts";
 import { insertAnswer } from "../../src/store/idempotency.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 

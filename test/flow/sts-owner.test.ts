@@ -6,7 +6,7 @@ import {
   MAX_CONCURRENT_FETCHES,
   type StsFinding,
 } from "../../src/net/mta-sts.ts";
-import type { Resolver } from "../../src/net/resolver.ts";
+import type { Resolver } from "../../src/net/dns/resolver.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { policyText, startStsHost } from "../support/sts-host.ts";
 import { makeCa, makeCert } from "../support/tls.ts";

@@ -4,8 +4,8 @@ import { MAX_USER_AGENT_CHARS, PREFETCH_WINDOW_MS } from "../../src/core/machine
 import { sealUrl } from "../../src/core/tracking-token.ts";
 import { recipientToken } from "../../src/flows/recipient-token.ts";
 import { createHitRecorder, MAX_PENDING_HITS, RECORD_WAIT_MS } from "../../src/flows/send/track.ts";
-import { parseMail } from "../../src/mail/parse.ts";
-import type { Db } from "../../src/store/client.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { type EngagementCounter, engagedRecipient, MAX_RECORDED } from "../../src/store/engagement.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
 import { manualClock } from "../support/manual-clock.ts";

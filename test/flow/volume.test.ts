@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "../../src/core/errors.ts";
 import { commitWithinVolume, type Counted, type VolumeLimits } from "../../src/flows/send/volume.ts";
-import type { Db, Statement } from "../../src/store/client.ts";
+import type { Db, Statement } from "../../src/store/engine/client.ts";
 import type { Sender } from "../../src/store/senders.ts";
 import { takeUsage, usageOf, utcDay } from "../../src/store/usage.ts";
 import { testSender } from "../support/api.ts";

@@ -11,7 +11,7 @@ import { registerDomain } from "../../src/flows/verify/register.ts";
 import { rotateDkim } from "../../src/flows/verify/rotate.ts";
 import { verifyDomain } from "../../src/flows/verify/verify.ts";
 import type { Zone } from "../../src/net/zone/answer.ts";
-import type { Db } from "../../src/store/client.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../src/store/dkim-keys.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { compose } from "../../src/mail/compose.ts";
+import { compose } from "../../src/mail/composing/compose.ts";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
 import { startDns, type TestDns } from "../support/dns.ts";
 import { seeded, variedMail } from "../support/peers/varied-mail.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createClient } from "@libsql/client";
-import { ConstraintError } from "../../src/store/client.ts";
+import { ConstraintError } from "../../src/store/engine/client.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 let base: TestDatabase;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ConstraintError } from "../../src/store/client.ts";
+import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   type Contact,
   deleteContact,
@@ -10,7 +10,7 @@ import {
   unsubscribeAddress,
   updateContact,
 } from "../../src/store/contacts.ts";
-import { containsText } from "../../src/store/substring.ts";
+import { containsText } from "../../src/store/search/substring.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 

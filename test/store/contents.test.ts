@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { sweepContents } from "../../src/flows/contents/sweep.ts";
 import { keepContent, writeAhead } from "../../src/flows/contents/keep.ts";
-import type { Db, Statement } from "../../src/store/client.ts";
+import type { Db, Statement } from "../../src/store/engine/client.ts";
 import {
   CHUNK_OCTETS,
   chunkCount,
   newContent,
   ofProject,
   projectKey,
-} from "../../src/store/content-bytes.ts";
+} from "../../src/store/contents/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
   contentBytes,
@@ -17,15 +17,15 @@ import {
   contentPieces,
   type ContentRow,
   type StoredContent,
-} from "../../src/store/content-read.ts";
-import { movableContents, storedBytes } from "../../src/store/content-objects.ts";
+} from "../../src/store/contents/content-read.ts";
+import { movableContents, storedBytes } from "../../src/store/contents/content-objects.ts";
 import {
   isContentGone,
   releaseContent,
   storeChunks,
   takeContent,
   UNUSED_KEPT_MS,
-} from "../../src/store/contents.ts";
+} from "../../src/store/contents/contents.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { keepBody, keepContent } from "../../src/flows/contents/keep.ts";
 import { systemClock } from "../../src/clock.ts";
-import { newContent } from "../../src/store/content-bytes.ts";
-import { contentBytes } from "../../src/store/content-read.ts";
-import { MAX_INLINE_OCTETS } from "../../src/store/message-body.ts";
-import { getContent, getRaw, keepComposed, keepRendered } from "../../src/store/message-content.ts";
+import { newContent } from "../../src/store/contents/content-bytes.ts";
+import { contentBytes } from "../../src/store/contents/content-read.ts";
+import { MAX_INLINE_OCTETS } from "../../src/store/contents/message-body.ts";
+import { getContent, getRaw, keepComposed, keepRendered } from "../../src/store/contents/message-content.ts";
 import { insertMessage } from "../../src/store/messages.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 

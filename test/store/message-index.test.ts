@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { MOVING } from "../../src/core/states.ts";
 import { indexMessages, MESSAGES_PER_TURN } from "../../src/flows/sweep/index-messages.ts";
-import type { Db, Value } from "../../src/store/client.ts";
-import { indexLevels, mergePieces } from "../../src/store/index-pieces.ts";
-import { indexWaiting } from "../../src/store/message-index.ts";
-import { listMessages } from "../../src/store/message-list.ts";
-import { keepRendered } from "../../src/store/message-content.ts";
+import type { Db, Value } from "../../src/store/engine/client.ts";
+import { indexLevels, mergePieces } from "../../src/store/search/index-pieces.ts";
+import { indexWaiting } from "../../src/store/search/message-index.ts";
+import { listMessages } from "../../src/store/search/message-list.ts";
+import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
-import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search-terms.ts";
+import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
 import { around, type Lists, message, openLists } from "../support/lists.ts";
 
 const NOW = 1_700_000_000_000;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor } from "../../src/core/ids.ts";
-import type { Db, Value } from "../../src/store/client.ts";
-import { indexWaiting } from "../../src/store/message-index.ts";
-import { listMessages, type MessageFilter } from "../../src/store/message-list.ts";
-import { MAX_SHORT_TEXT_SCAN } from "../../src/store/message-page.ts";
+import type { Db, Value } from "../../src/store/engine/client.ts";
+import { indexWaiting } from "../../src/store/search/message-index.ts";
+import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
+import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
-import { termsOf } from "../../src/store/search-terms.ts";
+import { termsOf } from "../../src/store/search/search-terms.ts";
 import { around, type Lists, message, NOW, openLists } from "../support/lists.ts";
 
 let lists: Lists;

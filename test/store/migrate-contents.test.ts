@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { getAttachment, loadAttachments } from "../../src/store/attachments.ts";
-import { type Db, openDb, type Statement, type Value } from "../../src/store/client.ts";
-import { contentBytes } from "../../src/store/content-read.ts";
-import { getContent, getRaw } from "../../src/store/message-content.ts";
-import { MIGRATIONS, migrate, splitStatements } from "../../src/store/migrate.ts";
+import { type Db, openDb, type Statement, type Value } from "../../src/store/engine/client.ts";
+import { contentBytes } from "../../src/store/contents/content-read.ts";
+import { getContent, getRaw } from "../../src/store/contents/message-content.ts";
+import { MIGRATIONS, migrate, splitStatements } from "../../src/store/engine/migrate.ts";
 import { findOutgoing } from "../../src/store/outgoing.ts";
 
 const NOW = 1_750_000_000_000;

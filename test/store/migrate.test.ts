@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { ROLL_UP_ORDER } from "../../src/core/states.ts";
-import { MIGRATIONS, migrate, migrationStates, splitStatements } from "../../src/store/migrate.ts";
+import { MIGRATIONS, migrate, migrationStates, splitStatements } from "../../src/store/engine/migrate.ts";
 import { schemaText } from "../../scripts/schema.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

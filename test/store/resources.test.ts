@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ConstraintError } from "../../src/store/client.ts";
+import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   activateDkimKey,
   type DkimKeyRecord,
@@ -33,7 +33,7 @@ import {
 } from "../../src/store/inboxes.ts";
 import { touchKey } from "../../src/store/keys.ts";
 import { findSender, getSender, listSenders, updateSender } from "../../src/store/senders.ts";
-import { isUnavailable } from "../../src/store/unavailable.ts";
+import { isUnavailable } from "../../src/store/engine/unavailable.ts";
 import {
   deleteWebhook,
   getWebhook,

@@ -11,9 +11,9 @@ import {
   forgetMessages,
   MESSAGES,
 } from "../../src/flows/sweep/retention.ts";
-import type { Db, Statement } from "../../src/store/client.ts";
-import { keepRendered } from "../../src/store/message-content.ts";
-import { indexWaiting } from "../../src/store/message-index.ts";
+import type { Db, Statement } from "../../src/store/engine/client.ts";
+import { keepRendered } from "../../src/store/contents/message-content.ts";
+import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { utcDay } from "../../src/store/usage.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Statement, Value } from "../../src/store/client.ts";
-import { bodyBytes } from "../../src/store/message-body.ts";
+import type { Statement, Value } from "../../src/store/engine/client.ts";
+import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import { findOutgoing } from "../../src/store/outgoing.ts";
 import { insertSender, type Sender } from "../../src/store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../src/store/sending.ts";

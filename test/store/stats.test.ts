@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { medianSeconds, readStats } from "../../src/flows/stats.ts";
-import type { Db, Statement } from "../../src/store/client.ts";
+import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { deliveryDurations } from "../../src/store/stats.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ConstraintError } from "../../src/store/client.ts";
+import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   deleteTemplate,
   findTemplate,

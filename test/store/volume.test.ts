@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ConstraintError, type Db, type Guard, type Statement } from "../../src/store/client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "../../src/store/engine/client.ts";
 import {
   addReputation,
   forgetReputation,

@@ -15,7 +15,7 @@ import { inboxRoutes } from "../../src/http/routes/inboxes.ts";
 import { senderRoutes } from "../../src/http/routes/senders.ts";
 import { webhookRoutes } from "../../src/http/routes/webhooks.ts";
 import { createHttp, type Http, type HttpDeps } from "../../src/http/server.ts";
-import type { Db } from "../../src/store/client.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { insertKey } from "../../src/store/keys.ts";
 import { insertSender, type Sender } from "../../src/store/senders.ts";
 import { testDatabase } from "./database.ts";

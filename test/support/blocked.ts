@@ -1,4 +1,4 @@
-import type { Db } from "../../src/store/client.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { sendFacts } from "../../src/store/sending.ts";
 
 /** Which of the address keys a send of the project leaves out at `now`: suppressed ones, and unsubscribed ones. */

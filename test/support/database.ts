@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
-import { type Db, type DbOptions, openDb } from "../../src/store/client.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { type Db, type DbOptions, openDb } from "../../src/store/engine/client.ts";
+import { migrate } from "../../src/store/engine/migrate.ts";
 import { type Primary, startPrimary } from "./hrana-server.ts";
 
 /** What a database can be: a file of the process's own, a server, or a file that replicates one. */

@@ -1,7 +1,7 @@
 import { newId } from "../../src/core/ids.ts";
-import type { Db } from "../../src/store/client.ts";
-import { indexWaiting } from "../../src/store/message-index.ts";
-import { listMessages, type MessageFilter } from "../../src/store/message-list.ts";
+import type { Db } from "../../src/store/engine/client.ts";
+import { indexWaiting } from "../../src/store/search/message-index.ts";
+import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
 import { insertListed, type Message } from "../../src/store/messages.ts";
 import { testDatabase } from "./database.ts";
 

@@ -1,5 +1,5 @@
 import { generate } from "selfsigned";
-import { createResolver, type Resolver } from "../../src/net/resolver.ts";
+import { createResolver, type Resolver } from "../../src/net/dns/resolver.ts";
 import { systemClock } from "../../src/clock.ts";
 import { decode, encode } from "dns-packet";
 import type { DnsRecord, TestDns } from "./dns.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { base64Pieces } from "../../src/flows/send/attachment.ts";
-import { CHUNK_OCTETS, contentOf, newContent } from "../../src/store/content-bytes.ts";
+import { CHUNK_OCTETS, contentOf, newContent } from "../../src/store/contents/content-bytes.ts";
 
 /** Bytes that tell their places apart, and do not shrink. */
 function bytesOf(size: number): Uint8Array<ArrayBuffer> {

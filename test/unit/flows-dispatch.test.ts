@@ -5,9 +5,9 @@ import {
   type DispatchLimits,
   MAX_REMEMBERED,
   TRIAL_MS,
-} from "../../src/flows/dispatch.ts";
-import { KEPT_PLACE_MS, PLACE_MS } from "../../src/flows/destination.ts";
-import { createPacer } from "../../src/flows/pacer.ts";
+} from "../../src/flows/dispatch/dispatch.ts";
+import { KEPT_PLACE_MS, PLACE_MS } from "../../src/flows/dispatch/destination.ts";
+import { createPacer } from "../../src/flows/dispatch/pacer.ts";
 import { type DeliveryReport, HANG_MS, noFacts, type Passage } from "../../src/flows/send/outcome.ts";
 import { manualClock } from "../support/manual-clock.ts";
 

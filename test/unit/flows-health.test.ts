@@ -13,7 +13,7 @@ import {
 import { clockCheck } from "../../src/flows/health/clock.ts";
 import { domainChecks, MAX_DOMAINS } from "../../src/flows/health/domains.ts";
 import { integrityCheck, QUICK_CHECK_BYTES, storageChecks } from "../../src/flows/health/storage.ts";
-import type { Db } from "../../src/store/client.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Departed, Room } from "../../src/flows/room.ts";
+import { type Departed, Room } from "../../src/flows/dispatch/room.ts";
 import { HANG_MS } from "../../src/flows/send/outcome.ts";
 
 const MIB = 1024 * 1024;

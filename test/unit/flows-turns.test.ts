@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Fifo, TURNS_A_ROUND, Turns } from "../../src/flows/turns.ts";
+import { Fifo, TURNS_A_ROUND, Turns } from "../../src/flows/dispatch/turns.ts";
 
 describe("first in, first out", () => {
   test("keeps its order and its size over thousands taken and added in turns", () => {

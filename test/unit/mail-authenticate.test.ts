@@ -8,7 +8,7 @@ import {
   MAX_SIGNATURE_OCTETS,
   MAX_SIGNATURES,
 } from "../../src/mail/checkable.ts";
-import { compose } from "../../src/mail/compose.ts";
+import { compose } from "../../src/mail/composing/compose.ts";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
 
 const HOST = "mx.example.org";

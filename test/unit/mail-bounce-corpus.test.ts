@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readFeedback } from "../../src/mail/arf.ts";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { parseMail } from "../../src/mail/parse.ts";
+import { readFeedback } from "../../src/mail/bounces/arf.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
 
 /** 310 real bounces with labels by others; not part of this repository. */
 const CORPUS = join(import.meta.dir, "../../../shared/corpora/sisimai-bounces");

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readFeedback } from "../../src/mail/arf.ts";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { noticeRecipients } from "../../src/mail/notice-text.ts";
-import { parseMail } from "../../src/mail/parse.ts";
+import { readFeedback } from "../../src/mail/bounces/arf.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { noticeRecipients } from "../../src/mail/bounces/notice-text.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
 
 interface Sample {
   name: string;
@@ -32,9 +32,9 @@ const OTHERS = samplesIn("no-notices.txt");
 test("the tables have more than a hundred notices in words and more than ninety other mails", () => {
   expect(NOTICES.length).toBeGreaterThan(100);
   expect(OTHERS.length).toBeGreaterThan(90);
-  expect(NOTICES.filter(({ expected }) => !/^\S+ (?:hard|soft|failed|deferred) [\w-]+$/.test(expected))).toEqual(
-    [],
-  );
+  expect(
+    NOTICES.filter(({ expected }) => !/^\S+ (?:hard|soft|failed|deferred) [\w-]+$/.test(expected)),
+  ).toEqual([]);
 });
 
 describe("a notice in words is read", () => {

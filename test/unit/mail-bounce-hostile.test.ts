@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { readFeedback } from "../../src/mail/arf.ts";
-import { readDiagnostic } from "../../src/mail/diagnostic.ts";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { parseMail } from "../../src/mail/parse.ts";
-import { classByText } from "../../src/mail/reply-class.ts";
-import { addressOf, MAX_REPORT_RECIPIENTS } from "../../src/mail/status-fields.ts";
+import { readFeedback } from "../../src/mail/bounces/arf.ts";
+import { readDiagnostic } from "../../src/mail/bounces/diagnostic.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
+import { classByText } from "../../src/mail/bounces/reply-class.ts";
+import { addressOf, MAX_REPORT_RECIPIENTS } from "../../src/mail/bounces/status-fields.ts";
 
 /** Milliseconds that 1 MiB may take once it is parsed: a machine at rest takes 100, one that backtracks takes minutes. */
 const MAX_MS = 2000;

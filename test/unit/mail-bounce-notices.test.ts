@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readFeedback } from "../../src/mail/arf.ts";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { parseMail } from "../../src/mail/parse.ts";
+import { readFeedback } from "../../src/mail/bounces/arf.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
 
 async function read(lines: readonly string[]) {
   const raw = Buffer.from(lines.join("\r\n"), "utf8");

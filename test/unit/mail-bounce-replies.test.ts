@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { parseMail } from "../../src/mail/parse.ts";
-import { classifyReply, type Refusal } from "../../src/mail/reply-class.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
+import { classifyReply, type Refusal } from "../../src/mail/bounces/reply-class.ts";
 
 /** What servers say, with who says it and what it means by our rules. */
 const LINES = ["replies.tsv", "replies-providers.tsv"].flatMap((file) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { parseMail } from "../../src/mail/parse.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
 import {
   HEADERS,
   ORIGINAL,

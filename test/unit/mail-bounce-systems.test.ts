@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { parseMail } from "../../src/mail/parse.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
 import { ORIGINAL, WORDS, bob, type Report, reportMail, statusPart } from "../support/report-mail.ts";
 
 type Row = [name: string, report: Report, expected: object[]];

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { isComplaint, readFeedback } from "../../src/mail/arf.ts";
-import { readDiagnostic } from "../../src/mail/diagnostic.ts";
-import { readBounce } from "../../src/mail/dsn.ts";
-import { parseMail } from "../../src/mail/parse.ts";
-import { MAX_REPORT_RECIPIENTS, statusRecipients } from "../../src/mail/status-fields.ts";
+import { isComplaint, readFeedback } from "../../src/mail/bounces/arf.ts";
+import { readDiagnostic } from "../../src/mail/bounces/diagnostic.ts";
+import { readBounce } from "../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
+import { MAX_REPORT_RECIPIENTS, statusRecipients } from "../../src/mail/bounces/status-fields.ts";
 
 async function bounceOf(...lines: string[]) {
   const raw = Buffer.from(lines.join("\r\n"), "utf8");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import MailComposer from "nodemailer/lib/mail-composer";
 import PostalMime from "postal-mime";
-import { compose, isReservedHeader, type OutgoingMail } from "../../src/mail/compose.ts";
-import { wireFault } from "../../src/mail/wire.ts";
+import { compose, isReservedHeader, type OutgoingMail } from "../../src/mail/composing/compose.ts";
+import { wireFault } from "../../src/mail/composing/wire.ts";
 
 const BASE: OutgoingMail = {
   from: { email: "ann@example.com", name: "Ann Example" },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_DASHED_LINES, MIN_OPAQUE_OCTETS, opaqueParts } from "../../src/mail/opaque-parts.ts";
-import { parseMail, partBytes, sizedMail } from "../../src/mail/parse.ts";
+import { MAX_DASHED_LINES, MIN_OPAQUE_OCTETS, opaqueParts } from "../../src/mail/reading/opaque-parts.ts";
+import { parseMail, partBytes, sizedMail } from "../../src/mail/reading/parse.ts";
 
 const BYTES = Buffer.from(Uint8Array.from({ length: 90_001 }, (_, at) => (at * 7 + (at >> 8)) & 255));
 const base64 = (bytes: Uint8Array): string =>

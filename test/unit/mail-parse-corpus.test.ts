@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseMail } from "../../src/mail/parse.ts";
+import { parseMail } from "../../src/mail/reading/parse.ts";
 import { storedText } from "../../src/mail/stored-text.ts";
 
 /** 53 mails with another reader's findings (Stalwart's); skipped where the folder is absent. */

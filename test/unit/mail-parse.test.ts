@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { compose } from "../../src/mail/compose.ts";
-import { headerBlock, MAX_REFERENCES } from "../../src/mail/header-block.ts";
+import { compose } from "../../src/mail/composing/compose.ts";
+import { headerBlock, MAX_REFERENCES } from "../../src/mail/reading/header-block.ts";
 import {
   countParts,
   MAX_LINES,
@@ -11,9 +11,14 @@ import {
   MAX_PARTS,
   mailboxes,
   parseMail,
-} from "../../src/mail/parse.ts";
-import { PREVIEW_CHARS, previewOf } from "../../src/mail/preview.ts";
-import { countFields, MAX_HEADER_FIELDS, MAX_HEADER_OCTETS, rawFields } from "../../src/mail/raw-headers.ts";
+} from "../../src/mail/reading/parse.ts";
+import { PREVIEW_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
+import {
+  countFields,
+  MAX_HEADER_FIELDS,
+  MAX_HEADER_OCTETS,
+  rawFields,
+} from "../../src/mail/reading/raw-headers.ts";
 import { storedLine, storedText } from "../../src/mail/stored-text.ts";
 
 function bytes(...lines: string[]): Buffer {

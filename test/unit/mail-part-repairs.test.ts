@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_PARTS, parseMail, partBytes } from "../../src/mail/parse.ts";
-import { unflow } from "../../src/mail/part-repairs.ts";
+import { MAX_PARTS, parseMail, partBytes } from "../../src/mail/reading/parse.ts";
+import { unflow } from "../../src/mail/reading/part-repairs.ts";
 
 /** Lines as latin1 octets with CRLF between them. */
 function bytes(...lines: string[]): Buffer {

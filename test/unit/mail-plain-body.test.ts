@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import PostalMime from "postal-mime";
-import { sizedMail } from "../../src/mail/parse.ts";
-import { MIN_PLAIN_OCTETS, plainBody } from "../../src/mail/plain-body.ts";
+import { sizedMail } from "../../src/mail/reading/parse.ts";
+import { MIN_PLAIN_OCTETS, plainBody } from "../../src/mail/reading/plain-body.ts";
 import { storedText } from "../../src/mail/stored-text.ts";
 
 const mail = (fields: readonly string[], body: string): Buffer =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { classByText, classifyGivenUp, classifyReply } from "../../src/mail/reply-class.ts";
+import { classByText, classifyGivenUp, classifyReply } from "../../src/mail/bounces/reply-class.ts";
 
 type Row = [
   code: number | null,

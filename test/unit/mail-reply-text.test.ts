@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_HTML_CHARS, previewOf } from "../../src/mail/preview.ts";
-import { htmlReplyText, MAX_REPLY_CHARS, replyText } from "../../src/mail/reply-text.ts";
+import { MAX_HTML_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
+import { htmlReplyText, MAX_REPLY_CHARS, replyText } from "../../src/mail/reading/reply-text.ts";
 
 describe("the new part of a reply", () => {
   test.each<[string, string, string]>([

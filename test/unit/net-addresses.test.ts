@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { resolveAddresses } from "../../src/net/lookups.ts";
+import { resolveAddresses } from "../../src/net/dns/lookups.ts";
 import { findRoute, MAX_ADDRESSES_PER_HOST } from "../../src/net/mx.ts";
 import { type DnsRecord, startDns, type TestDns } from "../support/dns.ts";
 import { testResolver } from "../support/sts-host.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { dnsServers, MAX_DNS_SERVERS, parseDnsServer, parseResolvConf } from "../../src/net/dns-servers.ts";
-import { toReverseName } from "../../src/net/reverse-name.ts";
+import { dnsServers, MAX_DNS_SERVERS, parseDnsServer, parseResolvConf } from "../../src/net/dns/servers.ts";
+import { toReverseName } from "../../src/net/dns/reverse-name.ts";
 
 test.each([
   ["192.0.2.1", { ip: "192.0.2.1", port: 53 }],

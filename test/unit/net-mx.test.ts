@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { findRoute, inOrder, MAX_MX_HOSTS, type Route } from "../../src/net/mx.ts";
-import { createResolver } from "../../src/net/resolver.ts";
+import { createResolver } from "../../src/net/dns/resolver.ts";
 import { startDns, type TestDns } from "../support/dns.ts";
 
 let dns: TestDns;

@@ -7,7 +7,7 @@ import {
   parseRetryAfter,
   post,
 } from "../../src/net/post.ts";
-import { createResolver } from "../../src/net/resolver.ts";
+import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type DnsRecord, startDns, type TestDns } from "../support/dns.ts";
 import { type RawSink, startRawSink, startSink } from "../support/https-sink.ts";
 import { manualClock } from "../support/manual-clock.ts";

@@ -2,10 +2,16 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Answer, encode, type Packet, type Question, type RecordType } from "dns-packet";
 import { isIP } from "node:net";
 import { systemClock } from "../../src/clock.ts";
-import { resolveAddresses, resolveCname, resolveMx, resolvePtr, resolveTxt } from "../../src/net/lookups.ts";
-import { nodeStyleResolver } from "../../src/net/node-style-resolver.ts";
-import { createResolver, type Resolver, type ResolverOptions } from "../../src/net/resolver.ts";
-import { decodeAnswer } from "../../src/net/dns-wire.ts";
+import {
+  resolveAddresses,
+  resolveCname,
+  resolveMx,
+  resolvePtr,
+  resolveTxt,
+} from "../../src/net/dns/lookups.ts";
+import { nodeStyleResolver } from "../../src/net/dns/node-style-resolver.ts";
+import { createResolver, type Resolver, type ResolverOptions } from "../../src/net/dns/resolver.ts";
+import { decodeAnswer } from "../../src/net/dns/wire.ts";
 import { type Forger, startDns, type TestDns } from "../support/dns.ts";
 import { manualClock } from "../support/manual-clock.ts";
 

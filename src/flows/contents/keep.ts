@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import {
   chunkCount,
   contentOf,
@@ -7,15 +7,15 @@ import {
   type NewContent,
   ofProject,
   type Pieces,
-} from "../../store/content-bytes.ts";
-import { findContent, storeChunks } from "../../store/contents.ts";
+} from "../../store/contents/content-bytes.ts";
+import { findContent, storeChunks } from "../../store/contents/contents.ts";
 import {
   bodyBytes,
   inlineBody,
   MAX_INLINE_OCTETS,
   type MessageBody,
   type NewBody,
-} from "../../store/message-body.ts";
+} from "../../store/contents/message-body.ts";
 
 export interface KeepDeps {
   db: Db;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
-import type { Db } from "../../store/client.ts";
-import { removeUnused } from "../../store/contents.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { removeUnused } from "../../store/contents/contents.ts";
 
 /** Contents removed in one turn of the chores at most. */
 export const CONTENTS_PER_TURN = 200;

@@ -1,4 +1,4 @@
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { listDkimKeys } from "../../store/dkim-keys.ts";
 import type { Domain } from "../../store/domains.ts";
 import { domainsOfAll } from "../../store/health.ts";

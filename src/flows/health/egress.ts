@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { Clock } from "../../core/clock.ts";
-import { resolveAddresses } from "../../net/lookups.ts";
-import type { Resolver } from "../../net/resolver.ts";
+import { resolveAddresses } from "../../net/dns/lookups.ts";
+import type { Resolver } from "../../net/dns/resolver.ts";
 import { openSession } from "../../smtp/client/opening.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { MAX_COUNTED, type OutboxDepth, queueDepths } from "../../store/queue-depth.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 

@@ -1,6 +1,6 @@
-import { resolveAddresses, resolvePtr } from "../../net/lookups.ts";
-import type { Resolver } from "../../net/resolver.ts";
-import { toReverseName } from "../../net/reverse-name.ts";
+import { resolveAddresses, resolvePtr } from "../../net/dns/lookups.ts";
+import type { Resolver } from "../../net/dns/resolver.ts";
+import { toReverseName } from "../../net/dns/reverse-name.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Names of an address that are looked up. */

@@ -1,6 +1,6 @@
-import { MIGRATIONS } from "../../store/migrate.ts";
-import type { Db } from "../../store/client.ts";
-import { errorCode } from "../../store/engine.ts";
+import { MIGRATIONS } from "../../store/engine/migrate.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { errorCode } from "../../store/engine/engine.ts";
 import { appliedVersions, quickCheck } from "../../store/health.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 

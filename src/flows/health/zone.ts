@@ -1,10 +1,10 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/clock.ts";
 import { dkimRecord } from "../../mail/dkim.ts";
-import type { Resolver } from "../../net/resolver.ts";
-import { toReverseName } from "../../net/reverse-name.ts";
+import type { Resolver } from "../../net/dns/resolver.ts";
+import { toReverseName } from "../../net/dns/reverse-name.ts";
 import type { ZoneRecord } from "../../net/zone/records.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { publishedKeys } from "../../store/dkim-keys.ts";
 import { dkimTarget } from "../verify/records.ts";
 import { openZone } from "../zone.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import type { EventType, MessageEvent } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { Job } from "../../queue/port.ts";
-import type { Db, Guard, Statement } from "../../store/client.ts";
+import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import { insertEvents } from "../../store/events.ts";
 import {
   fanOut,

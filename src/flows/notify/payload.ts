@@ -2,8 +2,8 @@ import type { Clock } from "../../core/clock.ts";
 import type { MessageEvent } from "../../core/events.ts";
 import { getEvent } from "../../store/events.ts";
 import { listAttachments } from "../../store/attachments.ts";
-import type { ContentDeps } from "../../store/content-read.ts";
-import { getContent } from "../../store/message-content.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
+import { getContent } from "../../store/contents/message-content.ts";
 import { getMessage, type Message } from "../../store/messages.ts";
 import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
 

@@ -5,8 +5,8 @@ import { SIGNATURE_HEADER, signWebhook } from "../../core/signature.ts";
 import { log } from "../../log.ts";
 import type { PostOutcome, PostRequest } from "../../net/post.ts";
 import type { Job } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/client.ts";
-import type { ContentDeps } from "../../store/content-read.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
 import {
   claimDelivery,
   claimedDelivery,

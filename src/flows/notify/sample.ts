@@ -3,7 +3,7 @@ import { AppError } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/client.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
 import { insertSampleDelivery, replayDelivery, replayGuard } from "../../store/delivery-log.ts";
 import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
 import { hint } from "../hint.ts";

@@ -5,9 +5,9 @@ import {
   contentBytes,
   contentPieces,
   type StoredContent,
-} from "../../store/content-read.ts";
-import { isLetGo } from "../../store/content-release.ts";
-import { getRaw, type KeptRaw } from "../../store/message-content.ts";
+} from "../../store/contents/content-read.ts";
+import { isLetGo } from "../../store/contents/content-release.ts";
+import { getRaw, type KeptRaw } from "../../store/contents/message-content.ts";
 import { getMessage } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
 import { type RenderDeps, RenderingError, renderMessage } from "../send/render.ts";

@@ -1,8 +1,8 @@
 import type { MessageEvent } from "../../core/events.ts";
 import { type Attachment, listAttachments } from "../../store/attachments.ts";
-import type { ContentDeps } from "../../store/content-read.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { listEvents } from "../../store/events.ts";
-import { getContent } from "../../store/message-content.ts";
+import { getContent } from "../../store/contents/message-content.ts";
 import { getMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { listRecipients, type Recipient } from "../../store/recipients.ts";
 import { withOwnFields } from "../receive/shown-headers.ts";

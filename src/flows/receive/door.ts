@@ -1,5 +1,5 @@
 import { log } from "../../log.ts";
-import { countFields } from "../../mail/raw-headers.ts";
+import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { type Reply, reply } from "../../smtp/reply.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";

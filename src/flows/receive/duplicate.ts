@@ -1,7 +1,7 @@
 import type { ArrivalFacts, EarlierArrival } from "../../store/arrivals.ts";
-import type { Db } from "../../store/client.ts";
-import { projectKey } from "../../store/content-bytes.ts";
-import { messagesOfRaw } from "../../store/message-content.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { projectKey } from "../../store/contents/content-bytes.ts";
+import { messagesOfRaw } from "../../store/contents/message-content.ts";
 
 /**
  * The same mail in that inbox, if it has been taken before: same Message-ID, same bytes below our trace fields. Sent anew

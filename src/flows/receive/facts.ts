@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { type ArrivalFacts, arrivalFacts } from "../../store/arrivals.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import type { ReadMail } from "./inspect.ts";
 

@@ -1,7 +1,7 @@
 import { newId } from "../../core/ids.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import type { NewContent } from "../../store/content-bytes.ts";
-import type { NewBody } from "../../store/message-body.ts";
+import type { NewContent } from "../../store/contents/content-bytes.ts";
+import type { NewBody } from "../../store/contents/message-body.ts";
 import type { Message, NewMessageContent } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import type { Inspection, ReadMail } from "./inspect.ts";

@@ -7,11 +7,11 @@ import {
   unchecked,
   undecided,
 } from "../../mail/authenticate.ts";
-import { headerOnly, type SizedMail, sizedMail } from "../../mail/parse.ts";
-import { previewOf } from "../../mail/preview.ts";
-import { htmlReplyText, replyText } from "../../mail/reply-text.ts";
-import { type NewContent, newContent } from "../../store/content-bytes.ts";
-import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/message-body.ts";
+import { headerOnly, type SizedMail, sizedMail } from "../../mail/reading/parse.ts";
+import { previewOf } from "../../mail/reading/preview.ts";
+import { htmlReplyText, replyText } from "../../mail/reading/reply-text.ts";
+import { type NewContent, newContent } from "../../store/contents/content-bytes.ts";
+import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/contents/message-body.ts";
 import { fieldsByName } from "./shown-headers.ts";
 
 /** Time that the checks of one mail may wait for name servers; what is not known by then is `temperror`. */

@@ -1,5 +1,5 @@
 import type { AuthVerdict } from "../../mail/authenticate.ts";
-import { headerOnly } from "../../mail/parse.ts";
+import { headerOnly } from "../../mail/reading/parse.ts";
 import { insertMessage } from "../../store/messages.ts";
 import { keepBody } from "../contents/keep.ts";
 import { hint } from "../hint.ts";

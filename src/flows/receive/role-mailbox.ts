@@ -1,7 +1,7 @@
 import type { SplitAddress } from "../../core/addresses.ts";
 import { inboxLocalPart } from "../../core/addresses.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { operatorProject, receivingProject } from "../../store/role-mailboxes.ts";
 import { subscriptions } from "../../store/webhook-deliveries.ts";
 import { onboardingDomain } from "../send/policy.ts";

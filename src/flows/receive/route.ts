@@ -1,6 +1,6 @@
 import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addresses.ts";
 import { verpToken } from "../../mail/verp.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { type InboxRef, inboundRoute } from "../../store/sending.ts";
 import { recipientOf } from "../recipient-token.ts";
 import { findRoleMailbox, isOwnDomain, type RoleMailbox } from "./role-mailbox.ts";

@@ -1,5 +1,5 @@
-import { type HeaderField, toHeaderField } from "../../mail/header-block.ts";
-import { fieldsOf } from "../../mail/raw-headers.ts";
+import { type HeaderField, toHeaderField } from "../../mail/reading/header-block.ts";
+import { fieldsOf } from "../../mail/reading/raw-headers.ts";
 
 /** Header fields shown in a record at most; the raw message has them all. */
 const MAX_SHOWN_HEADERS = 200;

@@ -1,9 +1,9 @@
 import { type Mailbox, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { isId, newId } from "../../core/ids.ts";
-import { compose, type OutgoingAttachment } from "../../mail/compose.ts";
-import { messageIdsIn } from "../../mail/header-block.ts";
-import type { Statement } from "../../store/client.ts";
+import { compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
+import { messageIdsIn } from "../../mail/reading/header-block.ts";
+import type { Statement } from "../../store/engine/client.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";

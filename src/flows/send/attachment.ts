@@ -1,7 +1,7 @@
 import { newId } from "../../core/ids.ts";
 import type { SendAttachment } from "../../core/send-item.ts";
 import type { LoadedAttachment } from "../../store/attachments.ts";
-import type { Pieces } from "../../store/content-bytes.ts";
+import type { Pieces } from "../../store/contents/content-bytes.ts";
 
 /** An attachment as posted: base64 read, type and disposition filled in. `now` in milliseconds. */
 export function toAttachment(attachment: SendAttachment, now: number): LoadedAttachment {

@@ -1,9 +1,9 @@
 import { AppError } from "../../core/errors.ts";
 import type { SendItem } from "../../core/send-item.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import { CHUNK_OCTETS } from "../../store/content-bytes.ts";
-import { isContentGone } from "../../store/contents.ts";
-import type { NewBody } from "../../store/message-body.ts";
+import { CHUNK_OCTETS } from "../../store/contents/content-bytes.ts";
+import { isContentGone } from "../../store/contents/contents.ts";
+import type { NewBody } from "../../store/contents/message-body.ts";
 import { type KeepDeps, keepBody, keepContent } from "../contents/keep.ts";
 import { base64Pieces, shownAttachment } from "./attachment.ts";
 

@@ -1,7 +1,7 @@
 import { addressKey } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
 import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import type { Sender } from "../../store/senders.ts";
 import { ownerEmail } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";

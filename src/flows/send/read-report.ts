@@ -1,9 +1,9 @@
 import type { RecipientStatus } from "../../core/states.ts";
-import { isComplaint, readFeedback } from "../../mail/arf.ts";
-import { readBounce } from "../../mail/dsn.ts";
-import { type ParsedMail, parseMail } from "../../mail/parse.ts";
-import type { ReportedRecipient } from "../../mail/reported.ts";
-import { isFor } from "../../mail/status-fields.ts";
+import { isComplaint, readFeedback } from "../../mail/bounces/arf.ts";
+import { readBounce } from "../../mail/bounces/dsn.ts";
+import { type ParsedMail, parseMail } from "../../mail/reading/parse.ts";
+import type { ReportedRecipient } from "../../mail/bounces/reported.ts";
+import { isFor } from "../../mail/bounces/status-fields.ts";
 
 /** A mail that may be a report. */
 export interface ReportToRead {

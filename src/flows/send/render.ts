@@ -7,13 +7,13 @@ import {
   renderTemplate,
   type TemplateSource,
 } from "../../core/templates.ts";
-import { type ComposedMail, compose } from "../../mail/compose.ts";
+import { type ComposedMail, compose } from "../../mail/composing/compose.ts";
 import { dkimPrivateKey, signDkim } from "../../mail/dkim.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { Db } from "../../store/client.ts";
-import type { ContentDeps } from "../../store/content-read.ts";
+import type { Db } from "../../store/engine/client.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { loadAttachments } from "../../store/attachments.ts";
-import { keepRendered } from "../../store/message-content.ts";
+import { keepRendered } from "../../store/contents/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";

@@ -4,7 +4,7 @@ import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
 import { getInbox, type Inbox } from "../../store/inboxes.ts";
-import { getContent } from "../../store/message-content.ts";
+import { getContent } from "../../store/contents/message-content.ts";
 import { getMessage, type Message } from "../../store/messages.ts";
 import { countSentSince, getThread, lastMessageId } from "../../store/threads.ts";
 import { reachesInbox } from "../threading.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
 import { verpToken } from "../../mail/verp.ts";
 import type { Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/client.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
 import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/outbox.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";

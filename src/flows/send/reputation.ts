@@ -1,6 +1,6 @@
 import { MOVING, type RecipientStatus } from "../../core/states.ts";
 import { log } from "../../log.ts";
-import type { Guard, Statement, Written } from "../../store/client.ts";
+import type { Guard, Statement, Written } from "../../store/engine/client.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import {
   addReputation,

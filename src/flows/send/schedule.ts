@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import type { Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/client.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages.ts";
 import { allOrNothing, isGuardBroken, rollUpMessage } from "../../store/outbox.ts";
 import { listRecipients } from "../../store/recipients.ts";

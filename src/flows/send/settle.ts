@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
 import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
-import type { Db, Guard, Statement } from "../../store/client.ts";
+import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/outbox.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";

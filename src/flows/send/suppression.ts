@@ -1,5 +1,5 @@
 import { newId } from "../../core/ids.ts";
-import type { Guard, Statement } from "../../store/client.ts";
+import type { Guard, Statement } from "../../store/engine/client.ts";
 import { suppress } from "../../store/suppressions.ts";
 
 /** A soft bounce keeps the address off the list of those we send to for so long; a hard one and a complaint for good. */

@@ -2,7 +2,7 @@ import { type Clock, within } from "../../core/clock.ts";
 import { isMachine, MAX_USER_AGENT_CHARS, type Visit } from "../../core/machine-agents.ts";
 import { log } from "../../log.ts";
 import type { Queue } from "../../queue/port.ts";
-import type { Db, Guard } from "../../store/client.ts";
+import type { Db, Guard } from "../../store/engine/client.ts";
 import {
   countEngagement,
   type EngagedRecipient,

@@ -1,7 +1,7 @@
 import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { unsubscribeAddress } from "../../store/contacts.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
 import { recipientOf, recipientToken } from "../recipient-token.ts";

@@ -1,4 +1,4 @@
-import { type ReplyClass, classifyReply } from "../../mail/reply-class.ts";
+import { type ReplyClass, classifyReply } from "../../mail/bounces/reply-class.ts";
 import type { RecipientStatus } from "../../core/states.ts";
 import { retryDelayMs, type RetrySchedule } from "../../core/retry.ts";
 import { type DeliveryReport, wholeReply } from "./outcome.ts";

@@ -1,7 +1,7 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
-import type { Db, Statement } from "../../store/client.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
 import type { Sender } from "../../store/senders.ts";
 import { isOverUsage, takeUsage, usageOf, utcDay } from "../../store/usage.ts";
 

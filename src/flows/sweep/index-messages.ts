@@ -1,6 +1,6 @@
-import type { Db } from "../../store/client.ts";
-import { mergePieces } from "../../store/index-pieces.ts";
-import { indexWaiting } from "../../store/message-index.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { mergePieces } from "../../store/search/index-pieces.ts";
+import { indexWaiting } from "../../store/search/message-index.ts";
 
 /** Messages that enter the index in one write: it holds the event loop for some ten milliseconds. */
 const MESSAGES_PER_WRITE = 250;

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { log } from "../../log.ts";
-import type { Db, Statement } from "../../store/client.ts";
+import type { Db, Statement } from "../../store/engine/client.ts";
 import { beat, deleteInstance, type Instance, insertInstance, listInstances } from "../../store/instances.ts";
 import { freeClaims } from "../../store/outbox.ts";
 import { freeDeliveryClaims } from "../../store/webhook-deliveries.ts";

@@ -2,7 +2,7 @@ import { randomBase62 } from "../../core/ids.ts";
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
 import type { ObjectStore } from "../../net/object-store.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import {
   doomStray,
   doomedObjects,
@@ -14,7 +14,7 @@ import {
   noteStray,
   placeInObject,
   storedBytes,
-} from "../../store/content-objects.ts";
+} from "../../store/contents/content-objects.ts";
 import { createPatience } from "./patience.ts";
 
 export interface OffloadDeps {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { claimedKeys, freeClaimedKeys } from "../../store/outbox.ts";
 import { claimedDeliveries, freeDeliveries } from "../../store/webhook-deliveries.ts";
 

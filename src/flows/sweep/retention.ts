@@ -1,11 +1,11 @@
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
-import { previewOf } from "../../mail/preview.ts";
-import type { Statement } from "../../store/client.ts";
-import type { ContentDeps } from "../../store/content-read.ts";
-import { keptContents, keptGuard, letGo, releaseContents } from "../../store/content-release.ts";
-import { removalFromIndex } from "../../store/index-removal.ts";
-import { getContent } from "../../store/message-content.ts";
+import { previewOf } from "../../mail/reading/preview.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
+import { keptContents, keptGuard, letGo, releaseContents } from "../../store/contents/content-release.ts";
+import { removalFromIndex } from "../../store/search/index-removal.ts";
+import { getContent } from "../../store/contents/message-content.ts";
 import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
 import {
   deleteDeliveries,

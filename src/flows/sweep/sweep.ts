@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
 import type { Job, Queue, QueueName } from "../../queue/port.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/outbox.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { dueScheduled, queueScheduled, restartWaits, scheduledGuard } from "../../store/schedule.ts";

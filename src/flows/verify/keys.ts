@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { encodeBase32 } from "../../core/ids.ts";
 import { seal, unseal } from "../../core/secretbox.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { type DkimKeyRecord, insertInstallationKey } from "../../store/dkim-keys.ts";
 import { installationKey } from "../../store/sending.ts";
 

@@ -1,6 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { ConstraintError, type Db, type Statement } from "../../store/client.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../store/dkim-keys.ts";
 import { type Domain, insertDomain } from "../../store/domains.ts";
 import { sendingDomainName } from "./domain-name.ts";

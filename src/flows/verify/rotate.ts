@@ -1,5 +1,5 @@
 import { AppError, notFound } from "../../core/errors.ts";
-import { ConstraintError, type Db, type Statement } from "../../store/client.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import { listDkimKeys, type PublicDkimKey, putPendingKey } from "../../store/dkim-keys.ts";
 import { checkAt, type Domain, getDomain } from "../../store/domains.ts";
 import { type KeyDeps, makeDkimKey, SELECTORS } from "./keys.ts";

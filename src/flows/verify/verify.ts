@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { activateDkimKey, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
 import {
   type Domain,

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
 import { hashSecret, keyFor, newApiSecret } from "../../flows/api-keys.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { type ApiKey, insertKey, listKeys, revokeKey } from "../../store/keys.ts";
 import { getSender, type Sender } from "../../store/senders.ts";
 import { created, noContent, ok } from "../answer.ts";

@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { ConstraintError, type Db } from "../../store/client.ts";
+import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import {
   type Contact,
   deleteContact,

@@ -4,7 +4,7 @@ import { authHealth, receivingRecords, sendingRecords } from "../../flows/verify
 import { type RegisterDeps, registerDomain } from "../../flows/verify/register.ts";
 import { rotateDkim } from "../../flows/verify/rotate.ts";
 import { type VerifyDeps, verifyDomain } from "../../flows/verify/verify.ts";
-import { ConstraintError } from "../../store/client.ts";
+import { ConstraintError } from "../../store/engine/client.ts";
 import { dkimKeysOf, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
 import { deleteDomain, type Domain, getDomain, listDomains, setReceiving } from "../../store/domains.ts";
 import { type Answer, created, noContent, ok } from "../answer.ts";

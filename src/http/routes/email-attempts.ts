@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { type AttemptPlace, listAttempts } from "../../store/attempts.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";

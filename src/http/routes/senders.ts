@@ -3,7 +3,7 @@ import type { Config } from "../../config.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { parseTime } from "../../core/send-rules.ts";
-import { ConstraintError, type Db } from "../../store/client.ts";
+import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import {
   getSender,
   insertSender,

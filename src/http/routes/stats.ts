@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { invalid } from "../../core/errors.ts";
 import { parseDay, parseTime } from "../../core/send-rules.ts";
 import { INTERVALS, type Interval, type Range, readStats, SHOWN_DESTINATIONS } from "../../flows/stats.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { OTHER_DOMAINS } from "../../store/stats.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";

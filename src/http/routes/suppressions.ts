@@ -3,7 +3,7 @@ import { addressKey, normalizeAddress } from "../../core/addresses.ts";
 import { invalid } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { parseTime } from "../../core/send-rules.ts";
-import { ConstraintError, type Db, type Statement } from "../../store/client.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import {
   addSuppression,
   findSuppressions,

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { renderTemplate } from "../../core/templates.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import { deleteTemplate, listTemplates } from "../../store/templates.ts";
 import { noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";

@@ -4,7 +4,7 @@ import { invalid, notFound } from "../../core/errors.ts";
 import { EVENT_TYPES } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import { seal } from "../../core/secretbox.ts";
-import type { Db } from "../../store/client.ts";
+import type { Db } from "../../store/engine/client.ts";
 import {
   deleteWebhook,
   getWebhook,

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { readRecord } from "../../flows/read/record.ts";
-import type { ContentDeps } from "../../store/content-read.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { MessageView, showMessage } from "./message.ts";
 
 /** Characters of one body that a conversation shows; the message's own record has all of it. */

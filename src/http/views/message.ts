@@ -2,7 +2,7 @@ import type { MessageRecord } from "../../flows/read/record.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/events.ts";
-import type { MessageSummary } from "../../store/message-list.ts";
+import type { MessageSummary } from "../../store/search/message-list.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 

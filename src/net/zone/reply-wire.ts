@@ -1,7 +1,7 @@
 import { type Answer, AUTHORITATIVE_ANSWER, encode, RECURSION_DESIRED, TRUNCATED_RESPONSE } from "dns-packet";
 import ipaddr from "ipaddr.js";
 import { isWithin } from "../../core/addresses.ts";
-import { EDNS_UDP_OCTETS, optRecord } from "../dns-wire.ts";
+import { EDNS_UDP_OCTETS, optRecord } from "../dns/wire.ts";
 import type { Query } from "./query.ts";
 import { textStrings, type ZoneRecord } from "./records.ts";
 

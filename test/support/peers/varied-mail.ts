@@ -1,5 +1,5 @@
 import type { Mailbox } from "../../../src/core/addresses.ts";
-import type { OutgoingAttachment, OutgoingMail } from "../../../src/mail/compose.ts";
+import type { OutgoingAttachment, OutgoingMail } from "../../../src/mail/composing/compose.ts";
 
 /** A number in [0, 1); the same sequence for the same seed. */
 export type Random = () => number;

@@ -1,0 +1,81 @@
+import type { Clock } from "../../core/clock.ts";
+import { type Destination, isResting, judge, putOff } from "./destination.ts";
+import type { Departed, Room } from "./room.ts";
+import { type DeliveryReport, type Passage, type Shipment, standingOf } from "../send/outcome.ts";
+
+/** How one mail is handed over, for its transmit. */
+export interface Handover {
+  /** What comes of this try where that is known without the mail; null where it must be handed over. */
+  foregone(): DeliveryReport | null;
+  deliver(shipment: Shipment): Promise<DeliveryReport>;
+}
+
+export interface HandoverDeps {
+  clock: Clock;
+  room: Room;
+  /** Time that a destination rests after it could not be reached, milliseconds. */
+  restMs: number;
+}
+
+/** One mail between desk and peer: keeps the counts of the room right, and what is known of the destination. */
+export class OneHandover implements Handover {
+  readonly #deps: HandoverDeps;
+  readonly #passage: Passage;
+  readonly #destination: Destination;
+  readonly #changed: (rests: boolean) => void;
+  #atDesk = true;
+  /** Whether the mail was given to a connection. */
+  sent = false;
+
+  /** @param changed told when a place has become free, and whether the destination rests from now on */
+  constructor(
+    deps: HandoverDeps,
+    passage: Passage,
+    destination: Destination,
+    changed: (rests: boolean) => void,
+  ) {
+    this.#deps = deps;
+    this.#passage = passage;
+    this.#destination = destination;
+    this.#changed = changed;
+    deps.room.sitDown();
+  }
+
+  foregone(): DeliveryReport | null {
+    const now = this.#deps.clock.now();
+    const { rest } = this.#destination;
+    if (rest !== null && isResting(this.#destination, now)) return putOff(rest, now);
+    return this.#passage.foregone?.() ?? null;
+  }
+
+  async deliver(shipment: Shipment): Promise<DeliveryReport> {
+    const { clock, room, restMs } = this.#deps;
+    this.end();
+    // It may have come to rest while this mail was composed.
+    const known = this.foregone();
+    if (known !== null) return known;
+    this.sent = true;
+    const controller = new AbortController();
+    const since = clock.now();
+    const departed: Departed = { bytes: shipment.raw.length, since, cut: () => controller.abort() };
+    room.depart(departed);
+    try {
+      const delivering = this.#passage.deliver(shipment, controller.signal);
+      this.#changed(false);
+      const report = await delivering;
+      const rests = judge(this.#destination, standingOf(report), report, since, clock.now(), restMs);
+      room.arrive(departed);
+      this.#changed(rests);
+      return report;
+    } finally {
+      room.arrive(departed);
+    }
+  }
+
+  /** Leaves the desk, if it still sits there. */
+  end(): void {
+    if (!this.#atDesk) return;
+    this.#atDesk = false;
+    this.#deps.room.standUp();
+  }
+}

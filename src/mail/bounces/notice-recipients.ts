@@ -1,0 +1,57 @@
+import { fieldOf } from "./arf.ts";
+import { peerWords, readDiagnostic } from "./diagnostic.ts";
+import type { ParsedMail } from "../reading/parse.ts";
+import {
+  classOf,
+  MAX_DIAGNOSTIC_CHARS,
+  type Notice,
+  type ReportedRecipient,
+  tellingText,
+} from "./reported.ts";
+import { addressOf, MAX_REPORT_RECIPIENTS } from "./status-fields.ts";
+
+/** The recipients of a notice in words: those that its X-Failed-Recipients names, else those in the text. */
+export function fromNotice(mail: ParsedMail, notice: Notice): ReportedRecipient[] {
+  const header = (fieldOf(mail, "x-failed-recipients") ?? "")
+    .split(",")
+    .flatMap((part) => addressOf(part) ?? []);
+  if (header.length > 0)
+    return header.slice(0, MAX_REPORT_RECIPIENTS).map((address) => {
+      const named = notice.named.find(
+        (candidate) => candidate.address.toLowerCase() === address.toLowerCase(),
+      );
+      return fromReason(address, address, named?.reason ?? notice.words, notice);
+    });
+  if (notice.named.length > 0)
+    return notice.named.map(({ address, expandedFrom, reason }) =>
+      fromReason(expandedFrom ?? address, address, reason, notice),
+    );
+  return [fromReason(notice.originalTo, notice.originalTo, notice.words, notice)];
+}
+
+function fromReason(
+  recipient: string | null,
+  finalRecipient: string | null,
+  reason: string,
+  notice: Notice,
+): ReportedRecipient {
+  const said = tellingText([peerWords(reason), reason], notice);
+  const read = readDiagnostic(said.text);
+  const action =
+    DELAYED.test(`${notice.subject} ${notice.words}`) && !FINAL.test(notice.words) ? "delayed" : "failed";
+  return {
+    recipient,
+    finalRecipient,
+    action,
+    ...classOf(action, { ...read, stage: read.stage ?? readDiagnostic(reason).stage, ...said }),
+    status: read.enhanced,
+    smtpCode: read.code,
+    diagnosticCode: reason.replace(/\s+/g, " ").trim().slice(0, MAX_DIAGNOSTIC_CHARS) || null,
+    remoteMta: null,
+  };
+}
+
+/** A warning that a mail still waits, and words by which a notice that also has them is final. */
+const DELAYED =
+  /\b(?:delayed|delay reason|warning[: ]|still trying|will (?:be|keep) (?:re)?try|not yet been delivered|delivery attempts will continue)/i;
+const FINAL = /permanent(?:ly)? |given up|giving up|gave up|could not be delivered|failed/i;

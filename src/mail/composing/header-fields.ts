@@ -1,0 +1,105 @@
+import { encodeWord } from "nodemailer/lib/mime-funcs";
+import { type Mailbox, splitAddress } from "../../core/addresses.ts";
+
+/** RFC 5322 §2.1.1: a line should have no more than 78 characters without its CRLF. */
+const FOLD_CHARS = 76;
+/** RFC 5322 §2.1.1: a line must have no more than 998 octets without its CRLF. */
+export const MAX_LINE_OCTETS = 998;
+/** A word longer than this many characters can only stay within a line when it is sent as encoded words. */
+const MAX_WORD_CHARS = 900;
+/** Units of a display name that are written: the API takes fewer, but the name in a mail that is answered may have more. */
+const MAX_NAME_UNITS = 500;
+/** Characters of one encoded word; RFC 2047 §2 allows 75, the rest is for what stands before it in the line. */
+const ENCODED_WORD_CHARS = 52;
+
+/** RFC 5322 §3.6.8: printable ASCII but the colon; 76 leaves the value room in the first line. */
+const FIELD_NAME = /^[\x21-\x39\x3b-\x7e]{1,76}$/;
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
+/**
+ * One line of text as a header may carry it: line breaks and other controls become a space (header injection),
+ * lone surrogates U+FFFD, so that a value never changes which fields follow.
+ */
+export function headerText(value: string): string {
+  return value
+    .toWellFormed()
+    .replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]+/g, " ")
+    .trim();
+}
+
+/** A whole field with its CRLF, folded. Throws for a name that is no field name. */
+export function headerField(name: string, value: string): string {
+  if (!FIELD_NAME.test(name)) throw new Error(`"${headerText(name)}" is not a header field name`);
+  return `${fold(`${name}: ${value}`)}\r\n`;
+}
+
+/** A value that nodemailer is to write as it stands, folded for the field of that name. */
+export function fieldValue(name: string, value: string): { prepared: true; value: string } {
+  return { prepared: true, value: fold(`${name}: ${value}`).slice(name.length + 2) };
+}
+
+/** Folds before spaces only, so that unfolding (RFC 5322 §2.2.3) gives the same text back. */
+function fold(line: string): string {
+  if (line.length <= FOLD_CHARS) return line;
+  const [name = "", first = "", ...rest] = line.match(/ *[^ ]+/g) ?? [];
+  let out = name + first;
+  let column = out.length;
+  for (const word of rest) {
+    if (column + word.length > FOLD_CHARS) {
+      out += "\r\n";
+      column = 0;
+    }
+    out += word;
+    column += word.length;
+  }
+  return out;
+}
+
+/** RFC 2047 encoded words of a text, as Q or B, whichever is shorter. */
+function encodedWords(text: string): string {
+  const beyondAscii = text.length - text.replace(/[^\x20-\x7e]/g, "").length;
+  return encodeWord(text, beyondAscii * 3 > text.length ? "B" : "Q", ENCODED_WORD_CHARS);
+}
+
+function hasLongWord(text: string): boolean {
+  return text.length > MAX_WORD_CHARS && text.split(" ").some((word) => word.length > MAX_WORD_CHARS);
+}
+
+/** Text that reads back as given: `=?` would be taken for an encoded word, so it is encoded itself. */
+export function unstructured(value: string): string {
+  const text = headerText(value);
+  return PRINTABLE.test(text) && !text.includes("=?") && !hasLongWord(text) ? text : encodedWords(text);
+}
+
+/** A caller's own header value: ASCII goes out as given, for it may be structured or hold encoded words already. */
+export function customValue(value: string): string {
+  const text = headerText(value);
+  return PRINTABLE.test(text) && !hasLongWord(text) ? text : encodedWords(text);
+}
+
+/** Message ids (RFC 5322 §3.6.4), one or several: what is beyond printable ASCII cannot be in one and is dropped. */
+export function messageIds(value: string): string {
+  const words = headerText(value)
+    .replace(/[^\x20-\x7e]/g, "")
+    .split(/ +/);
+  return words.filter((word) => word.length > 0 && word.length <= MAX_WORD_CHARS).join(" ");
+}
+
+/** An address as it goes on the wire, domain in A-labels. Throws where it is none. */
+export function wireAddress(email: string): string {
+  const split = splitAddress(email);
+  if (split === null) throw new Error("an address that no mail can be sent to cannot be put into a header");
+  return `${split.local}@${split.domain}`;
+}
+
+/** A mailbox (RFC 5322 §3.4) as nodemailer takes it. An address beyond ASCII stands as UTF-8 (RFC 6532 §3.2). */
+export function nodemailerMailbox({ email, name }: Mailbox): { name: string; address: string } {
+  // A run of spaces could be folded into a line of spaces alone, which ends the header for some readers.
+  const phrase = headerText(name ?? "").replace(/ +/g, " ");
+  return { name: phrase.slice(0, MAX_NAME_UNITS).toWellFormed(), address: wireAddress(email) };
+}
+
+/** Whether the address needs SMTPUTF8 (RFC 6531): its local part is beyond ASCII; a domain never is on the wire. */
+export function needsSmtpUtf8(email: string): boolean {
+  return !/^[\x00-\x7f]*$/.test(email.slice(0, email.lastIndexOf("@")));
+}

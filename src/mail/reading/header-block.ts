@@ -1,0 +1,83 @@
+import { decodeWords } from "postal-mime";
+import { fieldValue, type RawField, rawFields } from "./raw-headers.ts";
+import { storedLine } from "../stored-text.ts";
+
+/** Message ids of a References field that are kept: the first and the newest (RFC 5322 §3.6.4 sets no end to it). */
+export const MAX_REFERENCES = 100;
+/** Characters of a Message-ID that is taken as one; RFC 5322 §2.1.1 bounds a line to 998. */
+export const MAX_MESSAGE_ID_CHARS = 998;
+/** Characters of one header value that are kept. */
+export const MAX_HEADER_VALUE_CHARS = 16 * 1024;
+
+export interface HeaderField {
+  /** As written. */
+  name: string;
+  /** Unfolded, not decoded. */
+  value: string;
+}
+
+/** What threading and loop protection need to know of a mail. */
+export interface HeaderBlock {
+  fields: readonly HeaderField[];
+  subject: string;
+  /** With angle brackets; null where there is none. */
+  messageId: string | null;
+  inReplyTo: string | null;
+  /** Oldest first. */
+  references: string[];
+  /** The keyword of Auto-Submitted (RFC 3834 §5) in lower case, e.g. `auto-replied`; null without the field. */
+  autoSubmitted: string | null;
+  /** Number of Received fields: hops so far. */
+  receivedCount: number;
+}
+
+/** Reads the header block alone: no MIME, no bodies. Never throws. */
+export function headerBlock(raw: Uint8Array): HeaderBlock {
+  const present = rawFields(raw);
+  const value = (name: string): string => firstValue(present, name) ?? "";
+  const auto = firstValue(present, "auto-submitted");
+  return {
+    fields: present.map(toHeaderField),
+    subject: decodedText(value("subject")),
+    messageId: messageIdsIn(value("message-id"))[0] ?? null,
+    inReplyTo: messageIdsIn(value("in-reply-to"))[0] ?? null,
+    references: boundedReferences(messageIdsIn(value("references"))),
+    autoSubmitted: auto === null ? null : (/^[a-z-]*/.exec(auto.toLowerCase())?.[0] ?? ""),
+    receivedCount: present.filter(({ name }) => name === "received").length,
+  };
+}
+
+function firstValue(fields: readonly RawField[], name: string): string | null {
+  const field = fields.find((candidate) => candidate.name === name);
+  return field === undefined ? null : fieldValue(field);
+}
+
+/** The field as it is shown. */
+export function toHeaderField(field: RawField): HeaderField {
+  const name = field.line.slice(0, field.line.indexOf(":")).trimEnd();
+  return { name, value: storedLine(fieldValue(field), MAX_HEADER_VALUE_CHARS) };
+}
+
+/** A header text with its encoded words (RFC 2047) decoded, on one line. Broken ones stay as they are. */
+export function decodedText(value: string): string {
+  const bounded = value.slice(0, MAX_HEADER_VALUE_CHARS);
+  try {
+    return storedLine(decodeWords(bounded), MAX_HEADER_VALUE_CHARS);
+  } catch {
+    return storedLine(bounded, MAX_HEADER_VALUE_CHARS);
+  }
+}
+
+/** The message ids in a field value, each with its angle brackets; one bare word counts as an id without them. */
+export function messageIdsIn(value: string): string[] {
+  const text = storedLine(value, MAX_HEADER_VALUE_CHARS * 4);
+  const ids: string[] = text.match(/<[^<>\s]+>/g) ?? [];
+  if (ids.length === 0 && /^[^<>\s]+@[^<>\s]+$/.test(text)) ids.push(`<${text}>`);
+  return ids.filter((id) => id.length <= MAX_MESSAGE_ID_CHARS);
+}
+
+function boundedReferences(ids: string[]): string[] {
+  const [first] = ids;
+  if (first === undefined || ids.length <= MAX_REFERENCES) return ids;
+  return [first, ...ids.slice(1 - MAX_REFERENCES)];
+}

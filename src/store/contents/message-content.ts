@@ -1,0 +1,155 @@
+import type { Db, Statement } from "../engine/client.ts";
+import type { NewContent } from "./content-bytes.ts";
+import {
+  CONTENT_COLUMNS,
+  type ContentDeps,
+  contentBytes,
+  contentIn,
+  type ContentRow,
+  type StoredContent,
+} from "./content-read.ts";
+import { takeContent, wholeGuard } from "./contents.ts";
+import { rememberPlace } from "../search/message-index.ts";
+import { bodyIn, bodyInline, type MessageBody, type NewBody, NO_BODY } from "./message-body.ts";
+import type { Direction, MessageContent } from "../messages.ts";
+
+interface Row extends ContentRow {
+  headers: string;
+  data: string | null;
+  envelope: string | null;
+  auth: string | null;
+  trace: string | null;
+  rendered: number;
+  inline_body: ArrayBuffer | null;
+  direction: Direction;
+}
+
+/** Bodies, headers and inbound facts of a message of the project; null where it has none of that id. */
+export async function getContent(
+  deps: ContentDeps,
+  senderId: string,
+  id: string,
+): Promise<MessageContent | null> {
+  const row = await deps.db.first<Row>(
+    `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.rendered, c.inline_body, m.direction, ${CONTENT_COLUMNS}
+      FROM message_content c JOIN messages m ON m.id = c.message_id LEFT JOIN contents b ON b.key = c.body
+      WHERE c.message_id = ? AND m.sender_id = ?`,
+    [id, senderId],
+  );
+  if (row === null) return null;
+  const { html, text, replyText, headers } = await bodyOf(deps, row);
+  return {
+    html,
+    text,
+    headers: headers ?? JSON.parse(row.headers),
+    data: row.data === null ? null : JSON.parse(row.data),
+    envelope: row.envelope === null ? null : JSON.parse(row.envelope),
+    auth: row.auth === null ? null : JSON.parse(row.auth),
+    // Most received mail quotes nothing: its reply text is all of its text, and is not kept twice.
+    replyText: row.direction === "inbound" ? (replyText ?? text?.trim() ?? null) : null,
+    rendered: row.rendered === 1,
+    trace: row.trace,
+  };
+}
+
+async function bodyOf(deps: ContentDeps, row: Row): Promise<MessageBody> {
+  if (row.inline_body !== null) return bodyInline(new Uint8Array(row.inline_body));
+  const stored = contentIn(row);
+  return stored === null ? NO_BODY : bodyIn(await contentBytes(deps, stored));
+}
+
+/** The bytes that are kept of a message as they came in or went out. */
+export interface KeptRaw {
+  /** What stands before them; null where they are the whole. */
+  trace: string | null;
+  content: StoredContent;
+}
+
+/** The bytes that are kept of a message of the project; null where there are none. */
+export async function getRaw(db: Db, senderId: string, id: string): Promise<KeptRaw | null> {
+  const row = await db.first<ContentRow & { trace: string | null }>(
+    `SELECT c.trace, ${CONTENT_COLUMNS} FROM message_content c JOIN messages m ON m.id = c.message_id
+        JOIN contents b ON b.key = c.raw
+      WHERE c.message_id = ? AND m.sender_id = ?`,
+    [id, senderId],
+  );
+  const content = row === null ? null : contentIn(row);
+  return row === null || content === null ? null : { trace: row.trace, content };
+}
+
+/** Those of the project's messages whose raw bytes have that key. */
+export async function messagesOfRaw(
+  db: Db,
+  senderId: string,
+  ids: readonly string[],
+  key: Uint8Array,
+): Promise<Set<string>> {
+  const rows = await db.all<{ id: string }>(
+    `SELECT m.id FROM messages m JOIN message_content c ON c.message_id = m.id
+      WHERE m.id IN (SELECT value FROM json_each(?)) AND m.sender_id = ? AND c.raw = ?`,
+    [JSON.stringify(ids), senderId, key],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** The condition that a message's template has not been rendered yet. */
+function unrendered(messageId: string): { sql: string; args: string[] } {
+  return {
+    sql: "EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)",
+    args: [messageId],
+  };
+}
+
+/**
+ * Keeps what a message's template became, the first time. Where that changes the subject, it waits for the index anew.
+ * @param now milliseconds
+ */
+export function keepRendered(
+  senderId: string,
+  messageId: string,
+  rendered: { subject: string; body: NewBody | null },
+  now: number,
+): Statement[] {
+  const { subject, body } = rendered;
+  const inline = body !== null && "inline" in body ? body.inline : null;
+  const ownBody = body === null || "inline" in body ? null : body;
+  const guard = unrendered(messageId);
+  return [
+    rememberPlace(messageId, subject, guard),
+    {
+      sql: `UPDATE messages SET subject = ?, position = CASE WHEN subject = ? THEN position END
+        WHERE id = ? AND sender_id = ? AND ${guard.sql}`,
+      args: [subject, subject, messageId, senderId, ...guard.args],
+    },
+    ...(ownBody === null ? [] : [takeContent(ownBody, now, guard)]),
+    {
+      sql: `UPDATE contents SET refs = refs - 1, created_at = ?
+        WHERE key = (SELECT body FROM message_content WHERE message_id = ? AND rendered = 0)`,
+      args: [now, messageId],
+    },
+    {
+      sql: `UPDATE message_content SET body = ?, inline_body = ?, rendered = 1
+        WHERE message_id = ? AND rendered = 0`,
+      args: [ownBody?.key ?? null, inline, messageId],
+    },
+  ];
+}
+
+/**
+ * Keeps the bytes of an outbound message as composed, the first time: what `capture` would have sent. Where they were
+ * written ahead and are gone, nothing is kept: this is part of a write that must not fail for them.
+ * @param now milliseconds
+ */
+export function keepComposed(messageId: string, raw: NewContent, now: number): Statement[] {
+  const there = raw.bytes === null ? wholeGuard(raw) : { sql: "TRUE", args: [] };
+  return [
+    takeContent(raw, now, {
+      sql: `EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND raw IS NULL) AND ${there.sql}`,
+      args: [messageId, ...there.args],
+    }),
+    {
+      sql: `UPDATE message_content SET raw = ? WHERE message_id = ? AND raw IS NULL AND ${there.sql}`,
+      args: [raw.key, messageId, ...there.args],
+    },
+  ];
+}

@@ -1,0 +1,279 @@
+import { fileURLToPath } from "node:url";
+import { type Clock, sleep } from "../../core/clock.ts";
+import { log } from "../../log.ts";
+import { openEmbedded } from "./embedded.ts";
+import { type Engine, EngineError, type Statement, type Value, type Written } from "./engine.ts";
+import { openRemote } from "./remote.ts";
+import { openReplica } from "./replica.ts";
+
+export type { Statement, Value, Written } from "./engine.ts";
+
+/** A condition under which statements of a write may take effect: an SQL expression with its parameters. */
+export interface Guard {
+  sql: string;
+  args: (string | number)[];
+}
+
+/** The door to the database. Reads go straight through; every write goes through the group commit. */
+export interface Db {
+  /** All rows of a query, keyed by column name. The caller names their shape; libSQL gives text, numbers, null and bytes. */
+  all<Row>(sql: string, args?: Value[]): Promise<Row[]>;
+  /** The first row of a query, or null. */
+  first<Row>(sql: string, args?: Value[]): Promise<Row | null>;
+  /**
+   * Commits the statements as one transaction, together with those of other callers that wait at the same time.
+   * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,
+   * and then none of them took effect.
+   */
+  write(statements: Statement[]): Promise<Written[]>;
+  /** Runs migration statements as one transaction, outside the group commit. */
+  migrate(statements: Statement[]): Promise<void>;
+  /** Waits for the writes in hand, then closes. */
+  close(): Promise<void>;
+}
+
+/** A write refused by UNIQUE, CHECK, NOT NULL or FOREIGN KEY. */
+export class ConstraintError extends Error {
+  /** `table.column` list of a UNIQUE or PRIMARY KEY violation, else null. */
+  readonly unique: string | null;
+  /** `table.column` of a NOT NULL violation, else null. */
+  readonly notNull: string | null;
+
+  constructor(cause: EngineError) {
+    super(cause.message, { cause });
+    this.name = "ConstraintError";
+    this.unique = /UNIQUE constraint failed: (.+)$/.exec(cause.message)?.[1] ?? null;
+    this.notNull = /NOT NULL constraint failed: (\S+)/.exec(cause.message)?.[1] ?? null;
+  }
+}
+
+export interface DbOptions {
+  /** `file:`, `libsql://`, `http://` or `https://`. */
+  url: string;
+  authToken: string | null;
+  /** Primary of which the file is an embedded replica. */
+  syncUrl: string | null;
+}
+
+/** Throws where the database does not answer. */
+export async function ping(db: Db): Promise<void> {
+  await db.first("SELECT 1");
+}
+
+/** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
+const MAX_STATEMENTS_PER_COMMIT = 1000;
+/** Bytes of one commit at most, but for a single writer's: large contents come in pieces so that none holds the event loop. */
+const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
+/** Turns of the event loop that a commit waits for further members at most. */
+const MAX_GATHERING_TURNS = 10;
+/** Another process may hold the write lock of a shared file: how often and how long we ask again (milliseconds). */
+const BUSY_PAUSE_MS = 5;
+const BUSY_PAUSE_MAX_MS = 100;
+const BUSY_GIVE_UP_MS = 15_000;
+
+/** Is told of commits, for counters. */
+export interface CommitMeter {
+  /** Seconds that a commit took, waiting for other processes included, and how many writers shared it. */
+  committed(seconds: number, writers: number): void;
+  /** A commit was not made, for another reason than a broken constraint. */
+  failed(): void;
+}
+
+interface Member {
+  statements: Statement[];
+  resolve: (written: Written[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Opens the database: a file in this process, a server, or a file that replicates one. */
+export async function openDb(clock: Clock, options: DbOptions, meter?: CommitMeter): Promise<Db> {
+  return new GroupCommit(await openEngine(clock, options), clock, meter);
+}
+
+function openEngine(clock: Clock, { url, authToken, syncUrl }: DbOptions): Engine | Promise<Engine> {
+  if (!url.startsWith("file:")) return openRemote(clock, { url, authToken });
+  if (syncUrl === null) return openEmbedded(pathOf(url));
+  return openReplica(clock, { path: pathOf(url), primary: { url: syncUrl, authToken } });
+}
+
+/** The path in a `file:` URL, which may be relative. */
+function pathOf(url: string): string {
+  return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
+}
+
+class GroupCommit implements Db {
+  readonly #engine: Engine;
+  readonly #clock: Clock;
+  readonly #meter: CommitMeter | undefined;
+  #waiting: Member[] = [];
+  #running: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#meter = meter;
+  }
+
+  async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
+    this.#refuseClosed();
+    // The one cast of the store: the query and its row type stand side by side in each table's file.
+    return (await this.#engine.all(sql, args)) as Row[];
+  }
+
+  async first<Row>(sql: string, args: Value[] = []): Promise<Row | null> {
+    this.#refuseClosed();
+    return (await this.#engine.first(sql, args)) as Row | null;
+  }
+
+  async write(statements: Statement[]): Promise<Written[]> {
+    if (statements.length === 0) return [];
+    this.#refuseClosed();
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ statements, resolve, reject });
+      this.#running ??= this.#drain();
+    });
+  }
+
+  async migrate(statements: Statement[]): Promise<void> {
+    await this.#batch(statements);
+  }
+
+  async close(): Promise<void> {
+    while (this.#running !== null) await this.#running;
+    this.#closed = true;
+    await this.#engine.close();
+  }
+
+  /** libSQL ends the whole process where a closed database is asked. */
+  #refuseClosed(): void {
+    if (this.#closed) throw new Error("the database is closed");
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await this.#gather();
+      await this.#commit(this.#take());
+    }
+    // In the same turn as the last look at who waits: a writer that comes now starts a new drain.
+    this.#running = null;
+  }
+
+  /** Lets everything that becomes ready with these writes join their commit: turns of the event loop, while they bring more. */
+  async #gather(): Promise<void> {
+    for (let turn = 0; turn < MAX_GATHERING_TURNS; turn++) {
+      const before = this.#waiting.length;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (this.#waiting.length === before) return;
+    }
+  }
+
+  /** The members of the next commit, oldest first. */
+  #take(): Member[] {
+    let statements = 0;
+    let octets = 0;
+    let count = 0;
+    for (const member of this.#waiting) {
+      statements += member.statements.length;
+      octets += octetsOf(member.statements);
+      if (count > 0 && (statements > MAX_STATEMENTS_PER_COMMIT || octets > MAX_OCTETS_PER_COMMIT)) break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  /** Commits the members together; a member whose statement is refused is taken out and the others are tried anew. */
+  async #commit(members: Member[]): Promise<void> {
+    const refused = new Map<Member, unknown>();
+    await this.#commitOthers(members, refused);
+    // Told after the others have committed: who was refused looks next for the row that stood in its way.
+    for (const [member, error] of refused) member.reject(error);
+  }
+
+  /** Puts the members that are refused aside. */
+  async #commitOthers(members: Member[], refused: Map<Member, unknown>): Promise<void> {
+    let left = members;
+    while (left.length > 0) {
+      const startedAt = this.#clock.now();
+      try {
+        const results = await this.#batch(left.flatMap((member) => member.statements));
+        this.#meter?.committed((this.#clock.now() - startedAt) / 1000, left.length);
+        settle(left, results);
+        return;
+      } catch (error) {
+        const guilty = guiltyMember(left, error);
+        if (!(error instanceof EngineError && error.fault === "constraint")) this.#meter?.failed();
+        if (error instanceof EngineError && error.ofAll) return rejectAll(left, error);
+        if (guilty === null) {
+          for (const member of left) await this.#commitAlone(member, error, left.length);
+          return;
+        }
+        refused.set(guilty, translate(error));
+        left = left.filter((member) => member !== guilty);
+      }
+    }
+  }
+
+  /** Where nothing tells who failed, each member stands for itself. */
+  async #commitAlone(member: Member, error: unknown, of: number): Promise<void> {
+    if (of === 1) return member.reject(translate(error));
+    try {
+      settle([member], await this.#batch(member.statements));
+    } catch (alone) {
+      member.reject(translate(alone));
+    }
+  }
+
+  /** One transaction; waits while another process holds the write lock. */
+  async #batch(statements: Statement[]): Promise<Written[]> {
+    const giveUpAt = this.#clock.now() + BUSY_GIVE_UP_MS;
+    for (let pause = BUSY_PAUSE_MS; ; pause = Math.min(pause * 2, BUSY_PAUSE_MAX_MS)) {
+      try {
+        return await this.#engine.batch(statements);
+      } catch (error) {
+        if (!(error instanceof EngineError && error.fault === "busy") || this.#clock.now() > giveUpAt)
+          throw error;
+        log("store").debug("database is locked by another process", { pause });
+        await sleep(this.#clock, pause);
+      }
+    }
+  }
+}
+
+function octetsOf(statements: readonly Statement[]): number {
+  let octets = 0;
+  for (const { args } of statements)
+    for (const value of args) if (value instanceof Uint8Array) octets += value.byteLength;
+  return octets;
+}
+
+function settle(members: Member[], results: Written[]): void {
+  let at = 0;
+  for (const member of members) {
+    member.resolve(results.slice(at, at + member.statements.length));
+    at += member.statements.length;
+  }
+}
+
+/**
+ * Nobody is tried anew where the database as a whole has failed: it would fail again, each time after its limit, and
+ * where the reply was lost the first try may have been committed.
+ */
+function rejectAll(members: Member[], error: EngineError): void {
+  for (const member of members) member.reject(error);
+}
+
+function guiltyMember(members: Member[], error: unknown): Member | null {
+  if (!(error instanceof EngineError) || error.fault !== "constraint" || error.statement === null)
+    return null;
+  let end = 0;
+  for (const member of members) {
+    end += member.statements.length;
+    if (error.statement < end) return member;
+  }
+  return null;
+}
+
+function translate(error: unknown): unknown {
+  return error instanceof EngineError && error.fault === "constraint" ? new ConstraintError(error) : error;
+}

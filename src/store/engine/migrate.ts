@@ -1,0 +1,137 @@
+import { createHash } from "node:crypto";
+import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
+import search from "../../../db/migrations/0002_search.sql" with { type: "text" };
+import searchLater from "../../../db/migrations/0003_search_later.sql" with { type: "text" };
+import tracking from "../../../db/migrations/0004_tracking.sql" with { type: "text" };
+import mtaSts from "../../../db/migrations/0005_mta_sts.sql" with { type: "text" };
+import threads from "../../../db/migrations/0006_threads.sql" with { type: "text" };
+import stats from "../../../db/migrations/0007_stats.sql" with { type: "text" };
+import contents from "../../../db/migrations/0008_contents.sql" with { type: "text" };
+import retention from "../../../db/migrations/0009_retention.sql" with { type: "text" };
+import queueDepth from "../../../db/migrations/0010_queue_depth.sql" with { type: "text" };
+import type { Db } from "./client.ts";
+import { indexOlderMessages } from "../search/message-index.ts";
+
+/** One step of the schema. Steps are only ever appended: an applied one never changes. */
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+}
+
+/** All steps in order, carried in the program itself. */
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: "initial", sql: initial },
+  { version: 2, name: "search", sql: search },
+  { version: 3, name: "search_later", sql: searchLater },
+  { version: 4, name: "tracking", sql: tracking },
+  { version: 5, name: "mta_sts", sql: mtaSts },
+  { version: 6, name: "threads", sql: threads },
+  { version: 7, name: "stats", sql: stats },
+  { version: 8, name: "contents", sql: contents },
+  { version: 9, name: "retention", sql: retention },
+  { version: 10, name: "queue_depth", sql: queueDepth },
+];
+
+export interface MigrationState {
+  version: number;
+  name: string;
+  appliedAt: number | null;
+}
+
+const LEDGER = `CREATE TABLE IF NOT EXISTS schema_migrations (
+  version INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  checksum TEXT NOT NULL,
+  applied_at INTEGER NOT NULL
+) STRICT`;
+
+interface LedgerRow {
+  version: number;
+  checksum: string;
+  applied_at: number;
+}
+
+function checksum(migration: Migration): string {
+  return createHash("sha256").update(migration.sql).digest("hex");
+}
+
+/**
+ * Splits a migration into statements: one ends with `;` at the end of a line, or with `END;` for a trigger.
+ */
+export function splitStatements(sql: string): string[] {
+  const statements: string[] = [];
+  let lines: string[] = [];
+  let inTrigger = false;
+  for (const line of sql.split("\n")) {
+    const bare = line.trim();
+    if (lines.length === 0 && (bare === "" || bare.startsWith("--"))) continue;
+    lines.push(line);
+    if (/^BEGIN$/i.test(bare)) inTrigger = true;
+    if (inTrigger ? /^END;$/i.test(bare) : bare.endsWith(";")) {
+      statements.push(lines.join("\n"));
+      lines = [];
+      inTrigger = false;
+    }
+  }
+  if (lines.length > 0) throw new Error(`unfinished statement in migration: ${lines[0]}`);
+  return statements;
+}
+
+async function ledger(db: Db): Promise<Map<number, LedgerRow>> {
+  await db.migrate([{ sql: LEDGER, args: [] }]);
+  const rows = await db.all<LedgerRow>("SELECT version, checksum, applied_at FROM schema_migrations");
+  return new Map(rows.map((row) => [row.version, row]));
+}
+
+/** Whether the database holds nothing at all: no process has begun with it. */
+export async function isEmpty(db: Db): Promise<boolean> {
+  return (await db.first("SELECT 1 FROM sqlite_master LIMIT 1")) === null;
+}
+
+/** Which steps have been applied, and when. */
+export async function migrationStates(db: Db): Promise<MigrationState[]> {
+  const applied = await ledger(db);
+  return MIGRATIONS.map(({ version, name }) => ({
+    version,
+    name,
+    appliedAt: applied.get(version)?.applied_at ?? null,
+  }));
+}
+
+/**
+ * Brings the schema up to date, each step in a transaction of its own, and enters older messages into the search.
+ * @returns the versions applied now
+ * @throws where an applied step's text has changed since, or the database knows steps this program does not
+ */
+export async function migrate(db: Db, now: number): Promise<number[]> {
+  const applied = await ledger(db);
+  const newest = Math.max(0, ...applied.keys());
+  const ours = Math.max(...MIGRATIONS.map(({ version }) => version));
+  if (newest > ours)
+    throw new Error(`the database is at schema ${newest}, newer than this program's ${ours}`);
+  const done: number[] = [];
+  for (const migration of MIGRATIONS) {
+    const row = applied.get(migration.version);
+    if (row !== undefined && row.checksum !== checksum(migration))
+      throw new Error(`migration ${migration.version} has changed since it was applied`);
+    if (row === undefined && (await apply(db, migration, now))) done.push(migration.version);
+  }
+  await indexOlderMessages(db);
+  return done;
+}
+
+async function apply(db: Db, migration: Migration, now: number): Promise<boolean> {
+  const record = {
+    sql: "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
+    args: [migration.version, migration.name, checksum(migration), now],
+  };
+  try {
+    // The ledger's row goes first: of two processes that start together, the second stops at it.
+    await db.migrate([record, ...splitStatements(migration.sql).map((sql) => ({ sql, args: [] }))]);
+    return true;
+  } catch (error) {
+    if ((await ledger(db)).has(migration.version)) return false;
+    throw error;
+  }
+}

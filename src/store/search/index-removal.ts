@@ -1,0 +1,87 @@
+import type { Db, Guard, Statement } from "../engine/client.ts";
+import { SEARCHED_COLUMNS, type SearchedRow, searchable } from "./message-index.ts";
+import { FINAL_STATUSES, termOfStatus, termsOf } from "./search-terms.ts";
+
+interface PlacedRow extends SearchedRow {
+  position: number | null;
+  /** Where the index has something of it; null: it has not been entered. */
+  place: number | null;
+}
+
+/** What takes messages out of the search index, within the write that deletes them. */
+export interface IndexRemoval {
+  /** Holds while they stand in the index as they were read. */
+  guard: Guard;
+  statements: Statement[];
+}
+
+/** FTS5 takes rowids in rising order without writing out a piece between two: all places come after this one. */
+const BALLAST_PLACE = 0;
+/** A term of no message: theirs begin with a project. */
+const BALLAST_TERM = " ~";
+
+/**
+ * Reads what the index has of messages. It keeps no contents, so its 'delete' wants the terms themselves, and they are
+ * made anew from the message, with every final status that it may have had.
+ */
+export async function removalFromIndex(db: Db, ids: readonly string[]): Promise<IndexRemoval> {
+  const leaving = await db.all<PlacedRow>(
+    `SELECT ${SEARCHED_COLUMNS}, position,
+        COALESCE(position, (SELECT place FROM messages_reentering WHERE message_id = id)) AS place
+      FROM messages WHERE id IN (SELECT value FROM json_each(?))`,
+    [JSON.stringify(ids)],
+  );
+  const places = JSON.stringify(leaving.flatMap(({ place }) => place ?? []));
+  const staying = await db.all<PlacedRow>(
+    `SELECT ${SEARCHED_COLUMNS}, position, position AS place FROM messages INDEXED BY messages_by_position
+      WHERE position IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT value FROM json_each(?))`,
+    [places, JSON.stringify(ids)],
+  );
+  return { guard: asRead(leaving, places, staying), statements: removal(leaving, staying) };
+}
+
+function removal(leaving: readonly PlacedRow[], staying: readonly PlacedRow[]): Statement[] {
+  const removed = leaving
+    .flatMap((row) => (row.place === null ? [] : [{ place: row.place, terms: termsLeft(row, staying) }]))
+    .sort((a, b) => a.place - b.place);
+  const count = removed.reduce((sum, { terms }) => sum + terms.length, 0);
+  if (count === 0) return [];
+  return [
+    {
+      // FTS5 counts all terms for its ranking, which nobody asks for, and takes a count below zero for a damaged
+      // index. Of what is removed some was never entered, so as many are added first: one term, over and over.
+      sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
+      args: [BALLAST_PLACE, BALLAST_TERM.repeat(count)],
+    },
+    ...removed.map(({ place, terms }) => ({
+      sql: "INSERT INTO message_terms (message_terms, rowid, terms) VALUES ('delete', ?, ?)",
+      args: [place, terms.join(" ")],
+    })),
+  ];
+}
+
+/** The terms of a message but for those that another one, which stays, has at the same place. */
+function termsLeft(row: PlacedRow, staying: readonly PlacedRow[]): string[] {
+  const kept = new Set(staying.filter(({ place }) => place === row.place).flatMap(allTerms));
+  const terms = allTerms(row);
+  return kept.size === 0 ? terms : terms.filter((term) => !kept.has(term));
+}
+
+function allTerms(row: SearchedRow): string[] {
+  // Without a status there is room for one more term, which is the most that may have been entered.
+  const terms = termsOf({ ...searchable(row), status: "queued" });
+  const statuses = FINAL_STATUSES.map((status) => termOfStatus(row.sender_id, status));
+  return (terms + statuses.join("")).split(" ").slice(1);
+}
+
+function asRead(leaving: readonly PlacedRow[], places: string, staying: readonly PlacedRow[]): Guard {
+  const read = leaving.map(({ id, position, subject_hex }) => ({ id, position, subject: subject_hex }));
+  const known = [...leaving, ...staying].map(({ id }) => id);
+  return {
+    sql: `(NOT EXISTS (SELECT 1 FROM json_each(?) j LEFT JOIN messages m ON m.id = j.value ->> 'id'
+        WHERE m.id IS NULL OR m.position IS NOT j.value ->> 'position' OR hex(m.subject) <> j.value ->> 'subject')
+      AND NOT EXISTS (SELECT 1 FROM messages INDEXED BY messages_by_position
+        WHERE position IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT value FROM json_each(?))))`,
+    args: [JSON.stringify(read), places, JSON.stringify(known)],
+  };
+}

@@ -1,0 +1,97 @@
+import { idFloor } from "../../core/ids.ts";
+import type { MessageStatus } from "../../core/states.ts";
+import type { Value } from "../engine/client.ts";
+import { firstPlace, lastPlace, timeOfId } from "./message-index.ts";
+import type { Condition } from "./substring.ts";
+
+/**
+ * What a list may be narrowed by. `q` is a substring of a recipient, the sender or the subject, names included, in any
+ * case. One of fewer than three characters is looked for only among the newest 3000 messages below the page's
+ * beginning that the other filters leave.
+ */
+export interface MessageFilter {
+  status?: MessageStatus;
+  direction?: "inbound" | "outbound";
+  q?: string;
+  /** Sender's address; recipient's address, of any kind. Case does not count. */
+  from?: string;
+  to?: string;
+  tag?: { name: string; value: string };
+  /** Created at or after, and before, in milliseconds. */
+  after?: number;
+  before?: number;
+}
+
+const one = (sql: string, ...args: Value[]): Condition => ({ sql, args });
+const when = <Given>(given: Given | undefined, condition: (given: Given) => Condition): Condition | null =>
+  given === undefined ? null : condition(given);
+
+/** What each filter asks of a row of `messages m`; null where it is not set. The text is compared outside the database. */
+const CONDITIONS = {
+  status: (filter: MessageFilter) => when(filter.status, (status) => one("m.status = ?", status)),
+  direction: (filter: MessageFilter) =>
+    when(filter.direction, (direction) => one("m.direction = ?", direction)),
+  from: (filter: MessageFilter) => when(filter.from, (from) => one("m.from_email = ? COLLATE NOCASE", from)),
+  to: (filter: MessageFilter) =>
+    when(filter.to, (to) =>
+      one(
+        `EXISTS (SELECT 1 FROM json_each(m.to_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE
+          UNION ALL SELECT 1 FROM json_each(m.cc_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE
+          UNION ALL SELECT 1 FROM json_each(m.bcc_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE)`,
+        to,
+        to,
+        to,
+      ),
+    ),
+  tag: (filter: MessageFilter) =>
+    when(filter.tag, ({ name, value }) =>
+      one(
+        "EXISTS (SELECT 1 FROM json_each(m.tags) t WHERE t.value ->> 'name' = ? AND t.value ->> 'value' = ?)",
+        name,
+        value,
+      ),
+    ),
+};
+type FilterName = keyof typeof CONDITIONS;
+
+const ALL_FILTERS: readonly FilterName[] = ["status", "direction", "from", "to", "tag"];
+
+/**
+ * The condition that a row of `messages m` is the project's, has an id below `below`, was created within the filter's
+ * time, and passes the filters named.
+ */
+export function conditionOf(
+  senderId: string,
+  filter: MessageFilter,
+  below: string | null,
+  names: readonly FilterName[] = ALL_FILTERS,
+): Condition {
+  const all = [one("m.sender_id = ?", senderId), ...idRange(filter, below)];
+  for (const name of names) {
+    const condition = CONDITIONS[name](filter);
+    if (condition !== null) all.push(condition);
+  }
+  return { sql: all.map(({ sql }) => sql).join(" AND "), args: all.flatMap(({ args }) => args) };
+}
+
+/**
+ * Ids sort by creation time: a range of time is a range of ids. Its end and `below` make one bound, since SQLite begins
+ * its walk at only one of two.
+ */
+function idRange({ after, before }: MessageFilter, below: string | null): Condition[] {
+  const ends = [below, before === undefined ? null : idFloor("msg", before)].filter((end) => end !== null);
+  const end = ends.sort()[0];
+  return [
+    ...(after === undefined ? [] : [one("m.id >= ?", idFloor("msg", after))]),
+    ...(end === undefined ? [] : [one("m.id < ?", end)]),
+  ];
+}
+
+/** The places in the index that messages with an id below `below`, created within the filter's time, may have. */
+export function placesOf(filter: MessageFilter, below: string | null): { low: number; high: number } {
+  const times = [filter.before, below === null ? null : timeOfId(below)].filter((time) => time != null);
+  return {
+    low: filter.after === undefined ? 0 : firstPlace(filter.after),
+    high: Math.min(Number.MAX_SAFE_INTEGER, ...times.map(lastPlace)),
+  };
+}

@@ -1,0 +1,189 @@
+import type { Mailbox } from "../../core/addresses.ts";
+import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../../core/states.ts";
+
+/** What of a message can be searched. */
+export interface Searchable {
+  senderId: string;
+  direction: "inbound" | "outbound";
+  status: MessageStatus;
+  from: Mailbox;
+  to: readonly Mailbox[];
+  cc: readonly Mailbox[];
+  bcc: readonly Mailbox[];
+  subject: string;
+  tags: readonly { name: string; value: string }[];
+}
+
+/** What one looks for. */
+export interface Wanted {
+  status?: MessageStatus;
+  direction?: "inbound" | "outbound";
+  q?: string;
+  from?: string;
+  to?: string;
+  tag?: { name: string; value: string };
+}
+
+/** Units of UTF-16 of a text that make one term; what is shorter has none. */
+const GRAM = 3;
+/** Units of a message's terms at most: a mail may name thousands of recipients. What comes after is not found. */
+export const MAX_TERMS_UNITS = 64 * 1024;
+/** Terms of a text that is looked for, at most: enough to leave few messages that do not hold it. */
+const MAX_WANTED_GRAMS = 8;
+/** Units of an address or a tag that count in its term. */
+const MAX_FACET_UNITS = 200;
+/** Characters of a sender's id that stand before its terms: the last ones, which are random. */
+const PROJECT_CHARS = 5;
+
+/** What stands before a value in a term that holds all of it. */
+const FACETS = { status: "status=", direction: "direction=", from: "from=", to: "to=", tag: "tag=" } as const;
+
+/** A text as it is compared: case and the way that accents are written do not count. */
+export function fold(text: string): string {
+  return (BEYOND_LATIN.test(text) ? text.normalize("NFC") : text).toLowerCase();
+}
+
+/** Below U+0300, where combining marks begin, every text is in its normal form. */
+const BEYOND_LATIN = /[^\0-\u02ff]/;
+
+/** Whether a search for the text goes through the index. */
+export function isIndexed(q: string): boolean {
+  return fold(q).length >= GRAM;
+}
+
+/** Whether the message's recipient, sender or subject has the text in it, in any case. */
+export function hasText(
+  message: Pick<Searchable, "from" | "to" | "cc" | "bcc" | "subject">,
+  q: string,
+): boolean {
+  const text = fold(q);
+  return textsOf(message).some((candidate) => fold(candidate).includes(text));
+}
+
+/** Whether a message of that status has it in the index: one that still moves will soon have another. */
+export function isSettled(status: MessageStatus): boolean {
+  return ![...MOVING].some((moving) => moving === status);
+}
+
+/** Every status of which a message may have a term. */
+export const FINAL_STATUSES: readonly MessageStatus[] = [
+  ...ROLL_UP_ORDER.filter((status) => !MOVING.has(status)),
+  "inbound_rejected",
+];
+
+/** The terms of a message, as the index's tokenizer takes them: a space before each. */
+export function termsOf(message: Searchable): string {
+  const { senderId, direction, status, from, tags } = message;
+  const terms = termWriter(senderId);
+  terms.whole(FACETS.direction, direction);
+  if (isSettled(status)) terms.whole(FACETS.status, status);
+  terms.whole(FACETS.from, from.email);
+  for (const tag of tags) terms.whole(FACETS.tag, tagText(tag));
+  for (const { email } of recipientsOf(message)) terms.whole(FACETS.to, email);
+  for (const text of textsOf(message)) terms.grams(text);
+  return terms.text();
+}
+
+/** The term of a status alone. */
+export function termOfStatus(senderId: string, status: MessageStatus): string {
+  const terms = termWriter(senderId);
+  terms.whole(FACETS.status, status);
+  return terms.text();
+}
+
+/**
+ * The terms that all messages that may be wanted have, those of whole values and those of the text; none where the
+ * index does not help. Other messages may have them too: what is found must be compared.
+ */
+export function termsWanted(senderId: string, wanted: Wanted): { wholes: string[]; grams: string[] } {
+  const { status, direction, q, from, to, tag } = wanted;
+  const wholes = termWriter(senderId);
+  if (from !== undefined) wholes.whole(FACETS.from, from);
+  if (to !== undefined) wholes.whole(FACETS.to, to);
+  if (tag !== undefined) wholes.whole(FACETS.tag, tagText(tag));
+  if (direction !== undefined) wholes.whole(FACETS.direction, direction);
+  if (status !== undefined && isSettled(status)) wholes.whole(FACETS.status, status);
+  const found = split(wholes.text());
+  const grams = termWriter(senderId);
+  if (q !== undefined) grams.grams(q);
+  return { wholes: found, grams: spread(split(grams.text())) };
+}
+
+/** The expression that finds in the index the messages that have all the terms. */
+export function expressionOf(terms: readonly string[]): string {
+  return terms.map((term) => `"${term}"`).join(" AND ");
+}
+
+function split(terms: string): string[] {
+  return terms.split(" ").slice(1);
+}
+
+function recipientsOf({ to, cc, bcc }: Pick<Searchable, "to" | "cc" | "bcc">): Mailbox[] {
+  return [...to, ...cc, ...bcc];
+}
+
+function textsOf(message: Pick<Searchable, "from" | "to" | "cc" | "bcc" | "subject">): string[] {
+  const texts = [message.subject];
+  for (const { email, name } of [message.from, ...recipientsOf(message)]) {
+    texts.push(email);
+    if (name !== undefined) texts.push(name);
+  }
+  return texts;
+}
+
+function tagText({ name, value }: { name: string; value: string }): string {
+  return `${name}:${value}`;
+}
+
+/** Some of many terms, from the first to the last. */
+function spread(all: string[]): string[] {
+  if (all.length <= MAX_WANTED_GRAMS) return all;
+  const step = (all.length - 1) / (MAX_WANTED_GRAMS - 1);
+  return Array.from({ length: MAX_WANTED_GRAMS }, (_, index) => all[Math.round(index * step)] ?? "");
+}
+
+interface TermWriter {
+  /** A term of the whole value. */
+  whole(kind: string, value: string): void;
+  /** A term for every run of three units of the text. Cut surrogates become U+FFFD, here and in a search alike. */
+  grams(text: string): void;
+  text(): string;
+}
+
+/**
+ * Where terms are written: a hundred for each of thousands of messages a second cost less here than as texts put
+ * together. Shared, since a writer is done with before the next one begins.
+ */
+const written = new Uint16Array(MAX_TERMS_UNITS);
+const decoder = new TextDecoder("utf-16le");
+const SPACE = 0x20;
+
+function termWriter(senderId: string): TermWriter {
+  const project = asToken(senderId.slice(-PROJECT_CHARS));
+  let length = 0;
+  const put = (text: string, from: number, to: number): void => {
+    for (let at = from; at < to; at++) written[length++] = text.charCodeAt(at);
+  };
+  const begin = (units: number): boolean => {
+    if (length + 1 + project.length + units > MAX_TERMS_UNITS) return false;
+    written[length++] = SPACE;
+    put(project, 0, project.length);
+    return true;
+  };
+  return {
+    whole(kind, value) {
+      const token = kind + asToken(fold(value.slice(0, MAX_FACET_UNITS)));
+      if (begin(token.length)) put(token, 0, token.length);
+    },
+    grams(text) {
+      const token = asToken(fold(text));
+      for (let at = GRAM; at <= token.length && begin(GRAM); at++) put(token, at - GRAM, at);
+    },
+    text: () => decoder.decode(written.subarray(0, length)),
+  };
+}
+
+/** What the tokenizer or an expression would take for an end: white space, control characters and quotes. */
+function asToken(text: string): string {
+  return text.replace(/[\0-\x20"'\x7f]/g, "_");
+}
