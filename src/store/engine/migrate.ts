@@ -9,7 +9,7 @@ import stats from "../../../db/migrations/0007_stats.sql" with { type: "text" };
 import contents from "../../../db/migrations/0008_contents.sql" with { type: "text" };
 import retention from "../../../db/migrations/0009_retention.sql" with { type: "text" };
 import queueDepth from "../../../db/migrations/0010_queue_depth.sql" with { type: "text" };
-import type { Db } from "./client.ts";
+import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
 /** One step of the schema. Steps are only ever appended: an applied one never changes. */
@@ -100,7 +100,7 @@ export async function migrationStates(db: Db): Promise<MigrationState[]> {
 }
 
 /**
- * Brings the schema up to date, each step in a transaction of its own, and enters older messages into the search.
+ * Brings the schema up to date, each step in a transaction of its own but for those of a new database, and enters older messages into the search.
  * @returns the versions applied now
  * @throws where an applied step's text has changed since, or the database knows steps this program does not
  */
@@ -110,28 +110,38 @@ export async function migrate(db: Db, now: number): Promise<number[]> {
   const ours = Math.max(...MIGRATIONS.map(({ version }) => version));
   if (newest > ours)
     throw new Error(`the database is at schema ${newest}, newer than this program's ${ours}`);
-  const done: number[] = [];
+  const waiting: Migration[] = [];
   for (const migration of MIGRATIONS) {
     const row = applied.get(migration.version);
     if (row !== undefined && row.checksum !== checksum(migration))
       throw new Error(`migration ${migration.version} has changed since it was applied`);
-    if (row === undefined && (await apply(db, migration, now))) done.push(migration.version);
+    if (row === undefined) waiting.push(migration);
   }
+  const done: number[] = [];
+  // A new database takes all steps at once: each commit waits for the disk.
+  for (const steps of applied.size === 0 ? [waiting] : waiting.map((step) => [step]))
+    if (await apply(db, steps, now)) done.push(...steps.map(({ version }) => version));
   await indexOlderMessages(db);
   return done;
 }
 
-async function apply(db: Db, migration: Migration, now: number): Promise<boolean> {
+/** Applies steps as one transaction; false where another process has done so meanwhile. */
+async function apply(db: Db, steps: readonly Migration[], now: number): Promise<boolean> {
+  try {
+    await db.migrate(steps.flatMap((step) => statementsOf(step, now)));
+    return true;
+  } catch (error) {
+    const applied = await ledger(db);
+    if (steps.every(({ version }) => applied.has(version))) return false;
+    throw error;
+  }
+}
+
+/** The ledger's row goes first: of two processes that start together, the second stops at it. */
+function statementsOf(migration: Migration, now: number): Statement[] {
   const record = {
     sql: "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
     args: [migration.version, migration.name, checksum(migration), now],
   };
-  try {
-    // The ledger's row goes first: of two processes that start together, the second stops at it.
-    await db.migrate([record, ...splitStatements(migration.sql).map((sql) => ({ sql, args: [] }))]);
-    return true;
-  } catch (error) {
-    if ((await ledger(db)).has(migration.version)) return false;
-    throw error;
-  }
+  return [record, ...splitStatements(migration.sql).map((sql) => ({ sql, args: [] }))];
 }
