@@ -44,7 +44,7 @@ beforeAll(async () => {
   writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./no-such-file.ts"]\n');
   dns = await startDns();
   const from = performance.now();
-  const build = Bun.spawnSync(["bun", join(ROOT, "scripts/build.ts"), program], { cwd: home });
+  const build = Bun.spawnSync([process.execPath, join(ROOT, "scripts/build.ts"), program], { cwd: home });
   if (!build.success) throw new Error(build.stderr.toString());
   tell(`built in ${Math.round(performance.now() - from)} ms`);
 }, BUILD_LIMIT_MS);

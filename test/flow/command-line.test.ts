@@ -9,7 +9,7 @@ setDefaultTimeout(30_000);
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 async function run(args: string[], env: Record<string, string> = {}) {
-  const child = Bun.spawn(["bun", MAIN, ...args], {
+  const child = Bun.spawn([process.execPath, MAIN, ...args], {
     cwd: mkdtempSync(join(tmpdir(), "postrider-command-")),
     env: { PATH: Bun.env.PATH ?? "", ...env },
     stdout: "pipe",
@@ -48,7 +48,7 @@ test("migrate brings a new file up to date, and says so", async () => {
 
 test("a process that only works stays alive until it is told to end", async () => {
   const folder = mkdtempSync(join(tmpdir(), "postrider-worker-"));
-  const child = Bun.spawn(["bun", MAIN, "serve"], {
+  const child = Bun.spawn([process.execPath, MAIN, "serve"], {
     cwd: folder,
     env: { PATH: Bun.env.PATH ?? "", ROLES: "worker", PORT: "0", DATA_DIR: folder },
     stdout: "pipe",

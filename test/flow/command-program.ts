@@ -28,7 +28,7 @@ export async function postrider(
   options: RunOptions = {},
 ): Promise<Ran> {
   const cwd = newFolder();
-  const child = Bun.spawn(["bun", MAIN, ...args], {
+  const child = Bun.spawn([process.execPath, MAIN, ...args], {
     cwd,
     env: { PATH: Bun.env.PATH ?? "", ...env },
     stdin: options.stdin === undefined ? "ignore" : Buffer.from(options.stdin),
@@ -60,7 +60,7 @@ export async function onTerminal(args: readonly string[], env: Env): Promise<str
   let shown = "";
   const decoder = new TextDecoder();
   const cwd = newFolder();
-  const child = Bun.spawn(["bun", MAIN, ...args], {
+  const child = Bun.spawn([process.execPath, MAIN, ...args], {
     cwd,
     env: { PATH: Bun.env.PATH ?? "", ...env },
     terminal: {

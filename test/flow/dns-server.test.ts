@@ -270,7 +270,7 @@ describe(titled("postrider dns zone", CHECKZONE), () => {
   const MAIN = join(import.meta.dir, "../../src/main.ts");
   const command = (env: Record<string, string>) => {
     const settings = Object.entries({ SERVICE_DOMAIN, ...env }).map(([name, value]) => `${name}=${value}`);
-    return run(["env", "-u", "PUBLIC_IPS", ...settings, "bun", MAIN, "dns", "zone"]);
+    return run(["env", "-u", "PUBLIC_IPS", ...settings, process.execPath, MAIN, "dns", "zone"]);
   };
 
   test.skipIf(CHECKZONE !== null)(

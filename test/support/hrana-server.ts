@@ -41,7 +41,7 @@ export async function startPrimary(given: Partial<ServerSettings> = {}): Promise
   const launch = async (): Promise<Bun.Subprocess> => {
     const { promise: listening, resolve } = Promise.withResolvers<unknown>();
     ports.push(resolve);
-    const child = Bun.spawn(["bun", MAIN, JSON.stringify(settings)], {
+    const child = Bun.spawn([process.execPath, MAIN, JSON.stringify(settings)], {
       stdio: ["ignore", "inherit", "inherit"],
       ipc(message: Report) {
         // Orders are carried out in turn, and reports come in turn.

@@ -28,7 +28,7 @@ export interface RoleProcess {
 export async function startRole(env: Record<string, string>, preload?: string): Promise<RoleProcess> {
   const [port, smtpPort] = [env.PORT ?? freePort(), Number(env.SMTP_PORT ?? freePort())];
   const first = preload === undefined ? [] : ["--preload", preload];
-  const child = Bun.spawn(["bun", ...first, MAIN, "serve"], {
+  const child = Bun.spawn([process.execPath, ...first, MAIN, "serve"], {
     cwd: env.DATA_DIR ?? "/",
     stdin: "ignore",
     stdout: "pipe",

@@ -123,7 +123,7 @@ test("nothing of the environment changes where or how it asks", async () => {
     import { systemClock } from "${import.meta.dir}/../../src/clock.ts";
     import { openObjectStore } from "${import.meta.dir}/../../src/net/object-store.ts";
     await openObjectStore({ clock: systemClock }, ${JSON.stringify(options)}).put("from-child", new Uint8Array(3));`;
-  const child = Bun.spawn(["bun", "-e", script], {
+  const child = Bun.spawn([process.execPath, "-e", script], {
     env: {
       PATH: process.env.PATH ?? "",
       HTTP_PROXY: "http://127.0.0.1:9",
