@@ -245,14 +245,14 @@ const BREAKS: Broken[] = [
   },
   {
     breaks: "a Redis that evicts",
-    by: () => void healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru"),
+    by: async () => void (await healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru")),
     mend: () => healthy.redis.command("config", "set", "maxmemory-policy", "noeviction"),
     lines: ["fail redis"],
     says: /allkeys-lru/,
   },
   {
     breaks: "a Redis without a file",
-    by: () => void healthy.redis.command("config", "set", "appendonly", "no"),
+    by: async () => void (await healthy.redis.command("config", "set", "appendonly", "no")),
     mend: () => healthy.redis.command("config", "set", "appendonly", "yes"),
     lines: ["warn redis"],
     says: /nothing is lost/,
