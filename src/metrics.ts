@@ -59,11 +59,13 @@ export interface Metrics {
   };
   /** A mail that came in, and what was made of it. */
   received(outcome: string): void;
+  /** A mail was read by the inspector's thread, for whatever it was asked. */
   inspected(seconds: number, kind: string, outcome: string): void;
   commits: {
     committed(seconds: number, writers: number): void;
     failed(): void;
   };
+  /** How late a timer of the main thread was. */
   lagged(seconds: number): void;
   /** All of it in Prometheus' text form. */
   text(readings: Readings): Promise<string>;
@@ -86,7 +88,14 @@ const SEND_ROUTES: ReadonlyMap<string, string> = new Map([
   ["POST /v1/threads/:id/reply", "reply"],
 ]);
 
-/** Seconds as they may be observed: where the clock was put back a duration comes out below nothing. */
+/** Statuses that a try to deliver leads to. */
+const TRY_OUTCOMES = [
+  ...["delivered", "sent", "delivery_delayed", "bounced"],
+  ...["failed", "rejected", "rendering_failure", "complained"],
+];
+const PUSH_OUTCOMES = ["succeeded", "refused", "failed"];
+
+/** Seconds as they may be observed: a clock that was put back makes a duration negative. */
 function span(seconds: number): number {
   return Math.max(0, seconds);
 }
@@ -137,8 +146,18 @@ function histogramsIn(registry: Registry) {
   };
 }
 
+/**
+ * Begins the series that alerts and shares are made of at nothing. Prometheus takes the first value it reads of a series
+ * for its beginning: what a fresh process had counted by then, a burst of bounces say, would never have happened.
+ */
+function beginAtZero({ attempts, webhooks }: ReturnType<typeof histogramsIn>): void {
+  for (const outcome of TRY_OUTCOMES) attempts.zero({ outcome });
+  for (const outcome of PUSH_OUTCOMES) webhooks.zero({ outcome });
+}
+
 function metersIn(registry: Registry): Omit<Metrics, "text"> {
   const times = histogramsIn(registry);
+  beginAtZero(times);
   const received = new Counter({
     name: "postrider_inbound_messages_total",
     help: "Mails that came in by SMTP, by what was made of them: taken, report, or why they were refused.",
@@ -241,6 +260,7 @@ function show(gauges: Gauges, { queues, ready, connections, process }: Readings)
   if (process.maxFds !== null) gauges.maxFds.set(process.maxFds);
 }
 
+/** Sets a counter that the system keeps, and we only show. */
 function countTo(counter: Counter, total: number): void {
   counter.reset();
   counter.inc(total);

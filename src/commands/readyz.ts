@@ -25,7 +25,7 @@ health check for containers that have no curl.`,
     const timeoutMs = secondsOf(flags.timeout) * 1000;
     const { host, port } = addressOf(config);
     const octets = Buffer.from(
-      `GET /readyz HTTP/1.1\r\nHost: ${config.host}:${port}\r\nConnection: close\r\n\r\n`,
+      `GET /readyz HTTP/1.1\r\nHost: ${isIP(host) === 6 ? `[${host}]` : host}:${port}\r\nConnection: close\r\n\r\n`,
     );
     // Not `fetch`: a proxy that the environment names (HTTP_PROXY) would be asked in the service's place.
     const request = { ip: host, port, tlsName: null, octets, timeoutMs, connectTimeoutMs: timeoutMs };

@@ -1,3 +1,4 @@
+import { version } from "../../package.json";
 import { startApp } from "../app.ts";
 import { configureLog, log } from "../log.ts";
 import { bannerText } from "../wiring/banner.ts";
@@ -36,6 +37,8 @@ certificate anew.`,
     });
     process.on("SIGTERM", () => stop("SIGTERM"));
     process.on("SIGINT", () => stop("SIGINT"));
+    const { roles, delivery } = config;
+    log("app").info("started", { version, roles: [...roles], delivery, ports: app.ports });
     // Last: whoever has read that it runs may end it, and that is heard by now.
     out.plain(bannerText(config, app));
     return EX_OK;

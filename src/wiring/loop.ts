@@ -1,6 +1,9 @@
 import type { Clock } from "../core/clock.ts";
 import { log } from "../log.ts";
 
+/** Time in which a loop that goes on failing is told of once, milliseconds: a disk must not be filled by saying that it is full. */
+export const TELL_PAUSE_MS = 60_000;
+
 /** A job done again and again; each turn begins the pause after the one before has ended. */
 export interface Loop {
   /** Lets no further turn begin, and waits for the one in hand. */
@@ -9,12 +12,13 @@ export interface Loop {
 
 /** Runs `turn` now and then every `pauseMs`. A turn that fails is logged, and the next one comes all the same. */
 export function startLoop(clock: Clock, name: string, pauseMs: number, turn: () => Promise<void>): Loop {
+  const tell = failureLog(clock, name);
   let stopped = false;
   let cancel = (): void => undefined;
   let inHand = Promise.resolve();
   const run = (): void => {
     inHand = turn()
-      .catch((error: unknown) => log("app").error("a turn failed", { loop: name, error: String(error) }))
+      .catch(tell)
       .then(() => {
         if (!stopped) cancel = clock.after(pauseMs, run);
       });
@@ -26,5 +30,22 @@ export function startLoop(clock: Clock, name: string, pauseMs: number, turn: () 
       cancel();
       await inHand;
     },
+  };
+}
+
+/** Logs failures of one loop, one a minute; `untold`: how many there were since the line before. */
+function failureLog(clock: Clock, loop: string): (error: unknown) => void {
+  let toldAt: number | null = null;
+  let untold = 0;
+  return (error) => {
+    const now = clock.now();
+    // Either way: a clock that was put back must not silence it until it has come round again.
+    if (toldAt !== null && Math.abs(now - toldAt) < TELL_PAUSE_MS) {
+      untold += 1;
+      return;
+    }
+    log("app").error("a turn failed", { loop, error: String(error), ...(untold > 0 ? { untold } : {}) });
+    toldAt = now;
+    untold = 0;
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { TRANSITIONS } from "../../src/core/states.ts";
 import { openMetrics, type Readings } from "../../src/metrics.ts";
 import { LAG_LOOK_MS, watchLag } from "../../src/wiring/lag.ts";
 import { processSample } from "../../src/wiring/process-sample.ts";
@@ -44,6 +45,20 @@ describe("metrics", () => {
     expect(value(text, 'postrider_accept_duration_seconds_count{kind="single"}')).toBe(1);
     expect(value(text, 'postrider_accept_duration_seconds_sum{kind="single"}')).toBe(0.03);
     expect(value(text, 'postrider_accept_duration_seconds_count{kind="batch"}')).toBe(1);
+  });
+
+  test("what alerts count is there before it happens, so that the first burst of a fresh process is an increase", async () => {
+    const text = await openMetrics().text(READINGS);
+    // A claim that is given back is no try.
+    const ends = TRANSITIONS.sending.filter((status) => status !== "queued");
+    const tries = (name: string) =>
+      [
+        ...text.matchAll(
+          new RegExp(`^postrider_${name}_duration_seconds_count\\{outcome="(\\w+)"\\} 0$`, "gm"),
+        ),
+      ].map(([, outcome]) => outcome);
+    expect(tries("attempt").toSorted()).toEqual(ends.toSorted());
+    expect(tries("webhook").toSorted()).toEqual(["failed", "refused", "succeeded"]);
   });
 
   test("a duration below nothing, as of a clock that was put back, counts as none", async () => {

@@ -1,0 +1,62 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { run, titled, toolMissing } from "../support/dns-tools.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
+
+const ROOT = join(import.meta.dir, "../..");
+const RULES = join(ROOT, "deploy/alerts.yaml");
+const CASES = join(ROOT, "test/fixtures/alerts.yaml");
+
+const missing = toolMissing("promtool");
+
+/** Runs the cases over rules that `change` has been made to; gives what promtool says and its exit code. */
+async function judged(change: (rules: string) => string) {
+  const folder = mkdtempSync(join(tmpdir(), "postrider-alerts-"));
+  try {
+    const cases = join(folder, "test/fixtures/alerts.yaml");
+    await Bun.write(cases, Bun.file(CASES));
+    await Bun.write(join(folder, "deploy/alerts.yaml"), change(await Bun.file(RULES).text()));
+    return await run(["promtool", "test", "rules", cases]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+describe("alerts, as Prometheus evaluates them", () => {
+  test.skipIf(missing !== null)(
+    titled("each fires on a service that is ill, and none on one that is well", missing),
+    async () => {
+      expect(await judged((rules) => rules)).toMatchObject({ code: 0 });
+    },
+  );
+
+  // Each leaves a rule unable to fire, or has it fire too soon.
+  const FAULTS: [what: string, from: string, to: string][] = [
+    ["mail that is put off counts for nothing", "> 0.95", "> 1"],
+    ["every bounce is too many", "> 0.1", "> 0.01"],
+    ["no push fails", '!="succeeded"', '=~"none"'],
+    ["commits that fail count for nothing", "postrider_commit_failures_total", "none"],
+  ];
+  test.skipIf(missing !== null).each(FAULTS)(
+    titled("a fault would be found: %s", missing),
+    async (_what, from, to) => {
+      expect(await Bun.file(RULES).text()).toContain(from);
+      expect((await judged((rules) => rules.replaceAll(from, to))).code).not.toBe(0);
+    },
+  );
+
+  test("each has cases", async () => {
+    const names = [...(await Bun.file(RULES).text()).matchAll(/alert: (\w+)/g)].map(([, name = ""]) => name);
+    const cases = await Bun.file(CASES).text();
+    expect(names).toHaveLength(5);
+    for (const name of names) {
+      const asked = cases.split("\n").filter((line) => line.includes(`alertname: ${name}`));
+      expect([name, asked.some((line) => line.includes("exp_alerts: []"))]).toEqual([name, true]);
+      expect([name, asked.some((line) => !line.includes("exp_alerts: []"))]).toEqual([name, true]);
+    }
+  });
+});
