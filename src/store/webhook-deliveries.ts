@@ -215,6 +215,8 @@ export interface PushTarget {
   previousSecretUntil: number | null;
   /** Since when every attempt has failed; null where the last one succeeded. */
   failingSince: number | null;
+  /** When its owner or the service last changed it. */
+  updatedAt: number;
 }
 
 /** The webhook of the project as a push needs it; null where it is gone. */
@@ -226,8 +228,9 @@ export async function pushTarget(db: Db, senderId: string, webhookId: string): P
     previous_secret: string | null;
     previous_secret_until: number | null;
     failing_since: number | null;
+    updated_at: number;
   }>(
-    `SELECT url, enabled, secret, previous_secret, previous_secret_until, failing_since
+    `SELECT url, enabled, secret, previous_secret, previous_secret_until, failing_since, updated_at
       FROM webhooks WHERE id = ? AND sender_id = ?`,
     [webhookId, senderId],
   );
@@ -239,6 +242,7 @@ export async function pushTarget(db: Db, senderId: string, webhookId: string): P
     previousSecret: row.previous_secret,
     previousSecretUntil: row.previous_secret_until,
     failingSince: row.failing_since,
+    updatedAt: row.updated_at,
   };
 }
 

@@ -136,19 +136,20 @@ export async function deleteWebhook(db: Db, senderId: string, id: string): Promi
   return written?.changes === 1;
 }
 
-/** Notes that an endpoint works again. */
-export function noteWebhookSuccess(senderId: string, webhookId: string): Statement {
+/** Notes that the endpoint at `url` works again; one that the webhook has moved to since has a record of its own. */
+export function noteWebhookSuccess(senderId: string, webhookId: string, url: string): Statement {
   return {
-    sql: "UPDATE webhooks SET failing_since = NULL WHERE id = ? AND sender_id = ?",
-    args: [webhookId, senderId],
+    sql: "UPDATE webhooks SET failing_since = NULL WHERE id = ? AND sender_id = ? AND url = ?",
+    args: [webhookId, senderId, url],
   };
 }
 
-/** Notes the first failure of a row of them. */
-export function noteWebhookFailure(senderId: string, webhookId: string, now: number): Statement {
+/** Notes the first failure of a row of them, of the endpoint at `url`. */
+export function noteWebhookFailure(senderId: string, webhookId: string, url: string, now: number): Statement {
   return {
-    sql: "UPDATE webhooks SET failing_since = COALESCE(failing_since, ?) WHERE id = ? AND sender_id = ?",
-    args: [now, webhookId, senderId],
+    sql: `UPDATE webhooks SET failing_since = COALESCE(failing_since, ?)
+      WHERE id = ? AND sender_id = ? AND url = ?`,
+    args: [now, webhookId, senderId, url],
   };
 }
 
@@ -170,17 +171,20 @@ export function disableFailing(
   };
 }
 
-/** Switches a webhook off whose endpoint at `url` is gone; one that has moved elsewhere since stays on. */
+/**
+ * Switches a webhook off whose endpoint is gone. One that its owner has changed since the attempt read it, at
+ * `updatedAt`, stays on: it may have moved elsewhere, or been switched on again.
+ */
 export function disableGone(
   senderId: string,
   webhookId: string,
-  url: string,
+  updatedAt: number,
   reason: string,
   now: number,
 ): Statement {
   return {
     sql: `UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ?
-      WHERE id = ? AND sender_id = ? AND enabled = 1 AND url = ?`,
-    args: [reason, now, webhookId, senderId, url],
+      WHERE id = ? AND sender_id = ? AND enabled = 1 AND updated_at = ?`,
+    args: [reason, now, webhookId, senderId, updatedAt],
   };
 }

@@ -1,26 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type HttpsSink, startSink } from "../support/https-sink.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { describe, expect, test } from "bun:test";
+import { until } from "../support/poll.ts";
+import { FAST_PUSHES, webhookService } from "../support/webhook-service.ts";
 
-let service: TestService;
-let sink: HttpsSink;
-
-const FAST = { WEBHOOK_RETRY_SECONDS: "0,0.02,0.02,0.02" };
-
-beforeEach(async () => {
-  sink = startSink();
-  service = await startService(FAST);
-});
-afterEach(async () => {
-  await service.stop();
-  await sink.stop();
-});
-
-async function subscribe(eventTypes: string[]): Promise<{ id: string }> {
-  const made = await service.call("POST", "/v1/webhooks", { url: sink.url, eventTypes });
-  expect(made.status).toBe(201);
-  return made.body;
-}
+const scene = webhookService();
+const { subscribe } = scene;
 
 /** What the data of each type has under its own name; types not named here have nothing. */
 const DETAILS: [type: string, details: string[]][] = [
@@ -42,18 +25,18 @@ const DETAILS: [type: string, details: string[]][] = [
 
 test.each(DETAILS)("a sample of %s has the details of a real one", async (type, details) => {
   const { id } = await subscribe(["*"]);
-  await service.call("POST", `/v1/webhooks/${id}/test`, { type });
-  const { data } = JSON.parse((await sink.requests.reached(1)).body);
+  await scene.service.call("POST", `/v1/webhooks/${id}/test`, { type });
+  const { data } = JSON.parse((await scene.sink.requests.reached(1)).body);
   for (const detail of details) expect(data[type]).toHaveProperty(detail);
   expect(Object.hasOwn(data, "email")).toBe(!type.startsWith("inbound_"));
 });
 
 test("the delay before the first attempt is waited for, as those before the others", async () => {
-  await service.restart({ ...FAST, WEBHOOK_RETRY_SECONDS: "1.5,0.02" });
+  await scene.service.restart({ ...FAST_PUSHES, WEBHOOK_RETRY_SECONDS: "1.5,0.02" });
   const { id } = await subscribe(["delivery"]);
-  const { body } = await service.call("POST", `/v1/webhooks/${id}/test`);
-  const request = await sink.requests.reached(1);
-  const [delivery] = (await service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data;
+  const { body } = await scene.service.call("POST", `/v1/webhooks/${id}/test`);
+  const request = await scene.sink.requests.reached(1);
+  const [delivery] = (await scene.service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data;
   expect(delivery).toMatchObject({ id: body.id, attempts: 1 });
   expect(Date.parse(delivery.lastAttemptAt) - Date.parse(delivery.createdAt)).toBeGreaterThanOrEqual(1500);
   expect(JSON.parse(request.body).id).toBe(body.id);
@@ -61,31 +44,37 @@ test("the delay before the first attempt is waited for, as those before the othe
 
 test("of an answer no part of a character is kept", async () => {
   const { id } = await subscribe(["delivery"]);
-  sink.answer(() => new Response(`x${"é".repeat(4096)}`));
-  await service.call("POST", `/v1/webhooks/${id}/test`);
-  const read = async () => (await service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data[0];
-  while ((await read()).status === "pending") await Bun.sleep(5);
+  scene.sink.answer(() => new Response(`x${"é".repeat(4096)}`));
+  await scene.service.call("POST", `/v1/webhooks/${id}/test`);
+  const read = async () => (await scene.service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data[0];
+  await until(async () => (await read()).status !== "pending");
   expect((await read()).response).toBe(`x${"é".repeat(2047)}`);
 });
 
 describe("an attempt that fails late", () => {
   /** Holds the first request, lets `meanwhile` happen, and answers it then. Returns the webhook after it. */
-  async function late(status: number, meanwhile: (id: string) => Promise<unknown>) {
+  async function late(
+    status: number,
+    meanwhile: (id: string) => Promise<unknown>,
+    failingSince: number | null = 1,
+  ) {
     const { id } = await subscribe(["delivery"]);
-    await service.app.db.write([{ sql: "UPDATE webhooks SET failing_since = 1", args: [] }]);
+    await scene.service.app.db.write([
+      { sql: "UPDATE webhooks SET failing_since = ?", args: [failingSince] },
+    ]);
     const held = Promise.withResolvers<Response>();
     let requests = 0;
-    sink.answer(() => (requests++ === 0 ? held.promise : new Response(null, { status: 200 })));
-    const { body } = await service.call("POST", `/v1/webhooks/${id}/test`);
-    await sink.requests.reached(1);
+    scene.sink.answer(() => (requests++ === 0 ? held.promise : new Response(null, { status: 200 })));
+    const { body } = await scene.service.call("POST", `/v1/webhooks/${id}/test`);
+    await scene.sink.requests.reached(1);
     await meanwhile(id);
     held.resolve(new Response(null, { status }));
     const read = async () =>
-      (await service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data.find(
+      (await scene.service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data.find(
         (one: { id: string }) => one.id === body.id,
       );
-    while ((await read()).httpStatus !== status) await Bun.sleep(5);
-    return (await service.call("GET", `/v1/webhooks/${id}`)).body;
+    await until(async () => (await read()).httpStatus === status);
+    return (await scene.service.call("GET", `/v1/webhooks/${id}`)).body;
   }
 
   test("switches off a webhook that has only failed", async () => {
@@ -97,16 +86,38 @@ describe("an attempt that fails late", () => {
 
   test("does not where another has succeeded meanwhile", async () => {
     const succeed = async (id: string) => {
-      await service.call("POST", `/v1/webhooks/${id}/test`);
+      await scene.service.call("POST", `/v1/webhooks/${id}/test`);
       const failing = () =>
-        service.app.db.first<{ failing_since: number | null }>("SELECT failing_since FROM webhooks");
-      while ((await failing())?.failing_since !== null) await Bun.sleep(5);
+        scene.service.app.db.first<{ failing_since: number | null }>("SELECT failing_since FROM webhooks");
+      await until(async () => (await failing())?.failing_since === null);
     };
     expect(await late(500, succeed)).toMatchObject({ enabled: true, disabledReason: null });
   });
 
   test("with 410 from where the webhook no longer goes does not either", async () => {
-    const move = (id: string) => service.call("PATCH", `/v1/webhooks/${id}`, { url: `${sink.url}/moved` });
+    const move = (id: string) =>
+      scene.service.call("PATCH", `/v1/webhooks/${id}`, { url: `${scene.sink.url}/moved` });
     expect(await late(410, move)).toMatchObject({ enabled: true, disabledReason: null });
+  });
+
+  test("with 410 does not where the webhook was switched on again meanwhile", async () => {
+    const revive = async (id: string) => {
+      for (const enabled of [false, true])
+        await scene.service.call("PATCH", `/v1/webhooks/${id}`, { enabled });
+    };
+    expect(await late(410, revive)).toMatchObject({ enabled: true, disabledReason: null });
+  });
+
+  test.each([
+    [500, null, null],
+    [200, 1, 7],
+  ])("with %d says nothing of where the webhook goes now", async (status, before, after) => {
+    const move = async (id: string) => {
+      await scene.service.call("PATCH", `/v1/webhooks/${id}`, { url: `${scene.sink.url}/moved` });
+      await scene.service.app.db.write([{ sql: "UPDATE webhooks SET failing_since = ?", args: [after] }]);
+    };
+    await late(status, move, before);
+    const row = await scene.service.app.db.first("SELECT failing_since FROM webhooks");
+    expect(row).toEqual({ failing_since: after });
   });
 });

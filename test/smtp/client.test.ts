@@ -1,58 +1,16 @@
-import { afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
-import { log } from "../../src/log.ts";
-import type { DeliveryReport, Destination, OutboundMail, Timeouts } from "../../src/smtp/client/delivery.ts";
-import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import type { Timeouts } from "../../src/smtp/client/delivery.ts";
 import { manualClock } from "../support/manual-clock.ts";
-import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
-import { type KeyAndCert, makeCa, makeCert } from "../support/tls.ts";
+import type { MxOptions, TestMx } from "../support/mx.ts";
+import { type KeyAndCert, makeCert } from "../support/tls.ts";
+import { clientHarness, destination, MAIL, RAW } from "./client-harness.ts";
 
-const RAW = Buffer.from("Subject: x\r\n\r\n.dots\r\n..\r\nend\r\n");
-const MAIL: OutboundMail = { mailFrom: "b+1@out.test", rcptTo: "to@in.test", raw: RAW };
-let ca: KeyAndCert;
+const { peer, pool, send } = clientHarness();
 let cert: KeyAndCert;
-const mxs: TestMx[] = [];
-const pools: Pool[] = [];
 
 beforeAll(async () => {
-  ca = await makeCa();
-  cert = await makeCert(["mx.test", "127.0.0.1"], ca);
+  cert = await makeCert(["mx.test"]);
 });
-afterEach(async () => {
-  for (const pool of pools.splice(0)) await pool.close(0);
-  for (const mx of mxs.splice(0)) mx.stop();
-});
-
-function peer(options: MxOptions = {}): TestMx {
-  const mx = startMx(options);
-  mxs.push(mx);
-  return mx;
-}
-
-function destination(mx: TestMx, change: Partial<Destination> = {}): Destination {
-  const hosts = [{ name: "mx.test", addresses: [mx.ip] }];
-  return { key: "k", hosts, port: mx.port, tls: "opportunistic", ehloName: "us.test", ...change };
-}
-
-interface Given {
-  to?: Partial<Destination>;
-  mail?: Partial<OutboundMail>;
-  clock?: Clock;
-  timeouts?: Partial<Timeouts>;
-  trusted?: string;
-}
-
-/** Delivers one mail by a pool of its own. */
-async function send(mx: TestMx, given: Given = {}): Promise<DeliveryReport> {
-  const { clock = systemClock, timeouts = {}, trusted = ca.cert } = given;
-  const pool = createPool(
-    { clock, log: log("smtp"), ca: trusted },
-    { maxConnectionsPerDestination: 1, timeouts },
-  );
-  pools.push(pool);
-  return pool.deliver(destination(mx, given.to), { ...MAIL, ...given.mail });
-}
 
 describe("a message", () => {
   test("arrives octet for octet, stuffed on the wire", async () => {
@@ -189,10 +147,9 @@ describe("replies", () => {
       extensions: ["PIPELINING"],
       answers: { RCPT: ["550 no", "250 ok"], ".": ["554 no valid recipients", "250 ok"] },
     });
-    const pool = createPool({ clock: systemClock, log: log("smtp") }, { maxConnectionsPerDestination: 1 });
-    pools.push(pool);
-    expect((await pool.deliver(destination(mx), MAIL)).result).toMatchObject({ stage: "rcpt", code: 550 });
-    expect((await pool.deliver(destination(mx), MAIL)).result).toMatchObject({ stage: "final", code: 250 });
+    const shared = pool();
+    expect((await shared.deliver(destination(mx), MAIL)).result).toMatchObject({ stage: "rcpt", code: 550 });
+    expect((await shared.deliver(destination(mx), MAIL)).result).toMatchObject({ stage: "final", code: 250 });
     expect(mx.messages.items.map(({ data }) => data)).toEqual([RAW]);
     expect(mx.connections.items).toHaveLength(1);
     expect(mx.commands.items.slice(1)).toEqual([
@@ -324,166 +281,6 @@ describe("trouble", () => {
     });
     expect(report.result).toMatchObject(expected);
     mx.stop(true);
-  });
-});
-
-describe("TLS", () => {
-  test("is used where it is offered, and said to be verified where it is", async () => {
-    const mx = peer({ tls: cert });
-    const report = await send(mx);
-    expect(report).toMatchObject({
-      tls: expect.stringMatching(/^TLSv1\.3 /),
-      tlsVerified: true,
-      mx: "mx.test",
-      ip: "127.0.0.1",
-    });
-    expect((await mx.messages.reached(1)).tls).toBe(true);
-    expect(mx.commands.items.slice(0, 3)).toEqual(["EHLO us.test", "STARTTLS", "EHLO us.test"]);
-  });
-
-  test("with a bad certificate is better than none", async () => {
-    const mx = peer({ tls: cert });
-    const hosts = [{ name: "other.test", addresses: ["127.0.0.1"] }];
-    const report = await send(mx, { to: { hosts } });
-    expect(report).toMatchObject({ result: { code: 250 }, tlsVerified: false });
-    expect((await mx.messages.reached(1)).tls).toBe(true);
-  });
-
-  test("that is not offered is done without, unless it must be", async () => {
-    const mx = peer();
-    expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null, tlsVerified: false });
-    const { result } = await send(mx, { to: { tls: "verified" } });
-    expect(result).toEqual({ kind: "trouble", stage: "starttls", reason: "STARTTLS is not offered" });
-    expect(mx.messages.items).toHaveLength(1);
-  });
-
-  test("that is refused is done without, unless it must be", async () => {
-    const mx = peer({ tls: cert, answers: { STARTTLS: "454 4.7.0 not now" } });
-    expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null });
-    expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
-      kind: "trouble",
-      stage: "starttls",
-    });
-  });
-
-  test.each(["other.test", "192.0.2.1"])(
-    "that must be verified takes no certificate without %s",
-    async (name) => {
-      const mx = peer({ tls: cert });
-      const hosts = [{ name, addresses: ["127.0.0.1"] }];
-      const { result } = await send(mx, { to: { hosts, tls: "verified" } });
-      expect(result).toMatchObject({
-        kind: "trouble",
-        stage: "starttls",
-        reason: expect.stringContaining("ALTNAME"),
-      });
-      expect(mx.commands.items).toEqual(["EHLO us.test", "STARTTLS"]);
-    },
-  );
-
-  test("that must be verified takes no certificate of an unknown authority", async () => {
-    const mx = peer({ tls: await makeCert(["mx.test"]) });
-    expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
-      kind: "trouble",
-      stage: "starttls",
-    });
-  });
-
-  test("is verified for a host that is named by its address", async () => {
-    const mx = peer({ tls: cert });
-    const hosts = [{ name: "127.0.0.1", addresses: ["127.0.0.1"] }];
-    expect(await send(mx, { to: { hosts, tls: "verified" } })).toMatchObject({
-      result: { code: 250 },
-      tlsVerified: true,
-    });
-  });
-
-  test("whose handshake fails is done without on a second connection, unless it must be", async () => {
-    const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
-    mx.set({ EHLO: "250-mx.test\r\n250 STARTTLS" });
-    // Without a certificate the peer takes the handshake for the beginning of a command, and says nothing.
-    expect(await send(mx, { timeouts: { tls: 100 } })).toMatchObject({ result: { code: 250 }, tls: null });
-    expect(mx.connections.items).toHaveLength(2);
-    const { result } = await send(mx, { to: { tls: "verified" }, timeouts: { tls: 100 } });
-    expect(result).toMatchObject({ kind: "trouble", stage: "starttls" });
-  });
-
-  test.each(["220 go\r\n250 injected", "220 go\r\n250-half"])(
-    "bytes in the clear behind %j end the session",
-    async (answer) => {
-      const mx = peer({ tls: cert, answers: { STARTTLS: answer } });
-      const { result } = await send(mx, { to: { tls: "verified" } });
-      expect(result).toMatchObject({ kind: "trouble", stage: "starttls" });
-      expect(mx.messages.items).toEqual([]);
-    },
-  );
-
-  test("from the first octet", async () => {
-    const mx = peer({ tls: cert, implicitTls: true });
-    expect(await send(mx, { to: { implicitTls: true, tls: "verified" } })).toMatchObject({
-      result: { code: 250 },
-      tlsVerified: true,
-    });
-    expect((await send(peer(), { to: { implicitTls: true }, timeouts: { tls: 300 } })).result).toMatchObject({
-      kind: "trouble",
-      stage: "starttls",
-    });
-  });
-
-  test("is not begun where it is not wanted", async () => {
-    const mx = peer({ tls: cert });
-    expect(await send(mx, { to: { tls: "never" } })).toMatchObject({ result: { code: 250 }, tls: null });
-  });
-});
-
-describe("login", () => {
-  const auth = { user: "grüß", pass: "geheim", insecure: false };
-  const plain = Buffer.from("\0grüß\0geheim").toString("base64");
-  const encoded = (text: string): string => Buffer.from(text).toString("base64");
-
-  test.each([
-    [["AUTH LOGIN PLAIN"], [`AUTH PLAIN ${plain}`]],
-    [["AUTH LOGIN"], ["AUTH LOGIN", encoded("grüß"), encoded("geheim")]],
-  ])("with %j sends %j, and shows none of it", async (extensions, commands) => {
-    const mx = peer({ tls: cert, extensions });
-    const report = await send(mx, { to: { auth, tls: "verified" } });
-    expect(report.result).toMatchObject({ code: 250 });
-    expect(mx.commands.items.slice(3, 3 + commands.length)).toEqual(commands);
-    const shown = JSON.stringify(report);
-    for (const secret of [plain, "geheim", encoded("geheim"), encoded("grüß")])
-      expect(shown).not.toContain(secret);
-  });
-
-  test.each([
-    ["in the clear", {}, "never"],
-    ["where STARTTLS has been struck out", {}, "opportunistic"],
-    ["over a certificate that is not valid", { tls: true }, "opportunistic"],
-  ] as const)("is not tried %s", async (_, options, tls) => {
-    const selfSigned = await makeCert(["mx.test"]);
-    const mx = peer({ extensions: ["AUTH PLAIN"], ...("tls" in options ? { tls: selfSigned } : {}) });
-    const { result } = await send(mx, { to: { auth, tls } });
-    expect(result).toMatchObject({ kind: "trouble", stage: "auth" });
-    expect(mx.commands.items.filter((line) => line.startsWith("AUTH"))).toEqual([]);
-  });
-
-  test("in the clear is done where that is wanted", async () => {
-    const mx = peer({ extensions: ["AUTH PLAIN"] });
-    expect((await send(mx, { to: { auth: { ...auth, insecure: true } } })).result).toMatchObject({
-      code: 250,
-    });
-    expect(mx.commands.items[1]).toBe(`AUTH PLAIN ${plain}`);
-  });
-
-  test.each([
-    ["535 5.7.8 wrong", ["AUTH PLAIN"], "login refused: 535 5.7.8 wrong"],
-    ["535 5.7.8 wrong", ["AUTH LOGIN"], "login refused: 535 5.7.8 wrong"],
-    ["235 ok", ["AUTH CRAM-MD5"], "neither"],
-    ["235 ok", [], "neither"],
-  ])("that ends with %j, offered %j, is trouble: the message waits", async (answer, extensions, reason) => {
-    const mx = peer({ tls: cert, extensions, answers: { AUTH: answer } });
-    const { result } = await send(mx, { to: { auth, tls: "verified" } });
-    expect(result).toEqual({ kind: "trouble", stage: "auth", reason: expect.stringContaining(reason) });
-    expect(mx.messages.items).toEqual([]);
   });
 });
 

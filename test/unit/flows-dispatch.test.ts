@@ -3,9 +3,9 @@ import {
   Dispatch,
   type DispatchDeps,
   type DispatchLimits,
-  MAX_REMEMBERED,
   TRIAL_MS,
 } from "../../src/flows/dispatch/dispatch.ts";
+import { MAX_REMEMBERED } from "../../src/flows/dispatch/destinations.ts";
 import { KEPT_PLACE_MS, PLACE_MS } from "../../src/flows/dispatch/destination.ts";
 import { createPacer } from "../../src/flows/dispatch/pacer.ts";
 import { type DeliveryReport, HANG_MS, noFacts, type Passage } from "../../src/flows/send/outcome.ts";
@@ -144,6 +144,26 @@ describe("a destination", () => {
     expect(sent).toEqual(["a0"]);
     await end("a0");
     expect(sent).toEqual(["a0", "a1", "b0", "a2"]);
+  });
+
+  test("is one and the same for a domain that is being looked up again while it was let go of", async () => {
+    const again = Promise.withResolvers<Passage>();
+    const own = bench();
+    let asked = 0;
+    const findPassage = async (domain: string) =>
+      domain === "one.shared.test" && ++asked === 2 ? again.promise : own.passage(domain);
+    const { offer } = bench({ hosts: 1 }, { findPassage, clock: own.clock });
+    await offer("one.shared.test", ["a0", "a1", "a2"]);
+    await own.end("a0");
+    await own.pass(PLACE_MS);
+    await own.end("a1");
+    // The second look-up hangs from here on, and nothing waits.
+    await own.end("a2");
+    await offer("two.shared.test", ["b0"]);
+    await offer("one.shared.test", ["a3"]);
+    expect(own.sent).toEqual(["a0", "a1", "a2", "b0"]);
+    await own.end("b0");
+    expect(own.sent).toEqual(["a0", "a1", "a2", "b0", "a3"]);
   });
 
   test("that hangs leaves all others their places", async () => {

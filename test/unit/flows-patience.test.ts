@@ -33,3 +33,12 @@ test("it is ready at first, and not one millisecond before its rest is over", ()
   clock.advance(1);
   expect(patience.ready()).toBe(true);
 });
+
+test("a rest does not last until a clock that was put back has come round again", () => {
+  const clock = manualClock();
+  clock.advance(LONGEST_REST_MS);
+  const patience = createPatience(clock);
+  patience.failed();
+  clock.step(-FIRST_REST_MS);
+  expect(patience.ready()).toBe(true);
+});

@@ -40,3 +40,10 @@ test("one that is being ended is not ended again, and its place counts as taken 
   expect(cut).toEqual([0, 1]);
   expect(room.isFree()).toBe(false);
 });
+
+test("a clock that was put back has the wait of a mail begin anew", () => {
+  const { room, cut } = fullRoom([1, 1]);
+  room.clear(-86_400_000);
+  room.clear(-86_400_000 + HANG_MS + 1);
+  expect(cut).toEqual([0]);
+});

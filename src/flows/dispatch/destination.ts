@@ -20,15 +20,15 @@ export interface Place {
   lookedAt: number;
 }
 
-/** Time after which the way of a domain is looked up again; it is used until the new one is there. */
+/** Time after which the way of a domain is looked up again, milliseconds; it is used until the new one is there. */
 export const PLACE_MS = 30_000;
 
-/** How long a way is good for. One that could not be found is looked for again after a rest. */
+/** How long a way is good for, milliseconds. One that could not be found is looked for again after a rest. */
 export function validMs({ foregone }: Passage, restMs: number): number {
   return foregone === null ? PLACE_MS : Math.min(PLACE_MS, restMs);
 }
 
-/** Time for which a way that was found goes on being used where it cannot be looked up: one failed look-up must not put off all that waits. */
+/** How long a way that was found is used while look-ups fail, milliseconds: one of them must not put off all that waits. */
 export const KEPT_PLACE_MS = 300_000;
 
 /** Whether a look-up came to nothing for now, of a way that was found not long ago. */
@@ -100,6 +100,7 @@ export function newDestination(key: string, kind: PassageKind): Destination {
   };
 }
 
+/** Whether nobody tries the destination now. */
 export function isResting({ rest }: Destination, now: number): boolean {
   // A clock that was put back does not lengthen a rest.
   return rest !== null && rest.until > now && rest.since <= now;
@@ -127,8 +128,10 @@ export function judge(
     destination.trials = 1;
     destination.rest = null;
   }
-  // Others got through while this one did not: it is the mail, or one connection of many.
-  if (standing !== "dead" || destination.answeredAt >= startedAt) return false;
+  // Others got through while this one did not: it is the mail, or one connection of many. An answer that lies ahead is
+  // of before the clock was put back, and says nothing.
+  const { answeredAt } = destination;
+  if (standing !== "dead" || (answeredAt >= startedAt && answeredAt <= now)) return false;
   destination.answers = false;
   destination.trials = 1;
   destination.rest = { until: now + restMs, since: now, report };

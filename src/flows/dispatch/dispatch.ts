@@ -6,12 +6,12 @@ import {
   isLapse,
   isResting,
   type Line,
-  newDestination,
   newLine,
   type PlaceLimits,
   places,
   validMs,
 } from "./destination.ts";
+import { Destinations } from "./destinations.ts";
 import { type Handover, OneHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
 import type { Pace } from "./pacer.ts";
@@ -37,11 +37,9 @@ import { Turns } from "./turns.ts";
 // mail under way are many and bounded by count and octets; where peers that hang hold all of them, the longest waits
 // are ended. So what one destination does costs the others nothing, and a bounded amount of memory.
 
-/** Time without an answer after which a destination in doubt is tried by one mail more. */
+/** Time without an answer after which a destination in doubt is tried by one mail more, milliseconds. */
 export const TRIAL_MS = 5_000;
-/** Resting destinations remembered without mail of theirs; the oldest is forgotten first. */
-export const MAX_REMEMBERED = 10_000;
-/** Time between two looks for mail that hangs, where all room is taken. */
+/** Time between two looks for mail that hangs, where all room is taken, milliseconds. */
 const CLEAR_MS = 1_000;
 
 export interface DispatchLimits extends PlaceLimits, RoomLimits {
@@ -66,13 +64,11 @@ export class Dispatch {
   readonly #room: Room;
   readonly #moments: Moments;
   readonly #lines = new Map<string, Line>();
-  readonly #destinations = new Map<string, Destination>();
+  readonly #destinations: Destinations;
   /** Keys that wait or are in hand: a job offered again is the same job. */
   readonly #known = new Set<string>();
   /** Destinations that may begin something; behind: those that rest. */
   readonly #ready = new Turns<Destination>();
-  /** Destinations that are kept for their rest alone. */
-  readonly #remembered = new Set<Destination>();
   #waiting = 0;
   #inHand = 0;
   #starting = false;
@@ -84,6 +80,7 @@ export class Dispatch {
     this.#deps = deps;
     this.#limits = limits;
     this.#room = new Room(limits);
+    this.#destinations = new Destinations(deps.clock);
     this.#moments = new Moments(deps.clock, deps.pace, (destination) => this.#resume(destination));
   }
 
@@ -111,8 +108,9 @@ export class Dispatch {
     this.#waiting++;
     if (line.place === null) this.#look(line);
     else {
-      if (row.size === 1) line.place.destination.turns.add(line, retry);
-      this.#resume(line.place.destination);
+      const destination = this.#destinations.at(line.place);
+      if (row.size === 1) destination.turns.add(line, retry);
+      this.#resume(destination);
     }
   }
 
@@ -157,9 +155,7 @@ export class Dispatch {
     }
     const { destination: key, kind } = passage;
     const before = line.place?.destination;
-    const destination = this.#destinations.get(key) ?? newDestination(key, kind);
-    this.#destinations.set(key, destination);
-    this.#remembered.delete(destination);
+    const destination = this.#destinations.of(key, kind);
     line.place = { passage, destination, foundAt: now, lookedAt: now };
     if (before !== destination) {
       if (line.fresh.size > 0) destination.turns.add(line, false);
@@ -221,7 +217,7 @@ export class Dispatch {
       void this.#carry({ key, lane: line.domain }, place.passage, destination);
     }
     this.#wake(destination);
-    this.#forget(destination);
+    this.#destinations.forget(destination);
   }
 
   /** One mail from its claim to its settlement. */
@@ -264,7 +260,7 @@ export class Dispatch {
   #resume(destination: Destination): void {
     this.#wake(destination);
     this.#start();
-    this.#forget(destination);
+    this.#destinations.forget(destination);
   }
 
   /** Where peers hold all the room, looks once a while whether some of them hang. */
@@ -280,19 +276,5 @@ export class Dispatch {
 
   #forgetLine(line: Line): void {
     if (line.fresh.size + line.retries.size === 0 && !line.looking) this.#lines.delete(line.domain);
-  }
-
-  /** Lets go of a destination without mail, once it rests no longer. */
-  #forget(destination: Destination): void {
-    if (destination.turns.size + destination.inHand > 0) return;
-    if (isResting(destination, this.#deps.clock.now())) this.#remembered.add(destination);
-    else this.#drop(destination);
-    const [oldest] = this.#remembered;
-    if (this.#remembered.size > MAX_REMEMBERED && oldest !== undefined) this.#drop(oldest);
-  }
-
-  #drop(destination: Destination): void {
-    this.#remembered.delete(destination);
-    if (this.#destinations.get(destination.key) === destination) this.#destinations.delete(destination.key);
   }
 }

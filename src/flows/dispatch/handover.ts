@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
-import { type Destination, isResting, judge, putOff } from "./destination.ts";
+import { type Destination, isResting, judge, putOff, type Rest } from "./destination.ts";
 import type { Departed, Room } from "./room.ts";
 import { type DeliveryReport, type Passage, type Shipment, standingOf } from "../send/outcome.ts";
 
@@ -23,6 +23,8 @@ export class OneHandover implements Handover {
   readonly #passage: Passage;
   readonly #destination: Destination;
   readonly #changed: (rests: boolean) => void;
+  /** The rest in which it was begun: it has the place of a mail that is put off, and no other. */
+  readonly #begunIn: Rest | null;
   #atDesk = true;
   /** Whether the mail was given to a connection. */
   sent = false;
@@ -38,13 +40,14 @@ export class OneHandover implements Handover {
     this.#passage = passage;
     this.#destination = destination;
     this.#changed = changed;
+    this.#begunIn = isResting(destination, deps.clock.now()) ? destination.rest : null;
     deps.room.sitDown();
   }
 
   foregone(): DeliveryReport | null {
     const now = this.#deps.clock.now();
-    const { rest } = this.#destination;
-    if (rest !== null && isResting(this.#destination, now)) return putOff(rest, now);
+    const rest = this.#begunIn ?? (isResting(this.#destination, now) ? this.#destination.rest : null);
+    if (rest !== null) return putOff(rest, now);
     return this.#passage.foregone?.() ?? null;
   }
 

@@ -80,6 +80,8 @@ export class Room {
     let held = this.#bytes + (this.#desk + 1) * this.#expected;
     for (const mail of this.#departed) {
       if (count < underWay && held <= bytes) return;
+      // Where the clock was put back its wait begins anew, rather than to last until the clock has come round again.
+      mail.since = Math.min(mail.since, now);
       if (now - mail.since < HANG_MS + mail.bytes / LEAST_OCTETS_PER_MS) continue;
       // A peer that has a mail whole is given time to say so: until then its place is not free.
       if (mail.ending) continue;

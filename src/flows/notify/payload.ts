@@ -7,7 +7,7 @@ import { getContent } from "../../store/contents/message-content.ts";
 import { getMessage, type Message } from "../../store/messages.ts";
 import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
 
-/** Characters of a body that an `inbound_received` event carries, per part: 256 KiB. */
+/** Octets of UTF-8 that an `inbound_received` event carries of each body. */
 export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
 
 /** The `data` of a delivery's payload; null where what it tells of is gone. */
@@ -57,8 +57,8 @@ async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<
   };
 }
 
-/** The first 256 KiB of a body in UTF-8, not cut within a character. */
-function clip(part: string | null): { part: string | null; cut: boolean } {
+/** The first `MAX_PUSHED_BODY_BYTES` of a body, not cut within a character; `cut` where that is not all of it. */
+export function clip(part: string | null): { part: string | null; cut: boolean } {
   if (part === null || part.length * 3 <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };
   const bytes = Buffer.from(part);
   if (bytes.length <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };

@@ -213,16 +213,16 @@ function nextStep(
 function webhookHealth(
   deps: PushDeps,
   delivery: WebhookDelivery,
-  { url, failingSince }: PushTarget,
+  { url, failingSince, updatedAt }: PushTarget,
   outcome: PostOutcome,
   ok: boolean,
   now: number,
 ): Statement[] {
   const { senderId, webhookId } = delivery;
-  if (ok) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId)];
+  if (ok) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId, url)];
   if (outcome.kind === "answered" && outcome.status === GONE)
-    return [disableGone(senderId, webhookId, url, "the endpoint answered 410 Gone", now)];
-  if (failingSince === null) return [noteWebhookFailure(senderId, webhookId, now)];
+    return [disableGone(senderId, webhookId, updatedAt, "the endpoint answered 410 Gone", now)];
+  if (failingSince === null) return [noteWebhookFailure(senderId, webhookId, url, now)];
   const since = now - deps.policy.disableAfterMs;
   if (failingSince > since) return [];
   return [disableFailing(senderId, webhookId, since, "the endpoint has only failed for too long", now)];

@@ -80,7 +80,9 @@ export function isShunned(
   port: number,
   now: number,
 ): boolean {
-  return (shunned.get(shunKey(candidate, port)) ?? 0) > now;
+  const until = shunned.get(shunKey(candidate, port)) ?? 0;
+  // A clock that was put back does not lengthen it.
+  return until > now && until <= now + SHUN_MS;
 }
 
 /** With the host's name: whoever lets a name of theirs lead to another's address must not change the order of its hosts. */

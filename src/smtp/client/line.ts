@@ -41,6 +41,8 @@ export interface Line {
   brokenBy: string | null;
   listener: (() => void) | null;
   deadline: number;
+  /** Milliseconds that were given until then. */
+  limitMs: number;
   timer: { at: number; cancel: () => void } | null;
   /** Set from the TLS upgrade on: the plain socket goes on seeing the ciphertext, which must not be read as replies. */
   upgraded: boolean;
@@ -61,6 +63,7 @@ export function createLine(deps: WireDeps, blockTimeoutMs: number): Line {
     brokenBy: null,
     listener: null,
     deadline: Infinity,
+    limitMs: 0,
     timer: null,
     upgraded: false,
   };
@@ -150,6 +153,7 @@ function rearm(line: Line): void {
   const first = line.waiting[0];
   const replyMs = first?.timeouts[first.replies.length] ?? line.blockTimeoutMs;
   const limitMs = line.outgoing.length > 0 ? Math.min(line.blockTimeoutMs, replyMs) : replyMs;
+  line.limitMs = limitMs;
   line.deadline = line.deps.clock.now() + limitMs;
   // A timer that rings too early looks again, so that a message costs no timer of its own.
   if (line.timer !== null && line.timer.at <= line.deadline) return;
@@ -160,7 +164,10 @@ function rearm(line: Line): void {
 function ring(line: Line): void {
   line.timer = null;
   if (line.waiting.length === 0 || line.brokenBy !== null) return;
-  const leftMs = line.deadline - line.deps.clock.now();
+  const now = line.deps.clock.now();
+  // A clock that was put back does not lengthen the wait: a peer that hangs would hold the connection until then.
+  line.deadline = Math.min(line.deadline, now + line.limitMs);
+  const leftMs = line.deadline - now;
   if (leftMs <= 0) cut(line, "timeout");
   else line.timer = { at: line.deadline, cancel: line.deps.clock.after(leftMs, () => ring(line)) };
 }

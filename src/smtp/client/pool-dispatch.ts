@@ -1,7 +1,8 @@
 import { type Connection, openConnection } from "./connection.ts";
 import type { SendResult } from "./delivery.ts";
-import { type Candidate, connectInOrder } from "./host-order.ts";
+import { type Candidate, type Connected, connectInOrder } from "./host-order.ts";
 import { connectionsOf, isStarvedBeside, laneToNextHost, spareBeside, usedMember } from "./next-host.ts";
+import { cutAbandoned } from "./pool-abandoned.ts";
 import { family, type Lane, type Member, notTried, type Request, type State, settle } from "./pool-state.ts";
 
 /** Times a message is handed to another connection because a kept one had been closed under it. */
@@ -28,7 +29,7 @@ export function dispatch(state: State, lane: Lane): void {
     const member =
       readyMember(lane, 0) ?? (mayOpen(state, lane) ? null : readyMember(lane, maxUnderway(lane)));
     if (member === undefined) break;
-    if (member === null) open(state, lane).catch((error: unknown) => failLane(state, lane, error));
+    if (member === null) void open(state, lane);
     else assign(state, lane, member);
   }
   forgetEmpty(state, lane);
@@ -56,9 +57,14 @@ function forgetEmpty(state: State, lane: Lane): void {
   forgetEmpty(state, root);
 }
 
-/** Dispatches all lanes that share a limit: a connection that one has done with may be what another waits for. */
-function dispatchFamily(state: State, lane: Lane): void {
-  for (const one of family(lane)) dispatch(state, one);
+/**
+ * Dispatches all lanes that share a limit: a connection that one has done with may be what another waits for. They have
+ * turns behind this one, so that none takes back at once what it has given up.
+ */
+export function dispatchFamily(state: State, lane: Lane): void {
+  const lanes = family(lane);
+  const own = lanes.indexOf(lane) + 1;
+  for (const one of [...lanes.slice(own), ...lanes.slice(0, own)]) dispatch(state, one);
 }
 
 /** A message that has lost a connection once goes behind no other again: those before it may be what ends connections. */
@@ -74,7 +80,7 @@ function readyMember(lane: Lane, maxUnderway: number): Member | undefined {
 function mayOpen(state: State, lane: Lane): boolean {
   if (lane.opening >= lane.waiting.length) return false;
   if (lane.members.size + lane.opening > 0 && isStarvedBeside(lane)) return false;
-  if (lane.members.size + lane.opening > 0 && state.deps.clock.now() < lane.backOffUntil) return false;
+  if (lane.members.size + lane.opening > 0 && lane.cancelBackOff !== null) return false;
   const { maxConnectionsPerDestination } = state.options;
   if (connectionsOf(lane) < maxConnectionsPerDestination) return true;
   const spare = spareBeside(lane);
@@ -87,24 +93,44 @@ function mayOpen(state: State, lane: Lane): boolean {
 async function open(state: State, lane: Lane): Promise<void> {
   lane.opening++;
   const transcript: string[] = [];
-  const { clock } = state.deps;
-  const { timeouts } = state.options;
-  const until = clock.now() + MAX_TRYING_MS;
-  const connecting = await connectInOrder(clock, state.shunned, lane.destination, until, (host, ip) =>
-    openConnection(state.deps, { ...lane.destination, host, ip, timeouts }, transcript),
-  ).finally(() => lane.opening--);
+  const connecting = await connect(state, lane, transcript);
+  // No turn lies between this and what follows: a connection that counts nowhere would have another opened beside it.
+  lane.opening--;
   if (connecting.kind === "open") join(state, lane, connecting.connection, transcript);
-  else if (lane.members.size > 0 || lane.opening > 0) lane.backOffUntil = clock.now() + BACK_OFF_MS;
+  else if (lane.members.size > 0 || lane.opening > 0) backOff(state, lane);
   else failWaiting(state, lane, connecting.result, transcript, connecting.tried);
   dispatchFamily(state, lane);
 }
 
-function failLane(state: State, lane: Lane, error: unknown): void {
-  state.deps.log.error("opening an SMTP connection failed", {
-    error: String(error),
-    key: lane.destination.key,
+/** The outcome of one try to have one more connection. Never rejects. */
+async function connect(state: State, lane: Lane, transcript: string[]): Promise<Connected> {
+  const { clock, log, connect: connectTo = openConnection } = state.deps;
+  const { timeouts } = state.options;
+  const { destination } = lane;
+  const until = clock.now() + MAX_TRYING_MS;
+  try {
+    return await connectInOrder(clock, state.shunned, destination, until, async (host, ip) =>
+      state.closing
+        ? { kind: "failed", result: notTried("shutting down") }
+        : connectTo(state.deps, { ...destination, host, ip, timeouts }, transcript),
+    );
+  } catch (error) {
+    log.error("opening an SMTP connection failed", { error: String(error), key: destination.key });
+    return { kind: "failed", result: notTried("internal error"), tried: null };
+  }
+}
+
+/**
+ * No new connections for a while; then whoever still waits, behind peers that may take long, has another one tried.
+ * Where none stands, those being opened decide first: new ones begun beside them would have nobody ever hear of failure.
+ */
+function backOff(state: State, lane: Lane): void {
+  lane.cancelBackOff?.();
+  lane.cancelBackOff = state.deps.clock.after(BACK_OFF_MS, () => {
+    lane.cancelBackOff = null;
+    if (lane.members.size === 0 && lane.opening > 0) backOff(state, lane);
+    else dispatch(state, lane);
   });
-  failWaiting(state, lane, notTried("internal error"), [], null);
 }
 
 /** No connection can be had and none stands: whoever waits hears it now, instead of each finding it out in turn. */
@@ -132,6 +158,7 @@ function join(state: State, lane: Lane, connection: Connection, opening: string[
     ready: true,
     idleSince,
     idleTimer: false,
+    cancelPatience: null,
   };
   lane.members.add(member);
   connection.whenCut(() => leave(state, lane, member));
@@ -163,6 +190,7 @@ function assign(state: State, lane: Lane, member: Member): void {
   lane.underway++;
   member.ready = false;
   request.member = member;
+  cutAbandoned(state, member);
   if (first) request.transcript.push(...member.opening);
   else request.transcript.push(`* kept connection to ${member.connection.host} [${member.connection.ip}]`);
   const cancelLimit = state.deps.clock.after(MAX_TRANSACTION_MS, () =>
@@ -185,24 +213,6 @@ function assign(state: State, lane: Lane, member: Member): void {
     });
 }
 
-/**
- * Time for which an abandoned message that the peer has whole is still waited for: most peers that look through a mail
- * have done so by then, and what is broken off before is tried again though the peer may have it (RFC 5321 §4.5.3.2.6).
- */
-export const VERDICT_PATIENCE_MS = 120_000;
-
-/** Ends a connection that carries only what nobody waits for any more. */
-export function cutAbandoned(state: State, member: Member): void {
-  const isAbandoned = (): boolean => member.underway > 0 && member.aborted === member.underway;
-  if (!isAbandoned()) return;
-  const patience = member.connection.awaitsVerdict() ? VERDICT_PATIENCE_MS : 0;
-  const end = (): void => {
-    if (isAbandoned()) member.connection.cut("aborted");
-  };
-  if (patience === 0) end();
-  else state.deps.clock.after(patience, end);
-}
-
 function finish(
   state: State,
   lane: Lane,
@@ -214,7 +224,7 @@ function finish(
   member.underway--;
   lane.underway--;
   if (request.aborted) member.aborted--;
-  else cutAbandoned(state, member);
+  cutAbandoned(state, member);
   if (
     !first &&
     !request.aborted &&
@@ -265,7 +275,10 @@ function watchIdle(state: State, lane: Lane, member: Member, afterMs: number): v
   state.deps.clock.after(afterMs, () => {
     member.idleTimer = false;
     if (member.underway > 0 || !member.connection.usable()) return;
-    const leftMs = member.idleSince + state.options.idleMs - state.deps.clock.now();
+    const now = state.deps.clock.now();
+    // A clock that was put back does not keep a connection until it has come round again.
+    member.idleSince = Math.min(member.idleSince, now);
+    const leftMs = member.idleSince + state.options.idleMs - now;
     if (leftMs > 0) watchIdle(state, lane, member, leftMs);
     else retire(state, lane, member);
   });

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../../log.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection, openConnection } from "./connection.ts";
 import type { DeliveryReport, Destination, OutboundMail, SendResult, Stage, Timeouts } from "./delivery.ts";
 import type { Candidate } from "./host-order.ts";
 import type { WireDeps } from "./line.ts";
@@ -15,6 +15,8 @@ export interface PoolOptions {
 export interface PoolDeps extends WireDeps {
   clock: Clock;
   log: Log;
+  /** Opens a connection; another one than that over TCP, where it is given. */
+  connect?: typeof openConnection;
 }
 
 /** A delivery that is not answered yet. */
@@ -49,6 +51,8 @@ export interface Member {
   ready: boolean;
   idleSince: number;
   idleTimer: boolean;
+  /** Ends the wait for the verdict on what is aborted; null where none is waited for. */
+  cancelPatience: (() => void) | null;
 }
 
 /** Everything of one destination. */
@@ -59,8 +63,8 @@ export interface Lane {
   opening: number;
   /** Messages given to connections whose outcome is not known; some of those connections may be gone already. */
   underway: number;
-  /** No new connection before this time while others stand or are being opened. */
-  backOffUntil: number;
+  /** Ends the time without new connections while others stand or are being opened; null outside of it. */
+  cancelBackOff: (() => void) | null;
   /** The lane of all hosts of the destination, of which this is a branch; null for that lane itself. */
   root: Lane | null;
   /** Lanes to some of its hosts alone, by their names, for what the others have put off. */
@@ -91,7 +95,7 @@ export function newLane(destination: Destination, root: Lane | null): Lane {
     members: new Set(),
     opening: 0,
     underway: 0,
-    backOffUntil: 0,
+    cancelBackOff: null,
     root,
     branches: new Map(),
   };

@@ -5,9 +5,11 @@ import {
   type OutboundMail,
   type SendResult,
 } from "./delivery.ts";
-import { cutAbandoned, dispatch, failWaiting, retire } from "./pool-dispatch.ts";
+import { cutAbandoned } from "./pool-abandoned.ts";
+import { dispatch, dispatchFamily, failWaiting, retire } from "./pool-dispatch.ts";
 import {
   allLanes,
+  family,
   type Lane,
   newLane,
   notTried,
@@ -28,6 +30,8 @@ export const MAX_WAITING_PER_DESTINATION = 10_000;
 export interface Pool {
   /** Connections that stand. */
   readonly connections: number;
+  /** Lanes to destinations, and to some of their hosts, that have something in them. */
+  readonly lanes: number;
   /**
    * Delivers one message over a kept or a new connection. Never rejects. An aborted `signal` ends the delivery in
    * trouble; where it shares its connection with others, as soon as those are through or aborted too.
@@ -55,6 +59,9 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
   return {
     get connections() {
       return allLanes(state).reduce((sum, lane) => sum + lane.members.size, 0);
+    },
+    get lanes() {
+      return allLanes(state).length;
     },
     deliver(destination, mail, signal) {
       const delivered = deliver(state, destination, mail, signal);
@@ -103,7 +110,8 @@ function deliver(
 function refusalOf(state: State, key: string, signal: AbortSignal | undefined): SendResult | null {
   if (state.closing) return notTried("shutting down");
   if (signal?.aborted) return notTried("aborted");
-  const waiting = state.lanes.get(key)?.waiting.length ?? 0;
+  const lane = state.lanes.get(key);
+  const waiting = lane === undefined ? 0 : family(lane).reduce((sum, { waiting }) => sum + waiting.length, 0);
   if (waiting >= MAX_WAITING_PER_DESTINATION) return notTried("too many deliveries wait");
   return null;
 }
@@ -129,6 +137,8 @@ function abandon(state: State, request: Request): void {
   if (at >= 0) {
     waiting.splice(at, 1);
     settle(state, request, notTried("aborted"));
+    // Others may have made way for it.
+    if (request.lane !== null) dispatchFamily(state, request.lane);
   } else if (request.member !== null) {
     request.member.aborted++;
     cutAbandoned(state, request.member);
@@ -140,11 +150,17 @@ async function close(state: State, graceMs: number): Promise<void> {
   for (const lane of allLanes(state)) {
     failWaiting(state, lane, notTried("shutting down"), [], null);
     for (const member of [...lane.members]) if (member.underway === 0) retire(state, lane, member);
+    dispatch(state, lane);
   }
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const cancel = state.deps.clock.after(graceMs, resolve);
-  await Promise.race([Promise.allSettled(state.underway), late]);
+  await Promise.race([drained(state), late]);
   cancel();
   for (const lane of allLanes(state))
     for (const member of lane.members) member.connection.cut("shutting down");
+}
+
+/** What ends within the grace says QUIT then, which is waited for too. */
+async function drained({ underway }: State): Promise<void> {
+  while (underway.size > 0) await Promise.allSettled(underway);
 }

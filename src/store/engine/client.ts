@@ -11,7 +11,7 @@ export type { Statement, Value, Written } from "./engine.ts";
 /** A condition under which statements of a write may take effect: an SQL expression with its parameters. */
 export interface Guard {
   sql: string;
-  args: (string | number)[];
+  args: Value[];
 }
 
 /** The door to the database. Reads go straight through; every write goes through the group commit. */
@@ -47,6 +47,7 @@ export class ConstraintError extends Error {
   }
 }
 
+/** Where the database is. */
 export interface DbOptions {
   /** `file:`, `libsql://`, `http://` or `https://`. */
   url: string;
@@ -62,7 +63,7 @@ export async function ping(db: Db): Promise<void> {
 
 /** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
 const MAX_STATEMENTS_PER_COMMIT = 1000;
-/** Bytes of one commit at most, but for a single writer's: large contents come in pieces so that none holds the event loop. */
+/** Octets of contents in one commit at most, unless a single writer brings more: they hold the event loop. */
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /** Turns of the event loop that a commit waits for further members at most. */
 const MAX_GATHERING_TURNS = 10;
@@ -87,7 +88,12 @@ interface Member {
 
 /** Opens the database: a file in this process, a server, or a file that replicates one. */
 export async function openDb(clock: Clock, options: DbOptions, meter?: CommitMeter): Promise<Db> {
-  return new GroupCommit(await openEngine(clock, options), clock, meter);
+  return overEngine(await openEngine(clock, options), clock, meter);
+}
+
+/** A database whose writes go to the engine in shared commits. */
+export function overEngine(engine: Engine, clock: Clock, meter?: CommitMeter): Db {
+  return new GroupCommit(engine, clock, meter);
 }
 
 function openEngine(clock: Clock, { url, authToken, syncUrl }: DbOptions): Engine | Promise<Engine> {
@@ -159,7 +165,7 @@ class GroupCommit implements Db {
     this.#running = null;
   }
 
-  /** Lets everything that becomes ready with these writes join their commit: turns of the event loop, while they bring more. */
+  /** Waits, turn by turn of the event loop and as long as each brings more writers, for those who can join this commit. */
   async #gather(): Promise<void> {
     for (let turn = 0; turn < MAX_GATHERING_TURNS; turn++) {
       const before = this.#waiting.length;
@@ -203,20 +209,28 @@ class GroupCommit implements Db {
       } catch (error) {
         const guilty = guiltyMember(left, error);
         if (!(error instanceof EngineError && error.fault === "constraint")) this.#meter?.failed();
-        if (error instanceof EngineError && error.ofAll) return rejectAll(left, error);
-        if (guilty === null) {
-          for (const member of left) await this.#commitAlone(member, error, left.length);
-          return;
-        }
+        if (guilty === null) return this.#commitApart(left, refused, error);
         refused.set(guilty, translate(error));
         left = left.filter((member) => member !== guilty);
       }
     }
   }
 
-  /** Where nothing tells who failed, each member stands for itself. */
-  async #commitAlone(member: Member, error: unknown, of: number): Promise<void> {
-    if (of === 1) return member.reject(translate(error));
+  /**
+   * Where nothing tells who failed, each member stands for itself. So does who was refused before: what stood in its way
+   * may be a row that is not there now.
+   */
+  async #commitApart(left: Member[], refused: Map<Member, unknown>, error: unknown): Promise<void> {
+    const others = [...refused.keys()];
+    refused.clear();
+    if (error instanceof EngineError && error.ofAll) return rejectAll([...left, ...others], error);
+    const [only] = left;
+    if (left.length === 1) only?.reject(translate(error));
+    else for (const member of left) await this.#commitAlone(member);
+    for (const member of others) await this.#commitAlone(member);
+  }
+
+  async #commitAlone(member: Member): Promise<void> {
     try {
       settle([member], await this.#batch(member.statements));
     } catch (alone) {
@@ -226,8 +240,10 @@ class GroupCommit implements Db {
 
   /** One transaction; waits while another process holds the write lock. */
   async #batch(statements: Statement[]): Promise<Written[]> {
-    const giveUpAt = this.#clock.now() + BUSY_GIVE_UP_MS;
+    let giveUpAt = Infinity;
     for (let pause = BUSY_PAUSE_MS; ; pause = Math.min(pause * 2, BUSY_PAUSE_MAX_MS)) {
+      // A clock that was put back lets nobody wait until it has come round again.
+      giveUpAt = Math.min(giveUpAt, this.#clock.now() + BUSY_GIVE_UP_MS);
       try {
         return await this.#engine.batch(statements);
       } catch (error) {

@@ -33,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: "queue_depth", sql: queueDepth },
 ];
 
+/** Whether a step has been applied: when, in milliseconds; null: not yet. */
 export interface MigrationState {
   version: number;
   name: string;
@@ -56,9 +57,7 @@ function checksum(migration: Migration): string {
   return createHash("sha256").update(migration.sql).digest("hex");
 }
 
-/**
- * Splits a migration into statements: one ends with `;` at the end of a line, or with `END;` for a trigger.
- */
+/** Splits a migration into statements: one ends with `;` at the end of a line, or with `END;` for a trigger. */
 export function splitStatements(sql: string): string[] {
   const statements: string[] = [];
   let lines: string[] = [];
@@ -100,7 +99,9 @@ export async function migrationStates(db: Db): Promise<MigrationState[]> {
 }
 
 /**
- * Brings the schema up to date, each step in a transaction of its own but for those of a new database, and enters older messages into the search.
+ * Brings the schema up to date and enters older messages into the search index. Each step is a transaction of its own;
+ * a new database takes all of them in one.
+ * @param now milliseconds
  * @returns the versions applied now
  * @throws where an applied step's text has changed since, or the database knows steps this program does not
  */

@@ -84,9 +84,10 @@ class Replica implements Engine {
   readonly #local: Pick<Engine, "all" | "first">;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
-  /** States of the primary that writers of ours waited for, counted; the last one that the file has; and the last one given up on. */
+  /** Number of the last of our writes that wanted the file to catch up, of the last one that it has caught up with, */
   #asked = 0;
   #brought = 0;
+  /** and of the last one that stopped waiting: until the file has that, it is not believed. */
   #owed = 0;
   #syncedAt = 0;
   #failing = false;

@@ -1,10 +1,10 @@
 import { EngineError } from "./engine.ts";
 
-/** Error codes of libSQL, of the network below it and of the object store that say: it cannot be reached or used just now. */
+/** Error codes, of libSQL, of the network and of the object store, for what cannot be reached or used just now. */
 const UNAVAILABLE =
   /^(?:SQLITE_(?:BUSY|LOCKED|CANTOPEN|IOERR|FULL|READONLY|PROTOCOL)|SERVER_ERROR|BLOCKED|HRANA_|CLIENT_CLOSED|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|OBJECT_STORE$)/;
 
-/** Whether the error means a database or an object store out of reach, which another try later may find, rather than a fault of ours. */
+/** Whether the error is of a database or an object store out of reach, and no fault of ours: a later try may succeed. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof EngineError && error.ofAll) return true;
   return (

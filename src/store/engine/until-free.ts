@@ -11,8 +11,10 @@ const BUSY_GIVE_UP_MS = 15_000;
  * ledger of migrations, go past it.
  */
 export async function untilFree<Value>(clock: Clock, task: () => Promise<Value>): Promise<Value> {
-  const giveUpAt = clock.now() + BUSY_GIVE_UP_MS;
+  let giveUpAt = Infinity;
   for (;;) {
+    // A clock that was put back lets nobody wait until it has come round again.
+    giveUpAt = Math.min(giveUpAt, clock.now() + BUSY_GIVE_UP_MS);
     try {
       return await task();
     } catch (error) {

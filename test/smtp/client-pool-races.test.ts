@@ -1,0 +1,163 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { log } from "../../src/log.ts";
+import type { Destination, OutboundMail } from "../../src/smtp/client/delivery.ts";
+import { isShunned, SHUN_MS } from "../../src/smtp/client/host-order.ts";
+import { createPool, IDLE_MS, MAX_WAITING_PER_DESTINATION, type Pool } from "../../src/smtp/client/pool.ts";
+import { VERDICT_PATIENCE_MS } from "../../src/smtp/client/pool-abandoned.ts";
+import { BACK_OFF_MS } from "../../src/smtp/client/pool-dispatch.ts";
+import { chanceOf, steppingClock } from "../support/chance.ts";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { type ModelHost, modelPeers } from "../support/model-peers.ts";
+import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
+
+const stops: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const mail = (name: string): OutboundMail => ({
+  mailFrom: "b+1@out.test",
+  rcptTo: name,
+  raw: Buffer.from(`Subject: ${name}\r\n\r\nx\r\n`),
+});
+
+/** A peer over TCP, and a pool whose clock stands still until it is moved. */
+function one(options: MxOptions = {}): { mx: TestMx; pool: Pool; clock: ManualClock; to: Destination } {
+  const mx = startMx(options);
+  const clock = manualClock();
+  const pool = createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1 });
+  stops.push(mx.stop, () => pool.close(0));
+  const hosts = [{ name: "mx.test", addresses: [mx.ip] }];
+  return { mx, pool, clock, to: { key: "k", hosts, port: mx.port, tls: "never", ehloName: "us.test" } };
+}
+
+/** Peers in memory, and a pool to them. */
+function inMemory(hosts: readonly ModelHost[], maxConnectionsPerDestination: number) {
+  const clock = steppingClock();
+  const peers = modelPeers(clock, chanceOf(1), hosts, () => undefined);
+  const pool = createPool(
+    { clock, log: log("smtp"), connect: peers.connect },
+    { maxConnectionsPerDestination },
+  );
+  const named = hosts.map(({ name }, at) => ({ name, addresses: [`192.0.2.${at}`] }));
+  const to: Destination = { key: "k", hosts: named, port: 25, tls: "never", ehloName: "us.test" };
+  return { clock, peers, pool, to };
+}
+
+const calm = { down: 0, mute: 0, busy: 0, odd: {}, slowMs: 1, pipelining: false, takes: 100 };
+
+test("who waits behind a message that hangs has another connection tried, though nothing else happens", async () => {
+  const host: ModelHost = { ...calm, name: "mx0", odd: { final: [[1, "silent"]] }, takes: 1 };
+  const { clock, peers, pool, to } = inMemory([host], 2);
+  for (const name of ["m0", "m1"]) void pool.deliver(to, mail(name));
+  // The host takes one connection; a second one is refused at first.
+  while (clock.elapsed() < BACK_OFF_MS) {
+    await turn();
+    if (peers.failed) host.takes = 2;
+    if (!clock.next()) break;
+  }
+  for (let turns = 0; turns < 10; turns++) {
+    await turn();
+    if (clock.elapsed() < BACK_OFF_MS + 100) clock.next();
+  }
+  expect(peers.failed).toBe(true);
+  expect(peers.mail("m1").hosts).toEqual(["mx0"]);
+});
+
+test("messages that wait for the next host count with those that wait for the first", async () => {
+  const hosts = [
+    { ...calm, name: "mx0", odd: { rcpt: [[1, "later"]] } } satisfies ModelHost,
+    { ...calm, name: "mx1", mute: 1 },
+  ];
+  const { clock, peers, pool, to } = inMemory(hosts, 2);
+  for (let at = 0; at <= MAX_WAITING_PER_DESTINATION; at++) void pool.deliver(to, mail(`m${at}`));
+  while (peers.mail("m99").hosts.length === 0) {
+    await turn();
+    clock.next();
+  }
+  // Two are under way.
+  const more = ["x0", "x1", "x2"].map((name) => pool.deliver(to, mail(name)));
+  const refused = await Promise.race([more[2], turn()]);
+  expect(refused?.result).toMatchObject({ reason: "too many deliveries wait" });
+});
+
+test("patience with a message that nobody waits for begins anew with the next one", async () => {
+  const verdicts = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const;
+  const asked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const judged = ([0, 1] as const).map((at) => () => {
+    asked[at].resolve();
+    return verdicts[at].promise;
+  });
+  const { pool, clock, to } = one({ answers: { ".": judged } });
+  const aborts = [new AbortController(), new AbortController()] as const;
+  const first = pool.deliver(to, mail("m0"), aborts[0].signal);
+  await asked[0].promise;
+  aborts[0].abort();
+  clock.advance(VERDICT_PATIENCE_MS / 2);
+  verdicts[0].resolve("250 ok");
+  expect((await first).result).toMatchObject({ code: 250 });
+  const second = pool.deliver(to, mail("m1"), aborts[1].signal);
+  await asked[1].promise;
+  clock.advance(VERDICT_PATIENCE_MS / 2 - 1);
+  aborts[1].abort();
+  // By now the patience with the first one would be over.
+  clock.advance(VERDICT_PATIENCE_MS - 1);
+  verdicts[1].resolve("250 ok");
+  expect((await second).result).toMatchObject({ code: 250 });
+});
+
+test("a close waits for the QUIT of what ends within the grace", async () => {
+  const verdict = Promise.withResolvers<string>();
+  const farewell = Promise.withResolvers<string>();
+  const said = Promise.withResolvers<void>();
+  const quit = () => {
+    said.resolve();
+    return farewell.promise;
+  };
+  const { mx, pool, to } = one({ answers: { ".": () => verdict.promise, QUIT: quit } });
+  const sent = pool.deliver(to, mail("m0"));
+  await mx.commands.reached(4);
+  let closed = false;
+  const closing = pool.close(60_000).then(() => {
+    closed = true;
+  });
+  verdict.resolve("250 ok");
+  expect((await sent).result).toMatchObject({ code: 250 });
+  await said.promise;
+  await turn();
+  expect(closed).toBe(false);
+  farewell.resolve("221 bye");
+  await closing;
+});
+
+describe("a clock that was put back a day", () => {
+  const DAY_MS = 86_400_000;
+
+  test("does not lengthen the wait for a peer that hangs beyond twice its time", async () => {
+    const { mx, pool, clock, to } = one({ banner: "silent" });
+    const sent = pool.deliver(to, mail("m0"));
+    await mx.connections.reached(1);
+    const greetingMs = 5 * 60_000;
+    await clock.armed(greetingMs);
+    clock.step(-DAY_MS);
+    clock.advance(2 * greetingMs);
+    expect((await sent).result).toMatchObject({ kind: "trouble", reason: "timeout" });
+  });
+
+  test("does not keep an unused connection", async () => {
+    const { mx, pool, clock, to } = one();
+    await pool.deliver(to, mail("m0"));
+    clock.step(-DAY_MS);
+    clock.advance(2 * IDLE_MS);
+    await mx.closed.reached(1);
+    expect(mx.commands.items.at(-1)).toBe("QUIT");
+  });
+
+  test("does not have an address shunned for longer", () => {
+    const candidate = { host: "mx.test", ip: "192.0.2.1" };
+    const shunned = new Map([["mx.test 192.0.2.1:25", 1_000_000 + SHUN_MS]]);
+    expect(isShunned(shunned, candidate, 25, 1_000_000)).toBe(true);
+    expect(isShunned(shunned, candidate, 25, 999_999)).toBe(false);
+  });
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { clip, MAX_PUSHED_BODY_BYTES as MOST } from "../../src/flows/notify/payload.ts";
+
+const ROWS: [body: string, part: string | null, expected: { part: string | null; cut: boolean }][] = [
+  ["that is not there", null, { part: null, cut: false }],
+  ["at its limit", "x".repeat(MOST), { part: "x".repeat(MOST), cut: false }],
+  ["one octet past it", "x".repeat(MOST + 1), { part: "x".repeat(MOST), cut: true }],
+  [
+    "at its limit in two octets a character",
+    "é".repeat(MOST / 2),
+    { part: "é".repeat(MOST / 2), cut: false },
+  ],
+  ["with a character across it", `${"x".repeat(MOST - 1)}éy`, { part: "x".repeat(MOST - 1), cut: true }],
+  [
+    "with a pair of surrogates across it",
+    `${"x".repeat(MOST - 3)}😀`,
+    { part: "x".repeat(MOST - 3), cut: true },
+  ],
+];
+
+test.each(ROWS)("of a body %s an event carries what fits", (_body, part, expected) => {
+  expect(clip(part)).toEqual(expected);
+});
