@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Config } from "./config.ts";
-import { type Clock, sleep } from "./core/clock.ts";
+import { type Clock, within } from "./core/clock.ts";
 import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
 import { createHttp, type Http } from "./http/server.ts";
@@ -16,9 +16,10 @@ import type { Queue } from "./queue/port.ts";
 import { openRateLimiter, type RateBuckets } from "./queue/rate-limiter.ts";
 import { createPool } from "./smtp/client/pool.ts";
 import type { Listener } from "./smtp/listener.ts";
-import { type CommitMeter, type Db, openDb } from "./store/engine/client.ts";
+import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { untilFree } from "./store/engine/until-free.ts";
+import { openDatabase } from "./wiring/database.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import type { Ground } from "./wiring/ground.ts";
@@ -35,7 +36,7 @@ import { startWorkers, type Workers } from "./wiring/workers.ts";
 
 /** Time that a stop gives to what is in hand. */
 export const STOP_GRACE_MS = 20_000;
-/** Of that time, what is kept for giving claims back and closing the database. */
+/** The part of that time that is kept for giving claims back and closing the database. */
 const CLOSING_MS = 1000;
 
 /** Ports listened on; null for a role that this process does not take. */
@@ -68,7 +69,7 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
   // What mails say is not for everybody on the machine; a folder that is there keeps its mode.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
-  // Whoever waits for it is told.
+  // Awaited later, when the listener opens; until then its failure must not count as one that nobody handles.
   certificate?.catch(() => undefined);
   const keys = openKeys(config.masterKey, config.dataDir);
   const metrics = openMetrics();
@@ -112,9 +113,8 @@ async function openData(
   clock: Clock,
   { boxKey, meter }: { boxKey: Uint8Array; meter: CommitMeter },
 ): Promise<{ db: Db; firstStart: FirstStart | null }> {
-  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
-  // Of processes that start together on one file one makes it and its schema, and holds it meanwhile.
-  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl }, meter));
+  const db = await openDatabase(config, clock, meter);
+  // Of processes that start together on one file one makes its schema, and holds it meanwhile.
   const firstKey = (await untilFree(clock, () => isEmpty(db))) ? generateDkimKey() : null;
   await untilFree(clock, () => migrate(db, clock.now()));
   const makeKey = () => firstKey ?? generateDkimKey();
@@ -183,7 +183,7 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
     roles.http.stop(left()),
     roles.listener?.stop(left()),
     queue.close(left()),
-    Promise.race([roles.workers?.stop(), sleep(clock, left())]),
+    within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
   ]);
   roles.nameServer?.stop();
   inspector.close();

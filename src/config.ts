@@ -13,6 +13,7 @@ export type Role = (typeof ROLES)[number];
 export const DELIVERIES = ["capture", "relay", "mx"] as const;
 export type DeliveryMode = (typeof DELIVERIES)[number];
 
+/** A request rate: tokens that a bucket is given a second, and those it holds at most. */
 export interface Plan {
   perSecond: number;
   burst: number;
@@ -94,22 +95,27 @@ export interface Config {
 /** Where a setting was read. */
 export type SettingSource = "environment" | "file";
 
-type Kind =
-  | { kind: "text" }
-  | { kind: "integer"; min: number; max: number }
-  | { kind: "flag" }
-  | { kind: "choice"; of: readonly string[] }
-  | { kind: "choices"; of: readonly string[] }
-  | { kind: "seconds"; positive?: true }
-  | { kind: "secondsList" }
-  | { kind: "url"; schemes: readonly string[] }
-  | { kind: "domain" }
-  | { kind: "email" }
-  | { kind: "addresses" }
-  | { kind: "networks" }
-  | { kind: "ips" }
-  | { kind: "secret"; minLength: number };
+/** Kinds of values, with what bounds each. */
+interface Kinds {
+  text: object;
+  integer: { min: number; max: number };
+  flag: object;
+  choice: { of: readonly string[] };
+  choices: { of: readonly string[] };
+  seconds: { positive?: true };
+  secondsList: object;
+  url: { schemes: readonly string[] };
+  domain: object;
+  email: object;
+  addresses: object;
+  networks: object;
+  ips: object;
+  secret: { minLength: number };
+}
+type OneKind<Name extends keyof Kinds> = { kind: Name } & Kinds[Name];
+type Kind = { [Name in keyof Kinds]: OneKind<Name> }[keyof Kinds];
 
+/** One row of the table of settings. */
 export interface Setting {
   name: string;
   type: Kind;
@@ -465,53 +471,53 @@ export class ConfigError extends Error {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What is wrong with a text as a value of that kind; null where nothing is. */
-function fault(type: Kind, text: string): string | null {
-  switch (type.kind) {
-    case "text":
-      return text.length > 0 ? null : "must not be empty";
-    case "integer": {
-      const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
-      return value >= type.min && value <= type.max
-        ? null
-        : `must be a whole number from ${type.min} to ${type.max}`;
-    }
-    case "flag":
-      return text === "0" || text === "1" ? null : "must be 0 or 1";
-    case "choice":
-      return type.of.includes(text) ? null : `must be one of ${type.of.join(", ")}`;
-    case "choices":
-      return list(text).length > 0 && list(text).every((item) => type.of.includes(item))
-        ? null
-        : `must be a comma list of ${type.of.join(", ")}`;
-    case "seconds":
-      if (!isSeconds(text)) return "must be a number of seconds";
-      return type.positive && Number(text) === 0 ? "must be more than 0 seconds" : null;
-    case "secondsList":
-      return list(text).length > 0 && list(text).every(isSeconds) ? null : "must be a comma list of seconds";
-    case "url":
-      return urlFault(type.schemes, text);
-    case "domain":
-      return normalizeDomain(text) !== null ? null : "must be a domain name";
-    case "email":
-      return normalizeAddress(text) !== null ? null : "must be an email address";
-    case "addresses":
-      return list(text).length > 0 && list(text).every(isServer)
-        ? null
-        : "must be a comma list of IP addresses, each with a port where it is not 53 (ip:port, [v6]:port)";
-    case "networks":
-      return list(text).length > 0 && list(text).every(isNetwork)
-        ? null
-        : "must be a comma list of IP addresses and networks (address/bits)";
-    case "ips":
-      return list(text).length > 0 && list(text).length <= MAX_IPS && list(text).every(isIp)
-        ? null
-        : `must be a comma list of at most ${MAX_IPS} IP addresses`;
-    case "secret":
-      return text.length >= type.minLength && /^[\x21-\x7e]+$/.test(text)
-        ? null
-        : `must be at least ${type.minLength} printable characters without spaces`;
-  }
+/** What is wrong with a text as a value of each kind; null where nothing is. */
+const FAULTS: { readonly [Name in keyof Kinds]: (text: string, kind: Kinds[Name]) => string | null } = {
+  text: (text) => (text.length > 0 ? null : "must not be empty"),
+  integer(text, { min, max }) {
+    const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+    return value >= min && value <= max ? null : `must be a whole number from ${min} to ${max}`;
+  },
+  flag: (text) => (text === "0" || text === "1" ? null : "must be 0 or 1"),
+  choice: (text, { of }) => (of.includes(text) ? null : `must be one of ${of.join(", ")}`),
+  choices: (text, { of }) =>
+    listFault(text, (item) => of.includes(item), `must be a comma list of ${of.join(", ")}`),
+  seconds(text, { positive }) {
+    if (!isSeconds(text)) return "must be a number of seconds";
+    return positive && Number(text) === 0 ? "must be more than 0 seconds" : null;
+  },
+  secondsList: (text) => listFault(text, isSeconds, "must be a comma list of seconds"),
+  url: (text, { schemes }) => urlFault(schemes, text),
+  domain: (text) => (normalizeDomain(text) !== null ? null : "must be a domain name"),
+  email: (text) => (normalizeAddress(text) !== null ? null : "must be an email address"),
+  addresses: (text) =>
+    listFault(
+      text,
+      isServer,
+      "must be a comma list of IP addresses, each with a port where it is not 53 (ip:port, [v6]:port)",
+    ),
+  networks: (text) =>
+    listFault(text, isNetwork, "must be a comma list of IP addresses and networks (address/bits)"),
+  ips: (text) => listFault(text, isIp, `must be a comma list of at most ${MAX_IPS} IP addresses`, MAX_IPS),
+  secret: (text, { minLength }) =>
+    text.length >= minLength && /^[\x21-\x7e]+$/.test(text)
+      ? null
+      : `must be at least ${minLength} printable characters without spaces`,
+};
+
+function faultOf<Name extends keyof Kinds>(kind: OneKind<Name>, text: string): string | null {
+  return FAULTS[kind.kind](text, kind);
+}
+
+/** The complaint unless the text is a comma list of one item to `most`, all of which fit; null where it is. */
+function listFault(
+  text: string,
+  fits: (item: string) => boolean,
+  complaint: string,
+  most = Number.POSITIVE_INFINITY,
+): string | null {
+  const items = list(text);
+  return items.length > 0 && items.length <= most && items.every(fits) ? null : complaint;
 }
 
 /** Addresses in one setting: all of them are in one SPF record, which must fit a datagram (RFC 7208 §3.4). */
@@ -556,7 +562,7 @@ function readTexts(env: Env, problems: string[]): Map<string, string> {
   for (const setting of SETTINGS) {
     const text = readText(env, setting, problems);
     if (text === undefined) continue;
-    const wrong = fault(setting.type, text);
+    const wrong = faultOf(setting.type, text);
     if (wrong === null) texts.set(setting.name, text);
     else problems.push(`${setting.name}${setting.secret ? "" : `=${JSON.stringify(text)}`} ${wrong}`);
   }
@@ -632,6 +638,41 @@ function readTier(text: string): number | undefined {
 }
 
 /**
+ * What is wrong with settings that are right each by itself.
+ * @param text a setting's text or its default; null where it has neither
+ * @param known problems found so far
+ */
+function contradictions(
+  text: (name: string) => string | null,
+  delivery: string,
+  known: readonly string[],
+): string[] {
+  const isSet = (name: string): boolean => text(name) !== null;
+  // A relay that was given wrongly is missing as well, and has been told.
+  const relayIsWrong = known.some((problem) => problem.startsWith("SMTP_RELAY_URL"));
+  const checks: [contradicts: boolean, problem: string][] = [
+    [isSet("SMTP_TLS_KEY") !== isSet("SMTP_TLS_CERT"), "SMTP_TLS_KEY and SMTP_TLS_CERT must be set together"],
+    [
+      delivery === "relay" && !isSet("SMTP_RELAY_URL") && !relayIsWrong,
+      "DELIVERY=relay needs SMTP_RELAY_URL",
+    ],
+    [
+      isSet("CONTENT_STORE") && !(isSet("S3_ACCESS_KEY_ID") && isSet("S3_SECRET_ACCESS_KEY")),
+      "CONTENT_STORE needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY",
+    ],
+    [
+      isSet("DATABASE_SYNC_URL") && !(text("DATABASE_URL") ?? "file:").startsWith("file:"),
+      "DATABASE_SYNC_URL needs DATABASE_URL to be a file, the replica of that primary",
+    ],
+    [
+      /[?#]/.test(text("PUBLIC_URL") ?? ""),
+      "PUBLIC_URL must end with host or path: links are made by adding to it",
+    ],
+  ];
+  return checks.flatMap(([contradicts, problem]) => (contradicts ? [problem] : []));
+}
+
+/**
  * Settings from the environment.
  * @param terminal whether a person reads the output: decides the default LOG_FORMAT
  * @throws ConfigError with all problems at once
@@ -653,21 +694,8 @@ export function loadConfig(env: Env, terminal = false): Config {
     problems.push(`DEFAULT_PLAN=${required("DEFAULT_PLAN")} is no plan`);
   if (!Object.hasOwn(tiers, required("DEFAULT_TRUST_TIER")))
     problems.push(`DEFAULT_TRUST_TIER=${required("DEFAULT_TRUST_TIER")} is no trust tier`);
-  if ((text("SMTP_TLS_KEY") === null) !== (text("SMTP_TLS_CERT") === null))
-    problems.push("SMTP_TLS_KEY and SMTP_TLS_CERT must be set together");
   const delivery = text("DELIVERY") ?? defaultDelivery(texts);
-  const relayIsWrong = problems.some((problem) => problem.startsWith("SMTP_RELAY_URL"));
-  if (delivery === "relay" && text("SMTP_RELAY_URL") === null && !relayIsWrong)
-    problems.push("DELIVERY=relay needs SMTP_RELAY_URL");
-  if (
-    text("CONTENT_STORE") !== null &&
-    (text("S3_ACCESS_KEY_ID") === null || text("S3_SECRET_ACCESS_KEY") === null)
-  )
-    problems.push("CONTENT_STORE needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY");
-  if (text("DATABASE_SYNC_URL") !== null && !(text("DATABASE_URL") ?? "file:").startsWith("file:"))
-    problems.push("DATABASE_SYNC_URL needs DATABASE_URL to be a file, the replica of that primary");
-  if (/[?#]/.test(text("PUBLIC_URL") ?? ""))
-    problems.push("PUBLIC_URL must end with host or path: links are made by adding to it");
+  problems.push(...contradictions(text, delivery, problems));
   if (problems.length > 0) throw new ConfigError(problems);
 
   const dataDir = required("DATA_DIR");

@@ -21,7 +21,7 @@ function jsonLine(record: LogRecord): string {
   try {
     return JSON.stringify({ ...head, ...record.properties, ...head }, shown);
   } catch (error) {
-    // What goes in circles, say: the line must not be lost for that, nor break the file for whoever reads it.
+    // A value that holds itself, say: the line must not be lost for that, nor break the file for whoever reads it.
     return JSON.stringify({ ...head, unprintable: String(error) });
   }
 }
@@ -32,13 +32,24 @@ function shown(_name: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
 }
 
+/** One log line for a person at a terminal: time of day, level, room, message, then the properties given. */
 function prettyLine(record: LogRecord): string {
   const time = new Date(record.timestamp).toISOString().slice(11, 23);
   const room = record.category.slice(1).join(".");
   const properties = Object.entries(record.properties)
-    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name}=${prettyValue(value)}`)
     .join(" ");
   return `${time} ${record.level.padEnd(7)} ${room.padEnd(8)} ${record.message.map(String).join("")} ${properties}`.trimEnd();
+}
+
+function prettyValue(value: unknown): string {
+  try {
+    const text = typeof value === "string" ? value : (JSON.stringify(value, shown) ?? "undefined");
+    // What strangers said must neither begin a line of its own nor command the terminal.
+    return text.replace(/[\x00-\x1f\x7f-\x9f]/g, (control) => encodeURIComponent(control));
+  } catch (error) {
+    return `unprintable: ${String(error)}`;
+  }
 }
 
 /** Sets where and how log lines are written: to standard error, one line a record. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { startRedis, type TestRedis } from "../../test/support/redis.ts";
 import { inFlightOf } from "./support/autopsy.ts";
 import { check, checkedFindings, drained } from "./support/check.ts";
-import { type Ledger, openLedger } from "./support/ledger.ts";
+import { openLedger, recordNever } from "./support/ledger.ts";
 import { type Load, startLoad } from "./support/load.ts";
 import { type Ground, startGround } from "./support/service.ts";
 import { atLeast, conclude, fact, type Finding, isControl, none, numberOption } from "./support/table.ts";
@@ -26,8 +26,6 @@ const SINK_ANSWER_MS = 30;
 const LAST_LIFE_MS = 3000;
 const STOP_LIMIT_MS = 120_000;
 const STILL_LIMIT_MS = 30_000;
-/** Items that no load has brought. */
-const NEVER = 9_000_000;
 
 /** What was seen at one kill. */
 interface Kill {
@@ -91,18 +89,13 @@ function killFindings(ground: Ground, kills: readonly Kill[], load: Load): Findi
   ];
 }
 
-async function plant(ledger: Ledger): Promise<void> {
-  await ledger.record({ kind: "send", n: NEVER, id: "msg_00000000000000000000000000" });
-  await ledger.record({ kind: "mail", n: NEVER, id: "msg_00000000000000000000000000" });
-}
-
 const ground = await startGround({
   sink: { answerMs: SINK_ANSWER_MS },
   env: { DELIVERY_RETRY_SECONDS: "1,2,5", WEBHOOK_RETRY_SECONDS: "0,1,2,5,5,5,5,5" },
 });
 const redis = await startRedis();
 const ledger = await openLedger(join(ground.home, "ledger"));
-if (isControl()) await plant(ledger);
+if (isControl()) await recordNever(ledger, "send", "mail");
 const load = startLoad(ground.service, { sendsPerSecond: RATE, mailsPerSecond: RATE, ledger });
 await Bun.sleep(Math.random() * LONGEST_LIFE_MS);
 await ground.service.kill();

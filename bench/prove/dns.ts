@@ -7,7 +7,7 @@ import { printMarkdown } from "../support/inbound-table.ts";
 import { median } from "../support/table.ts";
 import { check, checkedFindings, drained } from "./support/check.ts";
 import { type FrontMode, startDnsFront } from "./support/dns-front.ts";
-import { openLedger } from "./support/ledger.ts";
+import { openLedger, recordNever } from "./support/ledger.ts";
 import { endWithin } from "./support/limit.ts";
 import { recipientOf, startLoad } from "./support/load.ts";
 import { startGround } from "./support/service.ts";
@@ -29,8 +29,6 @@ const LIMIT_MS = 900_000;
 const FACTOR = 1.2;
 const GRAIN_MS = 3;
 const RETRY_SECONDS = "5,10";
-/** Number of a send that nobody has made: what `--control` says was promised. */
-const NEVER_SENT = 10_000_000;
 
 const TROUBLES: readonly (readonly [name: string, mode: FrontMode])[] = [
   ["dead: nobody listens", "dead"],
@@ -127,7 +125,7 @@ for (const [name, mode] of troubles) {
   rows.push(row);
 }
 const unanswered = await load.stop(DRAIN_LIMIT_MS);
-if (isControl()) await ledger.record({ kind: "send", n: NEVER_SENT, id: "msg_never" });
+if (isControl()) await recordNever(ledger, "send");
 const promises = ledger.entries();
 await drained(ground, promises, isControl() ? WARM_MS : STILL_MS);
 const checked = await check(ground, promises);

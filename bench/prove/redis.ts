@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { startRedis } from "../../test/support/redis.ts";
 import { printMarkdown } from "../support/inbound-table.ts";
 import { check, checkedFindings, drained } from "./support/check.ts";
-import { openLedger } from "./support/ledger.ts";
+import { openLedger, recordNever } from "./support/ledger.ts";
 import { endWithin } from "./support/limit.ts";
 import { recipientOf, startLoad } from "./support/load.ts";
 import { startGround } from "./support/service.ts";
@@ -37,8 +37,6 @@ const DRAIN_LIMIT_MS = 120_000;
 const ROUND_LIMIT_MS = 180_000;
 /** Longest time without an arrival at the end of the run, before what is missing counts as lost. */
 const STILL_MS = 120_000;
-/** Number of a send that nobody has made: what `--control` says was promised. */
-const NEVER_SENT = 10_000_000;
 
 const rounds = numberOption("rounds", 1);
 const pauseMs = numberOption("pause", 10) * 1000;
@@ -151,7 +149,7 @@ for (let round = 0; round < rounds; round++)
   for (const [name, fault] of faults)
     suffered.set(name, [...(suffered.get(name) ?? []), await suffer(fault)]);
 const unanswered = await load.stop(DRAIN_LIMIT_MS);
-if (isControl()) await ledger.record({ kind: "send", n: NEVER_SENT, id: "msg_never" });
+if (isControl()) await recordNever(ledger, "send");
 const promises = ledger.entries();
 await drained(ground, promises, isControl() ? CALM_MS : STILL_MS);
 const checked = await check(ground, promises);

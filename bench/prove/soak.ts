@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { startRedis } from "../../test/support/redis.ts";
 import { check, checkedFindings, drained } from "./support/check.ts";
 import { killFault, type NamedFault, surroundingFaults } from "./support/faults.ts";
-import { openLedger } from "./support/ledger.ts";
+import { openLedger, recordNever } from "./support/ledger.ts";
 import { startLoad } from "./support/load.ts";
 import { type Ground, startGround } from "./support/service.ts";
 import {
@@ -43,7 +43,6 @@ const WAL_LIMIT_MIB = 32;
 const MEBIBYTE = 1024 * 1024;
 const STOP_LIMIT_MS = 120_000;
 const STILL_LIMIT_MS = 45_000;
-const NEVER = 9_000_000;
 const LEAK = join(import.meta.dir, "support/leak.ts");
 
 const redis = await startRedis();
@@ -64,8 +63,7 @@ async function lastLife({ service }: Ground): Promise<Database | null> {
   const reader = new Database(join(service.folder, "postrider.db"), { readonly: true });
   reader.run("BEGIN");
   reader.query("SELECT COUNT(*) FROM messages").get();
-  for (const kind of ["send", "mail"] as const)
-    await ledger.record({ kind, n: NEVER, id: "msg_00000000000000000000000000" });
+  await recordNever(ledger, "send", "mail");
   return reader;
 }
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type DnsRecord, startDns, type TestDns } from "../../test/support/dns.ts";
+import { publish, type ShownRecord, startDns, type TestDns } from "../../test/support/dns.ts";
 import { freePort } from "../../test/support/redis.ts";
 import { type Child, startChild } from "./children.ts";
 import { profileFolder } from "./options.ts";
@@ -70,7 +70,7 @@ export async function prepareData(parent: string): Promise<Prepared> {
 interface DomainAnswer {
   id: string;
   status: string;
-  records: { type: DnsRecord["type"]; name: string; value: string; priority?: number }[];
+  records: ShownRecord[];
 }
 
 async function prepareDomain(service: Service, dns: TestDns, key: string): Promise<string> {
@@ -84,15 +84,12 @@ async function prepareDomain(service: Service, dns: TestDns, key: string): Promi
     // The API's own shape; what this function needs of it.
     return (await response.json()) as DomainAnswer;
   };
-  const publish = ({ records }: DomainAnswer): void => {
-    for (const { type, name, value, priority } of records)
-      dns.add({ name, type, data: type === "MX" ? { preference: priority, exchange: value } : value });
-  };
   const made = await call("POST", "/v1/domains", { domain: DOMAIN });
-  publish(made);
+  publish(dns, made.records);
   const verified = await call("POST", `/v1/domains/${made.id}/verify`);
   if (verified.status !== "verified") throw new Error(`the domain is ${verified.status}`);
-  publish(await call("PATCH", `/v1/domains/${made.id}/receiving`, { enabled: true }));
+  const receiving = await call("PATCH", `/v1/domains/${made.id}/receiving`, { enabled: true });
+  publish(dns, receiving.records);
   const address = `in@${DOMAIN}`;
   await call("POST", "/v1/inboxes", { address });
   return address;

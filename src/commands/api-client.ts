@@ -1,14 +1,11 @@
-import { isIP } from "node:net";
 import type { Clock } from "../core/clock.ts";
-import { exchangeHttp } from "../net/http-exchange.ts";
+import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
 import { refused, unavailable, usage } from "./exit.ts";
 
 /** Time for one request and its answer. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Bytes of an answer that are read: a message's record with its bodies has far fewer. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-const HTTP_PORT = 80;
-const HTTPS_PORT = 443;
 
 export interface Api {
   /** Without a slash at its end. */
@@ -31,14 +28,13 @@ export async function callApi(
   body?: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, unknown>> {
   const url = new URL(`${api.url}${path}`);
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  const secure = url.protocol === "https:";
+  const { host, port, tlsName } = endpointOf(url);
   const outcome = await exchangeHttp(
     { clock },
     {
       ip: host,
-      port: url.port === "" ? (secure ? HTTPS_PORT : HTTP_PORT) : Number(url.port),
-      tlsName: secure ? (isIP(host) === 0 ? host : "") : null,
+      port,
+      tlsName,
       octets: requestOctets(api, method, url, body),
       maxBodyOctets: MAX_ANSWER_BYTES + 1,
       timeoutMs: REQUEST_TIMEOUT_MS,

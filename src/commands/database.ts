@@ -1,19 +1,18 @@
 import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Config } from "../config.ts";
 import { configureLog } from "../log.ts";
-import { type Db, openDb } from "../store/engine/client.ts";
+import type { Db } from "../store/engine/client.ts";
 import { migrationStates } from "../store/engine/migrate.ts";
 import { untilFree } from "../store/engine/until-free.ts";
+import { databasePath, openDatabase } from "../wiring/database.ts";
 import type { Context } from "./command.ts";
 import { explained } from "./trouble.ts";
 
 const OUTDATED = "start the service, or run postrider migrate";
 
 /** The file of a database that is a file of its own; null for a server, and for a replica of one. */
-export function databaseFile({ databaseUrl: url, databaseSyncUrl }: Config): string | null {
-  if (!url.startsWith("file:") || databaseSyncUrl !== null) return null;
-  return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
+export function databaseFile(config: Config): string | null {
+  return config.databaseSyncUrl === null ? databasePath(config) : null;
 }
 
 /** Opens the database, runs `task` on it and closes it. The schema may be of any age. */
@@ -22,10 +21,7 @@ export async function withAnyDatabase<Value>(
   task: (db: Db) => Promise<Value>,
 ): Promise<Value> {
   await configureLog(config.logLevel, config.logFormat);
-  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
-  const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl })).catch(
-    (error: unknown) => explained(error),
-  );
+  const db = await openDatabase(config, clock).catch((error: unknown) => explained(error));
   try {
     return await task(db);
   } finally {

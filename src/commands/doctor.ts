@@ -2,10 +2,10 @@ import { isIP } from "node:net";
 import { existsSync } from "node:fs";
 import { configureLog } from "../log.ts";
 import { runHealth, worstOf } from "../flows/health/check.ts";
-import { type Db, openDb } from "../store/engine/client.ts";
+import type { Db } from "../store/engine/client.ts";
+import { openDatabase } from "../wiring/database.ts";
 import { doctorChecks } from "../wiring/doctor.ts";
 import { type Context, defineCommand } from "./command.ts";
-import { untilFree } from "../store/engine/until-free.ts";
 import { databaseFile } from "./database.ts";
 import { EX_NO, EX_OK, usage } from "./exit.ts";
 import { type Column, field } from "./output.ts";
@@ -28,7 +28,7 @@ service may run or not. Exits 1 where a line is fail. No host but those of the s
     const { config, clock, out } = context;
     const options = { egress: hostOf(flags.egress), clockUrl: urlOf(flags.clock), deep: flags.deep };
     await configureLog(config.logLevel, config.logFormat);
-    const database = await openDatabase(context);
+    const database = await databaseOrWhyNot(context);
     try {
       const lines = await runHealth(clock, await doctorChecks({ config, clock, db: database.get }, options));
       out.rows(
@@ -48,16 +48,15 @@ const MESSAGE: Column = {
 };
 
 /** The database, or why there is none: that is a line of its own, and not the end. */
-async function openDatabase({
+async function databaseOrWhyNot({
   config,
   clock,
 }: Context): Promise<{ get: () => Db; close: () => Promise<void> }> {
-  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
   const file = databaseFile(config);
   try {
     // Opening one that is not there would make it.
     if (file !== null && !existsSync(file)) throw new Error(`there is no database at ${file}`);
-    const db = await untilFree(clock, () => openDb(clock, { url, authToken, syncUrl }));
+    const db = await openDatabase(config, clock);
     return { get: () => db, close: () => db.close() };
   } catch (error) {
     const get = (): never => {

@@ -4,7 +4,7 @@ import type { Column, Output } from "./output.ts";
 
 /** Items of a list where `--limit` names no other number, and at most. */
 const DEFAULT_LIMIT = 100;
-export const MAX_LIMIT = 10_000;
+const MAX_LIMIT = 10_000;
 
 /** The flag that says how many. */
 export const LIMIT_FLAG = {

@@ -1,4 +1,4 @@
-/** A column of a table: its heading, which is also the field shown. */
+/** A column of a table: its heading, and what it shows of a row. */
 export interface Column {
   heading: string;
   text(row: Readonly<Record<string, unknown>>): string;

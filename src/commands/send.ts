@@ -1,5 +1,4 @@
-import type { Clock } from "../core/clock.ts";
-import { sleep } from "../core/clock.ts";
+import { type Clock, sleep } from "../core/clock.ts";
 import { MOVING } from "../core/states.ts";
 import { type Api, callApi } from "./api-client.ts";
 import { type Context, defineCommand, type Flag } from "./command.ts";

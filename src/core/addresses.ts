@@ -7,6 +7,7 @@ export const MAX_ADDRESS_OCTETS = 254;
 /** RFC 1035 §2.3.4: octets of a domain name in text form. */
 export const MAX_DOMAIN_OCTETS = 253;
 
+/** An address that mail can be sent to, in its two parts. */
 export interface SplitAddress {
   local: string;
   /** Lower case, A-labels. */

@@ -17,8 +17,8 @@ export function sleep(clock: Clock, delayMs: number): Promise<void> {
 }
 
 /**
- * What `work` comes to, or `late` where that takes longer than `limitMs`.
- * @throws what `work` rejects with in time; a later rejection is nobody's
+ * The value of `work`, or `late` where it takes longer than `limitMs`.
+ * @throws what `work` rejects with in time; a later rejection is ignored
  */
 export async function within<Value, Late>(
   clock: Clock,
@@ -36,8 +36,8 @@ export async function within<Value, Late>(
 }
 
 /**
- * What `work` comes to in time.
- * @throws Error with `late` as its message where that takes longer than `limitMs`; what `work` rejects with
+ * The value of `work`.
+ * @throws Error with `late` as its message where it takes longer than `limitMs`; what `work` rejects with in time
  */
 export async function inTime<Value>(
   clock: Clock,
@@ -56,8 +56,8 @@ export async function inTime<Value>(
 }
 
 /**
- * Reads at most once in `freshMs`: who asks meanwhile gets what was read, or waits for the reading under way. Also anew
- * where the clock was put back.
+ * Makes a reading that is done at most once in `freshMs`, failed ones included: who asks meanwhile gets what was read
+ * last, or waits for the reading under way. A clock that was put back does not make what was read last any longer.
  */
 export function readFresh<Value>(
   clock: Clock,

@@ -26,7 +26,7 @@ export function decodeCursor(key: Uint8Array, scope: string, cursor: string): st
   });
   if (cursor.length > MAX_CURSOR_CHARS || !/^[A-Za-z0-9_-]+$/.test(cursor)) throw refused;
   const bytes = Buffer.from(cursor, "base64url");
-  // A reader of base64 passes over bits that fill no byte: without this a cursor could be lengthened unnoticed.
+  // The decoder ignores bits that fill no byte: without this several texts would be the same cursor.
   if (bytes.length <= TAG_BYTES || bytes.toString("base64url") !== cursor) throw refused;
   const position = bytes.subarray(TAG_BYTES).toString();
   if (!timingSafeEqual(bytes.subarray(0, TAG_BYTES), tag(key, scope, position))) throw refused;

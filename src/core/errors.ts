@@ -46,6 +46,7 @@ export interface Issue {
   code?: ErrorCode;
 }
 
+/** What an error tells beside its message; each where there is something to tell. */
 export interface ErrorDetails {
   code?: ErrorCode;
   param?: string;

@@ -45,6 +45,7 @@ export interface MessageEvent {
   /** The recipient concerned; null where the event is of the message as a whole. */
   email: string | null;
   data: Record<string, unknown>;
+  /** Milliseconds since the epoch. */
   createdAt: number;
 }
 

@@ -73,7 +73,8 @@ export function decodeBase32(text: string, length: number): Uint8Array | null {
 }
 
 /**
- * A new id: prefix, `_`, and a UUIDv7 (RFC 9562 §5.7) in base32. Within a process, ids made later sort later.
+ * A new id: prefix, `_`, and a UUIDv7 (RFC 9562 §5.7) in base32. Within a process, ids made later sort later
+ * as long as their time does not go back.
  * @param now milliseconds since the epoch
  */
 export function newId(prefix: IdPrefix, now: number): string {
@@ -106,6 +107,11 @@ export function idFloor(prefix: IdPrefix, at: number): string {
   const time = BigInt(Math.max(0, Math.floor(at)));
   for (let i = 0; i < 6; i++) bytes[i] = Number((time >> BigInt(8 * (5 - i))) & 255n);
   return `${prefix}_${encodeBase32(bytes)}`;
+}
+
+/** Sorts behind every id of that prefix: a walk from the newest id down begins there. */
+export function idCeiling(prefix: IdPrefix): string {
+  return `${prefix}~`;
 }
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -43,7 +43,7 @@ const MACHINES: readonly RegExp[] = [
   /^(?:curl|Wget|python|aiohttp|Go-http-client|Java|Apache-HttpClient|libwww-perl|Ruby|PHP|node|undici|axios|got)\b/i,
 ];
 
-/** Apple's own network (17.0.0.0/8), from where proxies of its mail fetch too; the mapped form is a dual-stack listener's. */
+/** Apple's own network (17.0.0.0/8), where proxies of its mail stand. On a dual-stack listener it has the mapped form. */
 const APPLE_NETWORK = /^(?:::ffff:)?17\.(?:\d{1,3}\.){2}\d{1,3}$/i;
 /** An agent that names no browser: what stands behind the engine's own "(KHTML, like Gecko)" would. */
 const NO_BROWSER = /^Mozilla\/5\.0(?: \([^()]*\) AppleWebKit\/[\d.]+ \(KHTML, like Gecko\))?$/;

@@ -37,6 +37,8 @@ export function isInNetworks(ip: string, networks: readonly string[]): boolean {
 /**
  * Who a request comes from. Each proxy adds the address it was asked by at the end of `X-Forwarded-For`, so the list is
  * read from there, and only as far as proxies that are ours wrote it: the rest a client may have made up.
+ * @param peer address of the connection's other end
+ * @param proxies addresses and networks of our own proxies
  */
 export function clientAddress(peer: string, forwardedFor: string | null, proxies: readonly string[]): string {
   let client = peer;

@@ -53,8 +53,9 @@ type Readable = Partial<SendItem>;
 export function checkSend(value: unknown, limits: SendLimits, now: number): CheckedSend | Issue[] {
   const issues = shapeIssues(value);
   const misshapen = new Set(issues.map(({ param }) => /^[^.[]*/.exec(param)?.[0] ?? ""));
-  // It is no object, and has no fields to look at.
-  if (misshapen.has("")) return issues;
+  // It is no object, and has no fields to look at. Or there are as many issues as are told, and which other fields have
+  // their shape is not known.
+  if (misshapen.has("") || issues.length >= MAX_ISSUES) return issues;
   const item = without(value as Readable, misshapen);
   const report: Report = (param, message, code) => {
     if (issues.length < MAX_ISSUES) issues.push(code ? { message, param, code } : { message, param });

@@ -1,4 +1,13 @@
-import { type Context, type Emitter, type FilterImplOptions, filters, Liquid, type Template } from "liquidjs";
+import {
+  type Context,
+  type Emitter,
+  type FilterImplOptions,
+  filters,
+  Liquid,
+  type Template,
+  TokenKind,
+  Tokenizer,
+} from "liquidjs";
 import { MAX_BODY_PART_BYTES } from "./send-rules.ts";
 
 /** What rendering one part of a template (subject, html or text) may cost. */
@@ -17,7 +26,7 @@ export const RENDER_LIMITS: RenderLimits = {
   workUnits: 16 * 1024 * 1024,
 };
 
-/** Lists and objects within one another that a filter or the output takes: printing them takes the stack by their depth. */
+/** Lists and objects within one another that a filter or the output takes: printing recurses once a level. */
 export const MAX_VALUE_DEPTH = 100;
 
 /** Tags that read other files, or make sense only with one. A template stands for itself. */
@@ -32,8 +41,35 @@ const EXPRESSION_FILTERS = /_exp$/;
 /** Filters whose output is escaped already: as the last of a placeholder they are not escaped again. */
 const ESCAPING_FILTERS: ReadonlySet<string> = new Set(["escape", "xml_escape", "escape_once"]);
 
-/** Filters that only look at a value's outside, whatever its size. */
+/** Filters that take the same time whatever the size of their value. */
 const LIGHT_FILTERS: ReadonlySet<string> = new Set(["size", "first", "last", "default"]);
+
+/**
+ * Filters that compare, or look up a path in, each item of a list. The library charges an item like a character, and a
+ * path once: sorting two million items takes seconds, and a long path in each of some thousands takes hours.
+ */
+const ITEM_FILTERS: ReadonlySet<string> = new Set([
+  "compact",
+  "find",
+  "find_index",
+  "group_by",
+  "has",
+  "map",
+  "reject",
+  "sort",
+  "sort_natural",
+  "sum",
+  "uniq",
+  "where",
+]);
+/** What an item costs in such a filter, and a character of its path, in characters that another filter handles. */
+const ITEM_UNITS = 64;
+const PATH_CHAR_UNITS = 16;
+
+/** Filters that put each item on a line of its own where they are told to, as far in as it lies deep. */
+const INDENTING_FILTERS: ReadonlySet<string> = new Set(["json", "jsonify", "inspect"]);
+/** Spaces a level at most, whatever is asked for (`JSON.stringify`). */
+const MAX_INDENT_CHARS = 10;
 
 /** How the values of placeholders go into the output. */
 export type Escaping = "html" | "none";
@@ -75,7 +111,33 @@ function builtIn(name: string): Handler {
 
 function meteredFilter(name: string, filter: FilterImplOptions): FilterImplOptions {
   if (typeof filter !== "function") return { ...filter, handler: metered(filter.handler) };
+  if (ITEM_FILTERS.has(name)) return metered(meteredByItem(filter));
+  if (INDENTING_FILTERS.has(name)) return metered(meteredByIndent(filter));
   return ESCAPING_FILTERS.has(name) ? { raw: true, handler: metered(filter) } : metered(filter);
+}
+
+/** The filter, its walk along a path within each item charged first. */
+function meteredByItem(handler: Handler): Handler {
+  return function (value, ...args) {
+    const [path] = args;
+    const steps = typeof path === "string" ? path.length : 0;
+    this.context.memoryLimit.use(countOf(value) * (ITEM_UNITS + steps * PATH_CHAR_UNITS));
+    return handler.call(this, value, ...args);
+  };
+}
+
+/** The filter, the spaces that it may put before each item charged first. */
+function meteredByIndent(handler: Handler): Handler {
+  return function (value, ...args) {
+    const [space] = args;
+    if (space !== undefined) this.context.memoryLimit.use(charge(this.context, value) * MAX_INDENT_CHARS);
+    return handler.call(this, value, ...args);
+  };
+}
+
+function countOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Array.isArray(value) ? value.length : Object.keys(value).length;
 }
 
 /** The filter, its arguments charged first: a list that holds another many times over is far larger than it looks. */
@@ -87,10 +149,15 @@ function metered(handler: Handler): Handler {
   };
 }
 
-/** Takes the whole of a value off what is left of the context's work. Throws where it is more than that, or too deep. */
-function charge({ memoryLimit }: Context, root: unknown): void {
+/**
+ * Takes the whole of a value off what is left of the context's work. Throws where it is more than that, or too deep.
+ * @returns items in the value, times the levels they lie on
+ */
+function charge({ memoryLimit }: Context, root: unknown): number {
   let level: unknown[] = [root];
-  for (let depth = 0; level.length > 0; depth++) {
+  let count = 0;
+  let depth = 0;
+  for (; level.length > 0; depth++) {
     if (depth > MAX_VALUE_DEPTH) throw new Error(`a value is nested more than ${MAX_VALUE_DEPTH} deep`);
     const next: unknown[] = [];
     for (const value of level) {
@@ -101,8 +168,10 @@ function charge({ memoryLimit }: Context, root: unknown): void {
         for (const item of items) next.push(item);
       }
     }
+    count += next.length;
     level = next;
   }
+  return count * depth;
 }
 
 /** All output goes through counting buffers, that of `capture` included: the library itself lets them grow. */
@@ -128,23 +197,19 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? value.map(textOf).join("") : String(value);
 }
 
-/** Whether the characters within a template's placeholders and tags are more than `limit`. */
-export function hasTooMuchCode(source: string, limit: number): boolean {
+/**
+ * Whether the characters within a template's placeholders and tags are more than `limit`. The library's own tokenizer
+ * says what is code: quotes and `raw` blocks would lead any other reading astray, and so past the limit.
+ * @throws TokenizationError where a placeholder or tag is never closed
+ */
+export function hasTooMuchCode({ options }: Liquid, source: string, limit: number): boolean {
+  if (source.length <= limit) return false;
+  const tokenizer = new Tokenizer(source, options.operators);
   let code = 0;
-  for (let at = nextOpening(source, 0); at >= 0; at = nextOpening(source, at)) {
-    const end = source.indexOf(source[at + 1] === "%" ? "%}" : "}}", at + 2);
-    // What is never closed is a syntax error, found at once.
-    if (end < 0) return false;
-    code += end + 2 - at;
+  while (tokenizer.p < tokenizer.N) {
+    const { kind, begin, end } = tokenizer.readTopLevelToken(options);
+    if (kind !== TokenKind.HTML) code += end - begin;
     if (code > limit) return true;
-    at = end + 2;
   }
   return false;
-}
-
-/** Where the next `{{` or `{%` stands at or after `from`; -1: nowhere. */
-function nextOpening(source: string, from: number): number {
-  for (let at = source.indexOf("{", from); at >= 0; at = source.indexOf("{", at + 1))
-    if (source[at + 1] === "{" || source[at + 1] === "%") return at;
-  return -1;
 }

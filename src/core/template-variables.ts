@@ -1,6 +1,6 @@
 import { type Template, toValueSync, TypeGuards, Value, type ValueToken, Variable } from "liquidjs";
 
-/** A variable that a template takes from its data: its path, inner variables (`a[b.c]`) as such. */
+/** A variable that a template takes from its data. The `b.c` in `a[b.c]` is one of its own besides. */
 export interface TemplateVariable {
   /** Full path as shown: `user.name`. */
   name: string;
@@ -15,7 +15,7 @@ interface Use {
   begin: number;
 }
 
-/** The library names the line and column of a variable, which takes a scan from the start for each: not asked for here. */
+/** Stands for the line and column of a variable: the library scans from the start to find them, and nobody asks. */
 const NOWHERE = { row: 0, col: 0 };
 
 /** The variables a parsed template takes from its data, in order of first use; names made by its own tags are none. */

@@ -95,10 +95,11 @@ function parse(source: TemplateSource, limits: RenderLimits): Parsed[] {
   return PARTS.flatMap(({ part, escaping }) => {
     const text = source[part];
     if (text === null) return [];
-    if (hasTooMuchCode(text, limits.codeChars))
-      throw new RenderingFailure(part, "syntax", `More than ${limits.codeChars} characters within tags.`);
     const engine = templateEngine(escaping, limits);
-    return [{ part, engine, templates: attempt(failureOf(part, "syntax"), () => engine.parse(text)) }];
+    const failed = failureOf(part, "syntax");
+    if (attempt(failed, () => hasTooMuchCode(engine, text, limits.codeChars)))
+      throw new RenderingFailure(part, "syntax", `More than ${limits.codeChars} characters within tags.`);
+    return [{ part, engine, templates: attempt(failed, () => engine.parse(text)) }];
   });
 }
 

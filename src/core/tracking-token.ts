@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** 144 bits: together with the URL it is written without padding where the URL's length allows. */
+/** Bytes of the authentication tag: 144 bits, a multiple of the three that base64 writes without a remainder. */
 const TAG_BYTES = 18;
 
 /** Bound to one recipient's token and one URL: neither can be taken for another. */

@@ -7,7 +7,7 @@ import { AppError, type Issue } from "./errors.ts";
 export const MAX_ISSUES = 50;
 
 /** `/to/0/email` as `to[0].email`. */
-export function paramOf(pointer: string): string {
+function paramOf(pointer: string): string {
   let out = "";
   for (const step of pointer.split("/").slice(1)) {
     const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
@@ -18,7 +18,7 @@ export function paramOf(pointer: string): string {
 }
 
 /** A schema's breaches as issues, one a place, at most `MAX_ISSUES`. */
-export function issuesOf(errors: Iterable<Pick<ValueError, "path" | "message" | "type">>): Issue[] {
+function issuesOf(errors: Iterable<Pick<ValueError, "path" | "message" | "type">>): Issue[] {
   const issues = new Map<string, Issue>();
   for (const error of errors) {
     const param = paramOf(error.path);

@@ -3,12 +3,13 @@ import { log } from "../log.ts";
 import type { Job } from "../queue/port.ts";
 import { Fifo } from "./dispatch/turns.ts";
 
+/** What may be in hand and what may wait, in numbers of jobs. */
 export interface LaneLimits {
   /** Jobs of one lane in hand at a time. */
   perLane: number;
   /** Jobs of all lanes in hand at a time, those of slow lanes apart. */
   total: number;
-  /** Time in hand by which a job shows its lane to be slow, milliseconds. A job that is done sooner shows the opposite. */
+  /** A job in hand for longer, in milliseconds, makes its lane a slow one; a job that is done sooner makes it a quick one. */
   slowAfterMs: number;
   /**
    * Jobs of all slow lanes in hand at a time. They begin in half of these places; the other half is for jobs whose lane
@@ -21,7 +22,7 @@ export interface LaneLimits {
   waiting: number;
 }
 
-/** Slow lanes that are known again after they were empty; the one known longest is forgotten first. */
+/** Lanes that are remembered as slow while they are empty; the one remembered longest is forgotten first. */
 const MAX_KNOWN_SLOW = 10_000;
 
 interface Lane {
@@ -41,8 +42,9 @@ interface Pace {
 }
 
 /**
- * Waiting jobs by what they share. Lanes that can run take turns, so one that hangs holds its own few places and delays
- * no other. However many hang, they hold places of their own after a moment: slow lanes are counted apart.
+ * Jobs that wait, each in the lane of those that it shares something with. Lanes take turns, so one that hangs holds its
+ * own few places and delays no other. Slow lanes are counted apart: however many of them hang, after `slowAfterMs` they no
+ * longer hold places of the quick ones.
  */
 export class Lanes {
   readonly #limits: LaneLimits;

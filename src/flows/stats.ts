@@ -21,7 +21,7 @@ export type Interval = keyof typeof INTERVALS;
 
 /** Domains that are shown. */
 export const SHOWN_DESTINATIONS = 50;
-/** Days whose domains are read in one go, and those of them looked at further: a project may have a thousand a day, and a read holds the event loop. */
+/** Days that are read in one go, since a read holds the event loop, and the busiest domains of these that are added up. */
 const DAYS_AT_A_TIME = 7;
 const CANDIDATES = 1000;
 /** Digits of a rate behind the point. */
@@ -146,7 +146,7 @@ function byVolume(a: DestinationCounts, b: DestinationCounts): number {
 /** Ratio of a step to the one before it, as the migration makes them. */
 const STEP_RATIO = 1.2;
 
-/** The middle of the step that the median lies in: at most a tenth off.. */
+/** The middle of the step that the median lies in: at most a tenth off. Seconds; null without any. */
 export function medianSeconds(durations: readonly Pick<DurationCount, "ms" | "count">[]): number | null {
   const sorted = [...durations].sort((a, b) => a.ms - b.ms);
   const total = sorted.reduce((sum, { count }) => sum + count, 0);

@@ -1,5 +1,6 @@
 import { isAscii } from "node:buffer";
 import { AppError } from "../core/errors.ts";
+import type { BodyPlace } from "./body-room.ts";
 
 function tooLarge(maxBytes: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${maxBytes} bytes.`);
@@ -8,23 +9,33 @@ function tooLarge(maxBytes: number): AppError {
 /**
  * The body's bytes. What `Content-Length` declares as too large is refused unread; a body without a declared length
  * is counted while it is read and dropped at the first byte over: a stream without end must not fill the memory.
- * @throws AppError 413 over `maxBytes`, 400 where the client broke off
+ * @param place what the body lies in; null: it is not counted
+ * @throws AppError 413 over `maxBytes`, 400 where the client broke off, 503 where the place is too small
  */
-export async function readBody(request: Request, maxBytes: number): Promise<Uint8Array> {
+export async function readBody(
+  request: Request,
+  maxBytes: number,
+  place: BodyPlace | null = null,
+): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes);
+  if (declared !== null) place?.take(Number(declared));
   try {
     // The server holds the client to the length it declared, so such a body needs no counting. `request.body` is not
     // even looked at: that alone makes a stream, through which all of it would then go.
     if (declared !== null) return new Uint8Array(await request.arrayBuffer());
-    return request.body === null ? new Uint8Array() : await readCounted(request.body, maxBytes);
+    return request.body === null ? new Uint8Array() : await readCounted(request.body, maxBytes, place);
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError("invalid_request", "The body could not be read to its end.");
   }
 }
 
-async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+async function readCounted(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  place: BodyPlace | null,
+): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   const reader = body.getReader();
   let size = 0;
@@ -32,10 +43,13 @@ async function readCounted(body: ReadableStream<Uint8Array>, maxBytes: number): 
     const { done, value } = await reader.read();
     if (done) return Buffer.concat(chunks, size);
     size += value.byteLength;
-    if (size > maxBytes) {
+    try {
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      place?.take(value.byteLength);
+    } catch (refusal) {
       // Not awaited: the answer need not wait for the client to stop.
       reader.cancel().catch(() => undefined);
-      throw tooLarge(maxBytes);
+      throw refusal;
     }
     chunks.push(value);
   }

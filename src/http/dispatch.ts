@@ -7,6 +7,7 @@ import type { Sender } from "../store/senders.ts";
 import type { Answer } from "./answer.ts";
 import { authenticate } from "./auth.ts";
 import { parseJson, readBody } from "./body.ts";
+import type { BodyRoom } from "./body-room.ts";
 import { type BodyTurns, LARGE_BODY_OCTETS } from "./body-turns.ts";
 import { type InFlight, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { KeyUse } from "./key-use.ts";
@@ -26,6 +27,7 @@ export interface DispatchDeps {
   limiter: RateLimiter | null;
   keyUse: KeyUse;
   inFlight: InFlight;
+  room: BodyRoom;
   turns: BodyTurns;
 }
 
@@ -53,7 +55,7 @@ const NOBODY: Caller = { principal: null, project: null, owner: "" };
 /** Methods whose requests may carry a body. That of another is left unread. */
 const WITH_BODY: ReadonlySet<Method> = new Set(["POST", "PATCH", "PUT"]);
 
-/** Runs one request through its route: who, for which project, how often, allowed to, with what; then the handler. */
+/** Runs one request through its route: who asks, for which project, how often, with what rights and values; then the handler. */
 export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   if (route.level === "open") return runOpen(deps, route, routed);
@@ -63,12 +65,17 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   if (arrived.refusal !== null) throw arrived.refusal;
   requireRights(route, arrived.presented.key);
   const query = readQuery(route.query, request.url);
-  const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes) : NO_BYTES;
-  const incoming = { arrived, query, bytes };
-  return deps.turns.run(bytes.length, () => answerTo(deps, route, routed, incoming));
+  const place = deps.room.enter(arrived.presented.key.accountId);
+  try {
+    const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes, place) : NO_BYTES;
+    const incoming = { arrived, query, bytes };
+    return await deps.turns.run(bytes.length, () => answerTo(deps, route, routed, incoming));
+  } finally {
+    place.leave();
+  }
 }
 
-/** A request that may be made, as it has come in. */
+/** What a request that is allowed has brought. */
 interface Incoming {
   arrived: Identity;
   query: Record<string, unknown>;

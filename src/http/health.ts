@@ -45,7 +45,7 @@ async function ready(clock: Clock, checks: readonly ReadyCheck[]): Promise<Answe
 }
 
 /** `/livez`, `/healthz`: the process answers. `/readyz`: all it needs does too, else 503 with what does not. */
-export function healthRoutes(clock: Clock, checks: readonly ReadyCheck[]): Route[] {
+export function probeRoutes(clock: Clock, checks: readonly ReadyCheck[]): Route[] {
   const alive = (path: string, operationId: string) =>
     openRoute({
       method: "GET",

@@ -11,8 +11,8 @@ import {
 } from "../store/idempotency.ts";
 import type { Answer } from "./answer.ts";
 
-export const IDEMPOTENCY_HEADER = "Idempotency-Key";
-export const REPLAYED_HEADER = "Idempotent-Replayed";
+const IDEMPOTENCY_HEADER = "Idempotency-Key";
+const REPLAYED_HEADER = "Idempotent-Replayed";
 
 /** 1–256 printable characters. */
 const KEY = /^[\x20-\x7e]{1,256}$/;

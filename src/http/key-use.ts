@@ -14,7 +14,10 @@ export interface KeyUse {
   settled(): Promise<void>;
 }
 
-/** @param write writes one key's time; its failure is logged and forgotten */
+/**
+ * Notes when each key was last used, at most once in `KEY_USE_INTERVAL_MS`.
+ * @param write writes one key's time in milliseconds; its failure is logged and forgotten
+ */
 export function trackKeyUse(write: (keyId: string, usedAt: number) => Promise<void>): KeyUse {
   const notedAt = new Map<string, number>();
   const writing = new Set<Promise<void>>();

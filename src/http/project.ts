@@ -4,7 +4,7 @@ import type { PresentedKey } from "../store/keys.ts";
 import { findSender, type Sender } from "../store/senders.ts";
 
 export const PROJECT_HEADER = "X-Service-Product";
-export const PROJECT_HEADER_ALIAS = "X-Service-Sender";
+const PROJECT_HEADER_ALIAS = "X-Service-Sender";
 
 /** The project a request names in its header, by id or external id; null where it names none. */
 function namedProject(headers: Headers): string | null {

@@ -7,10 +7,15 @@ export const Timestamp = Type.String({
   examples: ["2026-01-31T09:30:00.000Z"],
 });
 
+/** Pattern of a text that is stored: libSQL gives one back only up to its first NUL. */
+export const WITHOUT_NUL = "^[^\\u0000]*$";
+/** Pattern of a text that may get into a header field: a line break in it would begin a field of its own (header injection). */
+export const ONE_LINE = "^[^\\u0000-\\u001f\\u007f]*$";
+
 const MAX_NAME_CHARS = 200;
 
-/** A key's or a project's label. The database ends a text at NUL: the label would come back shorter than it was given. */
-export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: "^[^\\u0000]*$" });
+/** A key's or a project's label. */
+export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: WITHOUT_NUL });
 
 /** The schema or null. */
 export function Nullable<Schema extends TSchema>(schema: Schema) {

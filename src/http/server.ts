@@ -6,11 +6,12 @@ import { AppError } from "../core/errors.ts";
 import type { Db } from "../store/engine/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
+import { BodyRoom } from "./body-room.ts";
 import { BodyTurns } from "./body-turns.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./docs.ts";
 import { errorAnswer } from "./errors.ts";
-import { healthRoutes, type ReadyCheck } from "./health.ts";
+import { probeRoutes, type ReadyCheck } from "./health.ts";
 import { trackKeyUse } from "./key-use.ts";
 import { type MetricsDoor, metricsRoute } from "./metrics.ts";
 import { errors, requestId, requestIdIn, SECURITY_HEADERS, securityHeaders } from "./plugins.ts";
@@ -48,7 +49,7 @@ export interface HttpDeps {
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** `/metrics`; left out where there is none. */
   metrics?: MetricsDoor;
-  /** Every route besides health, metrics and reference. Empty: the reference has nothing to show, and is not served. */
+  /** Every route besides probes, metrics and reference. Empty: the reference has nothing to show, and is not served. */
   routes: readonly Route[];
 }
 
@@ -76,16 +77,17 @@ export function createHttp(deps: HttpDeps): Http {
     maxBodyBytes: deps.config.maxBodyBytes,
     keyUse,
     inFlight: new Set(),
+    room: new BodyRoom(),
     turns: new BodyTurns(),
   };
   const routes = [
-    ...healthRoutes(deps.clock, deps.checks),
+    ...probeRoutes(deps.clock, deps.checks),
     ...(deps.metrics === undefined ? [] : [metricsRoute(deps.metrics)]),
     ...(deps.routes.length === 0 ? [] : docsRoutes(deps)),
     ...deps.routes,
   ];
   const ips = new WeakMap<Request, string>();
-  // Elysia else looks for the path behind a host name of a length it takes for granted.
+  // Otherwise Elysia looks for the path only behind a host name of a standard length.
   const app = new Elysia({ handler: { standardHostname: false } })
     .use(requestId(deps.clock))
     .use(securityHeaders())
@@ -94,27 +96,9 @@ export function createHttp(deps: HttpDeps): Http {
   let server: Bun.Server<undefined> | null = null;
   return {
     async start() {
-      server = Bun.serve({
-        hostname: deps.config.host,
-        port: deps.config.port,
-        idleTimeout: IDLE_TIMEOUT_SECONDS,
-        maxRequestBodySize: SERVER_BODY_BYTES,
-        // Bun's development page shows stacks and paths.
-        development: false,
-        // Without a word Bun shares the port where it is not developing: a second process that was started by mistake
-        // would take half of the requests, and nobody would be told (Linux, SO_REUSEPORT).
-        reusePort: false,
-        fetch(raw, self) {
-          if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(deps.clock.now(), raw);
-          const peer = self.requestIP(raw);
-          const request = absolute(raw);
-          if (peer !== null)
-            ips.set(
-              request,
-              clientAddress(peer.address, raw.headers.get("x-forwarded-for"), deps.config.httpProxies),
-            );
-          return app.fetch(request);
-        },
+      server = listen(deps, (request, ip) => {
+        if (ip !== null) ips.set(request, ip);
+        return app.fetch(request);
       });
       return { port: server.port ?? 0 };
     },
@@ -126,6 +110,31 @@ export function createHttp(deps: HttpDeps): Http {
       return app.fetch(request);
     },
   };
+}
+
+/** Listens; hands on each request that names a host as a host is named, with the address of the client. */
+function listen(
+  { clock, config }: HttpDeps,
+  answer: (request: Request, ip: string | null) => Response | Promise<Response>,
+): Bun.Server<undefined> {
+  return Bun.serve({
+    hostname: config.host,
+    port: config.port,
+    idleTimeout: IDLE_TIMEOUT_SECONDS,
+    maxRequestBodySize: SERVER_BODY_BYTES,
+    // Bun's development page shows stacks and paths.
+    development: false,
+    // Unless told otherwise Bun shares the port (Linux, SO_REUSEPORT): a second process that was started by mistake
+    // would take half of the requests, and nobody would be told.
+    reusePort: false,
+    fetch(raw, self) {
+      if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(clock.now(), raw);
+      const peer = self.requestIP(raw)?.address;
+      const forwarded = raw.headers.get("x-forwarded-for");
+      const ip = peer === undefined ? null : clientAddress(peer, forwarded, config.httpProxies);
+      return answer(absolute(raw), ip);
+    },
+  });
 }
 
 /** What a Host header may hold (RFC 9112 §3.2, RFC 3986 §3.2.2): a name, an address, none; and a port. */

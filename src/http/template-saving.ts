@@ -15,7 +15,8 @@ import {
 } from "../store/templates.ts";
 import { type Answer, created } from "./answer.ts";
 import type { ProjectContext } from "./route.ts";
-import { Nullable, showTime, Timestamp } from "./schemas.ts";
+import { Nullable, ONE_LINE, showTime, Timestamp, WITHOUT_NUL } from "./schemas.ts";
+import { slugOf } from "./slug.ts";
 
 const MAX_NAME_CHARS = 200;
 /** How often a write is tried again because another one came between its read and itself. */
@@ -37,21 +38,21 @@ export const TemplateSchema = Type.Object({
 const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_CHARS,
-  pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+  pattern: ONE_LINE,
 });
 const Slug = Type.String({
   pattern: `^[a-z0-9-]{1,${MAX_SLUG_CHARS}}$`,
   description: "The template's name in paths and sends; derived from `name` when absent.",
 });
-/** A subject line of a template or a draft. libSQL gives a text back only up to its first NUL, so none is taken. */
+/** A subject line of a template or a draft. */
 export const TemplateSubject = Type.String({
   maxLength: MAX_SUBJECT_CHARS,
-  pattern: "^[^\\u0000]*$",
+  pattern: WITHOUT_NUL,
   description: "May hold placeholders: `{{ user.name }}`.",
 });
 /** Html or text of a template or a draft. */
 export const TemplateBody = Type.String({
-  pattern: "^[^\\u0000]*$",
+  pattern: WITHOUT_NUL,
   description: "May hold placeholders, `{% if %}`, `{% for %}`.",
 });
 /** Body of POST /v1/templates. */
@@ -105,14 +106,7 @@ export function refusing<Result>(run: () => Result): Result {
 
 /** A name as a slug; one without Latin letters or digits is a template like any other. */
 function derivedSlug(name: string): string {
-  const slug = name
-    .normalize("NFKD")
-    .toLowerCase()
-    .replace(/\p{M}+/gu, "")
-    .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, MAX_SLUG_CHARS)
-    .replace(/^-|-$/g, "");
-  return slug === "" ? "template" : slug;
+  return slugOf(name, MAX_SLUG_CHARS) || "template";
 }
 
 function duplicate(slug: string): AppError {

@@ -113,32 +113,29 @@ async function check(
   ]);
   const chain = await chainOf(resolver, signed);
   const evaluated = await dmarcOf(resolver, signed, sender, chain);
-  const dmarc = evaluated.response;
-  const rows = [
-    ...signed.results.map(({ info }) => info),
-    sender.info,
-    chain?.info,
-    dmarc ? dmarc.info : undefined,
-  ];
+  const dmarc = evaluated.response ? evaluated.response.info : undefined;
+  const rows = [...signed.results.map(({ info }) => info), sender.info, chain?.info, dmarc];
+  const header = resultsField(
+    host,
+    rows.filter((row) => row !== undefined),
+  );
+  return { verdict: verdictOf(signed, sender, chain, evaluated), header };
+}
+
+function verdictOf(signed: Signed, sender: Sender, chain: Chain | null, evaluated: Evaluated): AuthVerdict {
   return {
-    verdict: {
-      spf: { result: sender.status.result, domain: sender.domain },
-      dkim: signed.results
-        .filter(({ signingDomain }) => signingDomain)
-        .map(({ status, signingDomain, selector }) => ({
-          result: status.result,
-          domain: signingDomain ?? null,
-          selector: selector ?? null,
-        })),
-      dmarc: dmarc
-        ? dmarcVerdict(dmarc)
-        : { ...NO_DMARC, result: evaluated.reason === "no-author-domain" ? "none" : "permerror" },
-      arc: { result: chain?.status.result ?? "none" },
-    },
-    header: resultsField(
-      host,
-      rows.filter((row) => row !== undefined),
-    ),
+    spf: { result: sender.status.result, domain: sender.domain },
+    dkim: signed.results
+      .filter(({ signingDomain }) => signingDomain)
+      .map(({ status, signingDomain, selector }) => ({
+        result: status.result,
+        domain: signingDomain ?? null,
+        selector: selector ?? null,
+      })),
+    dmarc: evaluated.response
+      ? dmarcVerdict(evaluated.response)
+      : { ...NO_DMARC, result: evaluated.reason === "no-author-domain" ? "none" : "permerror" },
+    arc: { result: chain?.status.result ?? "none" },
   };
 }
 
@@ -214,7 +211,7 @@ function dmarcVerdict({ status, policy, rr }: DMARCResult): AuthVerdict["dmarc"]
 
 /**
  * `pct=` was for rolling a policy out (RFC 7489 §6.6.4) and is gone from RFC 9989, where `t=y` stands for `pct=0`. Who
- * still publishes less than 100 is not ready to lose mail: his `reject` is the next lower policy.
+ * still publishes less than 100 is not ready to lose mail: their `reject` counts as the next lower policy.
  */
 function wholePolicy(
   policy: "none" | "quarantine" | "reject",

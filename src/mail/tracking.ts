@@ -4,7 +4,7 @@ import { hrefUrl } from "./href.ts";
 export const MAX_TRACKED_LINKS = 500;
 
 /** A link with this attribute, whatever its value, stays as it is. */
-export const NO_TRACK_ATTRIBUTE = "data-no-track";
+const NO_TRACK_ATTRIBUTE = "data-no-track";
 
 /** What a reader can follow. `link` and `base` are no links that anybody clicks. */
 const LINKS = ["a", "area"].map((name) => `${name}[href]:not([${NO_TRACK_ATTRIBUTE}])`).join(", ");

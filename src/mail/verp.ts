@@ -28,11 +28,13 @@ function tag(key: Uint8Array, payload: Uint8Array): Buffer {
 /**
  * The token that names one recipient of a message, authenticated: only who has the key can make one.
  * @param messageId the 16 bytes behind a `msg_` id
- * @param ord the recipient's number, 0 to 65535; throws a RangeError beyond
+ * @param ord the recipient's number, 0 to `MAX_VERP_ORD`
+ * @throws RangeError for any other number, and for an id of another length
  */
 export function encodeVerp(key: Uint8Array, messageId: Uint8Array, ord: number): string {
   if (messageId.length !== ID_BYTES) throw new RangeError("a message id has 16 bytes");
-  if (!Number.isInteger(ord)) throw new RangeError("a recipient's number is an integer");
+  if (!Number.isInteger(ord) || ord < 0 || ord > MAX_VERP_ORD)
+    throw new RangeError(`a recipient's number is an integer from 0 to ${MAX_VERP_ORD}`);
   const payload = Buffer.alloc(ID_BYTES + ORD_BYTES);
   payload.set(messageId);
   payload.writeUInt16BE(ord, ID_BYTES);

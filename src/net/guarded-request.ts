@@ -1,15 +1,21 @@
 import { isIP } from "node:net";
 import { within } from "../core/clock.ts";
 import { isPublicAddress } from "./address-guard.ts";
-import { exchangeHttp, type HttpDeps, type HttpOutcome } from "./http-exchange.ts";
+import {
+  endpointOf,
+  exchangeHttp,
+  type HttpDeps,
+  type HttpEndpoint,
+  type HttpOutcome,
+} from "./http-exchange.ts";
 import type { HttpResponse } from "./http-response.ts";
 import { resolveAddresses } from "./dns/lookups.ts";
 import type { Resolver } from "./dns/resolver.ts";
 
 /** Addresses of one host tried for one request. */
-export const MAX_TRIED_ADDRESSES = 3;
+const MAX_TRIED_ADDRESSES = 3;
 /** Time one address has to take the connection; less where the request itself has less. */
-export const CONNECT_TIMEOUT_MS = 5000;
+const CONNECT_TIMEOUT_MS = 5000;
 
 export interface GuardedDeps extends HttpDeps {
   resolver: Resolver;
@@ -33,10 +39,8 @@ export type GuardedOutcome =
   /** `whole`: the body was read to its end, as its framing tells, or to the limit. */
   { kind: "answered"; response: HttpResponse; whole: boolean } | { kind: "failed"; reason: string };
 
-interface Target {
+interface Target extends HttpEndpoint {
   url: URL;
-  /** The host without brackets or final dot. */
-  host: string;
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -68,8 +72,8 @@ function targetOf(request: GuardedRequest): Target | string {
   if (url.protocol !== "https:" && !(request.allowPrivate && url.protocol === "http:"))
     return "the URL must be https";
   if (url.username !== "" || url.password !== "") return "the URL must not hold credentials";
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  return host === "" ? "the URL names no host" : { url, host };
+  const endpoint = endpointOf(url);
+  return endpoint.host === "" ? "the URL names no host" : { url, ...endpoint };
 }
 
 /** The head of the request; null where a header would break out of its line (header injection). */
@@ -116,13 +120,10 @@ interface Sending {
 /** Tries the addresses in turn. Once a connection stood there is no second try: the request may have been taken. */
 async function sendTo(
   deps: GuardedDeps,
-  target: Target,
+  { port, tlsName }: Target,
   addresses: readonly string[],
   { octets, maxBodyOctets, deadline }: Sending,
 ): Promise<GuardedOutcome> {
-  const secure = target.url.protocol === "https:";
-  const port = Number(target.url.port || (secure ? 443 : 80));
-  const tlsName = secure ? (isIP(target.host) === 0 ? target.host : "") : null;
   let failure = "timeout";
   for (const ip of addresses) {
     const timeoutMs = deadline - deps.clock.now();

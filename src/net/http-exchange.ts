@@ -1,4 +1,6 @@
+import { isIP } from "node:net";
 import type { Clock } from "../core/clock.ts";
+import { reasonOf } from "./error-reason.ts";
 import { createResponseReader, type HttpResponse } from "./http-response.ts";
 
 /** One request to one address. */
@@ -25,6 +27,24 @@ export type HttpOutcome =
   | { kind: "answered"; response: HttpResponse; whole: boolean }
   /** `connected`: whether a connection stood, so that the request may have been seen. */
   | { kind: "failed"; reason: string; connected: boolean };
+
+/** Where a URL leads. */
+export interface HttpEndpoint extends Pick<HttpRequest, "port" | "tlsName"> {
+  /** Name or address, without the brackets of an IPv6 address and without a final dot. */
+  host: string;
+}
+
+const HTTP_PORT = 80;
+const HTTPS_PORT = 443;
+
+/** The host and port of an http or https URL, and the name that its certificate must bear. */
+export function endpointOf(url: URL): HttpEndpoint {
+  const secure = url.protocol === "https:";
+  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  const port = url.port === "" ? (secure ? HTTPS_PORT : HTTP_PORT) : Number(url.port);
+  // RFC 6066 §3: server_name holds no address.
+  return { host, port, tlsName: secure ? (isIP(host) === 0 ? host : "") : null };
+}
 
 export interface HttpDeps {
   clock: Clock;
@@ -65,7 +85,7 @@ export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promis
       open: (socket) => void (request.tlsName === null && started(socket)),
       handshake: (socket, success, error) => {
         if (success && error === null) started(socket);
-        else ended(`TLS: ${codeOf(error)}`);
+        else ended(`TLS: ${reasonOf(error)}`);
       },
       drain: (socket) => void (connected && send(socket)),
       data: (_socket, chunk) => {
@@ -74,11 +94,11 @@ export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promis
         if (state === "complete") ended("", true);
       },
       close: () => ended("connection closed before an answer"),
-      error: (_socket, error) => ended(codeOf(error)),
-      connectError: (_socket, error) => ended(`connection failed: ${codeOf(error)}`),
+      error: (_socket, error) => ended(reasonOf(error)),
+      connectError: (_socket, error) => ended(`connection failed: ${reasonOf(error)}`),
     },
   });
-  opening.catch((error: unknown) => ended(`connection failed: ${codeOf(error)}`));
+  opening.catch((error: unknown) => ended(`connection failed: ${reasonOf(error)}`));
   const outcome = await promise;
   for (const cancel of timers) cancel();
   // The connection may still be opening when the time is over; it is cut once it has.
@@ -103,9 +123,4 @@ function createSender(octets: Buffer): (socket: Bun.Socket) => void {
   return (socket) => {
     if (sent < octets.length) sent += Math.max(0, socket.write(octets.subarray(sent)));
   };
-}
-
-function codeOf(error: unknown): string {
-  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
-  return error instanceof Error ? error.message : "unknown";
 }

@@ -1,9 +1,9 @@
 /** Octets of status line and header fields; an endpoint that never ends them is cut off here. */
-export const MAX_RESPONSE_HEAD_OCTETS = 16 * 1024;
+const MAX_RESPONSE_HEAD_OCTETS = 16 * 1024;
 /** Octets of the answer's body that are read and kept where nothing else is asked for. */
-export const MAX_RESPONSE_BODY_OCTETS = 4096;
+const MAX_RESPONSE_BODY_OCTETS = 4096;
 /** 1xx answers before the final one (RFC 9110 §15.2). */
-export const MAX_INTERIM_RESPONSES = 8;
+const MAX_INTERIM_RESPONSES = 8;
 /** Octets of a chunk-size line, its extensions included. */
 const MAX_CHUNK_LINE_OCTETS = 256;
 

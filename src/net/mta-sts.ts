@@ -18,10 +18,12 @@ export const FAILURE_PAUSE_SECONDS = 300;
  */
 export const REFRESH_AFTER_SECONDS = 86_400;
 /** Time for which what is kept of a domain, or that nothing is, is not looked up again: other processes fetch too. */
-export const MEMORY_SECONDS = 3600;
+const MEMORY_SECONDS = 3600;
 /** Fetches on their way at a time, and those that wait for their turn; one more puts its delivery off. */
 export const MAX_CONCURRENT_FETCHES = 128;
-export const MAX_WAITING_FETCHES = 1000;
+const MAX_WAITING_FETCHES = 1000;
+/** Of one organizational domain at a time: a wildcard record and hosts that hang must not take the places of all. */
+const MAX_FETCHES_PER_OWNER = 8;
 
 /** A policy that has been fetched. */
 export interface KeptPolicy extends StsPolicy {
@@ -92,10 +94,7 @@ export function createMtaSts(deps: MtaStsDeps, options: FetchOptions): MtaSts {
   };
 }
 
-/** Of one organizational domain at a time: a wildcard record and hosts that hang must not take the places of all. */
-const MAX_FETCHES_PER_OWNER = 8;
-
-/** Domains that can have a policy host; an address literal, say, cannot, and nothing else belongs into a URL. */
+/** Domains that can have a policy host; an address literal, say, cannot, and nothing else belongs in a URL. */
 const DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
 
 async function find(state: State, domain: string): Promise<StsFinding> {

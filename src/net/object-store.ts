@@ -1,5 +1,6 @@
 import { type Clock, within } from "../core/clock.ts";
 import { type AwsCredentials, signAws } from "./aws-signature.ts";
+import { reasonOf } from "./error-reason.ts";
 
 export interface ObjectStoreDeps {
   clock: Clock;
@@ -109,7 +110,7 @@ async function exchange(
   const asking = ask(clock, options, request, signal);
   const answer = await within(clock, options.timeoutMs ?? OBJECT_TIMEOUT_MS, asking, "late" as const).catch(
     (error: unknown) => {
-      throw failed(codeOf(error));
+      throw failed(reasonOf(error));
     },
   );
   if (answer === "late") {
@@ -181,9 +182,4 @@ function encodePath(path: string): string {
 function refusalOf(status: number, body: Uint8Array | null): string {
   const code = /<Code>([\w.-]{1,64})<\/Code>/.exec(Buffer.from(body ?? NOTHING).toString("latin1"))?.[1];
   return code === undefined ? String(status) : `${status} ${code}`;
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown";
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
 }

@@ -53,7 +53,7 @@ function take(line: Line): Job | null {
   return { key, lane };
 }
 
-/** Starts jobs up to the worker's concurrency on a later turn of the event loop, so that no burst of jobs starves sockets. */
+/** Starts jobs on a later turn of the event loop, so that no burst of jobs starves the sockets. */
 function schedule(state: State, line: Line): void {
   if (line.scheduled || state.closed || line.worker === null || line.waiting.size === 0) return;
   line.scheduled = true;
@@ -63,6 +63,7 @@ function schedule(state: State, line: Line): void {
   });
 }
 
+/** Starts jobs up to the worker's concurrency. */
 function start(state: State, line: Line): void {
   const worker = line.worker;
   if (worker === null) return;

@@ -9,18 +9,21 @@ export type QueueName = "transmit" | "retry" | "push";
  * and a hint may be lost, doubled or stale at any time.
  */
 export interface Job {
-  /** Identity of the row: `msg_….<ord>` for a recipient, `dlv_…` for a webhook delivery. A key already waiting is not added again. */
+  /**
+   * Identity of the row: `msg_….<ord>` for a recipient, `dlv_…` for a webhook delivery. A key that waits already is not
+   * added again.
+   */
   key: string;
   /** What rows that share a lane have in common: the recipient's domain, the webhook's id. */
   lane: string;
 }
 
-/** Takes one job. The queue counts the job as handled when the promise resolves; a rejection is logged, and the sweep brings it again. */
+/** Does one job. A rejection is logged; either way the job is over for the queue, and the sweep brings it again if it is due. */
 export type JobHandler = (job: Job) => Promise<void>;
 
 /** The queue port. Two adapters: in the process, and BullMQ on Redis; one contract test holds both. */
 export interface Queue {
-  /** Adds jobs for any worker. Resolves when they are handed over; may drop jobs over its capacity, which the sweep adds again. */
+  /** Adds jobs for any worker; resolves when they are handed over. Drops those over its capacity: the sweep adds them again. */
   add(name: QueueName, jobs: readonly Job[]): Promise<void>;
   /** Starts handing jobs of that name to `handler`, at most `concurrency` at a time. Once a name. */
   work(name: QueueName, handler: JobHandler, concurrency: number): void;

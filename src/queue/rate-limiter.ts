@@ -11,7 +11,7 @@ export type RateLimits = Pick<Config, "plans" | "defaultPlan">;
 
 /** The rate limiter: a token bucket for each id, filled and bounded by its plan. */
 export interface RateBuckets {
-  /** Takes one token; null where the plan has no limit. Never rejects, and waits RATE_WAIT_MS at most. */
+  /** Takes one token; null where the plan has no limit. Never rejects, and waits ASK_WAIT_MS at most. */
   take(id: string, plan: string): Promise<Taken | null>;
   /** Lets go of the connection. */
   close(): void;

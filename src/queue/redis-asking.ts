@@ -4,9 +4,9 @@ import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
 import { settlesWithin } from "./within.ts";
 
 /** Time an answer of Redis is waited for before its asker does without, milliseconds. */
-export const RATE_WAIT_MS = 100;
+export const ASK_WAIT_MS = 100;
 /** Time after which a Redis that failed is probed, milliseconds. Until it is well nobody waits for it. */
-export const RATE_AWAY_MS = 1_000;
+export const ASK_AWAY_MS = 1_000;
 /** Those who wait for Redis at a time; those over it do without. */
 export const MAX_ASKING = 1_000;
 
@@ -60,7 +60,7 @@ async function ask<Answer>(state: State, question: () => Promise<Answer>): Promi
     const asking = question().then((answer) => {
       given = answer;
     });
-    if (await settlesWithin(state.deps.clock, RATE_WAIT_MS, asking)) return given;
+    if (await settlesWithin(state.deps.clock, ASK_WAIT_MS, asking)) return given;
     leave(state, "redis did not answer");
   } catch (error) {
     leave(state, reason(error));
@@ -75,7 +75,7 @@ function leave(state: State, error: string): void {
   if (state.away) return;
   state.away = true;
   state.trouble(state.without, { error });
-  state.deps.clock.after(RATE_AWAY_MS, () => void probe(state));
+  state.deps.clock.after(ASK_AWAY_MS, () => void probe(state));
 }
 
 /** Asks Redis beside those who need it, who do not wait for that, until it answers again. */
@@ -83,10 +83,10 @@ async function probe(state: State): Promise<void> {
   if (state.lifeline.ended) return;
   const { client, deps } = state;
   try {
-    if (client.status === "ready" && (await settlesWithin(deps.clock, RATE_WAIT_MS, client.ping())))
+    if (client.status === "ready" && (await settlesWithin(deps.clock, ASK_WAIT_MS, client.ping())))
       state.away = false;
   } catch {
     // The connection has told why.
   }
-  if (state.away) deps.clock.after(RATE_AWAY_MS, () => void probe(state));
+  if (state.away) deps.clock.after(ASK_AWAY_MS, () => void probe(state));
 }

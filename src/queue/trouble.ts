@@ -8,7 +8,7 @@ export interface QueueDeps {
 
 /** Time over which lines of one kind of trouble are counted, milliseconds. */
 export const TROUBLE_WINDOW_MS = 10_000;
-/** Lines of one kind of trouble in a window. An unreachable Redis or database fails every job, and the log must outlive it. */
+/** Lines of one kind of trouble in a window: an unreachable Redis fails every job, and must not fill the disk with lines. */
 export const TROUBLE_LINES = 5;
 
 /** Logs one kind of trouble. `message` names the kind, so it is a fixed text; what varies goes into `properties`. */
@@ -27,7 +27,8 @@ export function troubleLog(deps: QueueDeps): Trouble {
     const now = deps.clock.now();
     let window = windows.get(message);
     let suppressed = 0;
-    if (window === undefined || now - window.startedAt >= TROUBLE_WINDOW_MS) {
+    // Either way: a clock that was put back must not silence the log until it has come round again.
+    if (window === undefined || Math.abs(now - window.startedAt) >= TROUBLE_WINDOW_MS) {
       suppressed = window?.suppressed ?? 0;
       window = { startedAt: now, lines: 0, suppressed: 0 };
       windows.set(message, window);

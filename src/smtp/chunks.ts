@@ -1,8 +1,7 @@
 import { KeptMessage, type MessageResult } from "./kept-message.ts";
 import type { MessageMemory } from "./message-memory.ts";
+import { CR, indexOr, LF } from "./octets.ts";
 
-const LF = 0x0a;
-const CR = 0x0d;
 const CRLF = Uint8Array.of(CR, LF);
 
 /**
@@ -62,9 +61,4 @@ export class ChunkReader {
     this.#afterCr = piece[piece.length - 1] === CR;
     this.#lineEnded = piece[piece.length - 1] === LF;
   }
-}
-
-function indexOr(piece: Uint8Array, octet: number, from: number): number {
-  const at = piece.indexOf(octet, from);
-  return at < 0 ? piece.length : at;
 }

@@ -13,7 +13,7 @@ export const REFUSALS_AT_ONCE = 5;
 /** How long an answer to one beyond waits. */
 export const TARPIT_MS = 1_000;
 
-/** One socket with its session: carries out the session's actions, keeps its times, holds back what is too much. */
+/** One socket with its session: carries out the session's actions, ends it when it is late, pauses it when too much is held. */
 export class Connection implements Holder, SocketOwner {
   readonly #deps: ConnectionDeps;
   readonly #options: ConnectionOptions;
@@ -145,8 +145,8 @@ export class Connection implements Holder, SocketOwner {
 
   /** The socket or TLS failed, which peers bring about at will; or an event threw, which is a fault of ours. */
   failed(error: Error): void {
-    const peers = "code" in error;
-    if (peers) this.#deps.log.debug("connection failed", { ip: this.ip, error: error.message });
+    const byPeer = "code" in error;
+    if (byPeer) this.#deps.log.debug("connection failed", { ip: this.ip, error: error.message });
     else this.#deps.log.error("connection failed", { ip: this.ip, error: error.stack });
     if (!this.#closed) this.#socket.terminate();
   }

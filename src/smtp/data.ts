@@ -1,8 +1,7 @@
 import { KeptMessage, type MessageResult } from "./kept-message.ts";
 import type { MessageMemory } from "./message-memory.ts";
+import { CR, indexOr, LF } from "./octets.ts";
 
-const LF = 0x0a;
-const CR = 0x0d;
 const DOT = 0x2e;
 
 /**
@@ -92,9 +91,4 @@ export class DataReader {
     if (this.#state !== "done") throw new Error("The message has not ended.");
     return this.#kept.result();
   }
-}
-
-function indexOr(chunk: Uint8Array, octet: number, from: number): number {
-  const at = chunk.indexOf(octet, from);
-  return at < 0 ? chunk.length : at;
 }

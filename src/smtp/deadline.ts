@@ -20,7 +20,10 @@ export const PHASE_TIMEOUT_MS: Record<Phase, number> = {
 /** From MAIL to the answer to DATA, however busy the client is. */
 export const TRANSACTION_TIMEOUT_MS = 30 * MINUTE_MS;
 
-/** When the session must have got on by. One timer a connection: a deadline that moves away is looked at when the old one has come. */
+/**
+ * The time by which the session must have got on. A connection has one timer: when the deadline moves away the timer
+ * stays, and looks again once it rings.
+ */
 export class Deadline {
   readonly #clock: Clock;
   readonly #passed: () => void;

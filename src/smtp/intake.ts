@@ -5,17 +5,17 @@ export const FREE_OCTETS = 64 * 1024;
 /** How often the sender that all others wait for is looked at. */
 export const PROGRESS_MS = 5_000;
 /**
- * What it must have brought since the last look: 25 MiB take it nine minutes at most. Whoever brings less holds large
- * mail up for everybody, at no cost (slowloris), and is told to come again.
+ * What that sender must have brought since the last look; at this rate 25 MiB take nine minutes. Whoever brings less holds
+ * up large mail for everybody at no cost of their own (slowloris), and is told to come again.
  */
 export const PROGRESS_OCTETS = 256 * 1024;
 
 /**
- * Up to which share of the limit the oldest large message goes on while whole ones wait for our answer. What is left up to
- * `SMALL_SHARE` is kept for mail of usual size: large mail that comes at once must not turn it away.
+ * While whole messages wait for our answer, the oldest large one is read on up to this multiple of the limit. The room from
+ * here to `SMALL_SHARE` is for mail of usual size: a rush of large mail must not turn it away.
  */
 const OLDEST_SHARE = 1.5;
-/** Up to which share of the limit small messages come, and new ones begin. */
+/** Small messages are read, and new ones begin, up to this multiple of the limit. */
 const SMALL_SHARE = 2;
 
 /** `coming`: octets are still to come. `whole`: only the answer is. `none`: no message has begun, or it is answered. */
@@ -39,9 +39,9 @@ interface Held {
 
 /**
  * Bounds what the messages of all connections hold in memory until they are answered. Over the limit only the oldest
- * large message is read on, and the others wait; so there is always one that can end, unless it drips, and then it goes.
- * Over one and a half times the limit it waits, too, for answers that are ours to give. Over twice the limit small messages
- * wait as well, and none may begin.
+ * large message is read on and the others wait, so one can always come to its end; one that drips is given up. Over one
+ * and a half times the limit the oldest waits too, as long as answers of ours are due that will free memory. Over twice
+ * the limit small messages wait as well, and none may begin.
  */
 export class Intake {
   readonly #clock: Clock;
@@ -103,7 +103,7 @@ export class Intake {
     }
   }
 
-  /** Where a limit is passed, those wait at once who were told to go ahead: one more read of each would be too much. */
+  /** When a limit is passed, those that were reading are paused at once: one more read of each would be too much. */
   #count(more: number): void {
     const limits = [1, OLDEST_SHARE, SMALL_SHARE].map((share) => share * this.#limit);
     const passed = limits.some((limit) => this.#total <= limit && this.#total + more > limit);
@@ -124,7 +124,7 @@ export class Intake {
     return this.#queue.keys().next().value === holder;
   }
 
-  /** The oldest waits for nothing but answers of ours, which come without it. */
+  /** The oldest waits only while an answer of ours is due, which comes whether it is read on or not. */
   #oldestGoesOn(): boolean {
     return this.#total <= OLDEST_SHARE * this.#limit || this.#whole.size === 0;
   }

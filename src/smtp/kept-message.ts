@@ -2,11 +2,11 @@ import type { MessageMemory } from "./message-memory.ts";
 
 const NUL = 0x00;
 
-/** Octets that a message collects in ordinary memory; it grows by as much as it has. */
+/** A message of up to so many octets is collected in ordinary memory, which doubles when it is full. */
 const MAX_SMALL_OCTETS = 64 * 1024;
-/** Least octets of it. */
+/** Octets that it begins with. */
 const MIN_OCTETS = 1024;
-/** A larger message grows by so many octets at a time, so that it never holds much more memory than it has octets. */
+/** The memory of a larger message grows by so many octets at a time, and so is never much more than the message. */
 const GROWTH_OCTETS = 1024 * 1024;
 
 /** Why a message is refused though it was read to its end. */
@@ -14,9 +14,9 @@ export type MessageFault = "bareLineEnd" | "nul" | "tooLarge";
 export type MessageResult = { raw: Uint8Array } | { fault: MessageFault };
 
 /**
- * Collects octets. A large message grows in memory that the threads share, in one place from its first octet to its last:
- * so neither putting it together nor handing it to the thread that reads it takes a copy. Room is set aside for the
- * largest message, and becomes memory as it is filled.
+ * Collects octets. A large message grows in one piece of memory that the threads share: neither putting it together nor
+ * handing it to the thread that reads it takes a copy. Addresses are set aside for the largest message, and take memory
+ * only as they are filled.
  */
 class Collector {
   readonly #limit: number;
@@ -60,7 +60,7 @@ class Collector {
     const size = this.#size;
     const shared = this.#shared;
     this.#forget();
-    // Small ones in memory of their own size, for they may wait long.
+    // A small one is copied into memory of its exact size, for it may be kept long.
     return shared === null ? octets.slice(0, size) : new Uint8Array(shared, 0, size);
   }
 

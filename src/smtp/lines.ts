@@ -1,11 +1,10 @@
 import { isUtf8 } from "node:buffer";
+import { CR, LF } from "./octets.ts";
 import { REPLIES, type Reply } from "./reply.ts";
 
 /** Octets of a command line, CRLF included: 512 (RFC 5321 §4.5.3.1.4) and room for the extensions' parameters. */
 export const MAX_COMMAND_LINE_OCTETS = 2048;
 
-const LF = 0x0a;
-const CR = 0x0d;
 const NOTHING = Buffer.alloc(0);
 
 /** A command line without its CRLF, or the refusal of one that was read over. */

@@ -1,5 +1,5 @@
 import type { TCPSocketListener } from "bun";
-import { type Clock, sleep } from "../core/clock.ts";
+import { type Clock, within } from "../core/clock.ts";
 import { isInNetworks } from "../core/networks.ts";
 import type { Log } from "../log.ts";
 import { Connection } from "./connection.ts";
@@ -15,11 +15,11 @@ import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-event
 import { type SmtpMeter, type Watch, watchSession } from "./watch.ts";
 
 /**
- * Messages of the largest size, answered or not, of which all may be read on at a time. One is read on beyond that, so that
- * three are in memory, and room for a fourth is left to small mail (`intake`).
+ * Messages of the largest size that may be in memory while all are read on. One more is read on beyond that, so that there
+ * are three, and the room of a fourth is left to small mail (`intake`).
  */
 const LARGE_MESSAGES_IN_FLIGHT = 2;
-/** Silence asked of strangers before the greeting. Who has brought mail that was taken, or is on this machine, is greeted at once. */
+/** Silence asked of strangers before the greeting. Who has brought mail before, or is on this machine, is greeted at once. */
 export const GREET_AFTER_MS = 300;
 /** Peers remembered to have brought mail that was taken. */
 const MAX_KNOWN_PEERS = 10_000;
@@ -150,7 +150,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     });
     server?.stop(false);
     for (const connection of [...connections]) connection.dismiss();
-    if (connections.size > 0) await Promise.race([empty, sleep(deps.clock, graceMs)]);
+    if (connections.size > 0) await within(deps.clock, graceMs, empty, undefined);
     for (const connection of [...connections]) connection.cutOff();
     connections.clear();
     server?.stop(true);
@@ -174,7 +174,10 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   };
 }
 
-/** The handler; when it has answered, the message's memory is for the next one. Where it failed, the collector decides. */
+/**
+ * The handler, which gives the message's memory back once it has answered. Where it threw it may still be reading, so the
+ * memory is left to the garbage collector.
+ */
 function returning(handler: MailHandler, memory: MessageMemory): MailHandler {
   return {
     recipient: (address, envelope) => handler.recipient(address, envelope),

@@ -7,7 +7,7 @@ export const IDLE_MS = 60_000;
 
 /**
  * The memory of large messages, shared with the thread that reads them. It is used again from one message to the next:
- * waiting for the collector takes several times as much, since to it such memory is next to nothing.
+ * the garbage collector hardly counts such memory, and lets several times as much pile up before it runs.
  */
 export class MessageMemory {
   readonly #clock: Clock;

@@ -16,7 +16,7 @@ export interface BracketedPath {
 }
 
 /** RFC 5321 §4.5.3.1.3: octets of a path, source route included. */
-export const MAX_PATH_OCTETS = 1024;
+const MAX_PATH_OCTETS = 1024;
 
 /** RFC 5321 §4.1.2 Quoted-string: printable ASCII, `"` and `\` behind a `\`; beyond ASCII by RFC 6531 §3.3. */
 const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|[^\x00-\x9f\p{Z}\p{Cc}\p{Cf}\p{Cs}]|\\[\x20-\x7e])*)"$/u;

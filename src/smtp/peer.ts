@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** Leading bits of an IPv6 address that one customer has to himself; he may use all addresses below them. */
+/** Groups of 16 bits that one customer's IPv6 addresses have in common: a /64, all of which is theirs to use. */
 const IPV6_CUSTOMER_GROUPS = 4;
 
 /** The peer's address in its usual form: an IPv4 peer of an IPv6 socket (`::ffff:192.0.2.1`) in dotted form. */

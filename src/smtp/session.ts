@@ -117,7 +117,7 @@ export class Session {
     return this.#advance();
   }
 
-  /** Ends the session with `farewell`, a 421: at once, or when a message or recipient in hand has its answer. */
+  /** Ends the session with `farewell`, a 421: at once, or as soon as the message or recipient in hand is answered. */
   dismiss(farewell: Reply): Action[] {
     if (this.#phase === "closed") return [];
     if (this.#phase === "tls") return this.#close();
@@ -125,7 +125,7 @@ export class Session {
     return this.#advance();
   }
 
-  /** Ends the session at once with a 421; what is in hand stays unanswered. */
+  /** Says `farewell` and ends the session at once; what is in hand stays unanswered. */
   abort(farewell: Reply): Action[] {
     if (this.#phase === "closed") return [];
     if (this.#phase !== "tls") this.#say(farewell);

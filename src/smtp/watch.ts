@@ -40,6 +40,7 @@ export interface Watch {
   ended(): void;
 }
 
+/** The watch over one session from now on. What it says last, before it is gone, tells how it ended. */
 export function watchSession(clock: Clock, meter: SmtpMeter): Watch {
   const startedAt = clock.now();
   let end: SessionEnd = "dropped";

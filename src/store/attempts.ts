@@ -22,7 +22,7 @@ export interface Attempt {
 /** Lines kept of one conversation. */
 export const MAX_TRANSCRIPT_LINES = 200;
 /** Characters kept of one line. */
-export const MAX_TRANSCRIPT_LINE = 2100;
+export const MAX_TRANSCRIPT_LINE_CHARS = 2100;
 /** Characters kept of one conversation: a peer that talks without end must not fill the database. */
 export const MAX_TRANSCRIPT_CHARS = 16_384;
 
@@ -53,7 +53,7 @@ export function insertAttempt(attempt: Attempt, guard: Guard): Statement {
 
 /** The conversation within its bounds: how it began and how it ended say most. Cut lines are well-formed Unicode. */
 export function boundedTranscript(lines: readonly string[]): string[] {
-  const cut = lines.map((line) => line.slice(0, MAX_TRANSCRIPT_LINE).toWellFormed());
+  const cut = lines.map((line) => line.slice(0, MAX_TRANSCRIPT_LINE_CHARS).toWellFormed());
   const chars = cut.reduce((sum, line) => sum + line.length, 0);
   if (cut.length <= MAX_TRANSCRIPT_LINES && chars <= MAX_TRANSCRIPT_CHARS) return cut;
   const begins = cut.slice(0, fitting(cut));

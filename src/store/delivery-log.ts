@@ -1,4 +1,5 @@
 import type { EventType } from "../core/events.ts";
+import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** One line of a webhook's delivery log. Times are milliseconds. */
@@ -65,8 +66,7 @@ export async function listDeliveries(
   const rows = await db.all<LogRow>(
     `SELECT ${COLUMNS} FROM webhook_deliveries
       WHERE webhook_id = ? AND sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-    // Every id sorts below "dlv~".
-    [webhookId, senderId, before ?? "dlv~", limit],
+    [webhookId, senderId, before ?? idCeiling("dlv"), limit],
   );
   return rows.map(toLogged);
 }

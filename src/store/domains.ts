@@ -1,3 +1,4 @@
+import { idCeiling } from "../core/ids.ts";
 import type { Db, Statement } from "./engine/client.ts";
 
 export type DomainStatus = "pending" | "verified";
@@ -22,7 +23,7 @@ export interface Domain {
   receiving: boolean;
   /** When it was first verified; null: never. */
   verifiedAt: number | null;
-  /** Since when every check of a verified domain has found a record missing; later by the time nothing was learned. */
+  /** Since when checks of a verified domain have found a record missing; time in which they learned nothing is left out. */
   failingSince: number | null;
   checkedAt: number | null;
   nextCheckAt: number | null;
@@ -115,8 +116,8 @@ export async function listDomains(
   take: number,
 ): Promise<Domain[]> {
   const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
-    [senderId, after, after, take],
+    `SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    [senderId, after ?? idCeiling("dom"), take],
   );
   return rows.map(domainOf);
 }

@@ -1,7 +1,7 @@
 import type { RecipientStatus } from "../core/states.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 
-/** Opens and clicks recorded of one recipient at most, persons' and machines' each: who has a link could fill the database. */
+/** Events of one kind recorded of one recipient at most: whoever has a link could fill the database with visits. */
 export const MAX_RECORDED = 100;
 
 /** What is counted. */

@@ -2,7 +2,10 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Db } from "./engine/client.ts";
 import { type Domain, getDomain } from "./domains.ts";
 
-/** https://www.sqlite.org/fileformat.html §1.3: the magic, then at 18 the version to write it: 2 is the write-ahead log. */
+/**
+ * The header of a database file (https://www.sqlite.org/fileformat.html §1.3): its octets, the text that it begins with,
+ * and at octet 18 the version of the format that writers use, which is 2 for a write-ahead log.
+ */
 const HEADER_OCTETS = 100;
 const MAGIC = "SQLite format 3\0";
 const WRITE_VERSION_AT = 18;

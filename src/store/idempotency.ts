@@ -18,6 +18,7 @@ export interface StoredAnswer {
   bodyHash: string;
   status: number;
   body: string;
+  /** Milliseconds. */
   createdAt: number;
 }
 

@@ -5,6 +5,7 @@ export interface Instance {
   id: string;
   host: string;
   pid: number;
+  /** Milliseconds, by its own clock. */
   heartbeatAt: number;
 }
 

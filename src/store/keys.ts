@@ -1,3 +1,4 @@
+import { idCeiling } from "../core/ids.ts";
 import type { Db, Statement } from "./engine/client.ts";
 import { type Sender, senderOf } from "./senders.ts";
 
@@ -139,9 +140,9 @@ export async function listKeys(
 ): Promise<ApiKey[]> {
   const rows = await db.all<KeyRow>(
     `SELECT ${KEY_COLUMNS} FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id
-     WHERE k.account_id = ? AND (? IS NULL OR k.sender_id = ?) AND (? IS NULL OR k.id < ?)
+     WHERE k.account_id = ? AND (? IS NULL OR k.sender_id = ?) AND k.id < ?
      ORDER BY k.id DESC LIMIT ?`,
-    [accountId, senderId, senderId, after, after, take],
+    [accountId, senderId, senderId, after ?? idCeiling("key"), take],
   );
   return rows.map(keyOf);
 }

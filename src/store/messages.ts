@@ -35,6 +35,7 @@ export interface Message {
   templateId: string | null;
   scheduledAt: number | null;
   sentAt: number | null;
+  /** Octets: of a received mail its bytes and our trace fields, of a sent one its bodies and attachments. */
   size: number;
   testMode: boolean;
   trackOpens: boolean;

@@ -13,8 +13,8 @@ export interface Outgoing {
   subject: string;
   /** Header Message-ID, with angle brackets. */
   rfcMessageId: string | null;
-  /** Milliseconds. */
-  createdAt: number;
+  /** Milliseconds: when it was posted, or the later time it was scheduled for. The same at each try. */
+  date: number;
   templateId: string | null;
   /** What its template is filled with. */
   data: Record<string, unknown> | null;
@@ -40,7 +40,7 @@ interface Row {
 interface Facts
   extends Pick<
     Outgoing,
-    "to" | "cc" | "replyTo" | "subject" | "rfcMessageId" | "createdAt" | "templateId" | "data" | "headers"
+    "to" | "cc" | "replyTo" | "subject" | "rfcMessageId" | "date" | "templateId" | "data" | "headers"
   > {
   fromEmail: string;
   fromName: string | null;
@@ -76,7 +76,7 @@ interface BodyFacts {
  */
 const OUTGOING = `SELECT json_object('fromEmail', m.from_email, 'fromName', m.from_name, 'to', json(m.to_list),
     'cc', json(m.cc_list), 'replyTo', json(m.reply_to_list), 'subject', m.subject,
-    'rfcMessageId', m.rfc_message_id, 'createdAt', m.created_at, 'templateId', m.template_id, 'data', json(c.data),
+    'rfcMessageId', m.rfc_message_id, 'date', MAX(m.created_at, COALESCE(m.scheduled_at, 0)), 'templateId', m.template_id, 'data', json(c.data),
     'rendered', c.rendered, 'headers', json(c.headers), 'trackOpens', m.track_opens, 'trackClicks', m.track_clicks,
     'unsubscribeLink', m.unsubscribe_link,
     'hasAttachments', EXISTS (SELECT 1 FROM attachments a WHERE a.message_id = m.id),

@@ -20,13 +20,13 @@ export interface OldMessage {
 const MOVING_LIST = [...MOVING].map((status) => `'${status}'`).join(", ");
 
 /**
- * Whether a message `m` may go that was sent or received before a time: its one parameter. What still moves stays,
- * and what was sent late counts from then.
+ * Whether a message `m` is older than a time, the one parameter, and nothing of it still moves. Its age counts from when
+ * it first went out, else from when it was to: mail that waited for long is not old yet.
  */
 export const OVER = `COALESCE(m.sent_at, m.scheduled_at, m.created_at) < ?
   AND NOT EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.status IN (${MOVING_LIST}))`;
 
-/** The same for all of it, which a webhook that is still to hear of it keeps, too. */
+/** Whether it may go with all that hangs on it: not while a webhook is still to hear of it. */
 const MAY_GO = `${OVER}
   AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.message_id = m.id AND d.status = 'pending')`;
 

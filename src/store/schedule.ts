@@ -68,8 +68,9 @@ export function moveSchedule(senderId: string, messageId: string, scheduledAt: n
 }
 
 /**
- * Lets what waits for a delay begin its wait anew where the clock has been put back since: the last thing that happened
- * to it lies in the future, and it would wait for the clock to come there again. Scheduled mail waits for the clock.
+ * Lets what waits for a delay (retries, pushes, checks of domains) begin its wait anew where the clock has been put back
+ * since: the last thing that happened to it lies in the future, and it would wait for the clock to come there again.
+ * Scheduled mail waits for the clock.
  */
 export function restartWaits(now: number): Statement[] {
   return [
@@ -82,6 +83,11 @@ export function restartWaits(now: number): Statement[] {
     {
       sql: `UPDATE webhook_deliveries SET due_at = ? + MAX(0, due_at - COALESCE(last_attempt_at, created_at))
         WHERE due_at > ? AND COALESCE(last_attempt_at, created_at) > ?`,
+      args: [now, now, now],
+    },
+    {
+      sql: `UPDATE domains SET next_check_at = ? + MAX(0, next_check_at - COALESCE(checked_at, created_at))
+        WHERE next_check_at > ? AND COALESCE(checked_at, created_at) > ?`,
       args: [now, now, now],
     },
   ];

@@ -1,3 +1,4 @@
+import { idCeiling } from "../core/ids.ts";
 import type { Db, Statement } from "./engine/client.ts";
 import { forgetReputation } from "./reputation.ts";
 
@@ -107,8 +108,8 @@ export async function listSenders(
 ): Promise<Sender[]> {
   const rows = await db.all<SenderRow>(
     `SELECT ${SENDER_COLUMNS} FROM senders
-     WHERE account_id = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
-    [accountId, after, after, take],
+     WHERE account_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    [accountId, after ?? idCeiling("snd"), take],
   );
   return rows.map(senderOf);
 }

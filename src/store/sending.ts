@@ -2,7 +2,7 @@ import type { Db } from "./engine/client.ts";
 import type { Sender } from "./senders.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
-/** What the send pipeline asks of other resources' tables, in one statement each. */
+// What sending and receiving ask of several tables, in one statement each.
 
 /** What a send asks about. */
 export interface SendQuestion {
@@ -89,38 +89,40 @@ export interface SigningKey {
   sealedPrivateKey: string;
 }
 
+interface KeyRow {
+  token: string;
+  created_at: number;
+  selector: string;
+  private_key: string;
+}
+
+function toSigningKey(row: KeyRow): SigningKey {
+  return {
+    token: row.token,
+    createdAt: row.created_at,
+    selector: row.selector,
+    sealedPrivateKey: row.private_key,
+  };
+}
+
 /** The active DKIM key of a project's domain; null where it has none. */
 export async function signingKey(db: Db, senderId: string, domain: string): Promise<SigningKey | null> {
-  const row = await db.first<{ token: string; created_at: number; selector: string; private_key: string }>(
+  const row = await db.first<KeyRow>(
     `SELECT k.token, k.created_at, k.selector, k.private_key FROM senders s
         JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
         JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
       WHERE s.id = ?`,
     [domain, senderId],
   );
-  return row === null
-    ? null
-    : {
-        token: row.token,
-        createdAt: row.created_at,
-        selector: row.selector,
-        sealedPrivateKey: row.private_key,
-      };
+  return row === null ? null : toSigningKey(row);
 }
 
-/** The installation's own active DKIM key, for the onboarding domain. */
+/** The installation's own active DKIM key, for the onboarding domain; null before the first start is over. */
 export async function installationKey(db: Db): Promise<SigningKey | null> {
-  const row = await db.first<{ token: string; created_at: number; selector: string; private_key: string }>(
+  const row = await db.first<KeyRow>(
     "SELECT token, created_at, selector, private_key FROM dkim_keys WHERE domain_id IS NULL AND status = 'active'",
   );
-  return row === null
-    ? null
-    : {
-        token: row.token,
-        createdAt: row.created_at,
-        selector: row.selector,
-        sealedPrivateKey: row.private_key,
-      };
+  return row === null ? null : toSigningKey(row);
 }
 
 /** The email address of the account's owner: the one real recipient of test mode. */
@@ -139,9 +141,20 @@ export interface InboxRef {
   displayName: string;
 }
 
+interface InboxRow {
+  id: string;
+  sender_id: string;
+  address: string;
+  display_name: string;
+}
+
+function toInboxRef(row: InboxRow): InboxRef {
+  return { id: row.id, senderId: row.sender_id, address: row.address, displayName: row.display_name };
+}
+
 /** The project's inbox of exactly that address key; null where it has none. */
 export async function ownInbox(db: Db, senderId: string, addressKey: string): Promise<InboxRef | null> {
-  const row = await db.first<{ id: string; sender_id: string; address: string; display_name: string }>(
+  const row = await db.first<InboxRow>(
     `SELECT i.id, i.sender_id, i.address, i.display_name FROM senders s
         JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
         JOIN inboxes i ON i.domain_id = d.id AND i.sender_id = s.id AND i.address = ?
@@ -159,12 +172,7 @@ export interface InboundRoute {
 
 /** The route of mail to `addressKey` at `domain`, of whichever project receives for it. */
 export async function inboundRoute(db: Db, domain: string, addressKey: string): Promise<InboundRoute> {
-  const row = await db.first<{
-    id: string | null;
-    sender_id: string | null;
-    address: string | null;
-    display_name: string | null;
-  }>(
+  const row = await db.first<{ [Column in keyof InboxRow]: InboxRow[Column] | null }>(
     `SELECT i.id, i.sender_id, i.address, i.display_name FROM domains d
       LEFT JOIN inboxes i ON i.domain_id = d.id AND i.address = ?
       WHERE d.name = ? AND d.receiving = 1`,
@@ -175,8 +183,4 @@ export async function inboundRoute(db: Db, domain: string, addressKey: string): 
   if (id === null || sender_id === null || address === null || display_name === null)
     return { receiving: true, inbox: null };
   return { receiving: true, inbox: toInboxRef({ id, sender_id, address, display_name }) };
-}
-
-function toInboxRef(row: { id: string; sender_id: string; address: string; display_name: string }): InboxRef {
-  return { id: row.id, senderId: row.sender_id, address: row.address, displayName: row.display_name };
 }

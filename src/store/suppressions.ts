@@ -37,7 +37,7 @@ interface Row {
 }
 
 const COLUMNS = "id, sender_id, email, reason, bounce_type, message_id, note, expires_at, created_at";
-/** Of an entry that stands, when a new one (`excluded`) comes for the same address. */
+/** Whether the entry in the table has expired when a new one (`excluded`) comes for its address. */
 const EXPIRED = "suppressions.expires_at <= excluded.created_at";
 
 function suppressionOf(row: Row): Suppression {

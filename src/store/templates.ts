@@ -1,4 +1,4 @@
-import { isId } from "../core/ids.ts";
+import { idCeiling, isId } from "../core/ids.ts";
 import type { Db, Statement } from "./engine/client.ts";
 
 /** Longest slug, characters. */
@@ -97,8 +97,8 @@ export async function listTemplates(
   take: number,
 ): Promise<SavedTemplate[]> {
   const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM templates WHERE sender_id = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
-    [senderId, after, after, take],
+    `SELECT ${COLUMNS} FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    [senderId, after ?? idCeiling("tpl"), take],
   );
   return rows.map(templateOf);
 }

@@ -1,3 +1,4 @@
+import { idCeiling } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
 import type { Db, Statement } from "./engine/client.ts";
 
@@ -150,9 +151,8 @@ export async function listThreadMessageIds(
   limit: number,
 ): Promise<string[]> {
   const rows = await db.all<{ id: string }>(
-    // Every id sorts below "msg~".
     "SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?",
-    [threadId, senderId, before ?? "msg~", limit],
+    [threadId, senderId, before ?? idCeiling("msg"), limit],
   );
   return rows.map((row) => row.id);
 }

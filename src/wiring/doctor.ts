@@ -10,7 +10,7 @@ import { reverseChecks } from "../flows/health/reverse.ts";
 import { integrityCheck } from "../flows/health/storage.ts";
 import { zoneChecks } from "../flows/health/zone.ts";
 import { dnsServers } from "../net/dns/servers.ts";
-import { exchangeHttp } from "../net/http-exchange.ts";
+import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
 import { resolveAddresses } from "../net/dns/lookups.ts";
 import { checkObjectStore, openObjectStore } from "../net/object-store.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
@@ -119,8 +119,7 @@ function webClock({ clock }: HealthParts, resolver: Resolver, url: URL): OtherCl
   return {
     name: url.host,
     async read() {
-      const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-      const secure = url.protocol === "https:";
+      const { host, port, tlsName } = endpointOf(url);
       const found = isIP(host) === 0 ? await resolveAddresses(resolver, host) : null;
       const ip = found === null ? host : found.status === "ok" ? found.records[0] : undefined;
       if (ip === undefined) throw new Error(`${host} has no address`);
@@ -129,8 +128,8 @@ function webClock({ clock }: HealthParts, resolver: Resolver, url: URL): OtherCl
         { clock },
         {
           ip,
-          port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
-          tlsName: secure ? host : null,
+          port,
+          tlsName,
           octets: Buffer.from(head),
           timeoutMs: ASK_MS,
           connectTimeoutMs: ASK_MS,

@@ -1,5 +1,4 @@
 import { statfs } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import { certificateCheck } from "../flows/health/certificate.ts";
@@ -12,6 +11,7 @@ import { redisFacts } from "../queue/redis-facts.ts";
 import { readCertificate } from "../smtp/certificate.ts";
 import type { Db } from "../store/engine/client.ts";
 import { databaseHeader, databaseTime } from "../store/health.ts";
+import { databasePath } from "./database.ts";
 import { mxName } from "./delivery.ts";
 
 /** What health is looked at through. */
@@ -42,7 +42,7 @@ export function nearChecks(parts: HealthParts, clocks: readonly OtherClock[] = [
 
 /** Disk and database. */
 export function storageParts({ config, db }: HealthParts): StorageParts {
-  const path = fileOf(config);
+  const path = databasePath(config);
   return {
     db,
     async disk() {
@@ -53,17 +53,11 @@ export function storageParts({ config, db }: HealthParts): StorageParts {
   };
 }
 
-/** The database's file, a replica's too; null for a server. */
-function fileOf({ databaseUrl: url }: Config): string | null {
-  if (!url.startsWith("file:")) return null;
-  return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
-}
-
 /** Clocks of the servers that belong to the installation; a database file's is our own. */
 function clocksOf({ config, db }: HealthParts): OtherClock[] {
   const { redisUrl } = config;
   return [
     ...(redisUrl === null ? [] : [{ name: "Redis", read: async () => (await redisFacts(redisUrl)).now }]),
-    ...(fileOf(config) === null ? [{ name: "the database", read: () => databaseTime(db()) }] : []),
+    ...(databasePath(config) === null ? [{ name: "the database", read: () => databaseTime(db()) }] : []),
   ];
 }

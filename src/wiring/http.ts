@@ -1,10 +1,7 @@
 // The page's files go into a compiled binary by these imports.
 import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import type { Config } from "../config.ts";
-import type { Clock } from "../core/clock.ts";
 import { cachedHealth } from "../flows/health/cached.ts";
-import type { Inspect } from "../flows/readings.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { logAnswer } from "../http/access-log.ts";
 import type { ReadyCheck } from "../http/health.ts";
@@ -31,31 +28,22 @@ import { generateDkimKey } from "../mail/dkim.ts";
 import { isPublicAddress } from "../net/address-guard.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../net/dns/lookups.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
-import { METRICS_CONTENT_TYPE, type Metrics } from "../metrics.ts";
-import type { Queue } from "../queue/port.ts";
-import { type Db, ping } from "../store/engine/client.ts";
+import { METRICS_CONTENT_TYPE } from "../metrics.ts";
+import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { mxName } from "./delivery.ts";
+import type { Ground } from "./ground.ts";
 import { nearChecks } from "./health.ts";
-import type { InstallationKeys } from "./master-key.ts";
 import { openScrape } from "./scrape.ts";
 
 /** What the HTTP door is put together from. */
-export interface HttpParts {
-  config: Config;
-  clock: Clock;
-  db: Db;
-  queue: Queue;
-  keys: InstallationKeys;
-  resolver: Resolver;
-  /** Reads a mail that is let in by the API. */
-  inspect: Inspect;
+export interface HttpParts
+  extends Pick<Ground, "config" | "clock" | "db" | "queue" | "keys" | "resolver" | "inspect" | "metrics"> {
   limiter: RateLimiter | null;
   /** Where contents are that have left the database. */
   objects: ObjectReader | null;
   /** Whether the SMTP listener of this process listens, or is none of its business. */
   listening: () => boolean;
-  metrics: Metrics;
   /** Open SMTP connections. */
   connections: () => { in: number; out: number };
 }
@@ -125,8 +113,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
 /** Every route of the API. */
 function apiRoutes(parts: HttpParts): Route[] {
   const { config, clock, db, queue, keys, objects } = parts;
-  const { serviceDomain } = config;
-  const { publicUrl } = config;
+  const { serviceDomain, publicUrl } = config;
   const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
   const common = { db, clock, queue, objects, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
   const sending = { ...common, limits: config, volume: config, inspect: parts.inspect };

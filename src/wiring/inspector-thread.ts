@@ -5,7 +5,7 @@ import { BEATS, type FromWorker, PULSE_OCTETS, TURNED_TO, type ToWorker } from "
 /** Time without a beat after which a thread is taken to be held by the mail that it was turned to last. */
 export const STALL_MS = 2_000;
 /** The same for each MiB of the largest mail in hand, which takes 20 to 30 ms on a machine with nothing else to do. */
-export const STALL_MS_PER_MIB = 100;
+const STALL_MS_PER_MIB = 100;
 const MIB = 1024 * 1024;
 /** Time that a thread has for its first beat: it loads its code. */
 export const START_MS = 30_000;

@@ -1,6 +1,8 @@
 import type { PushDeps } from "../flows/notify/push.ts";
+import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { recheckDue } from "../flows/verify/recheck.ts";
 import { post } from "../net/post.ts";
+import type { ObjectReader } from "../store/contents/content-read.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
 import { openOutbound } from "./delivery.ts";
 import type { Ground } from "./ground.ts";
@@ -19,22 +21,39 @@ const RETRY_JITTER = 0.2;
 
 /** What the workers are started with. */
 export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
-  const { config, clock, db, queue, keys, resolver, pool, instance, metrics } = ground;
+  const { config, clock, db, queue, instance } = ground;
+  const { objects } = parts;
   const verification = domainDeps(parts);
   const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
-  const { objects } = parts;
   const forgetAnswers = async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN));
-  const common = {
+  const { findPassage, custody } = openOutbound(config, ground);
+  const common = commonDeps(ground, objects);
+  return {
     db,
     clock,
     queue,
-    objects,
-    instanceId: instance.id,
-    boxKey: keys.box,
-    random: Math.random,
+    config,
+    instance,
+    transmit: transmitDeps(ground, common, custody),
+    findPassage,
+    push: pushDeps(ground, common),
+    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
   };
-  const { findPassage, custody } = openOutbound(config, { clock, db, resolver, pool });
-  const transmit: WorkerDeps["transmit"] = {
+}
+
+/** What both kinds of work need. */
+function commonDeps({ db, clock, queue, instance, keys }: Ground, objects: ObjectReader | null) {
+  return { db, clock, queue, objects, instanceId: instance.id, boxKey: keys.box, random: Math.random };
+}
+
+type Common = ReturnType<typeof commonDeps>;
+
+function transmitDeps(
+  { config, keys, metrics }: Ground,
+  common: Common,
+  custody: CustodyStatus,
+): WorkerDeps["transmit"] {
+  return {
     ...common,
     custody,
     serviceDomain: config.serviceDomain,
@@ -50,7 +69,10 @@ export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
       giveUpMs: config.deliveryGiveUpSeconds * 1000,
     },
   };
-  const push: PushDeps = {
+}
+
+function pushDeps({ config, clock, resolver, metrics }: Ground, common: Common): PushDeps {
+  return {
     ...common,
     post: (request) => post({ clock, resolver }, request),
     meter: metrics.push,
@@ -60,16 +82,5 @@ export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
       disableAfterMs: config.webhookDisableAfterSeconds * 1000,
       allowPrivate: config.allowPrivateWebhooks,
     },
-  };
-  return {
-    db,
-    clock,
-    queue,
-    config,
-    instance,
-    transmit,
-    findPassage,
-    push,
-    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
   };
 }

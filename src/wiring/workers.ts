@@ -30,7 +30,10 @@ const MAILS_PER_CONNECTION = 4;
 const OWN_MAILS_IN_HAND = 100;
 /** Mails of one resting destination put off at a time. */
 const DEFERRALS_IN_HAND = 16;
-/** A destination that could not be reached rests for half the first retry delay, so that retries find it awake, and at most so long. */
+/**
+ * The longest time that a destination rests which could not be reached. Usually it rests for half the first retry delay, so
+ * that retries find it awake.
+ */
 const LONGEST_REST_MS = 300_000;
 /** Pushes of one endpoint that wait in lanes of this process. */
 const WAITING_PER_LANE = 10_000;
@@ -39,7 +42,7 @@ const WAITING_PUSHES = 100_000;
 /** Pushes in hand at a time, over all endpoints that answer soon, and to one endpoint. */
 const PUSHES_IN_HAND = 400;
 const PUSHES_PER_ENDPOINT = 4;
-/** An endpoint that takes longer than this has its pushes counted apart, and so many of them are in hand at a time. */
+/** An endpoint that takes longer than this has its pushes counted apart; of those, so many are in hand at a time. */
 const SLOW_PUSH_MS = 2000;
 const SLOW_PUSHES_IN_HAND = 800;
 /** Jobs that the queue hands over at a time. Handing over is quick: the lanes hold them. */
@@ -71,18 +74,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
   const { clock, queue } = deps;
   const pacer = openPacer(deps);
   const dispatch = startDispatch(deps, pacer.pace);
-  const pushes = new Lanes(
-    clock,
-    {
-      perLane: PUSHES_PER_ENDPOINT,
-      total: PUSHES_IN_HAND,
-      slowAfterMs: SLOW_PUSH_MS,
-      slowTotal: SLOW_PUSHES_IN_HAND,
-      waitingPerLane: WAITING_PER_LANE,
-      waiting: WAITING_PUSHES,
-    },
-    (job) => push(deps.push, job),
-  );
+  const pushes = openLanes(deps);
   const offering =
     (retry: boolean): JobHandler =>
     async (job) =>
@@ -113,6 +105,21 @@ export function startWorkers(deps: WorkerDeps): Workers {
       pacer.close();
     },
   };
+}
+
+function openLanes({ clock, push: pushDeps }: WorkerDeps): Lanes {
+  return new Lanes(
+    clock,
+    {
+      perLane: PUSHES_PER_ENDPOINT,
+      total: PUSHES_IN_HAND,
+      slowAfterMs: SLOW_PUSH_MS,
+      slowTotal: SLOW_PUSHES_IN_HAND,
+      waitingPerLane: WAITING_PER_LANE,
+      waiting: WAITING_PUSHES,
+    },
+    (job) => push(pushDeps, job),
+  );
 }
 
 /** Moments for mail to other people's hosts: shared where there is a Redis, and none needed where there is no limit. */

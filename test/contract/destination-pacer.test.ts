@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { openSharedPacer, type SharedPacer } from "../../src/queue/destination-pacer.ts";
-import { RATE_WAIT_MS } from "../../src/queue/redis-asking.ts";
+import { ASK_WAIT_MS } from "../../src/queue/redis-asking.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
 setDefaultTimeout(30_000);
@@ -71,6 +71,6 @@ test("each process paces itself where Redis is away, and where it does not answe
   redis.freeze();
   const startedAt = systemClock.now();
   expect(await pacer.pace("a")).toBe(OWN);
-  expect(systemClock.now() - startedAt).toBeLessThan(RATE_WAIT_MS * 20);
+  expect(systemClock.now() - startedAt).toBeLessThan(ASK_WAIT_MS * 20);
   redis.thaw();
 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { openRateLimiter, type RateBuckets, type RateLimits } from "../../src/queue/rate-limiter.ts";
-import { MAX_ASKING, RATE_AWAY_MS, RATE_WAIT_MS } from "../../src/queue/redis-asking.ts";
+import { MAX_ASKING, ASK_AWAY_MS, ASK_WAIT_MS } from "../../src/queue/redis-asking.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
@@ -222,20 +222,20 @@ describe("the rate limiter on Redis", () => {
     redis.freeze();
     try {
       const asked = [buckets.take("a", "slow"), buckets.take("a", "slow")];
-      clock.advance(RATE_WAIT_MS);
+      clock.advance(ASK_WAIT_MS);
       expect(await Promise.all(asked)).toMatchObject([{ remaining: 4 }, { remaining: 3 }]);
       expect(warnings).toEqual(["request rates are counted in this process only"]);
       // The clock stands: whatever waited for Redis now would wait for ever.
       expect(await passed(buckets, "a", "slow", 10)).toBe(3);
       // The probe finds it hanging still, and no request waits for the probe.
-      clock.advance(RATE_AWAY_MS);
+      clock.advance(ASK_AWAY_MS);
       expect(await passed(buckets, "a", "slow", 1)).toBe(0);
-      clock.advance(RATE_WAIT_MS);
+      clock.advance(ASK_WAIT_MS);
     } finally {
       redis.thaw();
     }
     while ((await redis.command("EXISTS", `${prefix}:rate:back`)) !== "1") {
-      clock.advance(RATE_AWAY_MS);
+      clock.advance(ASK_AWAY_MS);
       await redis.command("PING");
       await buckets.take("back", "wide");
     }
@@ -249,7 +249,7 @@ describe("the rate limiter on Redis", () => {
     try {
       const waiting = Array.from({ length: MAX_ASKING }, () => buckets.take("a", "wide"));
       expect(await buckets.take("b", "slow")).toMatchObject({ allowed: true, remaining: 4 });
-      clock.advance(RATE_WAIT_MS);
+      clock.advance(ASK_WAIT_MS);
       expect((await Promise.all(waiting)).every((taken) => taken?.allowed)).toBe(true);
     } finally {
       redis.thaw();

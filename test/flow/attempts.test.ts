@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import {
   boundedTranscript,
   MAX_TRANSCRIPT_CHARS,
-  MAX_TRANSCRIPT_LINE,
+  MAX_TRANSCRIPT_LINE_CHARS,
   MAX_TRANSCRIPT_LINES,
 } from "../../src/store/attempts.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
@@ -281,8 +281,8 @@ describe("a stored conversation", () => {
   });
 
   test("cuts a line at its bound and leaves no half of a character", () => {
-    const [cut = ""] = boundedTranscript([`${"x".repeat(MAX_TRANSCRIPT_LINE - 1)}😀`]);
-    expect(cut.length).toBe(MAX_TRANSCRIPT_LINE);
+    const [cut = ""] = boundedTranscript([`${"x".repeat(MAX_TRANSCRIPT_LINE_CHARS - 1)}😀`]);
+    expect(cut.length).toBe(MAX_TRANSCRIPT_LINE_CHARS);
     expect(cut.isWellFormed()).toBe(true);
   });
 });

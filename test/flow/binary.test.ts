@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type DnsRecord, startDns, type TestDns } from "../support/dns.ts";
+import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { letterLines, smtpSession } from "../support/mail-in.ts";
 import { freePort, startRedis } from "../support/redis.ts";
 
@@ -129,18 +129,6 @@ async function message(id: string, status: string): Promise<any> {
   throw new Error(`${id} is not ${status}: ${said}`);
 }
 
-interface ShownRecord {
-  type: DnsRecord["type"];
-  name: string;
-  value: string;
-  priority?: number;
-}
-
-function publish({ records }: { records: readonly ShownRecord[] }): void {
-  for (const { type, name, value, priority } of records)
-    dns.add({ name, type, data: type === "MX" ? { preference: priority, exchange: value } : value });
-}
-
 test("tells its version with nothing around it", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   expect(run("--version")).toEqual({ code: 0, stdout: `${version}\n` });
@@ -168,9 +156,9 @@ test.skipIf(Bun.which("curl") === null)("the line that the first start prints se
 
 test("receives a mail, authenticated in the thread that it carries", async () => {
   const domain = await call("POST", "/v1/domains", { domain: "in.test" });
-  publish(domain);
+  publish(dns, domain.records);
   await call("POST", `/v1/domains/${domain.id}/verify`);
-  publish(await call("PATCH", `/v1/domains/${domain.id}/receiving`, { enabled: true }));
+  publish(dns, (await call("PATCH", `/v1/domains/${domain.id}/receiving`, { enabled: true })).records);
   await call("POST", "/v1/inboxes", { address: "a@in.test" });
   dns.add({ name: "client.test", type: "TXT", data: "v=spf1 ip4:127.0.0.1 -all" });
   const session = await smtpSession(smtpPort);

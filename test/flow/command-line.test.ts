@@ -50,13 +50,18 @@ test("a process that only works stays alive until it is told to end", async () =
   const folder = mkdtempSync(join(tmpdir(), "postrider-worker-"));
   const child = Bun.spawn([process.execPath, MAIN, "serve"], {
     cwd: folder,
-    env: { PATH: Bun.env.PATH ?? "", ROLES: "worker", PORT: "0", DATA_DIR: folder },
+    env: { PATH: Bun.env.PATH ?? "", ROLES: "worker", HOST: "127.0.0.1", PORT: "0", DATA_DIR: folder },
     stdout: "pipe",
     stderr: "ignore",
   });
-  // Its banner says that it has started; one that had nothing to hold it would end right behind.
-  for await (const chunk of child.stdout) if (new TextDecoder().decode(chunk).includes("running")) break;
-  await Bun.sleep(300);
+  // Its banner says that it has started; one that had nothing to hold it would end right behind, and not answer.
+  let banner = "";
+  for await (const chunk of child.stdout) {
+    banner += new TextDecoder().decode(chunk);
+    if (banner.includes("delivery")) break;
+  }
+  const address = /health +(\S+)\/readyz/.exec(banner)?.[1];
+  expect((await fetch(`http://${address}/livez`)).status).toBe(200);
   expect(child.exitCode).toBeNull();
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);

@@ -63,6 +63,25 @@ test("readyz is 1 and names what failed where the service says that it is not re
   }
 });
 
+test("readyz asks an IPv6 address by a Host header that names one (RFC 3986 §3.2.2)", async () => {
+  const asked: string[] = [];
+  const fake = Bun.serve({
+    ...{ port: 0, hostname: "::1" },
+    fetch: ({ headers }) => {
+      asked.push(headers.get("host") ?? "");
+      return Response.json({ checks: {} });
+    },
+  });
+  const env = { PORT: String(fake.port) };
+  try {
+    for (const HOST of ["::", "::1", "[::1]"])
+      expect([HOST, (await postrider(["readyz"], { ...env, HOST })).code]).toEqual([HOST, 0]);
+    expect(new Set(asked)).toEqual(new Set([`[::1]:${fake.port}`]));
+  } finally {
+    await fake.stop(true);
+  }
+});
+
 test("readyz waits no longer than it is told for a service that hangs", async () => {
   const accepted: string[] = [];
   const hanging = Bun.listen({

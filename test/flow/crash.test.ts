@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { startDns, type TestDns } from "../support/dns.ts";
+import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
+import { until } from "../support/poll.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type TestRedis, startRedis } from "../support/redis.ts";
-import { publish } from "../support/service.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -69,11 +69,8 @@ function taken(): Map<string, Set<string>> {
 }
 
 async function settled(count: number): Promise<void> {
-  for (;;) {
-    const { body } = await call("GET", "/v1/emails?status=delivered&limit=100");
-    if (body.data.length === count) return;
-    await Bun.sleep(20);
-  }
+  const path = "/v1/emails?status=delivered&limit=100";
+  await until(async () => (await call("GET", path)).body.data.length === count);
 }
 
 describe("a process killed", () => {
@@ -81,7 +78,7 @@ describe("a process killed", () => {
     await service.kill();
     await service.start({}, DIE_BEFORE_HINT);
     const key = { "idempotency-key": "the-one" };
-    expect(call("POST", "/v1/emails", mail("a@there.test"), key)).rejects.toThrow();
+    await expect(call("POST", "/v1/emails", mail("a@there.test"), key)).rejects.toThrow();
     expect(await service.exited()).not.toBe(0);
     await service.start();
     const retried = await call("POST", "/v1/emails", mail("a@there.test"), key);

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { systemClock } from "../../src/clock.ts";
-import { publish, startService, verifiedDomain } from "../support/service.ts";
+import { publish } from "../support/dns.ts";
+import { startService, verifiedDomain } from "../support/service.ts";
 
 const LIMIT_MS = 30_000;
 const WEEK_MS = 7 * 24 * 3_600_000;

@@ -10,12 +10,12 @@ import { createResolver, type Resolver } from "../../src/net/dns/resolver.ts";
 import { ANSWERS_PER_SECOND } from "../../src/net/zone/response-limiter.ts";
 import { startZoneServer, type ZoneServer } from "../../src/net/zone/server.ts";
 import { arrivals } from "../support/arrivals.ts";
-import { startDns, type TestDns } from "../support/dns.ts";
+import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { run, startUnbound, type TestUnbound, titled, toolMissing } from "../support/dns-tools.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { ORIGIN, queryOctets, quietLog, testZone, TOKEN } from "../support/zone.ts";
-import { publish, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
+import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 import { freePort } from "../support/redis.ts";
 
 const CUSTOMER = "customer.test";

@@ -6,6 +6,7 @@ import { verifyDomain } from "../../src/flows/verify/verify.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type Domain, getDomain } from "../../src/store/domains.ts";
+import { restartWaits } from "../../src/store/schedule.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { type DnsBehaviour, startDns } from "../support/dns.ts";
 
@@ -71,6 +72,13 @@ describe("the sweep checks", () => {
       status: "verified",
       checkedAt: new Date(api.clock.now()).toISOString(),
     });
+    expect(await nextCheck()).toBe(24 * HOUR);
+  });
+
+  test("a domain after its usual wait where the clock was put back by a week", async () => {
+    expect(await nextCheck()).toBe(5 * MINUTE);
+    api.clock.step(-7 * 24 * HOUR);
+    await api.db.write(restartWaits(api.clock.now()));
     expect(await nextCheck()).toBe(24 * HOUR);
   });
 });

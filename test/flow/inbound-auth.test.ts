@@ -5,9 +5,6 @@ import { compose } from "../../src/mail/composing/compose.ts";
 import { type DkimKey, dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
 import { systemClock } from "../../src/clock.ts";
 import { DUPLICATE_WINDOW_MS } from "../../src/flows/receive/facts.ts";
-import { recipientToken } from "../../src/flows/recipient-token.ts";
-import { verpAddress } from "../../src/mail/verp.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import {
   receivingInboxes,
@@ -453,73 +450,3 @@ function longestTurn(): { end(): number } {
     },
   };
 }
-
-describe("a report", () => {
-  async function sent(): Promise<{ id: string; returnPath: string }> {
-    const item = { from: { email: "a@in.test" }, to: [{ email: "far@one.test" }], subject: "Hi", text: "x" };
-    const { id } = (await service.call("POST", "/v1/emails", item)).body;
-    await service.message(id, "delivered");
-    const { verp } = openKeys(null, service.folder);
-    return { id, returnPath: verpAddress(recipientToken(verp, { messageId: id, ord: 0 }), "in.test") };
-  }
-
-  const arf = (from: string, returnPath: string) =>
-    Buffer.from(
-      [
-        `From: fbl@${from}`,
-        "Subject: complaint",
-        "MIME-Version: 1.0",
-        'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
-        "",
-        "--b",
-        "Content-Type: message/feedback-report",
-        "",
-        "Feedback-Type: abuse",
-        "User-Agent: Provider/1.0",
-        "Version: 1",
-        "",
-        "--b",
-        "Content-Type: message/rfc822",
-        "",
-        `Return-Path: <${returnPath}>`,
-        "Subject: Hi",
-        "",
-        "x",
-        "--b--",
-        "",
-      ].join("\r\n"),
-    );
-
-  test("to the complaints' address is about whom the return path in it names, checks or no checks", async () => {
-    const provider = author({ dmarc: "p=reject", spf: "-all" });
-    const { id, returnPath } = await sent();
-    expect(returnPath).toStartWith("b+");
-    const forged = returnPath.replace(/.@/, (end) => (end === "0@" ? "1@" : "0@"));
-    const to = [`FBL@${SERVICE_DOMAIN}`];
-    expect(await deliver(arf(provider, forged), `x@${provider}`, to)).toStartWith("250");
-    expect((await service.message(id, "delivered")).recipients[0].status).toBe("delivered");
-    expect(await deliver(arf(provider, returnPath), `x@${provider}`, to)).toStartWith("250");
-    expect((await service.message(id, "complained")).recipients[0].status).toBe("complained");
-    const suppressed = await service.call("GET", "/v1/suppressions?email=far@one.test");
-    expect(suppressed.body.data).toMatchObject([{ reason: "complaint" }]);
-    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
-  });
-
-  test("is read at its beginning: what it brings back may be as large as any mail", async () => {
-    const { id, returnPath } = await sent();
-    const large = Buffer.concat([
-      arf("far.test", returnPath).subarray(0, -8),
-      Buffer.alloc(3_000_000, "x\r\n"),
-    ]);
-    expect(await deliver(large, "", [returnPath])).toStartWith("250");
-    await service.message(id, "complained");
-    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
-  });
-
-  test("to a return path is not refused for its sender's policy", async () => {
-    const provider = author({ dmarc: "p=reject", spf: "-all" });
-    const { id, returnPath } = await sent();
-    expect(await deliver(arf(provider, returnPath), `x@${provider}`, [returnPath])).toStartWith("250");
-    await service.message(id, "complained");
-  });
-});

@@ -1,16 +1,15 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { createTransport } from "nodemailer";
-import { startDns, type TestDns } from "../support/dns.ts";
+import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
+import { until } from "../support/poll.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
-import { publish } from "../support/service.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
 
 const LIMIT_MS = 60_000;
-const POLL_MS = 20;
 
 const METRICS_TOKEN = "metrics-token-hush-0123456789";
 const ADDRESSES = {
@@ -69,7 +68,7 @@ async function call(method: string, path: string, body?: unknown, key = service.
 }
 
 async function ends(id: string, status: string): Promise<void> {
-  while ((await call("GET", `/v1/emails/${id}`)).body.status !== status) await Bun.sleep(POLL_MS);
+  await until(async () => (await call("GET", `/v1/emails/${id}`)).body.status === status);
 }
 
 async function send(to: string): Promise<string> {
@@ -154,7 +153,7 @@ function leaks(lines: readonly string[], words: readonly string[]): string[] {
 }
 
 const LEVELS: readonly [level: string, says: readonly string[]][] = [
-  ["info", ["mail taken", "mail refused by policy", "stopping"]],
+  ["info", ["started", "mail taken", "mail refused by policy", "stopping"]],
   ["debug", ["mail taken", "answered", "tried", "session ended"]],
 ];
 
@@ -170,6 +169,10 @@ test.each(LEVELS)(
       .filter((line) => line !== "");
     const parsed = lines.map((line) => JSON.parse(line));
     expect(parsed.map(({ message }) => message)).toEqual(expect.arrayContaining([...says]));
+    for (const { messages } of parsed.filter(({ message }) =>
+      /^mail (?:taken|refused by policy)$/.test(message),
+    ))
+      expect(messages).toEqual([expect.stringMatching(/^msg_/)]);
     for (const line of parsed)
       expect(line).toMatchObject({ time: expect.stringMatching(/Z$/), level: expect.any(String) });
     const secrets = [service.key, METRICS_TOKEN, webhookSecret, URL_SECRET, WRONG_KEY];

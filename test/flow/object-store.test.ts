@@ -15,6 +15,7 @@ import type { Db } from "../../src/store/engine/client.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { around } from "../support/lists.ts";
 import { deliver } from "../support/mail-in.ts";
+import { until } from "../support/poll.ts";
 import { serviceProcess } from "../support/process.ts";
 import { S3_BUCKET, S3_KEYS, type S3Server, startS3 } from "../support/s3-server.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
@@ -344,10 +345,6 @@ describe("contents that nobody names any more leave the object store", () => {
 describe("while the object store is out of reach", () => {
   beforeEach(() => start());
 
-  async function until(done: () => Promise<boolean>): Promise<void> {
-    while (!(await done())) await Bun.sleep(20);
-  }
-
   test("mail is taken as ever, and a read of what is there is 503 until it is back", async () => {
     const bytes = randomBytes(MB);
     const scheduledAt = new Date(clock.now() + DAY_MS).toISOString();
@@ -436,7 +433,7 @@ describe("at its start the service tries the store and says", () => {
         try {
           await child.start();
           const said = () => child.output().stdout + child.output().stderr;
-          while (!said().includes(says)) await Bun.sleep(20);
+          await until(() => said().includes(says));
           expect((await fetch(`${child.url}/readyz`)).status).toBe(200);
           expect(said()).not.toContain(S3_KEYS.secretAccessKey);
           expect(said()).not.toContain("not-the-secret");

@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { openDb } from "../../src/store/engine/client.ts";
-import { startDns, type TestDns } from "../support/dns.ts";
+import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
-import { callRole, deliverTo, type RoleProcess, startRole } from "../support/role-process.ts";
-import { publish } from "../support/service.ts";
+import { deliverTo } from "../support/mail-in.ts";
+import { until } from "../support/poll.ts";
+import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -124,16 +125,10 @@ test(
     expect(load.accepted.size).toBeGreaterThan(before);
 
     const wanted = [...load.accepted.keys()].sort();
-    while (new Set(peer.messages.items.flatMap(({ rcptTo }) => rcptTo)).size < wanted.length)
-      await Bun.sleep(50);
+    await until(() => new Set(peer.messages.items.flatMap(({ rcptTo }) => rcptTo)).size === wanted.length);
     const db = await openDb(systemClock, { url: primary.url, authToken: null, syncUrl: null });
-    for (;;) {
-      const left = await db.first<{ n: number }>(
-        "SELECT COUNT(*) AS n FROM recipients WHERE status <> 'delivered'",
-      );
-      if (left?.n === 0) break;
-      await Bun.sleep(50);
-    }
+    const undelivered = "SELECT COUNT(*) AS n FROM recipients WHERE status <> 'delivered'";
+    await until(async () => (await db.first<{ n: number }>(undelivered))?.n === 0);
     expect(peer.messages.items.flatMap(({ rcptTo }) => rcptTo).sort()).toEqual(wanted);
     const stored = await db.all<{ id: string; direction: string; subject: string }>(
       "SELECT id, direction, subject FROM messages ORDER BY subject",

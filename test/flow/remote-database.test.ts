@@ -16,6 +16,7 @@ import { isUnavailable } from "../../src/store/engine/unavailable.ts";
 import { BOX_KEY } from "../support/api.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { until } from "../support/poll.ts";
 import { postrider } from "./command-program.ts";
 
 const TOKEN = "eyJ-a-token-that-nobody-may-read";
@@ -290,7 +291,7 @@ describe("a replica", () => {
   test("hears of what others write, and is one again after a restart", async () => {
     replica = await openDb(systemClock, options("reads.db"));
     await db.write([put("by another")]);
-    while ((await rowsLike("by another", replica)).length === 0) await Bun.sleep(20);
+    await until(async () => (await rowsLike("by another", replica)).length > 0);
     await replica.close();
     await db.write([put("while away")]);
     replica = await openDb(systemClock, options("reads.db"));
@@ -358,6 +359,4 @@ describe("a replica", () => {
   });
 });
 
-async function timerSet(clock: ManualClock): Promise<void> {
-  while (clock.pending() === 0) await Bun.sleep(1);
-}
+const timerSet = (clock: ManualClock): Promise<void> => until(() => clock.pending() > 0);

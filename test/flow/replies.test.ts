@@ -1,50 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
-import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 
-let service: TestService;
-let count = 0;
-
-beforeAll(async () => {
-  service = await startService();
-  await receivingInboxes(service, "in.test", []);
-});
-afterAll(() => service.stop());
-
-interface Box {
-  id: string;
-  address: string;
-}
-
-/** An inbox of its own for each test. */
-async function newInbox(body: Record<string, unknown> = {}): Promise<Box> {
-  const address = `box${++count}@in.test`;
-  return (await service.call("POST", "/v1/inboxes", { address, ...body })).body;
-}
-
-const newMessageId = (): string => `<m${++count}@client.test>`;
-
-async function reply(
-  threadId: string,
-  body: Record<string, unknown> = {},
-  headers: Record<string, string> = {},
-) {
-  return service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer", ...body }, { headers });
-}
-
-/** Replies and gives the record of what was accepted. */
-async function replied(threadId: string, body: Record<string, unknown> = {}) {
-  const answer = await reply(threadId, body);
-  expect(answer).toMatchObject({ status: 202, body: { threadId } });
-  return (await service.call("GET", `/v1/emails/${answer.body.id}`)).body;
-}
-
-/** Delivers a letter to a new inbox and gives the record of the answer to it. */
-async function answerTo(headers: readonly string[], body: Record<string, unknown> = {}) {
-  const { address } = await newInbox();
-  const own = headers.map((line) => line.replaceAll("BOX", address.replace("@in.test", "")));
-  return replied((await deliveredRecord(service, { to: address, headers: own })).threadId, body);
-}
+const scene = inboxService();
+const { newInbox, newMessageId, reply, replied, answerTo } = scene;
 
 describe("whom a reply goes to", () => {
   test.each([
@@ -102,14 +61,14 @@ describe("whom a reply goes to", () => {
 
   test("those our own last mail went to, where nothing came in", async () => {
     const { address } = await newInbox();
-    const sent = await service.call("POST", "/v1/emails", {
+    const sent = await scene.service.call("POST", "/v1/emails", {
       from: { email: address },
       to: [{ email: "a@a.test" }, { email: address }],
       cc: [{ email: "c@c.test" }],
       subject: "Offer",
       text: "x",
     });
-    const { threadId, messageId } = (await service.call("GET", `/v1/emails/${sent.body.id}`)).body;
+    const { threadId, messageId } = (await scene.service.call("GET", `/v1/emails/${sent.body.id}`)).body;
     expect(await replied(threadId, { replyAll: true })).toMatchObject({
       to: ["a@a.test"],
       cc: ["c@c.test"],
@@ -125,7 +84,7 @@ describe("whom a reply goes to", () => {
   ])("is a conflict where the mail has %s", async (_, headers) => {
     const { address } = await newInbox();
     const own = headers.map((line) => line.replaceAll("BOX", address.replace("@in.test", "")));
-    const { threadId } = await deliveredRecord(service, { to: address, mailFrom: "", headers: own });
+    const { threadId } = await deliveredRecord(scene.service, { to: address, mailFrom: "", headers: own });
     const refused = await reply(threadId, { replyAll: true, cc: [{ email: "a@a.test" }] });
     expect(refused).toMatchObject({ status: 409, body: { error: { code: "invalid_state" } } });
   });
@@ -133,7 +92,7 @@ describe("whom a reply goes to", () => {
   test("is refused where a reply to all has more than the recipients of a send", async () => {
     const { address } = await newInbox();
     const many = Array.from({ length: 50 }, (_, at) => `r${at}@a.test`);
-    const { threadId } = await deliveredRecord(service, {
+    const { threadId } = await deliveredRecord(scene.service, {
       to: address,
       headers: [`Cc: ${many.join(",\r\n ")}`],
     });
@@ -147,11 +106,14 @@ describe("a reply", () => {
   test("answers the message named, or the last inbound one", async () => {
     const { address } = await newInbox();
     const root = newMessageId();
-    const first = await deliveredRecord(service, {
+    const first = await deliveredRecord(scene.service, {
       to: address,
       headers: ["From: a@a.test", `Message-ID: ${root}`],
     });
-    await deliveredRecord(service, { to: address, headers: ["From: b@b.test", `In-Reply-To: ${root}`] });
+    await deliveredRecord(scene.service, {
+      to: address,
+      headers: ["From: b@b.test", `In-Reply-To: ${root}`],
+    });
     expect((await replied(first.threadId)).to).toEqual(["b@b.test"]);
     expect((await replied(first.threadId)).to).toEqual(["b@b.test"]);
     expect((await replied(first.threadId, { messageId: first.id })).to).toEqual(["a@a.test"]);
@@ -159,9 +121,9 @@ describe("a reply", () => {
 
   test("to a message of another thread, or of none, is 404", async () => {
     const { address } = await newInbox();
-    const { threadId } = await deliveredRecord(service, { to: address });
+    const { threadId } = await deliveredRecord(scene.service, { to: address });
     for (const messageId of [
-      await delivered(service, { to: address }),
+      await delivered(scene.service, { to: address }),
       "msg_00000000000000000000000000",
       "x'",
     ]) {
@@ -183,7 +145,7 @@ describe("a reply", () => {
       tags: [{ name: "kind", value: "answer" }],
       attachments: [{ filename: "a.txt", size: 4 }],
     });
-    const thread = (await service.call("GET", `/v1/threads/${record.threadId}`)).body;
+    const thread = (await scene.service.call("GET", `/v1/threads/${record.threadId}`)).body;
     expect(thread).toMatchObject({
       hasAttachments: true,
       preview: "An answer",
@@ -201,15 +163,26 @@ describe("a reply", () => {
       expect(await reply(record.threadId, body)).toMatchObject({ status: 422, body: { error: { param } } });
   });
 
+  test.each([
+    ["text", { text: "Yes.\n\nOn Tue, Nov 14, 2023 at 10:13 PM Ann <ann@example.com> wrote:\n> Really?\n" }],
+    ["html", { text: undefined, html: "<p>Yes.</p><blockquote type=cite><p>Really?</p></blockquote>" }],
+  ])("does not have what it quotes in its preview: %s", async (_, body) => {
+    const { threadId } = await answerTo([], body);
+    expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Yes.");
+  });
+
   test("with only html has that as its preview", async () => {
     const { threadId } = await answerTo([], { text: undefined, html: "<p>Only <b>this</b></p>" });
-    expect((await service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Only this");
+    expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Only this");
   });
 
   test("to somebody suppressed is accepted and rejected", async () => {
     const { address } = await newInbox();
-    await service.call("POST", "/v1/suppressions", { email: "gone@g.test" });
-    const { threadId } = await deliveredRecord(service, { to: address, headers: ["From: Gone@g.test"] });
+    await scene.service.call("POST", "/v1/suppressions", { email: "gone@g.test" });
+    const { threadId } = await deliveredRecord(scene.service, {
+      to: address,
+      headers: ["From: Gone@g.test"],
+    });
     expect((await reply(threadId)).body).toMatchObject({ status: "rejected" });
     expect(await replied(threadId)).toMatchObject({
       status: "rejected",
@@ -224,18 +197,18 @@ describe("a reply", () => {
 
   test("with an Idempotency-Key is made once", async () => {
     const { address } = await newInbox();
-    const { threadId } = await deliveredRecord(service, { to: address });
+    const { threadId } = await deliveredRecord(scene.service, { to: address });
     const key = { "Idempotency-Key": "once" };
     const first = await reply(threadId, {}, key);
     const again = await reply(threadId, {}, key);
     expect(again.body).toEqual(first.body);
     expect(again.headers.get("idempotent-replayed")).toBe("true");
-    expect((await service.call("GET", `/v1/threads/${threadId}`)).body.messageCount).toBe(2);
+    expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.messageCount).toBe(2);
   });
 
   test("is one of twenty a minute, also when they come at the same time", async () => {
     const { address } = await newInbox();
-    const { threadId } = await deliveredRecord(service, { to: address });
+    const { threadId } = await deliveredRecord(scene.service, { to: address });
     const answers = await Promise.all(Array.from({ length: 25 }, () => reply(threadId)));
     const refused = answers.filter(({ status }) => status === 429);
     expect(answers.filter(({ status }) => status === 202).length).toBe(20);
@@ -244,7 +217,7 @@ describe("a reply", () => {
 
   test("keeps the thread when its answer comes, and the record names everybody once", async () => {
     const { address } = await newInbox();
-    const { threadId } = await deliveredRecord(service, { to: `${address.replace("@", "+t@")}` });
+    const { threadId } = await deliveredRecord(scene.service, { to: `${address.replace("@", "+t@")}` });
     const { messageId } = await replied(threadId);
     const headers = [
       "From: Ada@client.test",
@@ -252,9 +225,9 @@ describe("a reply", () => {
       "Cc: carol@c.test",
       `In-Reply-To: ${messageId}`,
     ];
-    const back = await deliveredRecord(service, { to: address, headers });
+    const back = await deliveredRecord(scene.service, { to: address, headers });
     expect(back.threadId).toBe(threadId);
-    const thread = (await service.call("GET", `/v1/threads/${threadId}`)).body;
+    const thread = (await scene.service.call("GET", `/v1/threads/${threadId}`)).body;
     expect(thread.participants).toEqual(["ada@client.test", "carol@c.test"]);
     expect(thread.lastMessageId).toBe(back.id);
     expect(thread.lastInboundAt).toBe(thread.lastMessageAt);

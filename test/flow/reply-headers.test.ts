@@ -1,37 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { MAX_REFERENCES } from "../../src/flows/send/reply.ts";
+import { inboxService } from "../support/inbox-service.ts";
 import { deliveredRecord } from "../support/mail-in.ts";
-import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 
-let service: TestService;
-let count = 0;
-
-beforeAll(async () => {
-  service = await startService();
-  await receivingInboxes(service, "in.test", []);
-});
-afterAll(() => service.stop());
-
-/** An inbox of its own for each test. */
-async function newInbox(body: Record<string, unknown> = {}): Promise<{ address: string }> {
-  const address = `box${++count}@in.test`;
-  return (await service.call("POST", "/v1/inboxes", { address, ...body })).body;
-}
-
-const newMessageId = (): string => `<m${++count}@client.test>`;
-
-/** Replies and gives the record of what was accepted. */
-async function replied(threadId: string, body: Record<string, unknown> = {}) {
-  const answer = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer", ...body });
-  expect(answer).toMatchObject({ status: 202, body: { threadId } });
-  return (await service.call("GET", `/v1/emails/${answer.body.id}`)).body;
-}
-
-/** Delivers a letter to a new inbox and gives the record of the answer to it. */
-async function answerTo(headers: readonly string[]) {
-  const { address } = await newInbox();
-  return replied((await deliveredRecord(service, { to: address, headers })).threadId);
-}
+const scene = inboxService();
+const { newInbox, newMessageId, replied, answerTo } = scene;
 
 describe("the subject of a reply", () => {
   test.each([
@@ -64,15 +37,15 @@ describe("the references of a reply", () => {
     const { address } = await newInbox({ displayName: "Müller & Söhne" });
     const [root, parent] = [newMessageId(), newMessageId()];
     const headers = [`Message-ID: ${parent}`, `References: ${root} ${parent}`, `In-Reply-To: ${root}`];
-    const { threadId } = await deliveredRecord(service, { to: address, headers });
+    const { threadId } = await deliveredRecord(scene.service, { to: address, headers });
     const client = { "in-reply-to": "<mine@x.test>", REFERENCES: "<mine@x.test>", "X-Own": "1" };
     const { id } = await replied(threadId, { headers: client });
-    const record = await service.message(id, "delivered");
+    const record = await scene.service.message(id, "delivered");
     expect(record).toMatchObject({
       fromName: "Müller & Söhne",
       headers: { "In-Reply-To": parent, References: `${root} ${parent}`, "X-Own": "1" },
     });
-    const raw: string = (await service.call("GET", `/v1/emails/${id}/raw`)).body;
+    const raw: string = (await scene.service.call("GET", `/v1/emails/${id}/raw`)).body;
     const fields = raw
       .slice(0, raw.indexOf("\r\n\r\n"))
       .replace(/\r\n[ \t]/g, " ")
@@ -87,11 +60,11 @@ describe("the references of a reply", () => {
     const ids = Array.from({ length: 90 }, (_, at) => `<${"y".repeat(100 + at)}@client.test>`);
     const parent = newMessageId();
     const { id } = await answerTo([`Message-ID: ${parent}`, `References: ${ids.join("\r\n ")}`]);
-    const record = await service.message(id, "delivered");
+    const record = await scene.service.message(id, "delivered");
     const kept: string[] = record.headers.References.split(" ");
     expect(kept.length).toBe(MAX_REFERENCES);
     expect(kept).toEqual([...ids.slice(0, 1), ...ids.slice(2 - MAX_REFERENCES), parent]);
-    const raw: string = (await service.call("GET", `/v1/emails/${id}/raw`)).body;
+    const raw: string = (await scene.service.call("GET", `/v1/emails/${id}/raw`)).body;
     expect(Math.max(...raw.split("\r\n").map((line) => line.length))).toBeLessThanOrEqual(998);
   });
 

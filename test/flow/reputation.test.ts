@@ -86,7 +86,7 @@ describe("what an outcome counts for", () => {
       const outcome = {
         recipient,
         status: to,
-        simulated: simulated !== undefined,
+        uncounted: simulated !== undefined,
         guard: { sql: "1 = 1", args: [] },
       };
       await db.write(countOutcome(outcome, NOW));

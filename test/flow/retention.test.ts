@@ -4,6 +4,7 @@ import { DAY_MS, forgetContents, forgetMessages } from "../../src/flows/sweep/re
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { deliver } from "../support/mail-in.ts";
+import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
@@ -59,8 +60,8 @@ async function sent(more: Record<string, unknown> = {}): Promise<string> {
   return body.id;
 }
 
-async function received(): Promise<string> {
-  expect(await deliver(service, { to: "help@shop.test", headers: MAIL, body: BODY })).toStartWith("250");
+async function received(headers = MAIL, body = BODY): Promise<string> {
+  expect(await deliver(service, { to: "help@shop.test", headers, body })).toStartWith("250");
   return (await get("/v1/emails?direction=inbound")).body.data[0].id;
 }
 
@@ -218,6 +219,36 @@ describe("messages past their retention", () => {
     expect(await db.first<unknown>(row, [threadId])).toEqual({ last: first, preview: "" });
   });
 
+  test("leave a thread the preview of what its last message says anew", async () => {
+    const headers = ["From: ann@client.test", "Subject: Question", "Message-ID: <quoting@client.test>"];
+    const first = await received(
+      headers,
+      "Yes.\r\n\r\nOn Tue, 14 Nov 2023, Bob <b@c.test> wrote:\r\n> Really?",
+    );
+    const { threadId } = (await get(`/v1/emails/${first}`)).body;
+    const reply = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "Ten" });
+    await service.message(reply.body.id, "delivered");
+    // The first has still to be told of, and so it stays.
+    await service.app.db.write([
+      {
+        sql: `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
+          SELECT 'whk_1', sender_id, 'https://x.test/', '[]', '', 0, 0 FROM messages WHERE id = ?`,
+        args: [first],
+      },
+      {
+        sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, message_id, type, status, created_at)
+          SELECT 'dlv_1', 'whk_1', sender_id, id, 'open', 'pending', 0 FROM messages WHERE id = ?`,
+        args: [first],
+      },
+    ]);
+    clock.shift(2 * DAY_MS + HOUR_MS);
+    await messages();
+    expect((await get(`/v1/threads/${threadId}`)).body).toMatchObject({
+      lastMessageId: first,
+      preview: "Yes.",
+    });
+  });
+
   test("leave the inbox that had them one that has had mail", async () => {
     await received();
     clock.shift(2 * DAY_MS + HOUR_MS);
@@ -252,9 +283,6 @@ test("the worker does it by itself, so many days as the settings say", async () 
   const id = await sent();
   const late = await sent();
   await service.restart({ RETENTION_CONTENT_DAYS: "1", RETENTION_EVENT_DAYS: "2" });
-  const until = async (done: () => Promise<boolean>): Promise<void> => {
-    while (!(await done())) await Bun.sleep(20);
-  };
   clock.shift(DAY_MS + HOUR_MS);
   await until(async () => (await get(`/v1/emails/${id}`)).body.text === null);
   expect((await get(`/v1/emails/${late}`)).status).toBe(200);

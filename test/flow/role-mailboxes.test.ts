@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { openDoor } from "../../src/flows/receive/door.ts";
 import type { Envelope } from "../../src/smtp/envelope.ts";
+import { publish } from "../support/dns.ts";
 import { startSink } from "../support/https-sink.ts";
 import { deliver, delivered, deliveredRecord, smtpSession } from "../support/mail-in.ts";
 import {
-  publish,
   receivingInboxes,
   SERVICE_DOMAIN,
   startService,

@@ -248,3 +248,33 @@ describe("a clock put back by an hour", () => {
     await service.message(deferred, "sent");
   });
 });
+
+describe("the bytes of a mail", () => {
+  const composed = async (id: string): Promise<string> =>
+    (await service.call("GET", `/v1/emails/${id}/raw`)).body;
+
+  test("are the same at each later try, so that a peer whose 250 got lost knows it again", async () => {
+    await start();
+    const id = await send("retry@one.test");
+    await service.message(id, "sent");
+    clock.advance(HOUR_MS);
+    expect(await composed(id)).toBe(relay.messages.items[0]?.data.toString() ?? "");
+  });
+
+  test("are dated as scheduled, and with the time of posting where that is later", async () => {
+    await start();
+    const dated = (at: number) => `Date: ${new Date(at).toUTCString().replace("GMT", "+0000")}\r\n`;
+    const posted = clock.now();
+    const ahead = await send("ahead@one.test", posted + HOUR_MS);
+    const past = await send("past@one.test", posted - HOUR_MS);
+    expect(await composed(ahead)).toContain(dated(posted + HOUR_MS));
+    expect(await composed(past)).toContain(dated(posted));
+    // Time that goes on would cut it off.
+    await service.message(past, "sent");
+    const later = new Date(posted + 2 * HOUR_MS).toISOString();
+    await service.call("PATCH", `/v1/emails/${ahead}`, { scheduledAt: later });
+    clock.advance(2 * HOUR_MS);
+    await service.message(ahead, "sent");
+    expect(relay.messages.items.at(-1)?.data.toString()).toContain(dated(posted + 2 * HOUR_MS));
+  });
+});

@@ -5,20 +5,20 @@ import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
-import { startDns, type TestDns } from "../support/dns.ts";
+import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
+import { until } from "../support/poll.ts";
 import { startRedis, type TestRedis } from "../support/redis.ts";
-import { callRole, deliverTo, type RoleProcess, startRole } from "../support/role-process.ts";
-import { publish } from "../support/service.ts";
+import { deliverTo } from "../support/mail-in.ts";
+import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const LIMIT_MS = 120_000;
-const POLL_MS = 50;
 
 /** What the processes share: a server, or a file of this machine. */
 type Shared = "server" | "file";
@@ -225,7 +225,7 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
               + (SELECT COUNT(*) FROM webhook_deliveries WHERE status <> 'succeeded') AS n`,
           )
         )?.n;
-      while ((await left()) !== 0) await Bun.sleep(POLL_MS);
+      await until(async () => (await left()) === 0);
       await db.close();
 
       const taken = new Map<string, number>();

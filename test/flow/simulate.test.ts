@@ -130,7 +130,7 @@ describe("a simulated mail", () => {
     const simulate = () =>
       simulateInbound(deps, senderId, { inboxId, attachments: [] }, () => insertAnswer(at, answer));
     const first = await simulate();
-    expect(simulate()).rejects.toThrow(ConstraintError);
+    await expect(simulate()).rejects.toThrow(ConstraintError);
     expect(await inbound()).toEqual([first.messageId, ...before]);
   });
 });

@@ -89,7 +89,7 @@ test("rates are drawn of the recipients whose outcome is known, each once", asyn
   const senderId = (await service.message(id, "delivered")).senderId;
   const recipient = { senderId, status: "delivered" } as const;
   const guard = { sql: "1 = 1", args: [] };
-  await app.db.write(countOutcome({ recipient, status: "bounced", simulated: false, guard }, Date.now()));
+  await app.db.write(countOutcome({ recipient, status: "bounced", uncounted: false, guard }, Date.now()));
   expect((await stats()).rates).toEqual({ bounce: 0.25, complaint: 0 });
 });
 

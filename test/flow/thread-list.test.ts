@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { MAX_BODY_CHARS, MAX_CONVERSATION_CHARS } from "../../src/http/views/conversation.ts";
 import { MAX_THREADS_SCANNED } from "../../src/store/thread-list.ts";
 import { MAX_PARTICIPANTS } from "../../src/store/threads.ts";
+import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
-import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 
-let service: TestService;
+const scene = inboxService();
+const { newInbox } = scene;
 let count = 0;
 
-beforeAll(async () => {
-  service = await startService();
-  await receivingInboxes(service, "in.test", []);
-});
-afterAll(() => service.stop());
-
-/** An inbox of its own for each test. */
-async function newInbox(): Promise<{ id: string; address: string }> {
-  const address = `box${++count}@in.test`;
-  return (await service.call("POST", "/v1/inboxes", { address })).body;
-}
-
 async function list(inboxId: string, query: Record<string, string> = {}) {
-  return (await service.call("GET", `/v1/inboxes/${inboxId}/threads?${new URLSearchParams(query)}`)).body;
+  return (await scene.service.call("GET", `/v1/inboxes/${inboxId}/threads?${new URLSearchParams(query)}`))
+    .body;
 }
 
 const idsOf = (page: { data: { id: string }[] }): string[] => page.data.map(({ id }) => id);
@@ -46,7 +36,10 @@ describe("the list of threads", () => {
     for (let at = 0; at < 12; at++) {
       const message = `<walk${at}@client.test>`;
       const headers = [`Message-ID: ${message}`];
-      made.unshift({ thread: (await deliveredRecord(service, { to: address, headers })).threadId, message });
+      made.unshift({
+        thread: (await deliveredRecord(scene.service, { to: address, headers })).threadId,
+        message,
+      });
     }
     // One of those seen, one of those to come, and a new one, each time.
     const bumps = [made[0], made[11], made[1], made[10], made[2], made[9]];
@@ -55,9 +48,9 @@ describe("the list of threads", () => {
       for (const bumped of bumps.splice(0, 2)) {
         if (bumped === undefined) continue;
         moved.add(bumped.thread);
-        await delivered(service, { to: address, headers: [`In-Reply-To: ${bumped.message}`] });
+        await delivered(scene.service, { to: address, headers: [`In-Reply-To: ${bumped.message}`] });
       }
-      await delivered(service, { to: address });
+      await delivered(scene.service, { to: address });
     });
     expect(new Set(seen).size).toBe(seen.length);
     const still = made.map(({ thread }) => thread).filter((thread) => !moved.has(thread));
@@ -70,11 +63,11 @@ describe("the list of threads", () => {
   test("moves a thread up by a reply and by a send", async () => {
     const { id, address } = await newInbox();
     const [a, b] = [
-      await deliveredRecord(service, { to: address }),
-      await deliveredRecord(service, { to: address }),
+      await deliveredRecord(scene.service, { to: address }),
+      await deliveredRecord(scene.service, { to: address }),
     ];
     expect(idsOf(await list(id))).toEqual([b.threadId, a.threadId]);
-    await service.call("POST", `/v1/threads/${a.threadId}/reply`, { text: "x" });
+    await scene.service.call("POST", `/v1/threads/${a.threadId}/reply`, { text: "x" });
     expect(idsOf(await list(id))).toEqual([a.threadId, b.threadId]);
   });
 
@@ -93,7 +86,7 @@ describe("the list of threads", () => {
   ])("is searched by %s", async (_, q, found) => {
     const { id, address } = await newInbox();
     const message = `<q${++count}@client.test>`;
-    const { threadId } = await deliveredRecord(service, {
+    const { threadId } = await deliveredRecord(scene.service, {
       to: address,
       headers: [
         "From: grace@client.test",
@@ -104,12 +97,12 @@ describe("the list of threads", () => {
       ],
       body: "first text",
     });
-    await delivered(service, {
+    await delivered(scene.service, {
       to: address,
       headers: ["From: grace@client.test", `In-Reply-To: ${message}`],
       body: "The words of the last mail",
     });
-    await delivered(service, {
+    await delivered(scene.service, {
       to: address,
       headers: ["From: other@o.test", "Subject: Other"],
       body: "Nothing",
@@ -122,20 +115,23 @@ describe("the list of threads", () => {
     const wanted: string[] = [];
     for (let at = 0; at < 6; at++) {
       const subject = at % 2 === 0 ? "Order" : "Other";
-      const { threadId } = await deliveredRecord(service, { to: address, headers: [`Subject: ${subject}`] });
+      const { threadId } = await deliveredRecord(scene.service, {
+        to: address,
+        headers: [`Subject: ${subject}`],
+      });
       if (subject === "Order") wanted.unshift(threadId);
     }
     expect(await walk(id, { q: "order", limit: "2" })).toEqual(wanted);
     const { nextCursor } = await list(id, { q: "order", limit: "2" });
     const other = `/v1/inboxes/${id}/threads?q=other&cursor=${nextCursor}`;
-    expect((await service.call("GET", other)).status).toBe(400);
+    expect((await scene.service.call("GET", other)).status).toBe(400);
     for (const q of ["", "x".repeat(257)])
-      expect((await service.call("GET", `/v1/inboxes/${id}/threads?q=${q}`)).status).toBe(422);
+      expect((await scene.service.call("GET", `/v1/inboxes/${id}/threads?q=${q}`)).status).toBe(422);
   });
 
   test("is searched among so many threads as one page looks at, and no further", async () => {
     const { id } = await newInbox();
-    const { db } = service.app;
+    const { db } = scene.service.app;
     // One past the limit: the oldest thread is not looked at.
     await db.write([
       {
@@ -155,7 +151,7 @@ describe("the list of threads", () => {
 describe("a thread", () => {
   test("has exactly the fields of its record", async () => {
     const { id, address } = await newInbox();
-    const record = await deliveredRecord(service, {
+    const record = await deliveredRecord(scene.service, {
       to: address,
       headers: ["Subject: Help"],
       body: "A  question\r\n",
@@ -176,10 +172,10 @@ describe("a thread", () => {
       createdAt: record.createdAt,
       updatedAt: record.createdAt,
     });
-    const whole = (await service.call("GET", `/v1/threads/${record.threadId}`)).body;
+    const whole = (await scene.service.call("GET", `/v1/threads/${record.threadId}`)).body;
     expect(whole).toEqual({
       ...thread,
-      messages: [(await service.call("GET", `/v1/emails/${record.id}`)).body],
+      messages: [(await scene.service.call("GET", `/v1/emails/${record.id}`)).body],
     });
   });
 
@@ -187,7 +183,7 @@ describe("a thread", () => {
     const { address } = await newInbox();
     const many = Array.from({ length: MAX_PARTICIPANTS }, (_, at) => `p${MAX_PARTICIPANTS - at}@p.test`);
     const first = `<crowd${++count}@client.test>`;
-    const { threadId } = await deliveredRecord(service, {
+    const { threadId } = await deliveredRecord(scene.service, {
       to: address,
       headers: [
         `Message-ID: ${first}`,
@@ -195,28 +191,31 @@ describe("a thread", () => {
         `Cc: ${many.join(",\r\n ")}`,
       ],
     });
-    await delivered(service, { to: address, headers: ["From: aaa@late.test", `In-Reply-To: ${first}`] });
-    const { participants } = (await service.call("GET", `/v1/threads/${threadId}`)).body;
+    await delivered(scene.service, {
+      to: address,
+      headers: ["From: aaa@late.test", `In-Reply-To: ${first}`],
+    });
+    const { participants } = (await scene.service.call("GET", `/v1/threads/${threadId}`)).body;
     expect(participants).toEqual(["ada@client.test", ...many.slice(0, MAX_PARTICIPANTS - 1)]);
   });
 
   test("shows its last hundred messages, oldest first, and all of them in pages", async () => {
     const { address } = await newInbox();
     const first = `<long${++count}@client.test>`;
-    const ids = [await delivered(service, { to: address, headers: [`Message-ID: ${first}`] })];
+    const ids = [await delivered(scene.service, { to: address, headers: [`Message-ID: ${first}`] })];
     for (let at = 0; at < 100; at++)
-      ids.push(await delivered(service, { to: address, headers: [`In-Reply-To: ${first}`] }));
-    const { threadId } = (await service.call("GET", `/v1/emails/${ids[0]}`)).body;
-    const thread = (await service.call("GET", `/v1/threads/${threadId}`)).body;
+      ids.push(await delivered(scene.service, { to: address, headers: [`In-Reply-To: ${first}`] }));
+    const { threadId } = (await scene.service.call("GET", `/v1/emails/${ids[0]}`)).body;
+    const thread = (await scene.service.call("GET", `/v1/threads/${threadId}`)).body;
     expect(thread.messageCount).toBe(101);
     expect(thread.messages.map(({ id }: { id: string }) => id)).toEqual(ids.slice(1));
     const seen: string[] = [];
     let cursor = "";
     do {
-      const { body } = await service.call("GET", `/v1/threads/${threadId}/messages?limit=40${cursor}`);
+      const { body } = await scene.service.call("GET", `/v1/threads/${threadId}/messages?limit=40${cursor}`);
       seen.push(...idsOf(body));
       // Mail that comes during the walk shifts nothing.
-      await delivered(service, { to: address, headers: [`In-Reply-To: ${first}`] });
+      await delivered(scene.service, { to: address, headers: [`In-Reply-To: ${first}`] });
       cursor = body.nextCursor === null ? "" : `&cursor=${body.nextCursor}`;
     } while (cursor !== "");
     expect(seen).toEqual(ids.toReversed());
@@ -227,12 +226,16 @@ describe("a thread", () => {
     const first = `<big${++count}@client.test>`;
     const body = `${"x".repeat(70)}\r\n`.repeat(Math.ceil((MAX_BODY_CHARS + 1) / 71));
     const many = MAX_CONVERSATION_CHARS / MAX_BODY_CHARS + 1;
-    const id = await delivered(service, { to: address, headers: [`Message-ID: ${first}`, "X-Own: 1"], body });
+    const id = await delivered(scene.service, {
+      to: address,
+      headers: [`Message-ID: ${first}`, "X-Own: 1"],
+      body,
+    });
     for (let at = 1; at < many; at++)
-      await delivered(service, { to: address, headers: [`In-Reply-To: ${first}`], body });
-    const record = (await service.call("GET", `/v1/emails/${id}`)).body;
+      await delivered(scene.service, { to: address, headers: [`In-Reply-To: ${first}`], body });
+    const record = (await scene.service.call("GET", `/v1/emails/${id}`)).body;
     expect(record.text.length).toBeGreaterThan(MAX_BODY_CHARS);
-    const { messages } = (await service.call("GET", `/v1/threads/${record.threadId}`)).body;
+    const { messages } = (await scene.service.call("GET", `/v1/threads/${record.threadId}`)).body;
     expect(messages.length).toBe(many);
     expect(messages.at(-1)).toMatchObject({ truncated: true, text: record.text.slice(0, MAX_BODY_CHARS) });
     expect(messages[0]).toMatchObject({ id, truncated: true, text: "", headers: {} });
@@ -241,13 +244,13 @@ describe("a thread", () => {
 
   test("shows what became of its messages", async () => {
     const { address } = await newInbox();
-    const { threadId } = await deliveredRecord(service, { to: address });
-    const bounced = await service.call("POST", `/v1/threads/${threadId}/reply`, {
+    const { threadId } = await deliveredRecord(scene.service, { to: address });
+    const bounced = await scene.service.call("POST", `/v1/threads/${threadId}/reply`, {
       text: "x",
       cc: [{ email: "bounced@simulator.mail.test" }],
     });
-    await service.message(bounced.body.id, "bounced");
-    const { messages } = (await service.call("GET", `/v1/threads/${threadId}`)).body;
+    await scene.service.message(bounced.body.id, "bounced");
+    const { messages } = (await scene.service.call("GET", `/v1/threads/${threadId}`)).body;
     expect(messages.map(({ status }: { status: string }) => status)).toEqual(["delivered", "bounced"]);
     expect(messages[1].recipients.map(({ status }: { status: string }) => status)).toEqual([
       "delivered",
@@ -258,11 +261,16 @@ describe("a thread", () => {
 
 test("ids of another project answer as ids of nobody", async () => {
   const { id, address } = await newInbox();
-  const record = await deliveredRecord(service, { to: address });
-  const other = await service.call("POST", "/v1/senders", { name: "Stranger" }, { key: service.accountKey });
-  const options = { key: service.accountKey, headers: { "X-Service-Product": other.body.id } };
+  const record = await deliveredRecord(scene.service, { to: address });
+  const other = await scene.service.call(
+    "POST",
+    "/v1/senders",
+    { name: "Stranger" },
+    { key: scene.service.accountKey },
+  );
+  const options = { key: scene.service.accountKey, headers: { "X-Service-Product": other.body.id } };
   const ask = async (method: string, path: string, body?: unknown) => {
-    const answer = await service.call(method, path, body, options);
+    const answer = await scene.service.call(method, path, body, options);
     const { requestId: _, ...error } = answer.body.error;
     return { status: answer.status, error };
   };
@@ -280,5 +288,5 @@ test("ids of another project answer as ids of nobody", async () => {
     expect(foreign.status).toBe(404);
     expect(foreign).toEqual(await ask(method, path("inb_0", "thr_0"), body));
   }
-  expect((await service.call("GET", `/v1/threads/${record.threadId}`)).body.messageCount).toBe(1);
+  expect((await scene.service.call("GET", `/v1/threads/${record.threadId}`)).body.messageCount).toBe(1);
 });

@@ -1,29 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { MAX_REMEMBERED_REFERENCES } from "../../src/store/threads.ts";
+import { inboxService } from "../support/inbox-service.ts";
 import { deliver, deliveredRecord, type Letter } from "../support/mail-in.ts";
-import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { verifiedDomain } from "../support/service.ts";
 
-let service: TestService;
-let count = 0;
-
-beforeAll(async () => {
-  service = await startService();
-  await receivingInboxes(service, "in.test", []);
-});
-afterAll(() => service.stop());
-
-/** An inbox of its own for each test. */
-async function newInbox(): Promise<{ id: string; address: string }> {
-  const address = `box${++count}@in.test`;
-  return (await service.call("POST", "/v1/inboxes", { address })).body;
-}
-
-/** A Message-ID given to no other mail. */
-const newMessageId = (): string => `<m${++count}@client.test>`;
+const scene = inboxService();
+const { newInbox, newMessageId } = scene;
 
 /** The thread that a letter comes to. */
 async function threadOf(to: string, headers: readonly string[] = []): Promise<string> {
-  return (await deliveredRecord(service, { to, headers })).threadId;
+  return (await deliveredRecord(scene.service, { to, headers })).threadId;
 }
 
 describe("a mail joins", () => {
@@ -52,18 +38,18 @@ describe("a mail joins", () => {
 
   test("the thread of a mail that we sent, by its Message-ID on the wire", async () => {
     const { address } = await newInbox();
-    const sent = await service.call("POST", "/v1/emails", {
+    const sent = await scene.service.call("POST", "/v1/emails", {
       from: { email: address },
       to: [{ email: "ada@client.test" }],
       subject: "Offer",
       html: "<p>Our <b>offer</b></p>",
     });
-    const record = await service.message(sent.body.id, "delivered");
-    const raw = (await service.call("GET", `/v1/emails/${record.id}/raw`)).body;
+    const record = await scene.service.message(sent.body.id, "delivered");
+    const raw = (await scene.service.call("GET", `/v1/emails/${record.id}/raw`)).body;
     const onWire = /^Message-ID: (<[^>]+>)\r$/m.exec(raw)?.[1];
     expect(onWire).toBe(record.messageId);
     expect(await threadOf(address, [`In-Reply-To: ${onWire}`])).toBe(record.threadId);
-    const thread = (await service.call("GET", `/v1/threads/${record.threadId}`)).body;
+    const thread = (await scene.service.call("GET", `/v1/threads/${record.threadId}`)).body;
     expect(thread).toMatchObject({ subject: "Offer", participants: ["ada@client.test"], messageCount: 2 });
     expect(thread.messages[0].id).toBe(record.id);
   });
@@ -106,7 +92,7 @@ describe("a mail that comes before its parent", () => {
     const { id, address } = await newInbox();
     const references = Array.from({ length: MAX_REMEMBERED_REFERENCES + 1 }, () => newMessageId());
     const first = await threadOf(address, [`References: ${references.join("\r\n ")}`]);
-    const row = await service.app.db.first<{ n: number }>(
+    const row = await scene.service.app.db.first<{ n: number }>(
       "SELECT count(*) AS n FROM thread_references WHERE inbox_id = ?",
       [id],
     );
@@ -118,14 +104,14 @@ describe("a mail that comes before its parent", () => {
   test("that we sent ourselves has the mail it names join, too", async () => {
     const { address } = await newInbox();
     const parent = newMessageId();
-    const sent = await service.call("POST", "/v1/emails", {
+    const sent = await scene.service.call("POST", "/v1/emails", {
       from: { email: address },
       to: [{ email: "ada@client.test" }],
       subject: "Re: x",
       text: "x",
       headers: { "in-reply-to": parent },
     });
-    const { threadId } = (await service.call("GET", `/v1/emails/${sent.body.id}`)).body;
+    const { threadId } = (await scene.service.call("GET", `/v1/emails/${sent.body.id}`)).body;
     expect(await threadOf(address, [`Message-ID: ${parent}`])).toBe(threadId);
   });
 });
@@ -147,7 +133,7 @@ describe("hostile references", () => {
 
   test("a NUL is refused before anything is read", async () => {
     const { address } = await newInbox();
-    const reply = await deliver(service, { to: address, headers: ["References: <a\0b@a.test>"] });
+    const reply = await deliver(scene.service, { to: address, headers: ["References: <a\0b@a.test>"] });
     expect(reply).toStartWith("550 5.6.0");
   });
 
@@ -162,29 +148,36 @@ describe("hostile references", () => {
 
   test("an id of another inbox or project leads nowhere", async () => {
     const [mine, neighbour] = [await newInbox(), await newInbox()];
-    const sender = await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey });
-    const made = await service.call(
+    const sender = await scene.service.call(
+      "POST",
+      "/v1/senders",
+      { name: "Other" },
+      { key: scene.service.accountKey },
+    );
+    const made = await scene.service.call(
       "POST",
       "/v1/api-keys",
       { name: "other", senderId: sender.body.id },
-      { key: service.accountKey },
+      { key: scene.service.accountKey },
     );
     const key: string = made.body.secret;
-    const domain = await verifiedDomain(service, "other.test", key);
-    await service.call("PATCH", `/v1/domains/${domain}/receiving`, { enabled: true }, { key });
-    await service.call("POST", "/v1/inboxes", { address: "box@other.test" }, { key });
+    const domain = await verifiedDomain(scene.service, "other.test", key);
+    await scene.service.call("PATCH", `/v1/domains/${domain}/receiving`, { enabled: true }, { key });
+    await scene.service.call("POST", "/v1/inboxes", { address: "box@other.test" }, { key });
     const [known, awaited] = [newMessageId(), newMessageId()];
     const threads = [
       await threadOf(mine.address, [`Message-ID: ${known}`, `References: ${awaited}`]),
       await threadOf(neighbour.address, [`References: ${known} ${awaited}`]),
     ];
     const letter: Letter = { to: "box@other.test", headers: [`References: ${known} ${awaited}`] };
-    expect(await deliver(service, letter)).toStartWith("250");
-    const list = await service.call("GET", "/v1/emails", undefined, { key });
-    const other = await service.call("GET", `/v1/emails/${list.body.data[0].id}`, undefined, { key });
+    expect(await deliver(scene.service, letter)).toStartWith("250");
+    const list = await scene.service.call("GET", "/v1/emails", undefined, { key });
+    const other = await scene.service.call("GET", `/v1/emails/${list.body.data[0].id}`, undefined, { key });
     threads.push(other.body.threadId);
     expect(new Set(threads).size).toBe(3);
-    expect((await service.call("GET", `/v1/threads/${threads[0]}`, undefined, { key })).status).toBe(404);
+    expect((await scene.service.call("GET", `/v1/threads/${threads[0]}`, undefined, { key })).status).toBe(
+      404,
+    );
   });
 });
 

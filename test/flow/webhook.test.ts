@@ -1,27 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import Stripe from "stripe";
-import { type HttpsSink, startSink } from "../support/https-sink.ts";
-import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { until } from "../support/poll.ts";
+import { receivingInboxes, verifiedDomain } from "../support/service.ts";
+import { webhookService } from "../support/webhook-service.ts";
 
-let service: TestService;
-let sink: HttpsSink;
-
-const FAST = { WEBHOOK_RETRY_SECONDS: "0,0.02,0.02,0.02" };
-
-beforeEach(async () => {
-  sink = startSink();
-  service = await startService(FAST);
-});
-afterEach(async () => {
-  await service.stop();
-  await sink.stop();
-});
-
-async function subscribe(eventTypes: string[], url = sink.url) {
-  const made = await service.call("POST", "/v1/webhooks", { url, eventTypes });
-  expect(made.status).toBe(201);
-  return made.body;
-}
+const scene = webhookService();
+const { subscribe } = scene;
 
 async function send(to = "a@one.test") {
   const mail = {
@@ -31,7 +15,7 @@ async function send(to = "a@one.test") {
     text: "x",
     tags: [{ name: "k", value: "v" }],
   };
-  const sent = await service.call("POST", "/v1/emails", mail);
+  const sent = await scene.service.call("POST", "/v1/emails", mail);
   expect(sent.status).toBe(202);
   return sent.body.id as string;
 }
@@ -49,10 +33,10 @@ async function verified(body: string, signature: string, secret: string): Promis
 }
 
 test("a delivery is signed so that an independent implementation takes it, and no altered one", async () => {
-  await verifiedDomain(service, "sender.test");
+  await verifiedDomain(scene.service, "sender.test");
   const { signingSecret, id } = await subscribe(["delivery"]);
   const messageId = await send();
-  const request = await sink.requests.reached(1);
+  const request = await scene.sink.requests.reached(1);
   const signature = request.headers.get("Service-Signature") ?? "";
   const event = await verified(request.body, signature, signingSecret);
   expect(event.id).toMatch(/^dlv_/);
@@ -67,15 +51,15 @@ test("a delivery is signed so that an independent implementation takes it, and n
   const altered = request.body.replace("delivery", "deliverY");
   await expect(verified(altered, signature, signingSecret)).rejects.toThrow("No signatures found");
   await expect(verified(request.body, signature, `${signingSecret}x`)).rejects.toThrow("No signatures found");
-  expect((await service.call("GET", `/v1/webhooks/${id}`)).body.signingSecret).toBe("");
+  expect((await scene.service.call("GET", `/v1/webhooks/${id}`)).body.signingSecret).toBe("");
 });
 
 test("each step of a message is told, in one delivery a subscribed event", async () => {
-  await verifiedDomain(service, "sender.test");
+  await verifiedDomain(scene.service, "sender.test");
   await subscribe(["*"]);
   await send();
-  await sink.requests.reached(4);
-  expect(sink.requests.items.map((request) => JSON.parse(request.body).type).sort()).toEqual([
+  await scene.sink.requests.reached(4);
+  expect(scene.sink.requests.items.map((request) => JSON.parse(request.body).type).sort()).toEqual([
     "accepted",
     "delivery",
     "queued",
@@ -84,13 +68,13 @@ test("each step of a message is told, in one delivery a subscribed event", async
 });
 
 test("a failing endpoint is tried again with the same id and a signature of that second", async () => {
-  await verifiedDomain(service, "sender.test");
+  await verifiedDomain(scene.service, "sender.test");
   const { signingSecret } = await subscribe(["delivery"]);
-  sink.answer(500, 503, 200);
+  scene.sink.answer(500, 503, 200);
   await send();
-  await sink.requests.reached(3);
+  await scene.sink.requests.reached(3);
   const events = await Promise.all(
-    sink.requests.items.map(({ body, headers }) =>
+    scene.sink.requests.items.map(({ body, headers }) =>
       verified(body, headers.get("Service-Signature") ?? "", signingSecret),
     ),
   );
@@ -98,64 +82,69 @@ test("a failing endpoint is tried again with the same id and a signature of that
 });
 
 test("after the last attempt of the schedule the delivery is given up", async () => {
-  await verifiedDomain(service, "sender.test");
+  await verifiedDomain(scene.service, "sender.test");
   await subscribe(["delivery"]);
-  sink.answer(500);
+  scene.sink.answer(500);
   await send();
-  await sink.requests.reached(4);
+  await scene.sink.requests.reached(4);
   const status = async () =>
-    (await service.app.db.first<{ status: string }>("SELECT status FROM webhook_deliveries"))?.status;
-  while ((await status()) === "pending") await Bun.sleep(5);
+    (await scene.service.app.db.first<{ status: string }>("SELECT status FROM webhook_deliveries"))?.status;
+  await until(async () => (await status()) !== "pending");
   expect(await status()).toBe("failed");
-  expect(sink.requests.items.length).toBe(4);
+  expect(scene.sink.requests.items.length).toBe(4);
 });
 
 test("410 switches the webhook off with a reason", async () => {
-  await verifiedDomain(service, "sender.test");
+  await verifiedDomain(scene.service, "sender.test");
   const { id } = await subscribe(["delivery"]);
-  sink.answer(410);
+  scene.sink.answer(410);
   await send();
-  await sink.requests.reached(1);
-  const read = async () => (await service.call("GET", `/v1/webhooks/${id}`)).body;
-  while ((await read()).enabled) await Bun.sleep(5);
+  await scene.sink.requests.reached(1);
+  const read = async () => (await scene.service.call("GET", `/v1/webhooks/${id}`)).body;
+  await until(async () => !(await read()).enabled);
   expect((await read()).disabledReason).toContain("410");
 });
 
 test("a disabled webhook hears nothing, an enabled one hears again", async () => {
-  await verifiedDomain(service, "sender.test");
+  await verifiedDomain(scene.service, "sender.test");
   const { id } = await subscribe(["delivery"]);
-  await service.call("PATCH", `/v1/webhooks/${id}`, { enabled: false });
-  await service.message(await send(), "delivered");
-  await service.call("PATCH", `/v1/webhooks/${id}`, { enabled: true });
+  await scene.service.call("PATCH", `/v1/webhooks/${id}`, { enabled: false });
+  await scene.service.message(await send(), "delivered");
+  await scene.service.call("PATCH", `/v1/webhooks/${id}`, { enabled: true });
   const heard = await send("b@one.test");
-  const request = await sink.requests.reached(1);
+  const request = await scene.sink.requests.reached(1);
   expect(JSON.parse(request.body).data.messageId).toBe(heard);
 });
 
 test("another project's events are not told", async () => {
-  await verifiedDomain(service, "sender.test");
-  const other = await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey });
-  const foreign = await service.call(
+  await verifiedDomain(scene.service, "sender.test");
+  const other = await scene.service.call(
+    "POST",
+    "/v1/senders",
+    { name: "Other" },
+    { key: scene.service.accountKey },
+  );
+  const foreign = await scene.service.call(
     "POST",
     "/v1/webhooks",
-    { url: `${sink.url}/foreign`, eventTypes: ["*"] },
-    { key: service.accountKey, headers: { "X-Service-Product": other.body.id } },
+    { url: `${scene.sink.url}/foreign`, eventTypes: ["*"] },
+    { key: scene.service.accountKey, headers: { "X-Service-Product": other.body.id } },
   );
   expect(foreign.status).toBe(201);
-  await subscribe(["delivery"], `${sink.url}/own`);
-  await service.message(await send(), "delivered");
-  await sink.requests.reached(1);
-  expect(sink.requests.items.map((request) => request.path)).toEqual(["/own"]);
+  await subscribe(["delivery"], `${scene.sink.url}/own`);
+  await scene.service.message(await send(), "delivered");
+  await scene.sink.requests.reached(1);
+  expect(scene.sink.requests.items.map((request) => request.path)).toEqual(["/own"]);
 });
 
 test("a mail that arrives is told with its body, thread and inbox", async () => {
-  const [inboxId] = await receivingInboxes(service, "in.test", ["support@in.test"]);
+  const [inboxId] = await receivingInboxes(scene.service, "in.test", ["support@in.test"]);
   const { signingSecret } = await subscribe(["inbound_received"]);
   const child = Bun.spawn(
     [
       "swaks",
       "--server",
-      `127.0.0.1:${service.smtpPort}`,
+      `127.0.0.1:${scene.service.smtpPort}`,
       "--from",
       "ada@client.test",
       "--to",
@@ -166,7 +155,7 @@ test("a mail that arrives is told with its body, thread and inbox", async () => 
     { stdout: "ignore" },
   );
   expect(await child.exited).toBe(0);
-  const request = await sink.requests.reached(1);
+  const request = await scene.sink.requests.reached(1);
   const event = await verified(request.body, request.headers.get("Service-Signature") ?? "", signingSecret);
   expect(event.data).toMatchObject({
     inbound_received: {
@@ -181,7 +170,7 @@ test("a mail that arrives is told with its body, thread and inbox", async () => 
 });
 
 describe("the delivery log", () => {
-  const log = async (id: string) => (await service.call("GET", `/v1/webhooks/${id}/deliveries`)).body;
+  const log = async (id: string) => (await scene.service.call("GET", `/v1/webhooks/${id}/deliveries`)).body;
   const over = async (id: string) => {
     for (;;) {
       const { data } = await log(id);
@@ -191,9 +180,9 @@ describe("the delivery log", () => {
   };
 
   test("shows what the endpoint answered, and a replay pushes the same id again", async () => {
-    await verifiedDomain(service, "sender.test");
+    await verifiedDomain(scene.service, "sender.test");
     const { id } = await subscribe(["delivery"]);
-    sink.answer(() => new Response("no thanks", { status: 400 }));
+    scene.sink.answer(() => new Response("no thanks", { status: 400 }));
     const messageId = await send();
     const [failed] = await over(id);
     expect(failed).toMatchObject({
@@ -205,55 +194,57 @@ describe("the delivery log", () => {
       response: "no thanks",
       nextAttemptAt: null,
     });
-    sink.answer(200);
-    const replayed = await service.call("POST", `/v1/webhooks/${id}/deliveries/${failed.id}/replay`);
+    scene.sink.answer(200);
+    const replayed = await scene.service.call("POST", `/v1/webhooks/${id}/deliveries/${failed.id}/replay`);
     expect(replayed.status).toBe(202);
     const [done] = await over(id);
     expect(done).toMatchObject({ id: failed.id, status: "succeeded", attempts: 1, httpStatus: 200 });
-    expect(JSON.parse(sink.requests.items.at(-1)?.body ?? "").id).toBe(failed.id);
+    expect(JSON.parse(scene.sink.requests.items.at(-1)?.body ?? "").id).toBe(failed.id);
   });
 
   test("of a foreign or absent webhook or delivery is 404", async () => {
     const { id } = await subscribe(["delivery"]);
     for (const path of [`whk_${"0".repeat(26)}/deliveries`, "x/deliveries"])
-      expect((await service.call("GET", `/v1/webhooks/${path}`)).status).toBe(404);
+      expect((await scene.service.call("GET", `/v1/webhooks/${path}`)).status).toBe(404);
     expect(
-      (await service.call("POST", `/v1/webhooks/${id}/deliveries/dlv_${"0".repeat(26)}/replay`)).status,
+      (await scene.service.call("POST", `/v1/webhooks/${id}/deliveries/dlv_${"0".repeat(26)}/replay`)).status,
     ).toBe(404);
     expect((await log(id)).data).toEqual([]);
   });
 
   test("a sample is signed and flagged like a real event of its type", async () => {
     const { id, signingSecret } = await subscribe(["open", "bounce"]);
-    const first = await service.call("POST", `/v1/webhooks/${id}/test`);
+    const first = await scene.service.call("POST", `/v1/webhooks/${id}/test`);
     expect(first.body).toMatchObject({ type: "open", testMode: true });
-    const named = await service.call("POST", `/v1/webhooks/${id}/test`, { type: "bounce" });
+    const named = await scene.service.call("POST", `/v1/webhooks/${id}/test`, { type: "bounce" });
     expect(named.body.type).toBe("bounce");
-    await sink.requests.reached(2);
-    for (const { body, headers } of sink.requests.items) {
+    await scene.sink.requests.reached(2);
+    for (const { body, headers } of scene.sink.requests.items) {
       const event = await verified(body, headers.get("Service-Signature") ?? "", signingSecret);
       expect(event.data).toMatchObject({ testMode: true });
     }
-    await service.call("PATCH", `/v1/webhooks/${id}`, { enabled: false });
-    expect((await service.call("POST", `/v1/webhooks/${id}/test`)).status).toBe(409);
-    expect((await service.call("POST", `/v1/webhooks/${id}/test`, { type: "nonsense" })).status).toBe(422);
+    await scene.service.call("PATCH", `/v1/webhooks/${id}`, { enabled: false });
+    expect((await scene.service.call("POST", `/v1/webhooks/${id}/test`)).status).toBe(409);
+    expect((await scene.service.call("POST", `/v1/webhooks/${id}/test`, { type: "nonsense" })).status).toBe(
+      422,
+    );
   });
 });
 
 describe("an endpoint that hangs", () => {
   test("delays no other", async () => {
-    await verifiedDomain(service, "sender.test");
+    await verifiedDomain(scene.service, "sender.test");
     const held: (() => void)[] = [];
-    sink.answer((request) =>
+    scene.sink.answer((request) =>
       request.path.startsWith("/hangs")
         ? new Promise<Response>((resolve) => held.push(() => resolve(new Response(null, { status: 200 }))))
         : new Response(null, { status: 200 }),
     );
-    await subscribe(["*"], `${sink.url}/hangs`);
-    await subscribe(["delivery"], `${sink.url}/works`);
+    await subscribe(["*"], `${scene.sink.url}/hangs`);
+    await subscribe(["delivery"], `${scene.sink.url}/works`);
     for (let at = 0; at < 10; at++) await send(`r${at}@one.test`);
-    while (sink.requests.items.filter((request) => request.path === "/works").length < 10)
-      await sink.requests.reached(sink.requests.items.length + 1);
+    while (scene.sink.requests.items.filter((request) => request.path === "/works").length < 10)
+      await scene.sink.requests.reached(scene.sink.requests.items.length + 1);
     for (const release of held) release();
   });
 });

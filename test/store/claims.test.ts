@@ -32,7 +32,7 @@ beforeEach(async () => {
     {
       sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
         VALUES (?, ?, 'outbound', 'queued', ?, '[]', 's', ?)`,
-      args: [messageId, sender.id, '"a@b"@shop.test', NOW],
+      args: [messageId, sender.id, "news@shop.test", NOW],
     },
     insertRecipients(
       sender.id,

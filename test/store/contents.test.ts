@@ -21,7 +21,6 @@ import {
 import { movableContents, storedBytes } from "../../src/store/contents/content-objects.ts";
 import {
   isContentGone,
-  releaseContent,
   storeChunks,
   takeContent,
   UNUSED_KEPT_MS,
@@ -82,6 +81,11 @@ function before(act: (statements: Statement[]) => Promise<void>): Db {
     migrate: (statements) => db.migrate(statements),
     close: () => db.close(),
   };
+}
+
+/** Lets go of a content as what names it does. */
+function releaseContent(key: Uint8Array, now: number): Statement {
+  return { sql: "UPDATE contents SET refs = refs - 1, created_at = ? WHERE key = ?", args: [now, key] };
 }
 
 describe("a content is read back as it was", () => {

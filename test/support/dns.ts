@@ -111,6 +111,22 @@ export async function startDns(...records: DnsRecord[]): Promise<TestDns> {
   };
 }
 
+/** A record as the API shows it. */
+export interface ShownRecord {
+  type: "CNAME" | "TXT" | "MX";
+  name: string;
+  value: string;
+  priority?: number;
+}
+
+/** Puts records as the API shows them into the test's zone. */
+export function publish(dns: TestDns, records: readonly ShownRecord[]): void {
+  for (const { type, name, value, priority } of records) {
+    const data = type === "MX" ? { preference: priority, exchange: value } : value;
+    dns.add({ name, type, data });
+  }
+}
+
 type Udp = Bun.udp.Socket<"buffer">;
 type Tcp = Bun.TCPSocketListener<{ received: Buffer }>;
 

@@ -62,9 +62,14 @@ export function letterLines({ headers = [], body = "Hi" }: Letter): string[] {
   return [...from, ...headers, "", body];
 }
 
+/** Delivers a letter to the service, as `deliverTo` does. */
+export function deliver(service: TestService, letter: Letter): Promise<string> {
+  return deliverTo(service.smtpPort, letter);
+}
+
 /** Delivers a letter over SMTP; resolves with the reply to the end of DATA, or to the command that was refused. */
-export async function deliver(service: TestService, letter: Letter): Promise<string> {
-  const session = await smtpSession(service.smtpPort);
+export async function deliverTo(smtpPort: number, letter: Letter): Promise<string> {
+  const session = await smtpSession(smtpPort);
   try {
     const commands = [
       `MAIL FROM:<${letter.mailFrom ?? "ada@client.test"}>`,

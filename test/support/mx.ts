@@ -53,6 +53,10 @@ export interface TestMx {
   chunks: string[];
   /** Changes answers while it runs. */
   set(answers: MxOptions["answers"]): void;
+  /**
+   * Connects and is greeted: what any client had sent or opened before is here by then. The visit is one of `connections`.
+   */
+  visit(): Promise<void>;
   /** Takes no new connections; those that stand go on. */
   stopListening(): void;
   /** Cuts all connections. */
@@ -125,12 +129,20 @@ export function startMx(options: MxOptions = {}): TestMx {
     closed: peer.closed,
     chunks: peer.chunks,
     set: (answers) => setAnswers(peer, answers),
+    visit: () => visit(ip, server.port),
     stopListening: () => server.stop(),
     cut: () => {
       for (const socket of peer.sockets) socket.terminate();
     },
     stop: () => server.stop(true),
   };
+}
+
+async function visit(hostname: string, port: number): Promise<void> {
+  const { promise: greeted, resolve } = Promise.withResolvers<void>();
+  const socket = await Bun.connect({ hostname, port, socket: { data: () => resolve() } });
+  await greeted;
+  socket.terminate();
 }
 
 function setAnswers(peer: Peer, answers: MxOptions["answers"]): void {

@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import { join } from "node:path";
 
 /** A program of an npm package. */
@@ -24,14 +23,4 @@ export function spawnTool(tool: Tool, args: readonly string[], env: Record<strin
     stderr: "ignore",
     env: { ...process.env, ...env, NO_COLOR: "1" },
   });
-}
-
-/** A port that nothing listens on just now, for programs that cannot pick one themselves. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { letterLines, smtpSession, type Letter } from "./mail-in.ts";
 import { freePort } from "./redis.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -110,23 +109,4 @@ export async function callRole(
   });
   const text = await response.text();
   return { status: response.status, body: text === "" ? null : JSON.parse(text) };
-}
-
-/** Delivers a letter over SMTP; resolves with the last reply, that to the end of DATA or to what was refused before. */
-export async function deliverTo(smtpPort: number, letter: Letter): Promise<string> {
-  const session = await smtpSession(smtpPort);
-  try {
-    const commands = [
-      "MAIL FROM:<ada@client.test>",
-      ...[letter.to].flat().map((to) => `RCPT TO:<${to}>`),
-      "DATA",
-    ];
-    for (const command of commands) {
-      const reply = await session.say(command);
-      if (!/^[23]/.test(reply)) return reply;
-    }
-    return await session.say(`${letterLines(letter).join("\r\n")}\r\n.`);
-  } finally {
-    session.end();
-  }
 }

@@ -5,7 +5,7 @@ import { type App, startApp } from "../../src/app.ts";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/core/clock.ts";
-import { type TestDns, startDns } from "./dns.ts";
+import { publish, startDns, type TestDns } from "./dns.ts";
 
 /** An answer of the API, read. */
 export interface ApiAnswer {
@@ -125,21 +125,6 @@ export async function verifiedDomain(service: TestService, name: string, key?: s
   const verified = await service.call("POST", `/v1/domains/${made.body.id}/verify`, undefined, options);
   if (verified.body.status !== "verified") throw new Error(`not verified: ${JSON.stringify(verified.body)}`);
   return made.body.id;
-}
-
-interface ShownRecord {
-  type: "CNAME" | "TXT" | "MX";
-  name: string;
-  value: string;
-  priority?: number;
-}
-
-/** Puts records as the API shows them into the test's zone. */
-export function publish(dns: TestDns, records: readonly ShownRecord[]): void {
-  for (const { type, name, value, priority } of records) {
-    const data = type === "MX" ? { preference: priority, exchange: value } : value;
-    dns.add({ name, type, data });
-  }
 }
 
 /** A domain that receives, with an inbox at each address. Returns the inboxes' ids. */

@@ -3,8 +3,9 @@ import { hashSecret, keyFor, newApiSecret } from "../../src/flows/api-keys.ts";
 import { insertKey, revokeKey } from "../../src/store/keys.ts";
 import { insertSender } from "../../src/store/senders.ts";
 import { testSender } from "./api.ts";
+import { publish } from "./dns.ts";
 import { type Document, type Operation, operationsOf } from "./openapi-document.ts";
-import { publish, startService, type TestService, verifiedDomain } from "./service.ts";
+import { startService, type TestService, verifiedDomain } from "./service.ts";
 
 /** A project with its keys and a domain that sends and receives. Its name stands in everything it owns. */
 export interface Tenant {

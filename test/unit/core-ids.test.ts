@@ -3,6 +3,7 @@ import {
   decodeBase32,
   encodeBase32,
   idBytes,
+  idCeiling,
   idFloor,
   idFromBytes,
   isId,
@@ -28,6 +29,12 @@ describe("ids", () => {
     const floor = idFloor("msg", at);
     expect(newId("msg", at - 1) < floor).toBe(true);
     expect(newId("msg", at) >= floor).toBe(true);
+  });
+
+  test("the ceiling of a prefix comes behind the last id that there can be", () => {
+    const last = idFromBytes("msg", new Uint8Array(16).fill(255));
+    expect(isId("msg", last)).toBe(true);
+    expect(last < idCeiling("msg")).toBe(true);
   });
 
   test("an id's bytes make the id again, whatever their value", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { addresseesOf, checkSend, type SendLimits } from "../../src/core/send-rules.ts";
+import { MAX_ISSUES } from "../../src/core/validation.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 const limits: SendLimits = {
@@ -162,6 +163,13 @@ describe("a send is refused", () => {
     const found = checkSend(value, limits, NOW);
     expect((Array.isArray(found) ? found : []).map(({ param }) => param)).toEqual(params);
   });
+
+  test.each([{ html: 5 }, { cc: 5 }, { tags: 5 }, { attachments: [{ filename: 1 }] }])(
+    "when more is wrong than is told, and %j comes behind that",
+    (change) => {
+      expect(issues({ to: Array(MAX_ISSUES + 1).fill({ email: 1 }), ...change })).toHaveLength(MAX_ISSUES);
+    },
+  );
 
   test.each([[null], [1], ["x"], [[]], [true]])("when it is %j", (value) => {
     expect(Array.isArray(checkSend(value, limits, NOW))).toBe(true);

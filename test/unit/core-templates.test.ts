@@ -221,12 +221,25 @@ describe("one past each limit is a failure, at it is none", () => {
     {
       name: "code at the limit set",
       parts: { html: "{{a}}".repeat(RENDER_LIMITS.codeChars / 5) },
+      limits: limits({ renderMs: 60_000 }),
       fails: null,
     },
     {
       name: "code past the limit set",
       parts: { html: `${"{{a}}".repeat(RENDER_LIMITS.codeChars / 5)}{{a}}` },
       fails: "syntax",
+    },
+    ...[
+      { name: "behind a quoted end", parts: { html: `{{ '}}' ${"|upcase".repeat(20_000)} }}` } },
+      {
+        name: "behind an opening that `raw` shows",
+        parts: { html: `{% raw %}{{ {% endraw %}${"{% if a %}{% endif %}".repeat(6_000)}` },
+      },
+    ].map(({ name, parts }): Row => ({ name: `code past the limit set ${name}`, parts, fails: "syntax" })),
+    {
+      name: "what `raw` shows, past the limit set for code,",
+      parts: { html: `{% raw %}${"{{ a }}".repeat(20_000)}{% endraw %}` },
+      fails: null,
     },
     { name: "work at its limit", parts: { html: "abc" }, limits: limits({ workUnits: 3 }), fails: null },
     { name: "work past it", parts: { html: "abc" }, limits: limits({ workUnits: 2 }), fails: "rendering" },
@@ -302,7 +315,25 @@ describe("neither a template nor its data can hold the process", () => {
   const big = "x".repeat(1_000_000);
   let deep: unknown = "x";
   for (let depth = 0; depth < 50_000; depth++) deep = [deep];
-  const data: Data = { list: [1, 2], big, deep };
+  const path = "b.".repeat(2000);
+  const many = Array.from({ length: 1000 }, () => ({ b: 1 }));
+  const numbers = Array.from({ length: 400_000 }, (_, at) => at);
+  let tower: unknown = Array.from({ length: 20_000 }, () => 1);
+  for (let depth = 0; depth < 90; depth++) tower = [tower];
+  const data: Data = { list: [1, 2], big, deep, path, many, numbers, tower };
+  const byPath = [
+    "find",
+    "find_index",
+    "group_by",
+    "has",
+    "map",
+    "reject",
+    "sort",
+    "sort_natural",
+    "sum",
+    "where",
+  ];
+  const byItem = [...byPath, "compact", "uniq"];
   const rows: string[] = [
     "{% for i in (1..1000000000) %}{% endfor %}",
     "{% for i in (1..100000) %}{{ big | raw }}{% endfor %}",
@@ -319,10 +350,20 @@ describe("neither a template nor its data can hold the process", () => {
     "{{ deep }}",
     "{{ deep | json }}",
     "{{ deep | join }}",
+    ...byPath.map((filter) => `{{ many | ${filter}: path, 2 | size }}`),
+    ...byItem.map((filter) => `{{ numbers | ${filter} | size }}`),
+    ...["json", "jsonify", "inspect"].map((filter) => `{{ tower | ${filter}: 10 | size }}`),
   ];
   test.each(rows)("%#: %.60s", (template) => {
     expect(failure(() => html(template, data)).kind).toBe("rendering");
   });
+
+  test.each([...byItem.map((filter) => `{{ many | ${filter}: 'b' | size }}`), "{{ tower | json | size }}"])(
+    "%#: %.60s is no trouble",
+    (template) => {
+      expect(html(template, data)).toMatch(/^\d*$/);
+    },
+  );
 
   test("a filter that breaks is a failure with a code, and tells nothing of our own", () => {
     const failed = failure(() => html("{{ '%' | url_decode }}"));

@@ -71,7 +71,7 @@ test("work that fails makes room, too, and fails for whoever asked", async () =>
   const [first, second] = [work(turns, MAX_OCTETS_IN_HAND), work(turns, MAX_OCTETS_IN_HAND)];
   await settled();
   first.fail();
-  expect(first.result).rejects.toThrow("refused");
+  await expect(first.result).rejects.toThrow("refused");
   await settled();
   expect(second.begun).toBe(true);
   second.end();

@@ -1,15 +1,21 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import type { LogFormat } from "../../src/log.ts";
 
 const LOG = join(import.meta.dir, "../../src/log.ts");
 
 /** Lines that a program writes whose log is set up; in a process of its own, for the set-up is the process's. */
-async function linesOf(program: string): Promise<Record<string, unknown>[]> {
-  const code = `import { configureLog, log } from ${JSON.stringify(LOG)}; await configureLog("info", "json"); ${program}`;
-  const child = Bun.spawn(["bun", "-e", code], { stderr: "pipe", stdout: "ignore" });
+async function textLines(program: string, format: LogFormat): Promise<string[]> {
+  const code = `import { configureLog, log } from ${JSON.stringify(LOG)};
+    await configureLog("info", ${JSON.stringify(format)}); ${program}`;
+  const child = Bun.spawn([process.execPath, "-e", code], { stderr: "pipe", stdout: "ignore" });
   const text = await new Response(child.stderr).text();
   expect(await child.exited).toBe(0);
-  return text.split("\n").flatMap((line) => (line === "" ? [] : JSON.parse(line)));
+  return text.split("\n").filter((line) => line !== "");
+}
+
+async function linesOf(program: string): Promise<Record<string, unknown>[]> {
+  return (await textLines(program, "json")).map((line) => JSON.parse(line));
 }
 
 const ROWS: [property: string, value: string, shown: unknown][] = [
@@ -44,4 +50,25 @@ test("a line that cannot be shown is there all the same", async () => {
   );
   expect(lines.map(({ message }) => message)).toEqual(["said", "next"]);
   expect(lines[0]?.unprintable).toContain("TypeError");
+});
+
+const PRETTY_ROWS: [property: string, value: string, shown: string][] = [
+  ["a text as it is", "'a b'", "value=a b"],
+  ["an error with its text", "new RangeError('too far')", "RangeError: too far"],
+  ["a large number", "2n ** 70n", "1180591620717411303424"],
+  ["text over several lines in one", "'a\\nb'", "value=a%0Ab"],
+  ["a command to the terminal as text", "'a\\x1b[2J\\x9b2J'", "value=a%1B[2J%C2%9B2J"],
+  [
+    "a value that holds itself by its fault",
+    "(() => { const a = {}; a.a = a; return a; })()",
+    "unprintable: ",
+  ],
+  ["what is not there", "undefined", "value=undefined"],
+];
+
+test.each(PRETTY_ROWS)("a line for a person shows %s", async (_what, value, shown) => {
+  const lines = await textLines(`log("smtp").info("said", { value: ${value} });`, "pretty");
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info {4}smtp {5}said /);
+  expect(lines[0]).toContain(shown);
 });

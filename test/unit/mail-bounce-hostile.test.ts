@@ -69,6 +69,16 @@ describe("a hostile report of 1 MiB is read in bounded time and without a throw"
         ),
       ],
     ]),
+    ...["0", "a.!", "'", "@@", "a@b!x."].flatMap((piece): [string, string][] => [
+      [
+        `addresses of ${piece} without end`,
+        blocks(60, () => `Final-Recipient: rfc822; ${filled(piece, 4090)}\r\nAction: failed\r\n`),
+      ],
+      [
+        `a complaint of ${piece} without end`,
+        `${HEAD}x\r\n--b\r\nContent-Type: message/feedback-report\r\n\r\nOriginal-Rcpt-To: ${filled(piece, 250_000)}\r\n--b--\r\n`,
+      ],
+    ]),
     [
       "ten thousand recipients",
       blocks(10_000, (at) => `Final-Recipient: rfc822; u${at}@x.test\r\nAction: failed\r\nStatus: 5.1.1\r\n`),
@@ -120,6 +130,22 @@ describe("a hostile report of 1 MiB is read in bounded time and without a throw"
       addressOf(filled(piece, 4096));
       expect((Bun.nanoseconds() - started) / 1e6).toBeLessThan(MAX_MS);
     }
+  });
+});
+
+test("no control character of a report's fields goes into what is kept of it", async () => {
+  const { bounce } = await timed(
+    blocks(
+      1,
+      () =>
+        "Final-Recipient: rfc822; a\0\x1bb@x.test\r\nAction: failed\r\nRemote-MTA: dns; mx\x1b[2J.x.test\r\n" +
+        "Diagnostic-Code: smtp; 550 5.1.1 no\0\x07\x1b]0;x\x07 user\r\n",
+    ),
+  );
+  expect(bounce?.recipients[0]).toMatchObject({
+    diagnosticCode: "550 5.1.1 no]0;x user",
+    remoteMta: "mx[2J.x.test",
+    finalRecipient: "ab@x.test",
   });
 });
 

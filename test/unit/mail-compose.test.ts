@@ -195,6 +195,8 @@ describe("what goes on the wire", () => {
     ["8-bit in html", { html: "é\r" }],
     ["a line of 100 000 characters", { text: "y".repeat(100_000) }],
     ["a custom value without spaces of 4096 characters", { headers: { "X-Token": "t".repeat(4096) } }],
+    ["a custom value of 4094 spaces between two letters", { headers: { "X-A": `a${" ".repeat(4094)}b` } }],
+    ["a subject of 996 spaces between two letters", { subject: `a${" ".repeat(996)}b` }],
     [
       "a name without spaces of 2000 characters",
       { from: { email: "a@example.com", name: "n".repeat(2000) } },

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_HTML_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
-import { htmlReplyText, MAX_REPLY_CHARS, replyText } from "../../src/mail/reading/reply-text.ts";
+import {
+  htmlReplyText,
+  MAX_PREVIEW_READ_CHARS,
+  MAX_REPLY_CHARS,
+  newPreview,
+  replyText,
+} from "../../src/mail/reading/reply-text.ts";
 
 describe("the new part of a reply", () => {
   test.each<[string, string, string]>([
@@ -149,5 +155,25 @@ describe("the new part of a reply", () => {
     const started = Bun.nanoseconds();
     replyText(text);
     expect((Bun.nanoseconds() - started) / 1e6).toBeLessThan(1000);
+  });
+});
+
+describe("the preview of a mail", () => {
+  const quoted = (length: number): string => {
+    const introduction = "On Tue, 14 Nov 2023, Ann <a@example.com> wrote:\n";
+    return `${introduction}${"> q\n".repeat(length / 4).slice(introduction.length)}`;
+  };
+  const below = "\nFine.";
+
+  test("shows what is new below a quoted mail, within what is read for it", () => {
+    const within = `${quoted(MAX_PREVIEW_READ_CHARS - below.length - 2)}${below}`;
+    expect(newPreview({ text: within, html: null })).toBe("Fine.");
+    const beyond = `${quoted(MAX_PREVIEW_READ_CHARS)}${below}`;
+    expect(newPreview({ text: beyond, html: null })).toStartWith("On Tue,");
+  });
+
+  test("is the beginning of its text where nothing is new", () => {
+    expect(newPreview({ text: "> q\n> r", html: null })).toBe("> q > r");
+    expect(newPreview({ text: null, html: null })).toBe("");
   });
 });

@@ -368,10 +368,15 @@ describe("in the manner of node:dns", () => {
     ["a.test", "silent", "ETIMEOUT"],
   ] as const)("%s while the server does %s throws %s", async (name, behaviour, code) => {
     dns.behave(behaviour);
-    expect(nodeStyleResolver(resolverOver())(name, "A")).rejects.toMatchObject({ code, hostname: name });
+    await expect(nodeStyleResolver(resolverOver())(name, "A")).rejects.toMatchObject({
+      code,
+      hostname: name,
+    });
   });
 
   test("a type nobody should ask for is a mistake", async () => {
-    expect(nodeStyleResolver(resolverOver())("a.test", "AXFR")).rejects.toMatchObject({ code: "EBADQUERY" });
+    await expect(nodeStyleResolver(resolverOver())("a.test", "AXFR")).rejects.toMatchObject({
+      code: "EBADQUERY",
+    });
   });
 });

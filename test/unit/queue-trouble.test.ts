@@ -23,4 +23,10 @@ test("each kind of trouble is logged up to its limit a window, and the next wind
     { message: "one", properties: { count: 9, suppressed: 4 } },
     { message: "one", properties: { count: 10 } },
   ]);
+
+  for (let count = 0; count < TROUBLE_LINES; count++) trouble("one", {});
+  now = 0;
+  trouble("one", { count: 11 });
+  // The clock was put back by a whole window: a new one begins.
+  expect(lines.at(-1)).toEqual({ message: "one", properties: { count: 11, suppressed: 2 } });
 });

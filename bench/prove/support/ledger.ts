@@ -21,6 +21,14 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
+/** Number of items that no load brings. */
+const NEVER = 10_000_000;
+
+/** Writes down items that nobody has brought, as the control of a run: whoever checks the ledger must miss each. */
+export async function recordNever(ledger: Ledger, ...kinds: readonly Promised["kind"][]): Promise<void> {
+  for (const kind of kinds) await ledger.record({ kind, n: NEVER, id: "msg_00000000000000000000000000" });
+}
+
 interface Pending {
   line: string;
   resolve: () => void;

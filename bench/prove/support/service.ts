@@ -1,8 +1,7 @@
 /** The service as a process that a run kills, freezes and traces, on files and ports that outlive it; and all around it. */
-import { closeSync, existsSync, openSync, readFileSync, statSync } from "node:fs";
-import { mkdirSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type DnsRecord, startDns, type TestDns } from "../../../test/support/dns.ts";
+import { publish, startDns, type TestDns } from "../../../test/support/dns.ts";
 import { benchFolder } from "../../support/folder.ts";
 import { residentMemory } from "../../support/peak-memory.ts";
 import { type HookSink, type MailSink, type MailSinkOptions, startHookSink, startMailSink } from "./sink.ts";
@@ -244,25 +243,14 @@ function endOnSignals(): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 }
 
-interface ShownRecord {
-  type: DnsRecord["type"];
-  name: string;
-  value: string;
-  priority?: number;
-}
-
 /** Registers the domain, publishes its records, verifies it, lets it receive and makes the inbox. */
 async function prepare(service: ProvedService, dns: TestDns): Promise<void> {
-  const publish = (records: readonly ShownRecord[]): void => {
-    for (const { type, name, value, priority } of records)
-      dns.add({ name, type, data: type === "MX" ? { preference: priority, exchange: value } : value });
-  };
   const made = await expectOk(service, "POST", "/v1/domains", { domain: DOMAIN });
-  publish(made.records);
+  publish(dns, made.records);
   const verified = await expectOk(service, "POST", `/v1/domains/${made.id}/verify`);
   if (verified.status !== "verified") throw new Error(`the domain is ${verified.status}`);
   const receiving = await expectOk(service, "PATCH", `/v1/domains/${made.id}/receiving`, { enabled: true });
-  publish(receiving.records);
+  publish(dns, receiving.records);
   await expectOk(service, "POST", "/v1/inboxes", { address: INBOX });
 }
 

@@ -25,13 +25,13 @@ export interface KeepDeps {
 /** Chunks written at a time: 1 MiB as read, some milliseconds of the event loop, which turns in between. */
 const CHUNKS_PER_WRITE = 4;
 
-/** Makes a project's content of bytes that is ready for the write that takes it up: a large one is in the database then. */
+/** Makes bytes a content of the project's, ready for the write that takes it up: a large one is stored ahead of that. */
 export async function keepContent(deps: KeepDeps, senderId: string, bytes: Pieces): Promise<NewContent> {
   const content = ofProject(senderId, await contentOf(bytes));
   return content.bytes === null ? await writeAhead(deps, content, bytes) : content;
 }
 
-/** Makes a project's body of html and text that is ready for the write of its message. */
+/** Makes html and text a body of the project's, ready for the write of its message. */
 export async function keepBody(deps: KeepDeps, senderId: string, body: MessageBody): Promise<NewBody> {
   const bytes = bodyBytes(body);
   return bytes.length > MAX_INLINE_OCTETS ? keepContent(deps, senderId, bytes) : inlineBody(bytes);

@@ -31,14 +31,17 @@ export const CHECK_LIMIT_MS = 5_000;
 /** Checks under way at a time: each may ask a server. */
 export const CHECKS_AT_ONCE = 16;
 
+/** All is as it should be. */
 export function ok(message: string): Finding {
   return { status: "ok", message };
 }
 
+/** The service runs, and something should be put right. */
 export function warn(message: string, fix: string): Finding {
   return { status: "warn", message, fix };
 }
 
+/** Something does not work until it is put right. */
 export function fail(message: string, fix: string): Finding {
   return { status: "fail", message, fix };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Differences that matter, milliseconds: of minutes signatures and cursors of others are refused; a few seconds show. */
+/** Differences that matter, milliseconds: a few seconds show; after minutes others refuse what we have signed. */
 const WARN_MS = 5_000;
 const FAIL_MS = 60_000;
 

@@ -22,22 +22,17 @@ export interface Bytes {
 
 /**
  * A message as RFC 5322 bytes: an inbound one as it was received, an outbound one as it goes (or went) on the wire.
- * Null where the project has none of that id, or its content is gone. `now` in milliseconds.
+ * Null where the project has none of that id, or its content is gone.
  * @throws AppError 404 where it has passed its retention
  */
-export async function messageBytes(
-  deps: RenderDeps,
-  senderId: string,
-  id: string,
-  now: number,
-): Promise<Bytes | null> {
+export async function messageBytes(deps: RenderDeps, senderId: string, id: string): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
   if (kept !== null) return keptBytes(deps, kept);
   await refuseLetGo(deps, senderId, id);
   const message = await getMessage(deps.db, senderId, id);
   if (message === null || message.direction === "inbound") return null;
   try {
-    return oneBytes((await renderMessage(deps, senderId, id, null, now)).raw);
+    return oneBytes((await renderMessage(deps, senderId, id, null)).raw);
   } catch (error) {
     if (error instanceof RenderingError) return null;
     throw error;

@@ -191,8 +191,8 @@ async function takeInto(
   const { ip } = mail.envelope;
   // For all together: one answer is given for them all.
   if (refusedByPolicy(verdict) && !places.every(({ inbox }) => inbox.id === null && inbox.alwaysTaken)) {
-    await recordRefusal(deps, places, mail);
-    log("smtp").info("mail refused by policy", { ip, domain: verdict.dmarc.domain });
+    const messages = await recordRefusal(deps, places, mail);
+    log("smtp").info("mail refused by policy", { messages, ip, domain: verdict.dmarc.domain });
     return REFUSED;
   }
   const ids = await takeOnce(deps, places, mail);

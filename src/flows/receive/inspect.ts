@@ -9,7 +9,7 @@ import {
 } from "../../mail/authenticate.ts";
 import { headerOnly, type SizedMail, sizedMail } from "../../mail/reading/parse.ts";
 import { previewOf } from "../../mail/reading/preview.ts";
-import { htmlReplyText, replyText } from "../../mail/reading/reply-text.ts";
+import { newPart } from "../../mail/reading/reply-text.ts";
 import { type NewContent, newContent } from "../../store/contents/content-bytes.ts";
 import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/contents/message-body.ts";
 import { fieldsByName } from "./shown-headers.ts";
@@ -79,12 +79,6 @@ function contentsOf({ html, text, fields }: SizedMail, reply: string | null, raw
   if (bytes.length <= MAX_INLINE_OCTETS) return { ...kept, body: inlineBody(bytes) };
   const body = newContent(bytes);
   return { ...kept, body, largeBody: body.bytes === null ? bytes : null };
-}
-
-/** What a mail says anew; of one that says it in html alone, that html's text. */
-function newPart({ text, html }: SizedMail): string | null {
-  if (text !== null && (html === null || text.trim() !== "")) return replyText(text);
-  return html === null ? null : htmlReplyText(html);
 }
 
 async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array): Promise<Authentication> {

@@ -16,12 +16,15 @@ export function refusedByPolicy({ dmarc }: AuthVerdict): boolean {
   return dmarc.result === "fail" && dmarc.policy === "reject";
 }
 
-/** Records a refused mail with its header, without its bodies and bytes: once in each project that it was for. */
+/**
+ * Records a refused mail with its header, without its bodies and bytes: once in each project that it was for. Gives the
+ * ids of its records.
+ */
 export async function recordRefusal(
   deps: TakeDeps,
   places: readonly ArrivalPlace[],
   mail: InboundMail,
-): Promise<void> {
+): Promise<string[]> {
   const projects = Map.groupBy(places, ({ inbox }) => inbox.senderId);
   const recorded = await Promise.all([...projects.values()].map((own) => refusalOf(deps, own, mail)));
   await deps.db.write(recorded.flatMap(({ statements }) => statements));
@@ -30,6 +33,7 @@ export async function recordRefusal(
     "push",
     recorded.flatMap(({ pushes }) => pushes),
   );
+  return recorded.map(({ messageId }) => messageId);
 }
 
 async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: InboundMail) {
@@ -56,6 +60,7 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
   };
   const announced = await announce(deps, inbox.senderId, [happening], undefined, facts.webhooks);
   return {
+    messageId: message.id,
     statements: [...insertMessage(message, content, []), ...announced.statements],
     pushes: announced.pushes,
   };

@@ -2,7 +2,7 @@ import { type HeaderField, toHeaderField } from "../../mail/reading/header-block
 import { fieldsOf } from "../../mail/reading/raw-headers.ts";
 
 /** Header fields shown in a record at most; the raw message has them all. */
-const MAX_SHOWN_HEADERS = 200;
+export const MAX_SHOWN_HEADERS = 200;
 
 /** The fields of a mail by name; of a name that comes twice, the topmost. */
 export function fieldsByName(fields: readonly HeaderField[]): Record<string, string> {

@@ -57,37 +57,13 @@ export async function simulateInbound(
   const inbox = await inboxOf(deps, senderId, mail);
   const now = deps.clock.now();
   const from = mail.from ?? defaultFrom(deps.serviceDomain);
-  const domain = splitAddress(from.email)?.domain;
-  if (domain === undefined) throw invalid("from.email", "Not an email address.", "invalid_email");
-  const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
   const to = mail.to !== undefined && reachesInbox(inbox.address, mail.to) ? mail.to : inbox.address;
-  const { raw } = compose({
-    from,
-    to: [{ email: to }],
-    subject: mail.subject ?? "",
-    text: mail.text ?? (mail.html === undefined ? "" : null),
-    html: mail.html ?? null,
-    attachments: mail.attachments,
-    messageId: `<${newId("msg", now)}@${domain}>`,
-    date: now,
-    extraHeaders:
-      answered === null
-        ? []
-        : [
-            ["In-Reply-To", answered],
-            ["References", answered],
-          ],
-  });
+  const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
+  const raw = simulatedBytes(mail, from, to, answered, now);
   // What the listener would not take is not to be had this way either.
   if (raw.length > (deps.limits?.maxMessageBytes ?? Number.POSITIVE_INFINITY))
     throw invalid("attachments", "The message is larger than this server takes.", "message_too_large");
-  const envelope = {
-    mailFrom: from.email,
-    rcptTo: [to],
-    ip: "127.0.0.1",
-    helo: "simulator",
-    tls: null,
-  };
+  const envelope = { mailFrom: from.email, rcptTo: [to], ip: "127.0.0.1", helo: "simulator", tls: null };
   const inspection = await deps.inspect({ kind: "mail", raw, session: null });
   if (inspection === null)
     throw new AppError("service_unavailable", "Too much mail at a time, try again later.");
@@ -100,6 +76,35 @@ export async function simulateInbound(
   const [arrival] = await takeMail(deps, [place], arriving, (made) => made.flatMap(record));
   if (arrival === undefined) throw new Error("a simulated mail has one inbox");
   return arrival;
+}
+
+function simulatedBytes(
+  mail: SimulatedMail,
+  from: Mailbox,
+  to: string,
+  answered: string | null,
+  now: number,
+): Buffer {
+  const domain = splitAddress(from.email)?.domain;
+  if (domain === undefined) throw invalid("from.email", "Not an email address.", "invalid_email");
+  const references: [string, string][] =
+    answered === null
+      ? []
+      : [
+          ["In-Reply-To", answered],
+          ["References", answered],
+        ];
+  return compose({
+    from,
+    to: [{ email: to }],
+    subject: mail.subject ?? "",
+    text: mail.text ?? (mail.html === undefined ? "" : null),
+    html: mail.html ?? null,
+    attachments: mail.attachments,
+    messageId: `<${newId("msg", now)}@${domain}>`,
+    date: now,
+    extraHeaders: references,
+  }).raw;
 }
 
 async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail): Promise<InboxRef> {

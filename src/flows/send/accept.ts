@@ -4,7 +4,8 @@ import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
 import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
-import { previewOf } from "../../mail/reading/preview.ts";
+import { messageIdsIn } from "../../mail/reading/header-block.ts";
+import { newPreview } from "../../mail/reading/reply-text.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
@@ -54,25 +55,12 @@ export async function prepareSend(
   const now = deps.clock.now();
   const from = fromOf(send.item);
   const addressees = addresseesOf(send.item);
-  const question: SendQuestion = {
-    fromDomain: from.domain,
-    inboxAddress: from.inboxAddress,
-    keys: addressees.map(({ key }) => key),
-    unsubscribeLink: send.item.unsubscribeLink === true,
-  };
-  const facts = await sendFacts(deps.db, project, question, now);
-  await applyPolicy(deps, project, {
-    send,
-    fromDomain: from.domain,
-    verified: facts.verified,
-    addressees,
-  });
+  const facts = await sendFacts(deps.db, project, questionOf(send.item, from, addressees), now);
+  const { verified } = facts;
+  await applyPolicy(deps, project, { send, fromDomain: from.domain, verified, addressees });
   const recipients = addressees.map((addressee, ord) =>
-    toRecipient(addressee, ord, facts, send.scheduledAt ?? now),
+    toRecipient(addressee, ord, facts, send.scheduledAt, now),
   );
-  if (send.scheduledAt !== null)
-    for (const recipient of recipients) if (recipient.status === "queued") recipient.status = "accepted";
-
   if (mayWriteAhead(send.item)) await refuseOverVolume(deps, project, recipients.length);
   const body = await keepBodyOf(deps, senderId, send.item);
   const attachments = await keepAttachments(deps, senderId, send.item, now);
@@ -81,25 +69,19 @@ export async function prepareSend(
   const thread = await joinThread(deps, message, send.item, inbox, threadId);
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
   const announced = await announce(deps, senderId, happenings, undefined, facts.webhooks);
+  const content = { body, headers: send.item.headers ?? {}, data: send.item.data ?? null };
   return {
     accepted: answer(message),
     recipients: recipients.length,
     statements: [
-      ...insertMessage(
-        message,
-        { body, headers: send.item.headers ?? {}, data: send.item.data ?? null },
-        attachments,
-      ),
+      ...insertMessage(message, content, attachments),
       insertRecipients(senderId, message.id, recipients, now),
       ...announced.statements,
       ...thread,
     ],
-    transmits:
-      send.scheduledAt !== null
-        ? []
-        : recipients
-            .filter((recipient) => recipient.dueAt !== null)
-            .map((recipient) => transmitJob(message.id, recipient.ord, recipient.domain)),
+    transmits: recipients
+      .filter(({ status }) => status === "queued")
+      .map(({ ord, domain }) => transmitJob(message.id, ord, domain)),
     pushes: announced.pushes,
   };
 }
@@ -145,16 +127,27 @@ export async function commitSend(
   if (refusal !== undefined) throw refusal;
 }
 
+function questionOf(item: SendItem, from: From, addressees: readonly Addressee[]): SendQuestion {
+  return {
+    fromDomain: from.domain,
+    inboxAddress: from.inboxAddress,
+    keys: addressees.map(({ key }) => key),
+    unsubscribeLink: item.unsubscribeLink === true,
+  };
+}
+
 function toRecipient(
   { email, key, domain, kind }: Addressee,
   ord: number,
   facts: SendFacts,
-  dueAt: number,
+  scheduledAt: number | null,
+  now: number,
 ): NewRecipient {
+  const recipient = { ord, email, domain, kind };
   const reason = refusalOf(key, facts);
-  return reason === null
-    ? { ord, email, domain, kind, status: "queued", reason, dueAt }
-    : { ord, email, domain, kind, status: "rejected", reason, dueAt: null };
+  if (reason !== null) return { ...recipient, status: "rejected", reason, dueAt: null };
+  const status = scheduledAt === null ? "queued" : "accepted";
+  return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
 }
 
 /** Why an address is not sent to: on the block list, or unsubscribed from mail with a link to do so; null: it is. */
@@ -192,6 +185,8 @@ function fromOf({ from }: SendItem): From {
   return { mailbox, domain: email.slice(email.lastIndexOf("@") + 1), inboxAddress: inboxAddressOf(email) };
 }
 
+type OutboundMessage = Message & { status: RecipientStatus };
+
 function newMessage(
   project: Sender,
   send: CheckedSend,
@@ -199,7 +194,7 @@ function newMessage(
   recipients: readonly NewRecipient[],
   attachments: readonly NewAttachment[],
   now: number,
-): Message {
+): OutboundMessage {
   const { item, scheduledAt } = send;
   const id = newId("msg", now);
   return {
@@ -235,7 +230,7 @@ function referencesOf(item: SendItem): string[] {
   const fields = Object.entries(item.headers ?? {})
     .filter(([name]) => /^(?:in-reply-to|references)$/i.test(name))
     .sort(([name]) => (/^references$/i.test(name) ? -1 : 1));
-  return fields.flatMap(([, value]) => value.match(/<[^<>\s]+>/g) ?? []);
+  return fields.flatMap(([, value]) => messageIdsIn(value));
 }
 
 /** The inbox that a send's From is. */
@@ -244,7 +239,10 @@ interface FromInbox {
   address: string;
 }
 
-/** A send whose From is an inbox of the project joins the thread it answers, or starts one there. */
+/**
+ * A send whose From is an inbox of the project joins the thread it answers, or starts one there: the message is given
+ * both, and the statements move the thread on.
+ */
 async function joinThread(
   deps: AcceptDeps,
   message: Message,
@@ -265,7 +263,7 @@ async function joinThread(
     senderId,
     messageId: message.id,
     subject: message.subject,
-    preview: previewOf(item.text ?? null, item.html ?? null),
+    preview: newPreview({ text: item.text ?? null, html: item.html ?? null }),
     participants: participantsOf(message, inbox.address),
     hasAttachments: (item.attachments?.length ?? 0) > 0,
     inbound: false,
@@ -274,9 +272,7 @@ async function joinThread(
   return [step, ...rememberReferences({ senderId, inboxId, threadId: message.threadId }, references)];
 }
 
-function answer(message: Message): Accepted {
-  const status = message.status as RecipientStatus;
-  const { id, scheduledAt } = message;
+function answer({ id, status, scheduledAt }: OutboundMessage): Accepted {
   return scheduledAt === null
     ? { id, status }
     : { id, status, scheduledAt: new Date(scheduledAt).toISOString() };

@@ -13,7 +13,7 @@ export interface AttemptFacts {
 
 /** A peer's reply that decided the try. */
 export interface PeerReply {
-  /** Where the conversation stood: `connect`, `ehlo`, `mail`, `rcpt`, `data`, `final`. */
+  /** Where the conversation stood: `connect`, `ehlo`, `starttls`, `auth`, `mail`, `rcpt`, `data`, `final`. */
   stage: string;
   code: number;
   /** RFC 3463 code; null where the reply has none. */
@@ -26,8 +26,8 @@ export interface PeerReply {
  * - `accepted`: the peer took custody.
  * - `refused`: the peer said no, for now (4xx) or for good (5xx).
  * - `trouble`: nothing was settled (no connection, a timeout, no route): to be tried again.
- * - `undeliverable`: known without asking a peer. `bounce` is hard for a domain that takes no mail; `failed` for a
- *   mail no peer there could take.
+ * - `undeliverable`: known without asking a peer. The verdict is `hard` for a domain that takes no mail, `failed` for a
+ *   mail that no peer there could take.
  */
 export type DeliveryReport = AttemptFacts &
   (
@@ -69,6 +69,7 @@ export type Deliver = (shipment: Shipment, signal?: AbortSignal) => Promise<Deli
  */
 export type PassageKind = "kept" | "relay" | "hosts";
 
+/** The way of a domain's mail. */
 export interface Passage {
   kind: PassageKind;
   /** What shares limits and connections: the set of MX hosts, the smarthost. */
@@ -89,9 +90,10 @@ export type Standing = "answers" | "dead" | "unknown";
 
 /** Stages before a session stands: what fails there has not to do with the mail. */
 const OPENING_STAGES: ReadonlySet<string> = new Set(["dns", "connect", "ehlo", "starttls", "auth"]);
-/** Time after which a try that came to nothing has cost more than the next one should. */
+/** Time after which a try that came to nothing has cost more than the next one should, milliseconds. */
 export const HANG_MS = 10_000;
 
+/** What a report tells of its destination. */
 export function standingOf(report: DeliveryReport): Standing {
   switch (report.kind) {
     case "accepted":

@@ -42,13 +42,13 @@ export type KeyCache = Map<string, KeyObject>;
 /** Opened keys kept at most: a memory bound, not a correctness one. */
 const MAX_CACHED_KEYS = 10_000;
 
-/** The message that can no longer be composed: a fault of its content, not of the peer. */
+/** A message that cannot be composed, or no longer: the fault of its content, not of a peer. */
 export class RenderingError extends Error {}
 
 /**
- * The bytes to put on the wire: the template rendered, composed, and DKIM-signed by the From domain's key.
+ * The bytes to put on the wire: the template rendered, composed, and DKIM-signed by the From domain's key. They are the
+ * same at each try, the time of the signature included: a peer whose 250 got lost must know the mail again (RFC 1047).
  * @param ord the recipient it is for; null: nobody's, with a link in the place of each recipient's own
- * @param now milliseconds
  * @throws RenderingError
  */
 export async function renderMessage(
@@ -56,7 +56,6 @@ export async function renderMessage(
   senderId: string,
   id: string,
   ord: number | null,
-  now: number,
 ): Promise<ComposedMail> {
   const message = await loadRendered(deps, senderId, id);
   const composed = await composeMessage(deps, { ...message, id, senderId }, ord);
@@ -65,7 +64,7 @@ export async function renderMessage(
   // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned.
   if (key === null) throw new RenderingError(`the domain ${domain} has no key`);
   const { raw } = composed;
-  return { ...composed, raw: await signDkim({ ...key, raw, domain, signedAt: now }) };
+  return { ...composed, raw: await signDkim({ ...key, raw, domain, signedAt: message.date }) };
 }
 
 async function load(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
@@ -129,7 +128,7 @@ async function composeMessage(
       extraHeaders: message.unsubscribeLink ? unsubscribeHeaders(deps, message.id, ord) : [],
       attachments,
       messageId: message.rfcMessageId ?? `<${message.id}@${deps.serviceDomain}>`,
-      date: message.createdAt,
+      date: message.date,
     });
   } catch (error) {
     throw new RenderingError(error instanceof Error ? error.message : String(error));

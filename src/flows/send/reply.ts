@@ -3,6 +3,7 @@ import { AppError, notFound } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
+import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { getInbox, type Inbox } from "../../store/inboxes.ts";
 import { getContent } from "../../store/contents/message-content.ts";
 import { getMessage, type Message } from "../../store/messages.ts";
@@ -128,7 +129,8 @@ async function referenceHeaders(deps: AcceptDeps, parent: Message): Promise<Reco
   if (parent.rfcMessageId === null) return {};
   const content = await getContent(deps, parent.senderId, parent.id);
   const field = Object.entries(content?.headers ?? {}).find(([name]) => name.toLowerCase() === "references");
-  const before = field?.[1].match(/<[^<>\s]+>/g) ?? (parent.inReplyTo === null ? [] : [parent.inReplyTo]);
+  const named = messageIdsIn(field?.[1] ?? "");
+  const before = named.length > 0 || parent.inReplyTo === null ? named : [parent.inReplyTo];
   const references = [...new Set(before)].filter((id) => id !== parent.rfcMessageId);
   return {
     "In-Reply-To": parent.rfcMessageId,

@@ -87,7 +87,7 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
             now,
           ),
         ];
-  const counted = countOutcome({ recipient, status: end.status, simulated: false, guard }, now);
+  const counted = countOutcome({ recipient, status: end.status, uncounted: false, guard }, now);
   const written = await deps.db.write([
     ...counted,
     ...announced.statements,

@@ -30,8 +30,8 @@ const COUNTS: Readonly<Partial<Record<RecipientStatus, Omit<ReputationCounts, "s
 export interface Outcome {
   recipient: Pick<Recipient, "senderId" | "status">;
   status: RecipientStatus;
-  /** A simulated outcome does not count. */
-  simulated: boolean;
+  /** Whether it says nothing of the sender: a simulated outcome, or trouble of our own. */
+  uncounted: boolean;
   guard: Guard;
 }
 
@@ -44,10 +44,10 @@ export interface Outcome {
  * old figures cannot suspend it again: another 200 recipients are needed.
  */
 export function countOutcome(outcome: Outcome, now: number): Statement[] {
-  const { recipient, status, simulated, guard } = outcome;
+  const { recipient, status, uncounted, guard } = outcome;
   const { senderId } = recipient;
   const counts = COUNTS[status];
-  if (counts === undefined || simulated) return [];
+  if (counts === undefined || uncounted) return [];
   const settled = MOVING.has(recipient.status) ? 1 : 0;
   return [
     addReputation(senderId, now, { settled, ...counts }, guard),

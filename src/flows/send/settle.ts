@@ -42,8 +42,8 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
   const announced = await announce(deps, recipient.senderId, happeningsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
-  const simulated = settling.simulated || isOurs(report);
-  const counted = countOutcome({ ...settling, simulated, status, guard }, now);
+  const uncounted = settling.simulated || isOurs(report);
+  const counted = countOutcome({ recipient, status, uncounted, guard }, now);
   const written = await deps.db.write([
     ...counted,
     ...announced.statements,
@@ -59,7 +59,7 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
       },
       guard,
     ),
-    ...(settling.simulated || isOurs(report) ? [] : suppression(recipient, verdict, guard, now)),
+    ...(uncounted ? [] : suppression(recipient, verdict, guard, now)),
     ...settling.extra,
     settleRecipient(
       claim,

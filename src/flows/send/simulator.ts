@@ -1,16 +1,17 @@
 import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
 import { type AttemptFacts, type DeliveryReport, noFacts } from "./outcome.ts";
 
-/** Names below the service domain that sending treats on their own. */
+/** The domain of the simulated recipients. */
 export function simulatorDomain(serviceDomain: string): string {
   return `simulator.${serviceDomain}`;
 }
 
-/** How the simulated recipients answer, by their local part (a `+label` is allowed). */
+/** What a simulated recipient answers, by the number of the try. */
 type Behaviour = (attempt: number) => { code: number; enhanced: string; text: string };
 
 const accepts: Behaviour = () => ({ code: 250, enhanced: "2.0.0", text: "simulated delivery" });
 
+/** How the simulated recipients answer, by their local part (a `+label` is allowed). */
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   delivered: accepts,
   // Delivered first; the complaint comes behind it.

@@ -2,7 +2,7 @@ import { newId } from "../../core/ids.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
 import { suppress } from "../../store/suppressions.ts";
 
-/** A soft bounce keeps the address off the list of those we send to for so long; a hard one and a complaint for good. */
+/** How long a soft bounce suppresses an address, milliseconds; a hard one and a complaint do so for good. */
 const SOFT_SUPPRESSION_MS = 7 * 86_400_000;
 
 export interface SuppressionCause {

@@ -44,7 +44,7 @@ export type HitRecorder = (hit: Hit) => Promise<void>;
 export function createHitRecorder(deps: TrackDeps): HitRecorder {
   let pending = 0;
   return async (hit) => {
-    if (pending === MAX_PENDING_HITS) return log("send").debug("too many hits wait, one is left out", {});
+    if (pending === MAX_PENDING_HITS) return log("send").debug("too many hits wait, one is left out");
     pending++;
     const recorded = recordHit(deps, hit)
       .catch((error: unknown) => log("send").warn("a hit could not be recorded", { error: String(error) }))

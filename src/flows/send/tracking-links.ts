@@ -17,7 +17,7 @@ export const OPEN_PATH = "/o/";
 /** Path under which the links lie: the recipient's token, a dot, the sealed URL. */
 export const CLICK_PATH = "/c/";
 
-/** Our own links lead where they lead already, and an unsubscribe link says whose it is. */
+/** Our own links, which are not tracked: an unsubscribe link names its recipient already. */
 const OWN_PATHS = [UNSUBSCRIBE_PATH, OPEN_PATH, CLICK_PATH] as const;
 
 /** The html of one recipient's mail with what the message's switches ask for. */

@@ -145,7 +145,7 @@ function refusalOf({ suppressed, unsubscribed, suspended }: WaitingRecipient): s
   return suspended ? SUSPENDED : null;
 }
 
-/** Milliseconds since the last thing that happened to a recipient: being put off is nothing that happens. */
+/** Milliseconds for which a recipient has been held: being put off is no event, so the last one came before that. */
 function heldFor({ lastEventAt }: Recipient, now: number): number {
   return now - (lastEventAt ?? now);
 }
@@ -168,7 +168,7 @@ async function attempt(
   const foregone = simulated === null ? deps.foregone() : null;
   if (foregone !== null) return { report: foregone, extra: [], decided: null };
   try {
-    const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord, startedAt);
+    const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     const extra = deps.capture ? await kept(deps, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({

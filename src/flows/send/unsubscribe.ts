@@ -28,12 +28,12 @@ function lastSegment({ unsubscribeKey }: UnsubscribeLinks, messageId: string, or
   return recipientToken(unsubscribeKey, { messageId, ord });
 }
 
-/** The merge variable in content that was given inline, which is no template else. */
+/** The merge variable in content that was given inline. Nothing else in such content is a placeholder. */
 const INLINE_VARIABLE = /\{\{-?\s*unsubscribeUrl\s*-?\}\}/g;
 
 /**
- * The content with the recipient's own link in its place: where a template put the one that stands for it, and for the
- * merge variable in inline content. Of the first only the path counts: html escapes the rest.
+ * The content with the recipient's own link in place of the one that a template has put for everybody's, and of the merge
+ * variable in inline content. The first is known by its path alone: in html the rest of it is escaped.
  */
 export function withUnsubscribeUrl(
   links: UnsubscribeLinks,

@@ -3,9 +3,10 @@ import type { RecipientStatus } from "../../core/states.ts";
 import { retryDelayMs, type RetrySchedule } from "../../core/retry.ts";
 import { type DeliveryReport, wholeReply } from "./outcome.ts";
 
+/** When a recipient is tried again, and for how long. */
 export interface RetryPolicy {
   schedule: RetrySchedule;
-  /** Age of the first attempt at which a deferred recipient is given up. */
+  /** Time since the first attempt after which a deferred recipient is given up, milliseconds. */
   giveUpMs: number;
 }
 

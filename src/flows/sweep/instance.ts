@@ -8,9 +8,9 @@ import { beat, deleteInstance, type Instance, insertInstance, listInstances } fr
 import { freeClaims } from "../../store/outbox.ts";
 import { freeDeliveryClaims } from "../../store/webhook-deliveries.ts";
 
-/** Silence after which a process is taken for dead and its claims are freed. */
+/** Silence after which a process is taken for dead and its claims are freed, milliseconds. */
 export const LEASE_MS = 60_000;
-/** Pause between the heartbeats of a process. */
+/** Pause between the heartbeats of a process, milliseconds. */
 export const BEAT_MS = LEASE_MS / 4;
 /** Heartbeats of our own in which another process has not moved: at least the lease lies between the first and the last. */
 const SILENT_BEATS = LEASE_MS / BEAT_MS;

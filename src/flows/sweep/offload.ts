@@ -25,7 +25,7 @@ export interface OffloadDeps {
   prefix: string;
 }
 
-/** A content is moved once it is so old: whoever wrote it is likely to read it at once, to send it or to push it. */
+/** A content is moved once it is so old, in milliseconds: whoever wrote it is likely to read it at once, to send it or to push it. */
 export const MOVED_AFTER_MS = 10_000;
 /** Contents moved at a time. */
 const CONTENTS_AT_A_TIME = 8;
@@ -33,7 +33,7 @@ const CONTENTS_AT_A_TIME = 8;
 const SMALL_OCTETS = 256 * 1024;
 /** Such rounds of one turn. */
 const ROUNDS_PER_TURN = 16;
-/** An upload is given up by others so long after it began: its request has ended by then. */
+/** An upload is given up by others so long after it began, in milliseconds: its request has ended by then. */
 export const UPLOAD_LOST_MS = 3_600_000;
 /** Objects removed at a time, and those that are given up in one write. */
 const REMOVALS_AT_A_TIME = 8;

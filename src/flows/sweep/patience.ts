@@ -15,12 +15,13 @@ export interface Patience {
 /** Rests that grow with each failure, so that what is out of reach is asked, and the log written, ever more seldom. */
 export function createPatience(clock: Clock): Patience {
   let restMs = 0;
-  let readyAt = Number.NEGATIVE_INFINITY;
+  let failedAt = Number.NEGATIVE_INFINITY;
   return {
-    ready: () => clock.now() >= readyAt,
+    // A clock that was put back does not lengthen a rest.
+    ready: () => Math.abs(clock.now() - failedAt) >= restMs,
     failed() {
       restMs = restMs === 0 ? FIRST_REST_MS : Math.min(restMs * 2, LONGEST_REST_MS);
-      readyAt = clock.now() + restMs;
+      failedAt = clock.now();
     },
     worked() {
       restMs = 0;

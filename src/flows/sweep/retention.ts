@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { log } from "../../log.ts";
-import { previewOf } from "../../mail/reading/preview.ts";
+import { newPreview } from "../../mail/reading/reply-text.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { keptContents, keptGuard, letGo, releaseContents } from "../../store/contents/content-release.ts";
@@ -110,7 +110,7 @@ async function previewLeft(
 ): Promise<string> {
   try {
     const content = await getContent(deps, senderId, nextMessageId);
-    return content === null ? "" : previewOf(content.text, content.html);
+    return content === null ? "" : newPreview(content);
   } catch (error) {
     log("sweep").warning("a thread has lost its preview", { messageId: nextMessageId, error: String(error) });
     return "";

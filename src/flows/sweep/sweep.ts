@@ -23,7 +23,7 @@ export interface Taker {
 }
 
 /**
- * Time after which what is due is no longer left to the queue: a Redis that has evicted a list and kept the keys of its
+ * Time after which what is due is no longer left to the queue, milliseconds: a Redis that has evicted a list and kept the keys of its
  * jobs takes every hint for one that it has. Several processes may then meet over a row, and one gets the claim. What a
  * Redis in trouble has forgotten is to be on its way within two minutes.
  */

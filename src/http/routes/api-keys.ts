@@ -80,6 +80,10 @@ async function projectFor(db: Db, principal: Principal, wanted: string | null): 
 
 /** `/v1/api-keys`. */
 export function apiKeyRoutes({ db }: { db: Db }): Route[] {
+  return [...collectionRoutes(db), revokeRoute(db)];
+}
+
+function collectionRoutes(db: Db): Route[] {
   return [
     accountRoute({
       method: "POST",
@@ -118,19 +122,22 @@ export function apiKeyRoutes({ db }: { db: Db }): Route[] {
         return ok(answer(rows, show, (key) => key.id));
       },
     }),
-    accountRoute({
-      method: "DELETE",
-      path: "/v1/api-keys/:id",
-      operationId: "revokeApiKey",
-      summary: "Revoke an API key",
-      description: "Holds from the next request on, and for good.",
-      scope: "api_keys:write",
-      answers: { 204: null },
-      async handle({ principal, params, now }) {
-        const { accountId, senderId } = principal;
-        if (!(await revokeKey(db, accountId, senderId, params.id, now))) throw notFound("API key");
-        return noContent();
-      },
-    }),
   ];
+}
+
+function revokeRoute(db: Db): Route {
+  return accountRoute({
+    method: "DELETE",
+    path: "/v1/api-keys/:id",
+    operationId: "revokeApiKey",
+    summary: "Revoke an API key",
+    description: "Holds from the next request on, and for good.",
+    scope: "api_keys:write",
+    answers: { 204: null },
+    async handle({ principal, params, now }) {
+      const { accountId, senderId } = principal;
+      if (!(await revokeKey(db, accountId, senderId, params.id, now))) throw notFound("API key");
+      return noContent();
+    },
+  });
 }

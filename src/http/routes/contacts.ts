@@ -15,7 +15,7 @@ import {
 } from "../../store/contacts.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { Nullable, ONE_LINE, PAGE_QUERY, PageOf, showTime, Timestamp, WITHOUT_NUL } from "../schemas.ts";
 
 const MAX_NAME_CHARS = 200;
 const MAX_SEARCH_CHARS = 256;
@@ -36,10 +36,7 @@ const ContactSchema = Type.Object({
   updatedAt: Timestamp,
 });
 
-// A name may be merged into header fields: a line break in it would start one of the contact's making.
-const Name = Type.Optional(
-  Nullable(Type.String({ maxLength: MAX_NAME_CHARS, pattern: "^[^\\u0000-\\u001f\\u007f]*$" })),
-);
+const Name = Type.Optional(Nullable(Type.String({ maxLength: MAX_NAME_CHARS, pattern: ONE_LINE })));
 const Metadata = Type.Optional(
   Type.Record(Type.String(), Type.Unknown(), {
     maxProperties: MAX_METADATA_KEYS,
@@ -65,7 +62,7 @@ const ListQuery = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: MAX_SEARCH_CHARS,
-      pattern: "^[^\\u0000]*$",
+      pattern: WITHOUT_NUL,
       description: "Part of the address, first or last name, in any case.",
     }),
   ),

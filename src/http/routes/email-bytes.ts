@@ -23,8 +23,8 @@ function rawRoute(deps: RenderDeps): Route {
     summary: "Read a message as RFC 5322 bytes",
     answers: { 200: "message/rfc822" },
     errors: ["not_found"],
-    async handle({ senderId, params, now }) {
-      const bytes = await messageBytes(deps, senderId, params.id, now);
+    async handle({ senderId, params }) {
+      const bytes = await messageBytes(deps, senderId, params.id);
       if (bytes === null) throw notFound("message");
       return raw(await bodyOf(bytes), "message/rfc822", { "content-disposition": "attachment" });
     },

@@ -15,7 +15,7 @@ import {
 } from "../../store/inboxes.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { OneOf, showTime, Timestamp } from "../schemas.ts";
+import { ONE_LINE, OneOf, showTime, Timestamp } from "../schemas.ts";
 
 const MAX_DISPLAY_NAME_CHARS = 200;
 
@@ -29,11 +29,7 @@ const InboxSchema = Type.Object({
   createdAt: Timestamp,
 });
 
-// A name goes into header fields: a line break in it would start one of the client's making (header injection).
-const DisplayName = Type.String({
-  maxLength: MAX_DISPLAY_NAME_CHARS,
-  pattern: "^[^\\u0000-\\u001f\\u007f]*$",
-});
+const DisplayName = Type.String({ maxLength: MAX_DISPLAY_NAME_CHARS, pattern: ONE_LINE });
 const CreateInbox = Type.Object({
   address: Type.Optional(Type.String({ description: "Whole address, at a domain of the project." })),
   localPart: Type.Optional(Type.String({ description: "Together with `domainId`, in place of `address`." })),
@@ -102,6 +98,10 @@ function duplicate(address: string): AppError {
 
 /** `/v1/inboxes`. */
 export function inboxRoutes({ db }: { db: Db }): Route[] {
+  return [...collectionRoutes(db), ...itemRoutes(db)];
+}
+
+function collectionRoutes(db: Db): Route[] {
   return [
     projectRoute({
       method: "GET",
@@ -139,6 +139,11 @@ export function inboxRoutes({ db }: { db: Db }): Route[] {
         return answer;
       },
     }),
+  ];
+}
+
+function itemRoutes(db: Db): Route[] {
+  return [
     projectRoute({
       method: "GET",
       path: "/v1/inboxes/:id",

@@ -15,6 +15,7 @@ import {
 import { created, ok } from "../answer.ts";
 import { accountRoute, type Route } from "../route.ts";
 import { Name, Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { slugOf } from "../slug.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
 const MAX_QUOTA = 1_000_000_000;
@@ -78,14 +79,7 @@ function show(sender: Sender): Static<typeof SenderSchema> {
 
 /** A name as an external id; one without Latin letters or digits takes the end of the id instead. */
 function derivedExternalId(name: string, id: string): string {
-  const slug = name
-    .normalize("NFKD")
-    .toLowerCase()
-    .replace(/\p{M}+/gu, "")
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-+|-+$/g, "")
-    .slice(0, MAX_EXTERNAL_ID_CHARS);
-  return slug === "" ? `project-${id.slice(-8)}` : slug;
+  return slugOf(name, MAX_EXTERNAL_ID_CHARS) || `project-${id.slice(-8)}`;
 }
 
 /** An external id that looks like an id could pass for another project's in the project header. */
@@ -153,6 +147,10 @@ function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): S
 
 /** `/v1/senders`. */
 export function senderRoutes(deps: SenderDeps): Route[] {
+  return [...collectionRoutes(deps), ...itemRoutes(deps)];
+}
+
+function collectionRoutes(deps: SenderDeps): Route[] {
   const { db } = deps;
   return [
     accountRoute({
@@ -186,6 +184,12 @@ export function senderRoutes(deps: SenderDeps): Route[] {
         return ok(answer(await listSenders(db, principal.accountId, after, take), show, ({ id }) => id));
       },
     }),
+  ];
+}
+
+function itemRoutes(deps: SenderDeps): Route[] {
+  const { db } = deps;
+  return [
     accountRoute({
       method: "GET",
       path: "/v1/senders/:id",

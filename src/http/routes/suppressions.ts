@@ -14,7 +14,7 @@ import {
 } from "../../store/suppressions.ts";
 import { type Answer, created, multiStatus, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp, WITHOUT_NUL } from "../schemas.ts";
 
 const MAX_NOTE_CHARS = 1000;
 /** Addresses of a batch at most. */
@@ -42,7 +42,7 @@ const ListQuery = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: MAX_SEARCH_CHARS,
-      pattern: "^[^\\u0000]*$",
+      pattern: WITHOUT_NUL,
       description: "Part of the address, in any case.",
     }),
   ),
@@ -50,8 +50,7 @@ const ListQuery = Type.Object({
 
 const AddSuppression = Type.Object({
   email: Type.String(),
-  // libSQL gives a text back only up to its first NUL.
-  note: Type.Optional(Nullable(Type.String({ maxLength: MAX_NOTE_CHARS, pattern: "^[^\\u0000]*$" }))),
+  note: Type.Optional(Nullable(Type.String({ maxLength: MAX_NOTE_CHARS, pattern: WITHOUT_NUL }))),
   expiresAt: Type.Optional(
     Nullable(
       Type.String({ description: "ISO 8601 time ahead; without one the address is blocked for good." }),

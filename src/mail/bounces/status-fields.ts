@@ -1,5 +1,6 @@
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
 import { type RawField, fieldsOf, fieldValue } from "../reading/raw-headers.ts";
+import { storedLine } from "../stored-text.ts";
 
 /** Recipients of one report that are read; a report is for one mail of ours, so for at most its recipients. */
 export const MAX_REPORT_RECIPIENTS = 100;
@@ -78,8 +79,9 @@ function groupsOf(fields: readonly RawField[]): RawField[][] {
 function toRecipient(fields: readonly RawField[]): StatusRecipient {
   const value = (name: string): string | null => {
     const field = fields.find((candidate) => candidate.name === name);
-    const text = field === undefined ? "" : fieldValue(field);
-    return text === "" ? null : text.slice(0, MAX_FIELD_CHARS);
+    // What stands here is kept, and shown on terminals: no NUL and no escape goes further.
+    const text = field === undefined ? "" : storedLine(fieldValue(field), MAX_FIELD_CHARS);
+    return text === "" ? null : text;
   };
   return {
     action: /^[a-z-]+/.exec(value("action")?.toLowerCase() ?? "")?.[0] ?? "",
@@ -98,6 +100,14 @@ function withoutType(value: string | null): string | null {
 }
 
 /**
+ * Both begin where a word and a row of marks begin, and nowhere within: tried from each character on, a long one without
+ * its end takes the square of its length, which is minutes for a report field of 256 KiB.
+ */
+const ADDRESS =
+  /(?:"[^"\r\n]{1,64}"|(?<![^\s<>,;:"'()[\]])[^\s<>,;:"'()[\]]+)@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/;
+const END_OF_SENTENCE = /(?<![.!?！？。])[.!?！？。]+$/;
+
+/**
  * The address in `rfc822; user@example.com`, with or without angle brackets and source route, in xtext (RFC 3461 §4)
  * and in the 7-bit form of addresses beyond ASCII (RFC 6533 §3) too.
  */
@@ -106,10 +116,8 @@ export function addressOf(value: string | null): string | null {
   if (text === null) return null;
   // X.400 gateways: "dda:SMTP=user@example.com".
   const plain = decoded(text).replace(/^<?@[^:\s]+:|^(?:.{0,80}?[:;/])?smtp=/i, "");
-  const found = /(?:"[^"\r\n]{1,64}"|[^\s<>,;:"'()[\]]+)@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/.exec(
-    plain,
-  )?.[0];
-  return found === undefined ? null : (normalizeAddress(found) ?? found.replace(/[.!?！？。]+$/, ""));
+  const found = ADDRESS.exec(plain)?.[0];
+  return found === undefined ? null : (normalizeAddress(found) ?? found.replace(END_OF_SENTENCE, ""));
 }
 
 /** `\x{E9}` is unitext of RFC 6533. `+40` is xtext, which is not told from a subaddress unless it hides the "@". */

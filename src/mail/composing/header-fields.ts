@@ -41,7 +41,7 @@ export function fieldValue(name: string, value: string): { prepared: true; value
 /** Folds before spaces only, so that unfolding (RFC 5322 §2.2.3) gives the same text back. */
 function fold(line: string): string {
   if (line.length <= FOLD_CHARS) return line;
-  const [name = "", first = "", ...rest] = line.match(/ *[^ ]+/g) ?? [];
+  const [name = "", first = "", ...rest] = wordsOf(line);
   let out = name + first;
   let column = out.length;
   for (const word of rest) {
@@ -61,8 +61,13 @@ function encodedWords(text: string): string {
   return encodeWord(text, beyondAscii * 3 > text.length ? "B" : "Q", ENCODED_WORD_CHARS);
 }
 
+/** Whether a word is too long for a line, the spaces before it counted: a line is folded before those, not within. */
 function hasLongWord(text: string): boolean {
-  return text.length > MAX_WORD_CHARS && text.split(" ").some((word) => word.length > MAX_WORD_CHARS);
+  return text.length > MAX_WORD_CHARS && wordsOf(text).some((word) => word.length > MAX_WORD_CHARS);
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/ *[^ ]+/g) ?? [];
 }
 
 /** Text that reads back as given: `=?` would be taken for an encoded word, so it is encoded itself. */
@@ -86,7 +91,7 @@ export function messageIds(value: string): string {
 }
 
 /** An address as it goes on the wire, domain in A-labels. Throws where it is none. */
-export function wireAddress(email: string): string {
+function wireAddress(email: string): string {
   const split = splitAddress(email);
   if (split === null) throw new Error("an address that no mail can be sent to cannot be put into a header");
   return `${split.local}@${split.domain}`;

@@ -2,12 +2,12 @@ import { wrap as wrapBase64 } from "nodemailer/lib/base64";
 import type MimeNode from "nodemailer/lib/mime-node";
 import { encode, wrap } from "nodemailer/lib/qp";
 
-/** RFC 2045 §6.7 (5): lines have at most 76 characters; two are kept for a "F" that is escaped, one for the "=". */
+/** RFC 2045 §6.7 (5): lines have at most 76 characters; two are kept for an "F" that is escaped, one for the "=". */
 const QUOTED_PRINTABLE_CHARS = 73;
 
 /**
- * The bytes of a composer's tree, with further header fields behind its own. What its own stream does in some twenty turns of the event loop a mail happens here
- * in one: the content is at hand.
+ * The bytes of a composer's tree, with further header fields behind its own. Its own stream takes some twenty turns of the
+ * event loop a mail; here the content is in memory, and one turn is enough.
  */
 export function writeTree(root: MimeNode, fields: readonly string[]): Buffer {
   const chunks: string[] = [];

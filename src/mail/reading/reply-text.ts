@@ -1,4 +1,4 @@
-import { htmlText, MAX_HTML_CHARS } from "./preview.ts";
+import { htmlText, MAX_HTML_CHARS, previewOf } from "./preview.ts";
 import {
   BLOCK_FROM,
   BLOCK_OTHER,
@@ -13,6 +13,8 @@ import {
 
 /** Characters of a text in which a quoted mail is looked for. */
 export const MAX_REPLY_CHARS = 64 * 1024;
+/** The same for a preview alone, which is made on the main thread: the worst text takes a few milliseconds. */
+export const MAX_PREVIEW_READ_CHARS = 16 * 1024;
 /** Characters of a line that may begin a quoted mail; bounds what each pattern can cost. */
 const MAX_INTRO_CHARS = 300;
 /** Lines over which mail programs break an introduction such as "On … wrote:". */
@@ -50,6 +52,24 @@ export function htmlReplyText(html: string): string | null {
   const reply = replyText(text).trim();
   const known = html.length <= MAX_HTML_CHARS || reply.length < text.length;
   return known && reply !== "" ? reply : null;
+}
+
+/** The bodies of a mail. */
+interface Bodies {
+  text: string | null;
+  html: string | null;
+}
+
+/** What a mail says anew; of one that says it in html alone, that html's text. Null where that is nothing. */
+export function newPart({ text, html }: Bodies): string | null {
+  if (text !== null && (html === null || text.trim() !== "")) return replyText(text);
+  return html === null ? null : htmlReplyText(html);
+}
+
+/** The first characters of what a mail says anew: a list of threads shows what is new, and not what it answers. */
+export function newPreview({ text, html }: Bodies): string {
+  const reply = newPart({ text: text?.slice(0, MAX_PREVIEW_READ_CHARS) ?? null, html });
+  return reply === null ? previewOf(text, html) : previewOf(reply, null);
 }
 
 interface QuoteStart {

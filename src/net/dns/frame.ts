@@ -6,8 +6,10 @@ const QUESTION_TAIL_OCTETS = 4;
 const RECORD_TAIL_OCTETS = 10;
 /** A length octet with these bits begins a pointer, which ends a name (RFC 1035 §4.1.4). */
 const POINTER = 0xc0;
-/** Labels in a name of 255 octets (RFC 1035 §2.3.4). */
-const MAX_LABELS = 128;
+/** RFC 1035 §2.3.4: octets of a label; a length octet beyond that is a pointer's, or reserved. */
+const MAX_LABEL_OCTETS = 63;
+/** RFC 1035 §2.3.4: octets of a name, length octets included. */
+const MAX_NAME_OCTETS = 255;
 
 /** Record types whose data have one length: A and AAAA. */
 const DATA_OCTETS: Readonly<Record<number, number>> = { 1: 4, 28: 16 };
@@ -15,7 +17,8 @@ const DATA_OCTETS: Readonly<Record<number, number>> = { 1: 4, 28: 16 };
 const LEAST_DATA_OCTETS: Readonly<Record<number, number>> = { 52: 3 };
 
 /**
- * Whether a packet holds all that its counts and lengths say. The decoder we use does not look: it would read the data of a record that is cut off from beyond the end, or from the record behind it.
+ * Whether a packet holds all that its counts and lengths say. The decoder we use does not look: it would read the data of
+ * a record that is cut off from beyond the end, or from the record behind it.
  */
 export function isWellFormed(packet: Buffer): boolean {
   if (packet.length < HEADER_OCTETS) return false;
@@ -41,13 +44,14 @@ function afterRecord(packet: Buffer, start: number): number | null {
   return !fits || end > packet.length ? null : end;
 }
 
-function afterName(packet: Buffer, start: number): number | null {
-  let at = start;
-  for (let labels = 0; labels < MAX_LABELS; labels++) {
+/** Index behind the name that begins at `start`, its pointers not followed; null where it is none. */
+export function afterName(packet: Buffer, start: number): number | null {
+  for (let at = start; at - start < MAX_NAME_OCTETS; ) {
     const length = packet[at];
     if (length === undefined) return null;
     if (length === 0) return at + 1;
     if ((length & POINTER) === POINTER) return at + 2;
+    if (length > MAX_LABEL_OCTETS) return null;
     at += length + 1;
   }
   return null;

@@ -7,7 +7,7 @@ export type NodeStyleRecord = string | string[] | { exchange: string; priority: 
 export type NodeStyleResolver = (name: string, type: string) => Promise<NodeStyleRecord[]>;
 
 /** The error that `node:dns` throws, by which libraries tell "there is none" from "ask again". */
-export class DnsError extends Error {
+class DnsError extends Error {
   readonly code: string;
   readonly hostname: string;
 

@@ -8,11 +8,11 @@ import { type Exchange, exchange } from "./transport.ts";
 import { askableName, type DnsQuestion } from "./wire.ts";
 
 /** Rounds over all servers. */
-export const TRIES = 2;
+const TRIES = 2;
 /** Time a server has to answer in the first round; it doubles with each round. */
-export const TRY_TIMEOUT_MS = 2000;
+const TRY_TIMEOUT_MS = 2000;
 /** Questions on the way at a time: each holds a socket. More wait their turn. */
-export const MAX_CONCURRENT_LOOKUPS = 256;
+const MAX_CONCURRENT_LOOKUPS = 256;
 /** Questions that wait; one more fails at once. */
 export const MAX_WAITING_LOOKUPS = 20_000;
 

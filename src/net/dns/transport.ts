@@ -19,7 +19,7 @@ export interface Ask {
  * Packets on our port that do not match our question, after which the question is put by TCP: somebody is guessing
  * ids (RFC 5452 §9.2), and a TCP handshake cannot be guessed.
  */
-export const MAX_STRAY_PACKETS = 16;
+const MAX_STRAY_PACKETS = 16;
 const MAX_ID = 0x10000;
 const LENGTH_OCTETS = 2;
 

@@ -34,7 +34,7 @@ export const EDNS_UDP_OCTETS = 1232;
 /** RFC 1035 §2.3.4. */
 const MAX_NAME_OCTETS = 253;
 const MAX_LABEL_OCTETS = 63;
-/** Longer names of ours hold only what a host name or a service label may hold; any visible ASCII is let through. */
+/** Host names and service labels have fewer characters, but any visible ASCII may be asked for. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const RCODE_MASK = 0x0f;
 

@@ -1,3 +1,4 @@
+import { afterName } from "../dns/frame.ts";
 import { RCODE } from "./records.ts";
 
 /** What a client says by EDNS(0) (RFC 6891 §6.1). */
@@ -30,14 +31,14 @@ export type Incoming =
 
 /** A query is a name and a few options. What is larger is dropped unread. */
 export const MAX_QUERY_OCTETS = 4096;
-/** Records behind the question that are looked at: OPT, a signature, cookies of the trade. */
+/** Records that may stand behind the question: an OPT, a signature and a few others. */
 const MAX_EXTRA_RECORDS = 8;
 const HEADER_OCTETS = 12;
-/** RFC 1035 §2.3.4, length octets included. */
+/** RFC 1035 §2.3.4: octets of a name, length octets included, and of one label. */
 const MAX_NAME_OCTETS = 255;
+const MAX_LABEL_OCTETS = 63;
 const RECORD_TAIL_OCTETS = 10;
 const OPTION_HEAD_OCTETS = 4;
-const POINTER = 0xc0;
 const OPT = 41;
 const RESPONSE = 0x8000;
 const RECURSION_DESIRED = 0x0100;
@@ -45,12 +46,11 @@ const DNSSEC_OK = 0x8000;
 
 /**
  * Reads a packet. Answers are ignored, since two servers that answer one another would never end, as is what is no DNS
- * packet at all. Of trailing octets nothing is made.
+ * packet at all. Trailing octets are ignored.
  *
- * Not by dns-packet: its text of a name takes a dot within a label for one between labels, and octets beyond UTF-8 for
- * one another. It reads options beyond the end of their OPT, and the data of each record that may stand behind a
- * question: 4 KiB of NSEC or client subnets keep it busy for 1 to 2 ms, a flood's worth of the processor. What would
- * have to stand before it is what stands here.
+ * Not by dns-packet: its text of a name confuses dots and octets within labels. It reads options beyond the end of
+ * their OPT, and decodes each record behind the question: 4 KiB of NSEC or client subnets keep it busy for 1 to 2 ms,
+ * which a flood of them could use. A check before it would have to read all that is read here.
  */
 export function readQuery(packet: Buffer): Incoming {
   if (packet.length < HEADER_OCTETS || packet.length > MAX_QUERY_OCTETS) return null;
@@ -90,7 +90,7 @@ function readName(packet: Buffer, start: number): { name: string; end: number } 
   const labels: string[] = [];
   for (let at = start; at - start < MAX_NAME_OCTETS; ) {
     const length = packet[at];
-    if (length === undefined || length >= 64) return null;
+    if (length === undefined || length > MAX_LABEL_OCTETS) return null;
     if (length === 0) return { name: labels.join("."), end: at + 1 };
     if (at + 1 + length > packet.length) return null;
     labels.push(labelText(packet.toString("latin1", at + 1, at + 1 + length)));
@@ -129,18 +129,6 @@ function readExtras(packet: Buffer, start: number): Edns | null | "malformed" {
     at = end;
   }
   return edns;
-}
-
-function afterName(packet: Buffer, start: number): number | null {
-  for (let at = start; at - start < MAX_NAME_OCTETS; ) {
-    const length = packet[at];
-    if (length === undefined) return null;
-    if (length === 0) return at + 1;
-    if ((length & POINTER) === POINTER) return at + 2;
-    if (length >= 64) return null;
-    at += length + 1;
-  }
-  return null;
 }
 
 /** None of the options means anything to us, but each must end where it says. */

@@ -22,7 +22,6 @@ export interface SoaData {
 
 /** Numbers of the record types that we write (RFC 1035 §3.2.2, RFC 3596 §2.1). */
 export const TYPE_NUMBERS = { A: 1, NS: 2, SOA: 6, HINFO: 13, MX: 15, TXT: 16, AAAA: 28 } as const;
-export type WrittenType = keyof typeof TYPE_NUMBERS;
 
 /** RFC 1035 §4.1.1 and, above 15, RFC 6891 §9. */
 export const RCODE = {

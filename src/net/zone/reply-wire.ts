@@ -24,7 +24,7 @@ const QUESTION_TAIL_OCTETS = 4;
 /** RFC 1035 §4.1.4: two octets that begin so point to a name; no question is long enough to reach beyond their 14 bits. */
 const POINTER = 0xc000;
 /** What a client without EDNS can take, and the least that one with it can (RFC 1035 §4.2.1, RFC 6891 §6.2.3). */
-export const PLAIN_UDP_OCTETS = 512;
+const PLAIN_UDP_OCTETS = 512;
 const MAX_TCP_OCTETS = 0xffff;
 
 /** Octets that the answer to this query may have. */

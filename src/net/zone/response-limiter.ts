@@ -21,10 +21,10 @@ export const ANSWERS_PER_SECOND = {
  * Every second answer held back goes out empty with TC set: a client whose address is forged gets no more octets than
  * were sent in its name, and a real one asks again by TCP, where addresses cannot be forged.
  */
-export const SLIP_EVERY = 2;
+const SLIP_EVERY = 2;
 
 /** Counts kept; those unused for longest go first. Forging more addresses than that gains one burst for each. */
-export const MAX_LIMITER_COUNTS = 50_000;
+const MAX_LIMITER_COUNTS = 50_000;
 
 /** IPv6 customers hold a /56, IPv4 ones an address: neighbours of a /24 share a limit, as an attack on their line would. */
 const IPV6_PREFIX_OCTETS = 7;

@@ -98,7 +98,7 @@ function listenUdp(serving: Serving, hostname: string, port: number): Promise<Bu
     binaryType: "buffer",
     socket: {
       data: (socket, packet, from, address) => void answerDatagram(serving, socket, packet, from, address),
-      // A client is gone, of which the kernel tells the socket.
+      // The kernel tells of clients that are gone; there is nothing to do about them.
       error: () => undefined,
     },
   });

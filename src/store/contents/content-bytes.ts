@@ -57,7 +57,7 @@ export function ofProject(senderId: string, content: NewContent): NewContent {
 /** Chunks hashed at a time: 4 MiB, some milliseconds. */
 const CHUNKS_PER_TURN = 16;
 
-/** The same of bytes of any size; the event loop turns while a large content is hashed. */
+/** As `newContent`, of bytes of any size: the event loop turns while a large content is hashed. */
 export async function contentOf(bytes: Pieces): Promise<NewContent> {
   const size = bytes.length;
   if (size <= CHUNK_OCTETS) return newContent(bytes.subarray(0, size));

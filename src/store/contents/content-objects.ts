@@ -1,4 +1,4 @@
-import type { Db, Guard, Statement } from "../engine/client.ts";
+import type { Db, Statement } from "../engine/client.ts";
 import { chunkCount } from "./content-bytes.ts";
 import { UNUSED_KEPT_MS } from "./contents.ts";
 
@@ -11,7 +11,10 @@ export interface MovableContent {
   place: "row" | "chunks";
 }
 
-/** Contents that are worth an object, are named, and were stored before a time (milliseconds), from behind an id on. */
+/**
+ * Contents that are worth an object, are named, and were stored before a time (milliseconds), from behind an id on. What
+ * is worth one is said in the words of the index `contents_movable`, or SQLite could not use it.
+ */
 export async function movableContents(
   db: Db,
   after: number,
@@ -63,10 +66,7 @@ export function noteStray(object: string, now: number): Statement {
 
 /** Statements that let a content be the object that was put; they change nothing where it, or the object, is given up. */
 export function placeInObject({ key, place }: MovableContent, object: string): Statement[] {
-  const placed: Guard = {
-    sql: "EXISTS (SELECT 1 FROM contents WHERE key = ? AND object = ?)",
-    args: [object],
-  };
+  const placed = "EXISTS (SELECT 1 FROM contents WHERE key = ? AND object = ?)";
   return [
     {
       sql: `UPDATE contents SET place = 'object', object = ?1, bytes = NULL WHERE key = ?2 AND place = ?3
@@ -74,12 +74,12 @@ export function placeInObject({ key, place }: MovableContent, object: string): S
       args: [object, key, place],
     },
     {
-      sql: `DELETE FROM content_chunks WHERE key = ? AND ${placed.sql}`,
-      args: [key, key, ...placed.args],
+      sql: `DELETE FROM content_chunks WHERE key = ? AND ${placed}`,
+      args: [key, key, object],
     },
     {
-      sql: `DELETE FROM stray_objects WHERE object = ? AND ${placed.sql}`,
-      args: [object, key, ...placed.args],
+      sql: `DELETE FROM stray_objects WHERE object = ? AND ${placed}`,
+      args: [object, key, object],
     },
   ];
 }

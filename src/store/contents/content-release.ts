@@ -2,8 +2,8 @@ import type { Db, Guard, Statement } from "../engine/client.ts";
 import { OVER, type Stretch } from "../retention.ts";
 
 /**
- * The statement by which messages let go of all contents that they and their attachments name: before those columns, or
- * they themselves, are emptied in the same write.
+ * The statement by which messages let go of all contents that they and their attachments name. In its write it comes
+ * before those that empty the columns, or delete the messages.
  * @param now milliseconds
  */
 export function releaseContents(ids: readonly string[], now: number): Statement {

@@ -1,17 +1,11 @@
 import { chunkCount, type ContentEncoding, type NewContent } from "./content-bytes.ts";
-import { ConstraintError, type Db, type Statement, type Value } from "../engine/client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "../engine/client.ts";
 
 /**
  * Time that a content nobody names is kept, from its last chunk or from the moment when it was let go of. A writer that
  * has found it there, or has written it ahead, commits long before.
  */
 export const UNUSED_KEPT_MS = 3_600_000;
-
-/** A condition under which a content is taken up, with `?` alone for its parameters. */
-export interface TakeGuard {
-  sql: string;
-  args: Value[];
-}
 
 /** What is known of a content that was written ahead: NULL where it is not there with all its chunks. */
 const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
@@ -21,9 +15,9 @@ const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
  * The statement by which a write takes a content up: it is stored where it is not there, and named once more. One that
  * was written ahead has to be there as a whole; where the sweep was faster the write fails, and `isContentGone` tells so.
  * @param now milliseconds
- * @param guard a further condition; where it does not hold nothing is taken up
+ * @param guard a further condition, with `?` alone for its parameters; where it does not hold nothing is taken up
  */
-export function takeContent(content: NewContent, now: number, guard?: TakeGuard): Statement {
+export function takeContent(content: NewContent, now: number, guard?: Guard): Statement {
   const { key, size, encoding, bytes } = content;
   // The column takes no NULL.
   const refs = bytes === null ? REFS_AHEAD : "1";
@@ -44,7 +38,7 @@ export function takeContent(content: NewContent, now: number, guard?: TakeGuard)
 }
 
 /** The condition that a large content is there as a whole, for writes that are to go on without it where it is not. */
-export function wholeGuard({ key, size }: NewContent): TakeGuard {
+export function wholeGuard({ key, size }: NewContent): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM contents WHERE key = ?
       AND (place <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?) = ?))`,
@@ -98,14 +92,6 @@ export function storeChunks(
       args: [key, from + at, bytes, encoding],
     })),
   ];
-}
-
-/** The statement by which a message or attachment that is changed or removed lets go of the content it names. */
-export function releaseContent(key: Uint8Array, now: number): Statement {
-  return {
-    sql: "UPDATE contents SET refs = refs - 1, created_at = ? WHERE key = ? AND refs > 0",
-    args: [now, key],
-  };
 }
 
 /** Large contents removed in one write: each has some thousand pages to give back. */

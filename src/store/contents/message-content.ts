@@ -1,4 +1,4 @@
-import type { Db, Statement } from "../engine/client.ts";
+import type { Db, Guard, Statement } from "../engine/client.ts";
 import type { NewContent } from "./content-bytes.ts";
 import {
   CONTENT_COLUMNS,
@@ -93,7 +93,7 @@ export async function messagesOfRaw(
 }
 
 /** The condition that a message's template has not been rendered yet. */
-function unrendered(messageId: string): { sql: string; args: string[] } {
+function unrendered(messageId: string): Guard {
   return {
     sql: "EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)",
     args: [messageId],

@@ -32,7 +32,7 @@ export function timeOfId(id: string): number | null {
 }
 
 /** The place of a message entered after one whose place is `last`. Several may share one where they come late. */
-export function placeAfter(last: number, id: string, createdAt: number): number {
+function placeAfter(last: number, id: string, createdAt: number): number {
   const time = timeOfId(id) ?? createdAt;
   return Math.max(firstPlace(time), Math.min(last + 1, lastPlace(time)));
 }

@@ -62,7 +62,7 @@ export function hasText(
 
 /** Whether a message of that status has it in the index: one that still moves will soon have another. */
 export function isSettled(status: MessageStatus): boolean {
-  return ![...MOVING].some((moving) => moving === status);
+  return status === "inbound_rejected" || !MOVING.has(status);
 }
 
 /** Every status of which a message may have a term. */

@@ -1,0 +1,56 @@
+import { AppError } from "../core/errors.ts";
+
+/** Octets of request bodies in memory at a time, those that are still coming included. A body alone always fits. */
+export const MAX_OCTETS_HELD = 512 * 1024 * 1024;
+/** The same of one account: another's slow requests must leave room for ours. */
+export const MAX_OCTETS_OF_ACCOUNT = 256 * 1024 * 1024;
+
+/** Where one request's body lies. */
+export interface BodyPlace {
+  /** Makes room for so many octets more. Throws 503 where there is none: the client may come again. */
+  take(octets: number): void;
+  /** Gives all of it back. */
+  leave(): void;
+}
+
+/**
+ * Bounds what the bodies of all requests hold in memory: a client with a key could send hundreds of the largest at a
+ * time, none of them to its end, and each is kept until it has come whole.
+ */
+export class BodyRoom {
+  readonly #ofAccounts = new Map<string, number>();
+  #held = 0;
+
+  /** A place for one body of the account's. */
+  enter(accountId: string): BodyPlace {
+    let own = 0;
+    return {
+      take: (octets) => {
+        this.#refuseOver(accountId, own, octets);
+        own += octets;
+        this.#add(accountId, octets);
+      },
+      leave: () => {
+        this.#add(accountId, -own);
+        own = 0;
+      },
+    };
+  }
+
+  #refuseOver(accountId: string, own: number, octets: number): void {
+    const ofAccount = this.#ofAccounts.get(accountId) ?? 0;
+    const fits = this.#held === own || this.#held + octets <= MAX_OCTETS_HELD;
+    const fitsAccount = ofAccount === own || ofAccount + octets <= MAX_OCTETS_OF_ACCOUNT;
+    if (fits && fitsAccount) return;
+    throw new AppError("service_unavailable", "Too many large requests are under way. Try again.", {
+      retryAfter: 1,
+    });
+  }
+
+  #add(accountId: string, octets: number): void {
+    this.#held += octets;
+    const left = (this.#ofAccounts.get(accountId) ?? 0) + octets;
+    if (left === 0) this.#ofAccounts.delete(accountId);
+    else this.#ofAccounts.set(accountId, left);
+  }
+}

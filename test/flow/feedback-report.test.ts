@@ -1,0 +1,81 @@
+import { describe, expect, test } from "bun:test";
+import { recipientToken } from "../../src/flows/recipient-token.ts";
+import { verpAddress } from "../../src/mail/verp.ts";
+import { openKeys } from "../../src/wiring/master-key.ts";
+import { inboxService } from "../support/inbox-service.ts";
+import { deliver } from "../support/mail-in.ts";
+import { SERVICE_DOMAIN } from "../support/service.ts";
+
+const scene = inboxService();
+
+/** A message that was delivered, and the return path that it went out with. */
+async function sent(): Promise<{ id: string; returnPath: string }> {
+  const { service } = scene;
+  const item = { from: { email: "a@in.test" }, to: [{ email: "far@one.test" }], subject: "Hi", text: "x" };
+  const { id } = (await service.call("POST", "/v1/emails", item)).body;
+  await service.message(id, "delivered");
+  const { verp } = openKeys(null, service.folder);
+  return { id, returnPath: verpAddress(recipientToken(verp, { messageId: id, ord: 0 }), "in.test") };
+}
+
+/** A domain whose policy would have every mail of it refused here. */
+function strictProvider(name: string): string {
+  scene.service.dns.add(
+    { name: `_dmarc.${name}`, type: "TXT", data: "v=DMARC1; p=reject" },
+    { name, type: "TXT", data: "v=spf1 -all" },
+  );
+  return name;
+}
+
+/** A complaint of the provider's about the mail with that return path; `more` stands below the mail in it. */
+function report(provider: string, returnPath: string, more = "") {
+  const headers = [
+    `From: fbl@${provider}`,
+    "Subject: complaint",
+    "MIME-Version: 1.0",
+    'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
+  ];
+  const parts = [
+    ...["--b", "Content-Type: message/feedback-report", ""],
+    ...["Feedback-Type: abuse", "User-Agent: Provider/1.0", "Version: 1", ""],
+    ...["--b", "Content-Type: message/rfc822", ""],
+    ...[`Return-Path: <${returnPath}>`, "Subject: Hi", "", "x", `${more}--b--`],
+  ];
+  return { headers, body: parts.join("\r\n") };
+}
+
+describe("a feedback report", () => {
+  test("to the complaints' address is about whom the return path in it names, checks or no checks", async () => {
+    const { service } = scene;
+    const provider = strictProvider("fbl.test");
+    const { id, returnPath } = await sent();
+    expect(returnPath).toStartWith("b+");
+    const forged = returnPath.replace(/.@/, (end) => (end === "0@" ? "1@" : "0@"));
+    const letter = { to: `FBL@${SERVICE_DOMAIN}`, mailFrom: `x@${provider}` };
+    expect(await deliver(service, { ...letter, ...report(provider, forged) })).toStartWith("250");
+    expect((await service.message(id, "delivered")).recipients[0].status).toBe("delivered");
+    expect(await deliver(service, { ...letter, ...report(provider, returnPath) })).toStartWith("250");
+    expect((await service.message(id, "complained")).recipients[0].status).toBe("complained");
+    const suppressed = await service.call("GET", "/v1/suppressions?email=far@one.test");
+    expect(suppressed.body.data).toMatchObject([{ reason: "complaint" }]);
+    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
+  });
+
+  test("is read at its beginning: what it brings back may be as large as any mail", async () => {
+    const { service } = scene;
+    const { id, returnPath } = await sent();
+    const large = report("far.test", returnPath, "x\r\n".repeat(1_000_000));
+    expect(await deliver(service, { to: returnPath, mailFrom: "", ...large })).toStartWith("250");
+    await service.message(id, "complained");
+    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
+  });
+
+  test("to a return path is not refused for its sender's policy", async () => {
+    const { service } = scene;
+    const provider = strictProvider("strict.test");
+    const { id, returnPath } = await sent();
+    const letter = { to: returnPath, mailFrom: `x@${provider}`, ...report(provider, returnPath) };
+    expect(await deliver(service, letter)).toStartWith("250");
+    await service.message(id, "complained");
+  });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { idCeiling } from "../../src/core/ids.ts";
+import { listContacts } from "../../src/store/contacts.ts";
+import { listDeliveries } from "../../src/store/delivery-log.ts";
+import { listDomains } from "../../src/store/domains.ts";
+import type { Db, Value } from "../../src/store/engine/client.ts";
+import { listKeys } from "../../src/store/keys.ts";
+import { listSuppressions } from "../../src/store/suppressions.ts";
+import { listTemplates } from "../../src/store/templates.ts";
+import { listThreadMessageIds } from "../../src/store/threads.ts";
+import { listWebhooks } from "../../src/store/webhooks.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterAll(() => database.remove());
+
+/** The steps in which SQLite makes what `list` reads. */
+async function planOf(list: (db: Db) => Promise<unknown>): Promise<string[]> {
+  const read: { sql: string; args: Value[] }[] = [];
+  const all = async <Row>(sql: string, args: Value[] = []): Promise<Row[]> => {
+    read.push({ sql, args });
+    return [];
+  };
+  await list({ ...database.db, all });
+  expect(read.length).toBe(1);
+  const [{ sql, args } = { sql: "", args: [] }] = read;
+  const steps = await database.db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, args);
+  return steps.map(({ detail }) => detail);
+}
+
+const LISTS: [of: string, list: (db: Db) => Promise<unknown>][] = [
+  ["keys", (db) => listKeys(db, "acc", null, idCeiling("key"), 20)],
+  ["domains", (db) => listDomains(db, "snd", idCeiling("dom"), 20)],
+  ["templates", (db) => listTemplates(db, "snd", idCeiling("tpl"), 20)],
+  ["webhooks", (db) => listWebhooks(db, "snd", idCeiling("whk"), 20)],
+  ["deliveries", (db) => listDeliveries(db, "snd", "whk", idCeiling("dlv"), 20)],
+  ["contacts", (db) => listContacts(db, "snd", {}, idCeiling("con"), 20)],
+  ["suppressions", (db) => listSuppressions(db, "snd", {}, 0, idCeiling("sup"), 20)],
+  ["messages of a thread", (db) => listThreadMessageIds(db, "snd", "thr", idCeiling("msg"), 20)],
+];
+
+test.each(LISTS)(
+  "a page of %s is read off an index where it begins, however far down that is",
+  async (_, list) => {
+    const steps = await planOf(list);
+    expect(steps.filter((step) => /\bid<\?/.test(step))).toHaveLength(1);
+    expect(steps.filter((step) => /^SCAN|TEMP B-TREE/.test(step))).toEqual([]);
+  },
+);

@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect } from "bun:test";
+import { type HttpsSink, startSink } from "./https-sink.ts";
+import { startService, type TestService } from "./service.ts";
+
+/** Retries without a wait worth the name. */
+export const FAST_PUSHES = { WEBHOOK_RETRY_SECONDS: "0,0.02,0.02,0.02" };
+
+/** A service and an endpoint for its pushes, both new for each test. */
+export interface WebhookService {
+  /** There from the beginning of a test on, as is `sink`. */
+  readonly service: TestService;
+  readonly sink: HttpsSink;
+  /** Makes a webhook; gives what the API answers. At the endpoint, unless another URL is given. */
+  subscribe(eventTypes: readonly string[], url?: string): Promise<{ id: string; signingSecret: string }>;
+}
+
+/** Starts both before each test of the file and stops them behind it. */
+export function webhookService(): WebhookService {
+  let running: { service: TestService; sink: HttpsSink } | null = null;
+  const there = () => {
+    if (running === null) throw new Error("the service runs in tests only");
+    return running;
+  };
+  beforeEach(async () => {
+    running = { sink: startSink(), service: await startService(FAST_PUSHES) };
+  });
+  afterEach(async () => {
+    const { service, sink } = there();
+    running = null;
+    await service.stop();
+    await sink.stop();
+  });
+  return {
+    get service() {
+      return there().service;
+    },
+    get sink() {
+      return there().sink;
+    },
+    async subscribe(eventTypes, url = there().sink.url) {
+      const made = await there().service.call("POST", "/v1/webhooks", { url, eventTypes });
+      expect(made.status).toBe(201);
+      return made.body;
+    },
+  };
+}
