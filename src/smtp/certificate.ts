@@ -18,7 +18,9 @@ export interface CertificateFiles {
 
 /** Reads key and certificate. Throws where a file cannot be read, is no PEM, or the two do not belong together. */
 export async function readCertificate(keyFile: string, certFile: string): Promise<Certificate> {
-  const [key, cert] = await Promise.all([Bun.file(keyFile).text(), Bun.file(certFile).text()]);
+  // In turn, so that of two that cannot be read the same one is told each time.
+  const key = await Bun.file(keyFile).text();
+  const cert = await Bun.file(certFile).text();
   if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
     throw new Error(`The key in ${keyFile} does not belong to the certificate in ${certFile}.`);
   // Looks at the whole chain: a handshake that could not be served would otherwise be the first to tell.
