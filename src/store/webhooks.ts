@@ -1,3 +1,4 @@
+import { idCeiling } from "../core/ids.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
 
 /** A webhook endpoint, without its secret. Times in milliseconds. */
@@ -76,8 +77,8 @@ export async function listWebhooks(
   take: number,
 ): Promise<Webhook[]> {
   const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
-    [senderId, after, after, take],
+    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    [senderId, after ?? idCeiling("whk"), take],
   );
   return rows.map(webhookOf);
 }
