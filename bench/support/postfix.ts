@@ -149,6 +149,8 @@ const SENT = "status=sent";
 /** Resolves once the log tells that all mails were relayed. */
 async function relayed(file: string, { count, limitMs }: PostfixOptions, fine: () => boolean): Promise<void> {
   const until = performance.now() + limitMs;
+  // Postfix makes it with its first line.
+  while (!existsSync(file) && fine() && performance.now() < until) await Bun.sleep(POLL_MS);
   const log = openSync(file, "r");
   const chunk = Buffer.alloc(1 << 20);
   let sent = 0;
