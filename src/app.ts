@@ -139,8 +139,8 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
   const nameServer = await openNameServer(ground);
   ports.dns = nameServer?.port ?? null;
   const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
-  if (config.roles.has("smtp")) {
-    listener = await openListener(ground);
+  if (ground.certificate !== null) {
+    listener = openListener(ground, await ground.certificate);
     ports.smtp = (await listener.start()).port;
   }
   const http = createHttp(httpDeps(parts));

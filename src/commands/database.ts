@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../config.ts";
 import { configureLog } from "../log.ts";
-import type { Db } from "../store/engine/client.ts";
+import { databasePath, type Db } from "../store/engine/client.ts";
 import { migrationStates } from "../store/engine/migrate.ts";
 import { untilFree } from "../store/engine/until-free.ts";
-import { databasePath, openDatabase } from "../wiring/database.ts";
+import { openDatabase } from "../wiring/database.ts";
 import type { Context } from "./command.ts";
 import { explained } from "./trouble.ts";
 
@@ -12,7 +12,7 @@ const OUTDATED = "start the service, or run postrider migrate";
 
 /** The file of a database that is a file of its own; null for a server, and for a replica of one. */
 export function databaseFile(config: Config): string | null {
-  return config.databaseSyncUrl === null ? databasePath(config) : null;
+  return config.databaseSyncUrl === null ? databasePath(config.databaseUrl) : null;
 }
 
 /** Opens the database, runs `task` on it and closes it. The schema may be of any age. */

@@ -86,3 +86,9 @@ export function invalid(param: string, message: string, code?: ErrorCode): AppEr
   const issue: Issue = code ? { message, param, code } : { message, param };
   return new AppError("validation_error", message, { param, issues: [issue], ...(code ? { code } : {}) });
 }
+
+/** What went wrong in one word or sentence: the error's code (`ECONNREFUSED`) where it has one, else its message. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  return "code" in error && typeof error.code === "string" ? error.code : error.message;
+}

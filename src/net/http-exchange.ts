@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { Clock } from "../core/clock.ts";
-import { reasonOf } from "./error-reason.ts";
+import { reasonOf } from "../core/errors.ts";
 import { createResponseReader, type HttpResponse } from "./http-response.ts";
 
 /** One request to one address. */

@@ -1,6 +1,6 @@
 import { type Clock, within } from "../core/clock.ts";
 import { type AwsCredentials, signAws } from "./aws-signature.ts";
-import { reasonOf } from "./error-reason.ts";
+import { reasonOf } from "../core/errors.ts";
 
 export interface ObjectStoreDeps {
   clock: Clock;

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import { type CommitMeter, type Db, openDb } from "../store/engine/client.ts";
@@ -8,10 +7,4 @@ import { untilFree } from "../store/engine/until-free.ts";
 export function openDatabase(config: Config, clock: Clock, meter?: CommitMeter): Promise<Db> {
   const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
   return untilFree(clock, () => openDb(clock, { url, authToken, syncUrl }, meter));
-}
-
-/** The path of the database's file, a replica's too; null for a server. */
-export function databasePath({ databaseUrl: url }: Config): string | null {
-  if (!url.startsWith("file:")) return null;
-  return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
 }

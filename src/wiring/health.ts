@@ -9,9 +9,8 @@ import { settingsChecks } from "../flows/health/settings.ts";
 import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
 import { redisFacts } from "../queue/redis-facts.ts";
 import { readCertificate } from "../smtp/certificate.ts";
-import type { Db } from "../store/engine/client.ts";
+import { databasePath, type Db } from "../store/engine/client.ts";
 import { databaseHeader, databaseTime } from "../store/health.ts";
-import { databasePath } from "./database.ts";
 import { mxName } from "./delivery.ts";
 
 /** What health is looked at through. */
@@ -42,7 +41,7 @@ export function nearChecks(parts: HealthParts, clocks: readonly OtherClock[] = [
 
 /** Disk and database. */
 export function storageParts({ config, db }: HealthParts): StorageParts {
-  const path = databasePath(config);
+  const path = databasePath(config.databaseUrl);
   return {
     db,
     async disk() {
@@ -58,6 +57,8 @@ function clocksOf({ config, db }: HealthParts): OtherClock[] {
   const { redisUrl } = config;
   return [
     ...(redisUrl === null ? [] : [{ name: "Redis", read: async () => (await redisFacts(redisUrl)).now }]),
-    ...(databasePath(config) === null ? [{ name: "the database", read: () => databaseTime(db()) }] : []),
+    ...(databasePath(config.databaseUrl) === null
+      ? [{ name: "the database", read: () => databaseTime(db()) }]
+      : []),
   ];
 }

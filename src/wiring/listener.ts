@@ -14,8 +14,8 @@ export function listenerCertificate({
   return loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
 }
 
-/** Puts the SMTP listener together; it does not listen yet. */
-export async function openListener(ground: Ground): Promise<Listener> {
+/** Puts the SMTP listener together, STARTTLS with that certificate; it does not listen yet. */
+export function openListener(ground: Ground, tls: Certificate): Listener {
   const { config, clock, db, queue, keys, metrics } = ground;
   const hostname = mxName(config);
   const handler = openDoor({
@@ -28,7 +28,6 @@ export async function openListener(ground: Ground): Promise<Listener> {
     inspect: ground.inspect,
     received: metrics.received,
   });
-  const tls = await (ground.certificate ?? listenerCertificate(ground));
   return createListener(
     { clock, handler, log: log("smtp"), meter: metrics.smtp },
     {

@@ -1,3 +1,4 @@
+import { reasonOf } from "../../core/errors.ts";
 import { matchDane } from "./dane.ts";
 import type { DaneDemand } from "./delivery.ts";
 import { type CertificateFacts, certificateFacts, presentedChain } from "./peer-certificate.ts";
@@ -154,9 +155,4 @@ function tlsState(deps: WireDeps, wish: TlsWish, socket: Bun.Socket, error: Erro
 function pkixFault(socket: Bun.Socket, error: Error | null): string | null {
   if (socket.authorized) return null;
   return error === null || error === undefined ? "unknown" : reasonOf(error);
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
-  return error instanceof Error ? error.message : "unknown";
 }

@@ -1,10 +1,10 @@
 import { fileURLToPath } from "node:url";
-import { type Clock, sleep } from "../../core/clock.ts";
-import { log } from "../../log.ts";
+import type { Clock } from "../../core/clock.ts";
 import { openEmbedded } from "./embedded.ts";
 import { type Engine, EngineError, type Statement, type Value, type Written } from "./engine.ts";
 import { openRemote } from "./remote.ts";
 import { openReplica } from "./replica.ts";
+import { untilFree } from "./until-free.ts";
 
 export type { Statement, Value, Written } from "./engine.ts";
 
@@ -67,10 +67,6 @@ const MAX_STATEMENTS_PER_COMMIT = 1000;
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /** Turns of the event loop that a commit waits for further members at most. */
 const MAX_GATHERING_TURNS = 10;
-/** Another process may hold the write lock of a shared file: how often and how long we ask again (milliseconds). */
-const BUSY_PAUSE_MS = 5;
-const BUSY_PAUSE_MAX_MS = 100;
-const BUSY_GIVE_UP_MS = 15_000;
 
 /** Is told of commits, for counters. */
 export interface CommitMeter {
@@ -97,13 +93,15 @@ export function overEngine(engine: Engine, clock: Clock, meter?: CommitMeter): D
 }
 
 function openEngine(clock: Clock, { url, authToken, syncUrl }: DbOptions): Engine | Promise<Engine> {
-  if (!url.startsWith("file:")) return openRemote(clock, { url, authToken });
-  if (syncUrl === null) return openEmbedded(pathOf(url));
-  return openReplica(clock, { path: pathOf(url), primary: { url: syncUrl, authToken } });
+  const path = databasePath(url);
+  if (path === null) return openRemote(clock, { url, authToken });
+  if (syncUrl === null) return openEmbedded(path);
+  return openReplica(clock, { path, primary: { url: syncUrl, authToken } });
 }
 
-/** The path in a `file:` URL, which may be relative. */
-function pathOf(url: string): string {
+/** The path of a database's file, a replica's too, which may be relative; null for a server. */
+export function databasePath(url: string): string | null {
+  if (!url.startsWith("file:")) return null;
   return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
 }
 
@@ -239,20 +237,8 @@ class GroupCommit implements Db {
   }
 
   /** One transaction; waits while another process holds the write lock. */
-  async #batch(statements: Statement[]): Promise<Written[]> {
-    let giveUpAt = Infinity;
-    for (let pause = BUSY_PAUSE_MS; ; pause = Math.min(pause * 2, BUSY_PAUSE_MAX_MS)) {
-      // A clock that was put back lets nobody wait until it has come round again.
-      giveUpAt = Math.min(giveUpAt, this.#clock.now() + BUSY_GIVE_UP_MS);
-      try {
-        return await this.#engine.batch(statements);
-      } catch (error) {
-        if (!(error instanceof EngineError && error.fault === "busy") || this.#clock.now() > giveUpAt)
-          throw error;
-        log("store").debug("database is locked by another process", { pause });
-        await sleep(this.#clock, pause);
-      }
-    }
+  #batch(statements: Statement[]): Promise<Written[]> {
+    return untilFree(this.#clock, () => this.#engine.batch(statements));
   }
 }
 

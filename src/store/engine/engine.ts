@@ -69,6 +69,11 @@ function faultOf(code: string): EngineFault {
   return /^(?:SQLITE_(?:BUSY|LOCKED)|TRANSACTION_(?:BUSY|TIMEOUT))/.test(code) ? "busy" : "other";
 }
 
+/** Whether an error says that somebody else holds the database, so that nothing was done and asking again may help. */
+export function isBusy(error: unknown): boolean {
+  return (error instanceof EngineError ? error.fault : faultOf(errorCode(error))) === "busy";
+}
+
 /** The `code` of an error, where it has one. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
