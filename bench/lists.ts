@@ -12,6 +12,7 @@ import { indexWaiting } from "../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../src/store/search/message-list.ts";
 import { insertListed, type Message } from "../src/store/messages.ts";
 import { migrate } from "../src/store/engine/migrate.ts";
+import { around } from "../test/support/around.ts";
 import { handOver } from "./support/figures.ts";
 import { benchFolder } from "./support/folder.ts";
 import { listedMessage, PROJECTS, RARE, THEIRS } from "./support/listed-messages.ts";
@@ -171,10 +172,7 @@ async function planProblems(db: Db, filter: MessageFilter): Promise<string[]> {
       if (/SCAN (?:m|messages)\b|TEMP B-TREE|AUTOMATIC/.test(detail)) problems.push(detail);
   };
   const watched: Db = {
-    ...db,
-    write: (statements) => db.write(statements),
-    migrate: (statements) => db.migrate(statements),
-    close: () => db.close(),
+    ...around(db),
     async all<Row>(sql: string, args?: Parameters<Db["all"]>[1]) {
       await explain(sql, args);
       return db.all<Row>(sql, args);

@@ -28,7 +28,7 @@ export interface ArrivalFacts {
   /** The mails with its Message-ID that the inbox has taken, newest first. */
   earlier: EarlierArrival[];
   /** The project's webhooks. */
-  webhooks: Subscription[];
+  webhooks: readonly Subscription[];
 }
 
 interface Row {

@@ -1,5 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
-import type { Db, Statement } from "./engine/client.ts";
+import type { ConfigurationQuery, Db, Statement } from "./engine/client.ts";
 import { type Sender, senderOf } from "./senders.ts";
 
 /** An API key without its secret. Times in milliseconds. */
@@ -89,23 +89,26 @@ function projectOf(row: PresentedRow): Sender | null {
   });
 }
 
-/** Read at every request as one JSON column: the client's cost of a row grows with its columns, ten times here. */
-const FIND_BY_HASH = `SELECT json_object(
-    'id', k.id, 'account_id', k.account_id, 'name', k.name, 'key_prefix', k.key_prefix, 'last4', k.last4,
-    'sender_id', k.sender_id, 'sender_external_id', s.external_id, 'scopes', k.scopes,
-    'last_used_at', k.last_used_at, 'revoked_at', k.revoked_at, 'created_at', k.created_at,
-    'secret_hash', k.secret_hash, 'sender_name', s.name, 'sender_plan', s.plan, 'sender_trust_tier', s.trust_tier,
-    'sender_daily_quota', s.daily_quota, 'sender_track_opens', s.track_opens,
-    'sender_track_clicks', s.track_clicks, 'sender_suspended_at', s.suspended_at,
-    'sender_created_at', s.created_at) AS json
-  FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.secret_hash = ?`;
+/** Asked at every request; one JSON column, since the client's cost of a row grows with its columns, ten times here. */
+const KEY_BY_HASH: ConfigurationQuery<{ json: string }, PresentedKey> = {
+  sql: `SELECT json_object(
+      'id', k.id, 'account_id', k.account_id, 'name', k.name, 'key_prefix', k.key_prefix, 'last4', k.last4,
+      'sender_id', k.sender_id, 'sender_external_id', s.external_id, 'scopes', k.scopes,
+      'last_used_at', k.last_used_at, 'revoked_at', k.revoked_at, 'created_at', k.created_at,
+      'secret_hash', k.secret_hash, 'sender_name', s.name, 'sender_plan', s.plan, 'sender_trust_tier', s.trust_tier,
+      'sender_daily_quota', s.daily_quota, 'sender_track_opens', s.track_opens,
+      'sender_track_clicks', s.track_clicks, 'sender_suspended_at', s.suspended_at,
+      'sender_created_at', s.created_at) AS json
+    FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.secret_hash = ?`,
+  read({ json }) {
+    const row: PresentedRow = JSON.parse(json);
+    return { key: keyOf(row), secretHash: row.secret_hash, sender: projectOf(row) };
+  },
+};
 
 /** The key, revoked or not, whose secret has that SHA-256 (hex); null where there is none. */
-export async function findKeyByHash(db: Db, secretHash: string): Promise<PresentedKey | null> {
-  const found = await db.first<{ json: string }>(FIND_BY_HASH, [secretHash]);
-  if (found === null) return null;
-  const row: PresentedRow = JSON.parse(found.json);
-  return { key: keyOf(row), secretHash: row.secret_hash, sender: projectOf(row) };
+export function findKeyByHash(db: Db, secretHash: string): Promise<PresentedKey | null> {
+  return db.recall(KEY_BY_HASH, [secretHash]);
 }
 
 /** The statement that makes a key. `secretHash`: SHA-256 of the secret in hex, all that is kept of it. */

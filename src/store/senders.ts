@@ -1,5 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
-import type { Db, Statement } from "./engine/client.ts";
+import type { ConfigurationQuery, Db, Statement } from "./engine/client.ts";
 import { forgetReputation } from "./reputation.ts";
 
 /** A project. Times in milliseconds; `dailyQuota` in recipients a UTC day, null where only the trust tier binds. */
@@ -80,14 +80,15 @@ export function insertSender(sender: Sender): Statement {
   };
 }
 
+const SENDER_BY_NAME: ConfigurationQuery<SenderRow, Sender> = {
+  sql: `SELECT ${SENDER_COLUMNS} FROM senders
+    WHERE account_id = ?1 AND (id = ?2 OR external_id = ?2) ORDER BY id = ?2 DESC LIMIT 1`,
+  read: (row) => senderOf(row),
+};
+
 /** The account's sender of that id or external id; null where there is none. An id goes before an external id. */
-export async function findSender(db: Db, accountId: string, name: string): Promise<Sender | null> {
-  const row = await db.first<SenderRow>(
-    `SELECT ${SENDER_COLUMNS} FROM senders
-     WHERE account_id = ? AND (id = ? OR external_id = ?) ORDER BY id = ? DESC LIMIT 1`,
-    [accountId, name, name, name],
-  );
-  return row === null ? null : senderOf(row);
+export function findSender(db: Db, accountId: string, name: string): Promise<Sender | null> {
+  return db.recall(SENDER_BY_NAME, [accountId, name]);
 }
 
 /** The account's sender of that id; null where there is none. */

@@ -1,4 +1,4 @@
-import type { Db } from "./engine/client.ts";
+import type { ConfigurationQuery, Db } from "./engine/client.ts";
 import type { Sender } from "./senders.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
@@ -25,35 +25,48 @@ export interface SendFacts {
   suppressed: ReadonlySet<string>;
   /** Those of them that are unsubscribed; empty where not asked for. */
   unsubscribed: ReadonlySet<string>;
-  webhooks: Subscription[];
+  webhooks: readonly Subscription[];
 }
 
-interface FactsRow {
-  verified: number | null;
-  inbox_id: string | null;
-  suppressed: string;
-  unsubscribed: string | null;
-  webhooks: string;
-}
+/** What of it lies in configuration. */
+type SenderFacts = Pick<SendFacts, "verified" | "inboxId" | "webhooks">;
 
 /**
- * In one read, since it is made for each accepted message. Domain and inbox are found by the names their unique indexes
- * begin with: a project may have thousands of each.
+ * Domain and inbox are found by the names their unique indexes begin with: a project may have thousands of each.
+ * Parameters: account, project, From domain, inbox address.
  */
-function factsQuery(among: string): string {
-  return `SELECT d.status = 'verified' AS verified,
+const SENDER_FACTS: ConfigurationQuery<
+  { verified: number | null; inbox_id: string | null; webhooks: string },
+  SenderFacts
+> = {
+  sql: `SELECT d.status = 'verified' AS verified,
       (SELECT i.id FROM inboxes i WHERE i.domain_id = d.id AND i.address = ?4 AND i.sender_id = ?2) AS inbox_id,
-      (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?2 AND email ${among}
-        AND (expires_at IS NULL OR expires_at > ?6)) AS suppressed,
-      CASE WHEN ?7 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?2 AND email_key ${among}
-        AND subscribed = 0) END AS unsubscribed,
       ${SUBSCRIPTIONS_COLUMN} AS webhooks
-    FROM (SELECT 1) LEFT JOIN domains d ON d.account_id = ?1 AND d.name = ?3 AND d.sender_id = ?2`;
+    FROM (SELECT 1) LEFT JOIN domains d ON d.account_id = ?1 AND d.name = ?3 AND d.sender_id = ?2`,
+  read: ({ verified, inbox_id, webhooks }) => ({
+    verified: verified === 1,
+    inboxId: inbox_id,
+    webhooks: listIn<Subscription>(webhooks),
+  }),
+};
+const NO_SENDER_FACTS: SenderFacts = { verified: false, inboxId: null, webhooks: [] };
+
+interface RefusalsRow {
+  suppressed: string;
+  unsubscribed: string | null;
+}
+
+/** Parameters: project, address keys, now, whether those who have unsubscribed are asked for. */
+function refusalsQuery(among: string): string {
+  return `SELECT (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email ${among}
+        AND (expires_at IS NULL OR expires_at > ?3)) AS suppressed,
+      CASE WHEN ?4 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?1 AND email_key ${among}
+        AND subscribed = 0) END AS unsubscribed`;
 }
 
 /** Most mail has one recipient, which costs a third less than a list in JSON. */
-const FACTS_OF_ONE = factsQuery("= ?5");
-const FACTS_OF_SOME = factsQuery("IN (SELECT value FROM json_each(?5))");
+const REFUSALS_OF_ONE = refusalsQuery("= ?2");
+const REFUSALS_OF_SOME = refusalsQuery("IN (SELECT value FROM json_each(?2))");
 
 /** What the database says of a send of the project at `now`, in milliseconds. */
 export async function sendFacts(
@@ -64,15 +77,17 @@ export async function sendFacts(
 ): Promise<SendFacts> {
   const [only, ...others] = keys;
   const [sql, among] =
-    only !== undefined && others.length === 0 ? [FACTS_OF_ONE, only] : [FACTS_OF_SOME, JSON.stringify(keys)];
-  const args = [accountId, senderId, fromDomain, inboxAddress, among, now, Number(unsubscribeLink)];
-  const row = await db.first<FactsRow>(sql, args);
+    only !== undefined && others.length === 0
+      ? [REFUSALS_OF_ONE, only]
+      : [REFUSALS_OF_SOME, JSON.stringify(keys)];
+  const [sender, refusals] = await Promise.all([
+    db.recall(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress]),
+    db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink)]),
+  ]);
   return {
-    verified: row?.verified === 1,
-    inboxId: row?.inbox_id ?? null,
-    suppressed: new Set(listIn<string>(row?.suppressed)),
-    unsubscribed: new Set(listIn<string>(row?.unsubscribed)),
-    webhooks: listIn<Subscription>(row?.webhooks),
+    ...(sender ?? NO_SENDER_FACTS),
+    suppressed: new Set(listIn<string>(refusals?.suppressed)),
+    unsubscribed: new Set(listIn<string>(refusals?.unsubscribed)),
   };
 }
 
@@ -105,32 +120,38 @@ function toSigningKey(row: KeyRow): SigningKey {
   };
 }
 
+/** Parameters: From domain, project. */
+const SIGNING_KEY: ConfigurationQuery<KeyRow, SigningKey> = {
+  sql: `SELECT k.token, k.created_at, k.selector, k.private_key FROM senders s
+      JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
+      JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
+    WHERE s.id = ?`,
+  read: toSigningKey,
+};
+
 /** The active DKIM key of a project's domain; null where it has none. */
-export async function signingKey(db: Db, senderId: string, domain: string): Promise<SigningKey | null> {
-  const row = await db.first<KeyRow>(
-    `SELECT k.token, k.created_at, k.selector, k.private_key FROM senders s
-        JOIN domains d ON d.account_id = s.account_id AND d.sender_id = s.id AND d.name = ?
-        JOIN dkim_keys k ON k.domain_id = d.id AND k.status = 'active'
-      WHERE s.id = ?`,
-    [domain, senderId],
-  );
-  return row === null ? null : toSigningKey(row);
+export function signingKey(db: Db, senderId: string, domain: string): Promise<SigningKey | null> {
+  return db.recall(SIGNING_KEY, [domain, senderId]);
 }
+
+const INSTALLATION_KEY: ConfigurationQuery<KeyRow, SigningKey> = {
+  sql: "SELECT token, created_at, selector, private_key FROM dkim_keys WHERE domain_id IS NULL AND status = 'active'",
+  read: toSigningKey,
+};
 
 /** The installation's own active DKIM key, for the onboarding domain; null before the first start is over. */
-export async function installationKey(db: Db): Promise<SigningKey | null> {
-  const row = await db.first<KeyRow>(
-    "SELECT token, created_at, selector, private_key FROM dkim_keys WHERE domain_id IS NULL AND status = 'active'",
-  );
-  return row === null ? null : toSigningKey(row);
+export function installationKey(db: Db): Promise<SigningKey | null> {
+  return db.recall(INSTALLATION_KEY, []);
 }
 
+const OWNER_EMAIL: ConfigurationQuery<{ owner_email: string }, string> = {
+  sql: "SELECT owner_email FROM accounts WHERE id = ?",
+  read: ({ owner_email }) => owner_email,
+};
+
 /** The email address of the account's owner: the one real recipient of test mode. */
-export async function ownerEmail(db: Db, accountId: string): Promise<string | null> {
-  const row = await db.first<{ owner_email: string }>("SELECT owner_email FROM accounts WHERE id = ?", [
-    accountId,
-  ]);
-  return row?.owner_email ?? null;
+export function ownerEmail(db: Db, accountId: string): Promise<string | null> {
+  return db.recall(OWNER_EMAIL, [accountId]);
 }
 
 /** An inbox as routes and threads need it. */
@@ -170,17 +191,23 @@ export interface InboundRoute {
   inbox: InboxRef | null;
 }
 
+/** Parameters: inbox address, domain. */
+const INBOUND_ROUTE: ConfigurationQuery<
+  { [Column in keyof InboxRow]: InboxRow[Column] | null },
+  InboundRoute
+> = {
+  sql: `SELECT i.id, i.sender_id, i.address, i.display_name FROM domains d
+    LEFT JOIN inboxes i ON i.domain_id = d.id AND i.address = ?
+    WHERE d.name = ? AND d.receiving = 1`,
+  read({ id, sender_id, address, display_name }) {
+    if (id === null || sender_id === null || address === null || display_name === null)
+      return { receiving: true, inbox: null };
+    return { receiving: true, inbox: toInboxRef({ id, sender_id, address, display_name }) };
+  },
+};
+const NO_ROUTE: InboundRoute = { receiving: false, inbox: null };
+
 /** The route of mail to `addressKey` at `domain`, of whichever project receives for it. */
 export async function inboundRoute(db: Db, domain: string, addressKey: string): Promise<InboundRoute> {
-  const row = await db.first<{ [Column in keyof InboxRow]: InboxRow[Column] | null }>(
-    `SELECT i.id, i.sender_id, i.address, i.display_name FROM domains d
-      LEFT JOIN inboxes i ON i.domain_id = d.id AND i.address = ?
-      WHERE d.name = ? AND d.receiving = 1`,
-    [addressKey, domain],
-  );
-  if (row === null) return { receiving: false, inbox: null };
-  const { id, sender_id, address, display_name } = row;
-  if (id === null || sender_id === null || address === null || display_name === null)
-    return { receiving: true, inbox: null };
-  return { receiving: true, inbox: toInboxRef({ id, sender_id, address, display_name }) };
+  return (await db.recall(INBOUND_ROUTE, [addressKey, domain])) ?? NO_ROUTE;
 }

@@ -1,5 +1,5 @@
 import { type EventType, type MessageEvent, subscribes } from "../core/events.ts";
-import type { Db, Guard, Statement } from "./engine/client.ts";
+import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
 
 /** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
 export interface WebhookDelivery {
@@ -26,13 +26,15 @@ export interface Subscription {
 export const SUBSCRIPTIONS_COLUMN = `(SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types)))
       FROM webhooks WHERE sender_id = ?2 AND enabled = 1)`;
 
+const SUBSCRIPTIONS: ConfigurationQuery<{ webhooks: string }, Subscription[]> = {
+  sql: `SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types))) AS webhooks
+    FROM webhooks WHERE sender_id = ? AND enabled = 1`,
+  read: ({ webhooks }) => JSON.parse(webhooks),
+};
+
 /** The enabled webhooks of a project. */
-export async function subscriptions(db: Db, senderId: string): Promise<Subscription[]> {
-  const rows = await db.all<{ id: string; event_types: string }>(
-    "SELECT id, event_types FROM webhooks WHERE sender_id = ? AND enabled = 1",
-    [senderId],
-  );
-  return rows.map((row) => ({ webhookId: row.id, eventTypes: JSON.parse(row.event_types) }));
+export async function subscriptions(db: Db, senderId: string): Promise<readonly Subscription[]> {
+  return (await db.recall(SUBSCRIPTIONS, [senderId])) ?? [];
 }
 
 /** A delivery as it is first stored: due at once. */

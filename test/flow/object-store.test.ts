@@ -13,7 +13,7 @@ import { DAY_MS, forgetContents } from "../../src/flows/sweep/retention.ts";
 import { openObjectStore } from "../../src/net/object-store.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
-import { around } from "../support/lists.ts";
+import { around } from "../support/around.ts";
 import { deliver } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
 import { serviceProcess } from "../support/process.ts";

@@ -8,6 +8,7 @@ import { parseMail } from "../../src/mail/reading/parse.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { type EngagementCounter, engagedRecipient, MAX_RECORDED } from "../../src/store/engagement.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
+import { around } from "../support/around.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
@@ -370,14 +371,11 @@ describe("a database in trouble", () => {
     let asked = 0;
     const gate = Promise.withResolvers<null>();
     const stuck: Db = {
+      ...around(db),
       first: () => {
         asked++;
         return gate.promise;
       },
-      all: (sql, args) => db.all(sql, args),
-      write: (statements) => db.write(statements),
-      migrate: (statements) => db.migrate(statements),
-      close: () => db.close(),
     };
     const record = createHitRecorder({ db: stuck, clock, queue, publicUrl: PUBLIC_URL, trackingKey: key() });
     const hit = {

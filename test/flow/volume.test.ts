@@ -6,6 +6,7 @@ import { commitWithinVolume, type Counted, type VolumeLimits } from "../../src/f
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import type { Sender } from "../../src/store/senders.ts";
 import { takeUsage, usageOf, utcDay } from "../../src/store/usage.ts";
+import { around } from "../support/around.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -261,15 +262,12 @@ async function openVolume(changes: Partial<Sender>, rivals = 0) {
   const volume: VolumeLimits = { tiers: { basic: 5, unlimited: null, low: 4 }, defaultTrustTier: "low" };
   let left = rivals;
   const db: Db = {
-    all: (sql, args) => database.db.all(sql, args),
+    ...around(database.db),
     async first<Row>(sql: string, args: Parameters<Db["first"]>[1]) {
       const found = await database.db.first<Row>(sql, args);
       if (left-- > 0) await database.db.write([takeUsage(project.id, utcDay(clock.now()), 1, null)]);
       return found;
     },
-    write: (statements) => database.db.write(statements),
-    migrate: (statements) => database.db.migrate(statements),
-    close: () => database.db.close(),
   };
   return {
     clock,

@@ -25,6 +25,7 @@ import {
   takeContent,
   UNUSED_KEPT_MS,
 } from "../../src/store/contents/contents.ts";
+import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
@@ -72,14 +73,11 @@ const chunks = (): Promise<number> => count("(SELECT count(*) FROM content_chunk
 /** The database, with something done before each write. */
 function before(act: (statements: Statement[]) => Promise<void>): Db {
   return {
-    all: (sql, args) => db.all(sql, args),
-    first: (sql, args) => db.first(sql, args),
+    ...around(db),
     async write(statements) {
       await act(statements);
       return db.write(statements);
     },
-    migrate: (statements) => db.migrate(statements),
-    close: () => db.close(),
   };
 }
 

@@ -8,7 +8,8 @@ import { listMessages } from "../../src/store/search/message-list.ts";
 import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
 import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
-import { around, type Lists, message, openLists } from "../support/lists.ts";
+import { around } from "../support/around.ts";
+import { type Lists, message, openLists } from "../support/lists.ts";
 
 const NOW = 1_700_000_000_000;
 

@@ -6,7 +6,8 @@ import { listMessages, type MessageFilter } from "../../src/store/search/message
 import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { termsOf } from "../../src/store/search/search-terms.ts";
-import { around, type Lists, message, NOW, openLists } from "../support/lists.ts";
+import { around } from "../support/around.ts";
+import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 
 let lists: Lists;
 beforeAll(async () => {

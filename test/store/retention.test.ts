@@ -17,7 +17,8 @@ import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { utcDay } from "../../src/store/usage.ts";
-import { around, type Lists, message, openLists } from "../support/lists.ts";
+import { around } from "../support/around.ts";
+import { type Lists, message, openLists } from "../support/lists.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const DAYS = 3;

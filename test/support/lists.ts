@@ -42,17 +42,6 @@ export function message(senderId: string, given: Partial<Message> = {}): Message
   };
 }
 
-/** A database door as it is, to put another function in. */
-export function around(db: Db): Db {
-  return {
-    all: (sql, args) => db.all(sql, args),
-    first: (sql, args) => db.first(sql, args),
-    write: (statements) => db.write(statements),
-    migrate: (statements) => db.migrate(statements),
-    close: () => db.close(),
-  };
-}
-
 /** A database of messages that are listed and searched. */
 export interface Lists {
   db: Db;

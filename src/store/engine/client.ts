@@ -1,12 +1,14 @@
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../../core/clock.ts";
 import { openEmbedded } from "./embedded.ts";
-import { type Engine, EngineError, type Statement, type Value, type Written } from "./engine.ts";
+import type { Engine, Statement, Value, Written } from "./engine.ts";
+import { GroupCommit } from "./group-commit.ts";
+import type { ConfigurationQuery } from "./recall.ts";
 import { openRemote } from "./remote.ts";
 import { openReplica } from "./replica.ts";
-import { untilFree } from "./until-free.ts";
 
-export type { Statement, Value, Written } from "./engine.ts";
+export { ConstraintError, type Statement, type Value, type Written } from "./engine.ts";
+export type { ConfigurationQuery } from "./recall.ts";
 
 /** A condition under which statements of a write may take effect: an SQL expression with its parameters. */
 export interface Guard {
@@ -21,6 +23,14 @@ export interface Db {
   /** The first row of a query, or null. */
   first<Row>(sql: string, args?: Value[]): Promise<Row | null>;
   /**
+   * What the first row of a configuration query says, or null: exactly what the database would say now, but asked of it
+   * only where configuration may have changed. The answer is shared.
+   */
+  recall<Row, Answer>(
+    query: ConfigurationQuery<Row, Answer>,
+    args: readonly string[],
+  ): Promise<Answer | null>;
+  /**
    * Commits the statements as one transaction, together with those of other callers that wait at the same time.
    * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,
    * and then none of them took effect.
@@ -30,21 +40,6 @@ export interface Db {
   migrate(statements: Statement[]): Promise<void>;
   /** Waits for the writes in hand, then closes. */
   close(): Promise<void>;
-}
-
-/** A write refused by UNIQUE, CHECK, NOT NULL or FOREIGN KEY. */
-export class ConstraintError extends Error {
-  /** `table.column` list of a UNIQUE or PRIMARY KEY violation, else null. */
-  readonly unique: string | null;
-  /** `table.column` of a NOT NULL violation, else null. */
-  readonly notNull: string | null;
-
-  constructor(cause: EngineError) {
-    super(cause.message, { cause });
-    this.name = "ConstraintError";
-    this.unique = /UNIQUE constraint failed: (.+)$/.exec(cause.message)?.[1] ?? null;
-    this.notNull = /NOT NULL constraint failed: (\S+)/.exec(cause.message)?.[1] ?? null;
-  }
 }
 
 /** Where the database is. */
@@ -61,25 +56,12 @@ export async function ping(db: Db): Promise<void> {
   await db.first("SELECT 1");
 }
 
-/** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
-const MAX_STATEMENTS_PER_COMMIT = 1000;
-/** Octets of contents in one commit at most, unless a single writer brings more: they hold the event loop. */
-const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
-/** Turns of the event loop that a commit waits for further members at most. */
-const MAX_GATHERING_TURNS = 10;
-
 /** Is told of commits, for counters. */
 export interface CommitMeter {
   /** Seconds that a commit took, waiting for other processes included, and how many writers shared it. */
   committed(seconds: number, writers: number): void;
   /** A commit was not made, for another reason than a broken constraint. */
   failed(): void;
-}
-
-interface Member {
-  statements: Statement[];
-  resolve: (written: Written[]) => void;
-  reject: (error: unknown) => void;
 }
 
 /** Opens the database: a file in this process, a server, or a file that replicates one. */
@@ -103,179 +85,4 @@ function openEngine(clock: Clock, { url, authToken, syncUrl }: DbOptions): Engin
 export function databasePath(url: string): string | null {
   if (!url.startsWith("file:")) return null;
   return url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
-}
-
-class GroupCommit implements Db {
-  readonly #engine: Engine;
-  readonly #clock: Clock;
-  readonly #meter: CommitMeter | undefined;
-  #waiting: Member[] = [];
-  #running: Promise<void> | null = null;
-  #closed = false;
-
-  constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
-    this.#engine = engine;
-    this.#clock = clock;
-    this.#meter = meter;
-  }
-
-  async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
-    this.#refuseClosed();
-    // The one cast of the store: the query and its row type stand side by side in each table's file.
-    return (await this.#engine.all(sql, args)) as Row[];
-  }
-
-  async first<Row>(sql: string, args: Value[] = []): Promise<Row | null> {
-    this.#refuseClosed();
-    return (await this.#engine.first(sql, args)) as Row | null;
-  }
-
-  async write(statements: Statement[]): Promise<Written[]> {
-    if (statements.length === 0) return [];
-    this.#refuseClosed();
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ statements, resolve, reject });
-      this.#running ??= this.#drain();
-    });
-  }
-
-  async migrate(statements: Statement[]): Promise<void> {
-    await this.#batch(statements);
-  }
-
-  async close(): Promise<void> {
-    while (this.#running !== null) await this.#running;
-    this.#closed = true;
-    await this.#engine.close();
-  }
-
-  /** libSQL ends the whole process where a closed database is asked. */
-  #refuseClosed(): void {
-    if (this.#closed) throw new Error("the database is closed");
-  }
-
-  async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await this.#gather();
-      await this.#commit(this.#take());
-    }
-    // In the same turn as the last look at who waits: a writer that comes now starts a new drain.
-    this.#running = null;
-  }
-
-  /** Waits, turn by turn of the event loop and as long as each brings more writers, for those who can join this commit. */
-  async #gather(): Promise<void> {
-    for (let turn = 0; turn < MAX_GATHERING_TURNS; turn++) {
-      const before = this.#waiting.length;
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      if (this.#waiting.length === before) return;
-    }
-  }
-
-  /** The members of the next commit, oldest first. */
-  #take(): Member[] {
-    let statements = 0;
-    let octets = 0;
-    let count = 0;
-    for (const member of this.#waiting) {
-      statements += member.statements.length;
-      octets += octetsOf(member.statements);
-      if (count > 0 && (statements > MAX_STATEMENTS_PER_COMMIT || octets > MAX_OCTETS_PER_COMMIT)) break;
-      count++;
-    }
-    return this.#waiting.splice(0, count);
-  }
-
-  /** Commits the members together; a member whose statement is refused is taken out and the others are tried anew. */
-  async #commit(members: Member[]): Promise<void> {
-    const refused = new Map<Member, unknown>();
-    await this.#commitOthers(members, refused);
-    // Told after the others have committed: who was refused looks next for the row that stood in its way.
-    for (const [member, error] of refused) member.reject(error);
-  }
-
-  /** Puts the members that are refused aside. */
-  async #commitOthers(members: Member[], refused: Map<Member, unknown>): Promise<void> {
-    let left = members;
-    while (left.length > 0) {
-      const startedAt = this.#clock.now();
-      try {
-        const results = await this.#batch(left.flatMap((member) => member.statements));
-        this.#meter?.committed((this.#clock.now() - startedAt) / 1000, left.length);
-        settle(left, results);
-        return;
-      } catch (error) {
-        const guilty = guiltyMember(left, error);
-        if (!(error instanceof EngineError && error.fault === "constraint")) this.#meter?.failed();
-        if (guilty === null) return this.#commitApart(left, refused, error);
-        refused.set(guilty, translate(error));
-        left = left.filter((member) => member !== guilty);
-      }
-    }
-  }
-
-  /**
-   * Where nothing tells who failed, each member stands for itself. So does who was refused before: what stood in its way
-   * may be a row that is not there now.
-   */
-  async #commitApart(left: Member[], refused: Map<Member, unknown>, error: unknown): Promise<void> {
-    const others = [...refused.keys()];
-    refused.clear();
-    if (error instanceof EngineError && error.ofAll) return rejectAll([...left, ...others], error);
-    const [only] = left;
-    if (left.length === 1) only?.reject(translate(error));
-    else for (const member of left) await this.#commitAlone(member);
-    for (const member of others) await this.#commitAlone(member);
-  }
-
-  async #commitAlone(member: Member): Promise<void> {
-    try {
-      settle([member], await this.#batch(member.statements));
-    } catch (alone) {
-      member.reject(translate(alone));
-    }
-  }
-
-  /** One transaction; waits while another process holds the write lock. */
-  #batch(statements: Statement[]): Promise<Written[]> {
-    return untilFree(this.#clock, () => this.#engine.batch(statements));
-  }
-}
-
-function octetsOf(statements: readonly Statement[]): number {
-  let octets = 0;
-  for (const { args } of statements)
-    for (const value of args) if (value instanceof Uint8Array) octets += value.byteLength;
-  return octets;
-}
-
-function settle(members: Member[], results: Written[]): void {
-  let at = 0;
-  for (const member of members) {
-    member.resolve(results.slice(at, at + member.statements.length));
-    at += member.statements.length;
-  }
-}
-
-/**
- * Nobody is tried anew where the database as a whole has failed: it would fail again, each time after its limit, and
- * where the reply was lost the first try may have been committed.
- */
-function rejectAll(members: Member[], error: EngineError): void {
-  for (const member of members) member.reject(error);
-}
-
-function guiltyMember(members: Member[], error: unknown): Member | null {
-  if (!(error instanceof EngineError) || error.fault !== "constraint" || error.statement === null)
-    return null;
-  let end = 0;
-  for (const member of members) {
-    end += member.statements.length;
-    if (error.statement < end) return member;
-  }
-  return null;
-}
-
-function translate(error: unknown): unknown {
-  return error instanceof EngineError && error.fault === "constraint" ? new ConstraintError(error) : error;
 }

@@ -23,10 +23,15 @@ export function openEmbedded(path: string): Engine {
   const prepared = new Map<string, Prepared>();
   const prepare = (sql: string): Prepared => preparedIn(prepared, database, sql);
   setPragmas(database);
+  const version = database.prepare("PRAGMA data_version").raw();
   return {
     ...readsOf(prepare),
     async batch(statements) {
       return runBatch(database, prepare, statements);
+    },
+    version() {
+      const [changes] = version.get([]) as unknown[];
+      return typeof changes === "number" ? changes : null;
     },
     async close() {
       prepared.clear();

@@ -23,6 +23,11 @@ export interface Engine {
   first(sql: string, args: Value[]): Promise<Record<string, unknown> | null>;
   /** Runs the statements as one transaction that takes the write lock first. Throws `EngineError`; then none took effect. */
   batch(statements: readonly Statement[]): Promise<Written[]>;
+  /**
+   * A number that differs from the one before where somebody else has committed since, seen by whoever reads now. An
+   * engine without it cannot tell.
+   */
+  version?(): number | null;
   /** Lets go of it; nothing may be asked of it afterwards. */
   close(): Promise<void>;
 }
@@ -77,4 +82,19 @@ export function isBusy(error: unknown): boolean {
 /** The `code` of an error, where it has one. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+/** A write refused by UNIQUE, CHECK, NOT NULL or FOREIGN KEY. */
+export class ConstraintError extends Error {
+  /** `table.column` list of a UNIQUE or PRIMARY KEY violation, else null. */
+  readonly unique: string | null;
+  /** `table.column` of a NOT NULL violation, else null. */
+  readonly notNull: string | null;
+
+  constructor(cause: EngineError) {
+    super(cause.message, { cause });
+    this.name = "ConstraintError";
+    this.unique = /UNIQUE constraint failed: (.+)$/.exec(cause.message)?.[1] ?? null;
+    this.notNull = /NOT NULL constraint failed: (\S+)/.exec(cause.message)?.[1] ?? null;
+  }
 }

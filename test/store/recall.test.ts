@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { CONFIGURATION, type ConfigurationQuery } from "../../src/store/engine/recall.ts";
+import type { Statement } from "../../src/store/engine/client.ts";
+import { findKeyByHash, insertKey, revokeKey } from "../../src/store/keys.ts";
+import { findSender, insertSender, updateSender } from "../../src/store/senders.ts";
+import { inboundRoute, installationKey, ownerEmail, sendFacts, signingKey } from "../../src/store/sending.ts";
+import { subscriptions } from "../../src/store/webhook-deliveries.ts";
+import { testSender } from "../support/api.ts";
+import { around } from "../support/around.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const NOW = 1_750_000_000_000;
+const SENDER = testSender("acc_recall", "recall", NOW);
+const QUESTION = {
+  fromDomain: "a.test",
+  inboxAddress: "i@a.test",
+  keys: ["x@b.test"],
+  unsubscribeLink: true,
+};
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  const account = "INSERT INTO accounts (id, name, owner_email, created_at) VALUES (?, 'a', 'a@a.test', 0)";
+  await database.db.write([{ sql: account, args: [SENDER.accountId] }, insertSender(SENDER)]);
+});
+afterAll(() => database.remove());
+
+/** Every configuration query there is, as the functions that ask them do. */
+async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
+  const asked: ConfigurationQuery<never, unknown>[] = [];
+  const db = {
+    ...around(database.db),
+    async recall<Row, Answer>(query: ConfigurationQuery<Row, Answer>) {
+      asked.push(query);
+      return null;
+    },
+  };
+  await findKeyByHash(db, "hash");
+  await findSender(db, "acc", "name");
+  await subscriptions(db, "sender");
+  await sendFacts(db, SENDER, QUESTION, NOW);
+  await signingKey(db, "sender", "a.test");
+  await installationKey(db);
+  await ownerEmail(db, "acc");
+  await inboundRoute(db, "a.test", "i@a.test");
+  return asked;
+}
+
+const isConfiguration = (table: string): boolean => CONFIGURATION.some((name) => name === table);
+
+describe("what a configuration query remembers", () => {
+  const secretHash = "ab".repeat(32);
+  const key = {
+    ...{ id: "key_recall", accountId: SENDER.accountId, name: "k", keyPrefix: "pk", last4: "last" },
+    ...{ senderId: SENDER.id, senderExternalId: SENDER.externalId, scopes: [], lastUsedAt: null },
+    ...{ revokedAt: null, createdAt: NOW },
+  };
+
+  test("is what the database says after each write of this process", async () => {
+    const { db } = database;
+    expect(await findKeyByHash(db, secretHash)).toBeNull();
+    await db.write([insertKey(key, secretHash)]);
+    expect(await findKeyByHash(db, secretHash)).toMatchObject({ key, sender: SENDER });
+    await updateSender(db, SENDER.accountId, SENDER.id, { name: "renamed" });
+    expect((await findKeyByHash(db, secretHash))?.sender?.name).toBe("renamed");
+    expect((await findSender(db, SENDER.accountId, SENDER.id))?.name).toBe("renamed");
+  });
+
+  test("is what the database says after a write of another process", async () => {
+    const { db } = database;
+    const another = await database.another();
+    try {
+      await database.caughtUp(another);
+      for (const name of ["first", "second"]) {
+        expect((await findKeyByHash(db, secretHash))?.sender?.name).not.toBe(name);
+        await updateSender(another, SENDER.accountId, SENDER.id, { name });
+        await database.caughtUp();
+        expect((await findKeyByHash(db, secretHash))?.sender?.name).toBe(name);
+      }
+      await revokeKey(another, SENDER.accountId, null, key.id, NOW + 1);
+      await database.caughtUp();
+      expect((await findKeyByHash(db, secretHash))?.key.revokedAt).toBe(NOW + 1);
+    } finally {
+      await another.close();
+    }
+  });
+});
+
+describe("the tables that configuration queries read", () => {
+  test("are configuration", async () => {
+    const queries = await queriesAsked();
+    expect(queries.length).toBe(8);
+    const roots = new Map(
+      (
+        await database.db.all<{ rootpage: number; tbl_name: string }>(
+          "SELECT rootpage, tbl_name FROM sqlite_master WHERE rootpage > 0",
+        )
+      ).map(({ rootpage, tbl_name }) => [rootpage, tbl_name]),
+    );
+    for (const { sql } of queries) {
+      const steps = await database.db.all<{ opcode: string; p2: number }>(`EXPLAIN ${sql}`);
+      const read = steps.filter(({ opcode }) => opcode === "OpenRead").map(({ p2 }) => roots.get(p2) ?? "?");
+      expect(read.length, sql).toBeGreaterThan(0);
+      expect(
+        read.filter((table) => !isConfiguration(table)),
+        sql,
+      ).toEqual([]);
+    }
+  });
+
+  test("tell nothing of a time or a count", async () => {
+    for (const { sql } of await queriesAsked())
+      expect(sql).not.toMatch(/received_count|unixepoch|_until\b|now/i);
+  });
+
+  test("are changed by no write of another table", async () => {
+    const schema = await database.db.all<{ type: string; name: string; tbl_name: string; sql: string }>(
+      "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND sql IS NOT NULL",
+    );
+    const triggers = schema.filter(({ type }) => type === "trigger");
+    expect(triggers.length).toBeGreaterThan(0);
+    const changed = new RegExp(`\\b(?:INTO|UPDATE|DELETE FROM)\\s+(?:${CONFIGURATION.join("|")})\\b`, "i");
+    for (const { name, sql } of triggers) expect(sql, name).not.toMatch(changed);
+    for (const table of CONFIGURATION) {
+      const parents = await database.db.all<{ table: string }>(
+        `SELECT "table" FROM pragma_foreign_key_list('${table}') WHERE on_delete <> 'NO ACTION' OR on_update <> 'NO ACTION'`,
+      );
+      expect(
+        parents.map((parent) => parent.table).filter((parent) => !isConfiguration(parent)),
+        table,
+      ).toEqual([]);
+    }
+  });
+});
+
+test("a statement that the database refuses leaves what is remembered true", async () => {
+  const { db } = database;
+  const before = await findSender(db, SENDER.accountId, SENDER.id);
+  const twice: Statement[] = [
+    { sql: "UPDATE senders SET name = 'undone' WHERE id = ?", args: [SENDER.id] },
+    insertSender(SENDER),
+  ];
+  await expect(db.write(twice)).rejects.toThrow();
+  expect(await findSender(db, SENDER.accountId, SENDER.id)).toEqual(before);
+});
