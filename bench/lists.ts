@@ -213,7 +213,7 @@ for (const [name, filter] of chosen(cases(MANY))) {
       (big.p50 / small.p50).toFixed(1),
     );
   }
-  cells.push(String((await listMessages(many, PROJECT, filter, null, PAGE_ROWS)).length));
+  cells.push(String((await listMessages(many, PROJECT, filter, null, PAGE_ROWS)).messages.length));
   console.log(`| ${cells.join(" | ")} |`);
   for (const problem of await planProblems(many, filter)) problems.push(`${name}: ${problem}`);
 }

@@ -17,11 +17,15 @@ export interface Page {
   after: string | null;
   /** Rows to fetch: one more than the page holds, which tells whether it is the last. */
   take: number;
-  /** The page's body over the rows fetched, in their order. */
+  /**
+   * The page's body over the rows fetched, in their order.
+   * @param stoppedAt where the next page starts although these are fewer; null: they are all there are
+   */
   answer<Row, Item>(
     rows: readonly Row[],
     show: (row: Row) => Item,
     position: (row: Row) => string,
+    stoppedAt?: string | null,
   ): PageBody<Item>;
 }
 
@@ -51,13 +55,11 @@ export function openPage(request: PageRequest): Page {
   return {
     after: typeof query.cursor === "string" ? decodeCursor(key, scope, query.cursor) : null,
     take: limit + 1,
-    answer(rows, show, position) {
+    answer(rows, show, position, stoppedAt = null) {
       const shown = rows.slice(0, limit);
       const last = rows.length > limit ? shown[shown.length - 1] : undefined;
-      return {
-        data: shown.map(show),
-        nextCursor: last === undefined ? null : encodeCursor(key, scope, position(last)),
-      };
+      const next = last === undefined ? stoppedAt : position(last);
+      return { data: shown.map(show), nextCursor: next === null ? null : encodeCursor(key, scope, next) };
     },
   };
 }

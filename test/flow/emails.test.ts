@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { insertListed } from "../../src/store/messages.ts";
+import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
+import { message } from "../support/lists.ts";
 import {
   receivingInboxes,
   SERVICE_DOMAIN,
@@ -281,6 +284,19 @@ describe("the list", () => {
       await send(mail("meanwhile@one.test"));
     } while (cursor !== null);
     expect(seen).toEqual(first.reverse());
+  });
+
+  test("finds a text of two characters below thousands of messages, by pages that may be empty", async () => {
+    const oldest = await send(mail("old@one.test", { subject: "a qz" }));
+    const { senderId } = (await service.call("GET", `/v1/emails/${oldest}`)).body;
+    const others = Array.from({ length: MAX_SHORT_TEXT_SCAN + 1 }, () =>
+      message(senderId, { createdAt: Date.now() + 1000 }),
+    );
+    await service.app.db.write(others.map(insertListed));
+    const empty = (await service.call("GET", "/v1/emails?q=qz")).body;
+    expect(empty).toEqual({ data: [], nextCursor: expect.any(String) });
+    const { body } = await service.call("GET", `/v1/emails?q=qz&cursor=${empty.nextCursor}`);
+    expect(body).toEqual({ data: [expect.objectContaining({ id: oldest })], nextCursor: null });
   });
 
   test("refuses a cursor of another query", async () => {

@@ -198,7 +198,8 @@ for (const [state, before] of [
     await lists.index();
     // A second rendering is not kept, nor found.
     await lists.db.write(keepRendered(senderId, given.id, { subject: "Goodbye", body: null }, NOW));
-    const count = async (q: string) => (await listMessages(lists.db, senderId, { q }, null, 10)).length;
+    const count = async (q: string) =>
+      (await listMessages(lists.db, senderId, { q }, null, 10)).messages.length;
     expect([await count("welcome"), await count("draft"), await count("goodbye")]).toEqual([1, 0, 0]);
   });
 

@@ -5,7 +5,8 @@ import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
 import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
-import { termsOf } from "../../src/store/search/search-terms.ts";
+import { all, inSlices } from "../../src/store/search/message-search.ts";
+import { expressionOf, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 
@@ -52,7 +53,7 @@ describe("a text is found", () => {
     test(`${name}: ${found}, before it is in the index and after`, async () => {
       const senderId = await lists.project();
       await lists.store([message(senderId, given)]);
-      const rows = async () => (await listMessages(lists.db, senderId, { q }, null, 10)).length;
+      const rows = async () => (await listMessages(lists.db, senderId, { q }, null, 10)).messages.length;
       const waiting = await rows();
       await lists.index();
       expect([waiting, await rows()]).toEqual(found ? [1, 1] : [0, 0]);
@@ -190,19 +191,46 @@ test("messages that enter the index between the two looks of one page are listed
     },
   };
   const page = await listMessages(racing, senderId, { q: "moving" }, null, 50);
-  expect(page.map(({ id }) => id)).toEqual(messages.map(({ id }) => id).reverse());
+  expect(page.messages.map(({ id }) => id)).toEqual(messages.map(({ id }) => id).reverse());
 });
 
-test("a short text is looked for among the newest 3000 messages of a page, not one further", async () => {
+test("a page looks for a short text among 3000 messages, not one further, and the next goes on below them", async () => {
   const senderId = await lists.project();
   const first = message(senderId, { subject: "qq" });
   const rest = Array.from({ length: MAX_SHORT_TEXT_SCAN }, () => message(senderId));
   const last = rest.pop();
   await lists.store([first, ...rest]);
-  const found = () => listMessages(lists.db, senderId, { q: "QQ" }, null, 10);
-  expect((await found()).map(({ id }) => id)).toEqual([first.id]);
+  const found = (before: string | null) => listMessages(lists.db, senderId, { q: "QQ" }, before, 10);
+  expect((await found(null)).messages.map(({ id }) => id)).toEqual([first.id]);
   if (last !== undefined) await lists.store([last]);
-  expect(await found()).toEqual([]);
+  const page = await found(null);
+  expect(page).toEqual({ messages: [], stoppedAt: rest[0]?.id ?? "" });
+  expect((await found(page.stoppedAt)).messages.map(({ id }) => id)).toEqual([first.id]);
+});
+
+describe("a short text beside another filter, over thousands of messages", () => {
+  const wanted = { q: "QQ", from: "from@shop.example" } as const;
+  const many = (senderId: string, stepMs: number) =>
+    Array.from({ length: 3 * MAX_SHORT_TEXT_SCAN }, (_, at) =>
+      message(senderId, {
+        from: { email: wanted.from },
+        subject: at % 2900 === 7 ? "qq" : "other",
+        createdAt: NOW - 9_000_000 + at * stepMs,
+      }),
+    );
+  for (const [name, stepMs] of [
+    ["a millisecond each", 1],
+    ["all of one millisecond", 0],
+  ] as const)
+    test(`is found to the last one: ${name}`, async () => {
+      const senderId = await lists.project();
+      const messages = many(senderId, stepMs);
+      const expected = messages.filter(({ subject }) => subject === "qq").map(({ id }) => id);
+      await lists.store(messages);
+      expect(await lists.paged(senderId, wanted, 2)).toEqual(expected.toReversed());
+      await lists.index();
+      expect(await lists.paged(senderId, wanted, 2)).toEqual(expected.toReversed());
+    });
 });
 
 test("a value that few messages have is found beside one that all have, as long as it is few and after", async () => {
@@ -238,6 +266,29 @@ test("messages that share a place in the index are all listed", async () => {
 test("a beginning that is no message's id is compared as it is", async () => {
   const senderId = await lists.project();
   await lists.store([message(senderId)]);
-  expect(await listMessages(lists.db, senderId, { q: "hello" }, idFloor("msg", NOW * 2), 5)).toHaveLength(1);
-  expect(await listMessages(lists.db, senderId, { q: "hello" }, "msg_", 5)).toEqual([]);
+  const found = async (before: string) =>
+    (await listMessages(lists.db, senderId, { q: "hello" }, before, 5)).messages.length;
+  expect(await found(idFloor("msg", NOW * 2))).toBe(1);
+  expect(await found("msg_")).toBe(0);
+});
+
+test("messages read slice by slice are those of one read, in its order, whatever the slice", async () => {
+  const [senderId, other] = [await lists.project(), await lists.project()];
+  const messages = Array.from({ length: 120 }, (_, at) =>
+    message(at % 3 === 0 ? other : senderId, { subject: at % 4 === 0 ? "invoice of may" : "letter" }),
+  );
+  await lists.store(messages);
+  await lists.index();
+  const filter = { q: "invoice", direction: "outbound" } as const;
+  const { wholes, grams } = termsWanted(senderId, filter);
+  const expression = expressionOf([...wholes, ...grams]);
+  const page = { senderId, filter, before: null, limit: 10 };
+  const places = { low: 0, high: Number.MAX_SAFE_INTEGER };
+  const whole = await all(lists.db, page, expression)(places, 1000);
+  expect(whole.length).toBe(20);
+  for (const sliceMessages of [1, 7, 50, 1000])
+    for (const most of [1, 9, 20, 21]) {
+      const rows = await inSlices(lists.db, page, expression, sliceMessages)(places, most);
+      expect(rows.map(({ id }) => id)).toEqual(whole.slice(0, most).map(({ id }) => id));
+    }
 });

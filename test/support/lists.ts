@@ -126,9 +126,10 @@ export async function openLists(): Promise<Lists> {
       const ids: string[] = [];
       for (let before: string | null = null; ; await between()) {
         const page = await listMessages(db, senderId, filter, before, rows);
-        ids.push(...page.map(({ id }) => id));
-        if (page.length < rows) return ids;
-        before = ids.at(-1) ?? null;
+        ids.push(...page.messages.map(({ id }) => id));
+        const full = page.messages.length === rows;
+        if (!full && page.stoppedAt === null) return ids;
+        before = full ? (ids.at(-1) ?? null) : page.stoppedAt;
       }
     },
     remove: () => database.remove(),

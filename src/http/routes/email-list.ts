@@ -18,7 +18,7 @@ const ListQuery = Type.Object({
       minLength: 1,
       maxLength: 256,
       description:
-        "A part of a recipient, the sender or the subject, in any case. One or two characters are looked for among the newest 3000 messages of each page.",
+        "A part of a recipient, the sender or the subject, in any case. A page looks for one or two characters among 3000 messages, so it may be short, or empty, with more to come.",
     }),
   ),
   from: Type.Optional(Type.String({ maxLength: 320, description: "Sender's address." })),
@@ -48,8 +48,14 @@ export function emailListRoute({ db }: { db: Db }): Route {
     answers: { 200: PageOf(MessageSummaryView) },
     async handle({ senderId, query, page: openedPage }) {
       const page = openedPage();
-      const rows = await listMessages(db, senderId, filterOf(query), page.after, page.take);
-      return ok(page.answer(rows, showSummary, (row) => row.id));
+      const { messages, stoppedAt } = await listMessages(
+        db,
+        senderId,
+        filterOf(query),
+        page.after,
+        page.take,
+      );
+      return ok(page.answer(messages, showSummary, ({ id }) => id, stoppedAt));
     },
   });
 }

@@ -6,8 +6,7 @@ import type { Condition } from "./substring.ts";
 
 /**
  * What a list may be narrowed by. `q` is a substring of a recipient, the sender or the subject, names included, in any
- * case. One of fewer than three characters is looked for only among the newest 3000 messages below the page's
- * beginning that the other filters leave.
+ * case. One of fewer than three characters is looked for among 3000 messages a page that the other filters leave.
  */
 export interface MessageFilter {
   status?: MessageStatus;

@@ -20,6 +20,11 @@ export function firstPlace(time: number): number {
   return time * PLACES_PER_MS;
 }
 
+/** The time (milliseconds) whose first places a place is among: no message of a later time has one below it. */
+export function timeOfPlace(place: number): number {
+  return Math.floor(place / PLACES_PER_MS);
+}
+
 /** The last place that a message of that time may have. */
 export function lastPlace(time: number): number {
   return (time + LAG_MS) * PLACES_PER_MS;

@@ -3,11 +3,12 @@ import type { MessageStatus } from "../../core/states.ts";
 import type { Db } from "../engine/client.ts";
 import { conditionOf, type MessageFilter } from "./message-filter.ts";
 import {
+  type Found,
   gather,
-  newestFirst,
   type Page,
   SUMMARY_COLUMNS,
   type SummaryRow,
+  together,
   type Walk,
 } from "./message-page.ts";
 import { searchIndex } from "./message-search.ts";
@@ -30,19 +31,29 @@ export interface MessageSummary {
 /** A status of fewer messages than this is walked itself, whatever else is looked for. */
 const FEW = 1000;
 
-/** One page of summaries, newest first: at most `limit` rows with ids below `before`. */
+/** One page of summaries, newest first. */
+export interface MessagePage {
+  messages: MessageSummary[];
+  /** Where fewer messages than asked for are not all there are: those with ids below this have not been looked at. */
+  stoppedAt: string | null;
+}
+
+/** One page of summaries: at most `limit` with ids below `before`. */
 export async function listMessages(
   db: Db,
   senderId: string,
   filter: MessageFilter,
   before: string | null,
   limit: number,
-): Promise<MessageSummary[]> {
-  const page = { senderId, filter, before, limit };
-  return (await rowsOf(db, page)).slice(0, limit).map(toSummary);
+): Promise<MessagePage> {
+  const { rows, stoppedAt } = await rowsOf(db, { senderId, filter, before, limit });
+  return {
+    messages: rows.slice(0, limit).map(toSummary),
+    stoppedAt: rows.length < limit ? stoppedAt : null,
+  };
 }
 
-async function rowsOf(db: Db, page: Page): Promise<SummaryRow[]> {
+async function rowsOf(db: Db, page: Page): Promise<Found> {
   const { status, ...others } = page.filter;
   const { wholes, grams } = termsWanted(page.senderId, others);
   const narrowed = wholes.length + grams.length > 0;
@@ -51,9 +62,9 @@ async function rowsOf(db: Db, page: Page): Promise<SummaryRow[]> {
   // Before the index is looked into: a message that is entered meanwhile is seen here or there, or twice.
   const waiting = await gather(downIds(db, page, WAITING), page);
   const settled =
-    status !== undefined && isSettled(status) ? await gather(downIds(db, page, SETTLED), page) : [];
+    status !== undefined && isSettled(status) ? [await gather(downIds(db, page, SETTLED), page)] : [];
   const indexed = await searchIndex(db, page, termsWanted(page.senderId, page.filter));
-  return newestFirst([...waiting, ...settled, ...indexed]);
+  return together([waiting, ...settled, indexed]);
 }
 
 /** Whether the page narrows by a status that few of the messages below it have. */
@@ -79,15 +90,18 @@ const SETTLED = "messages_settled s CROSS JOIN messages m ON m.id = s.message_id
 
 function downIds(db: Db, { senderId, filter, before }: Page, source: string): Walk {
   let below = before;
-  return async (most) => {
-    const { sql, args } = conditionOf(senderId, filter, below);
-    const rows = await db.all<SummaryRow>(
-      `SELECT ${SUMMARY_COLUMNS} FROM ${source} ${sql}
-        ORDER BY ${source === SETTLED ? "s.message_id" : "m.id"} DESC LIMIT ?`,
-      [...args, most],
-    );
-    below = rows.at(-1)?.id ?? below;
-    return rows;
+  return {
+    async next(most) {
+      const { sql, args } = conditionOf(senderId, filter, below);
+      const rows = await db.all<SummaryRow>(
+        `SELECT ${SUMMARY_COLUMNS} FROM ${source} ${sql}
+          ORDER BY ${source === SETTLED ? "s.message_id" : "m.id"} DESC LIMIT ?`,
+        [...args, most],
+      );
+      below = rows.at(-1)?.id ?? below;
+      return rows;
+    },
+    passed: ({ id }) => id,
   };
 }
 

@@ -5,7 +5,7 @@ import type { MessageFilter } from "./message-filter.ts";
 import type { Direction } from "../messages.ts";
 import { hasText, isIndexed } from "./search-terms.ts";
 
-/** Messages that one page looks at for a text too short for the index. */
+/** Messages that one page looks at for a text too short for the index; the next page goes on from there. */
 export const MAX_SHORT_TEXT_SCAN = 3000;
 /** Rows read at a time: a little more than the page at first, then more where few of them match. */
 const SPARE_ROWS = 8;
@@ -40,21 +40,47 @@ export interface Page {
   limit: number;
 }
 
-/** Gives the next rows each time, newest first, fewer than asked for where there are no more. */
-export type Walk = (rows: number) => Promise<SummaryRow[]>;
+/** A walk down the messages of a page. */
+export interface Walk {
+  /** The next rows each time, newest first, fewer than asked for where there are no more. */
+  next(rows: number): Promise<SummaryRow[]>;
+  /**
+   * How far the walk has come with that row: a text that sorts behind no message's id it has passed, and before all
+   * others below the page's beginning. Null where it has not come below that beginning yet.
+   */
+  passed(last: SummaryRow): string | null;
+}
+
+/** What walks have found. */
+export interface Found {
+  rows: SummaryRow[];
+  /** Nothing below this id has been looked at; null: all has. */
+  stoppedAt: string | null;
+}
 
 /** Takes rows off a walk until a page's worth of them have the text in them. */
-export async function gather(walk: Walk, { filter: { q }, limit }: Page): Promise<SummaryRow[]> {
+export async function gather(walk: Walk, { filter: { q }, limit }: Page): Promise<Found> {
   const matches: SummaryRow[] = [];
   let left = q === undefined || isIndexed(q) ? Number.POSITIVE_INFINITY : MAX_SHORT_TEXT_SCAN;
-  for (let wanted = limit + SPARE_ROWS; matches.length < limit && left > 0; wanted *= CHUNK_GROWTH) {
-    const most = Math.min(wanted, MAX_CHUNK_ROWS, left);
-    const rows = await walk(most);
+  for (let wanted = limit + SPARE_ROWS; matches.length < limit; wanted *= CHUNK_GROWTH) {
+    const most = Math.min(wanted, MAX_CHUNK_ROWS, left > 0 ? left : MAX_CHUNK_ROWS);
+    const rows = await walk.next(most);
     for (const row of rows) if (q === undefined || holds(row, q)) matches.push(row);
-    if (rows.length < most) break;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < most) break;
     left -= rows.length;
+    const stoppedAt = left > 0 ? null : walk.passed(last);
+    if (stoppedAt !== null) return { rows: matches, stoppedAt };
   }
-  return matches;
+  return { rows: matches, stoppedAt: null };
+}
+
+/** What several walks have found, as far down as all of them have come. */
+export function together(found: readonly Found[]): Found {
+  const stops = found.flatMap(({ stoppedAt }) => stoppedAt ?? []).sort();
+  const stoppedAt = stops.at(-1) ?? null;
+  const rows = newestFirst(found.flatMap((one) => one.rows));
+  return { rows: stoppedAt === null ? rows : rows.filter(({ id }) => id >= stoppedAt), stoppedAt };
 }
 
 /** In the order of ids, each row once. */
