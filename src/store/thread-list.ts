@@ -19,7 +19,17 @@ export interface ThreadPage {
   limit: number;
 }
 
-/** Threads that one page looks at for a text. A hundred thousand take about a tenth of a second. */
+/** What a page holds. */
+export interface ThreadsFound {
+  threads: Thread[];
+  /** Where fewer than asked for are not all there are: nothing behind this place has been looked at. */
+  stoppedAt: ThreadPosition | null;
+}
+
+/**
+ * Threads that one page looks at for a text; the next one goes on from there. A hundred thousand take about a tenth of a
+ * second.
+ */
 export const MAX_THREADS_SCANNED = 100_000;
 /** Threads looked at in one go: the rest of the service runs in between (two or three milliseconds). */
 const SCAN_STEP = 5000;
@@ -31,25 +41,31 @@ const EVERY: Condition = { sql: "1", args: [] };
  * One page of an inbox's threads, last active first. A thread that moves up during a walk is met again only by a new
  * walk; all others keep their place, so a walk leaves none of them out and gives none twice.
  */
-export async function listThreads(db: Db, page: ThreadPage): Promise<Thread[]> {
+export async function listThreads(db: Db, page: ThreadPage): Promise<ThreadsFound> {
   const start = page.after ?? FIRST;
-  return page.q === null ? rowsBehind(db, page, start, EVERY, null) : searchThreads(db, page, page.q, start);
+  if (page.q !== null) return searchThreads(db, page, page.q, start);
+  return { threads: await rowsBehind(db, page, start, EVERY, null), stoppedAt: null };
 }
 
-async function searchThreads(db: Db, page: ThreadPage, q: string, start: ThreadPosition): Promise<Thread[]> {
-  const matches: Thread[] = [];
+async function searchThreads(
+  db: Db,
+  page: ThreadPage,
+  q: string,
+  start: ThreadPosition,
+): Promise<ThreadsFound> {
+  const threads: Thread[] = [];
   const condition = containsText(columnsFor(q), q);
   let from: ThreadPosition | null = start;
   for (let scanned = 0; from !== null && scanned < MAX_THREADS_SCANNED; scanned += SCAN_STEP) {
     const end: ThreadPosition | null = await stepEnd(db, page, from);
-    const wanted = { ...page, limit: page.limit - matches.length };
-    matches.push(...(await rowsBehind(db, wanted, from, condition, end)));
-    if (matches.length >= page.limit) break;
+    const wanted = { ...page, limit: page.limit - threads.length };
+    threads.push(...(await rowsBehind(db, wanted, from, condition, end)));
+    if (threads.length >= page.limit) return { threads, stoppedAt: null };
     from = end;
     // Reads of a file are synchronous: without this the whole walk would hold everybody up.
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
-  return matches;
+  return { threads, stoppedAt: from };
 }
 
 /** Participants are kept as a JSON list; what only its syntax holds is in no address that mail can be sent to. */

@@ -41,7 +41,7 @@ const ListQuery = Type.Object({
       minLength: 1,
       maxLength: 256,
       description:
-        "A part of the subject, of a participant's address or of the preview, in any case. Each page looks at 100000 threads at most.",
+        "A part of the subject, of a participant's address or of the preview, in any case. A page looks at 100000 threads, so it may be short, or empty, with more to come.",
     }),
   ),
 });
@@ -94,10 +94,14 @@ function listRoute({ db }: { db: Db }): Route {
       const inbox = await getInbox(db, senderId, params.id);
       if (inbox === null) throw notFound("inbox");
       const wanted = { q: query.q ?? null, after: positionOf(page.after), limit: page.take };
-      const rows = await listThreads(db, { senderId, inboxId: inbox.id, ...wanted });
-      return ok(page.answer(rows, show, (row) => `${row.lastMessageAt} ${row.id}`));
+      const { threads, stoppedAt } = await listThreads(db, { senderId, inboxId: inbox.id, ...wanted });
+      return ok(page.answer(threads, show, textOf, stoppedAt === null ? null : textOf(stoppedAt)));
     },
   });
+}
+
+function textOf({ lastMessageAt, id }: ThreadPosition): string {
+  return `${lastMessageAt} ${id}`;
 }
 
 function positionOf(text: string | null): ThreadPosition | null {
