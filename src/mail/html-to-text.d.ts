@@ -4,8 +4,20 @@ declare module "html-to-text" {
     format?: string;
     options?: Record<string, unknown>;
   }
+  interface Builder {
+    addInline(text: string): void;
+  }
+  interface Element {
+    children: readonly unknown[];
+  }
+  export type Formatter = (
+    element: Element,
+    walk: (nodes: readonly unknown[], builder: Builder) => void,
+    builder: Builder,
+  ) => void;
   interface Options {
     wordwrap?: number | false;
+    formatters?: Record<string, Formatter>;
     selectors?: Selector[];
     limits?: { maxInputLength?: number; maxChildNodes?: number; maxDepth?: number; ellipsis?: string };
   }

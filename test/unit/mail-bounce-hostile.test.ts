@@ -34,6 +34,14 @@ const PIECES = [
   "<a@",
   "a@b ",
   "said: ",
+  "sender ",
+  "absender ",
+  "adresse ",
+  "postfach ",
+  "from ",
+  "message-id <",
+  "protocol ",
+  "o'b",
   "\0",
   " ",
 ];
@@ -69,7 +77,7 @@ describe("a hostile report of 1 MiB is read in bounded time and without a throw"
         ),
       ],
     ]),
-    ...["0", "a.!", "'", "@@", "a@b!x."].flatMap((piece): [string, string][] => [
+    ...["0", "a.!", "'", "a'b", "a'b'c@", "@@", "a@b!x."].flatMap((piece): [string, string][] => [
       [
         `addresses of ${piece} without end`,
         blocks(60, () => `Final-Recipient: rfc822; ${filled(piece, 4090)}\r\nAction: failed\r\n`),

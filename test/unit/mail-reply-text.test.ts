@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_HTML_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
+import { htmlText, MAX_HTML_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
 import {
   htmlReplyText,
   MAX_PREVIEW_READ_CHARS,
@@ -33,6 +33,12 @@ describe("the new part of a reply", () => {
       "Fine.\n\nSent from my iPhone\n\nOn 14 Nov 2023, at 22:13, Ann <a@example.com> wrote:\n\n> q",
       "Fine.",
     ],
+    [
+      "a mail program",
+      "Fine.\n\nSent with [Proton Mail](https://proton.me/mail/home) secure email.",
+      "Fine.",
+    ],
+    ["no mail program", "The parcel is\n\nSent with care", "The parcel is\n\nSent with care"],
     ["quoted lines at the end", "Fine.\n> q\n> r\n", "Fine."],
     [
       "an answer below the quoted mail",
@@ -176,4 +182,9 @@ describe("the preview of a mail", () => {
     expect(newPreview({ text: "> q\n> r", html: null })).toBe("> q > r");
     expect(newPreview({ text: null, html: null })).toBe("");
   });
+});
+
+test("cells of a table stand apart, and its rows below each other", () => {
+  const table = "<table><tr><th>a</th><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>";
+  expect(htmlText(`<p>x</p>${table}<p>y</p>`)).toBe("x\n\na b\nc d\n\ny");
 });

@@ -8,8 +8,10 @@ export interface Diagnostic {
 /** The command named in a text, e.g. Postfix's "(in reply to RCPT TO command)", and our name for its stage. */
 const STAGES: readonly (readonly [pattern: RegExp, stage: string])[] = [
   [/in reply to end of data|after end of data|end of (?:data|message)|after data\b|<CRLF>\.<CRLF>/i, "final"],
+  // DMA: "did not like our RCPT TO", United Internet: "after RCPT command", hMailServer: "sent: RCPT TO".
+  [/\bdid not like our (?:final )?data\b/i, "final"],
   [
-    /(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?rcpt to|rcpt to (?:command|failed)/i,
+    /(?:in reply to|after|response to|>>>)\W{0,3}(?:smtp )?(?:command )?rcpt to|rcpt to (?:command|failed)|\b(?:did not like our|after|following|sent:) rcpt\b/i,
     "rcpt",
   ],
   [

@@ -2,7 +2,7 @@ import { onlyRecipient, originalHeader } from "./arf.ts";
 import { peerWords, readDiagnostic } from "./diagnostic.ts";
 import { fromNotice } from "./notice-recipients.ts";
 import { isNotice } from "./notice-signs.ts";
-import { noticeRecipients, noticeText, plainlyNamed } from "./notice-text.ts";
+import { type NoticeRecipient, noticeRecipients, noticeText, plainlyNamed } from "./notice-text.ts";
 import type { ParsedMail } from "../reading/parse.ts";
 import { htmlText } from "../reading/preview.ts";
 import { findHeaderEnd } from "../reading/raw-headers.ts";
@@ -66,13 +66,19 @@ export function readBounce(
     words,
     subject: mail.subject,
     told: toldBy([words, mail.subject]),
-    named: noticeRecipients(words, own),
+    named: namedIn(words, originalTo === null ? mail.subject : "", own),
     originalTo,
   };
   const only = statuses.length === 1 ? onlyNamed(notice) : null;
   const recipients = statuses.map((status) => fromStatus(status, notice, only));
   if (recipients.length === 0) recipients.push(...fromNotice(mail, notice));
   return { recipients, originalMessageId: original?.messageId ?? null };
+}
+
+/** Whom a notice names; in its subject where its text names nobody. */
+function namedIn(words: string, subject: string, own: ReadonlySet<string>): NoticeRecipient[] {
+  const named = noticeRecipients(words, own);
+  return named.length > 0 ? named : noticeRecipients(subject, own);
 }
 
 /** The recipient in the header of a mail that came back as text. */
@@ -85,7 +91,9 @@ function bodyText({ text, html, attachments }: ParsedMail, raw: Uint8Array): str
   // `text/plain charset=…` without its semicolon (RFC 2045 §5.1) is text that the MIME reader did not know.
   const broken = attachments.find(({ contentType }) => /^text\/plain\s/.test(contentType));
   if (broken !== undefined) return storedText(`${asText(broken.bytes)}\n${text ?? ""}`);
-  if (text !== null && text.trim() !== "") return text;
+  // A text that names nobody may be no more than "view this in html".
+  if (text !== null && text.trim() !== "")
+    return html === null || text.includes("@") ? text : `${text}\n${htmlText(html)}`;
   if (html !== null) return htmlText(html);
   if (attachments.length > 0) return "";
   return storedText(asText(raw.subarray(findHeaderEnd(raw).body)));

@@ -9,7 +9,7 @@ export function isSaid(words: Words, text: string): boolean {
 /** Subjects of notices of a failed delivery. */
 export const FAILURE_SUBJECTS: Words = [
   [
-    /undeliver|deliver(?:y|ed)?\b.{0,40}\b(?:fail|problem|error|delay|status|notif|report|impossible|unsuccess)|fail(?:ed|ure)?\b.{0,30}\b(?:deliver|notice|mail|message|report)|(?:mail|message) (?:system )?(?:error|delivery|failure|could not)|returned (?:mail|message|to sender)|(?:could not|couldn'?t|unable to|not) be? ?(?:sent|deliver)|non[- ]?deliver|bounced (?:mail|message)|(?:mail|message) bounced|warning: message|error sending|delayed \d+ hours|mail failed|undelivered|\[ndn\]/i,
+    /undeliver|deliver(?:y|ed)?\b.{0,40}\b(?:fail|problem|error|delay|status|notif|report|impossible|unsuccess)|fail(?:ed|ure)?\b.{0,30}\b(?:deliver|notice|mail|message|report)|(?:mail|message) (?:system )?(?:error|delivery|failure|could not)|returned (?:mail|message|to sender)|(?:could not|couldn'?t|unable to|not) be? ?(?:sent|deliver)|non[- ]?deliver|bounced (?:mail|message)|(?:mail|message) bounced|warning: message|error sending|delayed \d+ hours|mail failed|undelivered|^postfix smtp (?:server|client): errors from|\[ndn\]/i,
     "English",
   ],
   [/banned contents from you|virus .{0,60}from you|bulk email.{0,20} from you/i, "English: amavis"],

@@ -38,7 +38,9 @@ function fromReason(
   const said = tellingText([peerWords(reason), reason], notice);
   const read = readDiagnostic(said.text);
   const action =
-    DELAYED.test(`${notice.subject} ${notice.words}`) && !FINAL.test(notice.words) ? "delayed" : "failed";
+    isWarning(notice) || (DELAYED.test(`${notice.subject} ${notice.words}`) && !FINAL.test(notice.words))
+      ? "delayed"
+      : "failed";
   return {
     recipient,
     finalRecipient,
@@ -49,6 +51,13 @@ function fromReason(
     diagnosticCode: reason.replace(/\s+/g, " ").trim().slice(0, MAX_DIAGNOSTIC_CHARS) || null,
     remoteMta: null,
   };
+}
+
+/** Postfix, Sendmail, Exchange, MDaemon, Exim: what a warning says of itself, whatever else it says. */
+function isWarning({ words }: Notice): boolean {
+  return /warning (?:message )?only|(?:do not|don'?t) need to resend|will be retried (?:until|for)|has not yet been delivered|delay reason:/i.test(
+    words,
+  );
 }
 
 /** A warning that a mail still waits, and words by which a notice that also has them is final. */

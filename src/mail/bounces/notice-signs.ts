@@ -8,8 +8,9 @@ const DAEMON =
   /^(?:mailer-?_?daemon|mail-?er-?daemon|[\w.-]{0,40}daemon|post-?_?master|mdaemon|mail-?daemon|daemon|mail[-._]?system|bounce[\w+-]*|mail(?:er)?[-._]?delivery[\w.-]*|mmdf|microsoft-?exchange[\da-f]{32}|[\w.-]*(?:mail|messaging)[-_.]security|anti-?(?:virus|spam)|(?:content|mail)-?filter)@|^(?:mailer-daemon|postmaster|<?>?)$|^@/i;
 /** Names that programs of all kinds write under. */
 const ROBOT =
-  /^(?:no-?reply|do-?not-?reply|(?:sys|mail)?-?admin(?:istrator)?|root|smtp|mail|system|mta|(?:mail-?)?gateway|qmail|sendmail|postfix|exim|amavis\w{0,10}|delivery)@/i;
-const ROBOT_NAME = /^(?:e?-?mail|internet mail|message) (?:delivery|system|administrator)|^mailer[- ]daemon/i;
+  /^(?:no-?reply|do-?not-?reply|(?:sys|mail)?-?admin(?:istrator)?|root|smtp|mail|system|mta|(?:mail-?)?gateway|qmail|sendmail|postfix|exim|amavis\w{0,10}|delivery|(?:mail|smtp|mx)[-_.]?(?:server|master|host|robot)|smtpd|nobody)@/i;
+const ROBOT_NAME =
+  /^(?:e?-?mail|internet mail|message) ?(?:delivery|system|administrator|server|gateway|filter|transport|security)|^mailer[- ]daemon|\bdelivery (?:sub)?system\b|\bpostmaster\b|^(?:interscan|content[- ]filter|mailmarshal|surfcontrol|barracuda|trend micro|symantec|mimecast|proofpoint|sophos)\b|^(?:système de (?:messagerie|distribution)|sistema (?:de|di) (?:entrega|correo|e-?mail|correio|posta|consegna)|servizio (?:di )?(?:posta|mail)|служба доставки|система доставки|メール配信|邮件系统|郵件系統)/i;
 /** What programs write, and people who tell of a failure do not. */
 const PROGRAM_TEXT =
   /permanent(?:ly)? (?:fail|error|fatal)|following (?:recipient|address|e-?mail)|(?:address|recipient)(?:\(?e?s\)?)? failed|remote (?:host|server) (?:said|returned|replied|issued)|automatically (?:generated|created)|\b[45]\d\d[ -]#?[45]\.\d{1,3}\.\d|error type|failed (?:address|recipient)/i;

@@ -10,7 +10,7 @@ const MAX_REASON_LINES = 12;
 /** Where the mail that came back begins within a notice. */
 const ORIGINAL_BEGINS: readonly RegExp[] = [
   /^[-=_*\s]*(?:below this line is a copy of the message|this is a copy of (?:the|your) message|original message|returned message|unsent message|message headers? follows?|header of (?:the )?original|original (?:mail|headers?)|copy of (?:the )?(?:original )?message|undelivered message|message text follows|start of (?:the )?(?:returned|original) message|your (?:original )?message (?:reads|follows)|(?:the )?(?:first|original) .{0,30}(?:lines|headers) )/i,
-  /^[-=_*\s]*(?:included is a copy of|the (?:message|mail) (?:headers? )?(?:is|are|was) (?:attached|included|below)|the (?:original|text of the) message|here is (?:a copy|the)|content-type: message\/rfc822)/i,
+  /^[-=_*\s]*(?:included is a copy of|the (?:message|mail) (?:headers? )?(?:is|are|was) (?:attached|included|below)|the (?:original|text of the) message(?! was (?:received|sent|submitted))|here is (?:a copy|the)|content-type: message\/rfc822)/i,
   /^(?:received|return-path|x-apparently-to|dkim-signature|mime-version|message-id|delivered-to|x-mailer):/i,
 ];
 
@@ -30,6 +30,13 @@ const MARKS = /[（）【】「」『』《》，。；：、“”‘’«»]/g
 const TOUCHING =
   /(?<=[a-z0-9])(?=[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}])|(?<=[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}])(?=[a-z0-9])/giu;
 
+/** What is written like an address and is no recipient's: a Message-ID (RFC 5322 §3.6.4), and who the mail was from. */
+const NOT_RECIPIENTS: readonly RegExp[] = [
+  /\b(?:message|msg|original|content|queue)[- _]?id\b[^<>@]{0,10}<[^<>\s]{1,250}>/gi,
+  /\b(?:references|in-reply-to) ?: ?<[^<>\s]{1,250}>/gi,
+  /(?<!expanded |generated )\b(?:from|sender|sent by|return-path)\b ?:?[ \t<"'(]{1,10}[^\s<>"',;:()@]{1,64}@[^\s<>"',;:()]{1,255}/gi,
+];
+
 /** What a notice says itself, without the mail that came back. */
 export function noticeText(text: string): string {
   const lines = text.slice(0, MAX_NOTICE_CHARS).split("\n");
@@ -44,13 +51,13 @@ export function noticeText(text: string): string {
  */
 const NAMES: readonly RegExp[] = [
   // Exim, qmail, Postfix, Courier, Gmail, Exchange, Sendmail: the address alone or first, with the reason behind it.
-  /^[\s*"'<-]*(?:[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?|(?:(?:failed |final )?recipient(?: address)?|(?:failed )?addresse?|target mail address|rfc822) ?[:;])?[\s"'<]*("[^"]{1,64}"@[^\s<>"',;:()]+|[^\s<>"',;:()[\]]+@[^\s<>"',;:()[\]]+)[>"']*(?::|\.\.\.|,? *$|\s+(?:on |-{1,2} |\(|\[|\.\.\.))/i,
+  /^[\s*"'<-]*(?:[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?|(?:(?:failed |final )?recipient(?: address)?|(?:failed )?addresse?|target mail address|rfc822) ?[:;])?[\s"'<]*("[^"]{1,64}"@[^\s<>"',;:()]+|[^\s<>"',;:()[\]]+(?:'[a-z][^\s<>"',;:()[\]]*){0,2}@[^\s<>"',;:()[\]]+)[>"']*(?::|\.\.\.|,? *$|\s+(?:on |-{1,2} |\(|\[|\.\.\.))/i,
   // A transcript: >>> RCPT TO:<user@example.com>
-  /\brcpt to:\s*<?([^\s<>"',;:()]+@[^\s<>"',;:()]+)/i,
+  /\brcpt to:\s*<?([^\s<>"',;:()]+(?:'[a-z][^\s<>"',;:()]*){0,2}@[^\s<>"',;:()]+)/i,
   // "<user@example.com>" anywhere.
-  /<([^\s<>"',;:()]+@[^\s<>"',;:()]+)>/,
+  /<([^\s<>"',;:()]+(?:'[a-z][^\s<>"',;:()]*){0,2}@[^\s<>"',;:()]+)>/i,
   /\b(?:to|for|recipients?|address|mailbox|user|account|errors)\b[^\n]{0,40}?[\s:<"'[(]([^\s<>"',;:()[\]]+@[^\s<>"',;:()[\]]+)/i,
-  /(?:^|[\s:])([^\s<>"',;:()[\]]+@[^\s<>"',;:()[\]]+)/,
+  /(?:^|[\s:(])([^\s<>"',;:()[\]]+@[^\s<>"',;:()[\]]+)/,
 ];
 
 /** How many of them, from the first, are not words of a sentence. */
@@ -84,10 +91,16 @@ interface Line {
 }
 
 function linesOf(notice: string): Line[] {
-  return notice.split("\n").map((whole) => ({
+  const kept = NOT_RECIPIENTS.reduce((text, pattern) => text.replace(pattern, blank), notice).split("\n");
+  return notice.split("\n").map((whole, at) => ({
     whole,
-    plain: whole.slice(0, MAX_LINE_CHARS).replace(MARKS, " ").replace(TOUCHING, " "),
+    plain: (kept[at] ?? "").slice(0, MAX_LINE_CHARS).replace(MARKS, " ").replace(TOUCHING, " "),
   }));
+}
+
+/** As many lines as before: a table's cells stand below each other. */
+function blank(found: string): string {
+  return found.replace(/[^\n]/g, " ");
 }
 
 function namedBy(pattern: RegExp, lines: readonly Line[], own: ReadonlySet<string>): NoticeRecipient[] {

@@ -22,7 +22,7 @@ export const SIZE: PhraseGroup = {
       "qmail, Coremail, Microsoft",
     ],
     [
-      /too many recipients|line (?:limit exceeded|length)|headers? too (?:large|long|big)/,
+      /too many recipients|too much mail data|line (?:limit exceeded|length)|headers? too (?:large|long|big)/,
       "RFC 5321 §4.5.3.1: limits of one mail",
     ],
   ],
@@ -41,7 +41,7 @@ export const CONTENT: PhraseGroup = {
     [/спам|垃圾邮件|垃圾郵件|迷惑メール|스팸/, "Russian, Chinese, Japanese, Korean"],
     [/\bvirus|malware|infected|phish|trojan|malicious|suspicious|harmful/, "antivirus gateways, amavis"],
     [
-      /(?:message|mail)? ?content (?:(?:is|was|has been) )?(?:reject|filter|denied|blocked|not (?:allowed|accepted)|policy|presents)|message content/,
+      /(?:message|mail)? ?content (?:(?:is|was|has been) )?(?:reject|filter|denied|blocked|not (?:allowed|accepted)|policy|examination|presents)|message content/,
       "Gmail 5.7.0, Tencent, Barracuda",
     ],
     [

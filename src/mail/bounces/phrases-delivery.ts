@@ -33,7 +33,7 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
     category: "policy",
     phrases: [
       [
-        /resolver\.rst\.(?:sendernotauthenticated|notauthori[sz]ed|authrequired)|address requires authentication|email address is not verified/,
+        /resolver\.rst\.(?:sendernotauthenticated|notauthori[sz]ed|authrequired|restricted)|address requires authentication|email address is not verified/,
         "Exchange: a recipient that takes mail of known senders alone; MDaemon the same; Amazon SES: ours is not verified",
       ],
       [
@@ -56,7 +56,10 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         /not accepting mail from this sender|aol will not accept delivery of this message/,
         "AOL: all its refusals bear X.2.1, whatever they are about",
       ],
-      [/mail is rejected by recipients/, "Tencent: a recipient who has blocked the sender"],
+      [
+        /mail is rejected by recipients|(?:user|recipient|addressee)s? (?:has |have )?(?:reject|refuse|block)(?:e?d|s) (?:your|this sender|the sender|sender|mails? from|messages? from)\b/,
+        "Tencent, KDDI and others: a recipient who has blocked the sender",
+      ],
       [
         /invalid dns mx or a\/aaaa resource record/,
         "United Internet: of the sender's domain, behind the words for no such mailbox",
@@ -71,6 +74,10 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
     outcome: "soft",
     category: "infrastructure",
     phrases: [
+      [
+        /host not found, try again|dns soft error|servfail|lookup failed temporarily/,
+        "Postfix, Cisco, qmail: a name server that did not answer, which says nothing of the domain",
+      ],
       [
         /thread limit exceeded|(?:receiving|received) (?:too much )?e?-?mail (?:at a rate|too quickly|in a short)/,
         "Exchange Online STOREDRV, Gmail 4.2.1, Rackspace: a mailbox that gets too much at once",
@@ -91,10 +98,10 @@ export const LOOPS: PhraseGroup = {
   category: "infrastructure",
   phrases: [
     [
-      /mail loop|loop(?:s|ing)? (?:detected|back|count)|routing loop|loops back to myself|is looping|looping message/,
+      /mail loop|loop(?:s|ing)? (?:detected|back|count)|routing loop|loops back to myself|remote host address is the local host|is looping|looping message/,
       "Postfix, qmail, Exchange",
     ],
-    [/hop count|too many (?:hops|received)/, "RFC 5321 §6.3"],
+    [/hop count|too many (?:hops|received)|\breceived:\W.{0,20}headers? exceed/, "RFC 5321 §6.3"],
   ],
 };
 
@@ -104,7 +111,7 @@ export const RELAYING: PhraseGroup = {
   category: "infrastructure",
   phrases: [
     [
-      /relaying to .{0,100}(?:denied|prohibited|not )|relay(?:ing)? (?:access )?(?:denied|not (?:permitted|allowed)|prohibited|is (?:denied|not))|no relaying|(?:permission|allowed|authori[sz]ed) to relay/,
+      /relaying to .{0,100}(?:denied|prohibited|not )|relay(?:ing)? (?:access )?(?:denied|not (?:permitted|allowed)|prohibited|is (?:denied|not))|no relaying|relaying (?:is )?disallowed|(?:permission|allowed|authori[sz]ed) to relay/,
       "Postfix, Exim, Sendmail, Exchange",
     ],
     [
@@ -130,7 +137,7 @@ export const TROUBLE: PhraseGroup = {
       "Sendmail, Exim, qmail, Exchange: given up after its days",
     ],
     [
-      /(?:could not be|not been|unable to) (?:deliver|delivered|send).{0,60}?(?:for|after|in|within) (?:the (?:last|past) )?(?:multiple|\d+ ?(?:\.\d+ )?(?:h|d|m|second|minute|day|week))|i'm not going to try again|g(?:ive|iving|ave) up/,
+      /(?:could not be|not been|unable to) (?:deliver|delivered|send).{0,60}?(?:for|after|in|within) (?:the (?:last|past) )?(?:multiple|\d+ ?(?:\.\d+ )?(?:h|d|m|second|minute|day|week))|i'm not going to try again|g(?:ive|iving|ave) up(?! on )/,
       "Sendmail, Yahoo, qmail",
     ],
     [
@@ -165,6 +172,18 @@ export const TROUBLE: PhraseGroup = {
   ],
 };
 
+/** The conversation itself went wrong (RFC 5321 §4.2.3 500 to 504). */
+export const PROTOCOL: PhraseGroup = {
+  outcome: "failed",
+  category: "protocol",
+  phrases: [
+    [
+      /(?<!remote )\b(?:smtp )?protocol (?:violation|error)|synchroni[sz]ation error|command pipelining|pipelining (?:not|is|commands)|(?:bad|out of) sequence|command (?:not |un)recogni[sz]ed|unrecogni[sz]ed command|unsupported (?:option|parameter)/,
+      "Postfix reject_unauth_pipelining, Exim, Cox CXSMTP, Exchange",
+    ],
+  ],
+};
+
 /** Refusals that name no other reason. */
 export const POLICY: PhraseGroup = {
   outcome: "failed",
@@ -176,7 +195,7 @@ export const POLICY: PhraseGroup = {
       "Sendmail access_db, Exchange",
     ],
     [
-      /policy|policies|administrative(?:ly)? (?:prohibit|reject|den)|prohibited|forbidden|restricted|banned/,
+      /policy|policies|administrative(?:ly)? (?:prohibit|reject|den|lockout)|prohibited|forbidden|restricted|banned/,
       "Gmail gcdp, Mimecast, web.de",
     ],
     [

@@ -22,20 +22,20 @@ export const FULL: PhraseGroup = {
       "Cyrus, Dovecot, NetEase, Exchange STOREDRV",
     ],
     [
-      /insufficient (?:disk|mailbox|quota|storage)|(?:not|n't) (?:have )?enough (?:storage |disk )?space|space (?:is )?not enough|zu ?viele mails|too many messages in (?:the |this )?mailbox|(?:mail ?)?(?:box|folder|inbox) is full/,
+      /insufficient (?:disk|mailbox|quota|storage)|(?:not|n't) (?:have )?enough (?:storage |disk )?space|space (?:is )?not enough|zu ?viele mails|too many messages (?:in|on) (?:the |this |his )?(?:mailbox|server|inbox|folder)|(?:mail ?)?(?:box|folder|inbox) is full/,
       "Sendmail local mailer, Notes, Cyrus",
     ],
     [
-      /容量|メールボックスが(?:一杯|いっぱい)|空[间間]不足|(?:邮箱|信箱|邮件箱|空间)已[满滿]|편지함.{0,20}(?:가득|초과|꽉)|용량/,
+      /容量|メールボックスが(?:一杯|いっぱい)|空[间間]不足|(?:邮箱|信箱|邮件箱|空间)已[满滿]|(?:편지함|사서함|메일함).{0,20}(?:가득|초과|꽉)|용량/,
       "Japanese, Chinese and Korean providers",
     ],
     [
-      /mail file (?:has exceeded|is over)|reached .{0,20}(?:storage|mailbox|quota|size) limit|(?:mail ?box|inbox)\b.{0,30}reached (?:its|the|his) limit|insufficient space|too much mail (?:in|stored in) (?:the|his|its)|messages in .{0,30}mailbox exceed|no free space|blocks limit exceeded|inode limit/,
+      /mail file (?:has exceeded|is over)|reached .{0,20}(?:(?:storage|mailbox|quota|size) limit|maximum (?:allowed )?(?:size|capacity|storage|quota))|(?:mail ?box|inbox)\b.{0,30}reached (?:its|the|his) limit|insufficient space|too much mail (?:in|stored in) (?:the|his|its)|messages in .{0,30}mailbox exceed|no free space|blocks limit exceeded|inode limit/,
       "Domino, cPanel and others",
     ],
     [
-      /postfach.{0,40}\bvoll|speicherplatz.{0,30}(?:überschritten|ueberschritten)|bo[îi]te.{0,30}pleine|(?:buz[oó]n|casilla).{0,40}\bllen[oa]|caixa.{0,40}\bcheia|casella.{0,40}\bpiena|ящик.{0,20}(?:переполнен|заполнен)|skrzynka.{0,20}(?:pełn|przepe[łl]nion)|schr[áa]nka.{0,20}pln|postvak.{0,20}\bvol\b|posta kutusu.{0,20}dolu|postafi[óo]k.{0,20}(?:megtelt|betelt)|postilaatikko.{0,20}täynnä|postl[åa]d\S*.{0,20}full|(?:quota|boîte).{0,30}dépass|dépass.{0,20}quota|(?:cuota|cota).{0,30}(?:excedid|superad|ultrapassad)|quota.{0,20}superat|kontingent.{0,30}überschritten|превышена квота|квота.{0,30}(?:превышена|исчерпана)/,
-      "German, French, Spanish, Portuguese, Italian, Russian, Polish, Czech, Dutch, Turkish, Hungarian, Finnish, Swedish",
+      /postfach.{0,40}\bvoll|speicherplatz.{0,30}(?:überschritten|ueberschritten)|bo[îi]te.{0,60}pleine|(?:buz[oó]n|casilla).{0,60}\bllen[oa]|caixa.{0,60}\bcheia|(?:casella|cassetta).{0,60}\bpiena|(?:ящик|скриньк).{0,60}(?:переполнен|заполнен|переповнен|заповнен)|skrzynk[ai].{0,60}(?:pełn|przepe[łl]nion)|schr[áa]nka.{0,60}pln|postvak.{0,60}\bvol\b|posta kutusu.{0,60}dolu|posta(?:fi[óo]k|l[áa]d)\S*.{0,60}(?:megtelt|betelt)|postilaatikko.{0,60}täynnä|post(?:l[åa]d|kasse|boks)\S*.{0,60}ful[ld]|cutia.{0,60}plin|γραμματοκιβώτιο.{0,60}πλήρες|kotak (?:surat|masuk).{0,60}penuh|hộp thư.{0,60}đầy|(?:quota|boîte).{0,30}dépass|dépass.{0,20}quota|(?:cuota|cota).{0,30}(?:excedid|superad|ultrapassad)|quota.{0,20}superat|kontingent.{0,30}überschritten|превышена квота|квота.{0,30}(?:превышена|исчерпана)/,
+      "Exchange and providers in the languages of Europe, in Indonesian and Vietnamese",
     ],
   ],
 };
@@ -115,23 +115,23 @@ export const NO_MAILBOX: PhraseGroup = {
       "Domino, Yahoo",
     ],
     [
-      /destinataire.{0,20}(?:inconnu|invalide|inexistant)|adresse .{0,40}(?:invalide|inexistante|inconnue)|adresse inexistante|(?:utilisateur|compte|bo[îi]te).{0,20}(?:inconnu|inexistant)|(?:adresse|destinataire|utilisateur|compte).{0,30}n'existe pas|(?:adresse|destinataire|utilisateur|compte)\b.{0,60}introuvable|ne figure pas dans/,
+      /destinataire.{0,80}?(?:inconnu|invalide|inexistant)|adresse.{0,80}?(?:invalide|inexistante|inconnue)|(?:utilisateur|compte|bo[îi]te).{0,80}?(?:inconnu|inexistant)|(?:adresse|destinataire|utilisateur|compte|bo[îi]te).{0,80}?n.existe pas|(?:adresse|destinataire|utilisateur|compte)\b.{0,60}introuvable|ne figure pas dans/,
       "French: Orange, laposte.net, Exchange, Domino",
     ],
     [
-      /(?:benutzer|empf(?:ä|ae?)nger|adresse|postfach|konto).{0,30}(?:unbekannt|existiert nicht|nicht (?:gefunden|bekannt|vorhanden|im domino|in der organisation))/,
+      /(?:benutzer|empf(?:ä|ae?)nger|adresse|postfach|konto).{0,80}?(?:unbekannt|existiert nicht|nicht (?:gefunden|bekannt|vorhanden|im domino|in der organisation))/,
       "German: T-Online, United Internet, Exchange, Domino",
     ],
     [
-      /(?:usuario|destinatario|direcci[óo]n|cuenta|buz[oó]n).{0,30}(?:desconocid|no existe|inv[áa]lid|no encontrad|inexistente)|no se encontr[óo]|usu[áa]rio.{0,20}(?:inexistente|desconhecido)|n[ãa]o (?:existe|foi encontrad)/,
+      /(?:usuario|destinatario|direcci[óo]n|cuenta|buz[oó]n).{0,80}?(?:desconocid|no existe|inv[áa]lid|no encontrad|inexistente)|no se (?:ha )?encontr[óoa]|(?:usu[áa]rio|destinat[áa]rio|caixa postal|\bconta\b).{0,80}?(?:inexistente|desconhecid|inv[áa]lid)|n[ãa]o (?:existe|foi encontrad|p[ôo]de ser encontrad)/,
       "Spanish and Portuguese: Telefónica, UOL",
     ],
     [
-      /utente.{0,20}(?:sconosciuto|inesistente)|destinatario.{0,20}(?:sconosciuto|errato|inesistente)|(?:indirizzo|casella).{0,20}inesistente|indirizzo.{0,60}non .{0,12}trovat/,
+      /(?:utente|destinatario).{0,80}?(?:sconosciut|errato|inesistente)|(?:indirizzo|casella).{0,80}?(?:inesistente|non esiste)|indirizzo.{0,60}non .{0,12}trovat|impossibile trovare l.indirizzo/,
       "Italian: Libero",
     ],
     [
-      /не существует|не найден|недоступен|неверный адрес|нет такого|такого пользователя|не зарегистрирован|не знайдено|не існує/,
+      /не существует|не найден|не удалось найти|недоступен|неверный адрес|нет такого|такого пользователя|не зарегистрирован|не знайдено|не існує/,
       "Russian and Ukrainian: mail.ru, Yandex",
     ],
     [
@@ -141,12 +141,12 @@ export const NO_MAILBOX: PhraseGroup = {
     [/用户不存在|收件人不存在|该用户|不存在|找不到|查無此/, "Chinese: Tencent, NetEase, Coremail"],
     [/찾을 수 없|존재하지 않|없는 (?:사용자|계정|주소)/, "Korean: Exchange, Naver"],
     [
-      /nie istnieje|nie ma takiego|nie znaleziono|neexistuje|nebyl[ao]? nalezen|onbekende? (?:gebruiker|adres)|gebruiker onbekend|bestaat niet|(?:adres|gebruiker).{0,20}niet gevonden/,
+      /nie istnieje|nie ma takiego|nie znaleziono|neexistuje|nebyl[ao]? nalezen|onbekende? (?:gebruiker|adres)|gebruiker onbekend|bestaat niet|(?:adres|gebruiker|geadresseerde).{0,60}niet (?:worden )?gevonden|nie (?:można|udało się) (?:odnaleźć|znaleźć)|nie odnaleziono|nelze (?:najít|nalézt)/,
       "Polish, Czech, Dutch",
     ],
     [
-      /ok[äa]nd mottagare|ukendt modtager|ukjent mottaker|bulunamad|tanımlı değil|nem (?:található|létezik)|ei (?:löytynyt|ole olemassa)|(?:kunde inte|kan inte) hittas|finns inte|(?:blev|ble) ikke fun(?:det|net)|find(?:es|nes) ikke|finnes ikke|nu a fost găsit|δεν (?:βρέθηκε|υπάρχει)/,
-      "Turkish, Hungarian, Finnish, Swedish, Danish, Norwegian, Romanian, Greek",
+      /ok[äa]nd mottagare|ukendt modtager|ukjent mottaker|bulunamad|tanımlı değil|nem (?:található|létezik)|ei (?:löytynyt|löydy|ole olemassa)|(?:kunde inte|kan inte) hittas|gick inte att hitta|(?:kunne|kan) ikke (?:findes|finnes|finde|finne)|finner ikke|finns inte|(?:blev|ble) ikke fun(?:det|net)|find(?:es|nes) ikke|finnes ikke|nu a fost găsit|δεν (?:βρέθηκε|υπάρχει|ήταν δυνατή η εύρεση)|tidak (?:ditemukan|dapat ditemukan)|không (?:tìm thấy|tồn tại)|لم يتم العثور|ไม่พบ|לא נמצא/,
+      "Turkish, Hungarian, Finnish, Swedish, Danish, Norwegian, Romanian, Greek, Indonesian, Vietnamese, Arabic, Thai, Hebrew",
     ],
     [
       /recipient name is not recogni[sz]ed|unrecogni[sz]ed o\/r name|o\/r name.{0,30}(?:unrecogni[sz]ed|invalid|ambiguous)|name was not found at/,
@@ -194,7 +194,7 @@ export const NO_DOMAIN: PhraseGroup = {
       "Gmail, Exim, qmail",
     ],
     [
-      /null ?mx|indicated no smtp service|does ?n[o']t (?:receive|accept) (?:any )?(?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|does not accept (?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|never accepts mail/,
+      /null ?mx|indicated no smtp service|no mail hosts? for (?:the |this )?domain|does ?n[o']t (?:receive|accept) (?:any )?(?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|does not accept (?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|never accepts mail/,
       "RFC 7505: a domain that takes no mail",
     ],
     [/domain has expired/, "registrars"],

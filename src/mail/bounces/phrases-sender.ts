@@ -6,7 +6,7 @@ export const SENDER_ADDRESS: PhraseGroup = {
   category: "policy",
   phrases: [
     [
-      /\bsender(?:'?s)?(?: e?-?mail)?(?: address| domain)?\b.{0,80}?(?:reject|refused|denied|unknown|not (?:found|exist|allowed|permitted|valid|accepted)|does ?n[o']t (?:exist|resolve)|invalid|unresolvable|blocked|blacklisted)/,
+      /\bsender(?:'?s)?(?: e?-?mail)?(?: address| domain)?\b(?! reputation).{0,80}?(?:reject|refused|denied|unknown|not (?:found|exist|allowed|permitted|valid|accepted)|does ?n[o']t (?:exist|resolve)|invalid|unresolvable|blocked|blacklisted)/,
       "Postfix reject_unknown_sender_domain, Exchange, Sendmail check_mail",
     ],
     [
@@ -28,6 +28,10 @@ export const SENDER_ADDRESS: PhraseGroup = {
     [/from address does not match|verified sender identity|badmailfrom/, "SendGrid, qmail"],
     [/sender verify|null sender/, "Exim, Coremail, and servers that take no bounces"],
     [/my name was rejected/, "qmail-remote: HELO refused"],
+    [
+      /(?:(?<!an den |an )absender(?:-?adresse|-?domain)?|exp[ée]diteur|remitente|remetente|mittente|отправител[ья]|nadawc[ay])[^.]{0,30}?(?:unbekannt|abgelehnt|nicht (?:gefunden|vorhanden)|existiert nicht|inexistant|inconnu|invalide|refus|rechaz|inv[áa]lid|no existe|rejeitad|rifiutat|inesistente|sconosciut|не существует|не найден|отклон|odrzucon|nie istnieje)/,
+      "the same in German, French, Spanish, Portuguese, Italian, Russian and Polish",
+    ],
   ],
 };
 
@@ -46,7 +50,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "Microsoft, United Internet, Coremail, Orange",
     ],
     [
-      /(?:poor|low|bad) (?:ip |domain |sender |e?-?mail )?reputation|\bip reputation|bad reputation|poor reputation sender|due to (?:ip|domain|sender) reputation|reputation service/,
+      /(?:poor|low|bad) (?:ip |domain |sender |e?-?mail )?reputation|\bip reputation|bad reputation|poor reputation sender|due to (?:the |its |your )?(?:(?:ip|domain|sender)(?:'s)? )?reputation|reputation service/,
       "Gmail, Cisco, Mimecast, Microsoft, Trend Micro",
     ],
     [
@@ -76,7 +80,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "Yahoo TSS03 to TSS11",
     ],
     [
-      /user complaints|unexpected volume|unusual rate|unsolicited mail originating|too many (?:spam )?complaints|(?:too many|excessive) (?:bad|invalid|unknown|nonexistent) (?:recipients|users|addresses)/,
+      /user complaints|unexpected volume|unusual rate|unsolicited mail originating|too many (?:spam )?complaints|(?:too many|excessive) (?:spams?\b|(?:bad|invalid|unknown|nonexistent) (?:recipients|users|addresses))/,
       "Yahoo TSS04, Gmail 4.7.28, and those who count what a host did",
     ],
     [

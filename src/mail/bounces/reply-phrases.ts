@@ -1,7 +1,7 @@
 import type { PhraseGroup } from "./phrase-group.ts";
 import { AUTHENTICATION, BLOCKLISTS, SENDER_ADDRESS } from "./phrases-sender.ts";
 import { CONTENT, SIZE } from "./phrases-content.ts";
-import { LOOPS, POLICY, RELAYING, TROUBLE, WHOLE_SENTENCES } from "./phrases-delivery.ts";
+import { LOOPS, POLICY, PROTOCOL, RELAYING, TROUBLE, WHOLE_SENTENCES } from "./phrases-delivery.ts";
 import { DISABLED, FULL, NO_DOMAIN, NO_MAILBOX, TEMPORARY, UNAVAILABLE } from "./phrases-mailbox.ts";
 
 /**
@@ -23,6 +23,7 @@ export const TEXT_RULES: readonly PhraseGroup[] = [
   DISABLED,
   NO_DOMAIN,
   UNAVAILABLE,
+  PROTOCOL,
   TROUBLE,
   POLICY,
 ];

@@ -104,7 +104,7 @@ function withoutType(value: string | null): string | null {
  * its end takes the square of its length, which is minutes for a report field of 256 KiB.
  */
 const ADDRESS =
-  /(?:"[^"\r\n]{1,64}"|(?<![^\s<>,;:"'()[\]])[^\s<>,;:"'()[\]]+)@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/;
+  /(?:"[^"\r\n]{1,64}"|(?<![^\s<>,;:"'()[\]])[^\s<>,;:"'()[\]]+(?:(?<=[a-z])'(?=[a-z])[^\s<>,;:"'()[\]]+){0,2})@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/i;
 const END_OF_SENTENCE = /(?<![.!?！？。])[.!?！？。]+$/;
 
 /**

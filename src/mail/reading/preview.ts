@@ -1,4 +1,4 @@
-import { convert } from "html-to-text";
+import { convert, type Formatter } from "html-to-text";
 import { storedText } from "../stored-text.ts";
 
 /** Characters of a preview. */
@@ -10,11 +10,20 @@ const MAX_HTML_DEPTH = 100;
 /** Children of one element that are read. */
 const MAX_HTML_CHILDREN = 2000;
 
+/** Cells of a row stand apart, as on the page, though nothing is written between them. */
+const cell: Formatter = (element, walk, builder) => {
+  walk(element.children, builder);
+  builder.addInline(" ");
+};
+
 const HTML_OPTIONS = {
   wordwrap: false as const,
+  formatters: { cell },
   selectors: [
     { selector: "a", options: { ignoreHref: true } },
     { selector: "img", format: "skip" },
+    { selector: "tr", format: "block", options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
+    ...["td", "th"].map((selector) => ({ selector, format: "cell" })),
     // As they are written: capitals shout, and are nobody's words.
     ...["h1", "h2", "h3", "h4", "h5", "h6"].map((selector) => ({ selector, options: { uppercase: false } })),
   ],

@@ -48,7 +48,7 @@ export const SIGNATURE = /^--\s?$/;
 /** Lines that a telephone or a list puts below a mail; a sentence or a divider may look like one. */
 export const FOOTERS: readonly RegExp[] = [
   /^_{2,}$/,
-  /^(?:Sent from|Sent via|Get Outlook for) \S.{0,80}$/i,
+  /^(?:Sent from|Sent via|Get Outlook for|Sent with (?=\[?(?:Proton|Spark|Airmail|Mailbird)\b)) ?\S.{0,80}$/i,
   /^(?:Gesendet (?:von|mit)|Von meinem .+ gesendet)\b.{0,80}$/i,
   /^Envoyé (?:de|depuis|à partir de) .{1,80}$/i,
   /^Enviado (?:desde|do|de) .{1,80}$/i,
