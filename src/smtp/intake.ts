@@ -46,6 +46,8 @@ interface Held {
 export class Intake {
   readonly #clock: Clock;
   readonly #limit: number;
+  /** Totals at which somebody is to wait. */
+  readonly #limits: readonly number[];
   /** Those that need a turn, in the order in which they came to need it. */
   readonly #queue = new Map<Holder, Held>();
   readonly #small = new Map<Holder, Held>();
@@ -59,6 +61,7 @@ export class Intake {
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
     this.#limit = limit;
+    this.#limits = [limit, OLDEST_SHARE * limit, SMALL_SHARE * limit];
   }
 
   /** Octets of all messages now. */
@@ -74,7 +77,10 @@ export class Intake {
   /** Notes what the holder's message has in memory now, and how far it is. Returns whether it may be read on. */
   hold(holder: Holder, octets: number, stage: Stage): boolean {
     const queued = this.#queue.get(holder);
-    const held = queued ?? this.#small.get(holder) ?? this.#whole.get(holder) ?? { octets: 0, before: null };
+    const known = queued ?? this.#small.get(holder) ?? this.#whole.get(holder);
+    // Between two messages, which is after nearly every command.
+    if (known === undefined && stage === "none") return true;
+    const held = known ?? { octets: 0, before: null };
     const less = octets < held.octets;
     this.#count(octets - held.octets);
     held.octets = octets;
@@ -105,10 +111,9 @@ export class Intake {
 
   /** When a limit is passed, those that were reading are paused at once: one more read of each would be too much. */
   #count(more: number): void {
-    const limits = [1, OLDEST_SHARE, SMALL_SHARE].map((share) => share * this.#limit);
-    const passed = limits.some((limit) => this.#total <= limit && this.#total + more > limit);
+    const before = this.#total;
     this.#total += more;
-    if (!passed) return;
+    if (!this.#limits.some((limit) => before <= limit && this.#total > limit)) return;
     for (const [holder, held] of [...this.#queue, ...(this.open ? [] : this.#small)]) {
       if (this.#paused.has(holder)) continue;
       this.#putInQueue(holder, held);

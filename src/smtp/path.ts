@@ -64,6 +64,8 @@ function localPart(text: string): string | null {
 }
 
 function parseMailbox(text: string): Path | null {
+  // Nearly every mailbox is one that needs no quotes, at a domain.
+  if (!text.endsWith(".") && splitAddress(text) !== null) return pathOf(text);
   // A quoted local part may hold "@", a domain or literal never does.
   const at = text.lastIndexOf("@");
   const domain = text.slice(at + 1);
@@ -71,6 +73,10 @@ function parseMailbox(text: string): Path | null {
   if (local === null || !(isDomain(domain) || isAddressLiteral(domain))) return null;
   const address = `${local}@${domain}`;
   if (Buffer.byteLength(address) > MAX_ADDRESS_OCTETS) return null;
+  return pathOf(address);
+}
+
+function pathOf(address: string): Path {
   return { address, beyondAscii: /[^\x00-\x7f]/.test(address) };
 }
 

@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /** Groups of 16 bits that one customer's IPv6 addresses have in common: a /64, all of which is theirs to use. */
@@ -5,17 +6,19 @@ const IPV6_CUSTOMER_GROUPS = 4;
 
 /** The peer's address in its usual form: an IPv4 peer of an IPv6 socket (`::ffff:192.0.2.1`) in dotted form. */
 export function plainAddress(remoteAddress: string): string {
+  if (isIPv4(remoteAddress)) return remoteAddress;
   return ipaddr.isValid(remoteAddress) ? ipaddr.process(remoteAddress).toString() : remoteAddress;
 }
 
 /** Whether an address is this machine's own loopback. */
 export function isLoopback(ip: string): boolean {
+  if (isIPv4(ip)) return ip.startsWith("127.");
   return ipaddr.isValid(ip) && ipaddr.process(ip).range() === "loopback";
 }
 
 /** What connections are counted by: the IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(ip: string): string {
-  if (!ipaddr.IPv6.isValid(ip)) return ip;
+  if (isIPv4(ip) || !ipaddr.IPv6.isValid(ip)) return ip;
   return `${ipaddr.IPv6.parse(ip).parts.slice(0, IPV6_CUSTOMER_GROUPS).join(":")}::/64`;
 }
 

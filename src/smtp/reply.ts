@@ -92,12 +92,13 @@ export function ehloReply(hostname: string, maxMessageBytes: number, offerTls: b
  * text taken from a peer or a database cannot forge a reply of its own (response splitting).
  */
 export function formatReply({ code, enhanced, lines }: Reply): string {
-  const shown = lines.length === 0 ? [""] : lines.slice(0, MAX_REPLY_LINES);
   const status = enhanced === undefined ? "" : `${enhanced} `;
-  return shown
-    .map((text, at) => {
-      const head = `${code}${at === shown.length - 1 ? " " : "-"}${status}`;
-      return `${head}${text.replace(/[^\x20-\x7e]/g, "?").slice(0, MAX_REPLY_LINE_OCTETS - 2 - head.length)}\r\n`;
-    })
-    .join("");
+  const last = Math.min(lines.length, MAX_REPLY_LINES) - 1;
+  let text = "";
+  for (let at = 0; at < last; at++) text += replyLine(`${code}-${status}`, lines[at]);
+  return text + replyLine(`${code} ${status}`, lines[last]);
+}
+
+function replyLine(head: string, text = ""): string {
+  return `${head}${text.replace(/[^\x20-\x7e]/g, "?").slice(0, MAX_REPLY_LINE_OCTETS - 2 - head.length)}\r\n`;
 }

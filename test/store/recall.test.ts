@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { arrivalFacts } from "../../src/store/arrivals.ts";
 import { CONFIGURATION, type ConfigurationQuery } from "../../src/store/engine/recall.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { findKeyByHash, insertKey, revokeKey } from "../../src/store/keys.ts";
@@ -44,6 +45,8 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   await installationKey(db);
   await ownerEmail(db, "acc");
   await inboundRoute(db, "a.test", "i@a.test");
+  const mail = { rfcMessageId: "<a@b.test>", related: [], since: 0, limit: 1 };
+  await arrivalFacts(db, { id: "inbox", senderId: "sender" }, mail);
   return asked;
 }
 
@@ -90,7 +93,7 @@ describe("what a configuration query remembers", () => {
 describe("the tables that configuration queries read", () => {
   test("are configuration", async () => {
     const queries = await queriesAsked();
-    expect(queries.length).toBe(8);
+    expect(queries.length).toBe(9);
     const roots = new Map(
       (
         await database.db.all<{ rootpage: number; tbl_name: string }>(

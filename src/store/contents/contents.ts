@@ -21,9 +21,10 @@ export function takeContent(content: NewContent, now: number, guard?: Guard): St
   const { key, size, encoding, bytes } = content;
   // The column takes no NULL.
   const refs = bytes === null ? REFS_AHEAD : "1";
+  const values = `?1, ${refs}, ?2, ?3, ?4, ?5, ${bytes === null ? "NULL" : "?6"}`;
   return {
     sql: `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
-      SELECT ?1, ${refs}, ?2, ?3, ?4, ?5, ${bytes === null ? "NULL" : "?6"} WHERE ${guard?.sql ?? "TRUE"}
+      ${guard === undefined ? `VALUES (${values})` : `SELECT ${values} WHERE ${guard.sql}`}
       ON CONFLICT (key) DO UPDATE SET refs = refs + 1`,
     args: [
       key,
