@@ -96,8 +96,9 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
     }
     return answer;
   } catch (error) {
-    if (!isTaken(error)) throw error;
-    // Another process took the key first, and this request's own write was undone with the record.
+    // Another process took the key first: this request's own write was undone with the record, or it was refused for what
+    // the first one had made (a duplicate) or spent (the day's volume).
+    if (!isTaken(error) && !(error instanceof AppError)) throw error;
     const won = await replay(deps, request, bodyHash);
     if (won === null) throw error;
     return won;

@@ -57,7 +57,7 @@ export interface HttpDeps {
 export interface Http {
   /** Listens on the configured host and port. */
   start(): Promise<{ port: number }>;
-  /** Takes no new connection, waits for requests in hand, at most `graceMs`, then cuts what is left. */
+  /** Takes no new connection, waits for requests in hand and those sent by now, at most `graceMs`, then cuts what is left. */
   stop(graceMs: number): Promise<void>;
   /** Answers one request without a socket. */
   fetch(request: Request): Promise<Response>;
@@ -65,6 +65,9 @@ export interface Http {
 
 /** Seconds without a byte after which a connection is closed. */
 const IDLE_TIMEOUT_SECONDS = 60;
+
+/** Turns of the event loop in which a stop still reads what clients have sent. */
+const PARTING_TURNS = 20;
 
 /** Bun answers an empty 413 over its own limit; ours, which has the envelope, must be the one that trips. */
 const SERVER_BODY_BYTES = 2 ** 40;
@@ -94,15 +97,20 @@ export function createHttp(deps: HttpDeps): Http {
     .use(errors(routeTable(routes)))
     .use(resources(deps, shell, routes, ips));
   let server: Bun.Server<undefined> | null = null;
+  let parting = false;
   return {
     async start() {
-      server = listen(deps, (request, ip) => {
+      server = listen(deps, async (request, ip) => {
         if (ip !== null) ips.set(request, ip);
-        return app.fetch(request);
+        const response = await app.fetch(request);
+        // RFC 9112 §9.6: whoever is told writes no further request into a connection that we are about to close.
+        if (parting) response.headers.set("connection", "close");
+        return response;
       });
       return { port: server.port ?? 0 };
     },
     async stop(graceMs) {
+      parting = true;
       if (server !== null) await stopServer(server, deps.clock, graceMs);
       await keyUse.settled();
     },
@@ -115,7 +123,7 @@ export function createHttp(deps: HttpDeps): Http {
 /** Listens; hands on each request that names a host as a host is named, with the address of the client. */
 function listen(
   { clock, config }: HttpDeps,
-  answer: (request: Request, ip: string | null) => Response | Promise<Response>,
+  answer: (request: Request, ip: string | null) => Promise<Response>,
 ): Bun.Server<undefined> {
   return Bun.serve({
     hostname: config.host,
@@ -206,7 +214,18 @@ function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value ?? "")]));
 }
 
+/**
+ * A few turns of the event loop: Bun's stop closes each connection on which it has read no request, and those that were
+ * sent before would be lost unanswered.
+ */
+async function untilRead(): Promise<void> {
+  for (let turn = 0; turn < PARTING_TURNS; turn++)
+    await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
 async function stopServer(server: Bun.Server<undefined>, clock: Clock, graceMs: number): Promise<void> {
-  const done = server.stop().then(() => true);
+  const done = untilRead()
+    .then(() => server.stop())
+    .then(() => true);
   if (!(await within(clock, graceMs, done, false))) await server.stop(true);
 }

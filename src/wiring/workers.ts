@@ -49,6 +49,8 @@ const SLOW_PUSHES_IN_HAND = 800;
 const HANDOVERS = 64;
 const SWEEP_PAUSE_MS = 1000;
 const INDEX_PAUSE_MS = 250;
+/** A claim left over is freed at the second look: within ten seconds after a server that came and went. */
+const ORPHANS_PAUSE_MS = 4000;
 
 export interface WorkerDeps {
   db: Db;
@@ -94,10 +96,8 @@ export function startWorkers(deps: WorkerDeps): Workers {
     // A loop each: domains on name servers that hang must not keep the others from their turn.
     ...deps.chores.map((chore) => startLoop(clock, "chore", SWEEP_PAUSE_MS, chore)),
     startLoop(clock, "index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
-    startLoop(clock, "heartbeat", BEAT_MS, async () => {
-      await heartbeat.turn();
-      await orphans.turn();
-    }),
+    startLoop(clock, "heartbeat", BEAT_MS, () => heartbeat.turn()),
+    startLoop(clock, "orphans", ORPHANS_PAUSE_MS, () => orphans.turn()),
   ];
   return {
     async stop() {

@@ -12,6 +12,8 @@ const ran = { plain: 0, recorded: 0, refused: 0 };
 /** What the waiting probe waits for, and what tells that it has begun. */
 let release: () => void = () => undefined;
 let begun: () => void = () => undefined;
+/** Lets two requests go on together, once both are past the look for a stored answer. */
+let meet: () => Promise<void> = () => Promise.resolve();
 
 function probes({ db }: Pick<TestApi, "db">): Route[] {
   const base = {
@@ -36,6 +38,21 @@ function probes({ db }: Pick<TestApi, "db">): Route[] {
         const answer = accepted({ run: ++ran.recorded });
         const sql = "INSERT INTO usage (sender_id, day, recipients) VALUES (?, ?, 1)";
         await db.write([{ sql, args: [senderId, `${now}-${ran.recorded}`] }, ...record(answer)]);
+        return answer;
+      },
+    }),
+    projectRoute({
+      ...base,
+      path: "/v1/unique",
+      operationId: "unique",
+      answers: { 202: Type.Any() },
+      async handle({ record, senderId }) {
+        await meet();
+        const answer = accepted({ made: true });
+        const sql = "INSERT INTO usage (sender_id, day, recipients) VALUES (?, 'unique', 1)";
+        await db.write([{ sql, args: [senderId] }, ...record(answer)]).catch(() => {
+          throw new AppError("conflict", "There is one already.", { code: "duplicate" });
+        });
         return answer;
       },
     }),
@@ -196,34 +213,48 @@ describe("a POST with an Idempotency-Key", () => {
     expect(replayed(await post("/v1/recorded", key))).toBe("true");
   });
 
-  test("of two processes at once is done by one, and both answer alike", async () => {
-    const { db, clock } = api;
-    const inSecond = createHttp({
-      ...{
-        db,
-        clock,
-        config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, httpProxies: [], publicUrl: "" },
-      },
-      ...{ boxKey: BOX_KEY, cursorKey: BOX_KEY, limiter: null, checks: [], docs: null, onAnswer: null },
-      routes: probes(api),
+  describe("that comes to two processes at once", () => {
+    /** Sends the request to both; gives the answers and how many rows it has made. */
+    async function toBoth(path: string) {
+      const { db, clock } = api;
+      const inSecond = createHttp({
+        ...{
+          db,
+          clock,
+          config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, httpProxies: [], publicUrl: "" },
+        },
+        ...{ boxKey: BOX_KEY, cursorKey: BOX_KEY, limiter: null, checks: [], docs: null, onAnswer: null },
+        routes: probes(api),
+      });
+      const count = async () => (await db.first<{ n: number }>("SELECT COUNT(*) AS n FROM usage"))?.n ?? 0;
+      const before = await count();
+      const headers = {
+        ...{ authorization: `Bearer ${api.acme.a.key}`, "content-type": "application/json" },
+        "idempotency-key": newKey(),
+      };
+      const request = () => new Request(`http://localhost${path}`, { method: "POST", body: "{}", headers });
+      const answers = await Promise.all([api.http.fetch(request()), inSecond.fetch(request())]);
+      const texts = await Promise.all(answers.map((answer) => answer.text()));
+      return { answers, texts, made: (await count()) - before };
+    }
+
+    test.each([
+      ["and ends in the record of the key", "/v1/recorded"],
+      ["and is refused first for what the other one has made", "/v1/unique"],
+    ])("is done by one, and both answer alike: %s", async (_name, path) => {
+      const { promise: bothHere, resolve } = Promise.withResolvers<void>();
+      let here = 0;
+      meet = () => {
+        if (++here === 2) resolve();
+        return bothHere;
+      };
+      const { answers, texts, made } = await toBoth(path);
+      expect(answers.map(({ status }) => status)).toEqual([202, 202]);
+      expect(texts[0]).toBe(texts[1] ?? "");
+      const again = answers.filter(({ headers }) => headers.get("idempotent-replayed") === "true");
+      expect(again).toHaveLength(1);
+      expect(made).toBe(1);
     });
-    const count = async () => (await db.first<{ n: number }>("SELECT COUNT(*) AS n FROM usage"))?.n ?? 0;
-    const before = await count();
-    const key = newKey();
-    const headers = {
-      ...{ authorization: `Bearer ${api.acme.a.key}`, "content-type": "application/json" },
-      "idempotency-key": key,
-    };
-    const request = () =>
-      new Request("http://localhost/v1/recorded", { method: "POST", body: "{}", headers });
-    const answers = await Promise.all([api.http.fetch(request()), inSecond.fetch(request())]);
-    const texts = await Promise.all(answers.map((answer) => answer.text()));
-    expect(answers.map(({ status }) => status)).toEqual([202, 202]);
-    expect(texts[0]).toBe(texts[1] ?? "");
-    expect(answers.filter(({ headers: given }) => given.get("idempotent-replayed") === "true")).toHaveLength(
-      1,
-    );
-    expect(await count()).toBe(before + 1);
   });
 });
 

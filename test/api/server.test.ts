@@ -5,6 +5,7 @@ import { ok } from "../../src/http/answer.ts";
 import { openRoute } from "../../src/http/route.ts";
 import type { AnsweredRequest, Http } from "../../src/http/server.ts";
 import { type TestApi, testApi, type TestApiOptions } from "../support/api.ts";
+import { until } from "../support/poll.ts";
 
 let api: TestApi | null = null;
 afterEach(async () => {
@@ -135,10 +136,36 @@ describe("a stop", () => {
     const answer = fetch(`http://127.0.0.1:${port}/slow`);
     await begun;
     const stopped = http.stop(60_000);
-    await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow();
+    // Connections made in its first moments are served, and closed.
+    await until(() =>
+      fetch(`http://127.0.0.1:${port}/livez`).then(
+        () => false,
+        () => true,
+      ),
+    );
     release();
     expect(await (await answer).json()).toEqual({ done: true });
     await stopped;
+  });
+
+  test("answers a request that was sent before it into a connection at rest, and says that it closes that", async () => {
+    const { port, http } = await started();
+    const socket = connect(port, "127.0.0.1");
+    let got = "";
+    socket.on("data", (chunk) => {
+      got += chunk.toString();
+    });
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    const ask = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    socket.write(ask);
+    await until(() => got.endsWith('{"status":"ok"}'));
+    expect(got.toLowerCase()).not.toContain("connection: close");
+    got = "";
+    socket.write(ask);
+    await http.stop(5000);
+    await closed;
+    expect(got).toStartWith("HTTP/1.1 200 ");
+    expect(got.toLowerCase()).toContain("\r\nconnection: close\r\n");
   });
 
   test("cuts what is left when the grace is over", async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
 import { Orphans } from "../../src/flows/sweep/orphans.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -43,4 +44,22 @@ test("a claim that nothing has in hand is freed when it is met a second time, on
   await orphans.turn();
   expect(await claimed()).toEqual([held]);
   expect((await service.message(lost, "delivered")).recipients[0].attempts).toBe(2);
+});
+
+test("a worker frees such a claim of its own within seconds, without waiting for its heartbeats", async () => {
+  // What takes over five seconds takes too long here; the rest goes fifty times as fast.
+  const after = (ms: number, fire: () => void) => systemClock.after(ms > 5000 ? ms : ms / 50, fire);
+  const hurried = await startService({}, { now: systemClock.now, after });
+  try {
+    const sent = await hurried.call("POST", "/v1/emails", {
+      ...{ from: { email: "a@onboarding.mail.test" }, to: [{ email: "delivered@simulator.mail.test" }] },
+      ...{ subject: "Hi", text: "x", scheduledAt: new Date(Date.now() + 3_600_000).toISOString() },
+    });
+    const sql = `UPDATE recipients SET status = 'sending', attempts = 1, due_at = NULL,
+      claimed_by = (SELECT id FROM instances)`;
+    await hurried.app.db.write([{ sql, args: [] }]);
+    expect((await hurried.message(sent.body.id, "delivered")).recipients[0].attempts).toBe(2);
+  } finally {
+    await hurried.stop();
+  }
 });

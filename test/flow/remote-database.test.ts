@@ -170,6 +170,34 @@ describe("trouble with a server", () => {
     expect(await rowsLike("bad-gateway")).toEqual([]);
   });
 
+  test.each([
+    ["a page", "<html>back soon</html>"],
+    ["nothing", ""],
+    ["half an answer", '{"baton":null,"resu'],
+  ])(
+    "behind a proxy that answers 200 with %s: nobody knows, and no writer of it is tried anew",
+    async (_what, body) => {
+      const posts: string[] = [];
+      const proxy = Bun.serve({
+        ...{ hostname: "127.0.0.1", port: 0 },
+        fetch(request) {
+          if (request.method === "POST") posts.push(request.url);
+          return new Response(body);
+        },
+      });
+      const there = await openDb(systemClock, {
+        ...{ url: `http://127.0.0.1:${proxy.port}`, authToken: TOKEN, syncUrl: null },
+      });
+      const told = await Promise.all([caught(there.write([put("one")])), caught(there.write([put("two")]))]);
+      expect(told.map(faultOf)).toEqual(["lost", "lost"]);
+      expect(told.every(isUnavailable)).toBe(true);
+      expect(posts).toHaveLength(1);
+      expect(String(told[0])).toContain(`no usable answer from the database at 127.0.0.1:${proxy.port}`);
+      await there.close();
+      await proxy.stop(true);
+    },
+  );
+
   test("that refuses the token says so, without the token", async () => {
     const other = await openDb(systemClock, { url: primary.url, authToken: "a-wrong-token", syncUrl: null });
     for (const error of [await caught(other.first("SELECT 1")), await caught(other.write([put("x")]))]) {
@@ -304,6 +332,19 @@ describe("a replica", () => {
     const error = await caught(replica.write([put("taken", 6)]));
     expect(error).toMatchObject({ unique: "t.a" });
     expect(await replica.first("SELECT b FROM t WHERE a = 'taken'")).toEqual({ b: 5 });
+  });
+
+  test("does not believe its file after a write whose reply was lost: it may have been committed", async () => {
+    replica = await openDb(systemClock, options("lost.db"));
+    await primary.make({ loseReplies: 1 });
+    expect(faultOf(await caught(replica.write([put("told nobody", 7)])))).toBe("lost");
+    expect(await replica.first("SELECT b FROM t WHERE a = 'told nobody'")).toEqual({ b: 7 });
+    // Once the file has it, reads are the file's again.
+    await until(async () => {
+      const { execute } = await primary.counts();
+      await rowsLike("told nobody", replica);
+      return (await primary.counts()).execute === execute;
+    });
   });
 
   test("whose primary is down reads on for ten seconds, then no more, and follows again by itself", async () => {

@@ -22,6 +22,7 @@ const READS_AGAIN: ReadonlySet<EngineFault> = new Set(["unreachable", "lost"]);
 const WRITES_AGAIN: ReadonlySet<EngineFault> = new Set(["unreachable"]);
 
 const TIMED_OUT = "ETIMEDOUT";
+const NO_JSON = "HRANA_NO_JSON";
 /** Codes of the network for a server that was never spoken to. */
 const UNREACHABLE =
   /^(?:ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|FailedToOpenSocket|DNS\w*)$/;
@@ -111,7 +112,8 @@ async function fetchWithin(clock: Clock, request: Request): Promise<Response> {
 /** The failure in our own terms. The token and the rest of the URL stay out of what is said. */
 function translated(host: string, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const code = errorCode(error);
+  // What is no JSON reaches us as the parser's own complaint: a page of a proxy's, or half an answer.
+  const code = error instanceof SyntaxError ? NO_JSON : errorCode(error);
   if (code === "") return error;
   const said = error.cause instanceof Error ? error.cause.message : error.message;
   if (ANSWERED.test(code)) {

@@ -120,8 +120,16 @@ class Replica implements Engine {
     } catch (error) {
       // What stood in the way is somebody's row, and whoever was refused will want to see it.
       if (error instanceof EngineError && error.fault === "constraint") await this.#catchUp();
+      // Perhaps it was committed. Whoever brings it again must not read in a file without it that it has never been.
+      if (error instanceof EngineError && error.fault === "lost") this.#owe();
       throw error;
     }
+  }
+
+  /** Has reads go to the primary until the file has what the primary has now. */
+  #owe(): void {
+    this.#owed = ++this.#asked;
+    this.sync().catch(() => undefined);
   }
 
   /** Waits until the file has what the primary has now. Where that takes too long, reads go to the primary. */
