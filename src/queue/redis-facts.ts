@@ -6,6 +6,10 @@ export interface RedisFacts {
   /** `maxmemory-policy`. */
   policy: string;
   appendOnly: boolean;
+  /** Whether it follows another one, and takes no writes itself. */
+  isReplica: boolean;
+  /** How much of its `maxmemory` is used: 1 is full; 0 where it has no limit. */
+  fullness: number;
   /** Its clock, milliseconds. */
   now: number;
 }
@@ -33,10 +37,13 @@ export async function redisFacts(url: string): Promise<RedisFacts> {
     // INFO, not CONFIG GET, which hosted Redis servers refuse.
     const field = (name: string): string =>
       new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "unknown";
+    const limit = Number(field("maxmemory"));
     return {
       version: field("redis_version"),
       policy: field("maxmemory_policy"),
       appendOnly: field("aof_enabled") === "1",
+      isReplica: field("role") === "slave",
+      fullness: limit > 0 ? Number(field("used_memory")) / limit : 0,
       now: Number(seconds) * 1000 + Number(micros) / 1000,
     };
   } catch (error) {

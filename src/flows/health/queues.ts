@@ -7,6 +7,9 @@ import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 const WARN_WAIT_MS = 5 * 60_000;
 const FAIL_WAIT_MS = 60 * 60_000;
 
+/** Share of its memory from which on a Redis is soon full. */
+const NEARLY_FULL = 0.9;
+
 export interface QueueParts {
   db: () => Db;
   clock: Clock;
@@ -20,6 +23,10 @@ export interface RedisFacts {
   /** `maxmemory-policy`. */
   policy: string;
   appendOnly: boolean;
+  /** Whether it follows another one, and takes no writes itself. */
+  isReplica: boolean;
+  /** How much of its memory limit is used: 1 is full; 0 where it has no limit. */
+  fullness: number;
   /** Its clock, milliseconds. */
   now: number;
 }
@@ -44,12 +51,18 @@ function redisCheck(redis: () => Promise<RedisFacts>): Check {
   return { name: "redis", run: async () => redisFinding(await redis()), fix };
 }
 
-function redisFinding({ version, policy, appendOnly }: RedisFacts): Finding {
+function redisFinding({ version, policy, appendOnly, isReplica, fullness }: RedisFacts): Finding {
+  if (isReplica)
+    return fail(`Redis ${version} is a replica and takes no writes`, "name its primary in REDIS_URL");
   if (policy !== "noeviction")
     return fail(
       `Redis ${version} drops entries when its memory is full: maxmemory-policy is ${policy}`,
       "set maxmemory-policy noeviction in its configuration",
     );
+  if (fullness >= NEARLY_FULL) {
+    const message = `Redis ${version} uses ${Math.round(fullness * 100)} % of its memory limit; once it is full, mail waits a minute longer`;
+    return (fullness >= 1 ? fail : warn)(message, "set a larger maxmemory in its configuration");
+  }
   if (!appendOnly)
     return warn(
       `Redis ${version} keeps no file: nothing is lost with it, but after its restart the queues fill again from the database`,
