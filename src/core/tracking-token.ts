@@ -1,11 +1,14 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 
 /** Bytes of the authentication tag: 144 bits, a multiple of the three that base64 writes without a remainder. */
 const TAG_BYTES = 18;
 
-/** Bound to one recipient's token and one URL: neither can be taken for another. */
+/**
+ * Bound to one recipient's token and one URL: neither can be taken for another. By Bun's own HMAC, since a mail has one
+ * for each of its links, and Node's takes more than twice as long.
+ */
 function tag(key: Uint8Array, recipient: string, url: Uint8Array): Buffer {
-  return createHmac("sha256", key)
+  return new Bun.CryptoHasher("sha256", key)
     .update(`click\n${recipient}\n`)
     .update(url)
     .digest()

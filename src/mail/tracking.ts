@@ -30,56 +30,73 @@ export function trackHtml(html: string, marks: Marks): string {
   }
 }
 
-function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
-  const rewriter = new HTMLRewriter();
-  if (linkFor !== null) rewriter.on(LINKS, linkHandler(linkFor));
-  if (pixelUrl === null) return rewriter.transform(html);
-  const pixel = pixelTag(pixelUrl);
-  const place = placePixel(rewriter, pixel, pixelUrl);
-  const marked = rewriter.transform(`${html}${pixel}`);
-  // Behind a comment, a tag or a text area that nobody closed it is text for the reader, not a picture.
-  return place.shown ? marked : rewrite(html, { pixelUrl: null, linkFor });
+/** The html that is being rewritten. One at a time: rewriting a string takes no turn of the event loop. */
+interface Page {
+  linkFor: ((url: string) => string | null) | null;
+  linksLeft: number;
+  /** The picture, and its address as the source of an image spells it. */
+  pixel: string;
+  source: string;
+  /** Whether a reader meets the picture. */
+  shown: boolean;
 }
 
-function linkHandler(linkFor: (url: string) => string | null) {
-  let left = MAX_TRACKED_LINKS;
-  return {
-    element(element: HTMLRewriterTypes.Element): void {
-      if (left === 0) return;
+/** Rewriters by what they mark, made when first needed: making one takes as long as rewriting a mail. */
+let rewriters: { links: HTMLRewriter; both: HTMLRewriter } | null = null;
+let page: Page = { linkFor: null, linksLeft: 0, pixel: "", source: "", shown: false };
+
+function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
+  rewriters ??= { links: markLinks(new HTMLRewriter()), both: placePixel(markLinks(new HTMLRewriter())) };
+  const begun: Page = {
+    linkFor,
+    linksLeft: linkFor === null ? 0 : MAX_TRACKED_LINKS,
+    pixel: pixelUrl === null ? "" : pixelTag(pixelUrl),
+    source: pixelUrl === null ? "" : Bun.escapeHTML(pixelUrl),
+    shown: false,
+  };
+  page = begun;
+  if (pixelUrl === null) return rewriters.links.transform(html);
+  const marked = rewriters.both.transform(`${html}${begun.pixel}`);
+  // Behind a comment, a tag or a text area that nobody closed it is text for the reader, not a picture.
+  return begun.shown ? marked : rewrite(html, { pixelUrl: null, linkFor });
+}
+
+function markLinks(rewriter: HTMLRewriter): HTMLRewriter {
+  return rewriter.on(LINKS, {
+    element(element) {
+      if (page.linksLeft === 0) return;
       const url = hrefUrl(element.getAttribute("href") ?? "");
-      const link = url === null ? null : linkFor(url);
+      const link = url === null ? null : (page.linkFor?.(url) ?? null);
       if (link === null) return;
       // The rewriter itself escapes no more than quotes.
       element.setAttribute("href", Bun.escapeHTML(link));
-      left--;
+      page.linksLeft--;
     },
-  };
+  });
 }
 
-/**
- * Has the picture put before the end tag of the first body that has one, and the one behind the html taken away then;
- * `shown` tells whether a reader meets either.
- */
-function placePixel(rewriter: HTMLRewriter, pixel: string, url: string): { shown: boolean } {
-  const place = { shown: false };
-  const source = Bun.escapeHTML(url);
-  rewriter.on("body", {
-    element(element) {
-      element.onEndTag((tag) => {
-        if (place.shown) return;
-        place.shown = true;
-        tag.before(pixel, { html: true });
-      });
-    },
-  });
-  rewriter.on("img[src]", {
-    element(element) {
-      if (element.getAttribute("src") !== source) return;
-      if (place.shown) element.remove();
-      place.shown = true;
-    },
-  });
-  return place;
+/** Has the picture put before the end tag of the first body that has one, and the one behind the html taken away then. */
+function placePixel(rewriter: HTMLRewriter): HTMLRewriter {
+  return (
+    rewriter
+      .on("body", {
+        element(element) {
+          element.onEndTag((tag) => {
+            if (page.shown) return;
+            page.shown = true;
+            tag.before(page.pixel, { html: true });
+          });
+        },
+      })
+      // Not every image: calling out of the rewriter takes its time, and a newsletter has many.
+      .on('img[src][width="1"][height="1"]', {
+        element(element) {
+          if (element.getAttribute("src") !== page.source) return;
+          if (page.shown) element.remove();
+          page.shown = true;
+        },
+      })
+  );
 }
 
 /** An invisible picture. Its style is no `display: none`: some clients load no picture that is not displayed. */

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import { decodeBase32, encodeBase32 } from "../core/ids.ts";
 
 /** Bytes of the message id within a token. */
@@ -22,7 +22,7 @@ export interface VerpRecipient {
 }
 
 function tag(key: Uint8Array, payload: Uint8Array): Buffer {
-  return createHmac("sha256", key).update(payload).digest().subarray(0, TAG_BYTES);
+  return new Bun.CryptoHasher("sha256", key).update(payload).digest().subarray(0, TAG_BYTES);
 }
 
 /**

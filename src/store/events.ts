@@ -39,7 +39,11 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
   return guard === undefined
     ? { sql: `INSERT INTO events (${columns}) VALUES ${rows}`, args }
     : {
-        sql: `INSERT INTO events (${columns}) SELECT * FROM (VALUES ${rows}) WHERE ${guard.sql}`,
+        // One row, as nearly always, needs no table of its own to be selected from.
+        sql:
+          events.length === 1
+            ? `INSERT INTO events (${columns}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`
+            : `INSERT INTO events (${columns}) SELECT * FROM (VALUES ${rows}) WHERE ${guard.sql}`,
         args: [...args, ...guard.args],
       };
 }

@@ -1,6 +1,6 @@
 import { canMove, ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
-import type { Recipient } from "./recipients.ts";
+import type { TriedRecipient } from "./recipients.ts";
 
 /** A recipient that a worker has claimed: only this claim may settle it. */
 export interface Claim {
@@ -9,6 +9,9 @@ export interface Claim {
   instanceId: string;
   attempt: number;
 }
+
+/** A recipient as it was read: which one it is, and how often it had been tried. */
+type TriedPlace = Pick<TriedRecipient, "messageId" | "ord" | "attempts">;
 
 const WAITS = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
 
@@ -22,7 +25,7 @@ const LISTED = "EXISTS (SELECT 1 FROM instances WHERE id = ?)";
  * Holds while the recipient waits, is due, and has been tried as often as when it was read, and the instance is on the
  * list: what a claim changes.
  */
-export function dueGuard({ messageId, ord, attempts }: Recipient, instanceId: string, now: number): Guard {
+export function dueGuard({ messageId, ord, attempts }: TriedPlace, instanceId: string, now: number): Guard {
   return {
     sql: `(EXISTS (SELECT 1 FROM recipients WHERE ${WAITS}) AND ${LISTED})`,
     args: [messageId, ord, now, attempts, instanceId],
@@ -46,7 +49,7 @@ export function claimGuard(claim: Claim): Guard {
 
 /** Takes a due recipient for an instance. No row changed: somebody else has it, or it is not due. */
 export function claimRecipient(
-  { messageId, ord, attempts }: Recipient,
+  { messageId, ord, attempts }: TriedPlace,
   instanceId: string,
   now: number,
 ): Statement {
@@ -60,7 +63,7 @@ export function claimRecipient(
 
 /** Puts a due recipient off to `dueAt` without a try, and says why. */
 export function holdRecipient(
-  { messageId, ord, attempts }: Recipient,
+  { messageId, ord, attempts }: TriedPlace,
   reason: string,
   dueAt: number,
   now: number,
@@ -150,15 +153,16 @@ export function reportRecipient(
 }
 
 const RANK = ROLL_UP_ORDER.map((status, rank) => `WHEN '${status}' THEN ${rank}`).join(" ");
+const STATUS = ROLL_UP_ORDER.map((status, rank) => `WHEN ${rank} THEN '${status}'`).join(" ");
+
+/** By the least rank rather than in the order of ranks: sorting takes a quarter of the statement's time. */
+const ROLL_UP = `UPDATE messages SET sent_at = COALESCE(sent_at, ?),
+    status = (SELECT CASE MIN(CASE status ${RANK} END) ${STATUS} END FROM recipients WHERE message_id = ?)
+  WHERE id = ?`;
 
 /** Rolls the recipients' states up into the message's status; a message whose last recipient left also gets its time. */
 export function rollUpMessage(messageId: string, sentAt: number | null): Statement {
-  return {
-    sql: `UPDATE messages SET sent_at = COALESCE(sent_at, ?),
-        status = (SELECT status FROM recipients WHERE message_id = ? ORDER BY CASE status ${RANK} END LIMIT 1)
-      WHERE id = ?`,
-    args: [sentAt, messageId, messageId],
-  };
+  return { sql: ROLL_UP, args: [sentAt, messageId, messageId] };
 }
 
 /** A recipient that waits for a worker, and the place in the order of waiting where a later look goes on. */
@@ -171,32 +175,26 @@ export interface DueRecipient {
   attempts: number;
 }
 
-/** Recipients that are due and unclaimed, longest due first, from behind `after` on. */
+/**
+ * Recipients that are due and unclaimed, longest due first, from behind `after` on. As one column, since each turn of the
+ * sweep reads thousands of them, and the client takes several times as long over rows as over their JSON. SQLite
+ * aggregates the rows of an ordered subquery in their order (the query flattener's rule 16).
+ */
 export async function dueRecipients(
   db: Db,
   now: number,
   after: Pick<DueRecipient, "dueAt" | "messageId" | "ord"> | null,
   limit: number,
 ): Promise<DueRecipient[]> {
-  const rows = await db.all<{
-    message_id: string;
-    ord: number;
-    domain: string;
-    due_at: number;
-    attempts: number;
-  }>(
-    `SELECT message_id, ord, domain, due_at, attempts FROM recipients
-      WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
-      ORDER BY due_at, message_id, ord LIMIT ?`,
+  const found = await db.first<{ due: string }>(
+    `SELECT json_group_array(json_object('messageId', message_id, 'ord', ord, 'domain', domain, 'dueAt', due_at,
+        'attempts', attempts)) AS due
+      FROM (SELECT message_id, ord, domain, due_at, attempts FROM recipients
+        WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
+        ORDER BY due_at, message_id, ord LIMIT ?)`,
     [now, after?.dueAt ?? -1, after?.messageId ?? "", after?.ord ?? -1, limit],
   );
-  return rows.map((row) => ({
-    messageId: row.message_id,
-    ord: row.ord,
-    domain: row.domain,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-  }));
+  return found === null ? [] : JSON.parse(found.due);
 }
 
 /** Frees every claim of an instance that is gone: the recipients are due again at once. Changes message statuses too. */

@@ -125,9 +125,23 @@ export async function findRecipient(db: Db, messageId: string, ord: number): Pro
   return row === null ? null : toRecipient(row);
 }
 
+/** What a try has to know of a recipient. Read for each: what an earlier try has left in the row is not among it. */
+export type TriedRecipient = Pick<
+  Recipient,
+  | "messageId"
+  | "ord"
+  | "senderId"
+  | "email"
+  | "domain"
+  | "status"
+  | "attempts"
+  | "firstAttemptAt"
+  | "lastEventAt"
+>;
+
 /** A recipient that waits for a worker, with what decides whether its mail still goes out, and how. */
 export interface WaitingRecipient {
-  recipient: Recipient;
+  recipient: TriedRecipient;
   /** The project does not send to the address. */
   suppressed: boolean;
   /** The mail has a link to unsubscribe, and its recipient is unsubscribed. */
@@ -140,7 +154,11 @@ export interface WaitingRecipient {
   dueAt: number;
 }
 
-interface WaitingRow extends RecipientRow {
+interface WaitingRow
+  extends Pick<
+    RecipientRow,
+    "sender_id" | "email" | "domain" | "status" | "attempts" | "first_attempt_at" | "last_event_at"
+  > {
   suppressed: number;
   unsubscribed: number;
   suspended: number;
@@ -149,7 +167,7 @@ interface WaitingRow extends RecipientRow {
 }
 
 /** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
-const WAITING = `SELECT ${RECIPIENT_COLUMNS.replaceAll(/(\w+)/g, "r.$1")}, r.due_at,
+const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.first_attempt_at, r.last_event_at, r.due_at,
     EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id AND s.email = COALESCE(?, lower(r.email))
       AND (s.expires_at IS NULL OR s.expires_at > ?)) AS suppressed,
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
@@ -174,7 +192,17 @@ export async function waitingRecipient(
     found === null || /^[\x00-\x7f]*$/.test(found.email) ? found : await read(addressKey(found.email));
   if (row === null) return null;
   return {
-    recipient: toRecipient(row),
+    recipient: {
+      messageId,
+      ord,
+      senderId: row.sender_id,
+      email: row.email,
+      domain: row.domain,
+      status: row.status,
+      attempts: row.attempts,
+      firstAttemptAt: row.first_attempt_at,
+      lastEventAt: row.last_event_at,
+    },
     suppressed: row.suppressed === 1,
     unsubscribed: row.unsubscribed === 1,
     suspended: row.suspended === 1,

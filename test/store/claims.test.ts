@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
+import { ROLL_UP_ORDER } from "../../src/core/states.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { insertInstance } from "../../src/store/instances.ts";
-import { claimRecipient, dueGuard, holdRecipient } from "../../src/store/outbox.ts";
+import { claimRecipient, dueGuard, holdRecipient, rollUpMessage } from "../../src/store/outbox.ts";
 import {
   findRecipient,
   insertRecipients,
-  type Recipient,
+  type TriedRecipient,
   waitingRecipient,
 } from "../../src/store/recipients.ts";
 import { insertSender } from "../../src/store/senders.ts";
@@ -49,14 +50,14 @@ beforeEach(async () => {
 });
 afterEach(() => database.remove());
 
-async function waiting(now = NOW): Promise<Recipient> {
+async function waiting(now = NOW): Promise<TriedRecipient> {
   const found = await waitingRecipient(database.db, messageId, 0, now);
   if (found === null) throw new Error("nobody waits");
   return found.recipient;
 }
 
 /** A claim as a worker makes it, after what it has read. */
-async function claim(read: Recipient, instanceId: string, now = NOW): Promise<boolean> {
+async function claim(read: TriedRecipient, instanceId: string, now = NOW): Promise<boolean> {
   const event = {
     ...{ id: newId("evt", now), senderId: read.senderId, messageId, type: "sending" as const },
     ...{ email: read.email, data: {}, createdAt: now },
@@ -122,6 +123,26 @@ describe("a recipient that waits", () => {
         },
       ]);
       expect((await waitingRecipient(database.db, messageId, 0, NOW))?.receivingDomain).toBe(wanted);
+    },
+  );
+});
+
+describe("a message's status", () => {
+  test.each(ROLL_UP_ORDER.map((status, rank) => [status, ROLL_UP_ORDER.slice(rank)] as const))(
+    "is %s where one recipient is, and the others in states behind it",
+    async (status, others) => {
+      const { senderId } = await waiting();
+      const rows = [...others].reverse().map((other, ord) => ({
+        ...{ ord: ord + 1, email: "x@one.test", domain: "one.test", kind: "to" as const },
+        ...{ status: other, reason: null, dueAt: null },
+      }));
+      await database.db.write([
+        { sql: "DELETE FROM recipients", args: [] },
+        insertRecipients(senderId, messageId, rows, NOW),
+        rollUpMessage(messageId, NOW),
+      ]);
+      const read = "SELECT status, sent_at FROM messages";
+      expect(await database.db.all<object>(read)).toEqual([{ status, sent_at: NOW }]);
     },
   );
 });

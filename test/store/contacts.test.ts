@@ -146,6 +146,19 @@ describe("a text is contained", () => {
     ["a\\b", "\\", true],
     ["ab", "\\", false],
     ["a'b", "'", true],
+    ["Привет Мир", "привет мир", true],
+    ["Привет Мир", "ПРИВЕТ", true],
+    ["Élise à Paris", "ÉLISE À", true],
+    ["Élise à Paris", "elise", false],
+    ["Größe 50%_*", "größe 50%_*", true],
+    ["Größe 5", "größe ?", false],
+    ["Größe [x]", "GRÖßE [X]", true],
+    ["Größe x", "größe [x]", false],
+    ["Größe^-]", "größe^-]", true],
+    ["ΟΔΟΣ", "οδός", false],
+    ["ΟΔΟΣ", "οδος", true],
+    ["日本語", "本", true],
+    ["😀 Ä", "😀 ä", true],
   ];
   test.each(rows)("%s has %s: %p", async (text, part, expected) => {
     const { sql, args } = containsText(["other", "text"], part);

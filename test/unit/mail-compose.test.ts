@@ -343,7 +343,7 @@ describe("text goes out as it was meant", () => {
   test("a name is cut where no reader shows more", () => {
     const name = "n".repeat(501);
     expect(header(compose({ ...BASE, from: { email: "a@example.com", name } }).raw)).toContain(
-      `From:\r\n ${"n".repeat(500)}\r\n <a@example.com>`,
+      `From: ${"n".repeat(500)}\r\n <a@example.com>`,
     );
   });
 

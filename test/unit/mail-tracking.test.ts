@@ -127,6 +127,8 @@ describe("all else stays as it is, byte for byte", () => {
       throw new Error("no link");
     };
     expect(trackHtml(html, { pixelUrl: PIXEL_URL, linkFor: fails })).toBe(html);
+    // It costs the next one nothing.
+    expect(links(html)).not.toBe(html);
   });
 });
 
@@ -182,6 +184,17 @@ describe("the picture is placed", () => {
     `hi <a title="a > b`,
   ])("nowhere where it would be text instead: %s", (html) => {
     expect(pixel(html)).toBe(html);
+  });
+
+  test("of each mail in that mail alone, whatever the one before had", () => {
+    const other = "https://t.test/o/other";
+    const both = { pixelUrl: PIXEL_URL, linkFor: () => "https://t.test/c/one" };
+    const html = `<a href="https://a.test/">x</a>`;
+    trackHtml(html, both);
+    expect(trackHtml(html, { pixelUrl: other, linkFor: null })).toBe(
+      `${html}${PIXEL.replace(PIXEL_URL, other)}`,
+    );
+    expect(trackHtml(`hi${PIXEL}`, { pixelUrl: other, linkFor: null })).toContain(PIXEL_URL);
   });
 
   test("with its address escaped", () => {

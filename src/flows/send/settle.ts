@@ -5,7 +5,7 @@ import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
 import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/outbox.ts";
-import type { Recipient } from "../../store/recipients.ts";
+import type { TriedRecipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { type DeliveryReport, wholeReply } from "./outcome.ts";
@@ -21,7 +21,7 @@ export interface SettleDeps {
 
 /** A try that has ended. */
 export interface Settling {
-  recipient: Recipient;
+  recipient: TriedRecipient;
   claim: Claim;
   report: DeliveryReport;
   verdict: Verdict;
@@ -144,7 +144,7 @@ function eventData(
   }
 }
 
-function suppression(recipient: Recipient, verdict: Verdict, guard: Guard, now: number): Statement[] {
+function suppression(recipient: TriedRecipient, verdict: Verdict, guard: Guard, now: number): Statement[] {
   if (verdict.bounce === null) return [];
   const { senderId, email, messageId } = recipient;
   const cause = { senderId, email: addressKey(email), messageId, bounceType: verdict.bounce.type };

@@ -6,7 +6,7 @@ import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { keepComposed } from "../../store/contents/message-content.ts";
 import { type Claim, claimRecipient, dueGuard, holdRecipient, rollUpMessage } from "../../store/outbox.ts";
-import { type Recipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
+import { type TriedRecipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
 import { keepContent } from "../contents/keep.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
@@ -91,7 +91,7 @@ function tellTry(
 
 /** A recipient in our hands. */
 interface Claimed {
-  recipient: Recipient;
+  recipient: TriedRecipient;
   /** Why its mail does not go out after all; null where it does. */
   refusal: string | null;
   /** Domain of the bounce address. */
@@ -146,7 +146,7 @@ function refusalOf({ suppressed, unsubscribed, suspended }: WaitingRecipient): s
 }
 
 /** Milliseconds for which a recipient has been held: being put off is no event, so the last one came before that. */
-function heldFor({ lastEventAt }: Recipient, now: number): number {
+function heldFor({ lastEventAt }: TriedRecipient, now: number): number {
   return now - (lastEventAt ?? now);
 }
 
@@ -199,7 +199,7 @@ async function attempt(
 /** What keeps the bytes as composed. */
 async function kept(
   deps: TransmitDeps,
-  { messageId, senderId }: Recipient,
+  { messageId, senderId }: TriedRecipient,
   raw: Uint8Array,
 ): Promise<Statement[]> {
   return keepComposed(messageId, await keepContent(deps, senderId, raw), deps.clock.now());
@@ -210,7 +210,7 @@ function notTried(startedAt: number, reason: string): DeliveryReport {
 }
 
 /** The outcome of a simulated recipient; some of them end where no peer's answer leads. */
-function simulate(recipient: Recipient, name: string, startedAt: number): Omit<Tried, "extra"> {
+function simulate(recipient: TriedRecipient, name: string, startedAt: number): Omit<Tried, "extra"> {
   const end = simulatedEnd(name);
   const report = simulatedReport(name, recipient.attempts, startedAt);
   return { report, decided: end === null ? null : decide(end, end === "complained" ? "abuse" : "simulated") };

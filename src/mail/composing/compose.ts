@@ -7,8 +7,8 @@ import {
   fieldValue,
   headerField,
   headerText,
+  mailboxText,
   messageIds,
-  nodemailerMailbox,
   needsSmtpUtf8,
   unstructured,
 } from "./header-fields.ts";
@@ -64,21 +64,27 @@ export function compose(mail: OutgoingMail): ComposedMail {
     needsSmtpUtf8(email),
   );
   const boundary = boundaryOf(mail.messageId);
+  const raw = composeTree(mail, boundary);
+  const fault = wireFault(raw, smtpUtf8);
+  if (fault !== null) throw new Error(`composed mail has ${fault}`);
+  return { raw, smtpUtf8 };
+}
+
+function composeTree(mail: OutgoingMail, boundary: string): Buffer {
   const tree = new MailComposer({
     disableFileAccess: true,
     disableUrlAccess: true,
     baseBoundary: boundary,
-    headers: fieldsOf(mail),
+    // It would write these two by itself.
+    headers: [
+      { key: "Message-ID", value: fieldValue("Message-ID", messageIds(mail.messageId)) },
+      { key: "Date", value: new Date(mail.date) },
+    ],
     text: textEntry(mail.text, boundary),
     html: textEntry(mail.html, boundary),
     attachments: (mail.attachments ?? []).map((attachment) => attachmentEntry(attachment, hasHtml(mail))),
   }).compile();
-  // The composer would write a field for each address, and each of these may stand once (RFC 5322 §3.6).
-  for (const [name, mailboxes] of addressLists(mail)) tree.setHeader(name, mailboxes.map(nodemailerMailbox));
-  const raw = writeTree(tree, [...furtherFields(mail)]);
-  const fault = wireFault(raw, smtpUtf8);
-  if (fault !== null) throw new Error(`composed mail has ${fault}`);
-  return { raw, smtpUtf8 };
+  return writeTree(tree, { before: ownFields(mail), behind: furtherFields(mail) });
 }
 
 function hasHtml({ html }: OutgoingMail): boolean {
@@ -90,45 +96,32 @@ function boundaryOf(messageId: string): string {
   return `=_${createHash("sha256").update(messageId).digest("hex").slice(0, 24)}`;
 }
 
-type Field = { key: string; value: string | Date | object };
-
-/** The fields that hold several addresses, as far as there are any. */
-function addressLists({
-  to,
-  cc = [],
-  replyTo = [],
-}: OutgoingMail): [name: string, mailboxes: readonly Mailbox[]][] {
-  const lists: [string, readonly Mailbox[]][] = [
-    ["To", to],
-    ["Cc", cc],
-    ["Reply-To", replyTo],
-  ];
-  return lists.filter(([, mailboxes]) => mailboxes.length > 0);
-}
-
-/** The fields of the mail itself, in their order; those of MIME are the composer's. */
-function fieldsOf(mail: OutgoingMail): Field[] {
-  const lists = addressLists(mail);
-  return [
-    { key: "From", value: nodemailerMailbox(mail.from) },
+/** The fields of the mail itself, in their order; those of MIME come behind them. */
+function ownFields({ from, to, cc = [], replyTo = [], subject }: OutgoingMail): string {
+  const fields: [name: string, value: string][] = [
+    ["From", mailboxText(from)],
     // RFC 5322 §3.6.3 lets a mail be without To; an empty group tells that it has hidden recipients only.
-    ...(mail.to.length === 0 ? [{ key: "To", value: "undisclosed-recipients:;" }] : []),
-    // Their places; `compose` puts all their addresses there.
-    ...lists.map(([key]) => ({ key, value: "" })),
-    { key: "Subject", value: fieldValue("Subject", unstructured(mail.subject)) },
-    { key: "Message-ID", value: fieldValue("Message-ID", messageIds(mail.messageId)) },
-    { key: "Date", value: new Date(mail.date) },
+    ["To", to.length === 0 ? '"undisclosed-recipients":;' : addressList(to)],
+    ["Cc", addressList(cc)],
+    ["Reply-To", addressList(replyTo)],
+    ["Subject", unstructured(subject)],
   ];
+  return fields.map(([name, value]) => (value === "" ? "" : headerField(name, value))).join("");
 }
 
-/** Our own further fields and the sender's, written by us: the composer would change how their names are spelled. */
-function* furtherFields({ headers = {}, extraHeaders = [] }: OutgoingMail): Generator<string> {
+function addressList(mailboxes: readonly Mailbox[]): string {
+  return mailboxes.map(mailboxText).join(", ");
+}
+
+/** Our own further fields and the sender's. */
+function furtherFields({ headers = {}, extraHeaders = [] }: OutgoingMail): string {
   const own = new Set(extraHeaders.map(([name]) => name.toLowerCase()));
   const custom = Object.entries(headers).filter(([name]) => !own.has(name.toLowerCase()));
-  for (const [name, value] of [...extraHeaders, ...custom]) {
+  const fields = [...extraHeaders, ...custom].map(([name, value]) => {
     if (isReservedHeader(name))
       throw new Error(`the header field ${headerText(name)} is not the sender's to set`);
     const encoded = MESSAGE_ID_FIELDS.test(name) ? messageIds(value) : customValue(value);
-    if (encoded !== "") yield headerField(name, encoded);
-  }
+    return encoded === "" ? "" : headerField(name, encoded);
+  });
+  return fields.join("");
 }

@@ -1,4 +1,5 @@
 import { encodeWord } from "nodemailer/lib/mime-funcs";
+import MimeNode from "nodemailer/lib/mime-node";
 import { type Mailbox, splitAddress } from "../../core/addresses.ts";
 
 /** RFC 5322 §2.1.1: a line should have no more than 78 characters without its CRLF. */
@@ -97,11 +98,18 @@ function wireAddress(email: string): string {
   return `${split.local}@${split.domain}`;
 }
 
-/** A mailbox (RFC 5322 §3.4) as nodemailer takes it. An address beyond ASCII stands as UTF-8 (RFC 6532 §3.2). */
-export function nodemailerMailbox({ email, name }: Mailbox): { name: string; address: string } {
+/** An address and a display name that stand as they are: a dot-atom in ASCII, and words of letters and digits. */
+const PLAIN_ADDRESS = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*@[a-z0-9.-]+$/i;
+const PLAIN_NAME = /^[\w ]*$/;
+
+/** A mailbox (RFC 5322 §3.4). An address beyond ASCII stands as UTF-8 (RFC 6532 §3.2). Throws where it is none. */
+export function mailboxText({ email, name }: Mailbox): string {
   // A run of spaces could be folded into a line of spaces alone, which ends the header for some readers.
   const phrase = headerText(name ?? "").replace(/ +/g, " ");
-  return { name: phrase.slice(0, MAX_NAME_UNITS).toWellFormed(), address: wireAddress(email) };
+  const mailbox = { name: phrase.slice(0, MAX_NAME_UNITS).toWellFormed(), address: wireAddress(email) };
+  if (!PLAIN_ADDRESS.test(mailbox.address) || !PLAIN_NAME.test(mailbox.name))
+    return MimeNode.encodeHeaderValue("From", [mailbox]);
+  return mailbox.name === "" ? mailbox.address : `${mailbox.name} <${mailbox.address}>`;
 }
 
 /** Whether the address needs SMTPUTF8 (RFC 6531): its local part is beyond ASCII; a domain never is on the wire. */

@@ -1,0 +1,190 @@
+import { refusalOf } from "./accept.ts";
+import { agree, differ } from "./agree.ts";
+import type { Deed } from "./choice.ts";
+import { checkDeliveries } from "./event-deliveries.ts";
+import { eventOf } from "./records.ts";
+import { renderedOf } from "./templates.ts";
+import { SERVICE_DOMAIN } from "./stage.ts";
+import {
+  DAY_MS,
+  type Message,
+  type Project,
+  projectsOf,
+  type Recipient,
+  type RecipientStatus,
+  type World,
+} from "./state.ts";
+import { enter } from "./suppressions.ts";
+
+/** Delays after each failed attempt, minutes, the last one repeating; each a fifth shorter or longer (decisions §9). */
+const DELAYS = [1, 5, 15, 30, 60, 120, 240, 360];
+const GIVE_UP_MS = 3 * DAY_MS;
+/** A project that was suspended has its mail looked at again within this. */
+const HELD_MS = 120_000;
+
+/** What a try ends with, by the address. */
+type Outcome = "delivered" | "hard" | "soft" | "failed" | "delayed" | "complained" | "rejected";
+
+const BY_DOMAIN: Readonly<Record<string, Outcome>> = {
+  "gone.example": "hard",
+  "full.example": "soft",
+  "block.example": "failed",
+  "later.example": "delayed",
+};
+const BY_NAME: Readonly<Record<string, Outcome>> = {
+  ...{ bounced: "hard", "soft-bounced": "soft", complained: "complained", rejected: "rejected" },
+};
+
+const isSimulated = (email: string): boolean => email.includes("@simulator.");
+
+function outcomeOf({ email, attempts }: Recipient): Outcome {
+  const [local = "", domain = ""] = email.split("@");
+  if (!isSimulated(email)) return BY_DOMAIN[domain] ?? "delivered";
+  if (local === "delayed") return attempts === 1 ? "delayed" : "delivered";
+  return BY_NAME[local] ?? "delivered";
+}
+
+interface Row {
+  message_id: string;
+  ord: number;
+  attempts: number;
+  status: RecipientStatus;
+}
+
+/** Sends all that is due, and says what became of each recipient. */
+export const transmitTurn: Deed = async (world) => {
+  await sweepTurn(world);
+  world.trace.push("transmits");
+  await world.stage.transmitHinted();
+  const sql = "SELECT message_id, ord, attempts, status FROM recipients";
+  const rows = new Map(
+    (await world.stage.db.all<Row>(sql)).map((row) => [`${row.message_id}.${row.ord}`, row]),
+  );
+  for (const project of projectsOf(world))
+    for (const message of project.messages)
+      for (const [ord, recipient] of message.recipients.entries()) {
+        const row = rows.get(`${message.id}.${ord}`);
+        if (row === undefined) return differ(`recipient ${ord} of ${message.id} is gone`);
+        turn(world, { project, message, recipient, row });
+      }
+};
+
+/** Brings what is due to the queue: a scheduled recipient whose time has come is queued. */
+export async function sweepTurn(world: World): Promise<void> {
+  world.trace.push("the sweep");
+  await world.stage.sweep();
+  const now = world.stage.clock.now();
+  for (const { messages } of projectsOf(world))
+    for (const recipient of messages.flatMap(({ recipients }) => recipients))
+      if (recipient.status === "accepted" && recipient.due !== null && recipient.due.from <= now)
+        enterState(recipient, "queued", now);
+  await checkDeliveries(world);
+}
+
+interface Turned {
+  project: Project;
+  message: Message;
+  recipient: Recipient;
+  row: Row;
+}
+
+function turn(world: World, turned: Turned): void {
+  const { project, message, recipient, row } = turned;
+  const now = world.stage.clock.now();
+  const where = `${recipient.email} of ${message.id}`;
+  const { due } = recipient;
+  const tried = row.attempts > recipient.attempts;
+  if (due === null || due.from > now) {
+    if (tried) differ(`${where} is sent to though it is not due`);
+  } else {
+    const held = project.suspendedAt !== null;
+    const mustGo = due.to <= now && !held && (project.liftedAt === null || now - project.liftedAt >= HELD_MS);
+    if (tried) attempted(turned, now);
+    else if (mustGo) differ(`${where} is due and is not sent to`);
+  }
+  const { status, attempts } = recipient;
+  agree({ ...row }, { status, attempts }, `${where} after the turn`);
+}
+
+function enterState(recipient: Recipient, status: RecipientStatus, at: number): void {
+  recipient.status = status;
+  recipient.events.push({ type: eventOf(status), at });
+}
+
+/** One try: what has been refused meanwhile does not go out, the rest ends as the address says. */
+function attempted(turned: Turned, now: number): void {
+  const { project, message, recipient, row } = turned;
+  recipient.attempts++;
+  recipient.firstAttemptAt ??= now;
+  recipient.due = null;
+  const refusal = refusalOf(project, message, recipient.email, now);
+  const lastEventAt = recipient.events.at(-1)?.at ?? now;
+  if (refusal !== null) {
+    recipient.reason = refusal;
+    enterState(recipient, "rejected", now);
+  } else if (project.suspendedAt !== null) {
+    if (now - lastEventAt < GIVE_UP_MS)
+      differ(`${recipient.email} is sent to though ${project.name} is suspended`);
+    recipient.reason = "sender_suspended";
+    enterState(recipient, "rejected", now);
+  } else if (!renders(turned) || isUnsigned(turned)) enterState(recipient, "rendering_failure", now);
+  else end(turned, outcomeOf(recipient), row, now);
+}
+
+/** Makes the mail of its template as that is at the first try; it stays so. One that is gone cannot be rendered. */
+function renders({ project, message }: Turned): boolean {
+  const { template } = message;
+  if (template === null) return true;
+  if (!project.templates.includes(template)) return false;
+  Object.assign(message, { ...renderedOf(template), template: null });
+  return true;
+}
+
+/** Mail whose domain is gone cannot be signed. What it ends as is left open, and so is whether one registered anew will do. */
+function isUnsigned({ project, message, row }: Turned): boolean {
+  const name = message.from.split("@")[1];
+  if (name === `onboarding.${SERVICE_DOMAIN}`) return false;
+  const domain = project.domains.find((one) => one.name === name);
+  if (domain === undefined) return true;
+  return domain.status === "pending" && row.status === "rendering_failure";
+}
+
+function end({ project, message, recipient }: Turned, outcome: Outcome, row: Row, now: number): void {
+  if (outcome === "delayed") {
+    delayed(project, message, recipient, row, now);
+    return;
+  }
+  if (outcome === "complained") enterState(recipient, "delivered", now);
+  enterState(recipient, outcome === "hard" || outcome === "soft" ? "bounced" : outcome, now);
+  if (outcome === "hard" || outcome === "soft") suppress(project, message, recipient, outcome, now);
+}
+
+/** Put off; given up where it has been tried for 72 hours, or would be by the next try. */
+function delayed(project: Project, message: Message, recipient: Recipient, row: Row, now: number): void {
+  const delay = (DELAYS[recipient.attempts - 1] ?? 360) * 60_000;
+  const age = now - (recipient.firstAttemptAt ?? now);
+  if (age >= GIVE_UP_MS) agree(row.status, "bounced", "what was tried for 72 hours");
+  if (age + delay * 1.2 < GIVE_UP_MS) agree(row.status, "delivery_delayed", "what was put off");
+  if (row.status === "bounced") {
+    enterState(recipient, "bounced", now);
+    suppress(project, message, recipient, "soft", now);
+    return;
+  }
+  enterState(recipient, "delivery_delayed", now);
+  recipient.due = { from: now + delay * 0.8 - 1, to: now + delay * 1.2 + 1 };
+}
+
+/** A bounce blocks the address: a hard one for good, a soft one for seven days, a simulated one not at all. */
+function suppress(
+  project: Project,
+  { id }: Message,
+  { email }: Recipient,
+  type: "hard" | "soft",
+  now: number,
+): void {
+  if (isSimulated(email)) return;
+  enter(project, {
+    ...{ id: "", email, reason: "bounce", bounceType: type, messageId: id, note: null },
+    ...{ expiresAt: type === "hard" ? null : now + 7 * DAY_MS, createdAt: now },
+  });
+}

@@ -1,0 +1,188 @@
+import type { Chance } from "../support/chance.ts";
+import { agree, differ, membersOf, show } from "./agree.ts";
+import { strangersOf } from "./strangers.ts";
+import type { Account, KeptAnswer, Key, Project, World } from "./state.ts";
+
+/** A request as the model makes it: what is asked for, not yet who asks. */
+export interface Ask {
+  account: Account;
+  /** Null: a route of the account. */
+  project: Project | null;
+  method: string;
+  path: string;
+  body?: unknown;
+  /** What the key has to be allowed. */
+  scope: string;
+  /** Account-wide keys alone may ask. */
+  wide?: boolean;
+  /** The key to ask with, where it matters. */
+  by?: Key;
+  /** Says which keys may ask, besides those whose scopes allow it. */
+  allows?: (key: Key) => boolean;
+  /** No Idempotency-Key may go with it. */
+  plain?: boolean;
+}
+
+export interface Expected {
+  status: number;
+  type?: string;
+  code?: string;
+  param?: string;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  body: unknown;
+}
+
+/** Who asks: the Authorization and project headers. */
+export type Presented = Readonly<Record<string, string>>;
+
+/** What a refusal is called, by its status (decisions §2). */
+const TYPES: Readonly<Record<number, string>> = {
+  400: "invalid_request",
+  401: "authentication_error",
+  403: "permission_error",
+  404: "not_found",
+  405: "method_not_allowed",
+  409: "conflict",
+  413: "payload_too_large",
+  422: "validation_error",
+  429: "rate_limited",
+};
+
+const STRANGER_PROBABILITY = 0.15;
+const IDEMPOTENCY_PROBABILITY = 0.3;
+const REPEAT_PROBABILITY = 0.3;
+
+/** No strangers and no repeats: for requests that only look. */
+export const NEVER = {
+  number: () => 0,
+  below: () => 0,
+  happens: () => false,
+  pick: <Item>(items: readonly [Item, ...Item[]]): Item => items[0],
+};
+
+/** Asks as somebody who may, and compares; now and then first as somebody who may not. */
+export async function ask(world: World, chance: Chance, asked: Ask, expected: Expected): Promise<Answer> {
+  if (chance.happens(STRANGER_PROBABILITY)) {
+    const { presented, refusal } = strangersOf(world, chance, asked);
+    await exchange(world, asked, presented, refusal);
+  }
+  const by = asked.by ?? keyFor(chance, asked);
+  const presented = presentedBy(chance, by, asked.project);
+  if (asked.method !== "POST" || asked.plain === true || !chance.happens(IDEMPOTENCY_PROBABILITY))
+    return exchange(world, asked, presented, expected);
+  const key = `key ${world.next()}`;
+  const answer = await exchange(world, asked, { ...presented, "idempotency-key": key }, expected);
+  if (answer.status >= 300) return answer;
+  const { account, project, path, body, scope } = asked;
+  const { status, text } = answer;
+  const at = world.stage.clock.now();
+  const kept = { account, project, by, path, key, body, scope, status, text, at };
+  world.kept.push(kept);
+  if (chance.happens(REPEAT_PROBABILITY)) await repeat(world, chance, kept);
+  return answer;
+}
+
+/** Asks once more for what was answered: the same answer comes back, and nothing is done (decisions §4). */
+export async function repeat(world: World, chance: Chance, kept: KeptAnswer): Promise<void> {
+  const asked: Ask = { ...kept, method: "POST" };
+  const presented = { ...presentedBy(chance, kept.by, kept.project), "idempotency-key": kept.key };
+  const changed = await world.stage.guard.changes(async () => {
+    const answer = await send(world, asked, presented);
+    const where = `a repeated POST ${kept.path}`;
+    if (answer.status !== kept.status || answer.text !== kept.text)
+      differ(
+        `${where} is answered ${answer.status} ${answer.text}, at first it was ${kept.status} ${kept.text}`,
+      );
+    if (answer.headers.get("idempotent-replayed") !== "true") differ(`${where} is not said to be replayed`);
+  });
+  if (changed.length > 0) differ(`a repeated POST ${kept.path} changes ${changed.join(", ")}`);
+  const other = { ...asked, body: { ...membersOf(kept.body), another: true } };
+  await exchange(world, other, presented, { status: 409, code: "idempotency_mismatch" });
+}
+
+/** Sends as given, and compares status and error. What is refused, and what only reads, changes no table. */
+export async function exchange(
+  world: World,
+  asked: Ask,
+  presented: Presented,
+  expected: Expected,
+): Promise<Answer> {
+  if (expected.status < 400 && asked.method !== "GET")
+    return compared(await send(world, asked, presented), asked, expected);
+  let answer: Answer | null = null;
+  const changed = await world.stage.guard.changes(async () => {
+    answer = await send(world, asked, presented);
+  });
+  if (answer === null) return differ("no answer");
+  const read = compared(answer, asked, expected);
+  if (changed.length > 0)
+    differ(`${asked.method} ${asked.path}, answered ${expected.status}, changes ${changed.join(", ")}`);
+  return read;
+}
+
+function compared(answer: Answer, { method, path, body }: Ask, expected: Expected): Answer {
+  const { status, type, ...said } = expected;
+  if (answer.status !== status)
+    differ(
+      `${method} ${path} ${show(body)} is answered ${answer.status} ${answer.text}, the model says ${status} ${show(said)}`,
+    );
+  if (!answer.headers.get("x-request-id")) differ(`${method} ${path}: no X-Request-Id`);
+  if (status >= 400)
+    agree(
+      membersOf(answer.body).error,
+      { type: type ?? TYPES[status], message: (text: unknown) => typeof text === "string", ...said },
+      `the error of ${method} ${path} ${show(body)}`,
+    );
+  if (status === 204 && answer.text !== "") differ(`${method} ${path}: a body with 204`);
+  return answer;
+}
+
+/** Sends one request and reads its answer. */
+async function send(world: World, asked: Ask, presented: Presented): Promise<Answer> {
+  const { method, path, body } = asked;
+  const request = new Request(`http://localhost${path}`, {
+    method,
+    headers: { ...presented, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const response = await world.stage.fetch(request);
+  const text = await response.text();
+  world.trace.push(
+    `${method} ${path} ${show(body)} ${show(presented)} -> ${response.status} ${text.slice(0, 300)}`,
+  );
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== "" ? JSON.parse(text) : null,
+  };
+}
+
+/** Whether a key is allowed what is asked: no scopes are all of them. */
+export function mayAsk(key: Key, { project, scope, wide, allows }: Ask): boolean {
+  if (key.revokedAt !== null) return false;
+  if (key.scopes.length > 0 && !key.scopes.includes(scope)) return false;
+  if (wide === true && key.project !== null) return false;
+  if (project !== null && key.project !== null && key.project !== project) return false;
+  return allows?.(key) ?? true;
+}
+
+function keyFor(chance: Chance, asked: Ask): Key {
+  const [first, ...more] = asked.account.keys.filter((key) => mayAsk(key, asked));
+  return first === undefined ? differ("the account has no key that may ask") : chance.pick([first, ...more]);
+}
+
+const PROJECT_HEADERS = ["X-Service-Product", "x-service-sender"] as const;
+
+/** A key's headers; one that is account-wide names its project, and one of a project may. */
+function presentedBy(chance: Chance, key: Key, project: Project | null): Presented {
+  const authorization = `Bearer ${key.secret}`;
+  if (project === null || (key.project !== null && chance.happens(0.8))) return { authorization };
+  return { authorization, [chance.pick(PROJECT_HEADERS)]: chance.pick([project.id, project.externalId]) };
+}

@@ -1,0 +1,198 @@
+import { loadConfig } from "../../src/config.ts";
+import { bootstrap } from "../../src/flows/bootstrap.ts";
+import { parseTransmitKey } from "../../src/flows/hint.ts";
+import { push, type PushDeps } from "../../src/flows/notify/push.ts";
+import { read } from "../../src/flows/readings.ts";
+import { type TransmitDeps, transmit } from "../../src/flows/send/transmit.ts";
+import { indexMessages } from "../../src/flows/sweep/index-messages.ts";
+import { registerInstance } from "../../src/flows/sweep/instance.ts";
+import { Sweep } from "../../src/flows/sweep/sweep.ts";
+import { recheckDue } from "../../src/flows/verify/recheck.ts";
+import { domainRoutes } from "../../src/http/routes/domains.ts";
+import { createHttp, type Http } from "../../src/http/server.ts";
+import { openMetrics } from "../../src/metrics.ts";
+import type { PostRequest } from "../../src/net/post.ts";
+import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
+import type { Db } from "../../src/store/engine/client.ts";
+import { deleteOldAnswers } from "../../src/store/idempotency.ts";
+import { domainDeps, httpDeps } from "../../src/wiring/http.ts";
+import { openKeys } from "../../src/wiring/master-key.ts";
+import { TEST_KEY, type TestZone, zoneLookups } from "../support/api.ts";
+import type { Chance } from "../support/chance.ts";
+import { testDatabase } from "../support/database.ts";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { peerAnswer } from "./peers.ts";
+import { type TableGuard, tableGuard } from "./table-guard.ts";
+
+export const SERVICE_DOMAIN = "post.example";
+/** Of the accounts the stage makes, by their place. */
+export const OWNERS = ["owner@one.example", "owner@two.example"] as const;
+/** Jobs and idempotent answers that one turn takes. */
+const PER_TURN = 1000;
+
+export interface Mail {
+  rcptTo: string;
+  raw: string;
+}
+
+/** The service in this process, without sockets and threads: its own doors, on a file, under a clock of the test's. */
+export interface Stage {
+  db: Db;
+  clock: ManualClock;
+  /** DNS as domain checks see it. */
+  zone: TestZone;
+  guard: TableGuard;
+  fetch(request: Request): Promise<Response>;
+  /** Mail as its recipients have it. */
+  mails: Mail[];
+  /** What each push is answered: a status, or null for none. */
+  endpoint(answer: (request: PostRequest) => number | null): void;
+  /** Forgets every hint, as a flushed queue does. */
+  loseHints(): void;
+  /** One turn of the sweep, which brings what is due to the queue. */
+  sweep(): Promise<void>;
+  /** Sends to the recipients that the queue has, in the order of their messages. */
+  transmitHinted(): Promise<void>;
+  /** Makes the pushes that the queue has. */
+  pushHinted(): Promise<void>;
+  /** Domain checks, answers past their day, the search index. */
+  chores(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens it on an empty database. `chance` stands for jitter. */
+export async function openStage(chance: Chance): Promise<Stage> {
+  const clock = manualClock();
+  const { db: bare, folder, remove } = await testDatabase();
+  const guard = tableGuard(bare);
+  const db = guard.db;
+  const config = loadConfig({
+    SERVICE_DOMAIN,
+    OWNER_EMAIL: OWNERS[0],
+    DELIVERY: "capture",
+    DATA_DIR: folder,
+  });
+  const keys = openKeys("a master key of the model's own, long enough", folder);
+  const generateDkimKey = async () => TEST_KEY;
+  await bootstrap({ db, clock, boxKey: keys.box, generateDkimKey }, config);
+  const hints = hintedQueue();
+  const zone: TestZone = new Map();
+  const http = openHttp({ config, clock, db, keys, zone, queue: hints.queue });
+  let answer: (request: PostRequest) => number | null = () => 200;
+  const common = {
+    ...{ db, clock, queue: hints.queue, objects: null, boxKey: keys.box, random: chance.number },
+    instanceId: (await registerInstance({ db, clock }, process.pid)).id,
+  };
+  const mails: Mail[] = [];
+  const transmitDeps: TransmitDeps = {
+    ...common,
+    ...{ custody: "delivered", capture: true, keys: new Map(), serviceDomain: SERVICE_DOMAIN },
+    ...{ verpKey: keys.verp, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
+    publicUrl: config.publicUrl,
+    foregone: () => null,
+    async deliver(shipment) {
+      mails.push({ rcptTo: shipment.rcptTo, raw: shipment.raw.toString("latin1") });
+      return peerAnswer(shipment, clock.now());
+    },
+    retry: {
+      schedule: { delaysSeconds: config.deliveryRetrySeconds, jitter: 0.2 },
+      giveUpMs: config.deliveryGiveUpSeconds * 1000,
+    },
+  };
+  const pushDeps: PushDeps = {
+    ...common,
+    async post(request) {
+      const status = answer(request);
+      return status === null
+        ? { kind: "failed", reason: "no answer" }
+        : { kind: "answered", status, body: new Uint8Array() };
+    },
+    policy: {
+      delaysSeconds: config.webhookRetrySeconds,
+      timeoutMs: config.webhookTimeoutSeconds * 1000,
+      disableAfterMs: config.webhookDisableAfterSeconds * 1000,
+      allowPrivate: false,
+    },
+  };
+  const sweep = new Sweep(common, { wants: () => true, offer: hints.offer });
+  const verification = { ...domainDeps(http.parts), generateDkimKey, lookups: zoneLookups(zone) };
+  return {
+    ...{ db: bare, clock, zone, guard, mails, fetch: (request) => http.door.fetch(request) },
+    endpoint(given) {
+      answer = given;
+    },
+    loseHints: hints.lose,
+    sweep: () => sweep.turn(),
+    async transmitHinted() {
+      for (const job of hints.take(["transmit", "retry"]).sort(byRecipient))
+        await transmit(transmitDeps, job);
+    },
+    async pushHinted() {
+      for (const job of hints.take(["push"])) await push(pushDeps, job);
+    },
+    async chores() {
+      await recheckDue(verification, PER_TURN);
+      await deleteOldAnswers(db, clock.now(), PER_TURN);
+      await indexMessages(db);
+    },
+    async close() {
+      await http.door.stop(0);
+      await remove();
+    },
+  };
+}
+
+function byRecipient(one: Job, other: Job): number {
+  const [a, b] = [parseTransmitKey(one.key), parseTransmitKey(other.key)];
+  if (a === null || b === null) throw new Error("not the key of a recipient");
+  return a.messageId < b.messageId ? -1 : a.messageId > b.messageId ? 1 : a.ord - b.ord;
+}
+
+interface HttpGround
+  extends Pick<Parameters<typeof httpDeps>[0], "config" | "clock" | "db" | "keys" | "queue"> {
+  zone: TestZone;
+}
+
+/** Every route as it is wired, but that DKIM keys are all the same one: making them takes longer than all the rest. */
+function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Parameters<typeof httpDeps>[0] } {
+  const { clock } = ground;
+  const parts: Parameters<typeof httpDeps>[0] = {
+    ...ground,
+    metrics: openMetrics(),
+    resolver: { resolve: async () => ({ status: "nxdomain" }) },
+    inspect: (asked) => read({ clock, host: `mx.${SERVICE_DOMAIN}`, resolve: async () => [] }, asked),
+    ...{ limiter: null, objects: null, listening: () => true, connections: () => ({ in: 0, out: 0 }) },
+  };
+  const deps = httpDeps(parts);
+  const domains = domainRoutes({
+    ...domainDeps(parts),
+    generateDkimKey: async () => TEST_KEY,
+    lookups: zoneLookups(zone),
+  });
+  const others = deps.routes.filter(({ path }) => !path.startsWith("/v1/domains"));
+  return { door: createHttp({ ...deps, docs: null, routes: [...others, ...domains] }), parts };
+}
+
+/** A queue that keeps hints until a turn of the test takes them. */
+function hintedQueue() {
+  const jobs = new Map<string, { name: QueueName; job: Job }>();
+  const offer = (name: QueueName, job: Job): void => void jobs.set(`${name} ${job.key}`, { name, job });
+  const queue: Queue = {
+    async add(name, added) {
+      for (const job of added) offer(name, job);
+    },
+    work() {},
+    async check() {},
+    async close() {},
+  };
+  return {
+    queue,
+    offer,
+    lose: () => jobs.clear(),
+    take(names: readonly QueueName[]): Job[] {
+      const taken = [...jobs].filter(([, { name }]) => names.includes(name));
+      for (const [key] of taken) jobs.delete(key);
+      return taken.map(([, { job }]) => job);
+    },
+  };
+}
