@@ -4,7 +4,7 @@ const NUL = 0x00;
 
 /** A message of up to so many octets is collected in ordinary memory, which doubles when it is full. */
 const MAX_SMALL_OCTETS = 64 * 1024;
-/** Octets that it begins with. */
+/** Octets that it has from its second piece on. */
 const MIN_OCTETS = 1024;
 /** The memory of a larger message grows by so many octets at a time, and so is never much more than the message. */
 const GROWTH_OCTETS = 1024 * 1024;
@@ -36,11 +36,14 @@ class Collector {
     if (size > this.#octets.length) this.#grow(size);
     this.#octets.set(slice, this.#size);
     this.#size = size;
+    if (this.#shared !== null) this.#memory?.brought(slice.length);
   }
 
   #grow(size: number): void {
     if (size <= MAX_SMALL_OCTETS) {
-      const larger = new Uint8Array(Math.min(MAX_SMALL_OCTETS, Math.max(size, 2 * this.#size, MIN_OCTETS)));
+      // A message that comes in one piece has its place at once.
+      const room = this.#size === 0 ? size : Math.max(size, 2 * this.#size, MIN_OCTETS);
+      const larger = new Uint8Array(Math.min(MAX_SMALL_OCTETS, room));
       larger.set(this.#octets.subarray(0, this.#size));
       this.#octets = larger;
       return;
@@ -60,8 +63,9 @@ class Collector {
     const size = this.#size;
     const shared = this.#shared;
     this.#forget();
+    if (shared !== null) return new Uint8Array(shared, 0, size);
     // A small one is copied into memory of its exact size, for it may be kept long.
-    return shared === null ? octets.slice(0, size) : new Uint8Array(shared, 0, size);
+    return octets.length === size ? octets : octets.slice(0, size);
   }
 
   clear(): void {

@@ -60,8 +60,9 @@ async function answerTo({ deps, pulse }: Thread, id: number, asked: AnyAsked): P
 /** What is handed over instead of copied: the bytes of an attachment, and those of large bodies. */
 function largeBuffers({ found }: FromWorker): ArrayBuffer[] {
   if (found === undefined) return [];
-  const large = "bytes" in found ? found.bytes : "contents" in found ? found.contents.largeBody : null;
-  return large?.buffer instanceof ArrayBuffer ? [large.buffer] : [];
+  const chunks = "contents" in found ? (found.contents.largeBody ?? []).map(({ bytes }) => bytes) : [];
+  const pieces = "bytes" in found && found.bytes !== null ? [found.bytes] : chunks;
+  return pieces.flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
 }
 
 /** Shows that the thread turns, for as long as it has mail in hand. */

@@ -3,15 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compose } from "../../src/mail/composing/compose.ts";
 import { headerBlock, MAX_REFERENCES } from "../../src/mail/reading/header-block.ts";
-import {
-  countParts,
-  MAX_LINES,
-  MAX_MAILBOXES,
-  MAX_NESTING_DEPTH,
-  MAX_PARTS,
-  mailboxes,
-  parseMail,
-} from "../../src/mail/reading/parse.ts";
+import { MAX_LINES, MAX_MAILBOXES, mailboxes, parseMail } from "../../src/mail/reading/parse.ts";
+import { countParts, MAX_PARTS } from "../../src/mail/reading/part-count.ts";
+import { MAX_NESTING_DEPTH } from "../../src/mail/reading/read-parts.ts";
 import { PREVIEW_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
 import {
   countFields,

@@ -1,10 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_PARTS, parseMail, partBytes } from "../../src/mail/reading/parse.ts";
-import { unflow } from "../../src/mail/reading/part-repairs.ts";
+import { parseMail, partBytes } from "../../src/mail/reading/parse.ts";
+import { MAX_PARTS } from "../../src/mail/reading/part-count.ts";
+import { unflowed } from "../../src/mail/reading/flowed.ts";
 
 /** Lines as latin1 octets with CRLF between them. */
 function bytes(...lines: string[]): Buffer {
   return Buffer.from(lines.join("\r\n"), "latin1");
+}
+
+function unflow(pieces: readonly string[], deleteSpace: boolean): string {
+  return [...unflowed(pieces, deleteSpace)].join("");
 }
 
 function latin1(text: string): string {
@@ -49,11 +54,13 @@ describe("flowed text (RFC 3676)", () => {
     ["the line above a signature stays", "one \n-- \nme", "one \n-- \nme"],
     ["empty lines stay", "one\n\n>\n> two\n", "one\n\n>\n> two\n"],
   ])("%s", (_name, text, expected) => {
-    expect(unflow(text, false)).toBe(expected);
+    expect(unflow([text], false)).toBe(expected);
+    // However it comes in pieces.
+    expect(unflow([...text], false)).toBe(expected);
   });
 
   test("with DelSp the space goes", () => {
-    expect(unflow("日本 \n語", true)).toBe("日本語");
+    expect(unflow(["日本 \n語"], true)).toBe("日本語");
   });
 
   test("is read so in a mail", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { KeptMessage, largest } from "../../src/smtp/kept-message.ts";
-import { IDLE_MS, MAX_FREE, MessageMemory } from "../../src/smtp/message-memory.ts";
+import { COLLECTED_OCTETS, IDLE_MS, MAX_FREE, MessageMemory } from "../../src/smtp/message-memory.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const KIB = 1024;
@@ -90,4 +90,15 @@ describe("what is given back", () => {
     clock.advance(1);
     expect(memory.free).toBe(0);
   });
+});
+
+test("what brought so many octets of large messages is collected, and not an octet earlier", () => {
+  let collected = 0;
+  const memory = new MessageMemory(manualClock(), LIMIT, () => collected++);
+  memory.brought(COLLECTED_OCTETS - 1);
+  expect(collected).toBe(0);
+  memory.brought(1);
+  expect(collected).toBe(1);
+  memory.brought(COLLECTED_OCTETS - 1);
+  expect(collected).toBe(1);
 });

@@ -7,11 +7,12 @@ import {
   unchecked,
   undecided,
 } from "../../mail/authenticate.ts";
-import { headerOnly, type SizedMail, sizedMail } from "../../mail/reading/parse.ts";
+import { headerOnly, type OpenMail, openMail } from "../../mail/reading/parse.ts";
 import { previewOf } from "../../mail/reading/preview.ts";
 import { newPart } from "../../mail/reading/reply-text.ts";
 import { type NewContent, newContent } from "../../store/contents/content-bytes.ts";
 import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/contents/message-body.ts";
+import { type BodyChunk, writeBody } from "./large-body.ts";
 import { fieldsByName } from "./shown-headers.ts";
 
 /** Time that the checks of one mail may wait for name servers; what is not known by then is `temperror`. */
@@ -25,14 +26,14 @@ export interface MailToInspect {
 }
 
 /** A mail as it is recorded, but for its bodies and fields. */
-export type ReadMail = Omit<SizedMail, "fields" | "text" | "html">;
+export type ReadMail = Omit<OpenMail, "fields" | "text" | "html">;
 
 /** What there is to keep of a mail, hashed, and small parts compressed: all of that is work for the thread that reads. */
 export interface MailContents {
   /** Html, text, reply text and header fields. */
   body: NewBody;
-  /** Its bytes where it is large. */
-  largeBody: Uint8Array | null;
+  /** Its bytes in chunks where it is large. */
+  largeBody: BodyChunk[] | null;
   /** The mail as it came. */
   raw: NewContent;
 }
@@ -52,8 +53,8 @@ export interface InspectDeps extends AuthDeps {
 export async function inspectMail(deps: InspectDeps, { raw, session }: MailToInspect): Promise<Inspection> {
   // The name servers' time is used for reading.
   const checking = session === null ? unchecked(deps.host) : check(deps, session, raw);
-  const parsed = await sizedMail(raw);
-  const reply = newPart(parsed);
+  const parsed = await openMail(raw);
+  const reply = newPart({ text: parsed.text?.beginning ?? null, html: parsed.html?.beginning ?? null });
   // A list of threads shows what is new, and not what it answers.
   const preview = reply === null ? parsed.preview : previewOf(reply, null);
   return {
@@ -63,22 +64,23 @@ export async function inspectMail(deps: InspectDeps, { raw, session }: MailToIns
   };
 }
 
-function recorded({ text: _, html: __, fields: ___, ...mail }: SizedMail): ReadMail {
+function recorded({ text: _, html: __, fields: ___, ...mail }: OpenMail): ReadMail {
   return mail;
 }
 
-function contentsOf({ html, text, fields }: SizedMail, reply: string | null, raw: Uint8Array): MailContents {
-  const bytes = bodyBytes({
-    html,
-    text,
+function contentsOf({ html, text, fields }: OpenMail, reply: string | null, raw: Uint8Array): MailContents {
+  const more = {
     // Most mail quotes nothing.
-    replyText: reply?.trim() === text?.trim() ? null : reply,
+    replyText: reply?.trim() === text?.beginning.trim() ? null : reply,
     headers: fieldsByName(fields),
-  });
+  };
   const kept = { raw: newContent(raw), largeBody: null };
-  if (bytes.length <= MAX_INLINE_OCTETS) return { ...kept, body: inlineBody(bytes) };
-  const body = newContent(bytes);
-  return { ...kept, body, largeBody: body.bytes === null ? bytes : null };
+  if (text?.whole !== false && html?.whole !== false) {
+    const bytes = bodyBytes({ html: html?.beginning ?? null, text: text?.beginning ?? null, ...more });
+    if (bytes.length <= MAX_INLINE_OCTETS) return { ...kept, body: inlineBody(bytes) };
+  }
+  const { content, chunks } = writeBody({ html, text, ...more });
+  return { ...kept, body: content, largeBody: chunks };
 }
 
 async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array): Promise<Authentication> {
@@ -93,6 +95,6 @@ async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array):
 /** What can be said of a mail that could not be inspected: its header, in bounded time, and nothing of its sender. */
 export function uninspected(host: string, { raw, session }: MailToInspect): Inspection {
   const authentication = session === null ? unchecked(host) : undecided(host);
-  const mail = { ...headerOnly(raw), attachments: [] };
+  const mail = { ...headerOnly(raw), text: null, html: null, attachments: [] };
   return { mail: recorded(mail), contents: contentsOf(mail, null, raw), authentication };
 }

@@ -14,6 +14,7 @@ import { hint } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { participantsOf } from "../threading.ts";
 import { referencesOf } from "./facts.ts";
+import { chunkPieces } from "./large-body.ts";
 import {
   type InboundMail,
   type InboundTargetInbox,
@@ -85,7 +86,10 @@ async function keep(
   const whole = ofProject(senderId, contents.raw);
   const { largeBody } = contents;
   return {
-    body: largeBody === null || "inline" in body ? body : await writeAhead(deps, body, largeBody),
+    body:
+      largeBody === null || "inline" in body
+        ? body
+        : await writeAhead(deps, body, chunkPieces(largeBody, body.size)),
     raw: whole.bytes === null ? await writeAhead(deps, whole, raw) : whole,
   };
 }

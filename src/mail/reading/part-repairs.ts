@@ -1,51 +1,30 @@
-import { isAscii, isUtf8 } from "node:buffer";
+import { isAscii } from "node:buffer";
+import { isText, type MimePart } from "./mime-part.ts";
 
 /** Octets of a page in which its charset is looked for, as in a browser. */
 const MAX_META_OCTETS = 1024;
 
-/** A part as the MIME reader keeps it, and what of it is put right here; its typings leave the tree out. */
-interface MimePart {
-  content?: unknown;
-  contentType: {
-    parsed: { value: string; params: Record<string, string | undefined> };
-    multipart: string | false;
-  };
-  contentDisposition: { parsed: { value: string; params: Record<string, string | undefined> } };
-  childNodes: readonly MimePart[];
-  decodeFlowedText: (text: string, deleteSpace: boolean) => string;
-}
-
-/** The step of the MIME reader after which all parts are known, and none is made text or attachment yet. */
-interface Reader {
-  root: MimePart;
-  finalize: () => Promise<void>;
-}
+/** What a part's body stands for, piece by piece; each is used before the next one. */
+export type ContentOf = (part: MimePart) => Iterable<Uint8Array>;
 
 /**
- * Lets the reader take parts for what they are where it would not: text in a charset that is not named or not known,
- * quoted lines of flowed text, a malformed type, a file of text that came along.
+ * Has parts taken for what they are where the MIME reader would not: text in a charset that is not named or not known, a
+ * malformed type, a file of text that came along. All parts are known then, and none is made text or attachment yet.
  */
-export function repairParts(reader: object): void {
-  // The reader's declarations leave its steps out.
-  const steps = reader as Reader;
-  const finalize = steps.finalize.bind(reader);
-  steps.finalize = async () => {
-    await finalize();
-    repair(steps.root, null, 0);
-  };
+export function repairParts(root: MimePart, contentOf: ContentOf): void {
+  repair(root, null, 0, contentOf);
 }
 
 /** Depth is bounded by the reader's own limit. */
-function repair(part: MimePart, parent: MimePart | null, place: number): void {
+function repair(part: MimePart, parent: MimePart | null, place: number, contentOf: ContentOf): void {
   const { parsed } = part.contentType;
   // RFC 2045 §5.2: a type that breaks the grammar is none, and what has none is plain text, unless it came as a file.
   if (!parsed.value.includes("/") && nameOf(part) === "") parsed.value = "text/plain";
-  if (/^text\/(?:plain|html)$/.test(parsed.value)) {
-    part.decodeFlowedText = unflow;
-    if (part.content instanceof ArrayBuffer) nameCharset(parsed, new Uint8Array(part.content));
+  if (isText(part)) {
+    nameCharset(parsed, () => contentOf(part));
     if (isFile(part, parent, place)) part.contentDisposition.parsed.value = "attachment";
   }
-  for (const [at, child] of part.childNodes.entries()) repair(child, part, at);
+  for (const [at, child] of part.childNodes.entries()) repair(child, part, at, contentOf);
 }
 
 /**
@@ -63,59 +42,56 @@ function nameOf({ contentType, contentDisposition }: MimePart): string {
 }
 
 /** What is to be read as text that does not say how: UTF-8 where it is that, else what old programs write. */
-function nameCharset({ value, params }: MimePart["contentType"]["parsed"], bytes: Uint8Array): void {
-  if (isAscii(bytes)) return;
+function nameCharset(
+  { value, params }: MimePart["contentType"]["parsed"],
+  content: () => Iterable<Uint8Array>,
+): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
   const unnamed = charset === "" || charset === "us-ascii" || charset === "ascii";
-  if (isUtf8(bytes)) {
-    if (unnamed || !isKnown(charset)) params.charset = "utf-8";
-  } else if (unnamed) {
-    params.charset = (value === "text/html" ? metaCharset(bytes) : null) ?? "windows-1252";
+  if (!unnamed && isKnown(charset)) return;
+  const octets = kindOf(content());
+  if (octets === "utf-8") params.charset = "utf-8";
+  if (octets === "other" && unnamed)
+    params.charset = (value === "text/html" ? metaCharset(content()) : null) ?? "windows-1252";
+}
+
+function kindOf(content: Iterable<Uint8Array>): "ascii" | "utf-8" | "other" {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let ascii = true;
+  try {
+    for (const piece of content) {
+      if (ascii && isAscii(piece)) continue;
+      ascii = false;
+      decoder.decode(piece, { stream: true });
+    }
+    decoder.decode();
+    return ascii ? "ascii" : "utf-8";
+  } catch {
+    return "other";
   }
 }
 
 /** The charset that a page names in its head; null where it names none that is known. */
-function metaCharset(bytes: Uint8Array): string | null {
-  const head = Buffer.from(bytes.subarray(0, MAX_META_OCTETS)).toString("latin1");
+function metaCharset(content: Iterable<Uint8Array>): string | null {
+  let head = "";
+  for (const piece of content) {
+    head += Buffer.from(piece.subarray(0, MAX_META_OCTETS - head.length)).toString("latin1");
+    if (head.length >= MAX_META_OCTETS) break;
+  }
   const charset = /<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?([a-z0-9_:.-]{1,40})/i.exec(head)?.[1] ?? "";
   return isKnown(charset) ? charset : null;
 }
 
 function isKnown(charset: string): boolean {
+  return decoderOf(charset) !== null;
+}
+
+/** A decoder of the charset; null where its name is not known. */
+export function decoderOf(charset: string): TextDecoder | null {
   try {
     // The declarations know a few labels alone.
-    return new TextDecoder(charset as ConstructorParameters<typeof TextDecoder>[0]).encoding !== "";
+    return new TextDecoder(charset as ConstructorParameters<typeof TextDecoder>[0]);
   } catch {
-    return false;
+    return null;
   }
-}
-
-/**
- * The text of format=flowed (RFC 3676 §4): a line that ends in a space goes on in the next one, if that is quoted as
- * deeply. So an answer below a quoted line stays a line of its own.
- */
-export function unflow(text: string, deleteSpace: boolean): string {
-  const paragraphs: string[] = [];
-  let pieces: string[] = [];
-  let depth = 0;
-  let goesOn = false;
-  for (const raw of text.split(/\r?\n/)) {
-    const quotes = /^>*/.exec(raw)?.[0].length ?? 0;
-    const line = raw.slice(quotes).replace(/^ /, "");
-    if (!goesOn || quotes !== depth || line === "-- ") {
-      if (pieces.length > 0) paragraphs.push(paragraph(depth, pieces));
-      pieces = [];
-      depth = quotes;
-    }
-    goesOn = line.endsWith(" ") && line !== "-- ";
-    pieces.push(goesOn && deleteSpace ? line.slice(0, -1) : line);
-  }
-  paragraphs.push(paragraph(depth, pieces));
-  return paragraphs.join("\n");
-}
-
-function paragraph(depth: number, pieces: readonly string[]): string {
-  const text = pieces.join("");
-  if (depth === 0) return text;
-  return `${">".repeat(depth)}${text === "" ? "" : ` ${text}`}`;
 }

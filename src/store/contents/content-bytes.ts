@@ -8,7 +8,7 @@ export const CHUNK_OCTETS = 256 * 1024;
 /** Smaller contents are kept as they are: compressing them takes longer than writing what it saves. */
 const MIN_COMPRESSED_OCTETS = 512;
 /** What a compressed content may take, as a share of its own size: beyond that the time of reading it is not worth it. */
-const WORTHWHILE = 0.9;
+export const WORTHWHILE = 0.9;
 /** The fastest level: the next two save another twentieth. */
 const LEVEL = 1;
 
@@ -19,6 +19,8 @@ export interface Pieces {
   readonly length: number;
   /** Those from one place to before another, or to the end. */
   subarray(from: number, to: number): Uint8Array;
+  /** The chunk from that place on, where it is there encoded so already, in memory that is not used again. */
+  encoded?(from: number, encoding: ContentEncoding): Uint8Array | null;
 }
 
 /** A content on its way into the store. */
@@ -99,6 +101,8 @@ export async function encodedChunk(
   ord: number,
   encoding: ContentEncoding,
 ): Promise<Uint8Array> {
+  const ready = bytes.encoded?.(ord * CHUNK_OCTETS, encoding) ?? null;
+  if (ready !== null) return ready;
   const chunk = chunkAt(bytes, ord);
   return encoding === "plain" ? new Uint8Array(chunk) : await Bun.zstdCompress(chunk, { level: LEVEL });
 }

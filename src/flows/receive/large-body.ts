@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import { type MailText, wholeText } from "../../mail/reading/mail-text.ts";
+import {
+  CHUNK_OCTETS,
+  type ContentEncoding,
+  compressed,
+  decoded,
+  type NewContent,
+  newContent,
+  type Pieces,
+  WORTHWHILE,
+} from "../../store/contents/content-bytes.ts";
+
+/** A chunk of a large body: compressed where that makes it smaller. */
+export interface BodyChunk {
+  bytes: Uint8Array;
+  encoding: ContentEncoding;
+}
+
+/** What a mail's body is made of, in the order in which `bodyBytes` writes it. */
+export interface LargeBody {
+  html: MailText | null;
+  text: MailText | null;
+  replyText: string | null;
+  headers: Record<string, string>;
+}
+
+/**
+ * The bytes of a body, made piece by piece: all at once they would take several times their size. Those of one that is
+ * too large for one piece come in chunks.
+ */
+export function writeBody(body: LargeBody): { content: NewContent; chunks: BodyChunk[] | null } {
+  const writer = new ChunkWriter();
+  for (const piece of json(body)) writer.add(piece);
+  return writer.end();
+}
+
+/** The same text as `bodyBytes` makes of it. */
+function* json({ html, text, ...more }: LargeBody): Generator<string> {
+  yield '{"html":';
+  yield* jsonText(html);
+  yield ',"text":';
+  yield* jsonText(text);
+  yield `,${JSON.stringify(more).slice(1)}`;
+}
+
+function* jsonText(text: MailText | null): Generator<string> {
+  if (text === null || text.whole) {
+    yield JSON.stringify(text === null ? null : wholeText(text).toWellFormed());
+    return;
+  }
+  yield '"';
+  for (const piece of text.pieces()) yield JSON.stringify(piece).slice(1, -1);
+  yield '"';
+}
+
+/**
+ * Chunks made until what making them took is given back: 4 MiB. The collector would wait for many times as much, and runs
+ * for a few milliseconds here, on a thread that reads mail alone.
+ */
+const CHUNKS_BETWEEN_COLLECTIONS = 16;
+
+/** Cuts text into chunks as they are stored. */
+class ChunkWriter {
+  readonly #hash = createHash("sha256");
+  readonly #encoder = new TextEncoder();
+  readonly #chunk = new Uint8Array(CHUNK_OCTETS);
+  readonly #done: BodyChunk[] = [];
+  #used = 0;
+
+  add(text: string): void {
+    for (let rest = text; rest !== ""; ) {
+      const { read, written } = this.#encoder.encodeInto(rest, this.#chunk.subarray(this.#used));
+      this.#used += written;
+      rest = rest.slice(read);
+      // A character that does not fit is cut in two, as the bytes of the whole would be.
+      if (rest !== "") rest = this.#cut(rest);
+    }
+  }
+
+  /** Ends the chunk with the first octets of the next character, and begins the next one with the others. */
+  #cut(text: string): string {
+    const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
+    const octets = this.#encoder.encode(character);
+    const room = CHUNK_OCTETS - this.#used;
+    this.#chunk.set(octets.subarray(0, room), this.#used);
+    this.#used = CHUNK_OCTETS;
+    this.#finish();
+    this.#chunk.set(octets.subarray(room));
+    this.#used = octets.length - room;
+    return text.slice(character.length);
+  }
+
+  #finish(): void {
+    const bytes = this.#chunk.subarray(0, this.#used);
+    this.#hash.update(bytes);
+    const smaller = compressed(bytes);
+    this.#done.push(
+      smaller === null ? { bytes: bytes.slice(), encoding: "plain" } : { bytes: smaller, encoding: "zstd" },
+    );
+    this.#used = 0;
+    if (this.#done.length % CHUNKS_BETWEEN_COLLECTIONS === 0) Bun.gc(true);
+  }
+
+  end(): { content: NewContent; chunks: BodyChunk[] | null } {
+    if (this.#done.length === 0)
+      return { content: newContent(this.#chunk.slice(0, this.#used)), chunks: null };
+    const size = this.#done.length * CHUNK_OCTETS + this.#used;
+    if (this.#used > 0) this.#finish();
+    const stored = this.#done.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const encoding = stored > size * WORTHWHILE ? "plain" : "zstd";
+    return { content: { key: this.#hash.digest(), size, encoding, bytes: null }, chunks: this.#done };
+  }
+}
+
+/** The chunks as the bytes they stand for. */
+export function chunkPieces(chunks: readonly BodyChunk[], length: number): Pieces {
+  const at = (from: number): BodyChunk =>
+    chunks[from / CHUNK_OCTETS] ?? { bytes: new Uint8Array(0), encoding: "plain" };
+  return {
+    length,
+    subarray: (from) => {
+      const { bytes, encoding } = at(from);
+      return decoded(bytes, encoding);
+    },
+    encoded: (from, encoding) => {
+      const chunk = at(from);
+      return chunk.encoding === encoding ? chunk.bytes : null;
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import PostalMime from "postal-mime";
+import { unflowed } from "./flowed.ts";
+import type { MimePart, Reader } from "./mime-part.ts";
+import { decoderOf } from "./part-repairs.ts";
+import { MAX_HTML_CHARS } from "./preview.ts";
+import { MAX_REPLY_CHARS } from "./reply-text.ts";
+import { storedText } from "../stored-text.ts";
+
+/** Characters of a text that are looked at, and one that tells whether there are more. */
+export const BEGINNING_CHARS = Math.max(MAX_REPLY_CHARS, MAX_HTML_CHARS) + 1;
+/** Characters of a piece of text that was made as a whole. */
+const PIECE_CHARS = 64 * 1024;
+
+/** A text of a mail as it is kept. A large one is made piece by piece, whenever it is asked for. */
+export interface MailText {
+  /**
+   * Its first characters, as many as previews and replies are made of; of a text that is blank so far, also the first
+   * character that shows.
+   */
+  beginning: string;
+  /** Whether that is all of it. */
+  whole: boolean;
+  pieces: () => Iterable<string>;
+}
+
+/** All of a text. */
+export function wholeText({ beginning, whole, pieces }: MailText): string {
+  return whole ? beginning : [...pieces()].join("");
+}
+
+/** The text that those pieces are, made fit to be kept. Null where they are empty. */
+export function mailText(pieces: () => Iterable<string>): MailText | null {
+  let beginning = "";
+  let blank = true;
+  let empty = true;
+  const stored = (): Iterable<string> => storedPieces(pieces());
+  const watched = function* (): Generator<string> {
+    for (const piece of pieces()) {
+      empty &&= piece === "";
+      yield piece;
+    }
+  };
+  for (const piece of storedPieces(watched())) {
+    if (beginning.length < BEGINNING_CHARS) {
+      beginning += piece;
+      if (beginning.length < BEGINNING_CHARS) continue;
+      beginning = beginning.slice(0, BEGINNING_CHARS);
+      blank = beginning.trim() === "";
+    }
+    const shown = blank ? piece.trim() : "";
+    if (shown !== "") beginning += shown.slice(0, 1);
+    if (!blank || shown !== "") return { beginning, whole: false, pieces: stored };
+  }
+  // What has controls alone is a text, and nothing is left of it.
+  if (empty) return null;
+  const whole = beginning.length < BEGINNING_CHARS;
+  return { beginning, whole, pieces: whole ? () => [beginning] : stored };
+}
+
+/** As `storedText` of all of them together: neither a line end nor a character is cut in two. */
+function* storedPieces(pieces: Iterable<string>): Generator<string> {
+  let rest = "";
+  for (const piece of pieces) {
+    const text = rest + piece;
+    const kept = /[\r\ud800-\udbff]$/.test(text) ? text.length - 1 : text.length;
+    rest = text.slice(kept);
+    yield storedText(text.slice(0, kept));
+  }
+  if (rest !== "") yield storedText(rest);
+}
+
+/** What a part of text says. */
+export function* partText(part: MimePart, content: Iterable<Uint8Array>): Generator<string> {
+  const { charset, format, delsp } = part.contentType.parsed.params;
+  const decoder = decoderOf((charset || "utf-8").trim().toLowerCase());
+  const pieces = decoder === null ? readerPieces(charset, content) : decoded(decoder, content);
+  yield* /^flowed$/i.test(format ?? "") ? unflowed(pieces, /^yes$/i.test(delsp ?? "")) : pieces;
+}
+
+function* decoded(decoder: TextDecoder, content: Iterable<Uint8Array>): Generator<string> {
+  for (const octets of content) yield decoder.decode(octets, { stream: true });
+  yield decoder.decode();
+}
+
+/** In a charset by a name that the MIME reader alone knows, and decodes as a whole. */
+function* readerPieces(charset: string | undefined, content: Iterable<Uint8Array>): Generator<string> {
+  // The reader's declarations leave its parts out.
+  const { root } = new PostalMime() as unknown as Reader;
+  root.contentType.parsed.params = { charset };
+  root.content = Buffer.concat(Array.from(content, (piece) => piece.slice()));
+  yield* slices(root.getTextContent());
+}
+
+/** A text that was made as a whole, piece by piece. */
+export function* slices(text: string): Generator<string> {
+  for (let at = 0; at < text.length; at += PIECE_CHARS) yield text.slice(at, at + PIECE_CHARS);
+}

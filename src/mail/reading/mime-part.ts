@@ -1,0 +1,59 @@
+import type { Attachment } from "postal-mime";
+
+/** A part as the MIME reader keeps it; its typings leave the tree out. */
+export interface MimePart {
+  state: "header" | "body" | "finished";
+  contentType: {
+    parsed: { value: string; params: Record<string, string | undefined> };
+    multipart: string | false;
+  };
+  contentDisposition: { parsed: { value: string; params: Record<string, string | undefined> } };
+  contentTransferEncoding: { encoding: string };
+  childNodes: readonly MimePart[];
+  content: ArrayBuffer | Uint8Array | null;
+  contentDecoder: Decoder | null;
+  feed: (line: Uint8Array) => void;
+  setupContentDecoder: (encoding: string) => void;
+  getTextContent: () => string;
+}
+
+/** What the MIME reader has each line of a body decoded by. */
+interface Decoder {
+  update: (line: Uint8Array) => void;
+  finalize: () => Promise<ArrayBuffer>;
+}
+
+/** The texts of a part or an alternative by their kind. */
+export type TextEntry = Partial<Record<TextKind, { type: "text"; value: string }[]>>;
+export type TextKind = "plain" | "html";
+
+/** The steps of the MIME reader, and what it knows between them. */
+export interface Reader {
+  root: MimePart;
+  currentNode: MimePart;
+  boundaries: readonly { value: Uint8Array; node: MimePart }[];
+  forceRfc822Attachments: boolean;
+  textMap: Map<MimePart, TextEntry>;
+  textTypes: Set<TextKind>;
+  textContent: Partial<Record<TextKind, string>>;
+  attachments: Attachment[];
+  processLine: (line: Uint8Array, isFinal: boolean) => Promise<void>;
+  finalize: () => Promise<void>;
+  collectNode: (part: MimePart, alternative: false, related: false) => Promise<void>;
+  collectAttachment: (part: MimePart, content: ArrayBuffer, related: boolean, tooDeep: boolean) => void;
+  renderTextContent: () => void;
+}
+
+const UNREAD: Decoder = { update: () => undefined, finalize: () => Promise.resolve(new ArrayBuffer(0)) };
+
+/** Has the reader leave the part's body where it is. */
+export function leaveBody(part: MimePart): void {
+  part.setupContentDecoder = () => {
+    part.contentDecoder = UNREAD;
+  };
+}
+
+/** Whether it is shown as text unless it is a file. */
+export function isText({ contentType }: MimePart): boolean {
+  return /^text\/(?:plain|html)$/.test(contentType.parsed.value);
+}

@@ -1,0 +1,118 @@
+import { leaveBody, type MimePart, type Reader } from "./mime-part.ts";
+import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
+
+/** Where a part's body lies in the mail: from its first line to before the delimiter that ends it. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
+
+/** Lines of a body in a row: where one begins, where it ends without its line end, and where the next begins. */
+interface Line {
+  start: number;
+  end: number;
+  next: number;
+}
+
+/**
+ * Finds the parts of a mail. The MIME reader is given the lines of headers and the delimiters alone; bodies stay where
+ * they are, for it would make several objects of each of their lines. Rejects beyond its limits.
+ * @param header the fields to read the mail by, in place of its own
+ * @param body where the mail's body begins
+ */
+export async function readTree(
+  reader: Reader,
+  header: Uint8Array,
+  raw: Uint8Array,
+  body: number,
+): Promise<ReadonlyMap<MimePart, Span>> {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const { root } = reader;
+  leaveBody(root);
+  for (let at = 0; at < header.length; ) {
+    const line = lineAt(header, at);
+    root.feed(header.slice(line.start, line.end));
+    at = line.next;
+  }
+  root.feed(header.slice(0, 0));
+  const spans = new Map<MimePart, Span>([[root, { from: body, to: raw.length }]]);
+  for (let at = body; at < raw.length; ) {
+    const part = reader.currentNode;
+    const line = part.state === "header" ? lineAt(bytes, at) : delimiterFrom(bytes, at, reader.boundaries);
+    if (line === null) break;
+    if (part.state !== "header" || isDelimiter(bytes, line, reader.boundaries))
+      await delimit(reader, spans, bytes, line);
+    else headerLine(part, spans, bytes, line);
+    at = line.next;
+  }
+  await reader.finalize();
+  return spans;
+}
+
+function headerLine(part: MimePart, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): void {
+  // A line beyond the limit is refused by its length; nobody wants all of it.
+  part.feed(
+    Uint8Array.from(bytes.subarray(line.start, Math.min(line.end, line.start + MAX_HEADER_OCTETS + 1))),
+  );
+  if (part.state !== "header") spans.set(part, { from: line.next, to: bytes.length });
+}
+
+/** Ends the part that the delimiter ends, and begins the one that it begins. */
+async function delimit(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): Promise<void> {
+  const span = spans.get(reader.currentNode);
+  if (span !== undefined) span.to = line.start;
+  await reader.processLine(Uint8Array.from(bytes.subarray(line.start, line.end)), false);
+  if (reader.currentNode.state === "header") leaveBody(reader.currentNode);
+}
+
+function lineAt(bytes: Uint8Array, start: number): Line {
+  const lf = bytes.indexOf(LF, start);
+  const next = lf < 0 ? bytes.length : lf + 1;
+  let end = lf < 0 ? bytes.length : lf;
+  while (end > start && bytes[end - 1] === CR) end--;
+  return { start, end, next };
+}
+
+/** The first delimiter from the beginning of a line on; null where none follows. */
+function delimiterFrom(bytes: Buffer, from: number, boundaries: Reader["boundaries"]): Line | null {
+  if (boundaries.length === 0) return null;
+  for (let start = from; start >= 0 && start < bytes.length; ) {
+    if (mayDelimit(bytes, start, boundaries)) {
+      const line = lineAt(bytes, start);
+      if (isDelimiter(bytes, line, boundaries)) return line;
+    }
+    const found = bytes.indexOf(DASHED, start);
+    start = found < 0 ? -1 : found + 1;
+  }
+  return null;
+}
+
+const DASHED = Uint8Array.of(LF, DASH, DASH);
+
+/** Whether the line begins as a delimiter does. A mail may have as many such lines as lines: none is to cost memory. */
+function mayDelimit(bytes: Uint8Array, start: number, boundaries: Reader["boundaries"]): boolean {
+  if (bytes[start] !== DASH || bytes[start + 1] !== DASH) return false;
+  for (const { value } of boundaries) if (isAt(bytes, start + 2, value)) return true;
+  return false;
+}
+
+/** Two dashes, a boundary, at its end two more, and white space (RFC 2046 §5.1.1). */
+function isDelimiter(bytes: Uint8Array, { start, end }: Line, boundaries: Reader["boundaries"]): boolean {
+  if (boundaries.length === 0 || bytes[start] !== DASH || bytes[start + 1] !== DASH) return false;
+  let text = end;
+  while (text > start && (bytes[text - 1] === SPACE || bytes[text - 1] === TAB)) text--;
+  for (const { value } of boundaries) {
+    const after = start + 2 + value.length;
+    if (end < after || !isAt(bytes, start + 2, value)) continue;
+    const closes = end >= after + 2 && bytes[after] === DASH && bytes[after + 1] === DASH;
+    if (text <= (closes ? after + 2 : after)) return true;
+  }
+  return false;
+}
+
+function isAt(bytes: Uint8Array, at: number, value: Uint8Array): boolean {
+  for (let index = 0; index < value.length; index++) if (bytes[at + index] !== value[index]) return false;
+  return true;
+}

@@ -1,0 +1,122 @@
+import PostalMime, { type Attachment } from "postal-mime";
+import { fileBytes, fileSize } from "./file-octets.ts";
+import { type MailText, mailText, partText } from "./mail-text.ts";
+import type { MimePart, Reader, TextEntry, TextKind } from "./mime-part.ts";
+import { readTree, type Span } from "./mime-tree.ts";
+import { octetsOf } from "./part-octets.ts";
+import { repairParts } from "./part-repairs.ts";
+import { rendered } from "./rendered-text.ts";
+import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
+import { encodingOf } from "./transfer-decoders.ts";
+
+/** Levels of multipart within multipart that are followed. */
+export const MAX_NESTING_DEPTH = 50;
+
+/** An attachment, whose bytes stay in the mail. */
+export interface ReadFile {
+  /** All but its content. */
+  attachment: Attachment;
+  size: () => number;
+  bytes: () => Uint8Array;
+}
+
+/** What a mail consists of. */
+export interface ReadParts {
+  text: MailText | null;
+  html: MailText | null;
+  files: ReadFile[];
+}
+
+interface Parts {
+  reader: Reader;
+  raw: Uint8Array;
+  spans: ReadonlyMap<MimePart, Span>;
+  /** The parts that attachments are, in their order. */
+  files: MimePart[];
+  /** The parts that texts are, by what stands in their place. */
+  texts: Map<string, MimePart>;
+}
+
+/**
+ * Reads the parts of a mail. Rejects for one that the MIME reader does not read.
+ * @param header the fields of its MIME structure, each line ended
+ * @param body where the mail's body begins
+ */
+export async function readParts(raw: Uint8Array, header: Uint8Array, body: number): Promise<ReadParts> {
+  // The reader's declarations leave its steps out.
+  const reader = new PostalMime({
+    maxNestingDepth: MAX_NESTING_DEPTH,
+    maxHeadersSize: MAX_HEADER_OCTETS,
+  }) as unknown as Reader;
+  const spans = await readTree(reader, header, raw, body);
+  const parts: Parts = { reader, raw, spans, files: [], texts: new Map() };
+  repairParts(reader.root, (part) => contentOf(parts, part));
+  await collect(parts);
+  return { text: textOf(parts, "plain"), html: textOf(parts, "html"), files: filesOf(parts) };
+}
+
+const NO_SPAN: Span = { from: 0, to: 0 };
+
+function spanOf({ spans }: Parts, part: MimePart): Span {
+  return spans.get(part) ?? NO_SPAN;
+}
+
+function contentOf(parts: Parts, part: MimePart): Iterable<Uint8Array> {
+  return octetsOf(parts.raw, spanOf(parts, part), encodingOf(part.contentTransferEncoding.encoding));
+}
+
+/** Has the reader say what each part is, with a name in the place of each text. */
+async function collect({ reader, files, texts }: Parts): Promise<void> {
+  const collectAttachment = reader.collectAttachment.bind(reader);
+  reader.collectAttachment = (part, ...more) => {
+    collectAttachment(part, ...more);
+    files.push(part);
+  };
+  nameTexts(reader.root, texts);
+  reader.forceRfc822Attachments = true;
+  await reader.collectNode(reader.root, false, false);
+}
+
+/** Depth is bounded by the reader's own limit. */
+function nameTexts(part: MimePart, texts: Map<string, MimePart>): void {
+  const name = String(texts.size);
+  texts.set(name, part);
+  part.getTextContent = () => name;
+  for (const child of part.childNodes) nameTexts(child, texts);
+}
+
+/** The texts of that kind one after another; those that a mail has of the other kind alone are rendered. */
+function textOf(parts: Parts, kind: TextKind): MailText | null {
+  const { textMap, textTypes } = parts.reader;
+  if (!textTypes.has(kind)) return null;
+  const entries = [...textMap.values()];
+  return mailText(function* () {
+    let first = true;
+    for (const text of entries.flatMap((entry) => textsIn(parts, entry, kind))) {
+      if (!first) yield "\n";
+      first = false;
+      yield* text();
+    }
+  });
+}
+
+function textsIn(parts: Parts, entry: TextEntry, kind: TextKind): (() => Iterable<string>)[] {
+  const own = entry[kind];
+  const shown = own ?? Object.values(entry).flat();
+  return shown.map(({ value }) => {
+    const part = parts.texts.get(value);
+    const text = (): Iterable<string> => (part === undefined ? [] : partText(part, contentOf(parts, part)));
+    return own === undefined ? rendered(text, kind) : text;
+  });
+}
+
+function filesOf(parts: Parts): ReadFile[] {
+  const { raw, reader, files } = parts;
+  return reader.attachments.map((attachment, at) => {
+    // The reader collects an attachment of each of these parts.
+    const part = files[at] ?? reader.root;
+    const { encoding } = part.contentTransferEncoding;
+    const body = { span: spanOf(parts, part), encoding, alone: part === reader.root };
+    return { attachment, size: () => fileSize(raw, body), bytes: () => fileBytes(raw, body) };
+  });
+}

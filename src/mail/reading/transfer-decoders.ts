@@ -1,0 +1,105 @@
+/** How a body is written (RFC 2045 §6). */
+export type Encoding = "identity" | "quoted-printable" | "base64";
+
+/**
+ * Decodes the next octets of a body into memory that has room for them and four more; null ends the body.
+ * Returns how many octets there are now.
+ */
+export type Decode = (octets: Uint8Array | null, into: Uint8Array) => number;
+
+/** @param name as the part names it; one that is not known changes nothing */
+export function encodingOf(name: string): Encoding {
+  if (/base64/i.test(name)) return "base64";
+  return /quoted-printable/i.test(name) ? "quoted-printable" : "identity";
+}
+
+/** A decoder for one body each. */
+export const DECODERS: Readonly<Record<Exclude<Encoding, "identity">, () => Decode>> = {
+  base64: base64Decoder,
+  "quoted-printable": quotedPrintableDecoder,
+};
+
+const [LF, EQUALS] = [0x0a, 0x3d];
+/** Marks what is no digit. */
+const NONE = 255;
+
+/** The value of each octet as a digit. */
+const HEX_DIGITS = Uint8Array.from({ length: 256 }, (_, octet) => hexDigit(octet));
+const BASE64_DIGITS = Uint8Array.from({ length: 256 }, (_, octet) => base64Digit(octet));
+
+function hexDigit(octet: number): number {
+  const lower = octet | 0x20;
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x61 + 10 : NONE;
+}
+
+function base64Digit(octet: number): number {
+  if (octet >= 0x41 && octet <= 0x5a) return octet - 0x41;
+  if (octet >= 0x61 && octet <= 0x7a) return octet - 0x61 + 26;
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30 + 52;
+  if (octet === 0x2b) return 62;
+  return octet === 0x2f ? 63 : NONE;
+}
+
+const [PLAIN, ESCAPE, HALF_ESCAPE] = [0, 1, 2];
+
+/** RFC 2045 §6.7. What is no escape is content; lines end with LF alone. */
+function quotedPrintableDecoder(): Decode {
+  let state = PLAIN;
+  let first = 0;
+  return (octets, into) => {
+    let size = 0;
+    for (let at = 0; octets !== null && at < octets.length; at++) {
+      const octet = octets[at] ?? 0;
+      const digit = state === PLAIN ? NONE : (HEX_DIGITS[octet] ?? NONE);
+      if (state === PLAIN) {
+        if (octet === EQUALS) state = ESCAPE;
+        else into[size++] = octet;
+      } else if (state === ESCAPE && (digit !== NONE || octet === LF)) {
+        // A line that ends so goes on in the next one.
+        state = octet === LF ? PLAIN : HALF_ESCAPE;
+        first = octet;
+      } else if (state === HALF_ESCAPE && digit !== NONE) {
+        into[size++] = ((HEX_DIGITS[first] ?? 0) << 4) | digit;
+        state = PLAIN;
+      } else {
+        into[size++] = EQUALS;
+        if (state === HALF_ESCAPE) into[size++] = first;
+        state = octet === EQUALS ? ESCAPE : PLAIN;
+        if (state === PLAIN) into[size++] = octet;
+      }
+    }
+    return size;
+  };
+}
+
+/** RFC 2045 §6.8. Each padding ends a group, wherever it stands; what is no digit is passed over. */
+function base64Decoder(): Decode {
+  let group = 0;
+  let digits = 0;
+  return (octets, into) => {
+    let size = 0;
+    const end = (): void => {
+      if (digits === 3) into[size++] = group >> 10;
+      if (digits === 2) into[size++] = group >> 4;
+      if (digits === 3) into[size++] = group >> 2;
+      digits = 0;
+      group = 0;
+    };
+    for (let at = 0; octets !== null && at < octets.length; at++) {
+      const octet = octets[at] ?? 0;
+      const digit = BASE64_DIGITS[octet] ?? NONE;
+      if (digit !== NONE) {
+        group = (group << 6) | digit;
+        if (++digits < 4) continue;
+        into[size++] = group >> 16;
+        into[size++] = group >> 8;
+        into[size++] = group;
+        digits = 0;
+        group = 0;
+      } else if (octet === EQUALS) end();
+    }
+    if (octets === null) end();
+    return size;
+  };
+}
