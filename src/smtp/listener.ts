@@ -15,10 +15,10 @@ import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-event
 import { type SmtpMeter, type Watch, watchSession } from "./watch.ts";
 
 /**
- * Messages of the largest size that may be in memory while all are read on. One more is read on beyond that, so that there
- * are three, and the room of a fourth is left to small mail (`intake`).
+ * Messages of the largest size that may be in memory while all are read on. The oldest is read on beyond that, so that
+ * there are two and the beginning of a third, and the room of one more is left to small mail (`intake`).
  */
-const LARGE_MESSAGES_IN_FLIGHT = 2;
+const LARGE_MESSAGES_IN_FLIGHT = 1.5;
 /** Silence asked of strangers before the greeting. Who has brought mail before, or is on this machine, is greeted at once. */
 export const GREET_AFTER_MS = 300;
 /** Peers remembered to have brought mail that was taken. */
