@@ -5,8 +5,7 @@ import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
 import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
-import { all, inSlices } from "../../src/store/search/message-search.ts";
-import { expressionOf, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
+import { termsOf } from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
 
@@ -270,25 +269,4 @@ test("a beginning that is no message's id is compared as it is", async () => {
     (await listMessages(lists.db, senderId, { q: "hello" }, before, 5)).messages.length;
   expect(await found(idFloor("msg", NOW * 2))).toBe(1);
   expect(await found("msg_")).toBe(0);
-});
-
-test("messages read slice by slice are those of one read, in its order, whatever the slice", async () => {
-  const [senderId, other] = [await lists.project(), await lists.project()];
-  const messages = Array.from({ length: 120 }, (_, at) =>
-    message(at % 3 === 0 ? other : senderId, { subject: at % 4 === 0 ? "invoice of may" : "letter" }),
-  );
-  await lists.store(messages);
-  await lists.index();
-  const filter = { q: "invoice", direction: "outbound" } as const;
-  const { wholes, grams } = termsWanted(senderId, filter);
-  const expression = expressionOf([...wholes, ...grams]);
-  const page = { senderId, filter, before: null, limit: 10 };
-  const places = { low: 0, high: Number.MAX_SAFE_INTEGER };
-  const whole = await all(lists.db, page, expression)(places, 1000);
-  expect(whole.length).toBe(20);
-  for (const sliceMessages of [1, 7, 50, 1000])
-    for (const most of [1, 9, 20, 21]) {
-      const rows = await inSlices(lists.db, page, expression, sliceMessages)(places, most);
-      expect(rows.map(({ id }) => id)).toEqual(whole.slice(0, most).map(({ id }) => id));
-    }
 });

@@ -17,9 +17,6 @@ import { expressionOf } from "./search-terms.ts";
 /** A value that fewer messages have than this is looked for alone: all of them are read sooner than terms are joined. */
 const FEW = 200;
 
-/** Messages whose terms are joined in one read: it holds the event loop for 5 ms. */
-const SLICE_MESSAGES = 200_000;
-
 /** Places of the index, from `low` to `high`. */
 interface Places {
   low: number;
@@ -42,11 +39,7 @@ export async function searchIndex(
   const places = placesOf(filter, before);
   const few = await rareTerm(db, [...wholes, ...grams].length > 1 ? wholes : [], places);
   const expression = few ?? expressionOf([...wholes, ...grams]);
-  const read =
-    few === null && wholes.length + grams.length > 1
-      ? inSlices(db, page, expression, SLICE_MESSAGES)
-      : all(db, page, expression);
-  const { rows, stoppedAt } = await gather(downPlaces(read, page, places), page);
+  const { rows, stoppedAt } = await gather(downPlaces(db, page, expression, places), page);
   const matches = newestFirst(rows);
   const last = matches[limit - 1];
   if (last === undefined) return { rows: matches, stoppedAt };
@@ -71,50 +64,14 @@ async function rareTerm(db: Db, terms: readonly string[], { low, high }: Places)
   return null;
 }
 
-/** Reads at most so many messages from the highest place down. */
-export type Read = (places: Places, most: number) => Promise<SummaryRow[]>;
-
-/** Reads them by one query. */
-export function all(db: Db, page: Page, expression: string): Read {
-  return (places, most) => between(db, page, expression, places, most);
-}
-
-/**
- * Where terms of many messages each have few or none in common, joining them takes 25 ms for a million: that is done
- * slice by slice, and others have their turn in between.
- */
-export function inSlices(db: Db, page: Page, expression: string, sliceMessages: number): Read {
-  return async ({ low, high }, most) => {
-    const rows: SummaryRow[] = [];
-    for (let top = high; ; ) {
-      const bottom = Math.max(low, await placeBelow(db, top, sliceMessages));
-      rows.push(...(await between(db, page, expression, { low: bottom, high: top }, most - rows.length)));
-      if (rows.length >= most || bottom === low) return rows;
-      top = bottom - 1;
-      await new Promise<void>((resolve) => setImmediate(resolve));
-    }
-  };
-}
-
-/** About the place that lies so many messages, of all projects, below another: row numbers rise with places, nearly. */
-async function placeBelow(db: Db, place: number, messages: number): Promise<number> {
-  const row = await db.first<{ position: number }>(
-    `SELECT position FROM messages WHERE position IS NOT NULL AND rowid <= (
-        SELECT rowid FROM messages INDEXED BY messages_by_position WHERE position <= ? ORDER BY position DESC LIMIT 1
-      ) - ? ORDER BY rowid DESC LIMIT 1`,
-    [place, messages],
-  );
-  return row === null ? 0 : Math.min(row.position, place);
-}
-
-/** The walk down the places of messages. */
-function downPlaces(read: Read, page: Page, places: Places): Walk {
+/** The walk down the places of the messages that have the terms. */
+function downPlaces(db: Db, page: Page, expression: string, places: Places): Walk {
   let { high } = places;
   // Two messages may share a place where a clock was set back: those given of the last place are not given again.
   let given: string[] = [];
   return {
     async next(most) {
-      const rows = await read({ low: places.low, high }, most + given.length);
+      const rows = await between(db, page, expression, { low: places.low, high }, most + given.length);
       const fresh = rows.filter(({ id }) => !given.includes(id));
       const last = fresh.at(-1)?.position ?? high;
       given = [
