@@ -17,7 +17,14 @@ export function textEntry(text: string | null | undefined, boundary: string): Te
   if (text === null || text === undefined || text === "") return undefined;
   const content = normalizeLineEnds(text);
   const mustEncode = /^From /m.test(content) || content.includes(boundary) || CONTROL.test(content);
-  return mustEncode ? { content, contentTransferEncoding: "quoted-printable" } : { content };
+  return mustEncode || isLongLined(content)
+    ? { content, contentTransferEncoding: "quoted-printable" }
+    : { content };
+}
+
+/** What the composer comes to quoted-printable for as well, having counted all letters. */
+function isLongLined(content: string): boolean {
+  return /^.{77}/m.test(content) && /^[\x00-\x7f]*$/.test(content) && /[A-Za-z]/.test(content);
 }
 
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;

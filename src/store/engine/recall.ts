@@ -39,9 +39,10 @@ const ELSEWHERE = new RegExp(
 type Answers = Map<string, unknown>;
 
 /**
- * Remembers what configuration queries have answered, for as long as nothing has changed those tables: writes of this
- * process are watched as they commit, and those of others show in the file's version, which each question asks for. It
- * costs a fifth of a query. Where an engine has no version, every question is a query.
+ * Remembers what configuration queries have answered, for as long as nothing has changed those tables. Writes of this
+ * process are watched as they commit. Those of others show in the file's version, which is asked for once in each turn of
+ * the event loop that has a question: so what another process had committed before that turn is seen. Where an engine has
+ * no version, every question is a query.
  */
 export class Recall {
   readonly #engine: Engine;
@@ -49,6 +50,8 @@ export class Recall {
   /** Whether a statement's text changes configuration. The texts of a process are few. */
   readonly #known = new Map<string, boolean>();
   #version: number | null = null;
+  /** Whether the version has been asked for in this turn of the event loop. */
+  #checked = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -59,10 +62,7 @@ export class Recall {
     query: ConfigurationQuery<Row, Answer>,
     args: readonly string[],
   ): Promise<Answer | null> {
-    const version = this.#engine.version?.() ?? null;
-    if (version === null) return this.#ask(query, args);
-    if (version !== this.#version) this.forget();
-    this.#version = version;
+    if (!this.#checked && !this.#check()) return this.#ask(query, args);
     const answers = this.#answersOf<Answer>(query);
     const key = JSON.stringify(args);
     const known = answers.get(key);
@@ -84,6 +84,19 @@ export class Recall {
   /** Forgets all answers. One on its way is kept by nobody. */
   forget(): void {
     this.#answers.clear();
+  }
+
+  /** Forgets what may not be true any more. Gives false where nobody can tell. */
+  #check(): boolean {
+    const version = this.#engine.version?.() ?? null;
+    if (version === null) return false;
+    if (version !== this.#version) this.forget();
+    this.#version = version;
+    this.#checked = true;
+    setImmediate(() => {
+      this.#checked = false;
+    });
+    return true;
   }
 
   async #ask<Row, Answer>(
