@@ -1,5 +1,6 @@
 import Database from "libsql";
 import { type Engine, EngineError, errorCode, type Statement, type Value, type Written } from "./engine.ts";
+import { turnReads } from "./turn-reads.ts";
 
 /**
  * Prepared statements kept at most. Preparing costs several times what running does; the texts of a process are few,
@@ -24,16 +25,24 @@ export function openEmbedded(path: string): Engine {
   const prepare = (sql: string): Prepared => preparedIn(prepared, database, sql);
   setPragmas(database);
   const version = database.prepare("PRAGMA data_version").raw();
+  const turn = turnReads(database);
+  const reads = readsOf((sql) => {
+    turn.enter();
+    return prepare(sql);
+  });
   return {
-    ...readsOf(prepare),
+    ...reads,
     async batch(statements) {
+      turn.leave();
       return runBatch(database, prepare, statements);
     },
     version() {
+      turn.enter();
       const [changes] = version.get([]) as unknown[];
       return typeof changes === "number" ? changes : null;
     },
     async close() {
+      turn.leave();
       prepared.clear();
       database.close();
     },

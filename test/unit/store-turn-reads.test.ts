@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import Database from "libsql";
+import { openEmbedded } from "../../src/store/engine/embedded.ts";
+import type { Engine } from "../../src/store/engine/engine.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+let database: TestDatabase;
+let engine: Engine;
+/** Another process's connection. */
+let other: Database.Database;
+beforeEach(async () => {
+  database = await testDatabase();
+  const path = database.url.slice("file:".length);
+  engine = openEmbedded(path);
+  other = new Database(path, { timeout: 0 });
+  other.exec(
+    "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('one', 'first', 'a@a.test', 0)",
+  );
+});
+afterEach(async () => {
+  await engine.close();
+  other.close();
+  await database.remove();
+});
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const name = async () => (await engine.first("SELECT name FROM accounts WHERE id = 'one'", []))?.name;
+const rename = (to: string) => ({ sql: "UPDATE accounts SET name = ? WHERE id = 'one'", args: [to] });
+const theirs = (to: string) => other.exec(`UPDATE accounts SET name = '${to}' WHERE id = 'one'`);
+
+test("reads of one turn see one state, and those of the next what others have written since", async () => {
+  expect([await name(), await name()]).toEqual(["first", "first"]);
+  theirs("second");
+  expect(await name()).toBe("first");
+  await turn();
+  expect([await name(), await name()]).toEqual(["second", "second"]);
+});
+
+test("a write of ours is seen at once, in the middle of a turn's reads too", async () => {
+  expect([await name(), await name()]).toEqual(["first", "first"]);
+  await engine.batch([rename("own")]);
+  expect([await name(), await name()]).toEqual(["own", "own"]);
+  theirs("theirs");
+  await engine.batch([{ sql: "UPDATE accounts SET name = name || ' and own' WHERE id = 'one'", args: [] }]);
+  expect([await name(), await name()]).toEqual(["theirs and own", "theirs and own"]);
+});
+
+test("a write that is refused leaves the reads of the turn as they are", async () => {
+  expect([await name(), await name()]).toEqual(["first", "first"]);
+  const twice = { sql: "INSERT INTO accounts SELECT * FROM accounts", args: [] };
+  await expect(engine.batch([rename("undone"), twice])).rejects.toThrow("UNIQUE");
+  expect([await name(), await name()]).toEqual(["first", "first"]);
+});
+
+test("behind a turn no state is held: others may empty the log", async () => {
+  const emptied = () =>
+    Number((other.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number }).busy);
+  for (let read = 0; read < 5; read++) await name();
+  expect(emptied()).toBe(1);
+  await turn();
+  expect(emptied()).toBe(0);
+  await name();
+  await engine.all("SELECT id FROM accounts", []);
+  await expect(engine.first("SELECT missing FROM accounts", [])).rejects.toThrow("no such column");
+  await turn();
+  expect(emptied()).toBe(0);
+});
+
+test("a statement that is not read to its end holds nobody up", async () => {
+  const plan = "EXPLAIN QUERY PLAN UPDATE accounts SET name = 'x'";
+  for (let read = 0; read < 3; read++) await engine.first(plan, []);
+  await turn();
+  theirs("second");
+  for (let read = 0; read < 3; read++) await engine.first(plan, []);
+  await engine.batch([rename("own")]);
+  expect(await name()).toBe("own");
+});
+
+test("an engine closes in the middle of a turn's reads", async () => {
+  await name();
+  await name();
+  await engine.close();
+  await turn();
+  other.exec("BEGIN EXCLUSIVE; ROLLBACK");
+  engine = openEmbedded(database.url.slice("file:".length));
+  expect(await name()).toBe("first");
+});
