@@ -30,6 +30,11 @@ export class ChunkReader {
     return this.#kept.size;
   }
 
+  /** Lets go of a message that will not end. */
+  discard(): void {
+    this.#kept.discard();
+  }
+
   /** Takes a piece of a chunk. */
   feed(piece: Uint8Array): void {
     if (piece.length === 0) return;

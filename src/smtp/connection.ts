@@ -140,6 +140,7 @@ export class Connection implements Holder, SocketOwner {
     this.#stopGreeting();
     const { helo, tls, messages } = this.#session;
     this.#deps.log.debug("session ended", { ip: this.ip, helo, tls, messages });
+    this.#session.close();
     this.#leave();
   }
 

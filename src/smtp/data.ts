@@ -86,6 +86,11 @@ export class DataReader {
     return Math.min(this.#cr, this.#lf) + 1;
   }
 
+  /** Lets go of a message that will not end. */
+  discard(): void {
+    this.#kept.discard();
+  }
+
   /** The message, once `feed` has found its end. */
   result(): MessageResult {
     if (this.#state !== "done") throw new Error("The message has not ended.");

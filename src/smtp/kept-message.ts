@@ -133,7 +133,14 @@ export class KeptMessage {
 
   result(): MessageResult {
     const fault = this.#fault();
-    return fault === null ? { raw: this.#octets.take() } : { fault };
+    if (fault === null) return { raw: this.#octets.take() };
+    this.discard();
+    return { fault };
+  }
+
+  /** Lets go of what is held of a message that will not end. */
+  discard(): void {
+    this.#octets.clear();
   }
 
   /** One fault where there are several, the same however the octets were split: smuggling first. */

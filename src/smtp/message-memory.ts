@@ -39,7 +39,7 @@ export class MessageMemory {
 
   /** Memory that can grow to the largest message. What an earlier one left may be in it. */
   take(): SharedArrayBuffer {
-    this.#cancelIdle();
+    this.#idleAnew();
     const memory = this.#free.pop() ?? new SharedArrayBuffer(0, { maxByteLength: this.#maxOctets });
     this.#lent.add(memory);
     return memory;
@@ -57,6 +57,11 @@ export class MessageMemory {
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof SharedArrayBuffer) || !this.#lent.delete(memory)) return;
     if (this.#free.length < MAX_FREE) this.#free.push(memory);
+    this.#idleAnew();
+  }
+
+  /** A message may never give back its own, so what waits beside it is let go of all the same. */
+  #idleAnew(): void {
     this.#cancelIdle();
     this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.clear());
   }

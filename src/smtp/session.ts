@@ -5,7 +5,7 @@ import type { MessageFault, MessageResult } from "./kept-message.ts";
 import { Input } from "./lines.ts";
 import { formatReply, REPLIES, type Reply, reply } from "./reply.ts";
 import type { Action, Phase, SessionOptions } from "./actions.ts";
-import { type Chunk, type Outcome, perform, type SessionState } from "./verbs.ts";
+import { type Chunk, endTransaction, type Outcome, perform, type SessionState } from "./verbs.ts";
 
 /** Errors of one client (syntax, sequence, unknown commands) after which it is sent away. */
 export const MAX_ERRORS = 20;
@@ -36,7 +36,7 @@ export class Session {
   #errors = 0;
   #refusedRecipients = 0;
   #messages = 0;
-  #actions: Action[] = [];
+  readonly #actions: Action[] = [];
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -113,14 +113,14 @@ export class Session {
   secured(version: string): Action[] {
     if (this.#phase !== "tls") return [];
     this.#phase = "command";
-    Object.assign(this.#state, { helo: null, plainSmtp: false, tls: version, transaction: null });
+    Object.assign(this.#state, { helo: null, plainSmtp: false, tls: version });
     return this.#advance();
   }
 
   /** Ends the session with `farewell`, a 421: at once, or as soon as the message or recipient in hand is answered. */
   dismiss(farewell: Reply): Action[] {
     if (this.#phase === "closed") return [];
-    if (this.#phase === "tls") return this.#close();
+    if (this.#phase === "tls") return this.close();
     this.#farewell = farewell;
     return this.#advance();
   }
@@ -129,7 +129,13 @@ export class Session {
   abort(farewell: Reply): Action[] {
     if (this.#phase === "closed") return [];
     if (this.#phase !== "tls") this.#say(farewell);
-    return this.#close();
+    return this.close();
+  }
+
+  /** Ends the session without a word: the peer has gone. */
+  close(): Action[] {
+    this.#end();
+    return this.#flush();
   }
 
   #advance(): Action[] {
@@ -282,18 +288,13 @@ export class Session {
     this.#phase = "closed";
     this.#input.clear();
     // The client may take its time to close: nothing is held for it until then.
-    this.#reader = this.#state.transaction = null;
+    if (this.#reader instanceof DataReader) this.#reader.discard();
+    endTransaction(this.#state);
+    this.#reader = null;
     this.#actions.push({ kind: "close" });
   }
 
-  #close(): Action[] {
-    this.#end();
-    return this.#flush();
-  }
-
   #flush(): Action[] {
-    const actions = this.#actions;
-    this.#actions = [];
-    return actions;
+    return this.#actions.splice(0);
   }
 }

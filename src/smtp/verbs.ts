@@ -127,14 +127,22 @@ function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: Sess
   return { chunk: { size, last, into: transaction.chunks } };
 }
 
+/** Ends a transaction whose message is not taken. */
+export function endTransaction(state: SessionState): void {
+  state.transaction?.chunks?.discard();
+  state.transaction = null;
+}
+
 /** What each command does. EHLO, HELO and RSET end a transaction without a trace (RFC 5321 §4.1.4, §4.1.1.5). */
 const PERFORMERS: { [V in Verb]: Performer<V> } = {
   EHLO: (state, { name }, limits) => {
-    Object.assign(state, { helo: name, plainSmtp: false, transaction: null });
+    endTransaction(state);
+    Object.assign(state, { helo: name, plainSmtp: false });
     return { reply: ehloReply(limits.hostname, limits.maxMessageBytes, state.tls === null) };
   },
   HELO: (state, { name }, limits) => {
-    Object.assign(state, { helo: name, plainSmtp: true, transaction: null });
+    endTransaction(state);
+    Object.assign(state, { helo: name, plainSmtp: true });
     return { reply: reply(250, null, limits.hostname) };
   },
   MAIL: mail,
@@ -142,11 +150,14 @@ const PERFORMERS: { [V in Verb]: Performer<V> } = {
   DATA: data,
   BDAT: bdat,
   RSET: (state) => {
-    state.transaction = null;
+    endTransaction(state);
     return { reply: REPLIES.ok };
   },
-  STARTTLS: (state) =>
-    state.tls === null ? { reply: REPLIES.startTls, next: "startTls" } : error(REPLIES.alreadyTls),
+  STARTTLS: (state) => {
+    if (state.tls !== null) return error(REPLIES.alreadyTls);
+    endTransaction(state);
+    return { reply: REPLIES.startTls, next: "startTls" };
+  },
   NOOP: () => ({ reply: REPLIES.ok }),
   VRFY: () => ({ reply: REPLIES.cannotVerify }),
   HELP: () => ({ reply: REPLIES.help }),

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { Type } from "@sinclair/typebox";
-import { ok } from "../../src/http/answer.ts";
+import { ok, raw } from "../../src/http/answer.ts";
 import { openRoute } from "../../src/http/route.ts";
 import type { AnsweredRequest, Http } from "../../src/http/server.ts";
 import { type TestApi, testApi, type TestApiOptions } from "../support/api.ts";
@@ -166,6 +166,57 @@ describe("a stop", () => {
     await closed;
     expect(got).toStartWith("HTTP/1.1 200 ");
     expect(got.toLowerCase()).toContain("\r\nconnection: close\r\n");
+  });
+
+  test.each([
+    ["begun before it", 0],
+    ["asked for before it, and begun in it", 1],
+  ])("gives a streamed answer to its end: %s", async (_, after) => {
+    const piece = new Uint8Array(64 * 1024).fill(0x61);
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    let at = 0;
+    const body = (): ReadableStream<Uint8Array> =>
+      new ReadableStream(
+        {
+          async pull(controller) {
+            if (at === 1) await held;
+            if (at++ === 40) controller.close();
+            else controller.enqueue(piece.slice());
+          },
+        },
+        { highWaterMark: 0 },
+      );
+    const route = openRoute({
+      method: "GET",
+      path: "/stream",
+      operationId: "stream",
+      summary: "Answers a piece at a time",
+      answers: { 200: "text/plain" },
+      handle: async () => raw(body(), "text/plain"),
+    });
+    const { port, http } = await started({ routes: () => [route] });
+    const socket = connect(port, "127.0.0.1");
+    let got = "";
+    socket.on("data", (chunk) => {
+      got += chunk.toString();
+    });
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    const ask = (path: string): boolean => socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    if (after === 1) {
+      ask("/livez");
+      await until(() => got.endsWith('{"status":"ok"}'));
+      got = "";
+    }
+    ask("/stream");
+    if (after === 0) await until(() => got.length > 1000);
+    const stopped = http.stop(60_000);
+    await until(() => got.length > 1000);
+    release();
+    await stopped;
+    await closed;
+    expect(got.toLowerCase().includes("connection: close")).toBe(after === 1);
+    expect(got.match(/[a-z]{1000,}/g)?.join("").length).toBe(40 * 64 * 1024);
+    expect(got).toEndWith("\r\n0\r\n\r\n");
   });
 
   test("cuts what is left when the grace is over", async () => {

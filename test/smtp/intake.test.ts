@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
 import { FREE_OCTETS, PROGRESS_MS } from "../../src/smtp/intake.ts";
+import { until } from "../support/poll.ts";
 import { Client, type Server, signal, startServer, TAKEN } from "./server-harness.ts";
 
 const MAX = 256 * 1024;
@@ -196,4 +197,27 @@ test("a large message's memory is for the next one once it is answered, not befo
   await bring(first);
   expect(raws.slice(0, 3).some(({ buffer }) => buffer === raws[3]?.buffer)).toBe(false);
   expect([await end(1), await end(3)]).toEqual(["250", "250"]);
+});
+
+test("a large message's memory is for the next one, too, where its client has gone", async () => {
+  const raws: Uint8Array[] = [];
+  const message = async (_: unknown, raw: Uint8Array) => {
+    raws.push(raw);
+    return TAKEN;
+  };
+  await using server = await startServer({ message }, { maxMessageBytes: MAX });
+  const [gone, next] = [`${"1".repeat(1022)}\r\n`, `${"2".repeat(1022)}\r\n`];
+  const first = await Client.connect(server.port);
+  await first.startMessage();
+  first.send(gone.repeat(200));
+  await until(() => server.listener.held === gone.length * 200);
+  first.destroy();
+  await until(() => server.listener.sessions === 0);
+  const client = await Client.connect(server.port);
+  await client.startMessage();
+  client.send(`${next.repeat(100)}.\r\n`);
+  expect(await client.codes(1)).toEqual(["250"]);
+  // What the first one brought is there still, behind the second one.
+  const memory = Buffer.from(new Uint8Array(raws[0]?.buffer ?? new ArrayBuffer(0)));
+  expect(memory.includes(gone, next.length * 100)).toBe(true);
 });

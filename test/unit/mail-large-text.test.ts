@@ -105,14 +105,29 @@ describe("a large text", () => {
   });
 
   test("in a mail that shows parts of both kinds is rendered as the MIME reader does it", async () => {
+    const printable = Array.from({ length: 95 }, (_, at) => String.fromCharCode(0x20 + at)).join("");
     const parts = [
-      `--b\r\nContent-Type: text/plain\r\n\r\n \r\n${`a < b & "c" \r\n\r\n`.repeat(9000)} \r\n`,
+      `--b\r\nContent-Type: text/plain\r\n\r\n \r\n${`${printable}\t\r\n\r\n`.repeat(2000)} \r\n`,
       "--b\r\nContent-Type: text/html\r\n\r\n<p>page</p>\r\n",
     ];
     const raw = mail(["Content-Type: multipart/mixed; boundary=b"], `${parts.join("")}--b--\r\n`);
     const { text, html } = await PostalMime.parse(raw);
     const found = await parseMail(raw);
     expect([found.text, found.html]).toEqual([storedText(text ?? ""), storedText(html ?? "")]);
+  });
+
+  test("that is rendered from html is rendered once: it is made as a whole, which takes long", async () => {
+    const page = "<p>one &amp; two</p>\r\n".repeat(7000);
+    const raw = mail(
+      ["Content-Type: multipart/mixed; boundary=b"],
+      `--b\r\n\r\nown\r\n--b\r\nContent-Type: text/html\r\n\r\n${page}--b--\r\n`,
+    );
+    const { text } = await openMail(raw);
+    expect(text?.whole).toBe(false);
+    const { text: said } = await PostalMime.parse(raw);
+    // What is read anew would find nothing of it.
+    raw.fill(0x20, raw.indexOf("<p>"));
+    expect(text === null ? null : wholeText(text)).toBe(storedText(said ?? ""));
   });
 });
 

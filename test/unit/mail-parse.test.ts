@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compose } from "../../src/mail/composing/compose.ts";
-import { headerBlock, MAX_REFERENCES } from "../../src/mail/reading/header-block.ts";
+import { headerBlock, MAX_MESSAGE_ID_CHARS, MAX_REFERENCES } from "../../src/mail/reading/header-block.ts";
+import { MAX_PARTS } from "../../src/mail/reading/mime-tree.ts";
 import { MAX_LINES, MAX_MAILBOXES, mailboxes, parseMail } from "../../src/mail/reading/parse.ts";
-import { countParts, MAX_PARTS } from "../../src/mail/reading/part-count.ts";
 import { MAX_NESTING_DEPTH } from "../../src/mail/reading/read-parts.ts";
 import { PREVIEW_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
 import {
@@ -124,6 +124,10 @@ describe("a received mail", () => {
     ["7Bit (x)", "a", "a"],
     ["quoted-printable", "a=\r\nb=0A=41", "ab\nA"],
     ["quoted-printable", "a=0D=0A", "a\r\n"],
+    ["quoted-printable", "a=0A=", "a\n"],
+    ["x-quoted-printable", "a=41", "aA"],
+    ["x-uuencode", "begin 644 a\r\n#86)C\r\nend", "begin 644 a\r\n#86)C\r\nend"],
+    ["quoted-printable", "a=0A==\r\n", "a\n="],
     ["base64", "YQo=\r\n", "a\n"],
   ])("has attachments with the bytes they came with: %s %j", async (encoding, body, content) => {
     for (const type of ["text/csv", "message/rfc822", "application/x"]) {
@@ -301,14 +305,51 @@ describe("limits", () => {
     });
   });
 
-  test("lines that only look like boundaries are no parts", () => {
-    expect(
-      countParts(
-        Buffer.from(
-          `Content-Type: multipart/mixed; boundary=b\n\n--b\n${"-- sql comment\n".repeat(MAX_PARTS * 2)}--b--\n`,
-        ),
+  test.each([
+    ["as it is", "boundary=b", "--b"],
+    ["in sections (RFC 2231 §3)", "boundary*0=ab; boundary*1=cd", "--abcd"],
+    ["percent-encoded (RFC 2231 §4)", "boundary*=utf-8''%41%42", "--AB"],
+    ["with an escape", 'boundary="a\\bc"', "--abc"],
+    ["of two words", "boundary=a b", "--a b"],
+    ["of more octets than one may have", `boundary="${"A".repeat(199)} B"`, `--${"A".repeat(199)} B`],
+  ])("parts whose boundary is written %s", async (_, field, delimiter) => {
+    const of = (count: number) =>
+      bytes(
+        `Content-Type: multipart/mixed; ${field}`,
+        "",
+        ...Array.from({ length: count }, () => [delimiter, "Content-Type: a/b", "", "x"]).flat(),
+        `${delimiter}--`,
+        "",
+      );
+    expect((await parseMail(of(MAX_PARTS))).attachments.length).toBe(MAX_PARTS);
+    expect(await parseMail(of(MAX_PARTS + 1))).toMatchObject({ ok: false, attachments: [] });
+  });
+
+  test.each([
+    ["comments", "-- sql comment"],
+    ["those of another boundary", "--c"],
+    ["delimiters of a mail that came along", "--b2"],
+  ])("lines that only look like delimiters are no parts: %s", async (_, line) => {
+    const { ok, text } = await parseMail(
+      bytes(
+        "Content-Type: multipart/mixed; boundary=b",
+        "",
+        "--b",
+        "Content-Type: text/plain; charset=utf-8; boundary=b2",
+        "",
+        ...Array.from({ length: MAX_PARTS * 2 }, () => line),
+        "--b--",
+        "",
       ),
-    ).toBe(2);
+    );
+    expect([ok, text?.length]).toEqual([true, (line.length + 1) * MAX_PARTS * 2]);
+  });
+
+  test("characters of a Message-ID", () => {
+    const named = (characters: number) => `<${"a".repeat(characters - 6)}@b.c>`;
+    const found = (id: string) => headerBlock(bytes(`Message-ID: ${id}`, "", "")).messageId;
+    const longest = named(MAX_MESSAGE_ID_CHARS);
+    expect([found(longest), found(named(MAX_MESSAGE_ID_CHARS + 1))]).toEqual([longest, null]);
   });
 
   test("lines", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseMail, partBytes } from "../../src/mail/reading/parse.ts";
-import { MAX_PARTS } from "../../src/mail/reading/part-count.ts";
+import { MAX_PARTS } from "../../src/mail/reading/mime-tree.ts";
 import { unflowed } from "../../src/mail/reading/flowed.ts";
 
 /** Lines as latin1 octets with CRLF between them. */
@@ -17,6 +17,11 @@ function latin1(text: string): string {
 }
 
 describe("text that does not say its charset, or not truly", () => {
+  test("a page that can be read cannot be in the UTF-16 that it names", async () => {
+    const page = "<meta charset=utf-16><p>Gr\xfc\xdfe</p>";
+    expect((await parseMail(bytes("Content-Type: text/html", "", page))).html).toContain("<p>Grüße</p>");
+  });
+
   test.each([
     ["no Content-Type, UTF-8", "X: y", latin1("Grüße ✓"), "Grüße ✓"],
     ["no Content-Type, not UTF-8", "X: y", "Gr\xfc\xdfe \x80", "Grüße €"],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { ChunkReader } from "../../src/smtp/chunks.ts";
 import { KeptMessage, largest } from "../../src/smtp/kept-message.ts";
 import { COLLECTED_OCTETS, IDLE_MS, MAX_FREE, MessageMemory } from "../../src/smtp/message-memory.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -56,6 +57,17 @@ describe("memory is used again", () => {
   });
 });
 
+describe("memory of a message that nobody will read is given back", () => {
+  test("where its fault shows at its end alone", () => {
+    const { memory } = scene();
+    const chunks = new ChunkReader(LIMIT, memory);
+    chunks.feed(new Uint8Array(100 * KIB).fill(1));
+    chunks.feed(Uint8Array.of(0x0d));
+    expect(chunks.end(true)).toEqual({ fault: "bareLineEnd" });
+    expect(memory.free).toBe(1);
+  });
+});
+
 describe("what is given back", () => {
   test("twice counts once: two messages must not share it", () => {
     const { memory } = scene();
@@ -85,6 +97,17 @@ describe("what is given back", () => {
   test("is let go of when no large message has come for a while", () => {
     const { clock, memory } = scene();
     memory.giveBack(message(memory, 100 * KIB, 1).buffer);
+    clock.advance(IDLE_MS - 1);
+    expect(memory.free).toBe(1);
+    clock.advance(1);
+    expect(memory.free).toBe(0);
+  });
+
+  test("is let go of, too, where the last large message does not give back its own", () => {
+    const { clock, memory } = scene();
+    const messages = [1, 2].map((octet) => message(memory, 100 * KIB, octet));
+    for (const { buffer } of messages) memory.giveBack(buffer);
+    message(memory, 100 * KIB, 3);
     clock.advance(IDLE_MS - 1);
     expect(memory.free).toBe(1);
     clock.advance(1);

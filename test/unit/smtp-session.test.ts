@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { largest } from "../../src/smtp/kept-message.ts";
 import { MAX_COMMAND_LINE_OCTETS } from "../../src/smtp/lines.ts";
+import { MessageMemory } from "../../src/smtp/message-memory.ts";
 import { REPLIES, type Reply, reply } from "../../src/smtp/reply.ts";
-import type { Action } from "../../src/smtp/actions.ts";
+import type { Action, SessionOptions } from "../../src/smtp/actions.ts";
 import { MAX_ERRORS, MAX_REFUSED_RECIPIENTS, MAX_WAITING_OCTETS, Session } from "../../src/smtp/session.ts";
+import { manualClock } from "../support/manual-clock.ts";
 
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: 100, maxRecipients: 3, ip: "192.0.2.9" };
 const TAKEN = reply(250, "2.0.0", "Taken");
@@ -18,7 +21,7 @@ interface Play {
 }
 
 /** A session whose questions are answered at once: recipients at `no.example` refused, the message taken. */
-function play(options: Partial<typeof OPTIONS> = {}, answer = true): Play {
+function play(options: Partial<SessionOptions> = {}, answer = true): Play {
   const session = new Session({ ...OPTIONS, ...options });
   const see = (actions: Action[]): void => {
     for (const action of actions) {
@@ -397,4 +400,37 @@ test("a transaction has a number of its own from MAIL to the answer to its messa
   client.session.answer(TAKEN);
   expect(numbers()).toBe(0);
   expect(client.session.messages).toBe(1);
+});
+
+describe("a large message that will not end gives its memory back", () => {
+  const KIB = 1024;
+  const part = `${"x".repeat(KIB - 2)}\r\n`.repeat(100);
+  const chunk = `BDAT ${part.length}\r\n${part}`;
+  const gone = (session: Session): unknown => session.close();
+  const ended = (session: Session): unknown => session.abort(REPLIES.timeout);
+  const said =
+    (line: string) =>
+    (session: Session): unknown =>
+      session.receive(Buffer.from(`${line}\r\n`));
+  const cases: [name: string, begun: string, end: (session: Session) => unknown][] = [
+    ["DATA, the peer goes", `DATA\r\n${part}`, gone],
+    ["DATA, we end the session", `DATA\r\n${part}`, ended],
+    ["BDAT, the peer goes", chunk, gone],
+    ["BDAT, the peer goes within a chunk", `BDAT ${part.length + 1}\r\n${part}`, gone],
+    ["BDAT, we end the session", chunk, ended],
+    ["BDAT and RSET", chunk, said("RSET")],
+    ["BDAT and EHLO", chunk, said(EHLO)],
+    ["BDAT and HELO", chunk, said("HELO client.example")],
+    ["BDAT and STARTTLS", chunk, said("STARTTLS")],
+    ["BDAT and QUIT", chunk, said("QUIT")],
+  ];
+  test.each(cases)("%s", (_, begun, end) => {
+    const memory = new MessageMemory(manualClock(), largest(KIB * KIB));
+    const { session, say, raw } = play({ maxMessageBytes: KIB * KIB, memory });
+    say(EHLO, MAIL, RCPT);
+    raw(begun);
+    expect([session.held, memory.free]).toEqual([part.length, 0]);
+    end(session);
+    expect([session.held, memory.free]).toEqual([0, 1]);
+  });
 });

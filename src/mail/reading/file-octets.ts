@@ -1,16 +1,14 @@
 import type { Span } from "./mime-tree.ts";
 import { octetsOf } from "./part-octets.ts";
-import { encodingOf } from "./transfer-decoders.ts";
+import type { Encoding } from "./transfer-decoders.ts";
 
-const [LF, CR] = [0x0a, 0x0d];
-/** Encodings whose lines are the content's own (RFC 2045 §6.2). */
-const IDENTITY: ReadonlySet<string> = new Set(["", "7bit", "8bit", "binary"]);
+const [LF, CR, EQUALS] = [0x0a, 0x0d, 0x3d];
 
 /** A body that is a file. */
 export interface FileBody {
   span: Span;
-  /** As the part names it, in lower case. */
-  encoding: string;
+  /** Where it is identity, the lines are the content's own (RFC 2045 §6.2). */
+  encoding: Encoding;
   /** Whether it is the whole mail's: then no delimiter follows, and its last line end is the file's. */
   alone: boolean;
 }
@@ -18,18 +16,25 @@ export interface FileBody {
 /**
  * The octets of a file, a piece at a time, to be used before the next one. Its lines end as they came, with CRLF
  * (RFC 5322 §2.3); the line end before a delimiter is part of the delimiter (RFC 2046 §5.1.1). In quoted-printable a LF
- * may be the content's own, so there only the last one goes.
+ * may be the content's own, so there only the last one goes, and none where the last line breaks softly.
  */
 function* pieces(raw: Uint8Array, { span, encoding, alone }: FileBody): Generator<Uint8Array> {
-  const identity = IDENTITY.has(encoding);
-  const cut = encoding === "quoted-printable" || (identity && !alone);
+  const identity = encoding === "identity";
+  const cut = encoding === "quoted-printable" ? !breaksSoftly(raw, span) : identity && !alone;
   let lineEnd = false;
-  for (const octets of octetsOf(raw, span, encodingOf(encoding))) {
+  for (const octets of octetsOf(raw, span, encoding)) {
     if (lineEnd) yield identity ? CRLF : CRLF.subarray(1);
     lineEnd = cut && octets.at(-1) === LF;
     const kept = lineEnd ? octets.subarray(0, -1) : octets;
     if (kept.length > 0) yield identity ? withCrlf(kept) : kept;
   }
+}
+
+/** Whether the line end behind a body in quoted-printable is none of its content (RFC 2045 §6.7, rule 5). */
+function breaksSoftly(raw: Uint8Array, { from, to }: Span): boolean {
+  let end = raw[to - 1] === LF ? to - 1 : to;
+  while (end > from && raw[end - 1] === CR) end--;
+  return end > from && raw[end - 1] === EQUALS;
 }
 
 const CRLF = Uint8Array.of(CR, LF);

@@ -1,6 +1,9 @@
 import { leaveBody, type MimePart, type Reader } from "./mime-part.ts";
 import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
 
+/** MIME parts of one mail: each takes memory, and a few octets are enough to make one. */
+export const MAX_PARTS = 1000;
+
 /** Where a part's body lies in the mail: from its first line to before the delimiter that ends it. */
 export interface Span {
   from: number;
@@ -18,7 +21,7 @@ interface Line {
 
 /**
  * Finds the parts of a mail. The MIME reader is given the lines of headers and the delimiters alone; bodies stay where
- * they are, for it would make several objects of each of their lines. Rejects beyond its limits.
+ * they are, for it would make several objects of each of their lines. Rejects beyond its limits and ours.
  * @param header the fields to read the mail by, in place of its own
  * @param body where the mail's body begins
  */
@@ -38,13 +41,15 @@ export async function readTree(
   }
   root.feed(header.slice(0, 0));
   const spans = new Map<MimePart, Span>([[root, { from: body, to: raw.length }]]);
+  let parts = 0;
   for (let at = body; at < raw.length; ) {
     const part = reader.currentNode;
     const line = part.state === "header" ? lineAt(bytes, at) : delimiterFrom(bytes, at, reader.boundaries);
     if (line === null) break;
-    if (part.state !== "header" || isDelimiter(bytes, line, reader.boundaries))
-      await delimit(reader, spans, bytes, line);
-    else headerLine(part, spans, bytes, line);
+    if (part.state === "header" && !isDelimiter(bytes, line, reader.boundaries))
+      headerLine(part, spans, bytes, line);
+    else if ((await delimit(reader, spans, bytes, line)) && ++parts > MAX_PARTS)
+      throw new Error(`the mail has more than ${MAX_PARTS} parts`);
     at = line.next;
   }
   await reader.finalize();
@@ -59,12 +64,18 @@ function headerLine(part: MimePart, spans: Map<MimePart, Span>, bytes: Buffer, l
   if (part.state !== "header") spans.set(part, { from: line.next, to: bytes.length });
 }
 
-/** Ends the part that the delimiter ends, and begins the one that it begins. */
-async function delimit(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): Promise<void> {
+/** Ends the part that the delimiter ends, and begins the one that it begins, if any. Returns whether there is one. */
+async function delimit(
+  reader: Reader,
+  spans: Map<MimePart, Span>,
+  bytes: Buffer,
+  line: Line,
+): Promise<boolean> {
   const span = spans.get(reader.currentNode);
   if (span !== undefined) span.to = line.start;
   await reader.processLine(Uint8Array.from(bytes.subarray(line.start, line.end)), false);
   if (reader.currentNode.state === "header") leaveBody(reader.currentNode);
+  return reader.currentNode.state === "header";
 }
 
 function lineAt(bytes: Uint8Array, start: number): Line {

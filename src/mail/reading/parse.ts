@@ -3,15 +3,15 @@ import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import { decodedText, type HeaderBlock, headerBlock, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
 import { typeByBody } from "./lost-parts.ts";
 import { type MailText, wholeText } from "./mail-text.ts";
-import { countParts, MAX_PARTS } from "./part-count.ts";
+import { MAX_PARTS } from "./mime-tree.ts";
 import { previewOf } from "./preview.ts";
 import { findHeaderEnd, rawFields } from "./raw-headers.ts";
 import { type ReadFile, type ReadParts, readParts } from "./read-parts.ts";
 import { storedLine } from "../stored-text.ts";
 
 /**
- * Lines of one mail: the MIME reader takes about a microsecond for each, however short, and holds the thread meanwhile.
- * 40 MiB of base64 have fewer.
+ * Lines of one mail: each may be one of a part's header, or begin as a delimiter does, and takes up to a microsecond or
+ * two, however short, which holds the thread meanwhile. 40 MiB of base64 have fewer.
  */
 export const MAX_LINES = 600_000;
 /** Mailboxes of one header field that are kept. */
@@ -116,7 +116,7 @@ export function headerOnly(raw: Uint8Array): ParsedMail {
 
 /** Null for a mail that cannot be read. */
 async function partsOf(raw: Uint8Array): Promise<ReadParts | null> {
-  if (isEndlessHeader(raw) || countParts(raw) > MAX_PARTS || hasTooManyLines(raw)) return null;
+  if (isEndlessHeader(raw) || hasTooManyLines(raw)) return null;
   const { body } = findHeaderEnd(raw);
   try {
     const parts = await readParts(raw, mimeHeader(raw, null), body);

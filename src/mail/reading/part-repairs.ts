@@ -48,7 +48,7 @@ function nameCharset(
 ): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
   const unnamed = charset === "" || charset === "us-ascii" || charset === "ascii";
-  if (!unnamed && isKnown(charset)) return;
+  if (!unnamed && decoderOf(charset) !== null) return;
   const octets = kindOf(content());
   if (octets === "utf-8") params.charset = "utf-8";
   if (octets === "other" && unnamed)
@@ -71,7 +71,10 @@ function kindOf(content: Iterable<Uint8Array>): "ascii" | "utf-8" | "other" {
   }
 }
 
-/** The charset that a page names in its head; null where it names none that is known. */
+/**
+ * The charset that a page names in its head; null where it names none that is known, or one of two octets a character,
+ * in which its head would not be found.
+ */
 function metaCharset(content: Iterable<Uint8Array>): string | null {
   let head = "";
   for (const piece of content) {
@@ -79,11 +82,8 @@ function metaCharset(content: Iterable<Uint8Array>): string | null {
     if (head.length >= MAX_META_OCTETS) break;
   }
   const charset = /<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?([a-z0-9_:.-]{1,40})/i.exec(head)?.[1] ?? "";
-  return isKnown(charset) ? charset : null;
-}
-
-function isKnown(charset: string): boolean {
-  return decoderOf(charset) !== null;
+  const encoding = decoderOf(charset)?.encoding;
+  return encoding === undefined || encoding.startsWith("utf-16") ? null : charset;
 }
 
 /** A decoder of the charset; null where its name is not known. */

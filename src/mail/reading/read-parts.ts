@@ -7,7 +7,7 @@ import { octetsOf } from "./part-octets.ts";
 import { repairParts } from "./part-repairs.ts";
 import { rendered } from "./rendered-text.ts";
 import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
-import { encodingOf } from "./transfer-decoders.ts";
+import { type Encoding, encodingOf } from "./transfer-decoders.ts";
 
 /** Levels of multipart within multipart that are followed. */
 export const MAX_NESTING_DEPTH = 50;
@@ -62,7 +62,11 @@ function spanOf({ spans }: Parts, part: MimePart): Span {
 }
 
 function contentOf(parts: Parts, part: MimePart): Iterable<Uint8Array> {
-  return octetsOf(parts.raw, spanOf(parts, part), encodingOf(part.contentTransferEncoding.encoding));
+  return octetsOf(parts.raw, spanOf(parts, part), encodingOfPart(part));
+}
+
+function encodingOfPart({ contentTransferEncoding }: MimePart): Encoding {
+  return encodingOf(contentTransferEncoding.encoding);
 }
 
 /** Has the reader say what each part is, with a name in the place of each text. */
@@ -89,10 +93,10 @@ function nameTexts(part: MimePart, texts: Map<string, MimePart>): void {
 function textOf(parts: Parts, kind: TextKind): MailText | null {
   const { textMap, textTypes } = parts.reader;
   if (!textTypes.has(kind)) return null;
-  const entries = [...textMap.values()];
+  const texts = [...textMap.values()].flatMap((entry) => textsIn(parts, entry, kind));
   return mailText(function* () {
     let first = true;
-    for (const text of entries.flatMap((entry) => textsIn(parts, entry, kind))) {
+    for (const text of texts) {
       if (!first) yield "\n";
       first = false;
       yield* text();
@@ -115,8 +119,7 @@ function filesOf(parts: Parts): ReadFile[] {
   return reader.attachments.map((attachment, at) => {
     // The reader collects an attachment of each of these parts.
     const part = files[at] ?? reader.root;
-    const { encoding } = part.contentTransferEncoding;
-    const body = { span: spanOf(parts, part), encoding, alone: part === reader.root };
+    const body = { span: spanOf(parts, part), encoding: encodingOfPart(part), alone: part === reader.root };
     return { attachment, size: () => fileSize(raw, body), bytes: () => fileBytes(raw, body) };
   });
 }

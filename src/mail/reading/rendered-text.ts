@@ -26,12 +26,24 @@ function render(value: string, as: TextKind): string {
 
 /** A character that is the same in html, and no white space. */
 const EDGE = "|";
+/** Those that are not the same. */
+const MARKED = /[<>"'?&\n]/g;
 
-/** Piece by piece, as each of its characters becomes html by itself; the white space around the text goes. */
+/**
+ * Piece by piece, as each of its characters becomes html by itself; the white space around the text goes. The reader is
+ * asked for each of those characters once: a text of nothing else would keep it busy for half a second a MiB.
+ */
 function* asHtml(text: Iterable<string>): Generator<string> {
   const [begin = "", end = ""] = render(EDGE, "html").split(EDGE);
-  const inner = (piece: string): string =>
-    render(`${EDGE}${piece}${EDGE}`, "html").slice(begin.length + EDGE.length, -(end.length + EDGE.length));
+  const inside = begin.length + EDGE.length;
+  const known = new Map<string, string>();
+  const shownAs = (character: string): string => {
+    const html =
+      known.get(character) ??
+      render(`${EDGE}${character}${EDGE}`, "html").slice(inside, -(end.length + EDGE.length));
+    known.set(character, html);
+    return html;
+  };
   yield begin;
   let space = "";
   let begun = false;
@@ -39,7 +51,7 @@ function* asHtml(text: Iterable<string>): Generator<string> {
     const kept = begun ? piece : piece.trimStart();
     const shown = kept.trimEnd();
     if (shown !== "") {
-      yield inner(`${space}${shown}`);
+      yield `${space}${shown}`.replace(MARKED, shownAs);
       space = "";
       begun = true;
     }
