@@ -3,7 +3,8 @@ import { MOVING } from "../../src/core/states.ts";
 import { indexMessages, MESSAGES_PER_TURN } from "../../src/flows/sweep/index-messages.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
 import { indexLevels, mergePieces } from "../../src/store/search/index-pieces.ts";
-import { indexWaiting } from "../../src/store/search/message-index.ts";
+import { migrate } from "../../src/store/engine/migrate.ts";
+import { firstPlace, indexWaiting } from "../../src/store/search/message-index.ts";
 import { listMessages } from "../../src/store/search/message-list.ts";
 import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
@@ -219,4 +220,40 @@ test("the terms of a message end at their limit, its sender and direction among 
   expect(terms.length).toBeLessThanOrEqual(MAX_TERMS_UNITS);
   expect(terms.length).toBeGreaterThan(MAX_TERMS_UNITS - 50);
   expect(terms).toContain("from=news@shop.example");
+});
+
+test("an index that counted its rows with time is made anew by the upgrade", async () => {
+  const upgraded = await openLists();
+  try {
+    const { db } = upgraded;
+    const senderId = await upgraded.project();
+    const messages = Array.from({ length: 30 }, () => message(senderId, { subject: "before it" }));
+    await upgraded.store(messages);
+    const late = messages.slice(0, 2).map((one) => ({ ...one, status: "complained" as const }));
+    await db.write(
+      messages.flatMap((one) => [
+        { sql: "UPDATE messages SET position = ? WHERE id = ?", args: [firstPlace(one.createdAt), one.id] },
+        {
+          sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
+          args: [firstPlace(one.createdAt), termsOf(one)],
+        },
+      ]),
+    );
+    await upgraded.settle(late);
+    await db.write([{ sql: "DELETE FROM schema_migrations WHERE version = 11", args: [] }]);
+    expect(await migrate(db, NOW)).toEqual([11]);
+    expect(await upgraded.waitingOf(senderId)).toBe(0);
+    expect(await upgraded.paged(senderId, { q: "before it" }, 7)).toEqual(
+      messages.map(({ id }) => id).reverse(),
+    );
+    expect(await upgraded.paged(senderId, { q: "before", status: "complained" }, 7)).toEqual(
+      late.map(({ id }) => id).reverse(),
+    );
+    const rows = await db.all("SELECT rowid FROM message_terms WHERE message_terms MATCH ?", [
+      expressionOf(termsWanted(senderId, { q: "before it" }).grams),
+    ]);
+    expect(rows).toHaveLength(messages.length);
+  } finally {
+    await upgraded.remove();
+  }
 });

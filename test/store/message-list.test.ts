@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor } from "../../src/core/ids.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
-import { indexWaiting } from "../../src/store/search/message-index.ts";
+import { indexWaiting, rowOfPlace } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
 import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
@@ -255,7 +255,10 @@ test("messages that share a place in the index are all listed", async () => {
   for (const one of messages)
     await lists.db.write([
       { sql: "UPDATE messages SET position = ? WHERE id = ?", args: [position, one.id] },
-      { sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)", args: [position, termsOf(one)] },
+      {
+        sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
+        args: [rowOfPlace(position), termsOf(one)],
+      },
     ]);
   expect(await lists.paged(senderId, { direction: "outbound" }, 7)).toEqual(
     messages.map(({ id }) => id).reverse(),

@@ -9,6 +9,7 @@ import stats from "../../../db/migrations/0007_stats.sql" with { type: "text" };
 import contents from "../../../db/migrations/0008_contents.sql" with { type: "text" };
 import retention from "../../../db/migrations/0009_retention.sql" with { type: "text" };
 import queueDepth from "../../../db/migrations/0010_queue_depth.sql" with { type: "text" };
+import newestFirst from "../../../db/migrations/0011_newest_first.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
@@ -31,6 +32,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: "contents", sql: contents },
   { version: 9, name: "retention", sql: retention },
   { version: 10, name: "queue_depth", sql: queueDepth },
+  { version: 11, name: "newest_first", sql: newestFirst },
 ];
 
 /** Whether a step has been applied: when, in milliseconds; null: not yet. */

@@ -1,5 +1,5 @@
 import type { Db, Guard, Statement } from "../engine/client.ts";
-import { SEARCHED_COLUMNS, type SearchedRow, searchable } from "./message-index.ts";
+import { rowOfPlace, SEARCHED_COLUMNS, type SearchedRow, searchable } from "./message-index.ts";
 import { FINAL_STATUSES, termOfStatus, termsOf } from "./search-terms.ts";
 
 interface PlacedRow extends SearchedRow {
@@ -15,8 +15,8 @@ export interface IndexRemoval {
   statements: Statement[];
 }
 
-/** FTS5 takes rowids in rising order without writing out a piece between two: all places come after this one. */
-const BALLAST_PLACE = 0;
+/** FTS5 takes rowids in rising order without writing out a piece between two: the rows of all places come after this one. */
+const BALLAST_ROW = 0;
 /** A term of no message: theirs begin with a project. */
 const BALLAST_TERM = " ~";
 
@@ -43,7 +43,7 @@ export async function removalFromIndex(db: Db, ids: readonly string[]): Promise<
 function removal(leaving: readonly PlacedRow[], staying: readonly PlacedRow[]): Statement[] {
   const removed = leaving
     .flatMap((row) => (row.place === null ? [] : [{ place: row.place, terms: termsLeft(row, staying) }]))
-    .sort((a, b) => a.place - b.place);
+    .sort((a, b) => b.place - a.place);
   const count = removed.reduce((sum, { terms }) => sum + terms.length, 0);
   if (count === 0) return [];
   return [
@@ -51,11 +51,11 @@ function removal(leaving: readonly PlacedRow[], staying: readonly PlacedRow[]): 
       // FTS5 counts all terms for its ranking, which nobody asks for, and takes a count below zero for a damaged
       // index. Of what is removed some was never entered, so as many are added first: one term, over and over.
       sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
-      args: [BALLAST_PLACE, BALLAST_TERM.repeat(count)],
+      args: [BALLAST_ROW, BALLAST_TERM.repeat(count)],
     },
     ...removed.map(({ place, terms }) => ({
       sql: "INSERT INTO message_terms (message_terms, rowid, terms) VALUES ('delete', ?, ?)",
-      args: [place, terms.join(" ")],
+      args: [rowOfPlace(place), terms.join(" ")],
     })),
   ];
 }

@@ -15,6 +15,20 @@ const PLACES_PER_MS = 16;
 /** What came out of order by more takes a place among its own time, which costs the index one more piece. */
 const LAG_MS = 250;
 
+/** Above every place until the year 2109. */
+const LAST_ROW = 2 ** 46;
+
+/**
+ * The row of the index that a place is, counted against time: FTS5 reads posting lists upwards several times as fast as
+ * downwards, and a page begins with the newest.
+ */
+export function rowOfPlace(place: number): number {
+  return LAST_ROW - place;
+}
+
+/** The place of the index's row, in SQL. */
+export const PLACE_OF_ROW = `${LAST_ROW} - message_terms.rowid`;
+
 /** The first place of a time (milliseconds). */
 export function firstPlace(time: number): number {
   return time * PLACES_PER_MS;
@@ -83,8 +97,8 @@ interface Entry {
 export async function indexWaiting(db: Db, most: number): Promise<number> {
   const waiting = await waitingMessages(db, most);
   const settled = await settledMessages(db, most);
-  // Rising places fill one piece of the index; each step back would begin another.
-  const entries = [...settled, ...waiting].sort((a, b) => a.place - b.place);
+  // Rising rows fill one piece of the index; each step back would begin another.
+  const entries = [...settled, ...waiting].sort((a, b) => b.place - a.place);
   await db.write(entries.flatMap(({ statements }) => statements));
   return Math.max(waiting.length, settled.length);
 }
@@ -120,7 +134,7 @@ function enter(row: WaitingRow, place: number): Statement[] {
     {
       // Not INSERT … SELECT, before which FTS5 writes out a piece of its own. No terms enter nothing.
       sql: `INSERT INTO message_terms (rowid, terms) VALUES (?, (SELECT ? FROM messages WHERE ${AS_READ}))`,
-      args: [place, termsOf(searchable(row)), ...guard],
+      args: [rowOfPlace(place), termsOf(searchable(row)), ...guard],
     },
     { sql: `UPDATE messages SET position = ? WHERE ${AS_READ}`, args: [place, ...guard] },
   ];
@@ -169,7 +183,7 @@ async function settledMessages(db: Db, most: number): Promise<Entry[]> {
               // Nothing for a message that is gone since it was read: nobody would take it out again.
               sql: `INSERT INTO message_terms (rowid, terms)
                 VALUES (?, (SELECT ? FROM messages WHERE id = ? AND position = ?))`,
-              args: [position, termOfStatus(sender_id, status), id, position],
+              args: [rowOfPlace(position), termOfStatus(sender_id, status), id, position],
             },
           ]),
       {

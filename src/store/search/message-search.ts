@@ -1,7 +1,7 @@
 import { idFloor } from "../../core/ids.ts";
 import type { Db } from "../engine/client.ts";
 import { conditionOf, placesOf } from "./message-filter.ts";
-import { firstPlace, timeOfId, timeOfPlace } from "./message-index.ts";
+import { firstPlace, PLACE_OF_ROW, rowOfPlace, timeOfId, timeOfPlace } from "./message-index.ts";
 import {
   type Found,
   gather,
@@ -57,7 +57,7 @@ async function rareTerm(db: Db, terms: readonly string[], { low, high }: Places)
     const row = await db.first<{ count: number }>(
       `SELECT count(*) AS count FROM (SELECT 1 FROM message_terms
         WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) LIMIT ?)`,
-      [expression, low, high, FEW],
+      [expression, rowOfPlace(high), rowOfPlace(low), FEW],
     );
     if (row !== null && row.count < FEW) return expression;
   }
@@ -102,8 +102,8 @@ async function between(
   return db.all<SummaryRow>(
     `SELECT ${SUMMARY_COLUMNS} FROM message_terms CROSS JOIN messages m INDEXED BY messages_by_position
       WHERE message_terms MATCH ? AND message_terms.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
-        AND m.position = message_terms.rowid AND ${sql}
-      ORDER BY message_terms.rowid DESC LIMIT ?`,
-    [expression, low, high, ...args, most],
+        AND m.position = ${PLACE_OF_ROW} AND ${sql}
+      ORDER BY message_terms.rowid LIMIT ?`,
+    [expression, rowOfPlace(high), rowOfPlace(low), ...args, most],
   );
 }
