@@ -2,7 +2,7 @@ import type { Chance } from "../support/chance.ts";
 import { agree, isIdOf, membersOf, shownTime, shownTimeOrNull, textOf } from "./agree.ts";
 import { type Deed, some, someOf, someProject } from "./choice.ts";
 import { ADDRESSES } from "./addresses.ts";
-import { type Ask, ask } from "./request.ts";
+import { type Ask, ask, askToChange } from "./request.ts";
 import type { Contact, Project } from "./state.ts";
 
 export function contactView({ createdAt, unsubscribedAt, ...facts }: Contact): object {
@@ -65,16 +65,10 @@ export const changeContact: Deed = async (world, chance) => {
     ...(chance.happens(0.5) ? { lastName: chance.pick(NAMES) } : {}),
     ...(chance.happens(0.5) ? { metadata: { changed: world.next() } } : {}),
   };
-  const changed = await ask(
-    world,
-    chance,
-    { ...base(project, "PATCH", `/${item.id}`), body },
-    { status: 200 },
-  );
-  Object.assign(item, body);
+  const shown = await askToChange(world, chance, base(project, "PATCH", `/${item.id}`), item, body);
   const updatedAt = shownTime(world.stage.clock.now());
   agree(
-    changed.body,
+    shown,
     { ...contactView(item), ...(Object.keys(body).length > 0 ? { updatedAt } : {}) },
     "the contact",
   );

@@ -16,7 +16,7 @@ import {
 } from "./state.ts";
 import { enter } from "./suppressions.ts";
 
-/** Delays after each failed attempt, minutes, the last one repeating; each a fifth shorter or longer (decisions §9). */
+/** Delays after each failed attempt, minutes, the last one repeating; each a fifth shorter or longer. */
 const DELAYS = [1, 5, 15, 30, 60, 120, 240, 360];
 const GIVE_UP_MS = 3 * DAY_MS;
 /** A project that was suspended has its mail looked at again within this. */

@@ -17,7 +17,7 @@ export function domainView({ id, name, status, records, rotatedAt }: Domain): ob
   return { ...view, records: records.map((record) => ({ ...record })) };
 }
 
-/** The records that a domain is asked for at creation (decisions §7). */
+/** The records that a domain is asked for at creation. */
 function firstRecords(name: string): object[] {
   const isOurs = (text: unknown) => typeof text === "string" && text.endsWith(`.dkim.${SERVICE_DOMAIN}`);
   const dmarc = `v=DMARC1; p=none; rua=mailto:dmarc@${SERVICE_DOMAIN}`;

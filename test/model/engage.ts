@@ -68,7 +68,7 @@ export const visit: Deed = async (world, chance) => {
   letter.recipient.events.push({ type, at: now, machine });
 };
 
-/** One POST unsubscribes the contact, who is made where there is none; a GET changes nothing (decisions §6). */
+/** One POST unsubscribes the contact, who is made where there is none; a GET changes nothing. */
 export const unsubscribeByLink: Deed = async (world, chance) => {
   const letter = await letterOf(world, chance, ({ unsubscribeLink }) => unsubscribeLink);
   if (letter === null) return;

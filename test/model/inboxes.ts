@@ -1,6 +1,6 @@
 import { agree, isIdOf, itemsOf, membersOf, shownTime, textOf } from "./agree.ts";
 import { type Deed, some, someOf, someProject } from "./choice.ts";
-import { type Ask, ask } from "./request.ts";
+import { type Ask, ask, askToChange } from "./request.ts";
 import type { Inbox, Project } from "./state.ts";
 
 function base(project: Project, method: string, path: string): Ask {
@@ -51,14 +51,8 @@ export const changeInbox: Deed = async (world, chance) => {
   const { project, item } = found;
   const type: Inbox["type"] = chance.pick(["sending", "agent"]);
   const body = { displayName: `Desk ${world.next()}`, type };
-  const changed = await ask(
-    world,
-    chance,
-    { ...base(project, "PATCH", `/${item.id}`), body },
-    { status: 200 },
-  );
-  Object.assign(item, body);
-  agree(changed.body, inboxView(project, item), "the changed inbox");
+  const shown = await askToChange(world, chance, base(project, "PATCH", `/${item.id}`), item, body);
+  agree(shown, inboxView(project, item), "the changed inbox");
 };
 
 /** All inboxes of a project, or of one of its domains: a flat array, whose order is left open. */

@@ -43,7 +43,7 @@ export interface Draft {
 
 const SUBJECTS = ["Hello there", "50%_off Größe", "Invoice 7", "ok", "Привет Мир"] as const;
 
-/** Wrongs of an item, each alone, and what is said of them (decisions §2, §3, §5). */
+/** Wrongs of an item, each alone, and what is said of them. */
 const FAULTS: readonly [(item: Item) => Item, Fault][] = [
   [({ from: _, ...item }) => item, { status: 422 }],
   [({ to: _, ...item }) => item, { status: 422, code: "missing_field", param: "to" }],

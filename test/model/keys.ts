@@ -22,7 +22,7 @@ export function keyView({ id, name, secret, project, scopes, revokedAt, createdA
   };
 }
 
-/** A key made by another: it can be given no more than that one has (decisions §1). */
+/** A key made by another: it can be given no more than that one has. */
 export const makeKey: Deed = async (world, chance) => {
   const account = someAccount(world, chance);
   const base: Ask = {

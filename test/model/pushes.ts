@@ -5,7 +5,7 @@ import type { Deed } from "./choice.ts";
 import { sweepTurn } from "./deliveries.ts";
 import { type Delivery, type Project, projectsOf, type Webhook, type World } from "./state.ts";
 
-/** Delays before each attempt, seconds (decisions §10); each is up to a fifth longer. */
+/** Delays before each attempt, seconds; each is up to a fifth longer. */
 const DELAYS = [0, 5, 300, 1800, 7200, 18_000, 36_000, 36_000];
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 

@@ -40,7 +40,7 @@ export interface Answer {
 /** Who asks: the Authorization and project headers. */
 export type Presented = Readonly<Record<string, string>>;
 
-/** What a refusal is called, by its status (decisions §2). */
+/** What a refusal is called, by its status. */
 const TYPES: Readonly<Record<number, string>> = {
   400: "invalid_request",
   401: "authentication_error",
@@ -87,7 +87,20 @@ export async function ask(world: World, chance: Chance, asked: Ask, expected: Ex
   return answer;
 }
 
-/** Asks once more for what was answered: the same answer comes back, and nothing is done (decisions §4). */
+/** Asks for a change of a thing that has the fields; the thing has them afterwards. Gives what is shown of it. */
+export async function askToChange<Thing extends object>(
+  world: World,
+  chance: Chance,
+  asked: Ask,
+  thing: Thing,
+  body: Partial<Thing>,
+): Promise<Answer["body"]> {
+  const changed = await ask(world, chance, { ...asked, body }, { status: 200 });
+  Object.assign(thing, body);
+  return changed.body;
+}
+
+/** Asks once more for what was answered: the same answer comes back, and nothing is done. */
 export async function repeat(world: World, chance: Chance, kept: KeptAnswer): Promise<void> {
   const asked: Ask = { ...kept, method: "POST" };
   const presented = { ...presentedBy(chance, kept.by, kept.project), "idempotency-key": kept.key };

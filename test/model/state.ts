@@ -1,6 +1,6 @@
 import type { Stage } from "./stage.ts";
 
-/** What the model believes of the world, from `interface.md` and `decisions.md` alone. Times are milliseconds. */
+/** What the model believes of the world, from what the API promises alone. Times are milliseconds. */
 export interface World {
   stage: Stage;
   accounts: readonly [Account, Account];
@@ -235,7 +235,7 @@ export function suppressionOf(project: Project, email: string): Suppression | un
   return project.suppressions.find((entry) => entry.email === email.toLowerCase());
 }
 
-/** Which states move still, the one that shows first, and then the worst of the final ones (decisions §5). */
+/** Which states move still, the one that shows first, and then the worst of the final ones. */
 const ROLL_UP: readonly RecipientStatus[] = [
   ...(["sending", "delivery_delayed", "queued", "accepted"] as const),
   ...(["complained", "bounced", "rendering_failure", "failed", "rejected", "sent", "delivered"] as const),

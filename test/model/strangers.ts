@@ -11,7 +11,7 @@ interface Stranger {
 const bearer = ({ secret }: Key): Presented => ({ authorization: `Bearer ${secret}` });
 const PRODUCT = "X-Service-Product";
 
-/** Somebody who may not ask for it, of those the world knows (interface, Authentication; decisions §1). */
+/** Somebody who may not ask for it, of those the world knows. */
 export function strangersOf(world: World, chance: Chance, asked: Ask): Stranger {
   const strangers: [Stranger, ...Stranger[]] = [
     { presented: {}, refusal: { status: 401 } },

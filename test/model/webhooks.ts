@@ -1,7 +1,7 @@
 import type { Chance } from "../support/chance.ts";
 import { agree, differ, isIdOf, membersOf, textOf } from "./agree.ts";
 import { type Deed, some, someOf, someProject, subset } from "./choice.ts";
-import { type Ask, ask } from "./request.ts";
+import { type Ask, ask, askToChange } from "./request.ts";
 import type { Delivery, Project, Webhook, World } from "./state.ts";
 
 const TYPES = [
@@ -74,14 +74,8 @@ export const changeWebhook: Deed = async (world, chance) => {
     ...(chance.happens(0.3) ? { url: someUrl(world, chance) } : {}),
     ...(chance.happens(0.3) ? { eventTypes: someTypes(chance) } : {}),
   };
-  const changed = await ask(
-    world,
-    chance,
-    { ...base(project, "PATCH", `/${item.id}`), body },
-    { status: 200 },
-  );
-  Object.assign(item, body);
-  agree(changed.body, webhookView(item), "the changed webhook");
+  const shown = await askToChange(world, chance, base(project, "PATCH", `/${item.id}`), item, body);
+  agree(shown, webhookView(item), "the changed webhook");
 };
 
 export const readWebhook: Deed = async (world, chance) => {
