@@ -32,3 +32,17 @@ export interface Queue {
   /** Stops handing out jobs, waits for those in hand, at most `graceMs`, and lets go of connections. */
   close(graceMs: number): Promise<void>;
 }
+
+/** What a Redis says of itself. */
+export interface RedisFacts {
+  version: string;
+  /** `maxmemory-policy`. */
+  policy: string;
+  appendOnly: boolean;
+  /** Whether it follows another one, and takes no writes itself. */
+  isReplica: boolean;
+  /** How much of its `maxmemory` is used: 1 is full; 0 where it has no limit. */
+  fullness: number;
+  /** Its clock, milliseconds. */
+  now: number;
+}

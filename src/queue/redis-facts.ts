@@ -1,18 +1,5 @@
 import { Redis } from "ioredis";
-
-/** What a Redis says of itself. */
-export interface RedisFacts {
-  version: string;
-  /** `maxmemory-policy`. */
-  policy: string;
-  appendOnly: boolean;
-  /** Whether it follows another one, and takes no writes itself. */
-  isReplica: boolean;
-  /** How much of its `maxmemory` is used: 1 is full; 0 where it has no limit. */
-  fullness: number;
-  /** Its clock, milliseconds. */
-  now: number;
-}
+import type { RedisFacts } from "./port.ts";
 
 /** Time it has to take the connection, and to answer, milliseconds. */
 const CONNECT_MS = 2_000;

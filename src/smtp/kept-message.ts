@@ -64,7 +64,7 @@ class Collector {
     const shared = this.#shared;
     this.#forget();
     if (shared !== null) return new Uint8Array(shared, 0, size);
-    // A small one is copied into memory of its exact size, for it may be kept long.
+    // A small one is to have memory of its exact size, for it may be kept long.
     return octets.length === size ? octets : octets.slice(0, size);
   }
 
@@ -138,7 +138,7 @@ export class KeptMessage {
     return { fault };
   }
 
-  /** Lets go of what is held of a message that will not end. */
+  /** Lets go of what is held of a message that is not taken: it has a fault, or will not end. */
   discard(): void {
     this.#octets.clear();
   }

@@ -7,7 +7,7 @@ export const MAX_FREE = 3;
 export const IDLE_MS = 60_000;
 /**
  * Octets of large messages that come between two short collections. What the socket hands over takes memory of its own
- * with each piece; the collector lets as much of it pile up as there is in use, which is three of the largest messages.
+ * with each piece; the collector lets as much of it pile up as there is in use, which is more than two of the largest messages.
  */
 export const COLLECTED_OCTETS = 8 * 1024 * 1024;
 

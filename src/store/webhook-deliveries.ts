@@ -22,13 +22,17 @@ export interface Subscription {
   eventTypes: string[];
 }
 
-/** The enabled webhooks of the project that parameter 2 names, as one column: a JSON list of `Subscription`. */
-export const SUBSCRIPTIONS_COLUMN = `(SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types)))
-      FROM webhooks WHERE sender_id = ?2 AND enabled = 1)`;
+/** The enabled webhooks of the project that the parameter names: one row of one column, a JSON list of `Subscription`. */
+function enabledWebhooks(parameter: string): string {
+  return `SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types))) AS webhooks
+    FROM webhooks WHERE sender_id = ${parameter} AND enabled = 1`;
+}
+
+/** Those of the project that parameter 2 names, as one column. */
+export const SUBSCRIPTIONS_COLUMN = `(${enabledWebhooks("?2")})`;
 
 const SUBSCRIPTIONS: ConfigurationQuery<{ webhooks: string }, Subscription[]> = {
-  sql: `SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types))) AS webhooks
-    FROM webhooks WHERE sender_id = ? AND enabled = 1`,
+  sql: enabledWebhooks("?1"),
   read: ({ webhooks }) => JSON.parse(webhooks),
 };
 

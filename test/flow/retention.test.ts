@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sweepContents } from "../../src/flows/contents/sweep.ts";
 import { DAY_MS, forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
+import type { Statement } from "../../src/store/engine/client.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { deliver } from "../support/mail-in.ts";
@@ -63,6 +64,22 @@ async function sent(more: Record<string, unknown> = {}): Promise<string> {
 async function received(headers = MAIL, body = BODY): Promise<string> {
   expect(await deliver(service, { to: "help@shop.test", headers, body })).toStartWith("250");
   return (await get("/v1/emails?direction=inbound")).body.data[0].id;
+}
+
+/** Makes an endpoint that has still to hear of the message. */
+function stillToBeToldOf(messageId: string): Statement[] {
+  return [
+    {
+      sql: `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
+        SELECT 'whk_1', sender_id, 'https://x.test/', '[]', '', 0, 0 FROM messages WHERE id = ?`,
+      args: [messageId],
+    },
+    {
+      sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, message_id, type, status, created_at)
+        SELECT 'dlv_1', 'whk_1', sender_id, id, 'open', 'pending', 0 FROM messages WHERE id = ?`,
+      args: [messageId],
+    },
+  ];
 }
 
 describe("content past its retention", () => {
@@ -192,16 +209,7 @@ describe("messages past their retention", () => {
     await service.message(reply.body.id, "delivered");
     // Still to be told of: it stays, and its body is in an object store that is not there.
     await db.write([
-      {
-        sql: `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
-          SELECT 'whk_1', sender_id, 'https://x.test/', '[]', '', 0, 0 FROM messages WHERE id = ?`,
-        args: [first],
-      },
-      {
-        sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, message_id, type, status, created_at)
-          SELECT 'dlv_1', 'whk_1', sender_id, id, 'open', 'pending', 0 FROM messages WHERE id = ?`,
-        args: [first],
-      },
+      ...stillToBeToldOf(first),
       {
         sql: `INSERT INTO contents (key, refs, size, encoding, place, object, created_at)
           VALUES (CAST('lost' AS BLOB), 1, 9, 'plain', 'object', 'lost', 0)`,
@@ -229,18 +237,7 @@ describe("messages past their retention", () => {
     const reply = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "Ten" });
     await service.message(reply.body.id, "delivered");
     // The first has still to be told of, and so it stays.
-    await service.app.db.write([
-      {
-        sql: `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
-          SELECT 'whk_1', sender_id, 'https://x.test/', '[]', '', 0, 0 FROM messages WHERE id = ?`,
-        args: [first],
-      },
-      {
-        sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, message_id, type, status, created_at)
-          SELECT 'dlv_1', 'whk_1', sender_id, id, 'open', 'pending', 0 FROM messages WHERE id = ?`,
-        args: [first],
-      },
-    ]);
+    await service.app.db.write(stillToBeToldOf(first));
     clock.shift(2 * DAY_MS + HOUR_MS);
     await messages();
     expect((await get(`/v1/threads/${threadId}`)).body).toMatchObject({

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import type { RedisFacts } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { MAX_COUNTED, type OutboxDepth, queueDepths } from "../../store/queue-depth.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
@@ -15,20 +16,6 @@ export interface QueueParts {
   clock: Clock;
   /** Null: queues in the process. */
   redis: (() => Promise<RedisFacts>) | null;
-}
-
-/** What a Redis says of itself. */
-export interface RedisFacts {
-  version: string;
-  /** `maxmemory-policy`. */
-  policy: string;
-  appendOnly: boolean;
-  /** Whether it follows another one, and takes no writes itself. */
-  isReplica: boolean;
-  /** How much of its memory limit is used: 1 is full; 0 where it has no limit. */
-  fullness: number;
-  /** Its clock, milliseconds. */
-  now: number;
 }
 
 /** Redis, and what waits. */

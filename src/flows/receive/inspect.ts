@@ -10,7 +10,7 @@ import {
 import { headerOnly, type OpenMail, openMail } from "../../mail/reading/parse.ts";
 import { previewOf } from "../../mail/reading/preview.ts";
 import { newPart } from "../../mail/reading/reply-text.ts";
-import { type NewContent, newContent } from "../../store/contents/content-bytes.ts";
+import { CHUNK_OCTETS, type NewContent, newContent } from "../../store/contents/content-bytes.ts";
 import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/contents/message-body.ts";
 import { type BodyChunk, writeBody } from "./large-body.ts";
 import { fieldsByName } from "./shown-headers.ts";
@@ -78,6 +78,7 @@ function contentsOf({ html, text, fields }: OpenMail, reply: string | null, raw:
   if (text?.whole !== false && html?.whole !== false) {
     const bytes = bodyBytes({ html: html?.beginning ?? null, text: text?.beginning ?? null, ...more });
     if (bytes.length <= MAX_INLINE_OCTETS) return { ...kept, body: inlineBody(bytes) };
+    if (bytes.length <= CHUNK_OCTETS) return { ...kept, body: newContent(bytes) };
   }
   const { content, chunks } = writeBody({ html, text, ...more });
   return { ...kept, body: content, largeBody: chunks };

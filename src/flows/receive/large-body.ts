@@ -5,10 +5,10 @@ import {
   type ContentEncoding,
   compressed,
   decoded,
+  encodingFor,
   type NewContent,
   newContent,
   type Pieces,
-  WORTHWHILE,
 } from "../../store/contents/content-bytes.ts";
 
 /** A chunk of a large body: compressed where that makes it smaller. */
@@ -108,7 +108,7 @@ class ChunkWriter {
     const size = this.#done.length * CHUNK_OCTETS + this.#used;
     if (this.#used > 0) this.#finish();
     const stored = this.#done.reduce((sum, { bytes }) => sum + bytes.length, 0);
-    const encoding = stored > size * WORTHWHILE ? "plain" : "zstd";
+    const encoding = encodingFor(size, stored);
     return { content: { key: this.#hash.digest(), size, encoding, bytes: null }, chunks: this.#done };
   }
 }

@@ -8,7 +8,7 @@ export const CHUNK_OCTETS = 256 * 1024;
 /** Smaller contents are kept as they are: compressing them takes longer than writing what it saves. */
 const MIN_COMPRESSED_OCTETS = 512;
 /** What a compressed content may take, as a share of its own size: beyond that the time of reading it is not worth it. */
-export const WORTHWHILE = 0.9;
+const WORTHWHILE = 0.9;
 /** The fastest level: the next two save another twentieth. */
 const LEVEL = 1;
 
@@ -75,7 +75,12 @@ export async function contentOf(bytes: Pieces): Promise<NewContent> {
 export function compressed(bytes: Uint8Array): Uint8Array | null {
   if (bytes.length < MIN_COMPRESSED_OCTETS) return null;
   const smaller = Bun.zstdCompressSync(bytes, { level: LEVEL });
-  return smaller.length > bytes.length * WORTHWHILE ? null : smaller;
+  return encodingFor(bytes.length, smaller.length) === "plain" ? null : smaller;
+}
+
+/** How a content is to be stored that compressing makes as small as that. */
+export function encodingFor(octets: number, compressedOctets: number): ContentEncoding {
+  return compressedOctets > octets * WORTHWHILE ? "plain" : "zstd";
 }
 
 /** Whether a large content shrinks, as its first chunk and the one in its middle tell. */
@@ -87,7 +92,7 @@ function encodingOf(bytes: Pieces): ContentEncoding {
     before += sample.length;
     after += Bun.zstdCompressSync(sample, { level: LEVEL }).length;
   }
-  return after > before * WORTHWHILE ? "plain" : "zstd";
+  return encodingFor(before, after);
 }
 
 /** Number of chunks that a content of so many octets has. */
