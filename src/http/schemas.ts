@@ -49,7 +49,10 @@ export const PAGE_QUERY = {
 export function PageOf<Item extends TSchema>(item: Item) {
   return Type.Object({
     data: Type.Array(item),
-    nextCursor: Type.Union([Type.String(), Type.Null()], { description: "Null: no further results." }),
+    nextCursor: Type.Union([Type.String(), Type.Null()], {
+      description:
+        "Null: no further results. A page may be shorter than `limit`, even empty, and not be the last.",
+    }),
   });
 }
 

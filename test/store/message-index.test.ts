@@ -8,7 +8,13 @@ import { firstPlace, indexWaiting } from "../../src/store/search/message-index.t
 import { listMessages } from "../../src/store/search/message-list.ts";
 import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
-import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
+import {
+  expressionOf,
+  MAX_TERMS_UNITS,
+  milestoneTerm,
+  termsOf,
+  termsWanted,
+} from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 
@@ -253,6 +259,38 @@ test("an index that counted its rows with time is made anew by the upgrade", asy
       expressionOf(termsWanted(senderId, { q: "before it" }).grams),
     ]);
     expect(rows).toHaveLength(messages.length);
+  } finally {
+    await upgraded.remove();
+  }
+});
+
+test("messages that were in the index before there were milestones get theirs by the upgrade", async () => {
+  const upgraded = await openLists();
+  try {
+    const { db } = upgraded;
+    const senderId = await upgraded.project();
+    const messages = Array.from({ length: 40 }, (_, at) => {
+      const one = message(senderId);
+      return { ...one, id: `${one.id.slice(0, -2)}${at % 4 === 1 ? "00" : "0a"}` };
+    });
+    await upgraded.store(messages);
+    await upgraded.index();
+    const milestones = async () =>
+      db.all<{ rowid: number }>("SELECT rowid FROM message_terms WHERE message_terms MATCH ?", [
+        expressionOf([milestoneTerm(senderId)]),
+      ]);
+    const entered = await milestones();
+    expect(entered).toHaveLength(10);
+    await db.write([
+      ...entered.map(({ rowid }) => ({
+        sql: "INSERT INTO message_terms (message_terms, rowid, terms) VALUES ('delete', ?, ?)",
+        args: [rowid, milestoneTerm(senderId)],
+      })),
+      { sql: "DELETE FROM schema_migrations WHERE version = 12", args: [] },
+    ]);
+    expect(await milestones()).toEqual([]);
+    expect(await migrate(db, NOW)).toEqual([12]);
+    expect(await milestones()).toEqual(entered);
   } finally {
     await upgraded.remove();
   }

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor } from "../../src/core/ids.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
+import { removalFromIndex } from "../../src/store/search/index-removal.ts";
 import { indexWaiting, rowOfPlace } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
 import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
+import { MILESTONES_PER_PAGE } from "../../src/store/search/message-search.ts";
 import { termsOf } from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
@@ -244,6 +246,86 @@ test("a value that few messages have is found beside one that all have, as long 
     const wanted = { direction: "outbound", tag: { name: "kind", value: "rare" } } as const;
     expect(await lists.paged(senderId, wanted, 60)).toEqual(stored.map(({ id }) => id).reverse());
   }
+});
+
+describe("filters of many messages each with next to none in common", () => {
+  /** Every 15th message is a milestone. */
+  const asMilestone = (id: string, at: number): string =>
+    id.slice(0, -2) + (at % 15 === 7 ? "00" : at % 2 === 0 ? "1a" : "2b");
+  const MESSAGES = 900;
+  // The oldest one passes all filters; of the others as many have the sender as have the tag, and none both.
+  const made = (senderId: string, stepMs: number) =>
+    Array.from({ length: MESSAGES }, (_, at) => {
+      const one = message(senderId, { createdAt: NOW - 90_000_000 + at * stepMs });
+      const half = at % 2 === 0;
+      return {
+        ...one,
+        id: asMilestone(one.id, at),
+        from: { email: half || at === 0 ? "a@shop.example" : "b@shop.example" },
+        tags: [{ name: "kind", value: half && at !== 0 ? "x" : "y" }],
+        status: at % 3 === 0 ? ("delivery_delayed" as const) : ("bounced" as const),
+        subject: `order ${at}`,
+      };
+    });
+  const wanted = { from: "a@shop.example", tag: { name: "kind", value: "y" } } as const;
+  const filters: [string, MessageFilter, (one: Message) => boolean][] = [
+    ["sender and tag", wanted, () => true],
+    ["and a text of all", { ...wanted, q: "order" }, () => true],
+    ["and a status that still moves", { ...wanted, status: "delivery_delayed" }, () => true],
+    ["and one that none of them has", { ...wanted, status: "bounced" }, () => false],
+    ["and a text of another", { ...wanted, q: "order 77" }, () => false],
+  ];
+  for (const [name, filter, hasOldest] of filters)
+    for (const stepMs of [0, 20, 400])
+      test(`${name}, ${stepMs} ms apart: pages end at milestones and miss nothing`, async () => {
+        const senderId = await lists.project();
+        const messages = made(senderId, stepMs);
+        await lists.store(messages);
+        await lists.index();
+        const expected = messages.slice(0, 1).filter(hasOldest);
+        expect(await lists.paged(senderId, filter, 10)).toEqual(expected.map(({ id }) => id));
+      });
+
+  test("the first page ends behind the sixth milestone, not one message further", async () => {
+    const senderId = await lists.project();
+    const messages = made(senderId, 400);
+    await lists.store(messages);
+    await lists.index();
+    const milestones = messages.filter(({ id }) => id.endsWith("00")).toReversed();
+    const { messages: found, stoppedAt } = await listMessages(lists.db, senderId, wanted, null, 10);
+    expect(found).toEqual([]);
+    const last = milestones[MILESTONES_PER_PAGE - 1];
+    const behind = milestones[MILESTONES_PER_PAGE];
+    expect([stoppedAt, last?.id, behind?.id].sort()).toEqual([behind?.id, last?.id, stoppedAt]);
+    const next = await listMessages(lists.db, senderId, wanted, stoppedAt, 10);
+    expect([next.stoppedAt, stoppedAt].sort()).toEqual([next.stoppedAt, stoppedAt]);
+    expect(next.stoppedAt).not.toBe(stoppedAt);
+  });
+
+  test("few messages of a text are found at once, however many have the other", async () => {
+    const senderId = await lists.project();
+    const messages = made(senderId, 400);
+    await lists.store(messages);
+    await lists.index();
+    const filter = { from: "a@shop.example", q: "order 12" };
+    const expected = messages.filter(
+      ({ from, subject }) => from.email === filter.from && subject.includes(filter.q),
+    );
+    const page = await listMessages(lists.db, senderId, filter, null, 50);
+    expect(page.messages.map(({ id }) => id)).toEqual(expected.map(({ id }) => id).toReversed());
+  });
+
+  test("milestones leave the index with their messages", async () => {
+    const senderId = await lists.project();
+    const messages = made(senderId, 20);
+    await lists.store(messages);
+    await lists.index();
+    expect(await lists.listedBy(senderId, "milestone=")).toBe(60);
+    const ids = messages.map(({ id }) => id);
+    const { statements } = await removalFromIndex(lists.db, ids);
+    await lists.db.write(statements);
+    expect(await lists.listedBy(senderId, "milestone=")).toBe(0);
+  });
 });
 
 test("messages that share a place in the index are all listed", async () => {

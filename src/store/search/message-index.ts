@@ -198,6 +198,7 @@ async function settledMessages(db: Db, most: number): Promise<Entry[]> {
 /** What of a stored message can be searched. */
 export function searchable(row: SearchedRow): Searchable {
   return {
+    id: row.id,
     senderId: row.sender_id,
     direction: row.direction,
     status: row.status,

@@ -13,7 +13,7 @@ import {
 } from "./message-page.ts";
 import { searchIndex } from "./message-search.ts";
 import type { Direction } from "../messages.ts";
-import { isSettled, termsWanted } from "./search-terms.ts";
+import { termsWanted } from "./search-terms.ts";
 
 export type { MessageFilter } from "./message-filter.ts";
 
@@ -54,16 +54,15 @@ export async function listMessages(
 }
 
 async function rowsOf(db: Db, page: Page): Promise<Found> {
-  const { status, ...others } = page.filter;
-  const { wholes, grams } = termsWanted(page.senderId, others);
-  const narrowed = wholes.length + grams.length > 0;
+  const { status } = page.filter;
+  const terms = termsWanted(page.senderId, page.filter);
+  const narrowed = terms.wholes.length + terms.grams.length > 0;
   if (!narrowed || (await hasFewOfStatus(db, page)))
     return gather(downIds(db, page, status === undefined ? ALL : BY_STATUS), page);
   // Before the index is looked into: a message that is entered meanwhile is seen here or there, or twice.
   const waiting = await gather(downIds(db, page, WAITING), page);
-  const settled =
-    status !== undefined && isSettled(status) ? [await gather(downIds(db, page, SETTLED), page)] : [];
-  const indexed = await searchIndex(db, page, termsWanted(page.senderId, page.filter));
+  const settled = terms.status.length > 0 ? [await gather(downIds(db, page, SETTLED), page)] : [];
+  const indexed = await searchIndex(db, page, terms);
   return together([waiting, ...settled, indexed]);
 }
 

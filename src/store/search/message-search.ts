@@ -12,10 +12,12 @@ import {
   type SummaryRow,
   type Walk,
 } from "./message-page.ts";
-import { expressionOf } from "./search-terms.ts";
+import { expressionOf, expressionOr, milestoneTerm, type Terms } from "./search-terms.ts";
 
-/** A value that fewer messages have than this is looked for alone: all of them are read sooner than terms are joined. */
+/** What fewer messages have than this is looked for alone: all of them are read sooner than terms are joined. */
 const FEW = 200;
+/** Milestones at which a page ends that joins terms of many messages each: some six thousand of the project's. */
+export const MILESTONES_PER_PAGE = 6;
 
 /** Places of the index, from `low` to `high`. */
 interface Places {
@@ -27,22 +29,17 @@ interface Places {
  * A page by way of the index, whose order is nearly that of ids. A walk that has come down to the first place of a time
  * has seen all of that time and later; so the rows from the walk's end down to the time of the page's last one are read
  * too: as many as were stored within the quarter of a second that places may differ by.
- * @param wholes terms of whole values @param grams terms of a text
+ * @param terms the page's
  */
-export async function searchIndex(
-  db: Db,
-  page: Page,
-  { wholes, grams }: { wholes: readonly string[]; grams: readonly string[] },
-): Promise<Found> {
-  const { filter, before, limit } = page;
+export async function searchIndex(db: Db, page: Page, terms: Terms): Promise<Found> {
+  const { filter, limit } = page;
   const { q } = filter;
-  const places = placesOf(filter, before);
-  const few = await rareTerm(db, [...wholes, ...grams].length > 1 ? wholes : [], places);
-  const expression = few ?? expressionOf([...wholes, ...grams]);
-  const { rows, stoppedAt } = await gather(downPlaces(db, page, expression, places), page);
+  const { expression, places, end } = await wayThrough(db, page, terms);
+  const walk = downPlaces(db, page, expression, places);
+  const { rows, stoppedAt } = await gather(walk, page);
   const matches = newestFirst(rows);
   const last = matches[limit - 1];
-  if (last === undefined) return { rows: matches, stoppedAt };
+  if (last === undefined) return { rows: matches, stoppedAt: stoppedAt ?? end };
   const low = firstPlace(timeOfId(last.id) ?? last.created_at);
   const high = Math.min(...matches.map(({ position }) => position ?? low));
   const late = high < low ? [] : await between(db, page, expression, { low, high }, -1);
@@ -50,10 +47,63 @@ export async function searchIndex(
   return { rows: seen.slice(0, limit), stoppedAt: null };
 }
 
-/** The expression of the first of the terms that few messages have; null where there is none. */
-async function rareTerm(db: Db, terms: readonly string[], { low, high }: Places): Promise<string | null> {
-  for (const term of terms) {
-    const expression = expressionOf([term]);
+/** What a page asks the index for. */
+interface Way {
+  expression: string;
+  places: Places;
+  /** Where the places end before all have been looked at: all ids from this one on are among them. */
+  end: string | null;
+}
+
+/**
+ * The way that takes bounded time, however many messages have each of the terms and how few all of them, or a status
+ * that the index does not have. Grams alone are joined to their end: in a text that few messages have there is a gram
+ * that few have. The status is one that many have, or this way would not be taken.
+ */
+async function wayThrough(db: Db, page: Page, { status, wholes, grams }: Terms): Promise<Way> {
+  const terms = [...status, ...wholes, ...grams];
+  const places = placesOf(page.filter, page.before);
+  const whole: Way = { expression: expressionOf(terms), places, end: null };
+  const compared = page.filter.status !== undefined && status.length === 0;
+  if (!compared && (terms.length === 1 || grams.length === terms.length)) return whole;
+  const parts = wholes.map((term) => [term]);
+  const few = await rarePart(db, grams.length === 0 ? parts : [...parts, grams], places);
+  if (few !== null) return { ...whole, expression: few };
+  const milestone = milestoneTerm(page.senderId);
+  const low = await milestoneBelow(db, milestone, places);
+  const end = low === null ? null : passedPlace(page, low);
+  if (low === null || end === null) return whole;
+  return { expression: expressionOr(terms, milestone), places: { ...places, low }, end };
+}
+
+/** The place of the milestone at which a page ends; null where there are not so many. */
+async function milestoneBelow(db: Db, milestone: string, { low, high }: Places): Promise<number | null> {
+  const row = await db.first<{ place: number }>(
+    `SELECT ${PLACE_OF_ROW} AS place FROM message_terms
+      WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
+      ORDER BY rowid LIMIT 1 OFFSET ?`,
+    [expressionOf([milestone]), rowOfPlace(high), rowOfPlace(low), MILESTONES_PER_PAGE - 1],
+  );
+  return row?.place ?? null;
+}
+
+/**
+ * The id down to which a walk has seen all that has come down to a place. Of the time that the place lies in there may be
+ * more below it, of later ones there is nothing. Null where it has not come below the page's beginning.
+ */
+function passedPlace({ before }: Page, place: number): string | null {
+  const passed = idFloor("msg", timeOfPlace(place) + 1);
+  return before === null || passed < before ? passed : null;
+}
+
+/** The expression of the first of the parts, which are terms to be had together, that few messages have; null: of none. */
+async function rarePart(
+  db: Db,
+  parts: readonly (readonly string[])[],
+  { low, high }: Places,
+): Promise<string | null> {
+  for (const part of parts) {
+    const expression = expressionOf(part);
     const row = await db.first<{ count: number }>(
       `SELECT count(*) AS count FROM (SELECT 1 FROM message_terms
         WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) LIMIT ?)`,
@@ -81,11 +131,7 @@ function downPlaces(db: Db, page: Page, expression: string, places: Places): Wal
       high = last;
       return fresh;
     },
-    passed({ position }) {
-      // Of the time that the place lies in there may be more below it, of later ones there is nothing.
-      const passed = position === null ? null : idFloor("msg", timeOfPlace(position) + 1);
-      return passed !== null && (page.before === null || passed < page.before) ? passed : null;
-    },
+    passed: ({ position }) => (position === null ? null : passedPlace(page, position)),
   };
 }
 

@@ -3,6 +3,7 @@ import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../../core/states.ts"
 
 /** What of a message can be searched. */
 export interface Searchable {
+  id: string;
   senderId: string;
   direction: "inbound" | "outbound";
   status: MessageStatus;
@@ -34,6 +35,11 @@ const MAX_WANTED_GRAMS = 8;
 const MAX_FACET_UNITS = 200;
 /** Characters of a sender's id that stand before its terms: the last ones, which are random. */
 const PROJECT_CHARS = 5;
+
+/** The term of milestones. */
+const MILESTONE = "milestone=";
+/** What the id of a milestone ends in: ten bits, which are random. */
+const MILESTONE_END = "00";
 
 /** What stands before a value in a term that holds all of it. */
 const FACETS = { status: "status=", direction: "direction=", from: "from=", to: "to=", tag: "tag=" } as const;
@@ -73,8 +79,9 @@ export const FINAL_STATUSES: readonly MessageStatus[] = [
 
 /** The terms of a message, as the index's tokenizer takes them: a space before each. */
 export function termsOf(message: Searchable): string {
-  const { senderId, direction, status, from, tags } = message;
+  const { id, senderId, direction, status, from, tags } = message;
   const terms = termWriter(senderId);
+  if (id.endsWith(MILESTONE_END)) terms.whole(MILESTONE, "");
   terms.whole(FACETS.direction, direction);
   if (isSettled(status)) terms.whole(FACETS.status, status);
   terms.whole(FACETS.from, from.email);
@@ -91,27 +98,50 @@ export function termOfStatus(senderId: string, status: MessageStatus): string {
   return terms.text();
 }
 
-/**
- * The terms that all messages that may be wanted have, those of whole values and those of the text; none where the
- * index does not help. Other messages may have them too: what is found must be compared.
- */
-export function termsWanted(senderId: string, wanted: Wanted): { wholes: string[]; grams: string[] } {
+/** Terms that all messages have which may be wanted. Others may have them too: what is found must be compared. */
+export interface Terms {
+  /** That of the status; none where none is wanted, or one that the index does not have. */
+  status: string[];
+  /** Those of other whole values. */
+  wholes: string[];
+  /** Those of the text. */
+  grams: string[];
+}
+
+/** The terms by which the index finds what is wanted. */
+export function termsWanted(senderId: string, wanted: Wanted): Terms {
   const { status, direction, q, from, to, tag } = wanted;
+  const settled = status !== undefined && isSettled(status) ? split(termOfStatus(senderId, status)) : [];
   const wholes = termWriter(senderId);
   if (from !== undefined) wholes.whole(FACETS.from, from);
   if (to !== undefined) wholes.whole(FACETS.to, to);
   if (tag !== undefined) wholes.whole(FACETS.tag, tagText(tag));
   if (direction !== undefined) wholes.whole(FACETS.direction, direction);
-  if (status !== undefined && isSettled(status)) wholes.whole(FACETS.status, status);
   const found = split(wholes.text());
   const grams = termWriter(senderId);
   if (q !== undefined) grams.grams(q);
-  return { wholes: found, grams: spread(split(grams.text())) };
+  return { status: settled, wholes: found, grams: spread(split(grams.text())) };
+}
+
+/**
+ * The term that one in 1024 of a project's messages has, by chance: its milestones. FTS5 goes on joining terms until it
+ * has found a message that has all of them, or to the ends of their lists; where milestones are as good as any of the terms,
+ * it comes up for air at each of them.
+ */
+export function milestoneTerm(senderId: string): string {
+  const terms = termWriter(senderId);
+  terms.whole(MILESTONE, "");
+  return split(terms.text()).join();
 }
 
 /** The expression that finds in the index the messages that have all the terms. */
 export function expressionOf(terms: readonly string[]): string {
   return terms.map((term) => `"${term}"`).join(" AND ");
+}
+
+/** The same, which finds those that have the other term too. */
+export function expressionOr(terms: readonly string[], other: string): string {
+  return terms.map((term) => `("${term}" OR "${other}")`).join(" AND ");
 }
 
 function split(terms: string): string[] {
