@@ -1,6 +1,7 @@
 // The page's files go into a compiled binary by these imports.
 import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import { bodyRepeats } from "../flows/contents/body-repeats.ts";
 import { cachedHealth } from "../flows/health/cached.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { logAnswer } from "../http/access-log.ts";
@@ -116,7 +117,8 @@ function apiRoutes(parts: HttpParts): Route[] {
   const { serviceDomain, publicUrl } = config;
   const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
   const common = { db, clock, queue, objects, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
-  const sending = { ...common, limits: config, volume: config, inspect: parts.inspect };
+  const { inspect } = parts;
+  const sending = { ...common, limits: config, volume: config, inspect, repeats: bodyRepeats() };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return [
     ...emailRoutes(sending),

@@ -1,3 +1,4 @@
+import { bodyRepeats } from "../flows/contents/body-repeats.ts";
 import type { PushDeps } from "../flows/notify/push.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { recheckDue } from "../flows/verify/recheck.ts";
@@ -55,6 +56,8 @@ function transmitDeps(
 ): WorkerDeps["transmit"] {
   return {
     ...common,
+    // Of what templates become.
+    repeats: bodyRepeats(),
     custody,
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,

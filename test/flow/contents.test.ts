@@ -95,6 +95,70 @@ describe("a send with a large attachment", () => {
   });
 });
 
+describe("a small body", () => {
+  const bodies = async (ids: readonly string[]) =>
+    service.app.db.all<{ inline: number; refs: number | null }>(
+      `SELECT c.inline_body IS NOT NULL AS inline, b.refs FROM message_content c LEFT JOIN contents b ON b.key = c.body
+        WHERE c.message_id IN (SELECT value FROM json_each(?)) ORDER BY c.message_id`,
+      [JSON.stringify(ids)],
+    );
+  const news = (words: string) => ({ text: `${words} news. `.repeat(60), html: `<p>${words}</p>` });
+
+  test("that comes again is kept once from then on, in batches too, and each of its messages shows and sends it", async () => {
+    const one = await sendWith([], news("Old"));
+    const to = [{ email: "delivered@simulator.mail.test" }];
+    const emails = Array.from({ length: 3 }, () => ({
+      from: { email: "a@in.test" },
+      to,
+      subject: "x",
+      ...news("Old"),
+    }));
+    const batch = await service.call("POST", "/v1/emails/batch", { emails });
+    const ids = [one.body.id, ...batch.body.data.map(({ id }: { id: string }) => id)];
+    expect(await bodies(ids)).toEqual([
+      { inline: 1, refs: null },
+      { inline: 0, refs: 3 },
+      { inline: 0, refs: 3 },
+      { inline: 0, refs: 3 },
+    ]);
+    for (const id of ids) expect(await service.message(id, "delivered")).toMatchObject(news("Old"));
+    const raw = (await download(`${ids[3]}/raw`)).toString();
+    expect(raw).toContain("Old news. Old news.");
+  });
+
+  test("that differs by a character, or is short, stands in its message", async () => {
+    const ids: string[] = [];
+    for (const more of [news("Ale"), news("Alf"), { text: "short" }, { text: "short" }])
+      ids.push((await sendWith([], more)).body.id);
+    expect(await bodies(ids)).toEqual(ids.map(() => ({ inline: 1, refs: null })));
+  });
+
+  test("that a template becomes again is kept once, too", async () => {
+    const made = await service.call("POST", "/v1/templates", {
+      name: "news",
+      subject: "News",
+      html: `<p>{{ day }} ${"news. ".repeat(200)}</p>`,
+    });
+    const ids: string[] = [];
+    for (const day of ["Monday", "Monday", "Monday", "Tuesday"]) {
+      const { body } = await service.call("POST", "/v1/emails", {
+        from: { email: "a@in.test" },
+        to: [{ email: "delivered@simulator.mail.test" }],
+        templateId: made.body.id,
+        data: { day },
+      });
+      ids.push(body.id);
+      await service.message(body.id, "delivered");
+    }
+    expect(await bodies(ids)).toEqual([
+      { inline: 1, refs: null },
+      { inline: 0, refs: 2 },
+      { inline: 0, refs: 2 },
+      { inline: 1, refs: null },
+    ]);
+  });
+});
+
 /** A letter with the bytes attached, in base64. */
 function letter(to: string | readonly string[], bytes: Buffer, id: string) {
   return {

@@ -14,6 +14,7 @@ import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../store/sending.ts";
 import { findThread, rememberReferences, stepThread } from "../../store/threads.ts";
+import type { KeepDeps } from "../contents/keep.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { inboxAddressOf, participantsOf } from "../threading.ts";
@@ -21,7 +22,7 @@ import { contentGone, contentSize, keepAttachments, keepBodyOf, mayWriteAhead } 
 import { applyPolicy } from "./policy.ts";
 import { commitWithinVolume, type Counted, refuseOverVolume, type VolumeDeps } from "./volume.ts";
 
-export interface AcceptDeps extends VolumeDeps {
+export interface AcceptDeps extends VolumeDeps, KeepDeps {
   queue: Queue;
   serviceDomain: string;
 }

@@ -9,15 +9,13 @@ import {
 } from "../../core/templates.ts";
 import { type ComposedMail, compose } from "../../mail/composing/compose.ts";
 import { dkimPrivateKey, signDkim } from "../../mail/dkim.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { Db } from "../../store/engine/client.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { loadAttachments } from "../../store/attachments.ts";
 import { keepRendered } from "../../store/contents/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";
-import { keepBody } from "../contents/keep.ts";
+import { type KeepDeps, keepBody } from "../contents/keep.ts";
 import { onboardingDomain } from "./policy.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import {
@@ -27,9 +25,7 @@ import {
   withUnsubscribeUrl,
 } from "./unsubscribe.ts";
 
-export interface RenderDeps extends UnsubscribeLinks, TrackingLinks, ContentDeps {
-  db: Db;
-  clock: Clock;
+export interface RenderDeps extends UnsubscribeLinks, TrackingLinks, ContentDeps, KeepDeps {
   serviceDomain: string;
   /** Opens the private keys in the database. */
   boxKey: Uint8Array;

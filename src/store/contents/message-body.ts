@@ -11,8 +11,8 @@ export interface MessageBody {
 }
 
 /**
- * A body on its way into the store. A small one stands in the message's own row, encoded: a content of its own would cost
- * each accepted message another statement and an entry at a random place of an index.
+ * A body on its way into the store. A small one may stand in the message's own row, encoded: a content of its own costs
+ * another statement and an entry at a random place of an index, which is worth it where several messages share it.
  */
 export type NewBody = { inline: Uint8Array } | NewContent;
 
