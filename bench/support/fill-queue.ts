@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
-import { recipient, TEXT } from "./message.ts";
+import { recipient, textTo } from "./message.ts";
 import { DOMAIN, type Prepared, startService } from "./service.ts";
 
 /** Messages sent in one request. */
@@ -29,12 +29,15 @@ export async function fillQueue(
 ): Promise<string> {
   const { child, url } = await startService(folder, { ROLES: "api" });
   for (let first = 0; first < Math.min(count, ACCEPTED); first += BATCH) {
-    const emails = Array.from({ length: BATCH }, (_, n) => ({
-      from: { email: `news@${DOMAIN}` },
-      to: [{ email: recipient(first + n, domains) }],
-      subject: "Measured",
-      text: TEXT,
-    }));
+    const emails = Array.from({ length: BATCH }, (_, n) => {
+      const to = recipient(first + n, domains);
+      return {
+        from: { email: `news@${DOMAIN}` },
+        to: [{ email: to }],
+        subject: "Measured",
+        text: textTo(to),
+      };
+    });
     const answer = await fetch(`${url}/v1/emails/batch`, {
       method: "POST",
       headers: { authorization: `Bearer ${prepared.key}`, "content-type": "application/json" },

@@ -5,14 +5,19 @@ const LINKS = [1, 2, 3, 4, 5].map(
 );
 export const HTML = `${LINKS.join("")}<p>${"A sentence of the message with <b>some</b> markup.</p>\n<p>".repeat(63)}</p>`;
 
-/** The body of a send to one recipient. */
+/** The text as it goes to one recipient. */
+export function textTo(to: string): string {
+  return `For ${to}.\n${TEXT}`;
+}
+
+/** The body of a send to one recipient, which no other has: a body that comes again is kept once. */
 export function sendBody(from: string, to: string): string {
   const body = {
     from: { email: from, name: "Bench" },
     to: [{ email: to }],
     subject: "Measured",
     html: HTML,
-    text: TEXT,
+    text: textTo(to),
   };
   return JSON.stringify(body);
 }
