@@ -28,6 +28,7 @@ import { Inspector, inspectingThreads } from "./wiring/inspector.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
 import { watchLag } from "./wiring/lag.ts";
 import { openKeys } from "./wiring/master-key.ts";
+import { endAll } from "./wiring/endings.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
 import { openObjects } from "./wiring/objects.ts";
 import { timedInspect } from "./wiring/timed-inspect.ts";
@@ -178,18 +179,18 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
   const endsAt = clock.now() + graceMs - CLOSING_MS;
   const left = () => Math.max(0, endsAt - clock.now());
   ground.store?.stop();
-  // All at once: while one slow client holds a door open, nothing new must leave by the other.
-  await Promise.all([
-    roles.http.stop(left()),
-    roles.listener?.stop(left()),
-    queue.close(left()),
-    within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
+  await endAll([
+    // All at once: while one slow client holds a door open, nothing new must leave by the other.
+    [
+      () => roles.http.stop(left()),
+      () => roles.listener?.stop(left()),
+      () => queue.close(left()),
+      () => within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
+    ],
+    [() => roles.nameServer?.stop(), () => inspector.close(), () => roles.rates?.close()],
+    [() => pool.close(left())],
+    // What could not be finished is given back now; it is due again at once for whoever runs next.
+    [() => deregisterInstance({ db, clock }, instance)],
+    [() => db.close()],
   ]);
-  roles.nameServer?.stop();
-  inspector.close();
-  roles.rates?.close();
-  await pool.close(left());
-  // What could not be finished is given back now; it is due again at once for whoever runs next.
-  await deregisterInstance({ db, clock }, instance);
-  await db.close();
 }
