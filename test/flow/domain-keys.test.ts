@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { rotateDkim } from "../../src/flows/verify/rotate.ts";
 import { recheckDue } from "../../src/flows/verify/recheck.ts";
 import { listDkimKeys } from "../../src/store/dkim-keys.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { signingKey } from "../../src/store/sending.ts";
+import { around } from "../support/around.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
 
 const MINUTE = 60_000;
@@ -102,6 +105,19 @@ describe("a new DKIM key", () => {
     expect((await call("/rotate-dkim")).json.error.code).toBe("invalid_state");
     api.clock.advance(1);
     expect((await call("/rotate-dkim")).status).toBe(200);
+  });
+
+  test("of a domain that is deleted while it is made is a new key of nothing", async () => {
+    const racing: Db = {
+      ...around(api.db),
+      async write(statements) {
+        expect((await call("", "DELETE")).status).toBe(204);
+        return api.db.write(statements);
+      },
+    };
+    const rotation = { senderId: api.acme.a.id, id, now: api.clock.now(), also: () => [] };
+    const refused = await rotateDkim({ ...api.domains, db: racing }, rotation).catch((error) => error);
+    expect(refused).toMatchObject({ type: "not_found" });
   });
 
   test("whose token was the label of another does not sign while the zone still has that other", async () => {
