@@ -155,37 +155,25 @@ export function noteWebhookFailure(senderId: string, webhookId: string, url: str
 }
 
 /**
- * Switches a webhook off that has only failed since `since` or longer. What has happened since the attempt began
- * counts: an attempt that succeeded, or a customer who has switched it on again.
+ * What must still hold of a webhook that is switched off, since something may have happened after the attempt began: that
+ * it has only failed since then or longer, or that its owner has not changed it since (it may have moved elsewhere, or been
+ * switched on again). Milliseconds.
  */
-export function disableFailing(
-  senderId: string,
-  webhookId: string,
-  since: number,
-  reason: string,
-  now: number,
-): Statement {
-  return {
-    sql: `UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ?
-      WHERE id = ? AND sender_id = ? AND enabled = 1 AND failing_since <= ?`,
-    args: [reason, now, webhookId, senderId, since],
-  };
-}
+export type DisablingCondition = { failingSince: number } | { updatedAt: number };
 
-/**
- * Switches a webhook off whose endpoint is gone. One that its owner has changed since the attempt read it, at
- * `updatedAt`, stays on: it may have moved elsewhere, or been switched on again.
- */
-export function disableGone(
+/** Switches a webhook off, for a reason that its owner is shown, where the condition holds. */
+export function disableWebhook(
   senderId: string,
   webhookId: string,
-  updatedAt: number,
+  where: DisablingCondition,
   reason: string,
   now: number,
 ): Statement {
+  const [condition, value] =
+    "updatedAt" in where ? ["updated_at = ?", where.updatedAt] : ["failing_since <= ?", where.failingSince];
   return {
     sql: `UPDATE webhooks SET enabled = 0, disabled_reason = ?, updated_at = ?
-      WHERE id = ? AND sender_id = ? AND enabled = 1 AND updated_at = ?`,
-    args: [reason, now, webhookId, senderId, updatedAt],
+      WHERE id = ? AND sender_id = ? AND enabled = 1 AND ${condition}`,
+    args: [reason, now, webhookId, senderId, value],
   };
 }

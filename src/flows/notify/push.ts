@@ -17,7 +17,7 @@ import {
   settleDelivery,
   type WebhookDelivery,
 } from "../../store/webhook-deliveries.ts";
-import { disableFailing, disableGone, noteWebhookFailure, noteWebhookSuccess } from "../../store/webhooks.ts";
+import { disableWebhook, noteWebhookFailure, noteWebhookSuccess } from "../../store/webhooks.ts";
 import { untilWritten } from "../until-written.ts";
 import { payloadData } from "./payload.ts";
 
@@ -221,9 +221,10 @@ function webhookHealth(
   const { senderId, webhookId } = delivery;
   if (ok) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId, url)];
   if (outcome.kind === "answered" && outcome.status === GONE)
-    return [disableGone(senderId, webhookId, updatedAt, "the endpoint answered 410 Gone", now)];
+    return [disableWebhook(senderId, webhookId, { updatedAt }, "the endpoint answered 410 Gone", now)];
   if (failingSince === null) return [noteWebhookFailure(senderId, webhookId, url, now)];
   const since = now - deps.policy.disableAfterMs;
   if (failingSince > since) return [];
-  return [disableFailing(senderId, webhookId, since, "the endpoint has only failed for too long", now)];
+  const reason = "the endpoint has only failed for too long";
+  return [disableWebhook(senderId, webhookId, { failingSince: since }, reason, now)];
 }
