@@ -1,6 +1,7 @@
 import { normalizeAddress, splitAddress } from "./addresses.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
 import { type SendAttachment, SendItem } from "./send-item.ts";
+import { DAY_MS } from "./time-units.ts";
 import { check, isDeeper, MAX_ISSUES } from "./validation.ts";
 
 /** Limits of one send; each is a setting. Sizes in bytes. */
@@ -19,8 +20,6 @@ export const MAX_HEADER_NAME_CHARS = 76;
 export const MAX_TAGS = 20;
 /** Objects and lists within one another in `data`. */
 export const MAX_DATA_DEPTH = 50;
-
-const DAY_MS = 86_400_000;
 
 /** Header fields that the service writes itself; a client's would contradict the envelope or the signature. */
 const REFUSED_HEADERS =

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from "../core/time-units.ts";
 import type { Db } from "../store/engine/client.ts";
 import {
   busiestDomains,
@@ -8,14 +9,12 @@ import {
   type Figure,
   figuresOf,
   type Settled,
-  STATS_DAY_MS,
-  STATS_HOUR_MS,
 } from "../store/stats.ts";
 
 /** Intervals by their names, and the longest range that is answered with them, milliseconds. */
 export const INTERVALS = {
-  hour: { intervalMs: STATS_HOUR_MS, longestMs: 31 * STATS_DAY_MS },
-  day: { intervalMs: STATS_DAY_MS, longestMs: 366 * STATS_DAY_MS },
+  hour: { intervalMs: HOUR_MS, longestMs: 31 * DAY_MS },
+  day: { intervalMs: DAY_MS, longestMs: 366 * DAY_MS },
 } as const;
 export type Interval = keyof typeof INTERVALS;
 
@@ -98,7 +97,7 @@ function ratesOf(kept: readonly Settled[]): Stats["rates"] {
  * busiest of some days lacks these.
  */
 async function destinationsOf(db: Db, senderId: string, { from, to }: Range): Promise<Destination[]> {
-  const slices = slicesOf(Math.floor(from / STATS_DAY_MS), Math.floor((to - 1) / STATS_DAY_MS));
+  const slices = slicesOf(Math.floor(from / DAY_MS), Math.floor((to - 1) / DAY_MS));
   const counts = new Map<string, DestinationCounts>();
   for (const [first, last] of slices) {
     for (const found of await busiestDomains(db, senderId, first, last, CANDIDATES)) addCounts(counts, found);

@@ -1,8 +1,6 @@
 import type { Clock } from "../core/clock.ts";
+import { MINUTE_MS, SECOND_MS } from "../core/time-units.ts";
 import type { Phase } from "./actions.ts";
-
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
 
 /** How long a session may stay in one phase without getting on. */
 export const PHASE_TIMEOUT_MS: Record<Phase, number> = {

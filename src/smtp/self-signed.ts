@@ -1,12 +1,12 @@
 import { generateKeyPair, randomBytes, sign } from "node:crypto";
 import { promisify } from "node:util";
+import { DAY_MS } from "../core/time-units.ts";
 import { der, derTime, TAG } from "./der.ts";
 
 /** How long a self-signed certificate is good: longer than a process runs, since each start makes a new one. */
 export const SELF_SIGNED_DAYS = 3650;
 /** RFC 5280 App. A.1 ub-common-name. */
 const MAX_COMMON_NAME = 64;
-const DAY_MS = 86_400_000;
 /** Peers whose clock is behind ours still find the certificate valid. */
 const CLOCK_SLACK_MS = DAY_MS;
 /** Understood by every peer that speaks TLS 1.2. */

@@ -1,7 +1,8 @@
+import { DAY_MS } from "../core/time-units.ts";
 import type { Db, Statement } from "./engine/client.ts";
 
 /** How long an answer is kept for its key, in milliseconds. */
-export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000;
+export const IDEMPOTENCY_WINDOW_MS = DAY_MS;
 
 /** What a stored answer is known by. */
 export interface IdempotencyKey {

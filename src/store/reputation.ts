@@ -1,7 +1,6 @@
+import { HOUR_MS } from "../core/time-units.ts";
 import type { Guard, Statement } from "./engine/client.ts";
 import { utcDay } from "./usage.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** What an outcome adds to the project's reputation of its day. */
 export interface ReputationCounts {

@@ -1,8 +1,7 @@
+import { HOUR_MS } from "../core/time-units.ts";
 import type { Db } from "./engine/client.ts";
 
 /** Milliseconds of the intervals that figures are kept by. */
-export const STATS_HOUR_MS = 3_600_000;
-export const STATS_DAY_MS = 24 * STATS_HOUR_MS;
 /** Under this name goes what is over the domains that a project may have in a day. */
 export const OTHER_DOMAINS = "other";
 
@@ -56,11 +55,11 @@ export async function figuresOf(
   senderId: string,
   { from, to, intervalMs }: { from: number; to: number; intervalMs: number },
 ): Promise<FiguresAt[]> {
-  const hours = Math.round(intervalMs / STATS_HOUR_MS);
+  const hours = Math.round(intervalMs / HOUR_MS);
   const rows = await db.all<FiguresRow>(
     `SELECT hour / ${hours} AS place, ${SUMS} FROM stats WHERE sender_id = ? AND hour >= ? AND hour < ?
       GROUP BY place ORDER BY place`,
-    [senderId, Math.floor(from / STATS_HOUR_MS), Math.ceil(to / STATS_HOUR_MS)],
+    [senderId, Math.floor(from / HOUR_MS), Math.ceil(to / HOUR_MS)],
   );
   return rows.map(({ place, settled, settled_bounced, settled_complained, ...figures }) => ({
     at: place * intervalMs,

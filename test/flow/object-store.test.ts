@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../src/core/time-units.ts";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { sweepContents } from "../../src/flows/contents/sweep.ts";
@@ -9,7 +10,7 @@ import {
 } from "../../src/flows/sweep/offload.ts";
 import { FIRST_REST_MS, LONGEST_REST_MS } from "../../src/flows/sweep/patience.ts";
 import { STOP_GRACE_MS } from "../../src/app.ts";
-import { DAY_MS, forgetContents } from "../../src/flows/sweep/retention.ts";
+import { forgetContents } from "../../src/flows/sweep/retention.ts";
 import { openObjectStore } from "../../src/net/object-store.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";

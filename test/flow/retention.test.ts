@@ -1,6 +1,7 @@
+import { DAY_MS } from "../../src/core/time-units.ts";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sweepContents } from "../../src/flows/contents/sweep.ts";
-import { DAY_MS, forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
+import { forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";

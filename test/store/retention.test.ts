@@ -1,10 +1,10 @@
+import { DAY_MS } from "../../src/core/time-units.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import type { MessageStatus, RecipientStatus } from "../../src/core/states.ts";
 import {
   COUNTED_DAYS,
   COUNTS_PER_TURN,
-  DAY_MS,
   DELIVERIES,
   forgetCounts,
   forgetDeliveries,

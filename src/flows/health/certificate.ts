@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-const DAY_MS = 86_400_000;
 /** Days before its end at which a certificate should have been renewed: those who do that by themselves do so at 30. */
 export const RENEW_DAYS = 14;
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 import { type ArrivalFacts, arrivalFacts } from "../../store/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { InboxRef } from "../../store/sending.ts";
@@ -8,7 +9,7 @@ import type { ReadMail } from "./inspect.ts";
  * Time within which the same bytes are the same mail: a sender that did not see our 250 brings it again (RFC 1047), the
  * first times within minutes, after an outage of its own hours later.
  */
-export const DUPLICATE_WINDOW_MS = 24 * 3_600_000;
+export const DUPLICATE_WINDOW_MS = DAY_MS;
 /** Mails of one Message-ID that a mail is compared with, newest first. */
 export const MAX_COMPARED = 5;
 

@@ -1,12 +1,11 @@
 import type { Clock } from "../../core/clock.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 
 /** What one role mailbox takes a day: mails, and octets of them. */
 export const ROLE_LIMITS = { mails: 20_000, octets: 128 * 1024 * 1024 } as const;
 export type RoleLimits = Readonly<Record<keyof typeof ROLE_LIMITS, number>>;
 /** Role mailboxes whose use is remembered; of the one unused for longest it is forgotten first. */
 export const MAX_COUNTED_ROLE_MAILBOXES = 10_000;
-
-const DAY_MS = 24 * 3_600_000;
 
 interface Use {
   mails: number;

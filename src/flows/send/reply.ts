@@ -3,6 +3,7 @@ import { AppError, notFound } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
+import { MINUTE_MS } from "../../core/time-units.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { getInbox, type Inbox } from "../../store/inboxes.ts";
 import { getContent } from "../../store/contents/message-content.ts";
@@ -22,7 +23,6 @@ export interface ReplyRequest
 
 /** Replies a thread takes in a minute: two programs that answer each other must not go on for ever. */
 export const MAX_REPLIES_PER_MINUTE = 20;
-const MINUTE_MS = 60_000;
 /** Message-IDs of a References field: the first and the newest (RFC 5322 §3.6.4). */
 export const MAX_REFERENCES = 20;
 /** Fields that say what is answered; a client's own would contradict the message it names. */

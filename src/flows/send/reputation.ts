@@ -1,4 +1,5 @@
 import { MOVING, type RecipientStatus } from "../../core/states.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 import { log } from "../../log.ts";
 import type { Guard, Statement, Written } from "../../store/engine/client.ts";
 import type { Recipient } from "../../store/recipients.ts";
@@ -12,7 +13,6 @@ import { utcDay } from "../../store/usage.ts";
 
 /** UTC days over which outcomes are counted, the running one among them. */
 const WINDOW_DAYS = 7;
-const DAY_MS = 86_400_000;
 
 /** 8 % bounced or 0.3 % complained of at least 200 recipients. */
 const LIMITS: ReputationLimits = { minSettled: 200, bouncedPerMille: 80, complainedPerMille: 3 };

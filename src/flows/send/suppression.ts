@@ -1,9 +1,10 @@
 import { newId } from "../../core/ids.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
 import { suppress } from "../../store/suppressions.ts";
 
 /** How long a soft bounce suppresses an address, milliseconds; a hard one and a complaint do so for good. */
-const SOFT_SUPPRESSION_MS = 7 * 86_400_000;
+const SOFT_SUPPRESSION_MS = 7 * DAY_MS;
 
 export interface SuppressionCause {
   senderId: string;

@@ -1,6 +1,7 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/clock.ts";
 import { AppError } from "../../core/errors.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import type { Sender } from "../../store/senders.ts";
 import { isOverUsage, takeUsage, usageOf, utcDay } from "../../store/usage.ts";
@@ -23,8 +24,6 @@ export interface Counted {
 
 /** Writes over the limit tried anew at most: each time other writes took what the last look had found. */
 const MAX_TRIES = 10;
-
-const DAY_MS = 86_400_000;
 
 interface Limit {
   recipients: number;

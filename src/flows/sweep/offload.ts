@@ -1,5 +1,6 @@
 import { randomBase62 } from "../../core/ids.ts";
 import type { Clock } from "../../core/clock.ts";
+import { HOUR_MS } from "../../core/time-units.ts";
 import { log } from "../../log.ts";
 import type { ObjectStore } from "../../net/object-store.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -34,7 +35,7 @@ const SMALL_OCTETS = 256 * 1024;
 /** Such rounds of one turn. */
 const ROUNDS_PER_TURN = 16;
 /** An upload is given up by others so long after it began, in milliseconds: its request has ended by then. */
-export const UPLOAD_LOST_MS = 3_600_000;
+export const UPLOAD_LOST_MS = HOUR_MS;
 /** Objects removed at a time, and those that are given up in one write. */
 const REMOVALS_AT_A_TIME = 8;
 const UNUSED_PER_TURN = 200;

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { DAY_MS, HOUR_MS } from "../../core/time-units.ts";
 import { log } from "../../log.ts";
 import { newPreview } from "../../mail/reading/reply-text.ts";
 import type { Statement } from "../../store/engine/client.ts";
@@ -26,7 +27,6 @@ export interface RetentionDeps extends ContentDeps {
   clock: Clock;
 }
 
-export const DAY_MS = 86_400_000;
 /** A write of so many messages holds the event loop for some five milliseconds. A turn a second: forty million a day. */
 export const MESSAGES: Stride = { rows: 50, looks: 10 };
 /** Messages that lose their contents. */
@@ -37,7 +37,7 @@ export const DELIVERIES: Stride = { rows: 500, looks: 4 };
 export const COUNTED_DAYS = 30;
 /** Such counts deleted at a time, and the pause between two looks, which read all of them. */
 export const COUNTS_PER_TURN = 1000;
-export const COUNTS_PAUSE_MS = 3_600_000;
+export const COUNTS_PAUSE_MS = HOUR_MS;
 
 /**
  * The chore that deletes messages older than the retention, with all that hangs on them and what the search has of

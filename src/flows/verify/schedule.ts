@@ -1,8 +1,5 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../core/time-units.ts";
 import type { Domain } from "../../store/domains.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 /** A new domain is checked every 5 minutes for its first 48 hours, then hourly; a sound one daily. */
 const EAGER_MS = 5 * MINUTE_MS;

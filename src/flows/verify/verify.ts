@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 import { log } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { activateDkimKey, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
@@ -22,7 +23,7 @@ export interface VerifyDeps {
 }
 
 /** A DKIM key that another takes the place of stays published this long, for mail on its way. */
-const RETIRED_KEY_MS = 7 * 24 * 3_600_000;
+const RETIRED_KEY_MS = 7 * DAY_MS;
 
 /** Times that what a check has found is stored anew, since the domain has changed meanwhile. */
 const MAX_STORES = 3;

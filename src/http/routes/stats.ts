@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid } from "../../core/errors.ts";
 import { parseDay, parseTime } from "../../core/send-rules.ts";
+import { DAY_MS } from "../../core/time-units.ts";
 import { INTERVALS, type Interval, type Range, readStats, SHOWN_DESTINATIONS } from "../../flows/stats.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { OTHER_DOMAINS } from "../../store/stats.ts";
@@ -8,7 +9,6 @@ import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 
-const DAY_MS = 86_400_000;
 /** What is shown where no range is asked for. */
 const DEFAULT_DAYS = 7;
 

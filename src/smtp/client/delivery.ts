@@ -1,3 +1,5 @@
+import { MINUTE_MS } from "../../core/time-units.ts";
+
 /** Where in a delivery something happened. `final` is the reply to the message itself. */
 export type Stage = "connect" | "ehlo" | "starttls" | "auth" | "mail" | "rcpt" | "data" | "final";
 
@@ -121,8 +123,6 @@ export interface Timeouts {
   final: number;
   quit: number;
 }
-
-const MINUTE_MS = 60_000;
 
 /** RFC 5321 §4.5.3.2; what it leaves open (connect, TLS, AUTH, QUIT) is ours. */
 export const DEFAULT_TIMEOUTS: Timeouts = {

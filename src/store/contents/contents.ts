@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../core/time-units.ts";
 import { chunkCount, type ContentEncoding, type NewContent } from "./content-bytes.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "../engine/client.ts";
 
@@ -5,7 +6,7 @@ import { ConstraintError, type Db, type Guard, type Statement } from "../engine/
  * Time that a content nobody names is kept, from its last chunk or from the moment when it was let go of. A writer that
  * has found it there, or has written it ahead, commits long before.
  */
-export const UNUSED_KEPT_MS = 3_600_000;
+export const UNUSED_KEPT_MS = HOUR_MS;
 
 /** What is known of a content that was written ahead: NULL where it is not there with all its chunks. */
 const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
