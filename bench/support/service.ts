@@ -36,6 +36,8 @@ export async function startService(folder: string, env: Record<string, string>):
         DATA_DIR: folder,
         SERVICE_DOMAIN: "mail.test",
         DELIVERY: "capture",
+        // As `npm start` and the image have it: the heap is collected as on a small machine.
+        BUN_JSC_forceRAMSize: "300000000",
         ...env,
       },
     },
