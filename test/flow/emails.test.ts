@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { insertListed } from "../../src/store/messages.ts";
-import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
+import { MAX_LOOKED_AT } from "../../src/store/search/message-page.ts";
 import { message } from "../support/lists.ts";
 import {
   receivingInboxes,
@@ -289,7 +289,7 @@ describe("the list", () => {
   test("finds a text of two characters below thousands of messages, by pages that may be empty", async () => {
     const oldest = await send(mail("old@one.test", { subject: "a qz" }));
     const { senderId } = (await service.call("GET", `/v1/emails/${oldest}`)).body;
-    const others = Array.from({ length: MAX_SHORT_TEXT_SCAN + 1 }, () =>
+    const others = Array.from({ length: MAX_LOOKED_AT + 1 }, () =>
       message(senderId, { createdAt: Date.now() + 1000 }),
     );
     await service.app.db.write(others.map(insertListed));

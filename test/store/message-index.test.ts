@@ -295,3 +295,53 @@ test("messages that were in the index before there were milestones get theirs by
     await upgraded.remove();
   }
 });
+
+test("messages with a long tag or address, of which the index had the beginning alone, enter it anew by the upgrade", async () => {
+  const upgraded = await openLists();
+  try {
+    const { db } = upgraded;
+    const senderId = await upgraded.project();
+    const tag = (end: string) => ({ name: "n".repeat(150), value: `${"v".repeat(60)}${end}` });
+    const email = `${"t".repeat(60)}@${"d".repeat(60)}.${"e".repeat(60)}.${"f".repeat(30)}.test`;
+    const messages = [
+      message(senderId, { tags: [tag("a")] }),
+      message(senderId, { tags: [tag("b")] }),
+      message(senderId, { to: [{ email }] }),
+      message(senderId),
+    ];
+    const filters = [{ tag: tag("a") }, { tag: tag("b") }, { to: email.toUpperCase() }];
+    await upgraded.store(messages);
+    await upgraded.index();
+    const places = () => db.all<unknown>("SELECT id, position FROM messages ORDER BY id");
+    const found = async () => Promise.all(filters.map((filter) => upgraded.paged(senderId, filter, 5)));
+    const [expected, entered] = [await found(), await places()];
+    expect(expected).toEqual(messages.slice(0, 3).map(({ id }) => [id]));
+    // As the index was: each such term ended after 200 units.
+    for (const filter of filters) {
+      const [term = ""] = termsWanted(senderId, filter).wholes;
+      const rows = await db.all<{ rowid: number }>(
+        "SELECT rowid FROM message_terms WHERE message_terms MATCH ?",
+        [expressionOf([term])],
+      );
+      await db.write(
+        rows.flatMap(({ rowid }) => [
+          {
+            sql: "INSERT INTO message_terms (message_terms, rowid, terms) VALUES ('delete', ?, ?)",
+            args: [rowid, term],
+          },
+          {
+            sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
+            args: [rowid, term.replace(/#\w+$/, "")],
+          },
+        ]),
+      );
+    }
+    expect(await found()).toEqual([[], [], []]);
+    await db.write([{ sql: "DELETE FROM schema_migrations WHERE version = 12", args: [] }]);
+    expect(await migrate(db, NOW)).toEqual([12]);
+    expect([await found(), await places()]).toEqual([expected, entered]);
+    expect(await db.all<unknown>("SELECT * FROM messages_reentering")).toEqual([]);
+  } finally {
+    await upgraded.remove();
+  }
+});

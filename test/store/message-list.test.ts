@@ -4,7 +4,7 @@ import type { Db, Value } from "../../src/store/engine/client.ts";
 import { removalFromIndex } from "../../src/store/search/index-removal.ts";
 import { indexWaiting, rowOfPlace } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
-import { MAX_SHORT_TEXT_SCAN } from "../../src/store/search/message-page.ts";
+import { MAX_LOOKED_AT } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { MILESTONES_PER_PAGE } from "../../src/store/search/message-search.ts";
 import { termsOf } from "../../src/store/search/search-terms.ts";
@@ -198,7 +198,7 @@ test("messages that enter the index between the two looks of one page are listed
 test("a page looks for a short text among 3000 messages, not one further, and the next goes on below them", async () => {
   const senderId = await lists.project();
   const first = message(senderId, { subject: "qq" });
-  const rest = Array.from({ length: MAX_SHORT_TEXT_SCAN }, () => message(senderId));
+  const rest = Array.from({ length: MAX_LOOKED_AT }, () => message(senderId));
   const last = rest.pop();
   await lists.store([first, ...rest]);
   const found = (before: string | null) => listMessages(lists.db, senderId, { q: "QQ" }, before, 10);
@@ -212,7 +212,7 @@ test("a page looks for a short text among 3000 messages, not one further, and th
 describe("a short text beside another filter, over thousands of messages", () => {
   const wanted = { q: "QQ", from: "from@shop.example" } as const;
   const many = (senderId: string, stepMs: number) =>
-    Array.from({ length: 3 * MAX_SHORT_TEXT_SCAN }, (_, at) =>
+    Array.from({ length: 3 * MAX_LOOKED_AT }, (_, at) =>
       message(senderId, {
         from: { email: wanted.from },
         subject: at % 2900 === 7 ? "qq" : "other",
@@ -286,7 +286,7 @@ describe("filters of many messages each with next to none in common", () => {
         expect(await lists.paged(senderId, filter, 10)).toEqual(expected.map(({ id }) => id));
       });
 
-  test("the first page ends behind the sixth milestone, not one message further", async () => {
+  test("the first page ends behind the fourth milestone, not one message further", async () => {
     const senderId = await lists.project();
     const messages = made(senderId, 400);
     await lists.store(messages);
@@ -325,6 +325,64 @@ describe("filters of many messages each with next to none in common", () => {
     const { statements } = await removalFromIndex(lists.db, ids);
     await lists.db.write(statements);
     expect(await lists.listedBy(senderId, "milestone=")).toBe(0);
+  });
+});
+
+describe("a page looks at 3000 messages at most, and the next goes on below them", () => {
+  /** That many messages which are not wanted, and before them one that is. */
+  const flood = async (made: (senderId: string, wanted: boolean) => Message, indexed: boolean) => {
+    const senderId = await lists.project();
+    const messages = Array.from({ length: MAX_LOOKED_AT + 1 }, (_, at) => made(senderId, at === 0));
+    await lists.store(messages);
+    if (indexed) await lists.index();
+    return { senderId, ids: messages.map(({ id }) => id) };
+  };
+  // Each has all terms of what is looked for, and not the text: an attacker's messages may.
+  const subjects = { filter: { q: "abcdefgh ijklmnop" }, wanted: "abcdefgh ijklmnop" };
+  const unwanted = "abcdefgh ijklmnox, abcdefgh xjklmnop, xh ijx, gh ix, h ijk";
+
+  test("where the index takes others for them: a text", async () => {
+    const { senderId, ids } = await flood(
+      (project, isWanted) => message(project, { subject: isWanted ? subjects.wanted : unwanted }),
+      true,
+    );
+    const page = await listMessages(lists.db, senderId, subjects.filter, null, 10);
+    expect(page.messages).toEqual([]);
+    expect(page.stoppedAt).not.toBe(null);
+    expect(await lists.paged(senderId, subjects.filter, 10)).toEqual(ids.slice(0, 1));
+  });
+
+  test("where it takes others for them: an address whose letters differ by a case that filters keep apart", async () => {
+    const filter = { to: "é@home.example" };
+    const { senderId, ids } = await flood(
+      (project, isWanted) => message(project, { to: [{ email: `${isWanted ? "é" : "É"}@home.example` }] }),
+      true,
+    );
+    const page = await listMessages(lists.db, senderId, filter, null, 10);
+    expect(page.messages).toEqual([]);
+    expect(page.stoppedAt).not.toBe(null);
+    expect(await lists.paged(senderId, filter, 10)).toEqual(ids.slice(0, 1));
+  });
+
+  test("where they wait for the index", async () => {
+    const filter = { from: "one@shop.example" };
+    const { senderId, ids } = await flood(
+      (project, isWanted) => message(project, isWanted ? { from: { email: filter.from } } : {}),
+      false,
+    );
+    const page = await listMessages(lists.db, senderId, filter, null, 10);
+    expect(page).toEqual({ messages: [], stoppedAt: ids[1] ?? "" });
+    expect(await lists.paged(senderId, filter, 10)).toEqual(ids.slice(0, 1));
+  });
+
+  test("but tags and addresses that are alike in their first 200 characters are told apart by the index", async () => {
+    const long = (end: string) => ({ name: "n".repeat(250), value: end });
+    const { senderId, ids } = await flood(
+      (project, isWanted) => message(project, { tags: [long(isWanted ? "this" : "that")] }),
+      true,
+    );
+    const page = await listMessages(lists.db, senderId, { tag: long("this") }, null, 10);
+    expect(page.messages.map(({ id }) => id)).toEqual(ids.slice(0, 1));
   });
 });
 

@@ -10,7 +10,7 @@ import contents from "../../../db/migrations/0008_contents.sql" with { type: "te
 import retention from "../../../db/migrations/0009_retention.sql" with { type: "text" };
 import queueDepth from "../../../db/migrations/0010_queue_depth.sql" with { type: "text" };
 import newestFirst from "../../../db/migrations/0011_newest_first.sql" with { type: "text" };
-import milestones from "../../../db/migrations/0012_milestones.sql" with { type: "text" };
+import boundedSearches from "../../../db/migrations/0012_bounded_searches.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
@@ -34,7 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: "retention", sql: retention },
   { version: 10, name: "queue_depth", sql: queueDepth },
   { version: 11, name: "newest_first", sql: newestFirst },
-  { version: 12, name: "milestones", sql: milestones },
+  { version: 12, name: "bounded_searches", sql: boundedSearches },
 ];
 
 /** Whether a step has been applied: when, in milliseconds; null: not yet. */

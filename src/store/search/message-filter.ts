@@ -6,7 +6,7 @@ import type { Condition } from "./substring.ts";
 
 /**
  * What a list may be narrowed by. `q` is a substring of a recipient, the sender or the subject, names included, in any
- * case. One of fewer than three characters is looked for among 3000 messages a page that the other filters leave.
+ * case.
  */
 export interface MessageFilter {
   status?: MessageStatus;
@@ -65,12 +65,24 @@ export function conditionOf(
   below: string | null,
   names: readonly FilterName[] = ALL_FILTERS,
 ): Condition {
-  const all = [one("m.sender_id = ?", senderId), ...idRange(filter, below)];
-  for (const name of names) {
-    const condition = CONDITIONS[name](filter);
-    if (condition !== null) all.push(condition);
-  }
-  return { sql: all.map(({ sql }) => sql).join(" AND "), args: all.flatMap(({ args }) => args) };
+  return allOf([one("m.sender_id = ?", senderId), ...idRange(filter, below), ...filtersOf(filter, names)]);
+}
+
+/** The condition that a row of `messages m` passes the filters, but for the text. */
+export function passes(filter: MessageFilter): Condition {
+  return allOf(filtersOf(filter, ALL_FILTERS));
+}
+
+function filtersOf(filter: MessageFilter, names: readonly FilterName[]): Condition[] {
+  return names.flatMap((name) => CONDITIONS[name](filter) ?? []);
+}
+
+function allOf(conditions: readonly Condition[]): Condition {
+  if (conditions.length === 0) return one("1");
+  return {
+    sql: conditions.map(({ sql }) => sql).join(" AND "),
+    args: conditions.flatMap(({ args }) => args),
+  };
 }
 
 /**

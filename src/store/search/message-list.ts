@@ -5,6 +5,7 @@ import { conditionOf, type MessageFilter } from "./message-filter.ts";
 import {
   type Found,
   gather,
+  MAX_LOOKED_AT,
   type Page,
   SUMMARY_COLUMNS,
   type SummaryRow,
@@ -29,7 +30,7 @@ export interface MessageSummary {
 }
 
 /** A status of fewer messages than this is walked itself, whatever else is looked for. */
-const FEW = 1000;
+const FEW = 400;
 
 /** One page of summaries, newest first. */
 export interface MessagePage {
@@ -60,7 +61,7 @@ async function rowsOf(db: Db, page: Page): Promise<Found> {
   if (!narrowed || (await hasFewOfStatus(db, page)))
     return gather(downIds(db, page, status === undefined ? ALL : BY_STATUS), page);
   // Before the index is looked into: a message that is entered meanwhile is seen here or there, or twice.
-  const waiting = await gather(downIds(db, page, WAITING), page);
+  const waiting = await waitingRows(db, page);
   const settled = terms.status.length > 0 ? [await gather(downIds(db, page, SETTLED), page)] : [];
   const indexed = await searchIndex(db, page, terms);
   return together([waiting, ...settled, indexed]);
@@ -78,6 +79,19 @@ async function hasFewOfStatus(db: Db, { senderId, filter, before }: Page): Promi
   return row !== null && row.count < FEW;
 }
 
+/** Those of the page that wait for the index, among as many as a page looks at: in a rush there may be many thousands. */
+async function waitingRows(db: Db, page: Page): Promise<Found> {
+  const { sql, args } = conditionOf(page.senderId, page.filter, page.before, []);
+  const lowest = await db.first<{ id: string }>(
+    `SELECT m.id FROM ${WAITING} ${sql} ORDER BY m.id DESC LIMIT 1 OFFSET ?`,
+    [...args, MAX_LOOKED_AT - 1],
+  );
+  if (lowest === null) return gather(downIds(db, page, WAITING), page);
+  const { id } = lowest;
+  const { rows } = await gather(downIds(db, page, `${WAITING} m.id >= ? AND`, [id]), page);
+  return { rows, stoppedAt: rows.length < page.limit ? id : null };
+}
+
 /**
  * What is walked down by id, said outright: without statistics SQLite may choose to sort all messages of a status.
  */
@@ -87,15 +101,20 @@ const BY_STATUS = "messages m INDEXED BY messages_by_status WHERE";
 const WAITING = "messages m INDEXED BY messages_unindexed WHERE m.position IS NULL AND";
 const SETTLED = "messages_settled s CROSS JOIN messages m ON m.id = s.message_id WHERE";
 
-function downIds(db: Db, { senderId, filter, before }: Page, source: string): Walk {
+function downIds(
+  db: Db,
+  { senderId, filter, before }: Page,
+  source: string,
+  first: readonly string[] = [],
+): Walk {
   let below = before;
   return {
     async next(most) {
       const { sql, args } = conditionOf(senderId, filter, below);
       const rows = await db.all<SummaryRow>(
-        `SELECT ${SUMMARY_COLUMNS} FROM ${source} ${sql}
+        `SELECT ${SUMMARY_COLUMNS}, 1 AS passes FROM ${source} ${sql}
           ORDER BY ${source === SETTLED ? "s.message_id" : "m.id"} DESC LIMIT ?`,
-        [...args, most],
+        [...first, ...args, most],
       );
       below = rows.at(-1)?.id ?? below;
       return rows;

@@ -3,10 +3,13 @@ import type { MessageStatus } from "../../core/states.ts";
 import { storedMailbox } from "../mailbox.ts";
 import type { MessageFilter } from "./message-filter.ts";
 import type { Direction } from "../messages.ts";
-import { hasText, isIndexed } from "./search-terms.ts";
+import { hasText } from "./search-terms.ts";
 
-/** Messages that one page looks at for a text too short for the index; the next page goes on from there. */
-export const MAX_SHORT_TEXT_SCAN = 3000;
+/**
+ * Messages that one walk of a page looks at; the next page goes on from there. Those that the index finds pass nearly
+ * always, but whoever writes the messages can make them look alike to it; a text of one or two characters it does not help.
+ */
+export const MAX_LOOKED_AT = 3000;
 /** Rows read at a time: a little more than the page at first, then more where few of them match. */
 const SPARE_ROWS = 8;
 const CHUNK_GROWTH = 4;
@@ -25,9 +28,11 @@ export interface SummaryRow {
   status: MessageStatus;
   direction: Direction;
   created_at: number;
+  /** 1: it passes the filters, but for the text, which is compared here. */
+  passes: number;
 }
 
-/** Its columns, of `messages m`. */
+/** Its columns, of `messages m`, but for `passes`. */
 export const SUMMARY_COLUMNS = `m.id, m.position, m.from_email, m.from_name, m.to_list, m.cc_list, m.bcc_list, m.subject,
   m.status, m.direction, m.created_at`;
 
@@ -58,14 +63,14 @@ export interface Found {
   stoppedAt: string | null;
 }
 
-/** Takes rows off a walk until a page's worth of them have the text in them. */
-export async function gather(walk: Walk, { filter: { q }, limit }: Page): Promise<Found> {
+/** Takes rows off a walk until a page's worth of them are wanted. */
+export async function gather(walk: Walk, { filter, limit }: Page): Promise<Found> {
   const matches: SummaryRow[] = [];
-  let left = q === undefined || isIndexed(q) ? Number.POSITIVE_INFINITY : MAX_SHORT_TEXT_SCAN;
+  let left = MAX_LOOKED_AT;
   for (let wanted = limit + SPARE_ROWS; matches.length < limit; wanted *= CHUNK_GROWTH) {
     const most = Math.min(wanted, MAX_CHUNK_ROWS, left > 0 ? left : MAX_CHUNK_ROWS);
     const rows = await walk.next(most);
-    for (const row of rows) if (q === undefined || holds(row, q)) matches.push(row);
+    for (const row of rows) if (isWanted(row, filter)) matches.push(row);
     const last = rows.at(-1);
     if (last === undefined || rows.length < most) break;
     left -= rows.length;
@@ -88,8 +93,13 @@ export function newestFirst(rows: readonly SummaryRow[]): SummaryRow[] {
   return [...new Map(rows.map((row) => [row.id, row])).values()].sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
+/** Whether the row passes all filters. */
+export function isWanted(row: SummaryRow, { q }: MessageFilter): boolean {
+  return row.passes === 1 && (q === undefined || holds(row, q));
+}
+
 /** Whether the text stands in the row. */
-export function holds(row: SummaryRow, q: string): boolean {
+function holds(row: SummaryRow, q: string): boolean {
   const { to_list, cc_list, bcc_list, subject } = row;
   return hasText(
     {

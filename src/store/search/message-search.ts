@@ -1,11 +1,11 @@
 import { idFloor } from "../../core/ids.ts";
 import type { Db } from "../engine/client.ts";
-import { conditionOf, placesOf } from "./message-filter.ts";
+import { conditionOf, passes, placesOf } from "./message-filter.ts";
 import { firstPlace, PLACE_OF_ROW, rowOfPlace, timeOfId, timeOfPlace } from "./message-index.ts";
 import {
   type Found,
   gather,
-  holds,
+  isWanted,
   newestFirst,
   type Page,
   SUMMARY_COLUMNS,
@@ -16,8 +16,8 @@ import { expressionOf, expressionOr, milestoneTerm, type Terms } from "./search-
 
 /** What fewer messages have than this is looked for alone: all of them are read sooner than terms are joined. */
 const FEW = 200;
-/** Milestones at which a page ends that joins terms of many messages each: some six thousand of the project's. */
-export const MILESTONES_PER_PAGE = 6;
+/** Milestones at which a page ends that joins terms of many messages each: some four thousand of the project's. */
+export const MILESTONES_PER_PAGE = 4;
 
 /** Places of the index, from `low` to `high`. */
 interface Places {
@@ -33,7 +33,6 @@ interface Places {
  */
 export async function searchIndex(db: Db, page: Page, terms: Terms): Promise<Found> {
   const { filter, limit } = page;
-  const { q } = filter;
   const { expression, places, end } = await wayThrough(db, page, terms);
   const walk = downPlaces(db, page, expression, places);
   const { rows, stoppedAt } = await gather(walk, page);
@@ -43,7 +42,7 @@ export async function searchIndex(db: Db, page: Page, terms: Terms): Promise<Fou
   const low = firstPlace(timeOfId(last.id) ?? last.created_at);
   const high = Math.min(...matches.map(({ position }) => position ?? low));
   const late = high < low ? [] : await between(db, page, expression, { low, high }, -1);
-  const seen = newestFirst([...matches, ...late.filter((row) => q === undefined || holds(row, q))]);
+  const seen = newestFirst([...matches, ...late.filter((row) => isWanted(row, filter))]);
   return { rows: seen.slice(0, limit), stoppedAt: null };
 }
 
@@ -135,7 +134,7 @@ function downPlaces(db: Db, page: Page, expression: string, places: Places): Wal
   };
 }
 
-/** Messages that may be wanted, with a place from `low` to `high`: at most `most`, all where it is negative. */
+/** Messages that the index finds, with a place from `low` to `high`: at most `most`, all where it is negative. */
 async function between(
   db: Db,
   { senderId, filter, before }: Page,
@@ -143,13 +142,14 @@ async function between(
   { low, high }: Places,
   most: number,
 ): Promise<SummaryRow[]> {
-  const { sql, args } = conditionOf(senderId, filter, before);
+  const { sql, args } = conditionOf(senderId, filter, before, []);
+  const pass = passes(filter);
   // libSQL binds numbers as floating ones, and FTS5 begins at a bound only where it is an integer.
   return db.all<SummaryRow>(
-    `SELECT ${SUMMARY_COLUMNS} FROM message_terms CROSS JOIN messages m INDEXED BY messages_by_position
+    `SELECT ${SUMMARY_COLUMNS}, (${pass.sql}) AS passes FROM message_terms CROSS JOIN messages m INDEXED BY messages_by_position
       WHERE message_terms MATCH ? AND message_terms.rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)
         AND m.position = ${PLACE_OF_ROW} AND ${sql}
       ORDER BY message_terms.rowid LIMIT ?`,
-    [expression, rowOfPlace(high), rowOfPlace(low), ...args, most],
+    [...pass.args, expression, rowOfPlace(high), rowOfPlace(low), ...args, most],
   );
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Mailbox } from "../../core/addresses.ts";
 import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../../core/states.ts";
 
@@ -31,8 +32,10 @@ const GRAM = 3;
 export const MAX_TERMS_UNITS = 64 * 1024;
 /** Terms of a text that is looked for, at most: enough to leave few messages that do not hold it. */
 const MAX_WANTED_GRAMS = 8;
-/** Units of an address or a tag that count in its term. */
+/** Units of an address or a tag that stand in its term. A longer one ends in a hash: alike ones must not be one term. */
 const MAX_FACET_UNITS = 200;
+/** Characters of that hash. */
+const FACET_HASH_CHARS = 16;
 /** Characters of a sender's id that stand before its terms: the last ones, which are random. */
 const PROJECT_CHARS = 5;
 
@@ -202,7 +205,7 @@ function termWriter(senderId: string): TermWriter {
   };
   return {
     whole(kind, value) {
-      const token = kind + asToken(fold(value.slice(0, MAX_FACET_UNITS)));
+      const token = kind + asToken(facet(value));
       if (begin(token.length)) put(token, 0, token.length);
     },
     grams(text) {
@@ -211,6 +214,14 @@ function termWriter(senderId: string): TermWriter {
     },
     text: () => decoder.decode(written.subarray(0, length)),
   };
+}
+
+/** A value as it stands in its term. */
+function facet(value: string): string {
+  const beginning = fold(value.slice(0, MAX_FACET_UNITS));
+  if (value.length <= MAX_FACET_UNITS) return beginning;
+  const hash = createHash("sha256").update(fold(value)).digest("hex");
+  return `${beginning}#${hash.slice(0, FACET_HASH_CHARS)}`;
 }
 
 /** What the tokenizer or an expression would take for an end: white space, control characters and quotes. */
