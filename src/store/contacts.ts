@@ -1,5 +1,7 @@
+import { idCeiling } from "../core/ids.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
-import { containsText } from "./search/substring.ts";
+import { projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
+import { type Condition, containsText } from "./search/substring.ts";
 
 /** A recipient that a project stores. Times in milliseconds. */
 export interface Contact {
@@ -92,23 +94,24 @@ export interface ContactFilter {
   q?: string | undefined;
 }
 
-/** The project's contacts, newest first, after the id `after`, at most `take`. */
+/** The project's contacts that pass the filter, newest first, behind the id `after`, at most `take`. */
 export async function listContacts(
   db: Db,
   senderId: string,
   { subscribed, q }: ContactFilter,
   after: string | null,
   take: number,
-): Promise<Contact[]> {
-  const where = [{ sql: "sender_id = ?", args: [senderId] as Value[] }];
+): Promise<Scanned<Contact>> {
+  const where: Condition[] = [];
   if (subscribed !== undefined) where.push({ sql: "subscribed = ?", args: [Number(subscribed)] });
   if (q !== undefined) where.push(containsText(["email", "first_name", "last_name"], q));
-  if (after !== null) where.push({ sql: "id < ?", args: [after] });
-  const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM contacts WHERE ${where.map(({ sql }) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
-    [...where.flatMap(({ args }) => args), take],
-  );
-  return rows.map(contactOf);
+  const list = projectRows<Row>(db, { table: "contacts", columns: COLUMNS, senderId, where });
+  const start = after ?? idCeiling("con");
+  const { rows, stoppedAt } =
+    where.length === 0
+      ? { rows: await list.wanted(start, null, take), stoppedAt: null }
+      : await scanInSteps(list, start, take);
+  return { rows: rows.map(contactOf), stoppedAt };
 }
 
 /** What of a contact may be changed; null clears a name. */

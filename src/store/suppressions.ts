@@ -1,4 +1,6 @@
-import type { Db, Guard, Statement, Value } from "./engine/client.ts";
+import { idCeiling } from "../core/ids.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
+import { projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
@@ -61,7 +63,7 @@ export interface SuppressionFilter {
   q?: string | undefined;
 }
 
-/** The project's entries that have not expired at `now`, newest first, after the id `after`, at most `take`. */
+/** The project's entries that pass the filter and have not expired at `now`, newest first, behind the id `after`, at most `take`. */
 export async function listSuppressions(
   db: Db,
   senderId: string,
@@ -69,22 +71,19 @@ export async function listSuppressions(
   now: number,
   after: string | null,
   take: number,
-): Promise<Suppression[]> {
-  const where: Condition[] = [
-    { sql: "sender_id = ? AND (expires_at IS NULL OR expires_at > ?)", args: [senderId, now] },
-  ];
-  const add = (sql: string, value: Value | undefined) => {
-    if (value !== undefined) where.push({ sql, args: [value] });
-  };
-  add("email = ?", email);
-  add("reason = ?", reason);
-  add("id < ?", after ?? undefined);
+): Promise<Scanned<Suppression>> {
+  const where: Condition[] = [{ sql: "(expires_at IS NULL OR expires_at > ?)", args: [now] }];
+  if (email !== undefined) where.push({ sql: "email = ?", args: [email] });
+  if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
   if (q !== undefined) where.push(containsText(["email"], q));
-  const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM suppressions WHERE ${where.map(({ sql }) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
-    [...where.flatMap(({ args }) => args), take],
-  );
-  return rows.map(suppressionOf);
+  const list = projectRows<Row>(db, { table: "suppressions", columns: COLUMNS, senderId, where });
+  const start = after ?? idCeiling("sup");
+  // An address has one entry at most, by an index of its own.
+  const { rows, stoppedAt } =
+    email !== undefined
+      ? { rows: await list.wanted(start, null, take), stoppedAt: null }
+      : await scanInSteps(list, start, take);
+  return { rows: rows.map(suppressionOf), stoppedAt };
 }
 
 /** The project's entries for the address keys that have not expired at `now`, by their key. */

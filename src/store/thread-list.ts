@@ -1,4 +1,5 @@
 import type { Db, Value } from "./engine/client.ts";
+import { scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 import { THREAD_COLUMNS, type Thread, type ThreadRow, toThread } from "./threads.ts";
 
@@ -26,14 +27,6 @@ export interface ThreadsFound {
   stoppedAt: ThreadPosition | null;
 }
 
-/**
- * Threads that one page looks at for a text; the next one goes on from there. A hundred thousand take about a tenth of a
- * second.
- */
-export const MAX_THREADS_SCANNED = 100_000;
-/** Threads looked at in one go: the rest of the service runs in between (two or three milliseconds). */
-const SCAN_STEP = 5000;
-
 const FIRST: ThreadPosition = { lastMessageAt: Number.MAX_SAFE_INTEGER, id: "" };
 const EVERY: Condition = { sql: "1", args: [] };
 
@@ -53,19 +46,16 @@ async function searchThreads(
   q: string,
   start: ThreadPosition,
 ): Promise<ThreadsFound> {
-  const threads: Thread[] = [];
   const condition = containsText(columnsFor(q), q);
-  let from: ThreadPosition | null = start;
-  for (let scanned = 0; from !== null && scanned < MAX_THREADS_SCANNED; scanned += SCAN_STEP) {
-    const end: ThreadPosition | null = await stepEnd(db, page, from);
-    const wanted = { ...page, limit: page.limit - threads.length };
-    threads.push(...(await rowsBehind(db, wanted, from, condition, end)));
-    if (threads.length >= page.limit) return { threads, stoppedAt: null };
-    from = end;
-    // Reads of a file are synchronous: without this the whole walk would hold everybody up.
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
-  return { threads, stoppedAt: from };
+  const { rows, stoppedAt } = await scanInSteps<Thread, ThreadPosition>(
+    {
+      placeBehind: (from, rows) => placeBehind(db, page, from, rows),
+      wanted: (from, end, limit) => rowsBehind(db, { ...page, limit }, from, condition, end),
+    },
+    start,
+    page.limit,
+  );
+  return { threads: rows, stoppedAt };
 }
 
 /** Participants are kept as a JSON list; what only its syntax holds is in no address that mail can be sent to. */
@@ -73,16 +63,17 @@ function columnsFor(q: string): string[] {
   return /[[\]",\\]/.test(q) ? ["subject", "preview"] : ["subject", "preview", "participants"];
 }
 
-/** The place of the last thread of a step of the scan; null where the inbox ends within it. */
-async function stepEnd(
+/** The place of the `rows`-th thread behind another; null where the inbox ends before. */
+async function placeBehind(
   db: Db,
   { inboxId }: ThreadPage,
   from: ThreadPosition,
+  rows: number,
 ): Promise<ThreadPosition | null> {
   const row = await db.first<{ last_message_at: number; id: string }>(
     `SELECT last_message_at, id FROM threads WHERE inbox_id = ? AND (last_message_at, id) < (?, ?)
-      ORDER BY last_message_at DESC, id DESC LIMIT 1 OFFSET ${SCAN_STEP - 1}`,
-    [inboxId, from.lastMessageAt, from.id],
+      ORDER BY last_message_at DESC, id DESC LIMIT 1 OFFSET ?`,
+    [inboxId, from.lastMessageAt, from.id, rows - 1],
   );
   return row === null ? null : { lastMessageAt: row.last_message_at, id: row.id };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_BODY_CHARS, MAX_CONVERSATION_CHARS } from "../../src/http/views/conversation.ts";
-import { MAX_THREADS_SCANNED } from "../../src/store/thread-list.ts";
+import { MAX_SCANNED } from "../../src/store/search/steps.ts";
 import { MAX_PARTICIPANTS } from "../../src/store/threads.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
@@ -139,7 +139,7 @@ describe("the list of threads", () => {
           WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
           SELECT 'thr_' || n, i.sender_id, i.id, 'subject ' || n || ' end', 'A preview of some length', n, n, n
             FROM numbers, inboxes i WHERE i.id = ?`,
-        args: [MAX_THREADS_SCANNED, id],
+        args: [MAX_SCANNED, id],
       },
     ]);
     expect(idsOf(await list(id, { q: "subject 1 end" }))).toEqual(["thr_1"]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ConstraintError } from "../../src/store/engine/client.ts";
 import {
   type Contact,
+  type ContactFilter,
   deleteContact,
   getContact,
   insertContact,
@@ -10,6 +11,7 @@ import {
   unsubscribeAddress,
   updateContact,
 } from "../../src/store/contacts.ts";
+import { MAX_SCANNED, SCAN_STEP } from "../../src/store/search/steps.ts";
 import { containsText } from "../../src/store/search/substring.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
@@ -126,12 +128,39 @@ test("contacts are listed newest first, a page at a time, the project's own", as
     ...["1", "2", "3"].map((name) => contact(`list${name}`, { senderId, subscribed: name !== "2" })),
   );
   const ids = async (filter: Parameters<typeof listContacts>[2], after: string | null, take: number) =>
-    (await listContacts(api.db, senderId, filter, after, take)).map(({ id }) => id);
+    (await listContacts(api.db, senderId, filter, after, take)).rows.map(({ id }) => id);
   expect(await ids({}, null, 2)).toEqual(["con_list3", "con_list2"]);
   expect(await ids({}, "con_list2", 2)).toEqual(["con_list1"]);
   expect(await ids({ subscribed: true }, null, 9)).toEqual(["con_list3", "con_list1"]);
   expect(await ids({ subscribed: false, q: "LIST" }, null, 9)).toEqual(["con_list2"]);
 });
+
+test("contacts are looked through as far as one page goes, and the next goes on behind them, none left out", async () => {
+  const senderId = api.other.b.id;
+  // One past the limit: the oldest is not looked at.
+  await api.db.write([
+    {
+      sql: `INSERT INTO contacts (id, sender_id, email, email_key, subscribed, created_at, updated_at)
+        WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?1)
+        SELECT printf('con_many%06d', n), ?2, 'p' || n || '@many.example', 'p' || n || '@many.example', n % 50000 <> 1, 0, 0
+          FROM numbers`,
+      args: [MAX_SCANNED, senderId],
+    },
+  ]);
+  const page = async (filter: ContactFilter, after: string | null) => {
+    const { rows, stoppedAt } = await listContacts(api.db, senderId, filter, after, 3);
+    return [rows.map(({ email }) => email.slice(0, -"@many.example".length)), stoppedAt];
+  };
+  expect(await page({ q: "P1@" }, null)).toEqual([["p1"], "con_many000001"]);
+  expect(await page({ q: "p0@" }, null)).toEqual([[], "con_many000001"]);
+  expect(await page({ q: "p0@" }, "con_many000001")).toEqual([["p0"], null]);
+  expect(await page({ q: "p77777@" }, "con_many077778")).toEqual([["p77777"], null]);
+  expect(await page({ subscribed: false }, null)).toEqual([["p50001", "p1"], "con_many000001"]);
+  // A step's last row is the next one's beginning.
+  for (const at of [MAX_SCANNED + 1 - SCAN_STEP, MAX_SCANNED - SCAN_STEP])
+    expect((await page({ q: `p${at}@` }, null))[0]).toEqual([`p${at}`]);
+  expect(await page({}, "con_many000002")).toEqual([["p1", "p0"], null]);
+}, 20_000);
 
 describe("a text is contained", () => {
   const rows: [string, string, boolean][] = [

@@ -9,6 +9,7 @@ import { listSuppressions } from "../../src/store/suppressions.ts";
 import { listTemplates } from "../../src/store/templates.ts";
 import { listThreadMessageIds } from "../../src/store/threads.ts";
 import { listWebhooks } from "../../src/store/webhooks.ts";
+import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 let database: TestDatabase;
@@ -24,7 +25,7 @@ async function planOf(list: (db: Db) => Promise<unknown>): Promise<string[]> {
     read.push({ sql, args });
     return [];
   };
-  await list({ ...database.db, all });
+  await list({ ...around(database.db), all });
   expect(read.length).toBe(1);
   const [{ sql, args } = { sql: "", args: [] }] = read;
   const steps = await database.db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, args);

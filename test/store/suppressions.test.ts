@@ -7,8 +7,10 @@ import {
   type NewSuppression,
   removeSuppression,
   type Suppression,
+  type SuppressionFilter,
   suppress,
 } from "../../src/store/suppressions.ts";
+import { MAX_SCANNED } from "../../src/store/search/steps.ts";
 import { leftOut } from "../support/blocked.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
@@ -61,7 +63,7 @@ describe("an entry", () => {
     await add(entry("sup_4", email, { expiresAt: NOW + 5 }));
     const seen = async (now: number) => [
       (await find(email, now))?.id,
-      (await listSuppressions(api.db, mine, { email }, now, null, 9)).length,
+      (await listSuppressions(api.db, mine, { email }, now, null, 9)).rows.length,
       (await leftOut(api.db, mine, [email], now)).suppressed.size,
     ];
     expect(await seen(NOW + 4)).toEqual(["sup_4", 1, 1]);
@@ -126,9 +128,30 @@ test("entries are listed newest first, a page at a time, the project's own", asy
   const senderId = api.other.a.id;
   for (const id of ["sup_l1", "sup_l2", "sup_l3"]) await add(entry(id, `${id}@list.example`, { senderId }));
   const ids = async (filter: Parameters<typeof listSuppressions>[2], after: string | null, take: number) =>
-    (await listSuppressions(api.db, senderId, filter, NOW, after, take)).map(({ id }) => id);
+    (await listSuppressions(api.db, senderId, filter, NOW, after, take)).rows.map(({ id }) => id);
   expect(await ids({}, null, 2)).toEqual(["sup_l3", "sup_l2"]);
   expect(await ids({}, "sup_l2", 2)).toEqual(["sup_l1"]);
   expect(await ids({ reason: "bounce" }, null, 9)).toEqual([]);
   expect(await ids({ q: "L2@" }, null, 9)).toEqual(["sup_l2"]);
 });
+
+test("entries are looked through as far as one page goes, but for those of one address, and expired ones count as looked at", async () => {
+  const senderId = api.other.b.id;
+  await api.db.write([
+    {
+      sql: `INSERT INTO suppressions (id, sender_id, email, reason, expires_at, created_at)
+        WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?1)
+        SELECT printf('sup_many%06d', n), ?2, 'p' || n || '@many.example', 'bounce', CASE WHEN n > 1 THEN ?3 END, 0
+          FROM numbers`,
+      args: [MAX_SCANNED, senderId, NOW],
+    },
+  ]);
+  const page = async (filter: SuppressionFilter, after: string | null) => {
+    const { rows, stoppedAt } = await listSuppressions(api.db, senderId, filter, NOW, after, 3);
+    return [rows.map(({ id }) => id), stoppedAt];
+  };
+  expect(await page({}, null)).toEqual([["sup_many000001"], "sup_many000001"]);
+  expect(await page({}, "sup_many000001")).toEqual([["sup_many000000"], null]);
+  expect(await page({ q: "p0@" }, null)).toEqual([[], "sup_many000001"]);
+  expect(await page({ email: "p0@many.example" }, null)).toEqual([["sup_many000000"], null]);
+}, 20_000);

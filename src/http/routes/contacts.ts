@@ -167,8 +167,8 @@ function listRoute(db: Db): Route {
     async handle({ senderId, query, page }) {
       const { after, take, answer } = page();
       const { subscribed, q } = query;
-      const rows = await listContacts(db, senderId, { subscribed, q }, after, take);
-      return ok(answer(rows, show, ({ id }) => id));
+      const { rows, stoppedAt } = await listContacts(db, senderId, { subscribed, q }, after, take);
+      return ok(answer(rows, show, ({ id }) => id, stoppedAt));
     },
   });
 }

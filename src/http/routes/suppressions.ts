@@ -155,8 +155,8 @@ function listRoute(db: Db): Route {
       const { after, take, answer } = page();
       const { email, reason, q } = query;
       const filter = { email: email === undefined ? undefined : addressKey(email), reason, q };
-      const rows = await listSuppressions(db, senderId, filter, now, after, take);
-      return ok(answer(rows, show, ({ id }) => id));
+      const { rows, stoppedAt } = await listSuppressions(db, senderId, filter, now, after, take);
+      return ok(answer(rows, show, ({ id }) => id, stoppedAt));
     },
   });
 }

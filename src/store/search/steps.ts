@@ -1,0 +1,80 @@
+import type { Db } from "../engine/client.ts";
+import type { Condition } from "./substring.ts";
+
+/**
+ * Rows that one page looks at for a text or another filter without an index; the next one goes on from there. A hundred
+ * thousand take about a tenth of a second.
+ */
+export const MAX_SCANNED = 100_000;
+/** Rows looked at in one go: the rest of the service runs in between (two or three milliseconds). */
+export const SCAN_STEP = 5000;
+
+/** A list that is looked through. */
+export interface ScannedList<Row, Place> {
+  /** The place of the `rows`-th row behind `from`; null where there are fewer. */
+  placeBehind(from: Place, rows: number): Promise<Place | null>;
+  /** The first `limit` of the wanted rows behind `from`, down to the place `end` and its row; null: to the list's end. */
+  wanted(from: Place, end: Place | null, limit: number): Promise<Row[]>;
+}
+
+/** What a page of it holds. */
+export interface Scanned<Row, Place = string> {
+  rows: Row[];
+  /** Where fewer than asked for are not all there are: nothing behind this place has been looked at. */
+  stoppedAt: Place | null;
+}
+
+/** The first `limit` wanted rows of a list behind a place, found step by step. */
+export async function scanInSteps<Row, Place>(
+  list: ScannedList<Row, Place>,
+  start: Place,
+  limit: number,
+): Promise<Scanned<Row, Place>> {
+  const rows: Row[] = [];
+  let from: Place | null = start;
+  for (let scanned = 0; from !== null && scanned < MAX_SCANNED; scanned += SCAN_STEP) {
+    const end: Place | null = await list.placeBehind(from, SCAN_STEP);
+    rows.push(...(await list.wanted(from, end, limit - rows.length)));
+    if (rows.length >= limit) return { rows, stoppedAt: null };
+    from = end;
+    // Reads of a file are synchronous: without this the whole walk would hold everybody up.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return { rows, stoppedAt: from };
+}
+
+/** Rows of a table that has an index on `sender_id, id`. */
+export interface ProjectRows {
+  table: "contacts" | "suppressions";
+  columns: string;
+  senderId: string;
+  /** What makes a row wanted. */
+  where: readonly Condition[];
+}
+
+/** The project's rows as a list that is looked through, newest first. Places are ids. */
+export function projectRows<Row>(
+  db: Db,
+  { table, columns, senderId, where }: ProjectRows,
+): ScannedList<Row, string> {
+  const behind = `FROM ${table} WHERE sender_id = ? AND id < ?`;
+  return {
+    async placeBehind(from, rows) {
+      const row = await db.first<{ id: string }>(`SELECT id ${behind} ORDER BY id DESC LIMIT 1 OFFSET ?`, [
+        senderId,
+        from,
+        rows - 1,
+      ]);
+      return row?.id ?? null;
+    },
+    wanted(from, end, limit) {
+      const all = [...where, ...(end === null ? [] : [{ sql: "id >= ?", args: [end] }])];
+      const conditions = all.map(({ sql }) => ` AND ${sql}`).join("");
+      return db.all<Row>(`SELECT ${columns} ${behind}${conditions} ORDER BY id DESC LIMIT ?`, [
+        ...[senderId, from],
+        ...all.flatMap(({ args }) => args),
+        limit,
+      ]);
+    },
+  };
+}
