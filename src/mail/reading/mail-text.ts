@@ -1,7 +1,6 @@
-import PostalMime from "postal-mime";
+import { decoderAsRead, decoderOf } from "./charsets.ts";
 import { unflowed } from "./flowed.ts";
-import type { MimePart, Reader } from "./mime-part.ts";
-import { decoderOf } from "./part-repairs.ts";
+import type { MimePart } from "./mime-part.ts";
 import { MAX_HTML_CHARS } from "./preview.ts";
 import { MAX_REPLY_CHARS } from "./reply-text.ts";
 import { storedText } from "../stored-text.ts";
@@ -71,24 +70,15 @@ function* storedPieces(pieces: Iterable<string>): Generator<string> {
 
 /** What a part of text says. */
 export function* partText(part: MimePart, content: Iterable<Uint8Array>): Generator<string> {
-  const { charset, format, delsp } = part.contentType.parsed.params;
-  const decoder = decoderOf((charset || "utf-8").trim().toLowerCase());
-  const pieces = decoder === null ? readerPieces(charset, content) : decoded(decoder, content);
+  const { charset = "", format, delsp } = part.contentType.parsed.params;
+  const decoder = decoderOf((charset || "utf-8").trim().toLowerCase()) ?? decoderAsRead(charset);
+  const pieces = decoded(decoder, content);
   yield* /^flowed$/i.test(format ?? "") ? unflowed(pieces, /^yes$/i.test(delsp ?? "")) : pieces;
 }
 
 function* decoded(decoder: TextDecoder, content: Iterable<Uint8Array>): Generator<string> {
   for (const octets of content) yield decoder.decode(octets, { stream: true });
   yield decoder.decode();
-}
-
-/** In a charset by a name that the MIME reader alone knows, and decodes as a whole. */
-function* readerPieces(charset: string | undefined, content: Iterable<Uint8Array>): Generator<string> {
-  // The reader's declarations leave its parts out.
-  const { root } = new PostalMime() as unknown as Reader;
-  root.contentType.parsed.params = { charset };
-  root.content = Buffer.concat(Array.from(content, (piece) => piece.slice()));
-  yield* slices(root.getTextContent());
 }
 
 /** A text that was made as a whole, piece by piece. */

@@ -1,4 +1,5 @@
 import { isAscii } from "node:buffer";
+import { decoderOf } from "./charsets.ts";
 import { isText, type MimePart } from "./mime-part.ts";
 
 /** Octets of a page in which its charset is looked for, as in a browser. */
@@ -84,14 +85,4 @@ function metaCharset(content: Iterable<Uint8Array>): string | null {
   const charset = /<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?([a-z0-9_:.-]{1,40})/i.exec(head)?.[1] ?? "";
   const encoding = decoderOf(charset)?.encoding;
   return encoding === undefined || encoding.startsWith("utf-16") ? null : charset;
-}
-
-/** A decoder of the charset; null where its name is not known. */
-export function decoderOf(charset: string): TextDecoder | null {
-  try {
-    // The declarations know a few labels alone.
-    return new TextDecoder(charset as ConstructorParameters<typeof TextDecoder>[0]);
-  } catch {
-    return null;
-  }
 }

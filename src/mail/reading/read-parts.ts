@@ -5,7 +5,7 @@ import type { MimePart, Reader, TextEntry, TextKind } from "./mime-part.ts";
 import { readTree, type Span } from "./mime-tree.ts";
 import { octetsOf } from "./part-octets.ts";
 import { repairParts } from "./part-repairs.ts";
-import { rendered } from "./rendered-text.ts";
+import { rendered, type Room, roomFor } from "./rendered-text.ts";
 import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
 import { type Encoding, encodingOf } from "./transfer-decoders.ts";
 
@@ -89,22 +89,23 @@ function nameTexts(part: MimePart, texts: Map<string, MimePart>): void {
   for (const child of part.childNodes) nameTexts(child, texts);
 }
 
-/** The texts of that kind one after another; those that a mail has of the other kind alone are rendered. */
+/** The texts of that kind one after another; those that a mail has of the other kind alone are rendered, within room. */
 function textOf(parts: Parts, kind: TextKind): MailText | null {
   const { textMap, textTypes } = parts.reader;
   if (!textTypes.has(kind)) return null;
   const texts = [...textMap.values()].flatMap((entry) => textsIn(parts, entry, kind));
   return mailText(function* () {
+    const room = roomFor(kind);
     let first = true;
     for (const text of texts) {
       if (!first) yield "\n";
       first = false;
-      yield* text();
+      yield* text(room);
     }
   });
 }
 
-function textsIn(parts: Parts, entry: TextEntry, kind: TextKind): (() => Iterable<string>)[] {
+function textsIn(parts: Parts, entry: TextEntry, kind: TextKind): ((room: Room) => Iterable<string>)[] {
   const own = entry[kind];
   const shown = own ?? Object.values(entry).flat();
   return shown.map(({ value }) => {
