@@ -574,6 +574,8 @@ CREATE TABLE webhooks (
   failing_since INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, deleted_at INTEGER) STRICT;
 
 CREATE INDEX webhooks_by_sender ON webhooks (sender_id, id);
+
+CREATE INDEX webhooks_deleted ON webhooks (id) WHERE deleted_at IS NOT NULL;

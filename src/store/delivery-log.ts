@@ -80,7 +80,8 @@ export function insertSampleDelivery(
 ): Statement {
   return {
     sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
-      SELECT ?, id, sender_id, ?, ?, 'pending', ?, ? FROM webhooks WHERE id = ? AND sender_id = ?`,
+      SELECT ?, id, sender_id, ?, ?, 'pending', ?, ? FROM webhooks
+        WHERE id = ? AND sender_id = ? AND deleted_at IS NULL`,
     args: [sample.id, sample.type, JSON.stringify(sample.data), now, now, webhookId, senderId],
   };
 }

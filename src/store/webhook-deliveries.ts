@@ -92,7 +92,7 @@ function insertSome(deliveries: readonly NewDelivery[], dueAt: number, guard?: G
   // A webhook deleted since it was read would break the foreign key and with it the whole commit.
   return {
     sql: `INSERT INTO webhook_deliveries (${columns}) SELECT * FROM (VALUES ${rows})
-      WHERE column2 IN (SELECT id FROM webhooks)${guard === undefined ? "" : ` AND ${guard.sql}`}`,
+      WHERE column2 IN (SELECT id FROM webhooks WHERE deleted_at IS NULL)${guard === undefined ? "" : ` AND ${guard.sql}`}`,
     args: guard === undefined ? args : [...args, ...guard.args],
   };
 }
@@ -237,7 +237,7 @@ export async function pushTarget(db: Db, senderId: string, webhookId: string): P
     updated_at: number;
   }>(
     `SELECT url, enabled, secret, previous_secret, previous_secret_until, failing_since, updated_at
-      FROM webhooks WHERE id = ? AND sender_id = ?`,
+      FROM webhooks WHERE id = ? AND sender_id = ? AND deleted_at IS NULL`,
     [webhookId, senderId],
   );
   if (row === null) return null;

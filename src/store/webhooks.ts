@@ -28,6 +28,9 @@ interface Row {
 
 const COLUMNS = "id, sender_id, url, enabled, event_types, disabled_reason, created_at, updated_at";
 
+/** Whether a webhook has not been deleted. */
+const STANDS = "deleted_at IS NULL";
+
 function webhookOf(row: Row): Webhook {
   const eventTypes: string[] = JSON.parse(row.event_types);
   return {
@@ -62,10 +65,10 @@ export function insertWebhook(webhook: Webhook, sealedSecret: string): Statement
 
 /** The project's webhook of that id; null where there is none. */
 export async function getWebhook(db: Db, senderId: string, id: string): Promise<Webhook | null> {
-  const row = await db.first<Row>(`SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id = ?`, [
-    senderId,
-    id,
-  ]);
+  const row = await db.first<Row>(
+    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+    [senderId, id],
+  );
   return row === null ? null : webhookOf(row);
 }
 
@@ -77,7 +80,7 @@ export async function listWebhooks(
   take: number,
 ): Promise<Webhook[]> {
   const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id < ? AND ${STANDS} ORDER BY id DESC LIMIT ?`,
     [senderId, after ?? idCeiling("whk"), take],
   );
   return rows.map(webhookOf);
@@ -107,7 +110,8 @@ export async function updateWebhook(
   const revived = enabled === true ? ", disabled_reason = NULL, failing_since = NULL" : "";
   await db.write([
     {
-      sql: `UPDATE webhooks SET ${set.map(([column]) => column).join(", ")}${revived} WHERE sender_id = ? AND id = ?`,
+      sql: `UPDATE webhooks SET ${set.map(([column]) => column).join(", ")}${revived}
+        WHERE sender_id = ? AND id = ? AND ${STANDS}`,
       args: [...set.map(([, value]) => value), senderId, id],
     },
   ]);
@@ -124,17 +128,45 @@ export function rotateSecret(
 ): Statement {
   return {
     sql: `UPDATE webhooks SET previous_secret = secret, previous_secret_until = ?, secret = ?, updated_at = ?
-          WHERE sender_id = ? AND id = ?`,
+          WHERE sender_id = ? AND id = ? AND ${STANDS}`,
     args: [previousUntil, sealedSecret, now, senderId, id],
   };
 }
 
-/** Deletes a webhook and its delivery log. Returns false where there is none. */
-export async function deleteWebhook(db: Db, senderId: string, id: string): Promise<boolean> {
+/**
+ * Deletes a webhook for everybody who asks for it; its delivery log, which may have millions of lines, and its row are left
+ * to `removeDeleted`. Returns false where there is none.
+ * @param now milliseconds
+ */
+export async function deleteWebhook(db: Db, senderId: string, id: string, now: number): Promise<boolean> {
   const [written] = await db.write([
-    { sql: "DELETE FROM webhooks WHERE sender_id = ? AND id = ?", args: [senderId, id] },
+    {
+      sql: `UPDATE webhooks SET enabled = 0, deleted_at = ? WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+      args: [now, senderId, id],
+    },
   ]);
   return written?.changes === 1;
+}
+
+/** Removes at most `lines` of the log of one deleted webhook, its row with the last of them. Returns false where there is none. */
+export async function removeDeleted(db: Db, lines: number): Promise<boolean> {
+  const deleted = await db.first<{ id: string }>(
+    "SELECT id FROM webhooks INDEXED BY webhooks_deleted WHERE deleted_at IS NOT NULL LIMIT 1",
+  );
+  if (deleted === null) return false;
+  await db.write([
+    {
+      sql: `DELETE FROM webhook_deliveries WHERE id IN
+        (SELECT id FROM webhook_deliveries WHERE webhook_id = ? LIMIT ?)`,
+      args: [deleted.id, lines],
+    },
+    {
+      sql: `DELETE FROM webhooks WHERE id = ?1 AND deleted_at IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE webhook_id = ?1)`,
+      args: [deleted.id],
+    },
+  ]);
+  return true;
 }
 
 /** Notes that the endpoint at `url` works again; one that the webhook has moved to since has a record of its own. */

@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import { sweepContents } from "../flows/contents/sweep.ts";
+import { removeDeletedWebhooks } from "../flows/sweep/deleted-webhooks.ts";
 import {
   forgetContents,
   forgetCounts,
@@ -21,6 +22,7 @@ export function storageChores(
   const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
   return [
     () => sweepContents(deps),
+    () => removeDeletedWebhooks(deps.db),
     forgetCounts(deps),
     ...(contentDays === 0 ? [] : [forgetContents(deps, contentDays)]),
     ...(eventDays === 0 ? [] : [forgetMessages(deps, eventDays), forgetDeliveries(deps, eventDays)]),

@@ -151,8 +151,20 @@ describe("a webhook", () => {
     const path = `/v1/webhooks/${json.id}`;
     const called = await api.call("DELETE", path);
     expect([called.status, called.text]).toEqual([204, ""]);
-    expect((await api.call("GET", path)).status).toBe(404);
-    expect((await api.call("DELETE", path)).status).toBe(404);
+    for (const [method, of] of [
+      ["GET", path],
+      ["PATCH", path],
+      ["DELETE", path],
+      ["POST", `${path}/rotate-secret`],
+      ["POST", `${path}/test`],
+      ["GET", `${path}/deliveries`],
+      ["POST", `${path}/deliveries/dlv_${"0".repeat(26)}/replay`],
+    ] as const)
+      expect([
+        of,
+        (await api.call(method, of, method === "PATCH" ? { body: { enabled: true } } : {})).status,
+      ]).toEqual([of, 404]);
+    expect((await api.call("GET", "/v1/webhooks?limit=100")).text).not.toContain(json.id);
   });
 
   test("is listed newest first, in pages", async () => {

@@ -135,7 +135,7 @@ describe("another project's row is no row", () => {
       async ({ db }) => (await db.write([rotateSecret(theirs, "whk_1", "new", 5, 5)]))[0]?.changes,
       0,
     ],
-    ["deleteWebhook", ({ db }) => deleteWebhook(db, theirs, "whk_1"), false],
+    ["deleteWebhook", ({ db }) => deleteWebhook(db, theirs, "whk_1", NOW), false],
     ["getSender of another account", ({ db, other }) => getSender(db, other.id, mine), null],
     ["findSender of another account", ({ db, other }) => findSender(db, other.id, "acme-a"), null],
     [

@@ -193,8 +193,8 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       summary: "Delete a webhook and its log",
       scope: "webhooks:write",
       answers: { 204: null },
-      async handle({ senderId, params }) {
-        if (!(await deleteWebhook(db, senderId, params.id))) throw notFound("webhook");
+      async handle({ senderId, params, now }) {
+        if (!(await deleteWebhook(db, senderId, params.id, now))) throw notFound("webhook");
         return noContent();
       },
     }),

@@ -11,6 +11,7 @@ import retention from "../../../db/migrations/0009_retention.sql" with { type: "
 import queueDepth from "../../../db/migrations/0010_queue_depth.sql" with { type: "text" };
 import newestFirst from "../../../db/migrations/0011_newest_first.sql" with { type: "text" };
 import boundedSearches from "../../../db/migrations/0012_bounded_searches.sql" with { type: "text" };
+import deletedWebhooks from "../../../db/migrations/0013_deleted_webhooks.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: "queue_depth", sql: queueDepth },
   { version: 11, name: "newest_first", sql: newestFirst },
   { version: 12, name: "bounded_searches", sql: boundedSearches },
+  { version: 13, name: "deleted_webhooks", sql: deletedWebhooks },
 ];
 
 /** Whether a step has been applied: when, in milliseconds; null: not yet. */
