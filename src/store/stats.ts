@@ -1,7 +1,6 @@
 import { HOUR_MS } from "../core/time-units.ts";
 import type { Db } from "./engine/client.ts";
 
-/** Milliseconds of the intervals that figures are kept by. */
 /** Under this name goes what is over the domains that a project may have in a day. */
 export const OTHER_DOMAINS = "other";
 

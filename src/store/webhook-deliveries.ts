@@ -89,10 +89,11 @@ function insertSome(deliveries: readonly NewDelivery[], dueAt: number, guard?: G
     event.createdAt,
   ]);
   const columns = "id, webhook_id, sender_id, message_id, event_id, type, status, due_at, created_at";
-  // A webhook deleted since it was read would break the foreign key and with it the whole commit.
+  // A webhook deleted since it was read would break the foreign key and with it the whole commit. Each is looked up: a
+  // list of those that stand would be made of all webhooks of all projects, for every statement.
   return {
     sql: `INSERT INTO webhook_deliveries (${columns}) SELECT * FROM (VALUES ${rows})
-      WHERE column2 IN (SELECT id FROM webhooks WHERE deleted_at IS NULL)${guard === undefined ? "" : ` AND ${guard.sql}`}`,
+      WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND deleted_at IS NULL)${guard === undefined ? "" : ` AND ${guard.sql}`}`,
     args: guard === undefined ? args : [...args, ...guard.args],
   };
 }

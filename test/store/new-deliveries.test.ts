@@ -55,6 +55,17 @@ test("a webhook deleted since it was read gets no delivery, and the others get t
   expect(await stored(deliveries("whk_one", "whk_gone", "whk_two"), NOW)).toEqual(["whk_one", "whk_two"]);
 });
 
+test("of all webhooks only those that a delivery goes to are looked up", async () => {
+  for (const { sql, args } of insertDeliveries(deliveries("whk_one", "whk_two"), NOW)) {
+    const plan = await database.db.all<{ detail: string }>(
+      `EXPLAIN QUERY PLAN ${sql.slice(sql.indexOf("SELECT"))}`,
+      args,
+    );
+    const steps = plan.map(({ detail }) => detail).filter((detail) => detail.includes(" webhooks "));
+    expect(steps).toEqual([expect.stringMatching(/^SEARCH webhooks USING .*\(id=\?\)$/)]);
+  }
+});
+
 test("a guard lets all of them take effect, or none", async () => {
   const guard = (senderId: string) => ({
     sql: "EXISTS (SELECT 1 FROM senders WHERE id = ?)",
