@@ -210,6 +210,26 @@ for (const [state, before] of [
     expect([await count("welcome"), await count("draft"), await count("goodbye")]).toEqual([1, 0, 0]);
   });
 
+test("a message that leaves the index between the looks of one page, for the subject that its template became, is listed", async () => {
+  const senderId = await lists.project();
+  const given = message(senderId, { subject: "", from: { email: "moving@shop.example" } });
+  await lists.db.write(insertMessage(given, { body: null }, []));
+  await lists.index();
+  const { db } = lists;
+  let looks = 0;
+  const racing: Db = {
+    ...around(db),
+    async all<Row>(sql: string, args?: Value[]) {
+      const rows = await db.all<Row>(sql, args);
+      const rendered = { subject: "Welcome Ann", body: null };
+      if (looks++ === 0) await db.write(keepRendered(senderId, given.id, rendered, NOW));
+      return rows;
+    },
+  };
+  const page = await listMessages(racing, senderId, { from: given.from.email }, null, 10);
+  expect(page.messages.map(({ id }) => id)).toEqual([given.id]);
+});
+
 test("the states that enter the index later are those that do not move", async () => {
   const row = await lists.db.first<{ sql: string }>(
     "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'messages_settle'",

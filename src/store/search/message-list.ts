@@ -64,7 +64,9 @@ async function rowsOf(db: Db, page: Page): Promise<Found> {
   const waiting = await waitingRows(db, page);
   const settled = terms.status.length > 0 ? [await gather(downIds(db, page, SETTLED), page)] : [];
   const indexed = await searchIndex(db, page, terms);
-  return together([waiting, ...settled, indexed]);
+  // Behind it: a message that has left it since the first look, for the subject that its template became, is here.
+  const leaving = await gather(downIds(db, page, REENTERING), page);
+  return together([waiting, ...settled, indexed, leaving]);
 }
 
 /** Whether the page narrows by a status that few of the messages below it have. */
@@ -100,6 +102,11 @@ const BY_STATUS = "messages m INDEXED BY messages_by_status WHERE";
 /** Messages that are not in the search index yet, and those in it whose status is not. */
 const WAITING = "messages m INDEXED BY messages_unindexed WHERE m.position IS NULL AND";
 const SETTLED = "messages_settled s CROSS JOIN messages m ON m.id = s.message_id WHERE";
+/** Of those that are not in the index, the ones that have been in it. */
+const REENTERING =
+  "messages_reentering s CROSS JOIN messages m ON m.id = s.message_id WHERE m.position IS NULL AND";
+/** Sources that are walked by their own key. */
+const KEYED: readonly string[] = [SETTLED, REENTERING];
 
 function downIds(
   db: Db,
@@ -113,7 +120,7 @@ function downIds(
       const { sql, args } = conditionOf(senderId, filter, below);
       const rows = await db.all<SummaryRow>(
         `SELECT ${SUMMARY_COLUMNS}, 1 AS passes FROM ${source} ${sql}
-          ORDER BY ${source === SETTLED ? "s.message_id" : "m.id"} DESC LIMIT ?`,
+          ORDER BY ${KEYED.includes(source) ? "s.message_id" : "m.id"} DESC LIMIT ?`,
         [...first, ...args, most],
       );
       below = rows.at(-1)?.id ?? below;
