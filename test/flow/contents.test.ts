@@ -133,6 +133,18 @@ describe("a small body", () => {
     expect(await bodies(ids)).toEqual(ids.map(() => ({ inline: 1, refs: null })));
   });
 
+  test("of 512 octets is kept once, one of an octet less is not", async () => {
+    const around = JSON.stringify({ html: null, text: "" }).length;
+    for (const [octets, second] of [
+      [511, { inline: 1, refs: null }],
+      [512, { inline: 0, refs: 1 }],
+    ] as const) {
+      const more = { text: "t".repeat(octets - around) };
+      const ids = [(await sendWith([], more)).body.id, (await sendWith([], more)).body.id];
+      expect(await bodies(ids)).toEqual([{ inline: 1, refs: null }, second]);
+    }
+  });
+
   test("that a template becomes again is kept once, too", async () => {
     const made = await service.call("POST", "/v1/templates", {
       name: "news",

@@ -18,6 +18,7 @@ describe("html whose text stands beside a mail's own", () => {
     ["is all of it that there is room for", PAGE, PAGE.length, "\n\na & b\n"],
     ["ends where the room does", PAGE, PAGE.length - 5, "\n\na & "],
     ["has nothing of a tag that is cut in two", PAGE, PAGE.length - 2, "\n\na & b"],
+    ["has nothing of a character of two units that is cut in two", "<p>a \u{1f600}</p>", 6, "a"],
     ["a tag that never ends is text", "a <b", 4, "a <b"],
     ["is nothing where there is no room", PAGE, 0, ""],
   ])("%s", (_, html, room, text) => {

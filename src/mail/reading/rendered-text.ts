@@ -38,7 +38,10 @@ export function rendered(text: () => Iterable<string>, as: TextKind): (room: Roo
   };
 }
 
-/** The text of so many characters of an html, and how many it has of them. A tag that they cut in two is none of it. */
+/**
+ * The text of so many characters of an html, and how many it has of them. A tag, or a character of two units, that they
+ * cut in two is none of it.
+ */
 function asText(html: Iterable<string>, maxChars: number): { text: string; chars: number } {
   let read = "";
   for (const piece of maxChars === 0 ? [] : html) {
@@ -46,9 +49,9 @@ function asText(html: Iterable<string>, maxChars: number): { text: string; chars
     if (read.length > maxChars) break;
   }
   if (read.length <= maxChars) return { text: render(read, "plain"), chars: read.length };
-  const kept = read.slice(0, maxChars);
+  const kept = read.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "");
   const tag = kept.lastIndexOf("<");
-  const end = tag > kept.lastIndexOf(">") ? tag : maxChars;
+  const end = tag > kept.lastIndexOf(">") ? tag : kept.length;
   return { text: render(kept.slice(0, end), "plain"), chars: maxChars };
 }
 
