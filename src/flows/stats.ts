@@ -20,9 +20,14 @@ export type Interval = keyof typeof INTERVALS;
 
 /** Domains that are shown. */
 export const SHOWN_DESTINATIONS = 50;
-/** Days that are read in one go, since a read holds the event loop, and the busiest domains of these that are added up. */
-const DAYS_AT_A_TIME = 7;
-const CANDIDATES = 1000;
+/**
+ * Days that are read in one go, since a read holds the event loop: a day's domains, up to a thousand with some thirty
+ * rows each, then how long deliveries to the few took that are shown.
+ */
+const DAYS_OF_DOMAINS = 1;
+const DAYS_OF_DURATIONS = 7;
+/** Domains of such days that are added up: a day has no more. */
+const CANDIDATES = 1001;
 /** Digits of a rate behind the point. */
 const RATE_DIGITS = 6;
 
@@ -92,21 +97,18 @@ function ratesOf(kept: readonly Settled[]): Stats["rates"] {
   };
 }
 
-/**
- * The busiest domains of the range's days. Those of each few days are added up; one that was not among the thousand
- * busiest of some days lacks these.
- */
+/** The busiest domains of the range's days. */
 async function destinationsOf(db: Db, senderId: string, { from, to }: Range): Promise<Destination[]> {
-  const slices = slicesOf(Math.floor(from / DAY_MS), Math.floor((to - 1) / DAY_MS));
+  const [firstDay, lastDay] = [Math.floor(from / DAY_MS), Math.floor((to - 1) / DAY_MS)];
   const counts = new Map<string, DestinationCounts>();
-  for (const [first, last] of slices) {
+  for (const [first, last] of slicesOf(firstDay, lastDay, DAYS_OF_DOMAINS)) {
     for (const found of await busiestDomains(db, senderId, first, last, CANDIDATES)) addCounts(counts, found);
     await turn();
   }
   const shown = [...counts.values()].sort(byVolume).slice(0, SHOWN_DESTINATIONS);
   const names = shown.map(({ domain }) => domain);
   const durations: DurationCount[] = [];
-  for (const [first, last] of slices) {
+  for (const [first, last] of slicesOf(firstDay, lastDay, DAYS_OF_DURATIONS)) {
     durations.push(...(await deliveryDurations(db, senderId, names, first, last)));
     await turn();
   }
@@ -114,10 +116,10 @@ async function destinationsOf(db: Db, senderId: string, { from, to }: Range): Pr
   return shown.map((each) => ({ ...each, medianSeconds: medianSeconds(byDomain.get(each.domain) ?? []) }));
 }
 
-function slicesOf(firstDay: number, lastDay: number): [first: number, last: number][] {
+function slicesOf(firstDay: number, lastDay: number, days: number): [first: number, last: number][] {
   const slices: [number, number][] = [];
-  for (let first = firstDay; first <= lastDay; first += DAYS_AT_A_TIME)
-    slices.push([first, Math.min(first + DAYS_AT_A_TIME - 1, lastDay)]);
+  for (let first = firstDay; first <= lastDay; first += days)
+    slices.push([first, Math.min(first + days - 1, lastDay)]);
   return slices;
 }
 

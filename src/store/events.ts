@@ -48,14 +48,31 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
       };
 }
 
-/** The events of a message of the project, oldest first. */
-export async function listEvents(db: Db, senderId: string, messageId: string): Promise<MessageEvent[]> {
-  const rows = await db.all<EventRow>(
-    `SELECT id, sender_id, message_id, type, email, data, created_at FROM events
-      WHERE message_id = ? AND sender_id = ? ORDER BY id`,
-    [messageId, senderId],
-  );
-  return rows.map(toEvent);
+/** Events read in one go, some ten milliseconds: a mail to many that is opened often has tens of thousands. */
+export const EVENTS_AT_A_TIME = 1000;
+
+/** The events of a message of the project, oldest first. @param most of them, the first */
+export async function listEvents(
+  db: Db,
+  senderId: string,
+  messageId: string,
+  most = Number.MAX_SAFE_INTEGER,
+): Promise<MessageEvent[]> {
+  const found: MessageEvent[] = [];
+  for (let after = ""; ; ) {
+    const limit = Math.min(EVENTS_AT_A_TIME, most - found.length);
+    const rows = await db.all<EventRow>(
+      `SELECT id, sender_id, message_id, type, email, data, created_at FROM events
+        WHERE message_id = ? AND sender_id = ? AND id > ? ORDER BY id LIMIT ?`,
+      [messageId, senderId, after, limit],
+    );
+    for (const row of rows) found.push(toEvent(row));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < EVENTS_AT_A_TIME) return found;
+    after = last.id;
+    // Reads of a file are synchronous: without this all of them would hold everybody up.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
 }
 
 /** One event; null where the message has none of that id. */

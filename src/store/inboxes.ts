@@ -67,13 +67,28 @@ export async function getInbox(db: Db, senderId: string, id: string): Promise<In
   return row === null ? null : inboxOf(row);
 }
 
+/** Inboxes read in one go, and threads deleted in one: the rest of the service runs in between (some five milliseconds). */
+export const INBOXES_AT_A_TIME = 1000;
+export const THREADS_PER_WRITE = 500;
+
 /** All of the project's inboxes, newest first. @param domainId only those of that domain; null: all */
 export async function listInboxes(db: Db, senderId: string, domainId: string | null): Promise<Inbox[]> {
-  const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM inboxes WHERE sender_id = ? AND (? IS NULL OR domain_id = ?) ORDER BY id DESC`,
-    [senderId, domainId, domainId],
-  );
-  return rows.map(inboxOf);
+  // A domain's are walked by address: those of the others are not looked at.
+  const [of, walked] = domainId === null ? ["sender_id = ?1", "id"] : ["domain_id = ?4", "address"];
+  const found: Inbox[] = [];
+  for (let after = ""; ; ) {
+    const rows = await db.all<Row>(
+      `SELECT ${COLUMNS} FROM inboxes WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 ORDER BY ${walked} LIMIT ?3`,
+      [senderId, after, INBOXES_AT_A_TIME, ...(domainId === null ? [] : [domainId])],
+    );
+    found.push(...rows.map(inboxOf));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < INBOXES_AT_A_TIME) break;
+    after = domainId === null ? last.id : last.address;
+    // Reads of a file are synchronous: without this the whole list would hold everybody up.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return found.sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 /** Sets what is given and leaves the rest. Returns the inbox after it; null where there is none. */
@@ -93,15 +108,36 @@ export async function updateInbox(
   return getInbox(db, senderId, id);
 }
 
-/** Deletes an inbox that never received mail, and its threads. Returns false where there is none such. */
+/**
+ * Deletes an inbox that never received mail, and its threads: of mail sent from it, which may be many, so they go bit by
+ * bit, and the inbox with the last of them. Returns false where there is none such.
+ */
 export async function deleteInbox(db: Db, senderId: string, id: string): Promise<boolean> {
-  const [written] = await db.write([
-    {
-      sql: "DELETE FROM inboxes WHERE sender_id = ? AND id = ? AND received_count = 0",
-      args: [senderId, id],
-    },
-  ]);
-  return written?.changes === 1;
+  const deletable = "SELECT id FROM inboxes WHERE sender_id = ?1 AND id = ?2 AND received_count = 0";
+  const [args, limited] = [
+    [senderId, id],
+    [senderId, id, THREADS_PER_WRITE],
+  ];
+  for (;;) {
+    const [references, threads, inbox] = await db.write([
+      {
+        sql: `DELETE FROM thread_references WHERE (inbox_id, rfc_message_id) IN (SELECT inbox_id, rfc_message_id
+          FROM thread_references WHERE inbox_id = (${deletable}) LIMIT ?3)`,
+        args: limited,
+      },
+      {
+        sql: `DELETE FROM threads WHERE id IN (SELECT id FROM threads WHERE inbox_id = (${deletable}) LIMIT ?3)`,
+        args: limited,
+      },
+      {
+        sql: `DELETE FROM inboxes WHERE id = (${deletable}) AND NOT EXISTS (SELECT 1 FROM threads WHERE inbox_id = ?2)
+          AND NOT EXISTS (SELECT 1 FROM thread_references WHERE inbox_id = ?2)`,
+        args,
+      },
+    ]);
+    if (inbox?.changes === 1) return true;
+    if (references?.changes !== THREADS_PER_WRITE && threads?.changes !== THREADS_PER_WRITE) return false;
+  }
 }
 
 /** The statement that counts a mail received, for the write that stores it. */

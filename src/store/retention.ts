@@ -15,6 +15,8 @@ export interface OldMessage {
   id: string;
   threadId: string | null;
   mayGo: boolean;
+  /** Rows that go with it: its events and its attempts; 0 where it may not go. */
+  rows: number;
 }
 
 const MOVING_LIST = [...MOVING].map((status) => `'${status}'`).join(", ");
@@ -32,11 +34,20 @@ const MAY_GO = `${OVER}
 
 /** Messages of a stretch, oldest first, with whether they may go that are older than `before` (milliseconds). */
 export async function oldMessages(db: Db, stretch: Stretch, before: number): Promise<OldMessage[]> {
-  const rows = await db.all<{ id: string; thread_id: string | null; may_go: number }>(
-    `SELECT m.id, m.thread_id, ${MAY_GO} AS may_go FROM messages m WHERE m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?`,
+  const rows = await db.all<{ id: string; thread_id: string | null; may_go: number; rows: number }>(
+    `SELECT id, thread_id, may_go, CASE may_go WHEN 1 THEN
+        (SELECT count(*) FROM events e WHERE e.message_id = o.id)
+        + (SELECT count(*) FROM attempts a WHERE a.message_id = o.id) ELSE 0 END AS rows
+      FROM (SELECT m.id, m.thread_id, ${MAY_GO} AS may_go FROM messages m
+        WHERE m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?) o ORDER BY id`,
     [before, stretch.after, stretch.below, stretch.limit],
   );
-  return rows.map((row) => ({ id: row.id, threadId: row.thread_id, mayGo: row.may_go === 1 }));
+  return rows.map((row) => ({
+    id: row.id,
+    threadId: row.thread_id,
+    mayGo: row.may_go === 1,
+    rows: row.rows,
+  }));
 }
 
 /** Holds while all the messages are there and may go. */

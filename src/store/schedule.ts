@@ -66,29 +66,3 @@ export function moveSchedule(senderId: string, messageId: string, scheduledAt: n
     },
   ];
 }
-
-/**
- * Lets what waits for a delay (retries, pushes, checks of domains) begin its wait anew where the clock has been put back
- * since: the last thing that happened to it lies in the future, and it would wait for the clock to come there again.
- * Scheduled mail waits for the clock.
- */
-export function restartWaits(now: number): Statement[] {
-  return [
-    {
-      sql: `UPDATE recipients SET due_at = ? + MAX(0, due_at - last_event_at), last_event_at = ?
-        WHERE due_at > ? AND status <> 'accepted' AND last_event_at > ?
-          AND NOT EXISTS (SELECT 1 FROM messages WHERE id = recipients.message_id AND scheduled_at > ?)`,
-      args: [now, now, now, now, now],
-    },
-    {
-      sql: `UPDATE webhook_deliveries SET due_at = ? + MAX(0, due_at - COALESCE(last_attempt_at, created_at))
-        WHERE due_at > ? AND COALESCE(last_attempt_at, created_at) > ?`,
-      args: [now, now, now],
-    },
-    {
-      sql: `UPDATE domains SET next_check_at = ? + MAX(0, next_check_at - COALESCE(checked_at, created_at))
-        WHERE next_check_at > ? AND COALESCE(checked_at, created_at) > ?`,
-      args: [now, now, now],
-    },
-  ];
-}

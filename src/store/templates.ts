@@ -89,18 +89,48 @@ export async function findTemplate(
   return row === null ? null : templateOf(row);
 }
 
-/** The project's templates, newest first, after the id `after`, at most `take`. */
+/** Octets of html and text in one page, unless one template alone has more: a hundred of 4 MiB must not become one answer. */
+export const MAX_PAGE_OCTETS = 2 * 1024 * 1024;
+
+/** What a page of templates holds. */
+export interface TemplatesFound {
+  templates: SavedTemplate[];
+  /** Where fewer than asked for are not all there are: the last one's id. */
+  stoppedAt: string | null;
+}
+
+/** The project's templates, newest first, after the id `after`, at most `take`, and as many as a page has room for. */
 export async function listTemplates(
   db: Db,
   senderId: string,
   after: string | null,
   take: number,
-): Promise<SavedTemplate[]> {
+): Promise<TemplatesFound> {
+  const start = after ?? idCeiling("tpl");
+  // Sizes stand in a row's header: nothing of the parts themselves is read.
+  const sizes = await db.all<{ id: string; octets: number }>(
+    `SELECT id, COALESCE(octet_length(html), 0) + COALESCE(octet_length(text), 0) AS octets
+      FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    [senderId, start, take],
+  );
+  if (sizes.length === 0) return { templates: [], stoppedAt: null };
+  const fitting = fittingPage(sizes.map(({ octets }) => octets));
   const rows = await db.all<Row>(
     `SELECT ${COLUMNS} FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-    [senderId, after ?? idCeiling("tpl"), take],
+    [senderId, start, fitting],
   );
-  return rows.map(templateOf);
+  const stoppedAt = fitting < sizes.length ? (rows.at(-1)?.id ?? null) : null;
+  return { templates: rows.map(templateOf), stoppedAt };
+}
+
+/** How many of the first templates a page has room for: one at least. */
+function fittingPage(octets: readonly number[]): number {
+  let room = MAX_PAGE_OCTETS;
+  const over = octets.findIndex((size, place) => {
+    room -= size;
+    return room < 0 && place > 0;
+  });
+  return over === -1 ? octets.length : over;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { idCeiling } from "../core/ids.ts";
+import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
 import type { Db, Statement } from "./engine/client.ts";
 
@@ -159,12 +159,20 @@ export async function listThreadMessageIds(
 
 /** Id of the message that an answer to the thread answers: the last inbound one, else the last; null without messages. */
 export async function lastMessageId(db: Db, senderId: string, threadId: string): Promise<string | null> {
-  const last = (condition: string) =>
+  const thread = await getThread(db, senderId, threadId);
+  if (thread === null) return null;
+  const last = (condition: string, below: string) =>
     db.first<{ id: string }>(
-      `SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? ${condition} ORDER BY id DESC LIMIT 1`,
-      [threadId, senderId],
+      `SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? AND id < ? ${condition} ORDER BY id DESC LIMIT 1`,
+      [threadId, senderId, below],
     );
-  return ((await last("AND direction = 'inbound'")) ?? (await last("")))?.id ?? null;
+  // The thread knows when that was: a row of thousands of answers of ours is not looked through for it.
+  const { lastInboundAt } = thread;
+  const inbound =
+    lastInboundAt === null
+      ? null
+      : await last("AND direction = 'inbound'", idFloor("msg", lastInboundAt + 1));
+  return (inbound ?? (await last("", idCeiling("msg"))))?.id ?? null;
 }
 
 /** How many messages the project has sent in a thread since an id's time. */

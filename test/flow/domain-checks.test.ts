@@ -6,7 +6,7 @@ import { verifyDomain } from "../../src/flows/verify/verify.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type Domain, getDomain } from "../../src/store/domains.ts";
-import { restartWaits } from "../../src/store/schedule.ts";
+import { restartChecks } from "../../src/store/waits.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { type DnsBehaviour, startDns } from "../support/dns.ts";
 
@@ -78,7 +78,7 @@ describe("the sweep checks", () => {
   test("a domain after its usual wait where the clock was put back by a week", async () => {
     expect(await nextCheck()).toBe(5 * MINUTE);
     api.clock.step(-7 * 24 * HOUR);
-    await api.db.write(restartWaits(api.clock.now()));
+    await api.db.write([restartChecks(api.clock.now())]);
     expect(await nextCheck()).toBe(24 * HOUR);
   });
 });

@@ -10,6 +10,7 @@ import {
   forgetDeliveries,
   forgetMessages,
   MESSAGES,
+  ROWS_PER_WRITE,
 } from "../../src/flows/sweep/retention.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { keepRendered } from "../../src/store/contents/message-content.ts";
@@ -175,6 +176,32 @@ describe("messages", () => {
       await other.close();
     }
     expect([await ids(), await terms()]).toEqual([[], []]);
+  });
+
+  test("with many events go in writes of their own: none deletes more of them than it may, unless one has more", async () => {
+    const counts = [ROWS_PER_WRITE + 1, ROWS_PER_WRITE - 1, 1, 1, 0];
+    const given = counts.map(() => old()).sort((a, b) => (a.id < b.id ? -1 : 1));
+    await lists.store(given);
+    for (const [at, { id }] of given.entries())
+      await write(
+        `INSERT INTO events (message_id, id, sender_id, type, created_at)
+          WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
+          SELECT ?1, 'evt_' || n, ?3, 'open', 1 FROM numbers WHERE n > 0`,
+        ...[id, counts[at] ?? 0, senderId],
+      );
+    const going: unknown[] = [];
+    const watched: Db = {
+      ...around(lists.db),
+      write(statements) {
+        const deletion = statements.find(({ sql }) => sql.startsWith("DELETE FROM messages "));
+        going.push(JSON.parse(String(deletion?.args[0])));
+        return lists.db.write(statements);
+      },
+    };
+    await forget(watched);
+    const [a, b, c, d, e] = given.map(({ id }) => id);
+    expect(going).toEqual([[a], [b, c], [d, e]]);
+    expect([await ids(), await ids("events")]).toEqual([[], []]);
   });
 
   const HAPPENING: readonly [string, (id: string) => Statement][] = [

@@ -6,6 +6,7 @@ import {
   freeSlug,
   insertTemplate,
   listTemplates,
+  MAX_PAGE_OCTETS,
   MAX_SLUG_CHARS,
   MAX_SLUG_NUMBER,
   replaceTemplate,
@@ -96,10 +97,28 @@ test("templates are listed newest first, a page at a time, the project's own", a
   const senderId = api.other.a.id;
   await save(...["a1", "a2", "a3"].map((last) => template(last, { senderId })));
   const ids = async (after: string | null, take: number) =>
-    (await listTemplates(api.db, senderId, after, take)).map(({ id }) => id);
+    (await listTemplates(api.db, senderId, after, take)).templates.map(({ id }) => id);
   expect(await ids(null, 2)).toEqual([idOf("a3"), idOf("a2")]);
   expect(await ids(idOf("a2"), 2)).toEqual([idOf("a1")]);
   expect(await ids(idOf("a1"), 2)).toEqual([]);
+});
+
+test("a page of templates ends where the next one would make it too large, and its cursor goes on there", async () => {
+  const senderId = api.other.b.id;
+  const sizes = { d1: 1, d2: MAX_PAGE_OCTETS - 1, d3: 1, d4: MAX_PAGE_OCTETS + 1, d5: MAX_PAGE_OCTETS };
+  // In octets, not characters; html and text together.
+  const parts = (octets: number) => ({ text: "x".repeat(octets % 2), html: "é".repeat(octets >> 1) });
+  for (const [last, octets] of Object.entries(sizes))
+    await save(template(last, { senderId, ...parts(octets) }));
+  const page = async (after: string | null, take: number) => {
+    const { templates, stoppedAt } = await listTemplates(api.db, senderId, after, take);
+    return [templates.map(({ id }) => id), stoppedAt];
+  };
+  expect(await page(null, 9)).toEqual([[idOf("d5")], idOf("d5")]);
+  expect(await page(idOf("d5"), 9)).toEqual([[idOf("d4")], idOf("d4")]);
+  expect(await page(idOf("d4"), 9)).toEqual([[idOf("d3"), idOf("d2")], idOf("d2")]);
+  expect(await page(idOf("d4"), 2)).toEqual([[idOf("d3"), idOf("d2")], null]);
+  expect(await page(idOf("d2"), 9)).toEqual([[idOf("d1")], null]);
 });
 
 describe("a free slug", () => {

@@ -14,13 +14,19 @@ export interface MessageRecord {
   attachments: Attachment[];
   recipients: Recipient[];
   events: MessageEvent[];
+  /** Whether it has more of them than were asked for. */
+  moreEvents: boolean;
 }
 
-/** The full record of a message of the project; null where it has none of that id. */
+/**
+ * The full record of a message of the project; null where it has none of that id.
+ * @param mostEvents of its events, the first
+ */
 export async function readRecord(
   deps: ContentDeps,
   senderId: string,
   id: string,
+  mostEvents = Number.MAX_SAFE_INTEGER - 1,
 ): Promise<MessageRecord | null> {
   const { db } = deps;
   const message = await getMessage(db, senderId, id);
@@ -29,8 +35,9 @@ export async function readRecord(
   const [attachments, recipients, events] = await Promise.all([
     listAttachments(db, senderId, id),
     listRecipients(db, senderId, id),
-    listEvents(db, senderId, id),
+    listEvents(db, senderId, id, mostEvents + 1),
   ]);
   const headers = withOwnFields(content.trace, content.headers);
-  return { message, content: { ...content, headers }, attachments, recipients, events };
+  const shown = { events: events.slice(0, mostEvents), moreEvents: events.length > mostEvents };
+  return { message, content: { ...content, headers }, attachments, recipients, ...shown };
 }

@@ -15,6 +15,7 @@ import {
   deleteOldCounts,
   mayGoGuard,
   oldDeliveries,
+  type OldMessage,
   oldMessages,
   shortenedThreads,
   shortenThread,
@@ -29,6 +30,8 @@ export interface RetentionDeps extends ContentDeps {
 
 /** A write of so many messages holds the event loop for some five milliseconds. A turn a second: forty million a day. */
 export const MESSAGES: Stride = { rows: 50, looks: 10 };
+/** Events and attempts deleted in one write, unless one message alone has more: a mail to many may have tens of thousands. */
+export const ROWS_PER_WRITE = 2000;
 /** Messages that lose their contents. */
 export const CONTENTS: Stride = { rows: 100, looks: 10 };
 /** Lines of the webhook log. */
@@ -49,11 +52,28 @@ export function forgetMessages(deps: RetentionDeps, days: number): () => Promise
     const before = deps.clock.now() - days * DAY_MS;
     await walk.turn(before, async (stretch) => {
       const messages = await oldMessages(deps.db, stretch, before);
-      const going = messages.filter(({ mayGo }) => mayGo);
-      if (going.length > 0) await deleteAll(deps, going, before);
+      for (const going of sharesOf(messages.filter(({ mayGo }) => mayGo)))
+        await deleteAll(deps, going, before);
       return messages;
     });
   };
+}
+
+/** The messages in their order, as many together as one write takes. */
+function sharesOf(messages: readonly OldMessage[]): OldMessage[][] {
+  const shares: OldMessage[][] = [];
+  let room = 0;
+  for (const message of messages) {
+    const share = shares.at(-1);
+    if (share === undefined || message.rows > room) {
+      shares.push([message]);
+      room = ROWS_PER_WRITE - message.rows;
+    } else {
+      share.push(message);
+      room -= message.rows;
+    }
+  }
+  return shares;
 }
 
 async function deleteAll(

@@ -4,10 +4,11 @@ import type { Job, Queue, QueueName } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/outbox.ts";
 import type { Recipient } from "../../store/recipients.ts";
-import { dueScheduled, queueScheduled, restartWaits, scheduledGuard } from "../../store/schedule.ts";
+import { dueScheduled, queueScheduled, scheduledGuard } from "../../store/schedule.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
+import { RestartedWaits } from "./restarted-waits.ts";
 
 export interface SweepDeps {
   db: Db;
@@ -35,8 +36,9 @@ type Place = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
 /** Rows of a kind that are read at a time, and how often in one turn: more a second than one process delivers. */
 const ROWS_PER_PAGE = 1000;
 const PAGES_PER_TURN = 4;
-/** Of scheduled mail, which is often all for the same full hour. */
-const PAGES_OF_SCHEDULED = 10;
+/** Of scheduled mail, which is often all for the same full hour: each row is written too, so fewer at a time. */
+const SCHEDULED_PER_PAGE = 250;
+const PAGES_OF_SCHEDULED = 40;
 
 /**
  * Brings to the queue what is due and may not be in it: retries whose time has come, scheduled mail, and whatever a
@@ -47,6 +49,7 @@ const PAGES_OF_SCHEDULED = 10;
 export class Sweep {
   readonly #deps: SweepDeps;
   readonly #here: Taker;
+  readonly #waits: RestartedWaits;
   #afterRecipient: Place | null = null;
   #afterDelivery: DueDelivery | null = null;
   /** Recipients due up to this time have been looked at once. */
@@ -57,6 +60,7 @@ export class Sweep {
   constructor(deps: SweepDeps, here: Taker) {
     this.#deps = deps;
     this.#here = here;
+    this.#waits = new RestartedWaits(deps);
     this.#lookedUntil = deps.clock.now();
   }
 
@@ -76,16 +80,17 @@ export class Sweep {
     const now = this.#deps.clock.now();
     if (now < this.#lastTurn) {
       this.#lookedUntil = Math.min(this.#lookedUntil, now);
-      await this.#deps.db.write(restartWaits(now));
+      this.#waits.begin();
     }
     this.#lastTurn = now;
+    await this.#waits.turn();
   }
 
   /** One page; whether another follows. */
   async #scheduled(): Promise<boolean> {
     const { db, clock } = this.#deps;
     const now = clock.now();
-    const due = await dueScheduled(db, now, ROWS_PER_PAGE);
+    const due = await dueScheduled(db, now, SCHEDULED_PER_PAGE);
     // Together, so that they share commits. One that fails keeps none of the others back, nor the rest of the turn.
     const ends = await Promise.allSettled(due.map((recipient) => this.#queueScheduled(recipient, now)));
     const failed = ends.filter((end) => end.status === "rejected");
@@ -95,7 +100,7 @@ export class Sweep {
         error: String(failed[0]?.reason),
       });
     if (due.length > 0) log("sweep").debug("scheduled mail is due", { recipients: due.length });
-    return due.length === ROWS_PER_PAGE && failed.length === 0;
+    return due.length === SCHEDULED_PER_PAGE && failed.length === 0;
   }
 
   async #queueScheduled({ senderId, messageId, ord, email }: Recipient, now: number): Promise<void> {

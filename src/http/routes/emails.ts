@@ -104,7 +104,11 @@ function batchRoute(deps: EmailRouteDeps): Route {
     errors: ["conflict"],
     async handle({ body, now, project, record }) {
       const items: (PreparedSend | AppError)[] = [];
-      for (const item of itemsOf(body)) items.push(await prepareItem(deps, project, item, now));
+      for (const item of itemsOf(body)) {
+        items.push(await prepareItem(deps, project, item, now));
+        // A hundred mails to fifty recipients each take a second: others are served in between.
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
       const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
         multiStatus({ data: items.map((item) => showItem(item, refused)) });
       const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));

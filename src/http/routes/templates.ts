@@ -66,7 +66,8 @@ function collectionRoutes(db: Db): Route[] {
       answers: { 200: PageOf(TemplateSchema) },
       async handle({ senderId, page }) {
         const { after, take, answer } = page();
-        return ok(answer(await listTemplates(db, senderId, after, take), showTemplate, ({ id }) => id));
+        const { templates, stoppedAt } = await listTemplates(db, senderId, after, take);
+        return ok(answer(templates, showTemplate, ({ id }) => id, stoppedAt));
       },
     }),
   ];

@@ -10,6 +10,8 @@ export const MAX_BODY_CHARS = 256 * 1024;
  * thread must not become one answer of gigabytes.
  */
 export const MAX_CONVERSATION_CHARS = 8 * 1024 * 1024;
+/** Events of one message that a conversation shows, the first: a mail to many that is opened often has tens of thousands. */
+export const MAX_EVENTS_SHOWN = 300;
 
 /** A message as it is shown within its thread. */
 export const ThreadMessageView = Type.Object({
@@ -35,11 +37,13 @@ export async function showConversation(
   let room = MAX_CONVERSATION_CHARS;
   // One after another, so that only one is in memory as a whole.
   for (const id of ids) {
-    const record = await readRecord(deps, senderId, id);
+    const record = await readRecord(deps, senderId, id, MAX_EVENTS_SHOWN);
+    // Reads of a file are synchronous: without this a hundred records would hold everybody up together.
+    await new Promise<void>((resolve) => setImmediate(resolve));
     if (record === null) continue;
     const { message, used } = withinRoom(showMessage(record), room);
     room -= used;
-    shown.push(message);
+    shown.push(record.moreEvents ? { ...message, truncated: true } : message);
   }
   return shown;
 }

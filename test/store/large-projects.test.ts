@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { idFloor, newId } from "../../src/core/ids.ts";
+import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
+import { arrivalFacts } from "../../src/store/arrivals.ts";
+import type { ContentDeps } from "../../src/store/contents/content-read.ts";
+import type { Db, Written } from "../../src/store/engine/client.ts";
+import { EVENTS_AT_A_TIME, listEvents } from "../../src/store/events.ts";
+import { deleteInbox, INBOXES_AT_A_TIME, listInboxes, THREADS_PER_WRITE } from "../../src/store/inboxes.ts";
+import { lastMessageId } from "../../src/store/threads.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+import { around } from "../support/around.ts";
+
+const NOW = 1_750_000_000_000;
+
+let api: TestApi;
+let mine: string;
+let domainId: string;
+beforeAll(async () => {
+  api = await testApi();
+  mine = api.acme.a.id;
+  domainId = (await api.call("POST", "/v1/domains", { body: { domain: "in.example.com" } })).json.id;
+});
+afterAll(() => api.close());
+
+const run = (sql: string, ...args: (string | number | null)[]) => api.db.write([{ sql, args }]);
+/** Rows of so many numbers from 1 on, as table `numbers (n)`. */
+const numbers = (count: number) =>
+  `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`;
+const countOf = async (table: string, where: string) =>
+  (await api.db.first<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`))?.n;
+
+/** The database, what its reads gave and in which turn of the event loop, and what its writes changed. */
+function watched() {
+  const reads: { rows: number; turn: number }[] = [];
+  const writes: Written[][] = [];
+  let turn = 0;
+  let ended = false;
+  const count = (): void => {
+    turn++;
+    if (!ended) setImmediate(count);
+  };
+  setImmediate(count);
+  const db: Db = {
+    ...around(api.db),
+    async all<Row>(sql: string, args?: (string | number | null)[]) {
+      const rows = await api.db.all<Row>(sql, args);
+      reads.push({ rows: rows.length, turn });
+      return rows;
+    },
+    async write(statements) {
+      const written = await api.db.write(statements);
+      writes.push(written);
+      return written;
+    },
+  };
+  const end = (): void => {
+    ended = true;
+  };
+  return { db, reads, writes, end };
+}
+
+async function inbox(id: string, received = 0): Promise<void> {
+  await run(
+    `INSERT INTO inboxes (id, sender_id, domain_id, address, type, received_count, created_at)
+      VALUES (?1, ?2, ?3, ?1 || '@in.example.com', 'agent', ?4, 1)`,
+    ...[id, mine, domainId, received],
+  );
+}
+
+async function outbound(id: string, threadId: string | null, at = NOW): Promise<void> {
+  await run(
+    `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, thread_id, created_at)
+      VALUES (?, ?, 'outbound', 'delivered', 'a@in.example.com', '[]', 's', ?, ?)`,
+    ...[id, mine, threadId, at],
+  );
+  await run("INSERT INTO message_content (message_id) VALUES (?)", id);
+}
+
+/** So many events of a message; ids rise with the number. */
+async function events(messageId: string, count: number): Promise<void> {
+  await run(
+    `INSERT INTO events (message_id, id, sender_id, type, email, created_at) ${numbers(count)}
+      SELECT ?, printf('evt_%08d', n), ?, 'open', 'a@b.test', ? FROM numbers`,
+    ...[messageId, mine, NOW],
+  );
+}
+
+describe("inboxes", () => {
+  test("are listed whole, newest first, some at a time with a turn for others in between", async () => {
+    const count = 2 * INBOXES_AT_A_TIME + 1;
+    await run(
+      `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at) ${numbers(count)}
+        SELECT printf('inb_%06d', n), ?, ?, printf('%06d@in.example.com', (n * 7919) % 1000003), 'agent', n FROM numbers`,
+      ...[mine, domainId],
+    );
+    for (const of of [null, domainId]) {
+      const { db, reads, end } = watched();
+      const found = await listInboxes(db, mine, of);
+      end();
+      expect(found.map(({ createdAt }) => createdAt)).toEqual(
+        Array.from({ length: count }, (_, at) => count - at),
+      );
+      expect(reads.map(({ rows }) => rows)).toEqual([INBOXES_AT_A_TIME, INBOXES_AT_A_TIME, 1]);
+      expect(new Set(reads.map(({ turn }) => turn)).size).toBe(reads.length);
+    }
+    expect(await listInboxes(api.db, mine, "dom_none")).toEqual([]);
+    expect(await listInboxes(api.db, api.acme.b.id, domainId)).toEqual([]);
+    await run("DELETE FROM inboxes WHERE sender_id = ?", mine);
+  });
+
+  const threads = (inboxId: string, count: number) =>
+    api.db.write([
+      {
+        sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, last_message_at, created_at, updated_at)
+          ${numbers(count)} SELECT ?1 || n, ?2, ?1, 's', 'p', 1, 1, 1 FROM numbers`,
+        args: [inboxId, mine],
+      },
+      {
+        sql: `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
+          ${numbers(count)} SELECT ?1, '<' || n || '@x>', ?2, ?1 || n FROM numbers`,
+        args: [inboxId, mine],
+      },
+    ]);
+
+  test("that never received mail are deleted with their threads, no write changing more rows than it may", async () => {
+    await inbox("inb_sender");
+    await threads("inb_sender", 2 * THREADS_PER_WRITE + 1);
+    const { db, writes, end } = watched();
+    expect(await deleteInbox(db, mine, "inb_sender")).toBe(true);
+    end();
+    expect(writes.map((written) => written.map(({ changes }) => changes))).toEqual([
+      [THREADS_PER_WRITE, THREADS_PER_WRITE, 0],
+      [THREADS_PER_WRITE, THREADS_PER_WRITE, 0],
+      [1, 1, 1],
+    ]);
+    for (const table of ["threads", "thread_references"])
+      expect(await countOf(table, "inbox_id = 'inb_sender'")).toBe(0);
+  });
+
+  test("that have received, or are another project's, keep their threads", async () => {
+    await inbox("inb_received", 1);
+    await threads("inb_received", THREADS_PER_WRITE);
+    expect(await deleteInbox(api.db, mine, "inb_received")).toBe(false);
+    await inbox("inb_others");
+    await threads("inb_others", THREADS_PER_WRITE);
+    expect(await deleteInbox(api.db, api.acme.b.id, "inb_others")).toBe(false);
+    for (const id of ["inb_received", "inb_others"])
+      for (const table of ["threads", "thread_references"])
+        expect(await countOf(table, `inbox_id = '${id}'`)).toBe(THREADS_PER_WRITE);
+  });
+});
+
+describe("events of a message", () => {
+  test("are read whole, oldest first, some at a time with a turn for others in between", async () => {
+    await outbound("msg_events", null);
+    const count = 2 * EVENTS_AT_A_TIME;
+    await events("msg_events", count);
+    const { db, reads, end } = watched();
+    const found = await listEvents(db, mine, "msg_events");
+    end();
+    expect(found.map(({ id }) => Number(id.slice(4)))).toEqual(
+      Array.from({ length: count }, (_, at) => at + 1),
+    );
+    expect(reads.map(({ rows }) => rows)).toEqual([EVENTS_AT_A_TIME, EVENTS_AT_A_TIME, 0]);
+    expect(new Set(reads.map(({ turn }) => turn)).size).toBe(reads.length);
+    const first = await listEvents(api.db, mine, "msg_events", EVENTS_AT_A_TIME + 1);
+    expect(first.map(({ id }) => id)).toEqual(found.slice(0, EVENTS_AT_A_TIME + 1).map(({ id }) => id));
+  });
+
+  test("are shown in a conversation up to a number, and what has more says so", async () => {
+    const counts = { msg_all: MAX_EVENTS_SHOWN, msg_more: MAX_EVENTS_SHOWN + 1 };
+    for (const [id, count] of Object.entries(counts)) {
+      await outbound(id, "thr_events");
+      await events(id, count);
+    }
+    const deps: ContentDeps = { db: api.db, objects: null };
+    const shown = await showConversation(deps, mine, Object.keys(counts));
+    expect(shown.map(({ truncated }) => truncated)).toEqual([undefined, true]);
+    for (const { events } of shown)
+      expect((events as { id: string }[]).map(({ id }) => Number(id.slice(4)))).toEqual(
+        Array.from({ length: MAX_EVENTS_SHOWN }, (_, at) => at + 1),
+      );
+  });
+});
+
+/** An inbound message of `inb_mail`. */
+async function inbound(id: string, threadId: string, rfcMessageId: string, at: number): Promise<void> {
+  await run(
+    `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, thread_id, inbox_id,
+        rfc_message_id, created_at)
+      VALUES (?, ?, 'inbound', 'delivered', 'p@peer.test', '[]', 's', ?, 'inb_mail', ?, ?)`,
+    ...[id, mine, threadId, rfcMessageId, at],
+  );
+}
+
+async function thread(id: string, lastInboundAt: number | null): Promise<void> {
+  await run(
+    `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, last_message_at, last_inbound_at, created_at, updated_at)
+      VALUES (?, ?, 'inb_mail', 's', 'p', 1, ?, 1, 1)`,
+    ...[id, mine, lastInboundAt],
+  );
+}
+
+describe("a thread of many messages", () => {
+  beforeAll(() => inbox("inb_mail", 1));
+
+  test("is answered at its last inbound one, else its last, and of our own none is looked through for it", async () => {
+    const id = (at: number) => newId("msg", at);
+    await thread("thr_answered", NOW + 1);
+    const [first, second] = [id(NOW), id(NOW + 1)];
+    await inbound(first, "thr_answered", "<a@x>", NOW);
+    await inbound(second, "thr_answered", "<b@x>", NOW + 1);
+    for (let at = 2; at < 5; at++) await outbound(id(NOW + at), "thr_answered", NOW + at);
+    const below: unknown[] = [];
+    const db: Db = {
+      ...around(api.db),
+      first<Row>(sql: string, args?: (string | number | null)[]) {
+        if (sql.includes("'inbound'")) below.push(args?.[2]);
+        return api.db.first<Row>(sql, args);
+      },
+    };
+    expect(await lastMessageId(db, mine, "thr_answered")).toBe(second);
+    await thread("thr_ours", null);
+    const last = id(NOW + 9);
+    for (const ours of [id(NOW + 8), last]) await outbound(ours, "thr_ours");
+    expect(await lastMessageId(db, mine, "thr_ours")).toBe(last);
+    // Where nothing came in, nothing is looked for; else from the time on at which it did.
+    expect(below).toEqual([idFloor("msg", NOW + 2)]);
+    // Its inbound ones have been forgotten since.
+    await run("DELETE FROM messages WHERE id IN (?, ?)", first, second);
+    expect(await lastMessageId(api.db, mine, "thr_answered")).toBe(
+      (
+        await api.db.first<{ id: string }>(
+          "SELECT max(id) AS id FROM messages WHERE thread_id = 'thr_answered'",
+        )
+      )?.id ?? "",
+    );
+  });
+
+  test("with one Message-ID is compared with the newest of them, found without sorting all", async () => {
+    const limit = 5;
+    for (let n = 0; n < 2 * limit; n++) await inbound(`msg_same_${n}`, "thr_same", "<same@x>", NOW + n);
+    const question = { rfcMessageId: "<same@x>", related: ["<same@x>"], limit };
+    const ask = async (since: number, db: Db = api.db) =>
+      (await arrivalFacts(db, { id: "inb_mail", senderId: mine }, { ...question, since }))?.earlier.map(
+        ({ messageId }) => messageId,
+      );
+    const newest = [9, 8, 7, 6, 5].map((n) => `msg_same_${n}`);
+    const asked: string[] = [];
+    const db: Db = {
+      ...around(api.db),
+      first<Row>(sql: string, args?: (string | number | null)[]) {
+        asked.push(sql);
+        return api.db.first<Row>(sql, args);
+      },
+    };
+    expect(await ask(NOW - 1, db)).toEqual(newest);
+    expect(await ask(NOW + 7)).toEqual(newest.slice(0, 2));
+    const sql = asked.find((text) => text.includes("json_group_array")) ?? "";
+    const plan = await api.db.all<{ id: number; parent: number; detail: string }>(
+      `EXPLAIN QUERY PLAN ${sql}`,
+      [...["inb_mail", mine, "[]", "<same@x>", 0, limit]],
+    );
+    const inner = plan.findLast(({ detail }) =>
+      detail.startsWith("SEARCH messages USING INDEX messages_by_rfc_id"),
+    );
+    expect(inner).toBeDefined();
+    // A sort of what the index gives would stand beside it; the one that there is sorts the five.
+    expect(
+      plan.filter(({ parent, detail }) => parent === inner?.parent && detail.includes("B-TREE")),
+    ).toEqual([]);
+  });
+});
