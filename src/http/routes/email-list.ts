@@ -18,7 +18,7 @@ const ListQuery = Type.Object({
       minLength: 1,
       maxLength: 256,
       description:
-        "A part of a recipient, the sender or the subject, in any case. A page looks at 3000 messages at most, so it may be short, or empty, with more to come, above all for one or two characters.",
+        "A part of a recipient, the sender or the subject, in any case. A page looks at 2000 messages at most, so it may be short, or empty, with more to come, above all for one or two characters.",
     }),
   ),
   from: Type.Optional(Type.String({ maxLength: 320, description: "Sender's address." })),

@@ -9,7 +9,7 @@ import { hasText } from "./search-terms.ts";
  * Messages that one walk of a page looks at; the next page goes on from there. Those that the index finds pass nearly
  * always, but whoever writes the messages can make them look alike to it; a text of one or two characters it does not help.
  */
-export const MAX_LOOKED_AT = 3000;
+export const MAX_LOOKED_AT = 2000;
 /** Rows read at a time: a little more than the page at first, then more where few of them match. */
 const SPARE_ROWS = 8;
 const CHUNK_GROWTH = 4;
