@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
-import type { CommitMeter, Db } from "./client.ts";
+import type { CommitMeter, Db } from "./db.ts";
 import {
   ConstraintError,
   type Engine,
