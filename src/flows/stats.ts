@@ -1,4 +1,5 @@
 import { DAY_MS, HOUR_MS } from "../core/time-units.ts";
+import { turn } from "../core/turn.ts";
 import type { Db } from "../store/engine/client.ts";
 import {
   busiestDomains,
@@ -121,11 +122,6 @@ function slicesOf(firstDay: number, lastDay: number, days: number): [first: numb
   for (let first = firstDay; first <= lastDay; first += days)
     slices.push([first, Math.min(first + days - 1, lastDay)]);
   return slices;
-}
-
-/** Lets the event loop do what else has become ready. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function addCounts(counts: Map<string, DestinationCounts>, found: DestinationCounts): void {

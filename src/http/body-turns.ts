@@ -1,3 +1,4 @@
+import { turn } from "../core/turn.ts";
 import { Fifo } from "../flows/dispatch/turns.ts";
 
 /** Octets of a body from which on it waits for its turn: reading one takes several times its size. */
@@ -29,7 +30,7 @@ export class BodyTurns {
     this.#begin();
     await promise;
     // Not in the turn of the event loop in which the one before ended.
-    await new Promise<void>((go) => setImmediate(go));
+    await turn();
     try {
       return await work();
     } finally {

@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
+import { turn } from "../core/turn.ts";
 import { check, validationError } from "../core/validation.ts";
 import type { Db, Statement } from "../store/engine/client.ts";
 import type { ApiKey, PresentedKey } from "../store/keys.ts";
@@ -101,7 +102,7 @@ async function answerTo(
     const body = bodyOf(route, incoming.bytes, request);
     incoming.bytes = NO_BYTES;
     // Reading a large body and checking it takes some ten milliseconds each.
-    if (length >= LARGE_BODY_OCTETS) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (length >= LARGE_BODY_OCTETS) await turn();
     return route.handle(contextOf(deps, routed, caller, { now, query, body, record }));
   };
   const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;

@@ -3,6 +3,7 @@ import type { Config } from "../config.ts";
 import { type Clock, within } from "../core/clock.ts";
 import { clientAddress } from "../core/networks.ts";
 import { AppError } from "../core/errors.ts";
+import { turn } from "../core/turn.ts";
 import type { Db } from "../store/engine/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
@@ -219,8 +220,7 @@ function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
  * sent before would be lost unanswered.
  */
 async function untilRead(): Promise<void> {
-  for (let turn = 0; turn < PARTING_TURNS; turn++)
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let count = 0; count < PARTING_TURNS; count++) await turn();
 }
 
 async function stopServer(server: Bun.Server<undefined>, clock: Clock, graceMs: number): Promise<void> {

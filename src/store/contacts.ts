@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
-import { projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
+import { firstWanted, projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 
 /** A recipient that a project stores. Times in milliseconds. */
@@ -107,10 +107,7 @@ export async function listContacts(
   if (q !== undefined) where.push(containsText(["email", "first_name", "last_name"], q));
   const list = projectRows<Row>(db, { table: "contacts", columns: COLUMNS, senderId, where });
   const start = after ?? idCeiling("con");
-  const { rows, stoppedAt } =
-    where.length === 0
-      ? { rows: await list.wanted(start, null, take), stoppedAt: null }
-      : await scanInSteps(list, start, take);
+  const { rows, stoppedAt } = await (where.length === 0 ? firstWanted : scanInSteps)(list, start, take);
   return { rows: rows.map(contactOf), stoppedAt };
 }
 

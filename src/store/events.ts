@@ -1,5 +1,6 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { readInSteps } from "./search/steps.ts";
 
 interface EventRow {
   id: string;
@@ -56,23 +57,16 @@ export async function listEvents(
   db: Db,
   senderId: string,
   messageId: string,
-  most = Number.MAX_SAFE_INTEGER,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<MessageEvent[]> {
-  const found: MessageEvent[] = [];
-  for (let after = ""; ; ) {
-    const limit = Math.min(EVENTS_AT_A_TIME, most - found.length);
-    const rows = await db.all<EventRow>(
+  const rows = await readInSteps<EventRow>(EVENTS_AT_A_TIME, most, (last, limit) =>
+    db.all(
       `SELECT id, sender_id, message_id, type, email, data, created_at FROM events
         WHERE message_id = ? AND sender_id = ? AND id > ? ORDER BY id LIMIT ?`,
-      [messageId, senderId, after, limit],
-    );
-    for (const row of rows) found.push(toEvent(row));
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < EVENTS_AT_A_TIME) return found;
-    after = last.id;
-    // Reads of a file are synchronous: without this all of them would hold everybody up.
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
+      [messageId, senderId, last?.id ?? "", limit],
+    ),
+  );
+  return rows.map(toEvent);
 }
 
 /** One event; null where the message has none of that id. */

@@ -1,4 +1,5 @@
 import type { Db, Statement } from "./engine/client.ts";
+import { readInSteps } from "./search/steps.ts";
 
 export const INBOX_TYPES = ["sending", "agent"] as const;
 export type InboxType = (typeof INBOX_TYPES)[number];
@@ -74,21 +75,15 @@ export const THREADS_PER_WRITE = 500;
 /** All of the project's inboxes, newest first. @param domainId only those of that domain; null: all */
 export async function listInboxes(db: Db, senderId: string, domainId: string | null): Promise<Inbox[]> {
   // A domain's are walked by address: those of the others are not looked at.
-  const [of, walked] = domainId === null ? ["sender_id = ?1", "id"] : ["domain_id = ?4", "address"];
-  const found: Inbox[] = [];
-  for (let after = ""; ; ) {
-    const rows = await db.all<Row>(
+  const [of, walked] =
+    domainId === null ? (["sender_id = ?1", "id"] as const) : (["domain_id = ?4", "address"] as const);
+  const rows = await readInSteps<Row>(INBOXES_AT_A_TIME, Number.POSITIVE_INFINITY, (last, limit) =>
+    db.all(
       `SELECT ${COLUMNS} FROM inboxes WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 ORDER BY ${walked} LIMIT ?3`,
-      [senderId, after, INBOXES_AT_A_TIME, ...(domainId === null ? [] : [domainId])],
-    );
-    found.push(...rows.map(inboxOf));
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < INBOXES_AT_A_TIME) break;
-    after = domainId === null ? last.id : last.address;
-    // Reads of a file are synchronous: without this the whole list would hold everybody up.
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
-  return found.sort((a, b) => (a.id < b.id ? 1 : -1));
+      [senderId, last?.[walked] ?? "", limit, ...(domainId === null ? [] : [domainId])],
+    ),
+  );
+  return rows.map(inboxOf).sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 /** Sets what is given and leaves the rest. Returns the inbox after it; null where there is none. */

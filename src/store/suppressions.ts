@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
+import { firstWanted, projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
@@ -79,10 +79,7 @@ export async function listSuppressions(
   const list = projectRows<Row>(db, { table: "suppressions", columns: COLUMNS, senderId, where });
   const start = after ?? idCeiling("sup");
   // An address has one entry at most, by an index of its own.
-  const { rows, stoppedAt } =
-    email !== undefined
-      ? { rows: await list.wanted(start, null, take), stoppedAt: null }
-      : await scanInSteps(list, start, take);
+  const { rows, stoppedAt } = await (email === undefined ? scanInSteps : firstWanted)(list, start, take);
   return { rows: rows.map(suppressionOf), stoppedAt };
 }
 

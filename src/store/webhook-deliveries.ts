@@ -1,5 +1,6 @@
 import { type EventType, type MessageEvent, subscribes } from "../core/events.ts";
 import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
+import { STANDS } from "./webhooks.ts";
 
 /** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
 export interface WebhookDelivery {
@@ -93,7 +94,7 @@ function insertSome(deliveries: readonly NewDelivery[], dueAt: number, guard?: G
   // list of those that stand would be made of all webhooks of all projects, for every statement.
   return {
     sql: `INSERT INTO webhook_deliveries (${columns}) SELECT * FROM (VALUES ${rows})
-      WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND deleted_at IS NULL)${guard === undefined ? "" : ` AND ${guard.sql}`}`,
+      WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND ${STANDS})${guard === undefined ? "" : ` AND ${guard.sql}`}`,
     args: guard === undefined ? args : [...args, ...guard.args],
   };
 }
@@ -238,7 +239,7 @@ export async function pushTarget(db: Db, senderId: string, webhookId: string): P
     updated_at: number;
   }>(
     `SELECT url, enabled, secret, previous_secret, previous_secret_until, failing_since, updated_at
-      FROM webhooks WHERE id = ? AND sender_id = ? AND deleted_at IS NULL`,
+      FROM webhooks WHERE id = ? AND sender_id = ? AND ${STANDS}`,
     [webhookId, senderId],
   );
   if (row === null) return null;

@@ -28,8 +28,8 @@ interface Row {
 
 const COLUMNS = "id, sender_id, url, enabled, event_types, disabled_reason, created_at, updated_at";
 
-/** Whether a webhook has not been deleted. */
-const STANDS = "deleted_at IS NULL";
+/** The condition that a webhook has not been deleted. */
+export const STANDS = "deleted_at IS NULL";
 
 function webhookOf(row: Row): Webhook {
   const eventTypes: string[] = JSON.parse(row.event_types);

@@ -113,11 +113,10 @@ export function httpDeps(parts: HttpParts): HttpDeps {
 
 /** Every route of the API. */
 function apiRoutes(parts: HttpParts): Route[] {
-  const { config, clock, db, queue, keys, objects } = parts;
+  const { config, clock, db, queue, keys, objects, inspect } = parts;
   const { serviceDomain, publicUrl } = config;
   const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
   const common = { db, clock, queue, objects, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
-  const { inspect } = parts;
   const sending = { ...common, limits: config, volume: config, inspect, repeats: bodyRepeats() };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return [

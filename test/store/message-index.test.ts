@@ -26,6 +26,16 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
+/** Works on a database of its own: an upgrade goes over all that is in one. */
+async function inItsOwn(work: (upgraded: Lists) => Promise<void>): Promise<void> {
+  const upgraded = await openLists();
+  try {
+    await work(upgraded);
+  } finally {
+    await upgraded.remove();
+  }
+}
+
 describe("entering the index", () => {
   test("by two processes at once, over the same messages, enters each once", async () => {
     const senderId = await lists.project();
@@ -248,9 +258,8 @@ test("the terms of a message end at their limit, its sender and direction among 
   expect(terms).toContain("from=news@shop.example");
 });
 
-test("an index that counted its rows with time is made anew by the upgrade", async () => {
-  const upgraded = await openLists();
-  try {
+test("an index that counted its rows with time is made anew by the upgrade", () =>
+  inItsOwn(async (upgraded) => {
     const { db } = upgraded;
     const senderId = await upgraded.project();
     const messages = Array.from({ length: 30 }, () => message(senderId, { subject: "before it" }));
@@ -279,14 +288,10 @@ test("an index that counted its rows with time is made anew by the upgrade", asy
       expressionOf(termsWanted(senderId, { q: "before it" }).grams),
     ]);
     expect(rows).toHaveLength(messages.length);
-  } finally {
-    await upgraded.remove();
-  }
-});
+  }));
 
-test("messages that were in the index before there were milestones get theirs by the upgrade", async () => {
-  const upgraded = await openLists();
-  try {
+test("messages that were in the index before there were milestones get theirs by the upgrade", () =>
+  inItsOwn(async (upgraded) => {
     const { db } = upgraded;
     const senderId = await upgraded.project();
     const messages = Array.from({ length: 40 }, (_, at) => {
@@ -311,14 +316,10 @@ test("messages that were in the index before there were milestones get theirs by
     expect(await milestones()).toEqual([]);
     expect(await migrate(db, NOW)).toEqual([12]);
     expect(await milestones()).toEqual(entered);
-  } finally {
-    await upgraded.remove();
-  }
-});
+  }));
 
-test("messages with a long tag or address, of which the index had the beginning alone, enter it anew by the upgrade", async () => {
-  const upgraded = await openLists();
-  try {
+test("messages with a long tag or address, of which the index had the beginning alone, enter it anew by the upgrade", () =>
+  inItsOwn(async (upgraded) => {
     const { db } = upgraded;
     const senderId = await upgraded.project();
     const tag = (end: string) => ({ name: "n".repeat(150), value: `${"v".repeat(60)}${end}` });
@@ -361,7 +362,4 @@ test("messages with a long tag or address, of which the index had the beginning 
     expect(await migrate(db, NOW)).toEqual([12]);
     expect([await found(), await places()]).toEqual([expected, entered]);
     expect(await db.all<unknown>("SELECT * FROM messages_reentering")).toEqual([]);
-  } finally {
-    await upgraded.remove();
-  }
-});
+  }));

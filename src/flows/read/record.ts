@@ -26,7 +26,7 @@ export async function readRecord(
   deps: ContentDeps,
   senderId: string,
   id: string,
-  mostEvents = Number.MAX_SAFE_INTEGER - 1,
+  mostEvents = Number.POSITIVE_INFINITY,
 ): Promise<MessageRecord | null> {
   const { db } = deps;
   const message = await getMessage(db, senderId, id);

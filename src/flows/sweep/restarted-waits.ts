@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { turn } from "../../core/turn.ts";
 import type { Db } from "../../store/engine/client.ts";
 import {
   restartChecks,
@@ -45,7 +46,7 @@ export class RestartedWaits {
       this.#after = await restartSome(db, table, this.#after, clock.now(), ROWS_PER_LOOK);
       if (this.#after === null) this.#tables = others;
       // Reads of a file are synchronous: without this the looks of one turn would hold everybody up together.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await turn();
     }
   }
 }

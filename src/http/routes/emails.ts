@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AppError, type Issue, notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-rules.ts";
+import { turn } from "../../core/turn.ts";
 import { check, validationError } from "../../core/validation.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import {
@@ -107,7 +108,7 @@ function batchRoute(deps: EmailRouteDeps): Route {
       for (const item of itemsOf(body)) {
         items.push(await prepareItem(deps, project, item, now));
         // A hundred mails to fifty recipients each take a second: others are served in between.
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        await turn();
       }
       const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
         multiStatus({ data: items.map((item) => showItem(item, refused)) });

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { turn } from "../../core/turn.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { MessageView, showMessage } from "./message.ts";
@@ -39,7 +40,7 @@ export async function showConversation(
   for (const id of ids) {
     const record = await readRecord(deps, senderId, id, MAX_EVENTS_SHOWN);
     // Reads of a file are synchronous: without this a hundred records would hold everybody up together.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await turn();
     if (record === null) continue;
     const { message, used } = withinRoom(showMessage(record), room);
     room -= used;

@@ -1,5 +1,6 @@
 import type { Socket } from "bun";
 import type { Clock } from "../../core/clock.ts";
+import { turn } from "../../core/turn.ts";
 import { MAX_QUERY_OCTETS } from "./query.ts";
 import type { Responder } from "./responder.ts";
 
@@ -78,7 +79,7 @@ export class TcpSession {
     // Nothing more is read meanwhile: what a client sends ahead waits in its own machine.
     this.#socket.pause();
     for (let answered = 1; await this.#answerNext(); answered++)
-      if (answered % TURN_QUERIES === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      if (answered % TURN_QUERIES === 0) await turn();
     this.#answering = false;
     if (this.#over || this.#unsent.length > 0) return;
     if (this.#peerEnded) this.#finish();

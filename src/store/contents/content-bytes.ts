@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { turn } from "../../core/turn.ts";
 
 /**
  * Octets of a content as read that are kept in one piece; larger contents are kept in chunks of so many, a rule of the
@@ -65,7 +66,7 @@ export async function contentOf(bytes: Pieces): Promise<NewContent> {
   if (size <= CHUNK_OCTETS) return newContent(bytes.subarray(0, size));
   const hash = createHash("sha256");
   for (let ord = 0; ord < chunkCount(size); ord++) {
-    if (ord % CHUNKS_PER_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (ord % CHUNKS_PER_TURN === 0) await turn();
     hash.update(chunkAt(bytes, ord));
   }
   return { key: hash.digest(), size, encoding: encodingOf(bytes), bytes: null };

@@ -1,3 +1,4 @@
+import { turn } from "../../core/turn.ts";
 import type { Db, Statement } from "../engine/client.ts";
 import { chunkCount } from "./content-bytes.ts";
 import { UNUSED_KEPT_MS } from "./contents.ts";
@@ -54,7 +55,7 @@ async function storedChunks(db: Db, key: Uint8Array, count: number): Promise<Uin
     if (row === null) return null;
     chunks.push(new Uint8Array(row.bytes));
     // Reading a file takes no turn of the event loop by itself.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await turn();
   }
   return Buffer.concat(chunks);
 }

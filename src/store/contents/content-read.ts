@@ -1,3 +1,4 @@
+import { turn } from "../../core/turn.ts";
 import { CHUNK_OCTETS, chunkCount, type ContentEncoding, decoded } from "./content-bytes.ts";
 import type { Db } from "../engine/client.ts";
 
@@ -79,7 +80,7 @@ export async function* contentPieces(
     }
     for (const chunk of chunks) yield decoded(chunk, content.encoding);
     // Reading a file takes no turn of the event loop by itself.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await turn();
   }
 }
 

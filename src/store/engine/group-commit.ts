@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { turn } from "../../core/turn.ts";
 import type { CommitMeter, Db } from "./db.ts";
 import {
   ConstraintError,
@@ -95,9 +96,9 @@ export class GroupCommit implements Db {
 
   /** Waits, turn by turn of the event loop and as long as each brings more writers, for those who can join this commit. */
   async #gather(): Promise<void> {
-    for (let turn = 0; turn < MAX_GATHERING_TURNS; turn++) {
+    for (let turns = 0; turns < MAX_GATHERING_TURNS; turns++) {
       const before = this.#waiting.length;
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await turn();
       if (this.#waiting.length === before) return;
     }
   }

@@ -1,3 +1,4 @@
+import { turn } from "../../core/turn.ts";
 import type { Db } from "../engine/client.ts";
 import type { Condition } from "./substring.ts";
 
@@ -37,10 +38,36 @@ export async function scanInSteps<Row, Place>(
     rows.push(...(await list.wanted(from, end, limit - rows.length)));
     if (rows.length >= limit) return { rows, stoppedAt: null };
     from = end;
-    // Reads of a file are synchronous: without this the whole walk would hold everybody up.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await turn();
   }
   return { rows, stoppedAt: from };
+}
+
+/** The same of a list of which an index gives the wanted rows alone: in one go. */
+export async function firstWanted<Row, Place>(
+  list: ScannedList<Row, Place>,
+  start: Place,
+  limit: number,
+): Promise<Scanned<Row, Place>> {
+  return { rows: await list.wanted(start, null, limit), stoppedAt: null };
+}
+
+/**
+ * All rows of a list, or the first `most`, read `step` of them at a time.
+ * @param next the first `limit` rows behind that one; null: of the list
+ */
+export async function readInSteps<Row>(
+  step: number,
+  most: number,
+  next: (last: Row | null, limit: number) => Promise<Row[]>,
+): Promise<Row[]> {
+  const found: Row[] = [];
+  for (;;) {
+    const rows = await next(found.at(-1) ?? null, Math.min(step, most - found.length));
+    found.push(...rows);
+    if (rows.length < step) return found;
+    await turn();
+  }
 }
 
 /** Rows of a table that has an index on `sender_id, id`. */
