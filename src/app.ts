@@ -23,14 +23,15 @@ import { openDatabase } from "./wiring/database.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import type { Ground } from "./wiring/ground.ts";
-import { openWorker } from "./wiring/inspector-thread.ts";
-import { Inspector, inspectingThreads } from "./wiring/inspector.ts";
+import { openInspector } from "./wiring/inspector.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
 import { watchLag } from "./wiring/lag.ts";
 import { openKeys } from "./wiring/master-key.ts";
 import { endAll } from "./wiring/endings.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
 import { openObjects } from "./wiring/objects.ts";
+import { openRenderer } from "./wiring/renderer.ts";
+import { threadsFor } from "./wiring/threads/pool.ts";
 import { timedInspect } from "./wiring/timed-inspect.ts";
 import { workerDeps } from "./wiring/worker-deps.ts";
 import { startWorkers, type Workers } from "./wiring/workers.ts";
@@ -75,15 +76,17 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
   const keys = openKeys(config.masterKey, config.dataDir);
   const metrics = openMetrics();
   const { db, firstStart } = await openData(config, clock, { boxKey: keys.box, meter: metrics.commits });
-  const inspector = new Inspector(
+  const threads = threadsFor(availableParallelism());
+  const inspector = openInspector(
     { clock, log: log("smtp") },
-    {
-      host: mxName(config),
-      dnsServers: config.dnsServers,
-      threads: inspectingThreads(availableParallelism()),
-      open: openWorker,
-    },
+    { host: mxName(config), dnsServers: config.dnsServers, threads },
   );
+  const links = {
+    serviceDomain: config.serviceDomain,
+    publicUrl: config.publicUrl,
+    unsubscribeKey: keys.unsubscribe,
+    trackingKey: keys.tracking,
+  };
   const ground: Ground = {
     config,
     clock,
@@ -101,6 +104,8 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
     store: openObjects(config, clock),
     inspector,
     inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
+    links,
+    renderer: openRenderer({ clock }, { links, threads }),
   };
   return startRoles(ground, firstStart);
 }
@@ -175,7 +180,7 @@ interface Roles {
 }
 
 async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise<void> {
-  const { clock, db, queue, pool, instance, inspector } = ground;
+  const { clock, db, queue, pool, instance, inspector, renderer } = ground;
   const endsAt = clock.now() + graceMs - CLOSING_MS;
   const left = () => Math.max(0, endsAt - clock.now());
   ground.store?.stop();
@@ -187,7 +192,12 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
       () => queue.close(left()),
       () => within(clock, left(), roles.workers?.stop() ?? Promise.resolve(), undefined),
     ],
-    [() => roles.nameServer?.stop(), () => inspector.close(), () => roles.rates?.close()],
+    [
+      () => roles.nameServer?.stop(),
+      () => inspector.close(),
+      () => renderer.close(),
+      () => roles.rates?.close(),
+    ],
     [() => pool.close(left())],
     // What could not be finished is given back now; it is due again at once for whoever runs next.
     [() => deregisterInstance({ db, clock }, instance)],

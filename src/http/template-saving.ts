@@ -2,8 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AppError, type Issue, notFound } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
 import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
-import { RenderingFailure, refusalOf, type TemplateSource, templateVariables } from "../core/templates.ts";
+import { RenderingFailure, refusalOf, type TemplateSource } from "../core/templates.ts";
 import { validationError } from "../core/validation.ts";
+import type { Renderer } from "../flows/renderings.ts";
 import { ConstraintError, type Db } from "../store/engine/client.ts";
 import {
   findTemplate,
@@ -17,6 +18,12 @@ import { type Answer, created } from "./answer.ts";
 import type { ProjectContext } from "./route.ts";
 import { Nullable, ONE_LINE, showTime, Timestamp, WITHOUT_NUL } from "./schemas.ts";
 import { slugOf } from "./slug.ts";
+
+/** What templates are saved with. */
+export interface TemplateDeps {
+  db: Db;
+  renderer: Renderer;
+}
 
 const MAX_NAME_CHARS = 200;
 /** How often a write is tried again because another one came between its read and itself. */
@@ -95,10 +102,10 @@ export function checkedSource({ subject, html, text }: TemplateSource): Template
   };
 }
 
-/** Runs what reads or renders a template; its failure is the caller's fault: 422. */
-export function refusing<Result>(run: () => Result): Result {
+/** Awaits what reads or renders a template; its failure is the caller's fault: 422. */
+export async function refusing<Result>(rendering: Promise<Result>): Promise<Result> {
   try {
-    return run();
+    return await rendering;
   } catch (error) {
     throw error instanceof RenderingFailure ? refusalOf(error) : error;
   }
@@ -129,9 +136,12 @@ type Creation = Pick<
  * Saves a template under the slug given, or the first free one that its name yields.
  * @throws AppError 409 `duplicate`, 422 for a part that is too large or cannot be read
  */
-export async function createTemplate(db: Db, { senderId, body, now, record }: Creation): Promise<Answer> {
+export async function createTemplate(
+  { db, renderer }: TemplateDeps,
+  { senderId, body, now, record }: Creation,
+): Promise<Answer> {
   const source = checkedSource({ subject: body.subject, html: body.html ?? null, text: body.text ?? null });
-  const variables = refusing(() => templateVariables(source));
+  const variables = await refusing(renderer.variables(senderId, source));
   const rest = { senderId, name: body.name.toWellFormed(), ...source, variables };
   for (let tries = 1; ; tries++) {
     const slug = body.slug ?? (await freeSlug(db, senderId, derivedSlug(body.name)));
@@ -152,7 +162,12 @@ export async function createTemplate(db: Db, { senderId, body, now, record }: Cr
 type Changes = Static<typeof UpdateTemplate>;
 
 /** The template with the changes in it, its variables worked out anew. */
-function changed(before: SavedTemplate, changes: Changes, now: number): SavedTemplate {
+async function changed(
+  renderer: Renderer,
+  before: SavedTemplate,
+  changes: Changes,
+  now: number,
+): Promise<SavedTemplate> {
   const source = checkedSource({
     subject: changes.subject ?? before.subject,
     html: changes.html === undefined ? before.html : changes.html,
@@ -163,7 +178,7 @@ function changed(before: SavedTemplate, changes: Changes, now: number): SavedTem
     ...source,
     slug: changes.slug ?? before.slug,
     name: changes.name?.toWellFormed() ?? before.name,
-    variables: refusing(() => templateVariables(source)),
+    variables: await refusing(renderer.variables(before.senderId, source)),
     updatedAt: now,
   };
 }
@@ -173,7 +188,7 @@ function changed(before: SavedTemplate, changes: Changes, now: number): SavedTem
  * @throws AppError 404, 409 `duplicate`, 422 for a part that is too large or cannot be read
  */
 export async function updateTemplate(
-  db: Db,
+  { db, renderer }: TemplateDeps,
   senderId: string,
   idOrSlug: string,
   changes: Changes,
@@ -182,7 +197,7 @@ export async function updateTemplate(
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const before = await findTemplate(db, senderId, idOrSlug);
     if (before === null) throw notFound("template");
-    const after = changed(before, changes, now);
+    const after = await changed(renderer, before, changes, now);
     try {
       if (await replaceTemplate(db, before, after)) return after;
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Inspect } from "../flows/readings.ts";
+import type { MailLinks } from "../flows/send/make-mail.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
 import type { Queue } from "../queue/port.ts";
@@ -11,6 +12,7 @@ import type { Instance } from "../store/instances.ts";
 import type { Inspector } from "./inspector.ts";
 import type { InstallationKeys } from "./master-key.ts";
 import type { Objects } from "./objects.ts";
+import type { OwnedRenderer } from "./renderer.ts";
 
 /** What every role stands on. */
 export interface Ground {
@@ -29,5 +31,8 @@ export interface Ground {
   inspector: Inspector;
   /** The inspector's, timed. */
   inspect: Inspect;
+  /** What every mail is made with. */
+  links: MailLinks;
+  renderer: OwnedRenderer;
   metrics: Metrics;
 }

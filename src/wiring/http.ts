@@ -3,6 +3,7 @@ import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import { bodyRepeats } from "../flows/contents/body-repeats.ts";
 import { cachedHealth } from "../flows/health/cached.ts";
+import type { Renderer } from "../flows/renderings.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
 import { logAnswer } from "../http/access-log.ts";
 import type { ReadyCheck } from "../http/health.ts";
@@ -39,7 +40,11 @@ import { openScrape } from "./scrape.ts";
 
 /** What the HTTP door is put together from. */
 export interface HttpParts
-  extends Pick<Ground, "config" | "clock" | "db" | "queue" | "keys" | "resolver" | "inspect" | "metrics"> {
+  extends Pick<
+    Ground,
+    "config" | "clock" | "db" | "queue" | "keys" | "resolver" | "inspect" | "links" | "metrics"
+  > {
+  renderer: Renderer;
   limiter: RateLimiter | null;
   /** Where contents are that have left the database. */
   objects: ObjectReader | null;
@@ -113,10 +118,8 @@ export function httpDeps(parts: HttpParts): HttpDeps {
 
 /** Every route of the API. */
 function apiRoutes(parts: HttpParts): Route[] {
-  const { config, clock, db, queue, keys, objects, inspect } = parts;
-  const { serviceDomain, publicUrl } = config;
-  const links = { publicUrl, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking };
-  const common = { db, clock, queue, objects, serviceDomain, boxKey: keys.box, keys: new Map(), ...links };
+  const { config, clock, db, queue, keys, objects, inspect, renderer, links } = parts;
+  const common = { db, clock, queue, objects, renderer, boxKey: keys.box, keys: new Map(), ...links };
   const sending = { ...common, limits: config, volume: config, inspect, repeats: bodyRepeats() };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return [
@@ -128,7 +131,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...senderRoutes({ db, config }),
     ...domainRoutes(domainDeps(parts)),
     ...inboxRoutes({ db }),
-    ...templateRoutes({ db }),
+    ...templateRoutes({ db, renderer }),
     ...contactRoutes({ db }),
     ...suppressionRoutes({ db }),
     ...statsRoutes({ db }),

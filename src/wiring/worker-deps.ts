@@ -50,7 +50,7 @@ function commonDeps({ db, clock, queue, instance, keys }: Ground, objects: Objec
 type Common = ReturnType<typeof commonDeps>;
 
 function transmitDeps(
-  { config, keys, metrics }: Ground,
+  { config, keys, metrics, renderer, links }: Ground,
   common: Common,
   custody: CustodyStatus,
 ): WorkerDeps["transmit"] {
@@ -59,11 +59,9 @@ function transmitDeps(
     // Of what templates become.
     repeats: bodyRepeats(),
     custody,
-    serviceDomain: config.serviceDomain,
+    ...links,
+    renderer,
     verpKey: keys.verp,
-    publicUrl: config.publicUrl,
-    unsubscribeKey: keys.unsubscribe,
-    trackingKey: keys.tracking,
     keys: new Map(),
     capture: config.delivery === "capture",
     meter: metrics.transmit,

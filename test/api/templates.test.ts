@@ -1,13 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
 import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "../../src/core/send-rules.ts";
 import { templateRoutes } from "../../src/http/routes/templates.ts";
+import { openRenderer } from "../../src/wiring/renderer.ts";
 import { type TestApi, testApi } from "../support/api.ts";
+import { TEST_LINKS } from "../support/renderer.ts";
 
 let api: TestApi;
+const renderer = openRenderer({ clock: systemClock }, { links: TEST_LINKS, threads: 1 });
 beforeAll(async () => {
-  api = await testApi({ routes: ({ db }) => templateRoutes({ db }), maxBodyBytes: 3 * MAX_BODY_PART_BYTES });
+  api = await testApi({
+    routes: ({ db }) => templateRoutes({ db, renderer }),
+    maxBodyBytes: 3 * MAX_BODY_PART_BYTES,
+  });
 });
-afterAll(() => api.close());
+afterAll(async () => {
+  renderer.close();
+  await api.close();
+});
 
 const create = (body: unknown, key?: string) =>
   api.call("POST", "/v1/templates", key === undefined ? { body } : { body, key });

@@ -2,15 +2,15 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { log } from "../../src/log.ts";
-import { MAX_INSPECTION_MS, openWorker, STALL_MS } from "../../src/wiring/inspector-thread.ts";
 import {
-  IDLE_MS,
-  Inspector,
-  inspectingThreads,
-  MAX_MAILS_IN_HAND,
+  type Inspector,
   MAX_MAILS_WAITING,
   MAX_OCTETS_WAITING,
+  openInspector,
+  STALL_MS,
 } from "../../src/wiring/inspector.ts";
+import { IDLE_MS, MAX_TASKS_IN_HAND, threadsFor } from "../../src/wiring/threads/pool.ts";
+import { MAX_TASK_MS } from "../../src/wiring/threads/thread.ts";
 import { newContent } from "../../src/store/contents/content-bytes.ts";
 import { bodyInline } from "../../src/store/contents/message-body.ts";
 import { startDns } from "../support/dns.ts";
@@ -29,13 +29,13 @@ afterEach(() => {
 
 /** The real threads, or ones that do what the mail says. */
 function inspector(over: { clock?: Clock; dns?: string[]; open?: () => Worker; threads?: number } = {}) {
-  const made = new Inspector(
+  const made = openInspector(
     { clock: over.clock ?? systemClock, log: log("smtp") },
     {
       host: HOST,
       dnsServers: over.dns ?? ["127.0.0.1:1"],
       threads: over.threads ?? 1,
-      open: over.open ?? openWorker,
+      ...(over.open === undefined ? {} : { open: over.open }),
     },
   );
   open.push(made);
@@ -202,7 +202,7 @@ describe("a mail that the thread cannot cope with", () => {
     ["holds it", "spin", STALL_MS / 500],
     ["breaks it", "throw", 1],
     // A thread has half of that time to start, which it may need on a machine with much else to do.
-    ["gets lost in it", "lost", MAX_INSPECTION_MS / 5000],
+    ["gets lost in it", "lost", MAX_TASK_MS / 5000],
   ])(
     "%s: it is taken with its header, and the others are inspected",
     async (_, word, haste) => {
@@ -248,7 +248,7 @@ describe("a mail that the thread cannot cope with", () => {
 describe("limits", () => {
   test("mails in hand and waiting; one more is turned away, and those are rejected at the end", async () => {
     const inspecting = inspector({ open: obedient });
-    const held = Array.from({ length: MAX_MAILS_IN_HAND + MAX_MAILS_WAITING + 1 }, () =>
+    const held = Array.from({ length: MAX_TASKS_IN_HAND + MAX_MAILS_WAITING + 1 }, () =>
       inspecting.inspect(mail("hold")),
     );
     expect(await inspecting.inspect(mail("hold"))).toBeNull();
@@ -295,7 +295,7 @@ describe("limits", () => {
     [4, 2],
     [64, 4],
   ])("on %i processors %i threads", (processors, threads) => {
-    expect(inspectingThreads(processors)).toBe(threads);
+    expect(threadsFor(processors)).toBe(threads);
   });
 
   test("a thread is only started where those there are busy", async () => {

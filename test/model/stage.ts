@@ -3,6 +3,7 @@ import { bootstrap } from "../../src/flows/bootstrap.ts";
 import { parseTransmitKey } from "../../src/flows/hint.ts";
 import { push, type PushDeps } from "../../src/flows/notify/push.ts";
 import { read } from "../../src/flows/readings.ts";
+import type { MailLinks } from "../../src/flows/send/make-mail.ts";
 import { type TransmitDeps, transmit } from "../../src/flows/send/transmit.ts";
 import { indexMessages } from "../../src/flows/sweep/index-messages.ts";
 import { registerInstance } from "../../src/flows/sweep/instance.ts";
@@ -21,6 +22,7 @@ import { TEST_KEY, type TestZone, zoneLookups } from "../support/api.ts";
 import type { Chance } from "../support/chance.ts";
 import { testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { rendererHere } from "../support/renderer.ts";
 import { peerAnswer } from "./peers.ts";
 import { type TableGuard, tableGuard } from "./table-guard.ts";
 
@@ -77,7 +79,12 @@ export async function openStage(chance: Chance): Promise<Stage> {
   await bootstrap({ db, clock, boxKey: keys.box, generateDkimKey }, config);
   const hints = hintedQueue();
   const zone: TestZone = new Map();
-  const http = openHttp({ config, clock, db, keys, zone, queue: hints.queue });
+  const links: MailLinks = {
+    ...{ serviceDomain: SERVICE_DOMAIN, publicUrl: config.publicUrl },
+    ...{ unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
+  };
+  const rendering = { links, renderer: rendererHere(links) };
+  const http = openHttp({ config, clock, db, keys, zone, queue: hints.queue, ...rendering });
   let answer: (request: PostRequest) => number | null = () => 200;
   const common = {
     ...{ db, clock, queue: hints.queue, objects: null, boxKey: keys.box, random: chance.number },
@@ -86,9 +93,8 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const mails: Mail[] = [];
   const transmitDeps: TransmitDeps = {
     ...common,
-    ...{ custody: "delivered", capture: true, keys: new Map(), serviceDomain: SERVICE_DOMAIN },
-    ...{ verpKey: keys.verp, unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
-    publicUrl: config.publicUrl,
+    ...{ custody: "delivered", capture: true, keys: new Map(), verpKey: keys.verp },
+    ...{ ...links, renderer: rendering.renderer },
     foregone: () => null,
     async deliver(shipment) {
       mails.push({ rcptTo: shipment.rcptTo, raw: shipment.raw.toString("latin1") });
@@ -149,7 +155,10 @@ function byRecipient(one: Job, other: Job): number {
 }
 
 interface HttpGround
-  extends Pick<Parameters<typeof httpDeps>[0], "config" | "clock" | "db" | "keys" | "queue"> {
+  extends Pick<
+    Parameters<typeof httpDeps>[0],
+    "config" | "clock" | "db" | "keys" | "queue" | "links" | "renderer"
+  > {
   zone: TestZone;
 }
 

@@ -283,7 +283,11 @@ export function sql(source: Source): Violation[] {
 }
 
 /** Files that are started, not imported: the program, and the entries of its threads. */
-const ENTRIES: ReadonlySet<string> = new Set(["src/main.ts", "src/wiring/inspect-worker.ts"]);
+const ENTRIES: ReadonlySet<string> = new Set([
+  "src/main.ts",
+  "src/wiring/inspect-worker.ts",
+  "src/wiring/render-worker.ts",
+]);
 
 /** Importing a file does nothing: no connection, no file, no timer, no secret. */
 export function quietImport(source: Source): Violation[] {

@@ -10,7 +10,8 @@ import { isLetGo } from "../../store/contents/content-release.ts";
 import { getRaw, type KeptRaw } from "../../store/contents/message-content.ts";
 import { getMessage } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
-import { type RenderDeps, RenderingError, renderMessage } from "../send/render.ts";
+import { RenderingError } from "../send/make-mail.ts";
+import { type RenderDeps, renderMessage } from "../send/render.ts";
 
 /** Bytes to be handed out. */
 export interface Bytes {

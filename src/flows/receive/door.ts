@@ -1,3 +1,4 @@
+import { type OneByOne, oneByOne } from "../../core/one-by-one.ts";
 import { log } from "../../log.ts";
 import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
@@ -5,7 +6,7 @@ import { type Reply, reply } from "../../smtp/reply.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Inspect } from "../readings.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
-import { earlierArrival, type OneByOne, oneByOne } from "./duplicate.ts";
+import { earlierArrival } from "./duplicate.ts";
 import { factsOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 import { recordRefusal, refusedByPolicy } from "./refuse.ts";
@@ -75,6 +76,7 @@ const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
 export function openDoor(deps: DoorDeps): MailHandler {
   const door: Door = {
     deps,
+    // A sender that has waited too long for our answer may bring the mail again while we still have it in hand.
     inTurn: oneByOne(),
     led: new Map(),
     volume: roleVolume(deps.clock, deps.roleLimits),

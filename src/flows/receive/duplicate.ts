@@ -19,24 +19,3 @@ export async function earlierArrival(
   const same = await messagesOfRaw(db, senderId, ids, projectKey(senderId, digest));
   return earlier.find(({ messageId }) => same.has(messageId)) ?? null;
 }
-
-/** Does the jobs of one key one after another. */
-export type OneByOne = <Result>(key: string, job: () => Promise<Result>) => Promise<Result>;
-
-/**
- * For looking and writing without another in between: a sender that has waited too long for our answer may bring the
- * mail again while we still have it in hand. It holds within this process.
- */
-export function oneByOne(): OneByOne {
-  const last = new Map<string, Promise<unknown>>();
-  return async (key, job) => {
-    const before = last.get(key) ?? Promise.resolve();
-    const own = before.then(job, job);
-    last.set(key, own);
-    try {
-      return await own;
-    } finally {
-      if (last.get(key) === own) last.delete(key);
-    }
-  };
-}

@@ -1,14 +1,9 @@
 import type { KeyObject } from "node:crypto";
 import { splitAddress } from "../../core/addresses.ts";
 import { unseal } from "../../core/secretbox.ts";
-import {
-  type RenderedTemplate,
-  RenderingFailure,
-  renderTemplate,
-  type TemplateSource,
-} from "../../core/templates.ts";
-import { type ComposedMail, compose } from "../../mail/composing/compose.ts";
-import { dkimPrivateKey, signDkim } from "../../mail/dkim.ts";
+import { type RenderedTemplate, RenderingFailure, type TemplateSource } from "../../core/templates.ts";
+import type { ComposedMail } from "../../mail/composing/compose.ts";
+import { dkimPrivateKey } from "../../mail/dkim.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { loadAttachments } from "../../store/attachments.ts";
 import { keepRendered } from "../../store/contents/message-content.ts";
@@ -16,17 +11,13 @@ import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate } from "../../store/templates.ts";
 import { type KeepDeps, keepBody } from "../contents/keep.ts";
+import type { Renderer } from "../renderings.ts";
+import { type MailLinks, type MailToMake, RenderingError } from "./make-mail.ts";
 import { onboardingDomain } from "./policy.ts";
-import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
-import {
-  type UnsubscribeLinks,
-  unsubscribeHeaders,
-  unsubscribeUrl,
-  withUnsubscribeUrl,
-} from "./unsubscribe.ts";
+import { unsubscribeUrl } from "./unsubscribe.ts";
 
-export interface RenderDeps extends UnsubscribeLinks, TrackingLinks, ContentDeps, KeepDeps {
-  serviceDomain: string;
+export interface RenderDeps extends MailLinks, ContentDeps, KeepDeps {
+  renderer: Renderer;
   /** Opens the private keys in the database. */
   boxKey: Uint8Array;
   keys: KeyCache;
@@ -37,9 +28,6 @@ export type KeyCache = Map<string, KeyObject>;
 
 /** Opened keys kept at most: a memory bound, not a correctness one. */
 const MAX_CACHED_KEYS = 10_000;
-
-/** A message that cannot be composed, or no longer: the fault of its content, not of a peer. */
-export class RenderingError extends Error {}
 
 /**
  * The bytes to put on the wire: the template rendered, composed, and DKIM-signed by the From domain's key. They are the
@@ -54,13 +42,7 @@ export async function renderMessage(
   ord: number | null,
 ): Promise<ComposedMail> {
   const message = await loadRendered(deps, senderId, id);
-  const composed = await composeMessage(deps, { ...message, id, senderId }, ord);
-  const domain = splitAddress(message.from.email)?.domain ?? "";
-  const key = await keyOf(deps, senderId, domain, message.key);
-  // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned.
-  if (key === null) throw new RenderingError(`the domain ${domain} has no key`);
-  const { raw } = composed;
-  return { ...composed, raw: await signDkim({ ...key, raw, domain, signedAt: message.date }) };
+  return deps.renderer.mail(senderId, await copyFor(deps, senderId, id, ord, message));
 }
 
 async function load(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
@@ -79,7 +61,7 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
   const template = await findTemplate(deps.db, senderId, message.templateId);
   if (template === null) throw new RenderingError("the template is gone");
   const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
-  const rendered = renderSource(template, { ...message.data, ...link });
+  const rendered = await renderSource(deps, senderId, template, { ...message.data, ...link });
   // What the send gave inline stays as it is.
   const html = message.html ?? rendered.html;
   const text = message.text ?? rendered.text;
@@ -90,45 +72,36 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
   return load(deps, senderId, id);
 }
 
-function renderSource(source: TemplateSource, data: Record<string, unknown>): RenderedTemplate {
+async function renderSource(
+  { renderer }: RenderDeps,
+  senderId: string,
+  { subject, html, text }: TemplateSource,
+  data: Record<string, unknown>,
+): Promise<RenderedTemplate> {
   try {
-    return renderTemplate(source, data);
+    return await renderer.template(senderId, { subject, html, text }, data);
   } catch (error) {
     if (error instanceof RenderingFailure) throw new RenderingError(`${error.part}: ${error.message}`);
     throw error;
   }
 }
 
-async function composeMessage(
+/** One recipient's copy, with its attachments and the key of its From domain. */
+async function copyFor(
   deps: RenderDeps,
-  message: Outgoing & { id: string; senderId: string },
+  senderId: string,
+  id: string,
   ord: number | null,
-): Promise<ComposedMail> {
-  const attachments = message.hasAttachments ? await loadAttachments(deps, message.senderId, message.id) : [];
+  message: Outgoing,
+): Promise<MailToMake> {
+  const { templateId, data, rendered, hasAttachments, key, ...mail } = message;
+  const attachments = hasAttachments ? await loadAttachments(deps, senderId, id) : [];
   if (attachments === null) throw new RenderingError("an attachment is gone");
-  const own = (part: string | null): string | null =>
-    part === null || !message.unsubscribeLink ? part : withUnsubscribeUrl(deps, message.id, ord, part);
-  // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's.
-  const marked = (html: string | null): string | null =>
-    html === null || ord === null ? html : trackedHtml(deps, message, ord, html);
-  try {
-    return compose({
-      from: message.from,
-      to: message.to,
-      cc: message.cc,
-      replyTo: message.replyTo,
-      subject: message.subject,
-      text: own(message.text),
-      html: marked(own(message.html)),
-      headers: message.headers,
-      extraHeaders: message.unsubscribeLink ? unsubscribeHeaders(deps, message.id, ord) : [],
-      attachments,
-      messageId: message.rfcMessageId ?? `<${message.id}@${deps.serviceDomain}>`,
-      date: message.date,
-    });
-  } catch (error) {
-    throw new RenderingError(error instanceof Error ? error.message : String(error));
-  }
+  const domain = splitAddress(message.from.email)?.domain ?? "";
+  const open = await keyOf(deps, senderId, domain, key);
+  // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned.
+  if (open === null) throw new RenderingError(`the domain ${domain} has no key`);
+  return { ...mail, id, ord, attachments, signing: { ...open, domain } };
 }
 
 /** A key opened, and the selector it is published under. */

@@ -1,7 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
-import { renderTemplate } from "../../core/templates.ts";
-import type { Db } from "../../store/engine/client.ts";
 import { deleteTemplate, listTemplates } from "../../store/templates.ts";
 import { noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
@@ -14,6 +12,7 @@ import {
   refusing,
   showTemplate,
   TemplateBody,
+  type TemplateDeps,
   TemplateSchema,
   TemplateSubject,
   UpdateTemplate,
@@ -40,11 +39,12 @@ const PreviewTemplate = Type.Object({
 });
 
 /** `/v1/templates`. */
-export function templateRoutes({ db }: { db: Db }): Route[] {
-  return [...collectionRoutes(db), ...itemRoutes(db), renderRoute(db), previewRoute()];
+export function templateRoutes(deps: TemplateDeps): Route[] {
+  return [...collectionRoutes(deps), ...itemRoutes(deps), renderRoute(deps), previewRoute(deps)];
 }
 
-function collectionRoutes(db: Db): Route[] {
+function collectionRoutes(deps: TemplateDeps): Route[] {
+  const { db } = deps;
   return [
     projectRoute({
       method: "POST",
@@ -54,7 +54,7 @@ function collectionRoutes(db: Db): Route[] {
       scope: "templates:write",
       body: CreateTemplate,
       answers: { 201: TemplateSchema },
-      handle: (context) => createTemplate(db, context),
+      handle: (context) => createTemplate(deps, context),
     }),
     projectRoute({
       method: "GET",
@@ -73,7 +73,8 @@ function collectionRoutes(db: Db): Route[] {
   ];
 }
 
-function itemRoutes(db: Db): Route[] {
+function itemRoutes(deps: TemplateDeps): Route[] {
+  const { db } = deps;
   return [
     projectRoute({
       method: "GET",
@@ -96,7 +97,7 @@ function itemRoutes(db: Db): Route[] {
       answers: { 200: TemplateSchema },
       errors: ["conflict"],
       async handle({ senderId, params, body, now }) {
-        return ok(showTemplate(await updateTemplate(db, senderId, params.id, body, now)));
+        return ok(showTemplate(await updateTemplate(deps, senderId, params.id, body, now)));
       },
     }),
     projectRoute({
@@ -114,7 +115,7 @@ function itemRoutes(db: Db): Route[] {
   ];
 }
 
-function renderRoute(db: Db): Route {
+function renderRoute({ db, renderer }: TemplateDeps): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/templates/:id/render",
@@ -126,12 +127,13 @@ function renderRoute(db: Db): Route {
     answers: { 200: RenderedSchema },
     async handle({ senderId, params, body }) {
       const template = await existingTemplate(db, senderId, params.id);
-      return ok(refusing(() => renderTemplate(template, body.data ?? {})));
+      const { subject, html, text } = template;
+      return ok(await refusing(renderer.template(senderId, { subject, html, text }, body.data ?? {})));
     },
   });
 }
 
-function previewRoute(): Route {
+function previewRoute({ renderer }: TemplateDeps): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/templates/preview",
@@ -140,13 +142,13 @@ function previewRoute(): Route {
     scope: "templates:read",
     body: PreviewTemplate,
     answers: { 200: RenderedSchema },
-    handle({ body }) {
+    async handle({ senderId, body }) {
       const source = checkedSource({
         subject: body.subject ?? "",
         html: body.html ?? null,
         text: body.text ?? null,
       });
-      return ok(refusing(() => renderTemplate(source, body.data ?? {})));
+      return ok(await refusing(renderer.template(senderId, source, body.data ?? {})));
     },
   });
 }

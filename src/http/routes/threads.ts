@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
-import { oneByOne } from "../../flows/receive/duplicate.ts";
+import { oneByOne } from "../../core/one-by-one.ts";
 import { commitSend, prepareSend } from "../../flows/send/accept.ts";
 import { composeReply } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/engine/client.ts";

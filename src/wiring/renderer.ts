@@ -1,0 +1,119 @@
+import type { Clock } from "../core/clock.ts";
+import { oneByOne } from "../core/one-by-one.ts";
+import { RenderingFailure, type TemplateSource, templateVariables } from "../core/templates.ts";
+import {
+  type AnyAsked,
+  type Asked,
+  type Made,
+  type Rendered,
+  type Renderer,
+  type RenderingKind,
+  refusedBy,
+  type SentMail,
+} from "../flows/renderings.ts";
+import { type MailLinks, type MailToMake, makeMail } from "../flows/send/make-mail.ts";
+import { ThreadPool } from "./threads/pool.ts";
+import { openWorker, shared } from "./threads/thread.ts";
+
+/** Octets of a mail that is made where it is asked for, in one or two milliseconds; larger ones go to a thread. */
+export const MAX_MAIL_OCTETS_HERE = 32 * 1024;
+/** Octets of a template whose variables are looked for where it is asked for. Rendering may take its second at any size. */
+export const MAX_SOURCE_OCTETS_HERE = 8 * 1024;
+/** Octets of a mail from which on a project's are made one after another. */
+const LARGE_MAIL_OCTETS = 1024 * 1024;
+/** Silence after which a thread is taken to be held: three parts of a template may take a second each, and a busy machine longer. */
+export const STALL_MS = 10_000;
+
+export interface RendererOptions {
+  links: MailLinks;
+  /** Threads at most. */
+  threads: number;
+  /** Starts a thread; left out: the real one. */
+  open?: () => Worker;
+}
+
+export interface OwnedRenderer extends Renderer {
+  /** Ends all threads; what they have in hand is rejected. */
+  close(): void;
+}
+
+/** Makes usual mails at once, and everything that may take long in threads of their own. */
+export function openRenderer({ clock }: { clock: Clock }, options: RendererOptions): OwnedRenderer {
+  const { links, threads, open = () => openWorker("render-worker.ts") } = options;
+  const inTurn = oneByOne();
+  const pool = new ThreadPool<AnyAsked, Rendered<RenderingKind>>(clock, {
+    open,
+    settings: links,
+    threads,
+    stallMs: STALL_MS,
+    // Whoever asks holds what is asked for, and is bounded: requests by their bodies, attempts by their lanes.
+    waiting: { tasks: Number.POSITIVE_INFINITY, octets: Number.POSITIVE_INFINITY },
+    sent: inSharedMemory,
+    givenUp({ kind }) {
+      if (kind === "mail") throw new Error("a mail could not be made in time");
+      const part = { part: "html", kind: "rendering" } as const;
+      return { refused: { message: "The template cannot be rendered in time.", template: part } };
+    },
+  });
+
+  async function inThread<Kind extends RenderingKind>(asked: Asked<Kind>): Promise<Made<Kind>> {
+    // What a thread makes is of the kind that it was asked for: messages between threads carry no types.
+    const task = asked as AnyAsked;
+    const rendered = (await pool.run(task, octetsOf(task))) as Rendered<Kind> | null;
+    if (rendered === null) throw new Error("too much waits to be rendered");
+    if (rendered.refused !== undefined) throw refusedBy(rendered.refused);
+    return rendered.made;
+  }
+
+  return {
+    async variables(senderId, source) {
+      if (sourceOctets(source) <= MAX_SOURCE_OCTETS_HERE) return templateVariables(source);
+      return inTurn(senderId, () => inThread({ kind: "variables", source }));
+    },
+    template: (senderId, source, data) =>
+      inTurn(senderId, () => inThread({ kind: "template", source, data }).catch(tooDeep)),
+    async mail(senderId, mail) {
+      const octets = mailOctets(mail);
+      if (octets <= MAX_MAIL_OCTETS_HERE) return makeMail(links, mail);
+      const make = () => inThread({ kind: "mail", mail: sentMail(mail) });
+      const { raw, smtpUtf8 } = await (octets < LARGE_MAIL_OCTETS ? make() : inTurn(senderId, make));
+      return { raw: Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), smtpUtf8 };
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** Data of tens of thousands of levels is JSON all the same, and more than a message between threads can carry. */
+function tooDeep(error: unknown): never {
+  if (!(error instanceof RangeError)) throw error;
+  throw new RenderingFailure("html", "rendering", "The data is nested too deep.");
+}
+
+/** Octets that a task is counted for, about. */
+export function octetsOf(asked: AnyAsked): number {
+  return asked.kind === "mail" ? mailOctets(asked.mail) : sourceOctets(asked.source);
+}
+
+type Content = Pick<MailToMake, "html" | "text" | "attachments">;
+
+function mailOctets({ html, text, attachments }: Content): number {
+  const bodies = (html?.length ?? 0) + (text?.length ?? 0);
+  return attachments.reduce((sum, { bytes }) => sum + bytes.length, bodies);
+}
+
+function sourceOctets({ subject, html, text }: TemplateSource): number {
+  return subject.length + (html?.length ?? 0) + (text?.length ?? 0);
+}
+
+function sentMail({ signing, ...mail }: MailToMake): SentMail {
+  const { privateKey, ...named } = signing;
+  const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return { ...mail, signing: { ...named, privateKeyPem } };
+}
+
+/** Attachments in memory that both threads see, not copied once more by the message. */
+function inSharedMemory(asked: AnyAsked): AnyAsked {
+  if (asked.kind !== "mail") return asked;
+  const attachments = asked.mail.attachments.map((one) => ({ ...one, bytes: shared(one.bytes) }));
+  return { ...asked, mail: { ...asked.mail, attachments } };
+}

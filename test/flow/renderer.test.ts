@@ -1,0 +1,196 @@
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createPrivateKey } from "node:crypto";
+import { systemClock } from "../../src/clock.ts";
+import { newId } from "../../src/core/ids.ts";
+import { RenderingFailure } from "../../src/core/templates.ts";
+import { type MailToMake, makeMail, RenderingError } from "../../src/flows/send/make-mail.ts";
+import { MAX_MAIL_OCTETS_HERE, MAX_SOURCE_OCTETS_HERE, openRenderer } from "../../src/wiring/renderer.ts";
+import { openWorker } from "../../src/wiring/threads/thread.ts";
+import { TEST_KEY } from "../support/api.ts";
+import { TEST_LINKS } from "../support/renderer.ts";
+
+/** Milliseconds: a thread starts within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
+
+const open: { close(): void }[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one.close();
+});
+
+/** A renderer with one thread, and how often it started one. */
+function renderer() {
+  const started = { threads: 0 };
+  const made = openRenderer(
+    { clock: systemClock },
+    {
+      links: TEST_LINKS,
+      threads: 1,
+      open() {
+        started.threads++;
+        return openWorker("render-worker.ts");
+      },
+    },
+  );
+  open.push(made);
+  return { ...made, started };
+}
+
+const ADA = { email: "ada@from.test", name: "Ada" };
+const ID = newId("msg", 1_700_000_000_000);
+const SOURCE = { subject: "", html: null, text: null };
+const SLOW = "{% for a in (1..1000000) %}{% for b in (1..1000) %}{% assign c = b %}{% endfor %}{% endfor %}";
+
+function mail(over: Partial<MailToMake> = {}): MailToMake {
+  return {
+    ...{
+      id: ID,
+      ord: 0,
+      from: ADA,
+      to: [{ email: "bob@to.test" }],
+      cc: [],
+      replyTo: [],
+    },
+    ...{ subject: "Grüße", html: '<a href="https://example.com/">x</a>', text: "hello" },
+    ...{ headers: { "X-A": "b" }, attachments: [], rfcMessageId: "<1@from.test>", date: 1_700_000_000_000 },
+    ...{ trackOpens: true, trackClicks: true, unsubscribeLink: true },
+    signing: { domain: "from.test", selector: "s", privateKey: createPrivateKey(TEST_KEY.privateKeyPem) },
+    ...over,
+  };
+}
+
+describe("a mail is the same wherever it is made", () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+  const forwarded = Buffer.from("Subject: x\r\n\r\nhello\r\n".repeat(2000));
+  test.each<[string, Partial<MailToMake>]>([
+    ["html", { html: `<p>${"é€ ".repeat(MAX_MAIL_OCTETS_HERE)}</p><a href="https://example.com/">x</a>` }],
+    ["text", { text: "line\n".repeat(MAX_MAIL_OCTETS_HERE), html: null }],
+    [
+      "attachments",
+      {
+        attachments: [
+          { filename: "a.bin", contentType: "application/pdf", bytes, disposition: "attachment" },
+          { filename: "b.eml", contentType: "message/rfc822", bytes: forwarded, disposition: "attachment" },
+          {
+            filename: "c.png",
+            contentType: "image/png",
+            bytes: bytes.subarray(7, 5000),
+            contentId: "c",
+            disposition: "inline",
+          },
+        ],
+      },
+    ],
+    ["nobody's copy", { html: "<p>x</p>".repeat(MAX_MAIL_OCTETS_HERE), ord: null }],
+    [
+      "an address beyond ASCII",
+      { text: "x".repeat(2 * MAX_MAIL_OCTETS_HERE), from: { email: "ädä@from.test" } },
+    ],
+  ])("%s", async (_, over) => {
+    const { started, ...threads } = renderer();
+    const here = await makeMail(TEST_LINKS, mail(over));
+    const there = await threads.mail("snd_1", mail(over));
+    expect(started.threads).toBe(1);
+    expect(there.smtpUtf8).toBe(here.smtpUtf8);
+    expect(Buffer.isBuffer(there.raw)).toBe(true);
+    expect(there.raw.toString("latin1")).toBe(here.raw.toString("latin1"));
+  });
+
+  test("up to a size it takes no thread; one octet more does", async () => {
+    const { started, ...threads } = renderer();
+    const text = (octets: number) => mail({ html: null, text: "x".repeat(octets) });
+    await threads.mail("snd_1", text(MAX_MAIL_OCTETS_HERE));
+    expect(started.threads).toBe(0);
+    await threads.mail("snd_1", text(MAX_MAIL_OCTETS_HERE + 1));
+    expect(started.threads).toBe(1);
+  });
+
+  test.each([1, 40])(
+    "one that cannot be composed is refused by its content's fault, of %i KiB",
+    async (kib) => {
+      const fault = renderer().mail(
+        "snd_1",
+        mail({ headers: { From: "x@y.test" }, text: "x".repeat(kib * 1024) }),
+      );
+      await expect(fault).rejects.toBeInstanceOf(RenderingError);
+      await expect(fault).rejects.toThrow("not the sender's to set");
+    },
+  );
+});
+
+describe("a template", () => {
+  test("is rendered in a thread", async () => {
+    const { started, ...threads } = renderer();
+    const source = { subject: "Hi {{ name }}", html: "<p>{{ name }}</p>", text: "{{ gone }}" };
+    expect(await threads.template("snd_1", source, { name: "<Ada>" })).toEqual({
+      subject: "Hi <Ada>",
+      html: "<p>&lt;Ada&gt;</p>",
+      text: "",
+      missing: ["gone"],
+    });
+    expect(started.threads).toBe(1);
+  });
+
+  test.each([0, MAX_SOURCE_OCTETS_HERE])(
+    "shows its variables, with %i octets around them",
+    async (around) => {
+      const threads = renderer();
+      const html = `${"x".repeat(around)}{{ a.b }}{{ c }}`;
+      expect(await threads.variables("snd_1", { ...SOURCE, html })).toEqual(["a.b", "c"]);
+      expect(threads.started.threads).toBe(around === 0 ? 0 : 1);
+      const broken = threads.variables("snd_1", { ...SOURCE, html: `${html}{{ a` });
+      await expect(broken).rejects.toMatchObject({ part: "html", kind: "syntax" });
+      await expect(broken).rejects.toBeInstanceOf(RenderingFailure);
+    },
+  );
+
+  test("that takes its whole second holds nobody up, and is refused by the part that does", async () => {
+    const threads = renderer();
+    const slow = threads.template("snd_1", { ...SOURCE, text: SLOW }, {});
+    let turns = 0;
+    let over = false;
+    const settled = slow.then(
+      () => "rendered",
+      (error: unknown) => error,
+    );
+    void settled.finally(() => {
+      over = true;
+    });
+    while (!over) {
+      await Bun.sleep(1);
+      turns++;
+    }
+    expect(await settled).toMatchObject({ part: "text", kind: "rendering" });
+    // In the thread that asks it would be two or three.
+    expect(turns).toBeGreaterThan(50);
+  });
+
+  test.each([1000, 200_000])("with data of %i levels is refused, and others are rendered", async (levels) => {
+    const threads = renderer();
+    const data = JSON.parse(`{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`);
+    const refused = threads.template("snd_1", { ...SOURCE, html: "{{ a | json }}" }, data);
+    await expect(refused).rejects.toMatchObject({ part: "html", kind: "rendering" });
+    const others = Array.from({ length: 300 }, (_, at) =>
+      threads.template(`snd_${at}`, { ...SOURCE, html: "{{ a }}" }, { a: at }),
+    );
+    expect((await Promise.all(others)).map(({ html }) => html)).toEqual(others.map((_, at) => String(at)));
+    expect(threads.started.threads).toBe(1);
+  });
+
+  test("of another project waits for one of a project's templates only", async () => {
+    const threads = renderer();
+    const order: string[] = [];
+    const slow = (name: string) =>
+      threads.template("snd_1", { ...SOURCE, text: SLOW }, {}).catch(() => order.push(name));
+    const all = [slow("first"), slow("second"), slow("third")];
+    all.push(threads.template("snd_2", SOURCE, {}).then(() => order.push("other")));
+    await Promise.all(all);
+    expect(order).toEqual(["first", "other", "second", "third"]);
+  });
+});
+
+test("what is in hand when all ends is rejected", async () => {
+  const threads = renderer();
+  const slow = threads.template("snd_1", { ...SOURCE, text: SLOW }, {});
+  threads.close();
+  await expect(slow).rejects.toThrow("closed");
+});
