@@ -179,6 +179,21 @@ test("receives a mail, authenticated in the thread that it carries", async () =>
   expect(shown).toMatchObject({ subject: "Hi", auth: { spf: { result: "pass", domain: "client.test" } } });
 });
 
+test("renders a template and sends it, in the other thread that it carries", async () => {
+  const source = { name: "Hello", subject: "Hi {{ name }}", html: "<p>{{ name }}</p>" };
+  const { id } = await call("POST", "/v1/templates", source);
+  const sent = await call("POST", "/v1/emails", {
+    from: { email: `hello@onboarding.${SERVICE_DOMAIN}` },
+    to: [{ email: "owner@example.com" }],
+    templateId: id,
+    data: { name: "<Ada>" },
+  });
+  expect(await message(sent.id, "delivered")).toMatchObject({
+    subject: "Hi <Ada>",
+    html: "<p>&lt;Ada&gt;</p>",
+  });
+});
+
 test("serves the reference page whole", async () => {
   const files = { "page.js": "swagger-ui-bundle.js", "page.css": "swagger-ui.css" };
   for (const [name, packaged] of Object.entries(files)) {
