@@ -105,7 +105,7 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
     inspector,
     inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
     links,
-    renderer: openRenderer({ clock }, { links, threads }),
+    renderer: openRenderer({ clock, meter: metrics.rendered }, { links, threads }),
   };
   return startRoles(ground, firstStart);
 }

@@ -61,6 +61,8 @@ export interface Metrics {
   received(outcome: string): void;
   /** A mail was read by the inspector's thread, for whatever it was asked. */
   inspected(seconds: number, kind: string, outcome: string): void;
+  /** A template or a large mail was rendered in a thread. */
+  rendered(seconds: number, kind: string, outcome: string): void;
   commits: {
     committed(seconds: number, writers: number): void;
     failed(): void;
@@ -140,6 +142,9 @@ function histogramsIn(registry: Registry) {
     inspections: make("inspection_duration_seconds", "Mails read in a thread, waiting included.", WORK, [
       ...(["kind", "outcome"] as const),
     ]),
+    renderings: make("rendering_duration_seconds", "Rendered in a thread, waiting included.", WORK, [
+      ...(["kind", "outcome"] as const),
+    ]),
     commits: make("commit_duration_seconds", "Commits of the database.", WORK),
     writers: make("commit_writers", "Writers that shared a commit.", WRITERS),
     lag: make("event_loop_lag_seconds", "How late a timer was, asked four times a second.", WORK),
@@ -189,6 +194,7 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
       messageRefused: (outcome) => received.inc({ outcome }),
     },
     received: (outcome) => received.inc({ outcome }),
+    rendered: (seconds, kind, outcome) => times.renderings.observe({ kind, outcome }, span(seconds)),
     inspected: (seconds, kind, outcome) => times.inspections.observe({ kind, outcome }, span(seconds)),
     commits: {
       committed(seconds, writers) {

@@ -1,4 +1,5 @@
 // The page's files go into a compiled binary by these imports.
+import { oneByOne } from "../core/one-by-one.ts";
 import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import { bodyRepeats } from "../flows/contents/body-repeats.ts";
@@ -119,7 +120,17 @@ export function httpDeps(parts: HttpParts): HttpDeps {
 /** Every route of the API. */
 function apiRoutes(parts: HttpParts): Route[] {
   const { config, clock, db, queue, keys, objects, inspect, renderer, links } = parts;
-  const common = { db, clock, queue, objects, renderer, boxKey: keys.box, keys: new Map(), ...links };
+  const common = {
+    db,
+    clock,
+    queue,
+    objects,
+    renderer,
+    boxKey: keys.box,
+    keys: new Map(),
+    inTurn: oneByOne(),
+    ...links,
+  };
   const sending = { ...common, limits: config, volume: config, inspect, repeats: bodyRepeats() };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return [

@@ -32,13 +32,22 @@ export interface RendererOptions {
   open?: () => Worker;
 }
 
+/** What came of a rendering in a thread. `refused`: by its content's fault. */
+export type RenderOutcome = "made" | "refused" | "failed";
+
+export interface RendererDeps {
+  clock: Clock;
+  /** Is told how long each took, from being asked to its end. */
+  meter?: (seconds: number, kind: RenderingKind, outcome: RenderOutcome) => void;
+}
+
 export interface OwnedRenderer extends Renderer {
   /** Ends all threads; what they have in hand is rejected. */
   close(): void;
 }
 
 /** Makes usual mails at once, and everything that may take long in threads of their own. */
-export function openRenderer({ clock }: { clock: Clock }, options: RendererOptions): OwnedRenderer {
+export function openRenderer({ clock, meter }: RendererDeps, options: RendererOptions): OwnedRenderer {
   const { links, threads, open = () => openWorker("render-worker.ts") } = options;
   const inTurn = oneByOne();
   const pool = new ThreadPool<AnyAsked, Rendered<RenderingKind>>(clock, {
@@ -59,10 +68,17 @@ export function openRenderer({ clock }: { clock: Clock }, options: RendererOptio
   async function inThread<Kind extends RenderingKind>(asked: Asked<Kind>): Promise<Made<Kind>> {
     // What a thread makes is of the kind that it was asked for: messages between threads carry no types.
     const task = asked as AnyAsked;
-    const rendered = (await pool.run(task, octetsOf(task))) as Rendered<Kind> | null;
-    if (rendered === null) throw new Error("too much waits to be rendered");
-    if (rendered.refused !== undefined) throw refusedBy(rendered.refused);
-    return rendered.made;
+    const startedAt = clock.now();
+    let outcome: RenderOutcome = "failed";
+    try {
+      const rendered = (await pool.run(task, octetsOf(task))) as Rendered<Kind> | null;
+      if (rendered === null) throw new Error("too much waits to be rendered");
+      outcome = rendered.refused === undefined ? "made" : "refused";
+      if (rendered.refused !== undefined) throw refusedBy(rendered.refused);
+      return rendered.made;
+    } finally {
+      meter?.((clock.now() - startedAt) / 1000, asked.kind, outcome);
+    }
   }
 
   return {

@@ -1,3 +1,4 @@
+import { oneByOne } from "../core/one-by-one.ts";
 import { bodyRepeats } from "../flows/contents/body-repeats.ts";
 import type { PushDeps } from "../flows/notify/push.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
@@ -63,6 +64,7 @@ function transmitDeps(
     renderer,
     verpKey: keys.verp,
     keys: new Map(),
+    inTurn: oneByOne(),
     capture: config.delivery === "capture",
     meter: metrics.transmit,
     retry: {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { HOUR_MS } from "../../src/core/time-units.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -44,6 +45,19 @@ async function send(more: Record<string, unknown>): Promise<string> {
 }
 
 describe("a templated send", () => {
+  test("is rendered once, however many ask for it at a time", async () => {
+    const scheduledAt = new Date(Date.now() + HOUR_MS).toISOString();
+    const sent = await send({ scheduledAt, templateId: await template(), data: { user: { name: "Ada" } } });
+    const raw = async () => (await service.call("GET", `/v1/emails/${sent}/raw`)).body;
+    const copies = await Promise.all(Array.from({ length: 20 }, raw));
+    expect(copies[0]).toContain("\r\nHi Ada\r\n");
+    expect(new Set(copies).size).toBe(1);
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    expect(metrics).toContain(
+      'postrider_rendering_duration_seconds_count{kind="template",outcome="made"} 1\n',
+    );
+  });
+
   test.each(["id", "slug"])(
     "by %s is rendered while sending, and its record shows what was rendered",
     async (by) => {

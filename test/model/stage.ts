@@ -1,3 +1,4 @@
+import { oneByOne } from "../../src/core/one-by-one.ts";
 import { loadConfig } from "../../src/config.ts";
 import { bootstrap } from "../../src/flows/bootstrap.ts";
 import { parseTransmitKey } from "../../src/flows/hint.ts";
@@ -93,7 +94,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const mails: Mail[] = [];
   const transmitDeps: TransmitDeps = {
     ...common,
-    ...{ custody: "delivered", capture: true, keys: new Map(), verpKey: keys.verp },
+    ...{ custody: "delivered", capture: true, keys: new Map(), inTurn: oneByOne(), verpKey: keys.verp },
     ...{ ...links, renderer: rendering.renderer },
     foregone: () => null,
     async deliver(shipment) {

@@ -1,5 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { splitAddress } from "../../core/addresses.ts";
+import type { OneByOne } from "../../core/one-by-one.ts";
 import { unseal } from "../../core/secretbox.ts";
 import { type RenderedTemplate, RenderingFailure, type TemplateSource } from "../../core/templates.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
@@ -21,6 +22,8 @@ export interface RenderDeps extends MailLinks, ContentDeps, KeepDeps {
   /** Opens the private keys in the database. */
   boxKey: Uint8Array;
   keys: KeyCache;
+  /** By message: a template is rendered for the first of its recipients. */
+  inTurn: OneByOne;
 }
 
 /** Opened private keys, by `cacheName`: reading a PEM costs as much as signing with it. */
@@ -57,7 +60,17 @@ async function load(deps: RenderDeps, senderId: string, id: string): Promise<Out
  */
 async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
-  if (message.templateId === null || message.rendered) return message;
+  return isRendered(message) ? message : deps.inTurn(id, () => renderTemplateOf(deps, senderId, id));
+}
+
+function isRendered({ templateId, rendered }: Outgoing): boolean {
+  return templateId === null || rendered;
+}
+
+async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await load(deps, senderId, id);
+  // By another recipient's worker that had its turn before.
+  if (message.templateId === null || isRendered(message)) return message;
   const template = await findTemplate(deps.db, senderId, message.templateId);
   if (template === null) throw new RenderingError("the template is gone");
   const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
@@ -68,7 +81,7 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
   const subject = message.subject === "" ? rendered.subject : message.subject;
   const body = html === null && text === null ? null : await keepBody(deps, senderId, { html, text });
   await deps.db.write(keepRendered(senderId, id, { subject, body }, deps.clock.now()));
-  // Read again: another recipient's worker may have been first.
+  // Read again: another process may have been first.
   return load(deps, senderId, id);
 }
 
