@@ -14,6 +14,7 @@ import { MAX_TASK_MS } from "../../src/wiring/threads/thread.ts";
 import { newContent } from "../../src/store/contents/content-bytes.ts";
 import { bodyInline } from "../../src/store/contents/message-body.ts";
 import { startDns } from "../support/dns.ts";
+import { hurried } from "../support/hurried-clock.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
@@ -187,15 +188,6 @@ describe("of a mail is read in a thread", () => {
     expect(await bytes(2)).toBeNull();
   });
 });
-
-/** Runs ahead of the system's clock, so that a test need not wait as long as a mail would. */
-function hurried(times: number): Clock {
-  const start = systemClock.now();
-  return {
-    now: () => start + (systemClock.now() - start) * times,
-    after: (delayMs, fire) => systemClock.after(delayMs / times, fire),
-  };
-}
 
 describe("a mail that the thread cannot cope with", () => {
   test.each([

@@ -1,11 +1,18 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { systemClock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
 import { newId } from "../../src/core/ids.ts";
 import { RenderingFailure } from "../../src/core/templates.ts";
 import { type MailToMake, makeMail, RenderingError } from "../../src/flows/send/make-mail.ts";
-import { MAX_MAIL_OCTETS_HERE, MAX_SOURCE_OCTETS_HERE, openRenderer } from "../../src/wiring/renderer.ts";
+import {
+  MAX_MAIL_OCTETS_HERE,
+  MAX_SOURCE_OCTETS_HERE,
+  openRenderer,
+  STALL_MS,
+} from "../../src/wiring/renderer.ts";
 import { openWorker } from "../../src/wiring/threads/thread.ts";
+import { hurried } from "../support/hurried-clock.ts";
 import { TEST_KEY } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";
 
@@ -18,16 +25,16 @@ afterEach(() => {
 });
 
 /** A renderer with one thread, and how often it started one. */
-function renderer() {
+function renderer(clock: Clock = systemClock, start = () => openWorker("render-worker.ts")) {
   const started = { threads: 0 };
   const made = openRenderer(
-    { clock: systemClock },
+    { clock },
     {
       links: TEST_LINKS,
       threads: 1,
       open() {
         started.threads++;
-        return openWorker("render-worker.ts");
+        return start();
       },
     },
   );
@@ -185,6 +192,34 @@ describe("a template", () => {
     all.push(threads.template("snd_2", SOURCE, {}).then(() => order.push("other")));
     await Promise.all(all);
     expect(order).toEqual(["first", "other", "second", "third"]);
+  });
+});
+
+describe("what holds its thread for good", () => {
+  /** Half a second is as long as a thread is waited for. */
+  const held = () =>
+    renderer(
+      hurried(STALL_MS / 500),
+      () => new Worker(new URL("../support/spinning-worker.ts", import.meta.url).href, { ref: false }),
+    );
+  const large = (word: string) => `${word} `.repeat(MAX_SOURCE_OCTETS_HERE);
+
+  test("of a template, is refused, and others are rendered", async () => {
+    const threads = held();
+    const guilty = threads.variables("snd_1", { ...SOURCE, text: large("spin") });
+    const other = threads.variables("snd_2", { ...SOURCE, text: large("fine") });
+    await expect(guilty).rejects.toMatchObject({
+      kind: "rendering",
+      message: expect.stringContaining("in time"),
+    });
+    expect(await other).toEqual(["done"]);
+    expect(await threads.variables("snd_1", { ...SOURCE, text: large("fine") })).toEqual(["done"]);
+  });
+
+  test("of a mail, is trouble of ours, so that it is tried again", async () => {
+    const guilty = held().mail("snd_1", mail({ text: "spin ".repeat(MAX_MAIL_OCTETS_HERE) }));
+    await expect(guilty).rejects.toThrow("in time");
+    await expect(guilty).rejects.not.toBeInstanceOf(RenderingError);
   });
 });
 
