@@ -167,6 +167,19 @@ CREATE TABLE events (
   PRIMARY KEY (message_id, id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE fan_outs (
+  sender_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  first_message TEXT NOT NULL,
+  last_message TEXT NOT NULL,
+  webhooks TEXT NOT NULL,
+  events TEXT NOT NULL,
+  done INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (sender_id, id)
+) STRICT;
+
+CREATE INDEX fan_outs_by_message ON fan_outs (sender_id, first_message, last_message);
+
 CREATE TABLE idempotency (
   scope TEXT NOT NULL,
   endpoint TEXT NOT NULL,
@@ -389,6 +402,8 @@ CREATE TABLE reputation (
   PRIMARY KEY (sender_id, day)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX reputation_by_day ON reputation (day);
+
 CREATE TABLE schema_migrations (
   version INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
@@ -410,6 +425,8 @@ CREATE TABLE senders (
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, external_id)
 ) STRICT;
+
+CREATE INDEX senders_by_account ON senders (account_id, id);
 
 CREATE TABLE stats (
   sender_id TEXT NOT NULL,
@@ -533,6 +550,8 @@ CREATE TABLE usage (
   recipients INTEGER NOT NULL,
   PRIMARY KEY (sender_id, day)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX usage_by_day ON usage (day);
 
 CREATE TABLE webhook_deliveries (
   id TEXT PRIMARY KEY,

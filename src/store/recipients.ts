@@ -1,6 +1,6 @@
 import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/states.ts";
-import type { Db, Statement } from "./engine/client.ts";
+import type { Db, Statement, Value } from "./engine/client.ts";
 import { FROM_DOMAIN } from "./mailbox.ts";
 
 /** One recipient of an outbound message: the outbox row. Times are milliseconds. */
@@ -88,22 +88,14 @@ export function insertRecipients(
   recipients: readonly NewRecipient[],
   now: number,
 ): Statement {
-  const values = recipients.map(() => "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  const values = recipients.map(() => "(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  const args: Value[] = [messageId, senderId, now];
+  for (const { ord, email, domain, kind, status, reason, dueAt } of recipients)
+    args.push(ord, email, domain, kind, status, reason, dueAt);
   return {
-    sql: `INSERT INTO recipients (message_id, ord, sender_id, email, domain, kind, status, reason, due_at, last_event_at)
+    sql: `INSERT INTO recipients (message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at)
       VALUES ${values}`,
-    args: recipients.flatMap((recipient) => [
-      messageId,
-      recipient.ord,
-      senderId,
-      recipient.email,
-      recipient.domain,
-      recipient.kind,
-      recipient.status,
-      recipient.reason,
-      recipient.dueAt,
-      now,
-    ]),
+    args,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type EventType, type MessageEvent, subscribes } from "../core/events.ts";
+import type { EventType, MessageEvent } from "../core/events.ts";
 import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
 import { STANDS } from "./webhooks.ts";
 
@@ -42,42 +42,32 @@ export async function subscriptions(db: Db, senderId: string): Promise<readonly 
   return (await db.recall(SUBSCRIPTIONS, [senderId])) ?? [];
 }
 
+/** What a delivery keeps of its event. */
+export type ToldEvent = Pick<MessageEvent, "id" | "senderId" | "messageId" | "type">;
+
 /** A delivery as it is first stored: due at once. */
 export interface NewDelivery {
   id: string;
   webhookId: string;
-  event: MessageEvent;
-}
-
-/** The deliveries that a set of events causes, ids made by `newDeliveryId`. */
-export function fanOut(
-  events: readonly MessageEvent[],
-  webhooks: readonly Subscription[],
-  newDeliveryId: () => string,
-): NewDelivery[] {
-  return events.flatMap((event) =>
-    webhooks
-      .filter((webhook) => subscribes(webhook.eventTypes, event.type))
-      .map((webhook) => ({ id: newDeliveryId(), webhookId: webhook.webhookId, event })),
-  );
+  event: ToldEvent;
 }
 
 /** Rows that one statement stores: SQLite takes 32766 values in one. */
 const ROWS_PER_STATEMENT = 500;
 
-/** The statements that store the deliveries; with a guard, only where it holds. */
+/** The statements that store the deliveries, made at `now` in milliseconds; with a guard, only where it holds. */
 export function insertDeliveries(
   deliveries: readonly NewDelivery[],
-  dueAt: number,
+  now: number,
   guard?: Guard,
 ): Statement[] {
   const statements: Statement[] = [];
   for (let from = 0; from < deliveries.length; from += ROWS_PER_STATEMENT)
-    statements.push(insertSome(deliveries.slice(from, from + ROWS_PER_STATEMENT), dueAt, guard));
+    statements.push(insertSome(deliveries.slice(from, from + ROWS_PER_STATEMENT), now, guard));
   return statements;
 }
 
-function insertSome(deliveries: readonly NewDelivery[], dueAt: number, guard?: Guard): Statement {
+function insertSome(deliveries: readonly NewDelivery[], now: number, guard?: Guard): Statement {
   const rows = deliveries.map(() => "(?, ?, ?, ?, ?, ?, 'pending', ?, ?)").join(", ");
   const args = deliveries.flatMap(({ id, webhookId, event }) => [
     id,
@@ -86,8 +76,8 @@ function insertSome(deliveries: readonly NewDelivery[], dueAt: number, guard?: G
     event.messageId,
     event.id,
     event.type,
-    dueAt,
-    event.createdAt,
+    now,
+    now,
   ]);
   const columns = "id, webhook_id, sender_id, message_id, event_id, type, status, due_at, created_at";
   // A webhook deleted since it was read would break the foreign key and with it the whole commit. Each is looked up: a

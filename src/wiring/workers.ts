@@ -2,6 +2,7 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import { Dispatch } from "../flows/dispatch/dispatch.ts";
 import { Lanes } from "../flows/lanes.ts";
+import { makeDeliveries } from "../flows/notify/fan-out.ts";
 import { type PushDeps, push } from "../flows/notify/push.ts";
 import { createPacer, type Pace } from "../flows/dispatch/pacer.ts";
 import type { FindPassage } from "../flows/send/outcome.ts";
@@ -49,6 +50,7 @@ const SLOW_PUSHES_IN_HAND = 800;
 const HANDOVERS = 64;
 const SWEEP_PAUSE_MS = 1000;
 const INDEX_PAUSE_MS = 250;
+const FAN_OUT_PAUSE_MS = 250;
 /** A claim left over is freed at the second look: within ten seconds after a server that came and went. */
 const ORPHANS_PAUSE_MS = 4000;
 
@@ -96,6 +98,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
     // A loop each: domains on name servers that hang must not keep the others from their turn.
     ...deps.chores.map((chore) => startLoop(clock, "chore", SWEEP_PAUSE_MS, chore)),
     startLoop(clock, "index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
+    startLoop(clock, "fan-out", FAN_OUT_PAUSE_MS, makeDeliveries(deps)),
     startLoop(clock, "heartbeat", BEAT_MS, () => heartbeat.turn()),
     startLoop(clock, "orphans", ORPHANS_PAUSE_MS, () => orphans.turn()),
   ];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import Stripe from "stripe";
+import { MAX_DELIVERIES_IN_WRITE } from "../../src/flows/notify/announce.ts";
 import { until } from "../support/poll.ts";
 import { receivingInboxes, verifiedDomain } from "../support/service.ts";
 import { webhookService } from "../support/webhook-service.ts";
@@ -229,6 +230,28 @@ describe("the delivery log", () => {
       422,
     );
   });
+});
+
+test("a batch of more deliveries than a write makes is told to every webhook, each event once", async () => {
+  const [messages, endpoints] = [100, 3];
+  expect(messages * endpoints * 2).toBeGreaterThan(MAX_DELIVERIES_IN_WRITE);
+  await verifiedDomain(scene.service, "sender.test");
+  const paths = Array.from({ length: endpoints }, (_, at) => `/${at}`);
+  for (const path of paths) await subscribe(["accepted", "queued"], `${scene.sink.url}${path}`);
+  const emails = Array.from({ length: messages }, (_, at) => ({
+    from: { email: "a@sender.test" },
+    to: [{ email: `r${at}@one.test` }],
+    subject: "Hi",
+    text: "x",
+  }));
+  const { body } = await scene.service.call("POST", "/v1/emails/batch", { emails });
+  const wanted = body.data.flatMap(({ id }: { id: string }) => [`${id} accepted`, `${id} queued`]).sort();
+  await scene.sink.requests.reached(wanted.length * endpoints);
+  for (const path of paths) {
+    const pushed = scene.sink.requests.items.filter((request) => request.path === path);
+    const told = pushed.map((request) => JSON.parse(request.body));
+    expect(told.map(({ type, data }) => `${data.messageId} ${type}`).sort()).toEqual(wanted);
+  }
 });
 
 describe("an endpoint that hangs", () => {

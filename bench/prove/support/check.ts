@@ -80,7 +80,7 @@ export function unsettled(ground: Ground): number {
       .query<{ open: number }, []>(
         `SELECT (SELECT COUNT(*) FROM messages
             WHERE status IN ('accepted', 'queued', 'sending', 'delivery_delayed'))
-          + (SELECT COUNT(*) FROM webhook_deliveries WHERE status = 'pending') AS open`,
+          + (SELECT COUNT(*) FROM webhook_deliveries WHERE status = 'pending') + (SELECT COUNT(*) FROM fan_outs) AS open`,
       )
       .all()
       .reduce((sum, { open }) => sum + open, 0),

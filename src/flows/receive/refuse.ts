@@ -3,10 +3,10 @@ import { headerOnly } from "../../mail/reading/parse.ts";
 import { insertMessage } from "../../store/messages.ts";
 import { keepBody } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
-import { announce, type Happening } from "../notify/announce.ts";
+import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
 import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
 import { fieldsByName } from "./shown-headers.ts";
-import type { ArrivalPlace, TakeDeps } from "./take.ts";
+import { type ArrivalPlace, type TakeDeps, webhooksOf } from "./take.ts";
 
 /**
  * Whether the author's domain wants this mail refused (RFC 9989 §5.4). An ARC chain overrides nothing: that takes trust
@@ -27,19 +27,17 @@ export async function recordRefusal(
 ): Promise<string[]> {
   const projects = Map.groupBy(places, ({ inbox }) => inbox.senderId);
   const recorded = await Promise.all([...projects.values()].map((own) => refusalOf(deps, own, mail)));
-  await deps.db.write(recorded.flatMap(({ statements }) => statements));
-  hint(
-    deps.queue,
-    "push",
-    recorded.flatMap(({ pushes }) => pushes),
-  );
+  const events = recorded.flatMap((record) => record.events);
+  const announced = announceEvents(deps.clock, events, webhooksOf(places));
+  await deps.db.write([...recorded.flatMap(({ statements }) => statements), ...announced.statements]);
+  hint(deps.queue, "push", announced.pushes);
   return recorded.map(({ messageId }) => messageId);
 }
 
 async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: InboundMail) {
   const [first] = own;
   if (first === undefined) throw new Error("a project without an inbox");
-  const { inbox, facts } = first;
+  const { inbox } = first;
   const at = deps.clock.now();
   const addresses = own.flatMap((place) => place.addresses);
   const message = inboundMessage(mail, { inbox, addresses, status: "inbound_rejected", threadId: null, at });
@@ -58,10 +56,9 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
     email: null,
     data: { inbound_rejected: { reason: "dmarc", inboxId: inbox.id, from, to, subject, auth } },
   };
-  const announced = await announce(deps, inbox.senderId, [happening], undefined, facts.webhooks);
   return {
     messageId: message.id,
-    statements: [...insertMessage(message, content, []), ...announced.statements],
-    pushes: announced.pushes,
+    statements: insertMessage(message, content, []),
+    events: eventsOf(deps.clock, inbox.senderId, [happening]),
   };
 }

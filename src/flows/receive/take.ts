@@ -1,8 +1,10 @@
 import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
-import type { Job, Queue } from "../../queue/port.ts";
+import type { MessageEvent } from "../../core/events.ts";
+import type { Queue } from "../../queue/port.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
+import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
 import { type NewContent, ofProject } from "../../store/contents/content-bytes.ts";
 import type { NewBody } from "../../store/contents/message-body.ts";
@@ -11,7 +13,7 @@ import type { InboxRef } from "../../store/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads.ts";
 import { writeAhead } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
-import { announce, type Happening } from "../notify/announce.ts";
+import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
 import { participantsOf } from "../threading.ts";
 import { referencesOf } from "./facts.ts";
 import { chunkPieces } from "./large-body.ts";
@@ -54,21 +56,27 @@ export async function takeMail(
 ): Promise<Arrival[]> {
   const arrivals: Arrival[] = [];
   const statements: Statement[] = [];
-  const pushes: Job[] = [];
+  const events: MessageEvent[] = [];
   const named = new Map<string, Kept>();
   for (const place of places) {
     const { senderId } = place.inbox;
     // Bodies and bytes come with a project's first message; its others name them.
     const kept = named.get(senderId) ?? (await keep(deps, senderId, mail));
     named.set(senderId, withoutBytes(kept));
-    const stored = await arrive(deps, place, mail, kept);
+    const stored = arrive(deps, place, mail, kept);
     arrivals.push(stored.arrival);
     statements.push(...stored.statements);
-    pushes.push(...stored.pushes);
+    events.push(...stored.events);
   }
-  await deps.db.write([...statements, ...record(arrivals)]);
-  hint(deps.queue, "push", pushes);
+  const announced = announceEvents(deps.clock, events, webhooksOf(places));
+  await deps.db.write([...statements, ...announced.statements, ...record(arrivals)]);
+  hint(deps.queue, "push", announced.pushes);
   return arrivals;
+}
+
+/** The webhooks of the projects that a mail goes to. */
+export function webhooksOf(places: readonly ArrivalPlace[]): WebhooksOf {
+  return new Map(places.map(({ inbox, facts }) => [inbox.senderId, facts.webhooks]));
 }
 
 /** What is kept of a mail, once for all its messages of a project. */
@@ -101,31 +109,29 @@ function withoutBytes({ body, raw }: Kept): Kept {
 interface StoredArrival {
   arrival: Arrival;
   statements: Statement[];
-  pushes: Job[];
+  events: MessageEvent[];
 }
 
-async function arrive(
+function arrive(
   deps: TakeDeps,
   { inbox, addresses, facts }: ArrivalPlace,
   mail: InboundMail,
   kept: Kept,
-): Promise<StoredArrival> {
+): StoredArrival {
   const now = deps.clock.now();
   const { mail: read } = mail.inspection;
   const { senderId } = inbox;
   const threadId = inbox.id === null ? null : (facts.threadId ?? newId("thr", now));
   const message = inboundMessage(mail, { inbox, addresses, status: "delivered", threadId, at: now });
   const happening: Happening = { messageId: message.id, type: "inbound_received", email: null };
-  const announced = await announce(deps, senderId, [happening], undefined, facts.webhooks);
   const attachments = inboundAttachments(read, now);
   return {
     arrival: { messageId: message.id, threadId },
     statements: [
       ...insertMessage(message, inboundContent(mail, kept, addresses), attachments),
       ...(inbox.id === null || threadId === null ? [] : moveInbox(inbox, threadId, message, mail)),
-      ...announced.statements,
     ],
-    pushes: announced.pushes,
+    events: eventsOf(deps.clock, senderId, [happening]),
   };
 }
 

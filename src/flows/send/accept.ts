@@ -1,5 +1,6 @@
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import type { AppError } from "../../core/errors.ts";
+import type { MessageEvent } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
 import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
@@ -14,9 +15,10 @@ import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../store/sending.ts";
 import { findThread, rememberReferences, stepThread } from "../../store/threads.ts";
+import type { Subscription } from "../../store/webhook-deliveries.ts";
 import type { KeepDeps } from "../contents/keep.ts";
 import { hint, transmitJob } from "../hint.ts";
-import { announce, type Happening } from "../notify/announce.ts";
+import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
 import { inboxAddressOf, participantsOf } from "../threading.ts";
 import { contentGone, contentSize, keepAttachments, keepBodyOf, mayWriteAhead } from "./content.ts";
 import { applyPolicy } from "./policy.ts";
@@ -39,7 +41,9 @@ export interface Accepted {
 export interface PreparedSend extends Counted {
   accepted: Accepted;
   transmits: Job[];
-  pushes: Job[];
+  events: readonly MessageEvent[];
+  /** The project's enabled webhooks. */
+  webhooks: readonly Subscription[];
 }
 
 /**
@@ -69,7 +73,6 @@ export async function prepareSend(
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps, message, send.item, inbox, threadId);
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
-  const announced = await announce(deps, senderId, happenings, undefined, facts.webhooks);
   const content = { body, headers: send.item.headers ?? {}, data: send.item.data ?? null };
   return {
     accepted: answer(message),
@@ -77,13 +80,13 @@ export async function prepareSend(
     statements: [
       ...insertMessage(message, content, attachments),
       insertRecipients(senderId, message.id, recipients, now),
-      ...announced.statements,
       ...thread,
     ],
     transmits: recipients
       .filter(({ status }) => status === "queued")
       .map(({ ord, domain }) => transmitJob(message.id, ord, domain)),
-    pushes: announced.pushes,
+    events: eventsOf(deps.clock, senderId, happenings),
+    webhooks: facts.webhooks,
   };
 }
 
@@ -98,18 +101,24 @@ export async function commitSends(
   sends: readonly PreparedSend[],
   record: (refused: ReadonlyMap<PreparedSend, AppError>) => readonly Statement[],
 ): Promise<ReadonlyMap<PreparedSend, AppError>> {
-  const refused = await commitWithinVolume(deps, project, sends, record).catch(contentGone);
-  const accepted = sends.filter((send) => !refused.has(send));
+  let accepted: readonly PreparedSend[] = [];
+  let pushes: Job[] = [];
+  const write = commitWithinVolume(deps, project, sends, (refused) => {
+    accepted = sends.filter((send) => !refused.has(send));
+    const events = accepted.flatMap((send) => send.events);
+    // As the last of them found it: the nearest to the commit.
+    const webhooks = new Map([[project.id, accepted.at(-1)?.webhooks ?? []]]);
+    const announced = announceEvents(deps.clock, events, webhooks);
+    pushes = announced.pushes;
+    return [...announced.statements, ...record(refused)];
+  });
+  const refused = await write.catch(contentGone);
   hint(
     deps.queue,
     "transmit",
     accepted.flatMap((send) => send.transmits),
   );
-  hint(
-    deps.queue,
-    "push",
-    accepted.flatMap((send) => send.pushes),
-  );
+  hint(deps.queue, "push", pushes);
   return refused;
 }
 

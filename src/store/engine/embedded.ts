@@ -1,5 +1,14 @@
 import Database from "libsql";
-import { type Engine, EngineError, errorCode, type Statement, type Value, type Written } from "./engine.ts";
+import { turn } from "../../core/turn.ts";
+import {
+  type Engine,
+  EngineError,
+  errorCode,
+  type Statement,
+  type Value,
+  VALUES_PER_TURN,
+  type Written,
+} from "./engine.ts";
 import { turnReads } from "./turn-reads.ts";
 
 /**
@@ -19,30 +28,56 @@ export interface Prepared {
  * keys on, and that is asserted: a durable commit before each answer is what the service promises.
  */
 export function openEmbedded(path: string): Engine {
-  // No busy timeout: it would block the event loop. The group commit waits instead.
-  const database = new Database(path, { timeout: 0 });
-  const prepared = new Map<string, Prepared>();
-  const prepare = (sql: string): Prepared => preparedIn(prepared, database, sql);
-  setPragmas(database);
+  const own = connect(path);
+  const { database, prepare } = own;
   const version = database.prepare("PRAGMA data_version").raw();
-  const turn = turnReads(database);
+  const reading = turnReads(database);
+  /** Reads while a transaction of this process lets others have a turn: they see what was there before it. */
+  let aside: Connection | null = null;
+  const writing: Writing = { paused: false };
   const reads = readsOf((sql) => {
-    turn.enter();
+    if (writing.paused) {
+      aside ??= connect(path);
+      return aside.prepare(sql);
+    }
+    reading.enter();
     return prepare(sql);
   });
   return {
     ...reads,
     async batch(statements) {
-      turn.leave();
-      return runBatch(database, prepare, statements);
+      reading.leave();
+      return runBatch(own, statements, writing);
     },
     version() {
-      turn.enter();
+      if (writing.paused) return null;
+      reading.enter();
       const [changes] = version.get([]) as unknown[];
       return typeof changes === "number" ? changes : null;
     },
     async close() {
-      turn.leave();
+      reading.leave();
+      aside?.close();
+      own.close();
+    },
+  };
+}
+
+interface Connection {
+  database: Database.Database;
+  prepare(sql: string): Prepared;
+  close(): void;
+}
+
+function connect(path: string): Connection {
+  // No busy timeout: it would block the event loop. The group commit waits instead.
+  const database = new Database(path, { timeout: 0 });
+  setPragmas(database);
+  const prepared = new Map<string, Prepared>();
+  return {
+    database,
+    prepare: (sql) => preparedIn(prepared, database, sql),
+    close() {
       prepared.clear();
       database.close();
     },
@@ -106,17 +141,31 @@ function rowsOf({ statement }: Prepared, args: Value[]): Record<string, unknown>
   return statement.all(args) as Record<string, unknown>[];
 }
 
-function runBatch(
-  database: Database.Database,
-  prepare: (sql: string) => Prepared,
+/** Whether others have a turn of the event loop in the midst of a transaction. */
+interface Writing {
+  paused: boolean;
+}
+
+async function runBatch(
+  { database, prepare }: Connection,
   statements: readonly Statement[],
-): Written[] {
+  writing: Writing,
+): Promise<Written[]> {
   let at: number | null = null;
+  let values = 0;
   try {
     database.exec("BEGIN IMMEDIATE");
     const written: Written[] = [];
     for (const [index, { sql, args }] of statements.entries()) {
       at = index;
+      values += args.length;
+      if (values > VALUES_PER_TURN) {
+        values = 0;
+        writing.paused = true;
+        await turn();
+        // Here and nowhere else: whoever comes between this and the next statement would read in the transaction.
+        writing.paused = false;
+      }
       written.push(run(prepare(sql), args));
     }
     at = null;

@@ -7,6 +7,12 @@ export interface Statement {
   args: Value[];
 }
 
+/**
+ * Values that a transaction stores before others have a turn of the event loop: some ten milliseconds. Writers that share one
+ * have no more together; a single writer may: a hundred mails to fifty recipients each have eighty thousand.
+ */
+export const VALUES_PER_TURN = 5000;
+
 /** What one statement did: its RETURNING rows and how many rows it changed. */
 export interface Written {
   rows: readonly Record<string, unknown>[];

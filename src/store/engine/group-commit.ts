@@ -7,6 +7,7 @@ import {
   EngineError,
   type Statement,
   type Value,
+  VALUES_PER_TURN,
   type Written,
 } from "./engine.ts";
 import { type ConfigurationQuery, Recall } from "./recall.ts";
@@ -106,12 +107,16 @@ export class GroupCommit implements Db {
   /** The members of the next commit, oldest first. */
   #take(): Member[] {
     let statements = 0;
+    let values = 0;
     let octets = 0;
     let count = 0;
     for (const member of this.#waiting) {
       statements += member.statements.length;
+      values += valuesOf(member.statements);
       octets += octetsOf(member.statements);
-      if (count > 0 && (statements > MAX_STATEMENTS_PER_COMMIT || octets > MAX_OCTETS_PER_COMMIT)) break;
+      const isOver =
+        statements > MAX_STATEMENTS_PER_COMMIT || values > VALUES_PER_TURN || octets > MAX_OCTETS_PER_COMMIT;
+      if (count > 0 && isOver) break;
       count++;
     }
     return this.#waiting.splice(0, count);
@@ -179,6 +184,10 @@ export class GroupCommit implements Db {
       throw error;
     }
   }
+}
+
+function valuesOf(statements: readonly Statement[]): number {
+  return statements.reduce((sum, { args }) => sum + args.length, 0);
 }
 
 function octetsOf(statements: readonly Statement[]): number {

@@ -12,6 +12,8 @@ import queueDepth from "../../../db/migrations/0010_queue_depth.sql" with { type
 import newestFirst from "../../../db/migrations/0011_newest_first.sql" with { type: "text" };
 import boundedSearches from "../../../db/migrations/0012_bounded_searches.sql" with { type: "text" };
 import deletedWebhooks from "../../../db/migrations/0013_deleted_webhooks.sql" with { type: "text" };
+import fanOuts from "../../../db/migrations/0014_fan_outs.sql" with { type: "text" };
+import walks from "../../../db/migrations/0015_walks.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
@@ -37,6 +39,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: "newest_first", sql: newestFirst },
   { version: 12, name: "bounded_searches", sql: boundedSearches },
   { version: 13, name: "deleted_webhooks", sql: deletedWebhooks },
+  { version: 14, name: "fan_outs", sql: fanOuts },
+  { version: 15, name: "walks", sql: walks },
 ];
 
 /** Whether a step has been applied: when, in milliseconds; null: not yet. */

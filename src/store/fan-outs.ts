@@ -1,0 +1,139 @@
+import { type MessageEvent, subscribes } from "../core/events.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
+import type { NewDelivery, Subscription, ToldEvent } from "./webhook-deliveries.ts";
+
+/** The enabled webhooks of projects, by the project's id. */
+export type WebhooksOf = ReadonlyMap<string, readonly Subscription[]>;
+
+/** Gives the webhooks that want an event, looked up once for each type of a project. */
+export function listenersIn(webhooks: WebhooksOf): (event: MessageEvent) => readonly Subscription[] {
+  const known = new Map<string, readonly Subscription[]>();
+  return ({ senderId, type }) => {
+    const key = `${senderId} ${type}`;
+    let listeners = known.get(key);
+    if (listeners === undefined) {
+      listeners = (webhooks.get(senderId) ?? []).filter(({ eventTypes }) => subscribes(eventTypes, type));
+      known.set(key, listeners);
+    }
+    return listeners;
+  };
+}
+
+/** Events of one note, unless there are more webhooks: each slice of the deliveries reads both. */
+const EVENTS_PER_NOTE = 500;
+
+/**
+ * The statements that leave the deliveries of the events, each of which some webhook wants, to be made later; with a
+ * guard, only where it holds.
+ */
+export function noteFanOuts(
+  events: readonly MessageEvent[],
+  webhooks: WebhooksOf,
+  guard?: Guard,
+): Statement[] {
+  return [...Map.groupBy(events, ({ senderId }) => senderId)].flatMap(([senderId, own]) => {
+    const types = new Set(own.map(({ type }) => type));
+    const listeners = (webhooks.get(senderId) ?? []).filter(({ eventTypes }) =>
+      [...types].some((type) => subscribes(eventTypes, type)),
+    );
+    const perNote = Math.max(EVENTS_PER_NOTE, listeners.length);
+    const list = JSON.stringify(listeners);
+    return Array.from({ length: Math.ceil(own.length / perNote) }, (_, at) =>
+      note(senderId, own.slice(at * perNote, (at + 1) * perNote), list, guard),
+    );
+  });
+}
+
+function note(
+  senderId: string,
+  events: readonly MessageEvent[],
+  webhooks: string,
+  guard: Guard = { sql: "true", args: [] },
+): Statement {
+  const messageIds = events.map(({ messageId }) => messageId).sort();
+  const list = JSON.stringify(events.map(({ id, messageId, type }) => ({ id, messageId, type })));
+  return {
+    sql: `INSERT INTO fan_outs (sender_id, id, first_message, last_message, webhooks, events)
+      SELECT ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`,
+    args: [
+      senderId,
+      events[0]?.id ?? "",
+      messageIds[0] ?? "",
+      messageIds.at(-1) ?? "",
+      webhooks,
+      list,
+      ...guard.args,
+    ],
+  };
+}
+
+/** Deliveries that are still to be made: one of each event to each of the webhooks that wants it. */
+export interface FanOut {
+  senderId: string;
+  id: string;
+  webhooks: readonly Subscription[];
+  events: readonly ToldEvent[];
+  /** Pairs of event and webhook that have been seen to, event by event. */
+  done: number;
+}
+
+interface Row {
+  sender_id: string;
+  id: string;
+  webhooks: string;
+  events: string;
+  done: number;
+}
+
+/** The oldest fan-out of the first project behind one, by id; null where there is none. For workers. */
+export async function nextFanOut(db: Db, behind: string): Promise<FanOut | null> {
+  const row = await db.first<Row>(
+    `SELECT sender_id, id, webhooks, events, done FROM fan_outs
+      WHERE sender_id > ? ORDER BY sender_id, id LIMIT 1`,
+    [behind],
+  );
+  if (row === null) return null;
+  const { sender_id: senderId, id, done } = row;
+  const events: Omit<ToldEvent, "senderId">[] = JSON.parse(row.events);
+  return {
+    senderId,
+    id,
+    webhooks: JSON.parse(row.webhooks),
+    events: events.map((event) => ({ ...event, senderId })),
+    done,
+  };
+}
+
+/** Holds while nobody else has gone on with the fan-out. */
+export function untouchedGuard({ senderId, id, done }: FanOut): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM fan_outs WHERE sender_id = ? AND id = ? AND done = ?)",
+    args: [senderId, id, done],
+  };
+}
+
+/** Notes how far a fan-out has come, and forgets it at its end; changes nothing where somebody else has gone on with it. */
+export function advance({ senderId, id, done, events, webhooks }: FanOut, to: number): Statement {
+  const where = "WHERE sender_id = ? AND id = ? AND done = ?";
+  return to < events.length * webhooks.length
+    ? { sql: `UPDATE fan_outs SET done = ? ${where}`, args: [to, senderId, id, done] }
+    : { sql: `DELETE FROM fan_outs ${where}`, args: [senderId, id, done] };
+}
+
+/** The next deliveries of a fan-out, at most `limit`, and how far it has come with them. */
+export function nextDeliveries(
+  { events, webhooks, done }: FanOut,
+  limit: number,
+  newDeliveryId: () => string,
+): { deliveries: NewDelivery[]; to: number } {
+  const deliveries: NewDelivery[] = [];
+  let to = done;
+  for (; deliveries.length < limit; to++) {
+    const event = events[Math.floor(to / webhooks.length)];
+    const webhook = webhooks[to % webhooks.length];
+    if (event === undefined || webhook === undefined) break;
+    if (subscribes(webhook.eventTypes, event.type))
+      deliveries.push({ id: newDeliveryId(), webhookId: webhook.webhookId, event });
+  }
+  return { deliveries, to };
+}

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { overEngine } from "../../src/store/engine/client.ts";
+import { openEmbedded } from "../../src/store/engine/embedded.ts";
+import { type Engine, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+let database: TestDatabase;
+let engine: Engine;
+beforeEach(async () => {
+  database = await testDatabase();
+  engine = openEmbedded(database.url.slice("file:".length));
+});
+afterEach(async () => {
+  await engine.close();
+  await database.remove();
+});
+
+const VALUES_OF_ONE = 4;
+const insert = (id: number): Statement => ({
+  sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES (?, ?, ?, ?)",
+  args: [`acc_${id}`, "one of many", "a@a.test", 0],
+});
+const inserts = (rows: number, from = 0) => Array.from({ length: rows }, (_, at) => insert(from + at));
+const COUNT = "SELECT count(*) AS n FROM accounts";
+const count = async () => Number((await engine.first(COUNT, []))?.n);
+
+/** What others read in each turn of the event loop until the write is over, and how it ended. */
+async function meanwhile<Answer>(write: Promise<unknown>, read: () => Promise<Answer>) {
+  const answers: Answer[] = [];
+  let end: string | null = null;
+  write.then(
+    () => {
+      end = "written";
+    },
+    (error: unknown) => {
+      end = String(error);
+    },
+  );
+  for (;;) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    if (end !== null) return { answers, end: String(end) };
+    answers.push(await read());
+  }
+}
+
+const FEW = VALUES_PER_TURN / VALUES_OF_ONE;
+
+test("a write of many values lets others have turns, who read what was there before it, twice in a turn too", async () => {
+  await engine.batch([insert(-1)]);
+  const twice = async () => {
+    for (let look = 0; look < 2; look++) expect(engine.version?.()).toBeNull();
+    return [await count(), await count()];
+  };
+  const { answers, end } = await meanwhile(engine.batch(inserts(5 * FEW)), twice);
+  expect(answers.length).toBeGreaterThan(1);
+  expect([new Set(answers.flat()), end]).toEqual([new Set([1]), "written"]);
+  expect(await count()).toBe(5 * FEW + 1);
+});
+
+test("a write of no more than that takes no turn, and others find it written", async () => {
+  const write = engine.batch(inserts(FEW));
+  expect(await count()).toBe(FEW);
+  await write;
+});
+
+test("a long write that is refused at its end leaves nothing, and the next one finds the database free", async () => {
+  const { answers, end } = await meanwhile(engine.batch([...inserts(5 * FEW), insert(0)]), count);
+  expect(new Set(answers)).toEqual(new Set([0]));
+  expect(end).toContain("UNIQUE");
+  expect(await count()).toBe(0);
+  await engine.batch([insert(0)]);
+  expect(await count()).toBe(1);
+});
+
+test("what is remembered of configuration is asked for anew while a long write is under way", async () => {
+  const db = overEngine(engine, systemClock);
+  const query = { sql: COUNT, read: ({ n }: { n: number }) => n };
+  expect(await db.recall(query, [])).toBe(0);
+  const { answers } = await meanwhile(db.write(inserts(5 * FEW)), () => db.recall(query, []));
+  expect(new Set(answers)).toEqual(new Set([0]));
+  expect(await db.recall(query, [])).toBe(5 * FEW);
+});
+
+test("writers share a commit up to as many values, and a larger one has a commit of its own", async () => {
+  const sizes: number[] = [];
+  const batch = engine.batch.bind(engine);
+  const watched: Engine = {
+    ...engine,
+    batch(statements) {
+      sizes.push(statements.length);
+      return batch(statements);
+    },
+  };
+  const db = overEngine(watched, systemClock);
+  const of = (values: number): Statement => {
+    const args = Array.from({ length: values }, () => null);
+    return { sql: `SELECT 1 WHERE 1 IN (${args.map(() => "?").join(", ")})`, args };
+  };
+  const [half, one] = [of(VALUES_PER_TURN / 2), of(1)];
+  const writes = [[half], [half], [one], [half, half, one], [half]];
+  await Promise.all(writes.map((statements) => db.write(statements)));
+  expect(sizes).toEqual([2, 1, 3, 1]);
+});
