@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
+import { TOLD_PER_TURN } from "../../src/store/engine/group-commit.ts";
 import { overEngine } from "../../src/store/engine/client.ts";
 import { openEmbedded } from "../../src/store/engine/embedded.ts";
 import { type Engine, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
@@ -101,4 +102,23 @@ test("writers share a commit up to as many values, and a larger one has a commit
   const writes = [[half], [half], [one], [half, half, one], [half]];
   await Promise.all(writes.map((statements) => db.write(statements)));
   expect(sizes).toEqual([2, 1, 3, 1]);
+});
+
+test("writers that shared a commit are told some at a time, in their order", async () => {
+  const db = overEngine(engine, systemClock);
+  const told: number[] = [];
+  const all = Promise.all(
+    Array.from({ length: 3 * TOLD_PER_TURN }, async (_, at) => {
+      await db.write([insert(at)]);
+      told.push(at);
+    }),
+  );
+  const steps = new Set<number>();
+  while (told.length < 3 * TOLD_PER_TURN) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    steps.add(told.length);
+  }
+  await all;
+  expect([...steps]).toEqual([0, TOLD_PER_TURN, 2 * TOLD_PER_TURN, 3 * TOLD_PER_TURN]);
+  expect(told).toEqual(told.toSorted((a, b) => a - b));
 });

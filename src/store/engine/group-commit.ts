@@ -20,6 +20,12 @@ const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /** Turns of the event loop that a commit waits for further members at most. */
 const MAX_GATHERING_TURNS = 10;
 
+/**
+ * Members of a commit that are told of it in one turn of the event loop. Each goes on at once, by a tenth of a millisecond or
+ * two of work: four hundred pushes that were claimed together would hold it for all of that.
+ */
+export const TOLD_PER_TURN = 64;
+
 interface Member {
   statements: Statement[];
   resolve: (written: Written[]) => void;
@@ -138,7 +144,7 @@ export class GroupCommit implements Db {
       try {
         const results = await this.#batch(left.flatMap((member) => member.statements));
         this.#meter?.committed((this.#clock.now() - startedAt) / 1000, left.length);
-        settle(left, results);
+        void settle(left, results);
         return;
       } catch (error) {
         const guilty = guiltyMember(left, error);
@@ -166,7 +172,7 @@ export class GroupCommit implements Db {
 
   async #commitAlone(member: Member): Promise<void> {
     try {
-      settle([member], await this.#batch(member.statements));
+      void settle([member], await this.#batch(member.statements));
     } catch (alone) {
       member.reject(translate(alone));
     }
@@ -197,9 +203,11 @@ function octetsOf(statements: readonly Statement[]): number {
   return octets;
 }
 
-function settle(members: Member[], results: Written[]): void {
+/** Tells members what they have written, in their order. */
+async function settle(members: Member[], results: Written[]): Promise<void> {
   let at = 0;
-  for (const member of members) {
+  for (const [index, member] of members.entries()) {
+    if (index > 0 && index % TOLD_PER_TURN === 0) await turn();
     member.resolve(results.slice(at, at + member.statements.length));
     at += member.statements.length;
   }
