@@ -11,7 +11,8 @@ import { DOMAIN, prepareData, type Prepared, startService } from "./support/serv
 import { PROCESSOR, printTable, type Row } from "./support/table.ts";
 
 const CONNECTIONS = 50;
-const WARM_MS = 1000;
+/** Before it is measured: what has just started compiles its code yet. */
+const WARM_MS = 8000;
 const MEASURE_MS = 5000;
 const SUPPORT = join(import.meta.dir, "support");
 

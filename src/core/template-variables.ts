@@ -1,4 +1,12 @@
-import { type Template, toValueSync, TypeGuards, Value, type ValueToken, Variable } from "liquidjs";
+import {
+  AssertionError,
+  type Template,
+  toValueSync,
+  TypeGuards,
+  Value,
+  type ValueToken,
+  Variable,
+} from "liquidjs";
 
 /** A variable that a template takes from its data. The `b.c` in `a[b.c]` is one of its own besides. */
 export interface TemplateVariable {
@@ -15,10 +23,19 @@ interface Use {
   begin: number;
 }
 
+/**
+ * Paths within the brackets of one another. Each is a variable of its own, whose name has those within it: their work grows
+ * with the third power of the levels, and an 8 KB template would hold the thread for seconds.
+ */
+export const MAX_PATHS_WITHIN = 20;
+
 /** Stands for the line and column of a variable: the library scans from the start to find them, and nobody asks. */
 const NOWHERE = { row: 0, col: 0 };
 
-/** The variables a parsed template takes from its data, in order of first use; names made by its own tags are none. */
+/**
+ * The variables a parsed template takes from its data, in order of first use; names made by its own tags are none.
+ * @throws AssertionError where paths lie too deep within one another
+ */
 export function variablesOf(templates: readonly Template[]): TemplateVariable[] {
   const uses: Use[] = [];
   visit(templates, { made: new Set(), blocks: [] }, uses);
@@ -51,8 +68,11 @@ function visit(templates: readonly Template[], scope: Scope, uses: Use[]): void 
 }
 
 /** Notes the variable and those within it, unless the template itself made them. */
-function note(token: PropertyAccess, scope: Scope, uses: Use[]): void {
-  for (const prop of token.props) if (TypeGuards.isPropertyAccessToken(prop)) note(prop, scope, uses);
+function note(token: PropertyAccess, scope: Scope, uses: Use[], within = 0): void {
+  if (within > MAX_PATHS_WITHIN)
+    throw new AssertionError(`paths are nested more than ${MAX_PATHS_WITHIN} deep`);
+  for (const prop of token.props)
+    if (TypeGuards.isPropertyAccessToken(prop)) note(prop, scope, uses, within + 1);
   const variable = variableOf(token);
   const root = variable.segments[0];
   if (typeof root !== "string") return;

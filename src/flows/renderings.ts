@@ -10,10 +10,13 @@ import type { ComposedMail } from "../mail/composing/compose.ts";
 import { dkimPrivateKey } from "../mail/dkim.ts";
 import { type MailLinks, type MailToMake, makeMail, RenderingError } from "./send/make-mail.ts";
 
+/** The process ends: what was asked for was not tried. Whoever has a claim leaves it, and it is given back. */
+export class Stopping extends Error {}
+
 /**
  * What is made of templates and messages, somewhere where a large one holds nobody up. A project's templates, and its
  * largest mails, are worked on one after another: another's wait for one of them at most. A rejection by another error
- * than those named is trouble of ours.
+ * than those named and `Stopping` is trouble of ours.
  */
 export interface Renderer {
   /**

@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import { AppError } from "../core/errors.ts";
 import { oneByOne } from "../core/one-by-one.ts";
 import { RenderingFailure, type TemplateSource, templateVariables } from "../core/templates.ts";
 import {
@@ -37,7 +38,7 @@ export type RenderOutcome = "made" | "refused" | "failed";
 
 export interface RendererDeps {
   clock: Clock;
-  /** Is told how long each took, from being asked to its end. */
+  /** Is told how long each took, from its project's turn to its end. */
   meter?: (seconds: number, kind: RenderingKind, outcome: RenderOutcome) => void;
 }
 
@@ -58,10 +59,9 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
     // Whoever asks holds what is asked for, and is bounded: requests by their bodies, attempts by their lanes.
     waiting: { tasks: Number.POSITIVE_INFINITY, octets: Number.POSITIVE_INFINITY },
     sent: inSharedMemory,
-    givenUp({ kind }) {
-      if (kind === "mail") throw new Error("a mail could not be made in time");
-      const part = { part: "html", kind: "rendering" } as const;
-      return { refused: { message: "The template cannot be rendered in time.", template: part } };
+    // Templates stop by themselves within seconds, so it is the machine's doing: a mail is tried again.
+    givenUp() {
+      throw new AppError("service_unavailable", "This could not be rendered in time, try again later.");
     },
   });
 

@@ -95,6 +95,20 @@ describe("a templated send", () => {
     expect((await service.message(sent, "sent")).subject).toBe("Hello Ada");
   });
 
+  test("that a stop finds unrendered is given back, not put off", async () => {
+    const slowly =
+      "{% for a in (1..1000000) %}{% for b in (1..1000) %}{% assign c = b %}{% endfor %}{% endfor %}";
+    const later = { DELIVERY_RETRY_SECONDS: "3600" };
+    await service.restart(later);
+    const sent = await send({ templateId: await template({ text: slowly }), data: {} });
+    await service.message(sent, "sending");
+    const graceMs = 1;
+    await service.app.stop(graceMs);
+    await service.restart(later);
+    const { events } = await service.message(sent, "rendering_failure");
+    expect(events.map(({ type }: { type: string }) => type)).not.toContain("delivery_delayed");
+  });
+
   test("whose template is gone when its time comes is a rendering failure", async () => {
     const id = await template();
     const sent = await send({ templateId: id, scheduledAt: new Date(Date.now() + 300).toISOString() });

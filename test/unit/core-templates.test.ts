@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { AppError } from "../../src/core/errors.ts";
 import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "../../src/core/send-rules.ts";
 import { MAX_VALUE_DEPTH, RENDER_LIMITS, type RenderLimits } from "../../src/core/template-engine.ts";
+import { MAX_PATHS_WITHIN } from "../../src/core/template-variables.ts";
 import {
   RenderingFailure,
   refusalOf,
@@ -198,6 +199,7 @@ describe("one past each limit is a failure, at it is none", () => {
   const nested = (depth: number): unknown => (depth === 0 ? "x" : [nested(depth - 1)]);
   const limits = (changes: Partial<RenderLimits>): RenderLimits => ({ ...RENDER_LIMITS, ...changes });
   const code = "{{a}}{% if a %}{% endif %}";
+  const paths = (within: number) => `{{ ${"a[".repeat(within + 1)}0${"]".repeat(within + 1)} }}`;
   interface Row {
     name: string;
     parts: Partial<TemplateSource>;
@@ -241,6 +243,13 @@ describe("one past each limit is a failure, at it is none", () => {
       parts: { html: `{% raw %}${"{{ a }}".repeat(20_000)}{% endraw %}` },
       fails: null,
     },
+    {
+      name: "paths within paths at their limit",
+      parts: { html: paths(MAX_PATHS_WITHIN) },
+      data: { a: [0] },
+      fails: null,
+    },
+    { name: "paths within paths past it", parts: { html: paths(MAX_PATHS_WITHIN + 1) }, fails: "syntax" },
     { name: "work at its limit", parts: { html: "abc" }, limits: limits({ workUnits: 3 }), fails: null },
     { name: "work past it", parts: { html: "abc" }, limits: limits({ workUnits: 2 }), fails: "rendering" },
     {

@@ -11,6 +11,7 @@ import { keepContent } from "../contents/keep.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
 import { recipientToken } from "../recipient-token.ts";
+import { Stopping } from "../renderings.ts";
 import { untilWritten } from "../until-written.ts";
 import { type Deliver, type DeliveryReport, noFacts } from "./outcome.ts";
 import { RenderingError } from "./make-mail.ts";
@@ -66,7 +67,9 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
   };
   const startedAt = deps.clock.now();
   const name = simulatedName(recipient.email, deps.serviceDomain);
-  const { report, extra, decided } = await attempt(deps, claimed, name, startedAt);
+  const tried = await attempt(deps, claimed, name, startedAt);
+  if (tried === null) return;
+  const { report, extra, decided } = tried;
   const verdict =
     decided ??
     verdictOf(report, name === null ? deps.custody : "delivered", deps.retry, {
@@ -158,12 +161,13 @@ interface Tried {
   decided: Verdict | null;
 }
 
+/** Null: the process ends, and gives the claim back. */
 async function attempt(
   deps: TransmitDeps,
   { recipient, refusal, bounceDomain }: Claimed,
   simulated: string | null,
   startedAt: number,
-): Promise<Tried> {
+): Promise<Tried | null> {
   if (refusal !== null)
     return { report: notTried(startedAt, refusal), extra: [], decided: decide("rejected", refusal) };
   const foregone = simulated === null ? deps.foregone() : null;
@@ -185,6 +189,7 @@ async function attempt(
       const report = notTried(startedAt, error.message);
       return { report, extra: [], decided: decide("rendering_failure", error.message) };
     }
+    if (error instanceof Stopping) return null;
     // A bug or a broken outside: the recipient is tried again like after any other trouble.
     log("send").error("an attempt failed", { messageId: recipient.messageId, error: String(error) });
     const report = {

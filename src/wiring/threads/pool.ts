@@ -1,5 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import { Fifo } from "../../flows/dispatch/turns.ts";
+import { Stopping } from "../../flows/renderings.ts";
 import { type Loss, PoolThread, type Task, type ThreadOptions } from "./thread.ts";
 
 /** Tasks in all threads at a time: of mails that came in, most wait for name servers. */
@@ -46,9 +47,9 @@ export class ThreadPool<Asked, Found> {
     this.#options = options;
   }
 
-  /** Does a task of so many octets. Null where too many wait already. A rejection is trouble of ours. */
+  /** Does a task of so many octets. Null where too many wait already. A rejection is trouble of ours, or `Stopping`. */
   run(asked: Asked, octets: number): Promise<Found | null> {
-    if (this.#closed) return Promise.reject(new Error("the threads are closed"));
+    if (this.#closed) return Promise.reject(new Stopping("the threads are closed"));
     const { waiting } = this.#options;
     if (this.#waiting.size >= waiting.tasks || this.#octetsWaiting > waiting.octets)
       return Promise.resolve(null);
@@ -60,7 +61,7 @@ export class ThreadPool<Asked, Found> {
     return promise;
   }
 
-  /** Ends all threads; what they have in hand is rejected. */
+  /** Ends all threads; what they have in hand is rejected by `Stopping`. */
   close(): void {
     this.#closed = true;
     this.#cancelIdle();
@@ -74,7 +75,7 @@ export class ThreadPool<Asked, Found> {
   }
 
   #stopped(task: Task<Asked, Found>): void {
-    task.failed(new Error("the threads were closed"));
+    task.failed(new Stopping("the threads were closed"));
   }
 
   #begin(): void {
@@ -190,7 +191,7 @@ function drain<Item>(tasks: Fifo<Item>): Item[] {
   return all;
 }
 
-/** Threads at most, so that half of the processors are left for everything else. */
+/** Threads of a kind at most: one that is busy leaves half of the processors for everything else. */
 const MAX_THREADS = 4;
 
 /** How many threads of a kind there may be on a machine with so many processors. */
