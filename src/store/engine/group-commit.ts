@@ -117,9 +117,10 @@ export class GroupCommit implements Db {
     let octets = 0;
     let count = 0;
     for (const member of this.#waiting) {
+      const weight = weightOf(member.statements);
       statements += member.statements.length;
-      values += valuesOf(member.statements);
-      octets += octetsOf(member.statements);
+      values += weight.values;
+      octets += weight.octets;
       const isOver =
         statements > MAX_STATEMENTS_PER_COMMIT || values > VALUES_PER_TURN || octets > MAX_OCTETS_PER_COMMIT;
       if (count > 0 && isOver) break;
@@ -192,15 +193,15 @@ export class GroupCommit implements Db {
   }
 }
 
-function valuesOf(statements: readonly Statement[]): number {
-  return statements.reduce((sum, { args }) => sum + args.length, 0);
-}
-
-function octetsOf(statements: readonly Statement[]): number {
+/** How many values the statements store, and the octets of contents among them. */
+function weightOf(statements: readonly Statement[]): { values: number; octets: number } {
+  let values = 0;
   let octets = 0;
-  for (const { args } of statements)
-    for (const value of args) if (value instanceof Uint8Array) octets += value.byteLength;
-  return octets;
+  for (const { args } of statements) {
+    values += args.length;
+    for (const value of args) if (typeof value === "object" && value !== null) octets += value.byteLength;
+  }
+  return { values, octets };
 }
 
 /** Tells members what they have written, in their order. */
