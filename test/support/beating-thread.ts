@@ -1,0 +1,25 @@
+import { systemClock } from "../../src/clock.ts";
+import { BEATS, TURNED_TO, type ToThread } from "../../src/wiring/threads/protocol.ts";
+
+/** Time between two beats, milliseconds. */
+const BEAT_MS = 20;
+
+declare const self: Worker;
+
+/** Makes this thread one of a pool's that beats and turns to tasks as a real one does, and does `work` of them. */
+export function beatAndWork<Asked>(work: (id: number, asked: Asked) => void): void {
+  let pulse: Int32Array | null = null;
+  const beat = (beats: Int32Array): void => {
+    Atomics.add(beats, BEATS, 1);
+    systemClock.after(BEAT_MS, () => beat(beats));
+  };
+  self.onmessage = ({ data }: MessageEvent<ToThread<unknown, Asked>>): void => {
+    if (data.kind === "start") {
+      pulse = new Int32Array(data.pulse);
+      beat(pulse);
+    } else if (pulse !== null) {
+      Atomics.store(pulse, TURNED_TO, data.id);
+      work(data.id, data.asked);
+    }
+  };
+}
