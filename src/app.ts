@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import type { Config } from "./config.ts";
 import { type Clock, within } from "./core/clock.ts";
 import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
+import { renderMemory } from "./flows/send/render.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import { log } from "./log.ts";
@@ -105,6 +106,7 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
     inspector,
     inspect: timedInspect(clock, inspector.inspect, metrics.inspected),
     links,
+    memory: renderMemory(),
     renderer: openRenderer({ clock, meter: metrics.rendered }, { links, threads }),
   };
   return startRoles(ground, firstStart);

@@ -2,6 +2,7 @@ import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Inspect } from "../flows/readings.ts";
 import type { MailLinks } from "../flows/send/make-mail.ts";
+import type { RenderMemory } from "../flows/send/render.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
 import type { Queue } from "../queue/port.ts";
@@ -34,5 +35,6 @@ export interface Ground {
   /** What every mail is made with. */
   links: MailLinks;
   renderer: OwnedRenderer;
+  memory: RenderMemory;
   metrics: Metrics;
 }

@@ -1,5 +1,4 @@
 // The page's files go into a compiled binary by these imports.
-import { oneByOne } from "../core/one-by-one.ts";
 import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import { bodyRepeats } from "../flows/contents/body-repeats.ts";
@@ -43,7 +42,7 @@ import { openScrape } from "./scrape.ts";
 export interface HttpParts
   extends Pick<
     Ground,
-    "config" | "clock" | "db" | "queue" | "keys" | "resolver" | "inspect" | "links" | "metrics"
+    "config" | "clock" | "db" | "queue" | "keys" | "resolver" | "inspect" | "links" | "memory" | "metrics"
   > {
   renderer: Renderer;
   limiter: RateLimiter | null;
@@ -119,7 +118,7 @@ export function httpDeps(parts: HttpParts): HttpDeps {
 
 /** Every route of the API. */
 function apiRoutes(parts: HttpParts): Route[] {
-  const { config, clock, db, queue, keys, objects, inspect, renderer, links } = parts;
+  const { config, clock, db, queue, keys, objects, inspect, renderer, memory, links } = parts;
   const common = {
     db,
     clock,
@@ -127,8 +126,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     objects,
     renderer,
     boxKey: keys.box,
-    keys: new Map(),
-    inTurn: oneByOne(),
+    memory,
     ...links,
   };
   const sending = { ...common, limits: config, volume: config, inspect, repeats: bodyRepeats() };

@@ -1,4 +1,3 @@
-import { oneByOne } from "../core/one-by-one.ts";
 import { bodyRepeats } from "../flows/contents/body-repeats.ts";
 import type { PushDeps } from "../flows/notify/push.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
@@ -51,7 +50,7 @@ function commonDeps({ db, clock, queue, instance, keys }: Ground, objects: Objec
 type Common = ReturnType<typeof commonDeps>;
 
 function transmitDeps(
-  { config, keys, metrics, renderer, links }: Ground,
+  { config, keys, metrics, renderer, memory, links }: Ground,
   common: Common,
   custody: CustodyStatus,
 ): WorkerDeps["transmit"] {
@@ -63,8 +62,7 @@ function transmitDeps(
     ...links,
     renderer,
     verpKey: keys.verp,
-    keys: new Map(),
-    inTurn: oneByOne(),
+    memory,
     capture: config.delivery === "capture",
     meter: metrics.transmit,
     retry: {

@@ -58,6 +58,21 @@ describe("a templated send", () => {
     );
   });
 
+  test("that cannot be rendered is tried once, however many recipients it has, until it is changed", async () => {
+    const id = await template({ html: "{% for a in (1..100000000) %}{% assign b = a %}{% endfor %}" });
+    const to = Array.from({ length: 10 }, (_, at) => ({ email: `r${at}@one.test` }));
+    const sent = await send({ to, templateId: id, data: { user: { name: "Ada" } } });
+    await service.message(sent, "rendering_failure");
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    const count = 'postrider_rendering_duration_seconds_count{kind="template",outcome="refused"} 1\n';
+    expect(metrics).toContain(count);
+    const raw = async () => (await service.call("GET", `/v1/emails/${sent}/raw`)).status;
+    expect(await raw()).toBe(404);
+    expect(await (await fetch(`${service.url}/metrics`)).text()).toContain(count);
+    await service.call("PATCH", `/v1/templates/${id}`, { html: "<p>x</p>" });
+    expect(await raw()).toBe(200);
+  });
+
   test.each(["id", "slug"])(
     "by %s is rendered while sending, and its record shows what was rendered",
     async (by) => {

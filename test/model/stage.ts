@@ -1,4 +1,4 @@
-import { oneByOne } from "../../src/core/one-by-one.ts";
+import { renderMemory } from "../../src/flows/send/render.ts";
 import { loadConfig } from "../../src/config.ts";
 import { bootstrap } from "../../src/flows/bootstrap.ts";
 import { parseTransmitKey } from "../../src/flows/hint.ts";
@@ -84,7 +84,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
     ...{ serviceDomain: SERVICE_DOMAIN, publicUrl: config.publicUrl },
     ...{ unsubscribeKey: keys.unsubscribe, trackingKey: keys.tracking },
   };
-  const rendering = { links, renderer: rendererHere(links) };
+  const rendering = { links, renderer: rendererHere(links), memory: renderMemory() };
   const http = openHttp({ config, clock, db, keys, zone, queue: hints.queue, ...rendering });
   let answer: (request: PostRequest) => number | null = () => 200;
   const common = {
@@ -94,7 +94,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const mails: Mail[] = [];
   const transmitDeps: TransmitDeps = {
     ...common,
-    ...{ custody: "delivered", capture: true, keys: new Map(), inTurn: oneByOne(), verpKey: keys.verp },
+    ...{ custody: "delivered", capture: true, memory: rendering.memory, verpKey: keys.verp },
     ...{ ...links, renderer: rendering.renderer },
     foregone: () => null,
     async deliver(shipment) {
@@ -158,7 +158,7 @@ function byRecipient(one: Job, other: Job): number {
 interface HttpGround
   extends Pick<
     Parameters<typeof httpDeps>[0],
-    "config" | "clock" | "db" | "keys" | "queue" | "links" | "renderer"
+    "config" | "clock" | "db" | "keys" | "queue" | "links" | "renderer" | "memory"
   > {
   zone: TestZone;
 }

@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { splitAddress } from "../../core/addresses.ts";
-import type { OneByOne } from "../../core/one-by-one.ts";
+import { type OneByOne, oneByOne } from "../../core/one-by-one.ts";
 import { unseal } from "../../core/secretbox.ts";
-import { type RenderedTemplate, RenderingFailure, type TemplateSource } from "../../core/templates.ts";
+import { type RenderedTemplate, RenderingFailure } from "../../core/templates.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
 import { dkimPrivateKey } from "../../mail/dkim.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
@@ -10,7 +10,7 @@ import { loadAttachments } from "../../store/attachments.ts";
 import { keepRendered } from "../../store/contents/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
-import { findTemplate } from "../../store/templates.ts";
+import { findTemplate, type SavedTemplate } from "../../store/templates.ts";
 import { type KeepDeps, keepBody } from "../contents/keep.ts";
 import type { Renderer } from "../renderings.ts";
 import { type MailLinks, type MailToMake, RenderingError } from "./make-mail.ts";
@@ -21,9 +21,23 @@ export interface RenderDeps extends MailLinks, ContentDeps, KeepDeps {
   renderer: Renderer;
   /** Opens the private keys in the database. */
   boxKey: Uint8Array;
+  memory: RenderMemory;
+}
+
+/** What makes the next mail cheaper than the first. */
+export interface RenderMemory {
   keys: KeyCache;
   /** By message: a template is rendered for the first of its recipients. */
   inTurn: OneByOne;
+  /**
+   * Why templates could not be rendered, by message and state of the template: each of fifty recipients would take up to
+   * seconds to find the same again.
+   */
+  failures: Map<string, RenderingError>;
+}
+
+export function renderMemory(): RenderMemory {
+  return { keys: new Map(), inTurn: oneByOne(), failures: new Map() };
 }
 
 /** Opened private keys, by `cacheName`: reading a PEM costs as much as signing with it. */
@@ -31,6 +45,9 @@ export type KeyCache = Map<string, KeyObject>;
 
 /** Opened keys kept at most: a memory bound, not a correctness one. */
 const MAX_CACHED_KEYS = 10_000;
+
+/** Failures remembered at most; one forgotten is found again. */
+const MAX_FAILURES = 1000;
 
 /**
  * The bytes to put on the wire: the template rendered, composed, and DKIM-signed by the From domain's key. They are the
@@ -60,7 +77,7 @@ async function load(deps: RenderDeps, senderId: string, id: string): Promise<Out
  */
 async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
-  return isRendered(message) ? message : deps.inTurn(id, () => renderTemplateOf(deps, senderId, id));
+  return isRendered(message) ? message : deps.memory.inTurn(id, () => renderTemplateOf(deps, senderId, id));
 }
 
 function isRendered({ templateId, rendered }: Outgoing): boolean {
@@ -74,7 +91,7 @@ async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string):
   const template = await findTemplate(deps.db, senderId, message.templateId);
   if (template === null) throw new RenderingError("the template is gone");
   const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
-  const rendered = await renderSource(deps, senderId, template, { ...message.data, ...link });
+  const rendered = await renderOnce(deps, id, template, { ...message.data, ...link });
   // What the send gave inline stays as it is.
   const html = message.html ?? rendered.html;
   const text = message.text ?? rendered.text;
@@ -85,17 +102,24 @@ async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string):
   return load(deps, senderId, id);
 }
 
-async function renderSource(
-  { renderer }: RenderDeps,
-  senderId: string,
-  { subject, html, text }: TemplateSource,
+/** Renders the message's template, unless it has failed by the same one before. */
+async function renderOnce(
+  { renderer, memory: { failures } }: RenderDeps,
+  id: string,
+  { senderId, subject, html, text, updatedAt }: SavedTemplate,
   data: Record<string, unknown>,
 ): Promise<RenderedTemplate> {
+  const key = `${id} ${updatedAt}`;
+  const known = failures.get(key);
+  if (known !== undefined) throw known;
   try {
     return await renderer.template(senderId, { subject, html, text }, data);
   } catch (error) {
-    if (error instanceof RenderingFailure) throw new RenderingError(`${error.part}: ${error.message}`);
-    throw error;
+    if (!(error instanceof RenderingFailure)) throw error;
+    const failure = new RenderingError(`${error.part}: ${error.message}`);
+    if (failures.size >= MAX_FAILURES) failures.clear();
+    failures.set(key, failure);
+    throw failure;
   }
 }
 
@@ -132,7 +156,7 @@ async function keyOf(
 ): Promise<OpenKey | null> {
   if (domain === onboardingDomain(deps.serviceDomain)) return openKey(deps, await installationKey(deps.db));
   if (active === null) return null;
-  const privateKey = deps.keys.get(cacheName(active));
+  const privateKey = deps.memory.keys.get(cacheName(active));
   return privateKey === undefined
     ? openKey(deps, await signingKey(deps.db, senderId, domain))
     : { selector: active.selector, privateKey };
@@ -147,10 +171,10 @@ function openKey(deps: RenderDeps, key: SigningKey | null): OpenKey | null {
   if (key === null) return null;
   const { selector } = key;
   const name = cacheName(key);
-  const known = deps.keys.get(name);
+  const known = deps.memory.keys.get(name);
   if (known !== undefined) return { selector, privateKey: known };
-  if (deps.keys.size >= MAX_CACHED_KEYS) deps.keys.clear();
+  if (deps.memory.keys.size >= MAX_CACHED_KEYS) deps.memory.keys.clear();
   const privateKey = dkimPrivateKey(unseal(deps.boxKey, key.sealedPrivateKey));
-  deps.keys.set(name, privateKey);
+  deps.memory.keys.set(name, privateKey);
   return { selector, privateKey };
 }
