@@ -42,6 +42,13 @@ function renderer(clock: Clock = systemClock, start = () => openWorker("render-w
   return { ...made, started };
 }
 
+/** Why it was rejected. Not by `rejects`, which lets no message of a thread through while it waits. */
+const reason = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => "it was not",
+    (error: unknown) => error,
+  );
+
 const ADA = { email: "ada@from.test", name: "Ada" };
 const ID = newId("msg", 1_700_000_000_000);
 const SOURCE = { subject: "", html: null, text: null };
@@ -118,8 +125,10 @@ describe("a mail is the same wherever it is made", () => {
         "snd_1",
         mail({ headers: { From: "x@y.test" }, text: "x".repeat(kib * 1024) }),
       );
-      await expect(fault).rejects.toBeInstanceOf(RenderingError);
-      await expect(fault).rejects.toThrow("not the sender's to set");
+      expect(await reason(fault)).toBeInstanceOf(RenderingError);
+      expect(await reason(fault)).toMatchObject({
+        message: expect.stringContaining("not the sender's to set"),
+      });
     },
   );
 });
@@ -145,8 +154,8 @@ describe("a template", () => {
       expect(await threads.variables("snd_1", { ...SOURCE, html })).toEqual(["a.b", "c"]);
       expect(threads.started.threads).toBe(around === 0 ? 0 : 1);
       const broken = threads.variables("snd_1", { ...SOURCE, html: `${html}{{ a` });
-      await expect(broken).rejects.toMatchObject({ part: "html", kind: "syntax" });
-      await expect(broken).rejects.toBeInstanceOf(RenderingFailure);
+      expect(await reason(broken)).toMatchObject({ part: "html", kind: "syntax" });
+      expect(await reason(broken)).toBeInstanceOf(RenderingFailure);
     },
   );
 
@@ -175,7 +184,7 @@ describe("a template", () => {
     const threads = renderer();
     const data = JSON.parse(`{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`);
     const refused = threads.template("snd_1", { ...SOURCE, html: "{{ a | json }}" }, data);
-    await expect(refused).rejects.toMatchObject({ part: "html", kind: "rendering" });
+    expect(await reason(refused)).toMatchObject({ part: "html", kind: "rendering" });
     const others = Array.from({ length: 300 }, (_, at) =>
       threads.template(`snd_${at}`, { ...SOURCE, html: "{{ a }}" }, { a: at }),
     );
@@ -208,14 +217,14 @@ describe("what holds its thread for good", () => {
     const threads = held();
     const guilty = threads.variables("snd_1", { ...SOURCE, text: large("spin") });
     const other = threads.variables("snd_2", { ...SOURCE, text: large("fine") });
-    await expect(guilty).rejects.toMatchObject({ type: "service_unavailable" });
+    expect(await reason(guilty)).toMatchObject({ type: "service_unavailable" });
     expect(await other).toEqual(["done"]);
     expect(await threads.variables("snd_1", { ...SOURCE, text: large("fine") })).toEqual(["done"]);
   });
 
   test("of a mail too, so that it is tried again", async () => {
     const guilty = held().mail("snd_1", mail({ text: "spin ".repeat(MAX_MAIL_OCTETS_HERE) }));
-    await expect(guilty).rejects.toMatchObject({ type: "service_unavailable" });
+    expect(await reason(guilty)).toMatchObject({ type: "service_unavailable" });
   });
 });
 
@@ -223,5 +232,5 @@ test("what is in hand when all ends is rejected", async () => {
   const threads = renderer();
   const slow = threads.template("snd_1", { ...SOURCE, text: SLOW }, {});
   threads.close();
-  await expect(slow).rejects.toThrow("closed");
+  expect(await reason(slow)).toMatchObject({ message: expect.stringContaining("closed") });
 });
