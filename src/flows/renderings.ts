@@ -119,3 +119,21 @@ function opened(keys: OpenedKeys, pem: string): KeyObject {
   keys.set(pem, key);
   return key;
 }
+
+/** Octets that a rendering is counted for, about. */
+export function octetsOf(asked: AnyAsked): number {
+  return asked.kind === "mail" ? mailOctets(asked.mail) : sourceOctets(asked.source);
+}
+
+type Content = Pick<MailToMake, "html" | "text" | "attachments">;
+
+/** Of a mail's content. */
+export function mailOctets({ html, text, attachments }: Content): number {
+  const bodies = (html?.length ?? 0) + (text?.length ?? 0);
+  return attachments.reduce((sum, { bytes }) => sum + bytes.length, bodies);
+}
+
+/** Of a template. */
+export function sourceOctets({ subject, html, text }: TemplateSource): number {
+  return subject.length + (html?.length ?? 0) + (text?.length ?? 0);
+}

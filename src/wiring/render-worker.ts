@@ -1,13 +1,13 @@
 // Entry of the threads that render templates and make mails.
 import {
   type AnyAsked,
+  octetsOf,
   type OpenedKeys,
   type Rendered,
   type RenderingKind,
   render,
 } from "../flows/renderings.ts";
 import type { MailLinks } from "../flows/send/make-mail.ts";
-import { octetsOf } from "./renderer.ts";
 import { serveThread, type Work } from "./threads/serve.ts";
 
 serveThread(rendering);

@@ -1,20 +1,24 @@
 import type { Clock } from "../core/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { oneByOne } from "../core/one-by-one.ts";
-import { RenderingFailure, type TemplateSource, templateVariables } from "../core/templates.ts";
+import { RenderingFailure, templateVariables } from "../core/templates.ts";
 import {
   type AnyAsked,
   type Asked,
   type Made,
+  mailOctets,
+  octetsOf,
   type Rendered,
   type Renderer,
   type RenderingKind,
   refusedBy,
   type SentMail,
+  sourceOctets,
 } from "../flows/renderings.ts";
 import { type MailLinks, type MailToMake, makeMail } from "../flows/send/make-mail.ts";
 import { ThreadPool } from "./threads/pool.ts";
 import { openWorker, shared } from "./threads/thread.ts";
+import { timed } from "./timed.ts";
 
 /** Octets of a mail that is made where it is asked for, in one or two milliseconds; larger ones go to a thread. */
 export const MAX_MAIL_OCTETS_HERE = 32 * 1024;
@@ -68,17 +72,15 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
   async function inThread<Kind extends RenderingKind>(asked: Asked<Kind>): Promise<Made<Kind>> {
     // What a thread makes is of the kind that it was asked for: messages between threads carry no types.
     const task = asked as AnyAsked;
-    const startedAt = clock.now();
-    let outcome: RenderOutcome = "failed";
-    try {
-      const rendered = (await pool.run(task, octetsOf(task))) as Rendered<Kind> | null;
-      if (rendered === null) throw new Error("too much waits to be rendered");
-      outcome = rendered.refused === undefined ? "made" : "refused";
-      if (rendered.refused !== undefined) throw refusedBy(rendered.refused);
-      return rendered.made;
-    } finally {
-      meter?.((clock.now() - startedAt) / 1000, asked.kind, outcome);
-    }
+    const rendered = (await timed(
+      clock,
+      () => pool.run(task, octetsOf(task)),
+      outcomeOf,
+      (seconds, outcome) => meter?.(seconds, asked.kind, outcome),
+    )) as Rendered<Kind> | null;
+    if (rendered === null) throw new Error("too much waits to be rendered");
+    if (rendered.refused !== undefined) throw refusedBy(rendered.refused);
+    return rendered.made;
   }
 
   return {
@@ -99,26 +101,15 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
   };
 }
 
+function outcomeOf(rendered: Rendered<RenderingKind> | null): RenderOutcome {
+  if (rendered === null) return "failed";
+  return rendered.refused === undefined ? "made" : "refused";
+}
+
 /** Data of tens of thousands of levels is JSON all the same, and more than a message between threads can carry. */
 function tooDeep(error: unknown): never {
   if (!(error instanceof RangeError)) throw error;
   throw new RenderingFailure("html", "rendering", "The data is nested too deep.");
-}
-
-/** Octets that a task is counted for, about. */
-export function octetsOf(asked: AnyAsked): number {
-  return asked.kind === "mail" ? mailOctets(asked.mail) : sourceOctets(asked.source);
-}
-
-type Content = Pick<MailToMake, "html" | "text" | "attachments">;
-
-function mailOctets({ html, text, attachments }: Content): number {
-  const bodies = (html?.length ?? 0) + (text?.length ?? 0);
-  return attachments.reduce((sum, { bytes }) => sum + bytes.length, bodies);
-}
-
-function sourceOctets({ subject, html, text }: TemplateSource): number {
-  return subject.length + (html?.length ?? 0) + (text?.length ?? 0);
 }
 
 function sentMail({ signing, ...mail }: MailToMake): SentMail {
