@@ -51,6 +51,7 @@ export async function announce(
   happenings: readonly Happening[],
   guard?: Guard,
 ): Promise<Announcement> {
+  if (happenings.length === 0) return { statements: [], pushes: [] };
   const webhooks = new Map([[senderId, await subscriptions(deps.db, senderId)]]);
   return announceEvents(deps.clock, eventsOf(deps.clock, senderId, happenings), webhooks, guard);
 }
