@@ -79,6 +79,7 @@ export interface Config {
   s3Region: string;
   s3AccessKeyId: string | null;
   s3SecretAccessKey: string | null;
+  s3SessionToken: string | null;
   /** Days; 0: kept for good. */
   retentionContentDays: number;
   retentionEventDays: number;
@@ -420,6 +421,13 @@ export const SETTINGS: readonly Setting[] = [
     secret: true,
   },
   {
+    name: "S3_SESSION_TOKEN",
+    type: { kind: "secret", minLength: 1 },
+    default: "(none)",
+    help: "That of temporary keys.",
+    secret: true,
+  },
+  {
     name: "RETENTION_CONTENT_DAYS",
     type: { kind: "integer", min: 0, max: 36_500 },
     default: "0",
@@ -639,10 +647,12 @@ function readTier(text: string): number | undefined {
 
 /**
  * What is wrong with settings that are right each by itself.
+ * @param env for what is no setting of ours
  * @param text a setting's text or its default; null where it has neither
  * @param known problems found so far
  */
 function contradictions(
+  env: Env,
   text: (name: string) => string | null,
   delivery: string,
   known: readonly string[],
@@ -659,6 +669,14 @@ function contradictions(
     [
       isSet("CONTENT_STORE") && !(isSet("S3_ACCESS_KEY_ID") && isSet("S3_SECRET_ACCESS_KEY")),
       "CONTENT_STORE needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY",
+    ],
+    [
+      // Bun's S3 client would take it for a token of our keys, unless S3_SESSION_TOKEN is there, be it empty.
+      isSet("CONTENT_STORE") &&
+        !isSet("S3_SESSION_TOKEN") &&
+        env.S3_SESSION_TOKEN === undefined &&
+        (env.AWS_SESSION_TOKEN ?? "") !== "",
+      "AWS_SESSION_TOKEN would go with S3_ACCESS_KEY_ID: unset it, or set S3_SESSION_TOKEN to what belongs to that key, empty where nothing does",
     ],
     [
       isSet("DATABASE_SYNC_URL") && !(text("DATABASE_URL") ?? "file:").startsWith("file:"),
@@ -695,7 +713,7 @@ export function loadConfig(env: Env, terminal = false): Config {
   if (!Object.hasOwn(tiers, required("DEFAULT_TRUST_TIER")))
     problems.push(`DEFAULT_TRUST_TIER=${required("DEFAULT_TRUST_TIER")} is no trust tier`);
   const delivery = text("DELIVERY") ?? defaultDelivery(texts);
-  problems.push(...contradictions(text, delivery, problems));
+  problems.push(...contradictions(env, text, delivery, problems));
   if (problems.length > 0) throw new ConfigError(problems);
 
   const dataDir = required("DATA_DIR");
@@ -752,6 +770,7 @@ export function loadConfig(env: Env, terminal = false): Config {
     s3Region: required("S3_REGION"),
     s3AccessKeyId: text("S3_ACCESS_KEY_ID"),
     s3SecretAccessKey: text("S3_SECRET_ACCESS_KEY"),
+    s3SessionToken: text("S3_SESSION_TOKEN"),
     retentionContentDays: number("RETENTION_CONTENT_DAYS"),
     retentionEventDays: number("RETENTION_EVENT_DAYS"),
     metricsToken: text("METRICS_TOKEN"),

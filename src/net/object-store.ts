@@ -1,5 +1,4 @@
 import { type Clock, within } from "../core/clock.ts";
-import { type AwsCredentials, signAws } from "./aws-signature.ts";
 import { reasonOf } from "../core/errors.ts";
 
 export interface ObjectStoreDeps {
@@ -8,11 +7,16 @@ export interface ObjectStoreDeps {
   ending?: AbortSignal;
 }
 
-/** Where objects lie: a bucket of a server that speaks S3. */
-export interface ObjectStoreOptions extends AwsCredentials {
+/** Where objects lie: a bucket of a server that speaks S3, and who asks it. */
+export interface ObjectStoreOptions {
   /** `http://` or `https://`; the bucket follows in the path. */
   endpoint: string;
   bucket: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Of temporary keys; absent for those that last. */
+  sessionToken?: string;
   /** Time a request has, with its body and its answer (milliseconds). */
   timeoutMs?: number;
 }
@@ -45,24 +49,27 @@ export class ObjectStoreError extends Error {
 export const OBJECT_TIMEOUT_MS = 30_000;
 /** Bytes of a refusal that are read, for the reason in it. */
 const MAX_REFUSAL_BYTES = 4096;
+/** Seconds that a signature holds from the system's time on: S3 lets clocks be so far apart. */
+const SIGNED_SECONDS = 15 * 60;
 const NOT_FOUND = 404;
 
 /**
- * A bucket over plain signed requests. Not Bun's S3 client: it takes a session token from the environment whatever it is
- * given, has no bound of time, and leaves what is sent out of the signature.
+ * A bucket whose requests are signed by Bun's S3 client and sent by `fetch`: the client's own have no bound of time or
+ * size, and obey `HTTP_PROXY`. Without `sessionToken` the client takes S3_SESSION_TOKEN of the environment, else
+ * AWS_SESSION_TOKEN.
  */
 export function openObjectStore(deps: ObjectStoreDeps, options: ObjectStoreOptions): ObjectStore {
+  const { timeoutMs = OBJECT_TIMEOUT_MS, accessKeyId, ...place } = options;
+  // It puts the id into the query as it is given.
+  const signer = new Bun.S3Client({ ...place, accessKeyId: encodeURIComponent(accessKeyId) });
+  const asked = (request: Request, fine?: number) => ask(deps, signer, timeoutMs, request, fine);
   return {
-    async put(name, bytes) {
-      await exchange(deps, options, { method: "PUT", name, body: bytes, maxBytes: MAX_REFUSAL_BYTES });
+    async put(name, body) {
+      await asked({ method: "PUT", name, body, maxBytes: MAX_REFUSAL_BYTES });
     },
-    async get(name, maxBytes) {
-      const { body } = await exchange(deps, options, { method: "GET", name, body: NOTHING, maxBytes });
-      return body;
-    },
+    get: (name, maxBytes) => asked({ method: "GET", name, maxBytes }),
     async remove(name) {
-      const request = { method: "DELETE", name, body: NOTHING, maxBytes: MAX_REFUSAL_BYTES };
-      await exchange(deps, options, request, NOT_FOUND);
+      await asked({ method: "DELETE", name, maxBytes: MAX_REFUSAL_BYTES }, NOT_FOUND);
     },
   };
 }
@@ -86,33 +93,31 @@ export async function checkObjectStore(store: ObjectStore, name: string): Promis
     throw new ObjectStoreError(`GET ${name}: other bytes than were put`, null);
 }
 
-const NOTHING = new Uint8Array();
-
 interface Request {
-  method: string;
+  method: "PUT" | "GET" | "DELETE";
   name: string;
-  body: Uint8Array<ArrayBuffer>;
+  body?: Uint8Array<ArrayBuffer>;
   maxBytes: number;
 }
 
-/** One request with its whole answer. @param fine a status that is as good as success */
-async function exchange(
+/** One request; the body of its answer. @param fine a status that is as good as success */
+async function ask(
   { clock, ending }: ObjectStoreDeps,
-  options: ObjectStoreOptions,
+  signer: Bun.S3Client,
+  timeoutMs: number,
   request: Request,
   fine?: number,
-): Promise<{ body: Uint8Array }> {
-  const { method, name } = request;
+): Promise<Uint8Array> {
+  const { method, name, maxBytes } = request;
   const failed = (reason: string, status: number | null = null) =>
     new ObjectStoreError(`${method} ${name}: ${reason}`, status);
   const aborter = new AbortController();
   const signal = ending === undefined ? aborter.signal : AbortSignal.any([aborter.signal, ending]);
-  const asking = ask(clock, options, request, signal);
-  const answer = await within(clock, options.timeoutMs ?? OBJECT_TIMEOUT_MS, asking, "late" as const).catch(
-    (error: unknown) => {
-      throw failed(reasonOf(error));
-    },
-  );
+  const asking = exchange(signer, request, signal);
+  // The code of a failed fetch: its message may hold the URL, which is a secret as long as its signature holds.
+  const answer = await within(clock, timeoutMs, asking, "late" as const).catch((error: unknown) => {
+    throw failed(reasonOf(error));
+  });
   if (answer === "late") {
     aborter.abort();
     asking.catch(() => undefined);
@@ -120,8 +125,8 @@ async function exchange(
   }
   const { status, body } = answer;
   if (status < 200 || (status > 299 && status !== fine)) throw failed(refusalOf(status, body), status);
-  if (body === null) throw failed(`longer than ${request.maxBytes} bytes`, status);
-  return { body };
+  if (body === null) throw failed(`longer than ${maxBytes} bytes`, status);
+  return body;
 }
 
 /** Bun's own options of a request, which its types lack in this form. */
@@ -130,20 +135,15 @@ interface DirectRequest extends BunFetchRequestInit {
   proxy: never;
 }
 
-async function ask(
-  clock: Clock,
-  { endpoint, bucket, ...credentials }: ObjectStoreOptions,
+async function exchange(
+  signer: Bun.S3Client,
   { method, name, body, maxBytes }: Request,
   signal: AbortSignal,
 ): Promise<{ status: number; body: Uint8Array | null }> {
-  const base = new URL(endpoint);
-  const path = `${base.pathname.replace(/\/$/, "")}/${encodePath(bucket)}/${encodePath(name)}`;
-  const bodyHash = await sha256Hex(body);
-  const headers = signAws(credentials, { method, host: base.host, path, bodyHash, now: clock.now() });
-  const response = await fetch(`${base.origin}${path}`, {
+  // No header beside: S3 refuses `x-amz-*` and `content-md5` that are not signed, and only `host` is.
+  const response = await fetch(signer.presign(name, { method, expiresIn: SIGNED_SECONDS }), {
     method,
-    headers: { ...headers, "content-type": "application/octet-stream" },
-    ...(method === "PUT" ? { body } : {}),
+    body,
     signal,
     redirect: "manual",
     decompress: false,
@@ -166,20 +166,8 @@ async function readAll(response: Response, maxBytes: number): Promise<Uint8Array
   return Buffer.concat(chunks, size);
 }
 
-/** On the thread pool: 25 MB take 50 ms. */
-async function sha256Hex(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return Buffer.from(await crypto.subtle.digest("SHA-256", bytes)).toString("hex");
-}
-
-/** As S3 encodes a path before it signs it: all but unreserved characters (RFC 3986 §2.3) and slashes. */
-function encodePath(path: string): string {
-  return encodeURIComponent(path)
-    .replaceAll("%2F", "/")
-    .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-}
-
 /** `403 SignatureDoesNotMatch`: S3 says the reason in the XML of its answer. */
 function refusalOf(status: number, body: Uint8Array | null): string {
-  const code = /<Code>([\w.-]{1,64})<\/Code>/.exec(Buffer.from(body ?? NOTHING).toString("latin1"))?.[1];
+  const code = /<Code>([\w.-]{1,64})<\/Code>/.exec(Buffer.from(body ?? []).toString("latin1"))?.[1];
   return code === undefined ? String(status) : `${status} ${code}`;
 }

@@ -27,7 +27,8 @@ export interface ConfiguredStore {
 
 /** What `CONTENT_STORE` and the settings beside it name; null where contents stay in the database. */
 export function configuredStore(config: Config): ConfiguredStore | null {
-  const { contentStore, s3Endpoint, s3Region: region, s3AccessKeyId, s3SecretAccessKey } = config;
+  const { contentStore, s3Endpoint, s3Region: region } = config;
+  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken } = config;
   if (contentStore === null || s3AccessKeyId === null || s3SecretAccessKey === null) return null;
   const [, bucket = "", path = ""] = /^s3:\/\/([^/]+)\/*(.*?)\/*$/.exec(contentStore) ?? [];
   return {
@@ -37,6 +38,7 @@ export function configuredStore(config: Config): ConfiguredStore | null {
       region,
       accessKeyId: s3AccessKeyId,
       secretAccessKey: s3SecretAccessKey,
+      ...(s3SessionToken === null ? {} : { sessionToken: s3SessionToken }),
     },
     prefix: path === "" ? "" : `${path}/`,
   };

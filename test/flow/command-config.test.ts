@@ -54,6 +54,7 @@ test("config shows no secret, nor its length, nor what a URL carries beside its 
     SMTP_RELAY_URL: "smtp://me:hush-relay@relay.example",
     POSTRIDER_API_KEY: "hush-key",
     S3_SECRET_ACCESS_KEY: "hush-s3",
+    S3_SESSION_TOKEN: "hush-session",
     METRICS_TOKEN: "hush-hush-hush-metrics",
     DATABASE_URL: "libsql://me:hush-password@db.example/x?authToken=hush-query",
     PUBLIC_URL: "https://api.example/base",

@@ -1,6 +1,13 @@
 import { createHash, createHmac } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
+import { systemClock } from "../../src/clock.ts";
 
 /** What the server does with a request instead of serving it. */
 export type Mood =
@@ -8,6 +15,8 @@ export type Mood =
   | { kind: "refuse"; status: number; code: string }
   /** Takes the request and never answers. */
   | { kind: "hang" }
+  /** Answers with these bytes, head and all. */
+  | { kind: "say"; bytes: string }
   /** Announces the whole object and closes the connection after half of it. */
   | { kind: "cut" };
 
@@ -16,17 +25,20 @@ export interface SeenRequest {
   method: string;
   /** Key of the object within its bucket. */
   name: string;
-  headers: Headers;
+  /** What its address ends with: who asks, and the signature. */
+  query: URLSearchParams;
   bytes: number;
 }
 
-/** A server that speaks as much S3 as one needs to keep objects, and checks each signature with the secret. */
+/** A server that speaks as much S3 as one needs to keep objects, and checks each presigned URL with the secret. */
 export interface S3Server {
   endpoint: string;
   objects: Map<string, Uint8Array>;
   seen: SeenRequest[];
   /** What it does with requests of that method; of all methods where none is named. */
   mood(mood: Mood, method?: string): void;
+  /** Puts its clock ahead of the system's by that many milliseconds. */
+  ahead(ms: number): void;
   /** Resolves when it has seen that many requests of the method, from its start. */
   saw(method: string, times: number): Promise<void>;
   /** Closes its port; requests under way are cut. */
@@ -40,6 +52,20 @@ export const S3_KEYS = {
   secretAccessKey: "the-secret-of-the-test",
   region: "eu-test-1",
 };
+/** Temporary keys, as a session has them. */
+export const S3_SESSION = {
+  accessKeyId: "ASIATEST",
+  secretAccessKey: "the-secret-of-a-session",
+  sessionToken: "token/of+the=session",
+  region: S3_KEYS.region,
+};
+/** Keys whose id is not made of letters and digits. */
+export const S3_ODD_KEYS = { ...S3_KEYS, accessKeyId: "mail@shop.test/é +1" };
+const KNOWN: readonly { accessKeyId: string; secretAccessKey: string; sessionToken?: string }[] = [
+  S3_KEYS,
+  S3_SESSION,
+  S3_ODD_KEYS,
+];
 export const S3_BUCKET = "mail";
 
 export async function startS3(): Promise<S3Server> {
@@ -56,18 +82,22 @@ export async function startS3(): Promise<S3Server> {
     const chunks: Uint8Array[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
     const body = new Uint8Array(Buffer.concat(chunks));
-    const request = { method: incoming.method ?? "", path: incoming.url ?? "", headers: headersOf(incoming) };
-    const path = decodeURIComponent(request.path);
+    const method = incoming.method ?? "";
+    const [encoded = "", search = ""] = (incoming.url ?? "").split("?");
+    const request = { method, path: encoded, query: new URLSearchParams(search), headers: incoming.headers };
+    const path = decodeURIComponent(encoded);
     const name = path.slice(S3_BUCKET.length + 2);
-    note({ method: request.method, name, headers: request.headers, bytes: body.length });
-    const mood = moods.get(request.method) ?? { kind: "serve" };
+    note({ method, name, query: request.query, bytes: body.length });
+    const mood = moods.get(method) ?? { kind: "serve" };
     if (mood.kind === "hang") return;
+    if (mood.kind === "say") return void incoming.socket.end(mood.bytes);
     if (mood.kind === "refuse") return reply(response, refusal(mood.status, mood.code));
-    const wrong = faultOf(request, body);
+    const wrong = faultOf(request, systemClock.now() + ahead);
     if (wrong !== null) return reply(response, refusal(403, wrong));
     if (!path.startsWith(`/${S3_BUCKET}/`)) return reply(response, refusal(404, "NoSuchBucket"));
-    reply(response, answer(objects, request.method, name, body, mood.kind === "cut"));
+    reply(response, answer(objects, method, name, body, mood.kind === "cut"));
   };
+  let ahead = 0;
   const open = (): Server =>
     createServer((incoming, response) => void serve(incoming, response).catch(() => response.destroy()));
   let server = open();
@@ -79,6 +109,9 @@ export async function startS3(): Promise<S3Server> {
     seen,
     mood(mood, method) {
       for (const one of method === undefined ? ["PUT", "GET", "DELETE"] : [method]) moods.set(one, mood);
+    },
+    ahead(ms) {
+      ahead = ms;
     },
     saw: (method, times) =>
       new Promise((resolve) => {
@@ -105,10 +138,6 @@ interface Reply {
   status: number;
   body: Uint8Array;
   cut?: boolean;
-}
-
-function headersOf({ headers }: IncomingMessage): Headers {
-  return new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
 function reply(response: ServerResponse, { status, body, cut = false }: Reply): void {
@@ -150,30 +179,68 @@ interface SignedWords {
   method: string;
   /** As it came, percent-encoded. */
   path: string;
-  headers: Headers;
+  query: URLSearchParams;
+  headers: IncomingHttpHeaders;
 }
 
-/** Signature Version 4 read back from a request's own words; the error code of S3 where it does not hold. */
-function faultOf(request: SignedWords, body: Uint8Array): string | null {
-  const given =
-    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
-      request.headers.get("authorization") ?? "",
-    );
-  if (given === null) return "AccessDenied";
-  const [, accessKeyId = "", day = "", region = "", names = "", signature = ""] = given;
-  if (accessKeyId !== S3_KEYS.accessKeyId) return "InvalidAccessKeyId";
-  if (region !== S3_KEYS.region) return "AuthorizationHeaderMalformed";
-  const hash = request.headers.get("x-amz-content-sha256") ?? "";
-  if (hash !== createHash("sha256").update(body).digest("hex")) return "XAmzContentSHA256Mismatch";
-  const time = request.headers.get("x-amz-date") ?? "";
-  if (!time.startsWith(day)) return "AccessDenied";
-  const headers = names.split(";").map((name) => `${name}:${request.headers.get(name)?.trim()}\n`);
-  const canonical = `${request.method}\n${request.path}\n\n${headers.join("")}\n${names}\n${hash}`;
-  const scope = `${day}/${region}/s3/aws4_request`;
+/** Milliseconds by which S3 lets a client's clock be ahead of its own. */
+const SKEW_MS = 15 * 60_000;
+/** Headers that S3 takes only where they are signed. */
+const TO_BE_SIGNED = /^(?:x-amz-.*|content-md5)$/;
+
+/** The presigned URL of a request (Signature Version 4 in its query); the error code of S3 where it does not hold. */
+function faultOf({ method, path, query, headers }: SignedWords, now: number): string | null {
+  const of = (name: string) => query.get(`X-Amz-${name}`) ?? "";
+  const [, accessKeyId, day = "", region = ""] =
+    /^(.+)\/(\d{8})\/([^/]+)\/s3\/aws4_request$/.exec(of("Credential")) ?? [];
+  if (of("Algorithm") !== "AWS4-HMAC-SHA256") return "AccessDenied";
+  const keys = KNOWN.find((one) => one.accessKeyId === accessKeyId);
+  if (keys === undefined) return "InvalidAccessKeyId";
+  if (region !== S3_KEYS.region) return "AuthorizationQueryParametersError";
+  if (of("Security-Token") !== (keys.sessionToken ?? "")) return "InvalidToken";
+  const signedAt = Date.parse(of("Date").replace(/^(....)(..)(..T..)(..)(..Z)$/, "$1-$2-$3:$4:$5"));
+  const holdsUntil = signedAt + Number(of("Expires")) * 1000;
+  if (!of("Date").startsWith(day) || !(signedAt <= now + SKEW_MS && now < holdsUntil)) return "AccessDenied";
+  const names = of("SignedHeaders").split(";");
+  if (Object.keys(headers).some((name) => TO_BE_SIGNED.test(name) && !names.includes(name)))
+    return "AccessDenied";
+  return signatureOf({ method, path, query, headers }, keys.secretAccessKey) === of("Signature")
+    ? null
+    : "SignatureDoesNotMatch";
+}
+
+function signatureOf({ method, path, query, headers }: SignedWords, secret: string): string {
+  const names = query.get("X-Amz-SignedHeaders") ?? "";
+  const words = [...query].filter(([name]) => name !== "X-Amz-Signature");
+  const sorted = words.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).sort();
+  const lines = names.split(";").map(
+    (name) => `${name}:${headers[name]}
+`,
+  );
+  const canonical = `${method}
+${path}
+${sorted.join("&")}
+${lines.join("")}
+${names}
+UNSIGNED-PAYLOAD`;
+  const time = query.get("X-Amz-Date") ?? "";
+  const scope = [time.slice(0, 8), S3_KEYS.region, "s3", "aws4_request"];
   const digest = createHash("sha256").update(canonical).digest("hex");
   const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
-  let key: string | Buffer = `AWS4${S3_KEYS.secretAccessKey}`;
-  for (const step of [day, region, "s3", "aws4_request"]) key = hmac(key, step);
-  const expected = hmac(key, `AWS4-HMAC-SHA256\n${time}\n${scope}\n${digest}`).toString("hex");
-  return expected === signature ? null : "SignatureDoesNotMatch";
+  const key = scope.reduce<string | Buffer>(hmac, `AWS4${secret}`);
+  return hmac(
+    key,
+    `AWS4-HMAC-SHA256
+${time}
+${scope.join("/")}
+${digest}`,
+  ).toString("hex");
+}
+
+/** All but unreserved characters (RFC 3986 §2.3). */
+function encoded(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }

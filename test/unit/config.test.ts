@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { withSettings } from "../../scripts/settings.ts";
 import { ConfigError, loadConfig, SETTINGS } from "../../src/config.ts";
 
+/** A bucket and its keys. */
+const BUCKET = { CONTENT_STORE: "s3://mail", S3_ACCESS_KEY_ID: "a", S3_SECRET_ACCESS_KEY: "b" };
+
 function problems(env: Record<string, string>): readonly string[] {
   try {
     loadConfig(env);
@@ -108,12 +111,23 @@ describe("settings", () => {
     [{ DELIVERY: "relay", PORT: "x" }, ["PORT", "DELIVERY=relay needs SMTP_RELAY_URL"]],
     // The relay that is missing is the one that was given wrongly, and said to be.
     [{ DELIVERY: "relay", SMTP_RELAY_URL: "smtp://" }, ["SMTP_RELAY_URL"]],
-    [{ CONTENT_STORE: "s3:///prefix", S3_ACCESS_KEY_ID: "a", S3_SECRET_ACCESS_KEY: "b" }, ["CONTENT_STORE"]],
+    [{ ...BUCKET, CONTENT_STORE: "s3:///prefix" }, ["CONTENT_STORE"]],
+    [{ ...BUCKET, AWS_SESSION_TOKEN: "stray" }, ["AWS_SESSION_TOKEN"]],
     [{ DATABASE_URL: "http://db.example", DATABASE_SYNC_URL: "http://x.example" }, ["DATABASE_SYNC_URL"]],
   ])("what contradicts itself is told beside the rest: %p", (env, starts) => {
     const told = problems(env);
     expect(told.length).toBe(starts.length);
     for (const [at, start] of starts.entries()) expect(told[at]).toStartWith(start);
+  });
+
+  test.each<[Record<string, string>]>([
+    [{ AWS_SESSION_TOKEN: "stray" }],
+    [{ ...BUCKET, AWS_SESSION_TOKEN: "" }],
+    [{ ...BUCKET, AWS_SESSION_TOKEN: "stray", S3_SESSION_TOKEN: "" }],
+    [{ ...BUCKET, AWS_SESSION_TOKEN: "stray", S3_SESSION_TOKEN: "ours" }],
+  ])("a token of AWS is no trouble where it goes with no key of ours: %p", (env) => {
+    expect(problems(env)).toEqual([]);
+    expect(loadConfig(env).s3SessionToken).toBe(env.S3_SESSION_TOKEN || null);
   });
 
   test.each<[string, string]>([

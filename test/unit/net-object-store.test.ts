@@ -1,16 +1,18 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { systemClock } from "../../src/clock.ts";
-import { signAws } from "../../src/net/aws-signature.ts";
 import { checkObjectStore, ObjectStoreError, openObjectStore } from "../../src/net/object-store.ts";
 import { manualClock } from "../support/manual-clock.ts";
-import { type Mood, S3_BUCKET, S3_KEYS, startS3 } from "../support/s3-server.ts";
+import { type Mood, S3_BUCKET, S3_KEYS, S3_ODD_KEYS, S3_SESSION, startS3 } from "../support/s3-server.ts";
 
 const server = await startS3();
 const options = { endpoint: server.endpoint, bucket: S3_BUCKET, ...S3_KEYS };
 const store = openObjectStore({ clock: systemClock }, options);
 afterAll(() => server.stop());
-beforeEach(() => server.mood({ kind: "serve" }));
+beforeEach(() => {
+  server.mood({ kind: "serve" });
+  server.ahead(0);
+});
 
 async function trouble(work: Promise<unknown>): Promise<ObjectStoreError> {
   try {
@@ -22,20 +24,49 @@ async function trouble(work: Promise<unknown>): Promise<ObjectStoreError> {
   throw new Error("it did not fail");
 }
 
-test("signs as another client does, given the same words", async () => {
-  const other = new Bun.S3Client({ ...options });
-  // It leaves the payload out of the signature, which our server does not take.
-  await expect(other.write("signed/twice é.txt", "text")).rejects.toThrow();
-  const seen = server.seen.at(-1)?.headers;
-  const time = seen?.get("x-amz-date") ?? "";
-  const ours = signAws(S3_KEYS, {
-    method: "PUT",
-    host: new URL(server.endpoint).host,
-    path: `/${S3_BUCKET}/signed/twice%20%C3%A9.txt`,
-    bodyHash: "UNSIGNED-PAYLOAD",
-    now: Date.parse(time.replace(/(....)(..)(..)T(..)(..)(..)Z/, "$1-$2-$3T$4:$5:$6Z")),
+describe("the server of these tests", () => {
+  const MINUTE_MS = 60_000;
+  const CASES: readonly [name: string, says: string, change: (url: string) => string, init?: RequestInit][] =
+    [
+      ["takes a presigned URL", "", (url) => url],
+      ["refuses it for another name", "SignatureDoesNotMatch", (url) => url.replace("/one", "/two")],
+      ["refuses it for another method", "SignatureDoesNotMatch", (url) => url, { method: "DELETE" }],
+      ["refuses it for a longer time", "SignatureDoesNotMatch", (url) => url.replace(/(Expires=)60/, "$161")],
+      ["refuses it without a signature", "SignatureDoesNotMatch", (url) => url.replace(/Signature=\w+/, "")],
+      [
+        "refuses a checksum that is not signed",
+        "AccessDenied",
+        (url) => url,
+        { headers: { "content-md5": "1B2M2Y8AsgTpgAmY7PhCfg==" } },
+      ],
+    ];
+  for (const [name, says, change, init] of CASES)
+    test(name, async () => {
+      const url = new Bun.S3Client(options).presign("one", { method: "PUT", expiresIn: 60 });
+      const answer = await fetch(change(url), { method: "PUT", body: "x", ...init });
+      expect([answer.ok, await answer.text()]).toEqual([says === "", expect.stringContaining(says)]);
+    });
+
+  test("refuses it once it has expired, and not before", async () => {
+    const url = new Bun.S3Client(options).presign("one", { method: "PUT", expiresIn: 60 });
+    server.ahead(MINUTE_MS / 2);
+    expect((await fetch(url, { method: "PUT" })).status).toBe(200);
+    server.ahead(MINUTE_MS);
+    expect((await fetch(url, { method: "PUT" })).status).toBe(403);
   });
-  expect(ours.authorization).toBe(seen?.get("authorization") ?? "");
+
+  for (const [minutes, fine] of [
+    [-16, false],
+    [-14, true],
+    [14, true],
+    [16, false],
+  ] as const)
+    test(`${fine ? "takes" : "refuses"} ours where its clock is ${minutes} minutes ahead`, async () => {
+      server.ahead(minutes * MINUTE_MS);
+      const put = store.put("skewed", new Uint8Array(1));
+      if (fine) await put;
+      else expect((await trouble(put)).message).toBe("PUT skewed: 403 AccessDenied");
+    });
 });
 
 for (const size of [0, 1, 65_536, 3_000_000])
@@ -63,6 +94,18 @@ test("an object longer than allowed is trouble, one just as long is not", async 
   expect((await store.get("long", 20_000)).length).toBe(20_000);
   expect((await trouble(store.get("long", 19_999))).message).toContain("longer than 19999 bytes");
 });
+
+for (const [name, keys] of [
+  ["temporary keys", S3_SESSION],
+  ["keys whose id has signs", S3_ODD_KEYS],
+] as const)
+  test(`${name} work`, async () => {
+    const other = openObjectStore({ clock: systemClock }, { ...options, ...keys });
+    await checkObjectStore(other, "probe");
+    expect(server.seen.at(-1)?.query.get("X-Amz-Security-Token")).toBe(
+      "sessionToken" in keys ? keys.sessionToken : null,
+    );
+  });
 
 const MOODS: readonly [name: string, mood: Mood, says: string, status: number | null][] = [
   ["is overloaded", { kind: "refuse", status: 503, code: "SlowDown" }, "503 SlowDown", 503],
@@ -104,10 +147,44 @@ test("a server that is not there is trouble without a status", async () => {
   expect(await trouble(nobody.get("x", 1))).toMatchObject({ status: null });
 });
 
+describe("no error shows the URL, which a signature makes a secret", () => {
+  const HEAD = "HTTP/1.1 200 OK\r\n";
+  const SAID = [
+    ["no HTTP", "220 mail.example ESMTP\r\n"],
+    ["nothing", ""],
+    ["a head of megabytes", `${HEAD}x: ${"y".repeat(2_000_000)}\r\n\r\n`],
+    ["a chunk that is none", `${HEAD}transfer-encoding: chunked\r\n\r\nzz\r\nabc`],
+    ["too little", `${HEAD}content-length: 10\r\n\r\nabc`],
+    ["the name of another place", `${HEAD.replace("200 OK", "307 Go")}location: :::\r\n\r\n`],
+  ] as const;
+  for (const [name, bytes] of SAID)
+    test(`where the server says ${name}`, async () => {
+      server.mood({ kind: "say", bytes });
+      const error = await trouble(store.get("x", 10));
+      expect(error.message).toMatch(/^GET x: [\w ]+$/);
+      expect(Bun.inspect(error)).not.toContain("X-Amz-Signature");
+    });
+
+  for (const endpoint of ["http://127.0.0.1:9", server.endpoint.replace("http", "https")])
+    test(`where nobody answers at ${endpoint.replace(/\d{4,}/, "a port without TLS")}`, async () => {
+      const error = await trouble(
+        openObjectStore({ clock: systemClock }, { ...options, endpoint }).remove("x"),
+      );
+      expect(error.message).toMatch(/^DELETE x: \w+$/);
+      expect(Bun.inspect(error)).not.toContain("X-Amz-Signature");
+    });
+
+  test("where a token is too long to be sent", async () => {
+    const keys = { ...S3_SESSION, sessionToken: "t".repeat(9000) };
+    const error = await trouble(openObjectStore({ clock: systemClock }, { ...options, ...keys }).get("x", 1));
+    expect(error.message).toBe("GET x: ERR_S3_INVALID_SESSION_TOKEN");
+  });
+});
+
 const WRONG: readonly [string, Partial<typeof S3_KEYS>, string][] = [
   ["secret", { secretAccessKey: "another" }, "403 SignatureDoesNotMatch"],
   ["key id", { accessKeyId: "NOBODY" }, "403 InvalidAccessKeyId"],
-  ["region", { region: "elsewhere" }, "403 AuthorizationHeaderMalformed"],
+  ["region", { region: "elsewhere" }, "403 AuthorizationQueryParametersError"],
 ];
 for (const [name, keys, says] of WRONG)
   test(`a wrong ${name} is told by its name, and never shown`, async () => {
@@ -118,25 +195,40 @@ for (const [name, keys, says] of WRONG)
     expect(error.message).not.toContain("another");
   });
 
-test("nothing of the environment changes where or how it asks", async () => {
-  const script = `
-    import { systemClock } from "${import.meta.dir}/../../src/clock.ts";
-    import { openObjectStore } from "${import.meta.dir}/../../src/net/object-store.ts";
-    await openObjectStore({ clock: systemClock }, ${JSON.stringify(options)}).put("from-child", new Uint8Array(3));`;
-  const child = Bun.spawn([process.execPath, "-e", script], {
-    env: {
-      PATH: process.env.PATH ?? "",
-      HTTP_PROXY: "http://127.0.0.1:9",
-      http_proxy: "http://127.0.0.1:9",
-      AWS_SESSION_TOKEN: "stray",
-      AWS_ENDPOINT: "http://127.0.0.1:9",
-      AWS_REGION: "stray",
-    },
-    stderr: "pipe",
-  });
-  expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
-  const seen = server.seen.at(-1);
-  expect([seen?.name, seen?.headers.get("x-amz-security-token")]).toEqual(["from-child", null]);
+describe("of the environment it takes", () => {
+  const STRAY = { AWS_SESSION_TOKEN: "stray" };
+  const CASES: readonly [name: string, env: object, keys: object, token: string | null][] = [
+    [
+      "no proxy, place or key",
+      {
+        ...{ HTTP_PROXY: "http://127.0.0.1:9", http_proxy: "http://127.0.0.1:9" },
+        ...{ AWS_ENDPOINT: "http://127.0.0.1:9", S3_ENDPOINT: "http://127.0.0.1:9" },
+        ...{ AWS_REGION: "stray", S3_REGION: "stray", AWS_BUCKET: "stray", S3_BUCKET: "stray" },
+        ...{ AWS_ACCESS_KEY_ID: "stray", AWS_SECRET_ACCESS_KEY: "stray", S3_ACCESS_KEY_ID: "stray" },
+      },
+      S3_KEYS,
+      null,
+    ],
+    ["no token where it is given one", STRAY, S3_SESSION, S3_SESSION.sessionToken],
+    ["no token where one of our own is set to nothing", { ...STRAY, S3_SESSION_TOKEN: "" }, S3_KEYS, null],
+    ["else a token of AWS, which our settings refuse", STRAY, S3_KEYS, "stray"],
+  ];
+  for (const [name, env, keys, token] of CASES)
+    test(name, async () => {
+      const script = `
+        import { systemClock } from "${import.meta.dir}/../../src/clock.ts";
+        import { openObjectStore } from "${import.meta.dir}/../../src/net/object-store.ts";
+        const store = openObjectStore({ clock: systemClock }, ${JSON.stringify({ ...options, ...keys })});
+        await store.put("from-child", new Uint8Array(3)).catch((error) => console.error(error.message));`;
+      const child = Bun.spawn([process.execPath, "-e", script], {
+        env: { PATH: process.env.PATH ?? "", ...env },
+        stderr: "pipe",
+      });
+      const said = token === "stray" ? "PUT from-child: 403 InvalidToken\n" : "";
+      expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, said]);
+      const seen = server.seen.at(-1);
+      expect([seen?.name, seen?.query.get("X-Amz-Security-Token")]).toEqual(["from-child", token]);
+    });
 });
 
 describe("a check of the store", () => {
