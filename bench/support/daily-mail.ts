@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
 import type { KeepDeps } from "../../src/flows/contents/keep.ts";
-import { keepContent } from "../../src/flows/contents/keep.ts";
+import { keepBody, keepContent } from "../../src/flows/contents/keep.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { insertEvents } from "../../src/store/events.ts";
-import { bodyBytes, inlineBody } from "../../src/store/contents/message-body.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { rememberReferences, stepThread } from "../../src/store/threads.ts";
@@ -44,7 +43,7 @@ export async function storeMail(deps: KeepDeps, at: number): Promise<void> {
       ? { direction: "inbound", status: "delivered", inboxId: "inb_1", threadId: place.threadId }
       : {}),
   };
-  const body = inlineBody(bodyBytes({ html: words(at, 300), text: words(at + 1, 150) }));
+  const body = await keepBody(deps, PROJECTS[0], { html: words(at, 300), text: words(at + 1, 150) });
   const attachment = ATTACHMENTS.find(({ oneOf }) => at % oneOf < 2);
   const large =
     attachment === undefined ? null : await keepContent(deps, PROJECTS[0], randomBytes(attachment.bytes));

@@ -24,6 +24,8 @@ export interface Mailbox {
 const ATOM = /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x9f\p{Z}\p{Cc}\p{Cf}\p{Cs}])+$/u;
 /** A dot-atom in ASCII, as most are: the classes above take ten times as long. */
 const PLAIN_DOT_ATOM = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+/** Two labels or more in lower case, the last with a letter in front: a domain name as most are given, and as it stays. */
+const PLAIN_DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 function octets(text: string): number {
@@ -35,6 +37,7 @@ function octets(text: string): number {
  * an address literal, or all digits in its last label.
  */
 export function normalizeDomain(text: string): string | null {
+  if (text.length <= MAX_DOMAIN_OCTETS && PLAIN_DOMAIN.test(text)) return text;
   if (text.length === 0 || text.length > MAX_DOMAIN_OCTETS || /[\s\x00-\x1f\x7f:/@?#%\\[\]]/.test(text))
     return null;
   const bare = text.endsWith(".") ? text.slice(0, -1) : text;

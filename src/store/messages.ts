@@ -4,7 +4,6 @@ import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import type { Db, Statement } from "./engine/client.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
-import type { NewBody } from "./contents/message-body.ts";
 import { takeContent } from "./contents/contents.ts";
 
 export type Direction = "inbound" | "outbound";
@@ -63,7 +62,7 @@ export interface MessageContent {
 /** The same on its way into the store. */
 export interface NewMessageContent {
   /** Html and text, and of received mail its header fields; null where there are none. */
-  body: NewBody | null;
+  body: NewContent | null;
   /** The fields that a send asks for. */
   headers?: Record<string, string>;
   data?: Record<string, unknown> | null;
@@ -177,19 +176,16 @@ export function insertMessage(
   attachments: readonly NewAttachment[],
 ): Statement[] {
   const { body, headers = {}, data = null, envelope = null, auth = null, trace = null, raw = null } = content;
-  const inline = body !== null && "inline" in body ? body.inline : null;
-  const ownBody = body === null || "inline" in body ? null : body;
-  const contents = [ownBody, raw, ...attachments.map((attachment) => attachment.content)];
+  const contents = [body, raw, ...attachments.map((attachment) => attachment.content)];
   return [
     insertListed(message),
     ...contents.flatMap((kept) => (kept === null ? [] : [takeContent(kept, message.createdAt)])),
     {
-      sql: `INSERT INTO message_content (message_id, body, inline_body, headers, data, envelope, auth, trace, raw)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO message_content (message_id, body, headers, data, envelope, auth, trace, raw)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       args: [
         message.id,
-        ownBody?.key ?? null,
-        inline,
+        body?.key ?? null,
         JSON.stringify(headers),
         data === null ? null : JSON.stringify(data),
         envelope === null ? null : JSON.stringify(envelope),

@@ -1,7 +1,6 @@
 // The page's files go into a compiled binary by these imports.
 import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import { bodyRepeats } from "../flows/contents/body-repeats.ts";
 import { cachedHealth } from "../flows/health/cached.ts";
 import type { Renderer } from "../flows/renderings.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
@@ -129,7 +128,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     memory,
     ...links,
   };
-  const sending = { ...common, limits: config, volume: config, inspect, repeats: bodyRepeats() };
+  const sending = { ...common, limits: config, volume: config, inspect };
   const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
   return [
     ...emailRoutes(sending),

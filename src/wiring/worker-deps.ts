@@ -1,4 +1,3 @@
-import { bodyRepeats } from "../flows/contents/body-repeats.ts";
 import type { PushDeps } from "../flows/notify/push.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { recheckDue } from "../flows/verify/recheck.ts";
@@ -56,8 +55,6 @@ function transmitDeps(
 ): WorkerDeps["transmit"] {
   return {
     ...common,
-    // Of what templates become.
-    repeats: bodyRepeats(),
     custody,
     ...links,
     renderer,

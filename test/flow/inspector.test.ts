@@ -11,8 +11,8 @@ import {
 } from "../../src/wiring/inspector.ts";
 import { IDLE_MS, MAX_TASKS_IN_HAND, threadsFor } from "../../src/wiring/threads/pool.ts";
 import { MAX_TASK_MS } from "../../src/wiring/threads/thread.ts";
-import { newContent } from "../../src/store/contents/content-bytes.ts";
-import { bodyInline } from "../../src/store/contents/message-body.ts";
+import { decoded, newContent } from "../../src/store/contents/content-bytes.ts";
+import { bodyIn } from "../../src/store/contents/message-body.ts";
 import { startDns } from "../support/dns.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -95,7 +95,7 @@ describe("a mail is inspected in a thread", () => {
     });
     expect(found?.mail.attachments[0]).not.toHaveProperty("bytes");
     const { body, raw: kept } = found?.contents ?? {};
-    expect(body !== undefined && "inline" in body && bodyInline(body.inline)).toMatchObject({
+    expect(bodyIn(decoded(body?.bytes ?? new Uint8Array(), body?.encoding ?? "plain"))).toMatchObject({
       text: expect.stringMatching(/^Yes\.\n/),
       replyText: "Yes.",
       headers: { Subject: "Hi" },

@@ -2,8 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { type Inspect, read } from "../../src/flows/readings.ts";
 import { simulateInbound } from "../../src/flows/receive/simulate.ts";
+import {
+  type ContentRow,
+  CONTENT_COLUMNS,
+  contentBytes,
+  contentIn,
+} from "../../src/store/contents/content-read.ts";
 import { ConstraintError } from "../../src/store/engine/client.ts";
-import { bodyInline, type MessageBody } from "../../src/store/contents/message-body.ts";
+import { bodyIn, type MessageBody } from "../../src/store/contents/message-body.ts";
 import { insertAnswer } from "../../src/store/idempotency.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
@@ -24,10 +30,12 @@ const inbound = async (): Promise<string[]> =>
 
 /** The body of a message as it is kept. */
 async function bodyOf(messageId: string): Promise<MessageBody> {
-  const sql = "SELECT inline_body FROM message_content WHERE message_id = ?";
-  const row = await service.app.db.first<{ inline_body: ArrayBuffer }>(sql, [messageId]);
-  if (row === null) throw new Error("no body is kept");
-  return bodyInline(new Uint8Array(row.inline_body));
+  const { db } = service.app;
+  const sql = `SELECT ${CONTENT_COLUMNS} FROM message_content c JOIN contents b ON b.key = c.body WHERE c.message_id = ?`;
+  const row = await db.first<ContentRow>(sql, [messageId]);
+  const content = row === null ? null : contentIn(row);
+  if (content === null) throw new Error("no body is kept");
+  return bodyIn(await contentBytes({ db }, content));
 }
 
 describe("a simulated mail", () => {

@@ -3,7 +3,6 @@ import { keepBody, keepContent } from "../../src/flows/contents/keep.ts";
 import { systemClock } from "../../src/clock.ts";
 import { newContent } from "../../src/store/contents/content-bytes.ts";
 import { contentBytes } from "../../src/store/contents/content-read.ts";
-import { MAX_INLINE_OCTETS } from "../../src/store/contents/message-body.ts";
 import { getContent, getRaw, keepComposed, keepRendered } from "../../src/store/contents/message-content.ts";
 import { insertMessage } from "../../src/store/messages.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
@@ -20,20 +19,33 @@ const bodyOf = (senderId: string, text: string) =>
 const rows = () =>
   lists.db.all<{ refs: number; size: number }>("SELECT refs, size FROM contents ORDER BY id");
 
-/** A text whose body is so much larger than what stands in a message's row; quotes and names take the rest. */
-const textOver = (more: number): string =>
-  "x".repeat(MAX_INLINE_OCTETS - '{"html":null,"text":""}'.length + more);
+test("equal bodies of a project are one content, whatever their size; another project has its own", async () => {
+  const [ours, theirs] = [await lists.project(), await lists.project()];
+  for (const text of ["x", "x".repeat(5000)]) {
+    for (const senderId of [ours, ours, theirs]) {
+      const given = message(senderId, {});
+      await lists.db.write(insertMessage(given, { body: await bodyOf(senderId, text) }, []));
+      expect((await getContent(lists, senderId, given.id))?.text).toBe(text);
+    }
+    expect((await rows()).slice(-2).map(({ refs }) => refs)).toEqual([2, 1]);
+  }
+});
 
-test.each([
-  ["of 16 KiB stands in the message's row", 0, 0],
-  ["of one octet more is a content", 1, 1],
-])("a body %s", async (_, more, contents) => {
+test("a small body that an earlier release left in its message's row is read, and gives way to a template's", async () => {
   const senderId = await lists.project();
-  const given = message(senderId, {});
-  const before = (await rows()).length;
-  await lists.db.write(insertMessage(given, { body: await bodyOf(senderId, textOver(more)) }, []));
-  expect((await rows()).length - before).toBe(contents);
-  expect((await getContent(lists, senderId, given.id))?.text).toBe(textOver(more));
+  const body = Buffer.from(JSON.stringify({ html: null, text: "As it was. ".repeat(80) }));
+  for (const inline of [body, Bun.zstdCompressSync(body)]) {
+    const given = message(senderId, {});
+    await lists.db.write([
+      ...insertMessage(given, { body: null }, []),
+      { sql: "UPDATE message_content SET inline_body = ? WHERE message_id = ?", args: [inline, given.id] },
+    ]);
+    const text = async () => (await getContent(lists, senderId, given.id))?.text;
+    expect(await text()).toBe("As it was. ".repeat(80));
+    const became = { subject: "S", body: await bodyOf(senderId, "As it became.") };
+    await lists.db.write(keepRendered(senderId, given.id, became, NOW));
+    expect(await text()).toBe("As it became.");
+  }
 });
 
 test("what a template became takes the place of what was there, once, and the counts go with it", async () => {

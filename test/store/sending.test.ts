@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Statement, Value } from "../../src/store/engine/client.ts";
-import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import { findOutgoing } from "../../src/store/outgoing.ts";
 import { insertSender, type Sender } from "../../src/store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../src/store/sending.ts";
@@ -10,7 +9,7 @@ import { type TestDatabase, testDatabase } from "../support/database.ts";
 const NOW = 1_750_000_000_000;
 const DOMAIN = "shop.test";
 const INBOX = `in@${DOMAIN}`;
-const BODY = bodyBytes({ html: "<p>", text: null });
+const BODY = Buffer.from(JSON.stringify({ html: "<p>", text: null }));
 
 let database: TestDatabase;
 /** `stranger` has the same domain name in an account of its own. */

@@ -9,20 +9,11 @@ import {
   type Pieces,
 } from "../../store/contents/content-bytes.ts";
 import { findContent, storeChunks } from "../../store/contents/contents.ts";
-import {
-  bodyBytes,
-  inlineBody,
-  MAX_INLINE_OCTETS,
-  type MessageBody,
-  type NewBody,
-} from "../../store/contents/message-body.ts";
-import type { BodyRepeats } from "./body-repeats.ts";
+import { bodyBytes, type MessageBody } from "../../store/contents/message-body.ts";
 
 export interface KeepDeps {
   db: Db;
   clock: Clock;
-  /** Where bodies come again and again: small ones are kept once then, too. */
-  repeats?: BodyRepeats;
 }
 
 /** Chunks written at a time: 1 MiB as read, some milliseconds of the event loop, which turns in between. */
@@ -34,19 +25,9 @@ export async function keepContent(deps: KeepDeps, senderId: string, bytes: Piece
   return content.bytes === null ? await writeAhead(deps, content, bytes) : content;
 }
 
-/** Octets of the smallest body that is shared: the row of a content takes some two hundred by itself. */
-const MIN_SHARED_OCTETS = 512;
-
-/**
- * Makes html and text a body of the project's, ready for the write of its message. A small one stands in the message's
- * row when it comes for the first time, since most never come again, and is a content, kept once, from the second on.
- */
-export async function keepBody(deps: KeepDeps, senderId: string, body: MessageBody): Promise<NewBody> {
-  const bytes = bodyBytes(body);
-  const shared =
-    bytes.length > MAX_INLINE_OCTETS ||
-    (bytes.length >= MIN_SHARED_OCTETS && deps.repeats?.seen(senderId, bytes) === true);
-  return shared ? keepContent(deps, senderId, bytes) : inlineBody(bytes);
+/** Makes html and text a body of the project's, ready for the write of its message. */
+export async function keepBody(deps: KeepDeps, senderId: string, body: MessageBody): Promise<NewContent> {
+  return keepContent(deps, senderId, bodyBytes(body));
 }
 
 /**

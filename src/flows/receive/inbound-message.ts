@@ -1,7 +1,6 @@
 import { newId } from "../../core/ids.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
 import type { NewContent } from "../../store/contents/content-bytes.ts";
-import type { NewBody } from "../../store/contents/message-body.ts";
 import type { Message, NewMessageContent } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import type { Inspection, ReadMail } from "./inspect.ts";
@@ -83,7 +82,7 @@ export function inboundMessage(
  */
 export function inboundContent(
   { envelope, trace, inspection }: InboundMail,
-  { body, raw }: { body: NewBody; raw: NewContent | null },
+  { body, raw }: { body: NewContent; raw: NewContent | null },
   addresses: readonly string[],
 ): NewMessageContent {
   return {

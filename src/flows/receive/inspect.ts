@@ -11,7 +11,7 @@ import { headerOnly, type OpenMail, openMail } from "../../mail/reading/parse.ts
 import { previewOf } from "../../mail/reading/preview.ts";
 import { newPart } from "../../mail/reading/reply-text.ts";
 import { CHUNK_OCTETS, type NewContent, newContent } from "../../store/contents/content-bytes.ts";
-import { bodyBytes, inlineBody, MAX_INLINE_OCTETS, type NewBody } from "../../store/contents/message-body.ts";
+import { bodyBytes } from "../../store/contents/message-body.ts";
 import { type BodyChunk, writeBody } from "./large-body.ts";
 import { fieldsByName } from "./shown-headers.ts";
 
@@ -31,7 +31,7 @@ export type ReadMail = Omit<OpenMail, "fields" | "text" | "html">;
 /** What there is to keep of a mail, hashed, and small parts compressed: all of that is work for the thread that reads. */
 export interface MailContents {
   /** Html, text, reply text and header fields. */
-  body: NewBody;
+  body: NewContent;
   /** Its bytes in chunks where it is large. */
   largeBody: BodyChunk[] | null;
   /** The mail as it came. */
@@ -77,7 +77,6 @@ function contentsOf({ html, text, fields }: OpenMail, reply: string | null, raw:
   const kept = { raw: newContent(raw), largeBody: null };
   if (text?.whole !== false && html?.whole !== false) {
     const bytes = bodyBytes({ html: html?.beginning ?? null, text: text?.beginning ?? null, ...more });
-    if (bytes.length <= MAX_INLINE_OCTETS) return { ...kept, body: inlineBody(bytes) };
     if (bytes.length <= CHUNK_OCTETS) return { ...kept, body: newContent(bytes) };
   }
   const { content, chunks } = writeBody({ html, text, ...more });

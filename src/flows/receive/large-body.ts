@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type MailText, wholeText } from "../../mail/reading/mail-text.ts";
+import type { MailText } from "../../mail/reading/mail-text.ts";
 import {
   CHUNK_OCTETS,
   type ContentEncoding,
@@ -10,6 +10,7 @@ import {
   newContent,
   type Pieces,
 } from "../../store/contents/content-bytes.ts";
+import { bodyEnd } from "../../store/contents/message-body.ts";
 
 /** A chunk of a large body: compressed where that makes it smaller. */
 export interface BodyChunk {
@@ -17,7 +18,7 @@ export interface BodyChunk {
   encoding: ContentEncoding;
 }
 
-/** What a mail's body is made of, in the order in which `bodyBytes` writes it. */
+/** What a mail's body is made of. */
 export interface LargeBody {
   html: MailText | null;
   text: MailText | null;
@@ -26,32 +27,18 @@ export interface LargeBody {
 }
 
 /**
- * The bytes of a body, made piece by piece: all at once they would take several times their size. Those of one that is
+ * The bytes of a body, as `bodyBytes` makes them, but piece by piece: all at once they would take several times their size. Those of one that is
  * too large for one piece come in chunks.
  */
-export function writeBody(body: LargeBody): { content: NewContent; chunks: BodyChunk[] | null } {
+export function writeBody({ html, text, replyText, headers }: LargeBody): {
+  content: NewContent;
+  chunks: BodyChunk[] | null;
+} {
   const writer = new ChunkWriter();
-  for (const piece of json(body)) writer.add(piece);
+  const texts = [html?.pieces(), text?.pieces(), replyText === null ? undefined : [replyText]];
+  const octets = texts.map((pieces) => (pieces === undefined ? null : writer.add(pieces)));
+  writer.add([bodyEnd({ octets, headers })]);
   return writer.end();
-}
-
-/** The same text as `bodyBytes` makes of it. */
-function* json({ html, text, ...more }: LargeBody): Generator<string> {
-  yield '{"html":';
-  yield* jsonText(html);
-  yield ',"text":';
-  yield* jsonText(text);
-  yield `,${JSON.stringify(more).slice(1)}`;
-}
-
-function* jsonText(text: MailText | null): Generator<string> {
-  if (text === null || text.whole) {
-    yield JSON.stringify(text === null ? null : wholeText(text).toWellFormed());
-    return;
-  }
-  yield '"';
-  for (const piece of text.pieces()) yield JSON.stringify(piece).slice(1, -1);
-  yield '"';
 }
 
 /**
@@ -68,7 +55,18 @@ class ChunkWriter {
   readonly #done: BodyChunk[] = [];
   #used = 0;
 
-  add(text: string): void {
+  /** @returns the octets that the pieces take */
+  add(pieces: Iterable<string>): number {
+    const before = this.#size;
+    for (const piece of pieces) this.#write(piece);
+    return this.#size - before;
+  }
+
+  get #size(): number {
+    return this.#done.length * CHUNK_OCTETS + this.#used;
+  }
+
+  #write(text: string): void {
     for (let rest = text; rest !== ""; ) {
       const { read, written } = this.#encoder.encodeInto(rest, this.#chunk.subarray(this.#used));
       this.#used += written;
@@ -105,7 +103,7 @@ class ChunkWriter {
   end(): { content: NewContent; chunks: BodyChunk[] | null } {
     if (this.#done.length === 0)
       return { content: newContent(this.#chunk.slice(0, this.#used)), chunks: null };
-    const size = this.#done.length * CHUNK_OCTETS + this.#used;
+    const size = this.#size;
     if (this.#used > 0) this.#finish();
     const stored = this.#done.reduce((sum, { bytes }) => sum + bytes.length, 0);
     const encoding = encodingFor(size, stored);

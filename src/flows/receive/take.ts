@@ -7,7 +7,6 @@ import type { Db, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
 import { type NewContent, ofProject } from "../../store/contents/content-bytes.ts";
-import type { NewBody } from "../../store/contents/message-body.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads.ts";
@@ -81,7 +80,7 @@ export function webhooksOf(places: readonly ArrivalPlace[]): WebhooksOf {
 
 /** What is kept of a mail, once for all its messages of a project. */
 interface Kept {
-  body: NewBody;
+  body: NewContent;
   raw: NewContent;
 }
 
@@ -90,20 +89,17 @@ async function keep(
   senderId: string,
   { inspection: { contents }, raw }: InboundMail,
 ): Promise<Kept> {
-  const body = "inline" in contents.body ? contents.body : ofProject(senderId, contents.body);
+  const body = ofProject(senderId, contents.body);
   const whole = ofProject(senderId, contents.raw);
   const { largeBody } = contents;
   return {
-    body:
-      largeBody === null || "inline" in body
-        ? body
-        : await writeAhead(deps, body, chunkPieces(largeBody, body.size)),
+    body: largeBody === null ? body : await writeAhead(deps, body, chunkPieces(largeBody, body.size)),
     raw: whole.bytes === null ? await writeAhead(deps, whole, raw) : whole,
   };
 }
 
 function withoutBytes({ body, raw }: Kept): Kept {
-  return { body: "inline" in body ? body : { ...body, bytes: null }, raw: { ...raw, bytes: null } };
+  return { body: { ...body, bytes: null }, raw: { ...raw, bytes: null } };
 }
 
 interface StoredArrival {

@@ -1,9 +1,8 @@
 import { AppError } from "../../core/errors.ts";
 import type { SendItem } from "../../core/send-item.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import { CHUNK_OCTETS } from "../../store/contents/content-bytes.ts";
+import { CHUNK_OCTETS, type NewContent } from "../../store/contents/content-bytes.ts";
 import { isContentGone } from "../../store/contents/contents.ts";
-import type { NewBody } from "../../store/contents/message-body.ts";
 import { type KeepDeps, keepBody, keepContent } from "../contents/keep.ts";
 import { base64Pieces, shownAttachment } from "./attachment.ts";
 
@@ -24,7 +23,7 @@ export async function keepBodyOf(
   deps: KeepDeps,
   senderId: string,
   { html, text }: SendItem,
-): Promise<NewBody | null> {
+): Promise<NewContent | null> {
   if (html === undefined && text === undefined) return null;
   return keepBody(deps, senderId, { html: html ?? null, text: text ?? null });
 }

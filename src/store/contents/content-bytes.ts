@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { turn } from "../../core/turn.ts";
 
 /**
@@ -37,7 +36,7 @@ export interface NewContent {
 
 /** The content that some bytes are: a small one ready to be stored, of a large one how its chunks are to be stored. */
 export function newContent(bytes: Uint8Array): NewContent {
-  const key = createHash("sha256").update(bytes).digest();
+  const key = new Bun.CryptoHasher("sha256").update(bytes).digest();
   const size = bytes.length;
   if (size > CHUNK_OCTETS) return { key, size, encoding: encodingOf(bytes), bytes: null };
   const smaller = compressed(bytes);
@@ -49,7 +48,7 @@ export function newContent(bytes: Uint8Array): NewContent {
  * that keeping a large one takes would tell a project whether another has it.
  */
 export function projectKey(senderId: string, digest: Uint8Array): Uint8Array {
-  return createHash("sha256").update(senderId).update(digest).digest();
+  return new Bun.CryptoHasher("sha256").update(senderId).update(digest).digest();
 }
 
 /** The content as the project's own. */
@@ -64,7 +63,7 @@ const CHUNKS_PER_TURN = 16;
 export async function contentOf(bytes: Pieces): Promise<NewContent> {
   const size = bytes.length;
   if (size <= CHUNK_OCTETS) return newContent(bytes.subarray(0, size));
-  const hash = createHash("sha256");
+  const hash = new Bun.CryptoHasher("sha256");
   for (let ord = 0; ord < chunkCount(size); ord++) {
     if (ord % CHUNKS_PER_TURN === 0) await turn();
     hash.update(chunkAt(bytes, ord));

@@ -1,4 +1,4 @@
-import { compressed, decoded, type NewContent } from "./content-bytes.ts";
+import { decoded } from "./content-bytes.ts";
 
 /** What a message says, as one piece of bytes. */
 export interface MessageBody {
@@ -10,37 +10,57 @@ export interface MessageBody {
   headers?: Record<string, string>;
 }
 
+/** What stands behind the texts of a body, as JSON. */
+interface BodyEnd {
+  /** Octets of html, text and reply text; null: it has none. */
+  octets: (number | null)[];
+  headers?: Record<string, string> | undefined;
+}
+
+/** The last octet of a body. Earlier releases kept bodies as JSON, which ends with a brace. */
+const END = "\0";
+/** Hexadecimal digits in front of it: how many octets the JSON takes. */
+const LENGTH_DIGITS = 8;
+const CLOSING_BRACE = 0x7d;
+
 /**
- * A body on its way into the store. A small one may stand in the message's own row, encoded: a content of its own costs
- * another statement and an entry at a random place of an index, which is worth it where several messages share it.
+ * The bytes of a body: its texts in UTF-8, one after another as they are, and what tells them apart. A lone surrogate is
+ * no character, and becomes the replacement one as in every other text.
  */
-export type NewBody = { inline: Uint8Array } | NewContent;
+export function bodyBytes({ html, text, replyText = null, headers }: MessageBody): Uint8Array {
+  const texts = [html, text, replyText];
+  const octets = texts.map((one) => (one === null ? null : Buffer.byteLength(one)));
+  return Buffer.from(`${texts.map((one) => one ?? "").join("")}${bodyEnd({ octets, headers })}`);
+}
 
-/** Octets of the largest body that stands in the message's row. */
-export const MAX_INLINE_OCTETS = 16 * 1024;
-
-/** The bytes of a body. A lone surrogate is no character, and becomes the replacement one as in every other text. */
-export function bodyBytes({ html, text, ...more }: MessageBody): Uint8Array {
-  const body = { html: html?.toWellFormed() ?? null, text: text?.toWellFormed() ?? null, ...more };
-  return Buffer.from(JSON.stringify(body));
+/** What stands behind the texts of a body. */
+export function bodyEnd(end: BodyEnd): string {
+  const json = JSON.stringify(end);
+  return `${json}${Buffer.byteLength(json).toString(16).padStart(LENGTH_DIGITS, "0")}${END}`;
 }
 
 /** The body in those bytes. */
 export function bodyIn(bytes: Uint8Array): MessageBody {
-  return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (body.at(-1) === CLOSING_BRACE) return JSON.parse(body.toString());
+  const end = body.length - END.length - LENGTH_DIGITS;
+  const length = Number.parseInt(body.toString("latin1", end, end + LENGTH_DIGITS), 16);
+  const { octets, headers }: BodyEnd = JSON.parse(body.toString("utf8", end - length, end));
+  let at = 0;
+  const [html = null, text = null, replyText = null] = octets.map((size) => {
+    const from = at;
+    at += size ?? 0;
+    return size === null ? null : body.toString("utf8", from, at);
+  });
+  return { html, text, replyText, ...(headers === undefined ? {} : { headers }) };
 }
 
-/** A body for the message's row. */
-export function inlineBody(bytes: Uint8Array): NewBody {
-  return { inline: compressed(bytes) ?? bytes };
-}
+/** With what JSON begins, and no compressed bytes do. */
+const OPENING_BRACE = 0x7b;
 
-/** With what JSON of a body begins, and no compressed bytes do. */
-const BRACE = 0x7b;
-
-/** The body that stands in a message's row. */
+/** The body that stands in a message's row, as earlier releases kept small ones. */
 export function bodyInline(inline: Uint8Array): MessageBody {
-  return bodyIn(inline[0] === BRACE ? inline : decoded(inline, "zstd"));
+  return bodyIn(inline[0] === OPENING_BRACE ? inline : decoded(inline, "zstd"));
 }
 
 /** That of a message whose bodies are not there: it had none, or they have been let go of. */

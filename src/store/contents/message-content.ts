@@ -10,7 +10,7 @@ import {
 } from "./content-read.ts";
 import { takeContent, wholeGuard } from "./contents.ts";
 import { rememberPlace } from "../search/message-index.ts";
-import { bodyIn, bodyInline, type MessageBody, type NewBody, NO_BODY } from "./message-body.ts";
+import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./message-body.ts";
 import type { Direction, MessageContent } from "../messages.ts";
 
 interface Row extends ContentRow {
@@ -107,12 +107,10 @@ function unrendered(messageId: string): Guard {
 export function keepRendered(
   senderId: string,
   messageId: string,
-  rendered: { subject: string; body: NewBody | null },
+  rendered: { subject: string; body: NewContent | null },
   now: number,
 ): Statement[] {
   const { subject, body } = rendered;
-  const inline = body !== null && "inline" in body ? body.inline : null;
-  const ownBody = body === null || "inline" in body ? null : body;
   const guard = unrendered(messageId);
   return [
     rememberPlace(messageId, subject, guard),
@@ -121,16 +119,16 @@ export function keepRendered(
         WHERE id = ? AND sender_id = ? AND ${guard.sql}`,
       args: [subject, subject, messageId, senderId, ...guard.args],
     },
-    ...(ownBody === null ? [] : [takeContent(ownBody, now, guard)]),
+    ...(body === null ? [] : [takeContent(body, now, guard)]),
     {
       sql: `UPDATE contents SET refs = refs - 1, created_at = ?
         WHERE key = (SELECT body FROM message_content WHERE message_id = ? AND rendered = 0)`,
       args: [now, messageId],
     },
     {
-      sql: `UPDATE message_content SET body = ?, inline_body = ?, rendered = 1
+      sql: `UPDATE message_content SET body = ?, inline_body = NULL, rendered = 1
         WHERE message_id = ? AND rendered = 0`,
-      args: [ownBody?.key ?? null, inline, messageId],
+      args: [body?.key ?? null, messageId],
     },
   ];
 }
