@@ -1,7 +1,9 @@
 /** RFC 1035 §4.1.1. */
-const HEADER_OCTETS = 12;
+export const HEADER_OCTETS = 12;
+/** Where its four counts begin. */
+export const COUNTS_AT = 4;
 /** Type and class behind the name of a question. */
-const QUESTION_TAIL_OCTETS = 4;
+export const QUESTION_TAIL_OCTETS = 4;
 /** Type, class, TTL and data length behind the name of a record. */
 const RECORD_TAIL_OCTETS = 10;
 /** A length octet with these bits begins a pointer, which ends a name (RFC 1035 §4.1.4). */
@@ -16,6 +18,13 @@ const DATA_OCTETS: Readonly<Record<number, number>> = { 1: 4, 28: 16 };
 /** Record types whose data have a fixed beginning: TLSA (RFC 6698 §2.1). */
 const LEAST_DATA_OCTETS: Readonly<Record<number, number>> = { 52: 3 };
 
+/** Where a record of this type has its data: from `data` to before `end`, all within the packet. */
+export interface RecordSpan {
+  type: number;
+  data: number;
+  end: number;
+}
+
 /**
  * Whether a packet holds all that its counts and lengths say. The decoder we use does not look: it would read the data of
  * a record that is cut off from beyond the end, or from the record behind it.
@@ -23,7 +32,8 @@ const LEAST_DATA_OCTETS: Readonly<Record<number, number>> = { 52: 3 };
 export function isWellFormed(packet: Buffer): boolean {
   if (packet.length < HEADER_OCTETS) return false;
   let at: number | null = HEADER_OCTETS;
-  for (let left = packet.readUInt16BE(4); left > 0 && at !== null; left--) at = afterQuestion(packet, at);
+  for (let left = packet.readUInt16BE(COUNTS_AT); left > 0 && at !== null; left--)
+    at = afterQuestion(packet, at);
   const records = packet.readUInt16BE(6) + packet.readUInt16BE(8) + packet.readUInt16BE(10);
   for (let left = records; left > 0 && at !== null; left--) at = afterRecord(packet, at);
   return at !== null;
@@ -35,22 +45,35 @@ function afterQuestion(packet: Buffer, start: number): number | null {
 }
 
 function afterRecord(packet: Buffer, start: number): number | null {
+  const record = recordSpan(packet, start);
+  if (record === null) return null;
+  const { type, data, end } = record;
+  const octets = end - data;
+  const fits = octets === (DATA_OCTETS[type] ?? octets) && octets >= (LEAST_DATA_OCTETS[type] ?? 0);
+  return fits ? end : null;
+}
+
+/** The record that begins at `start`; null where it is cut off. */
+export function recordSpan(packet: Buffer, start: number): RecordSpan | null {
   const name = afterName(packet, start);
   if (name === null || name + RECORD_TAIL_OCTETS > packet.length) return null;
-  const octets = packet.readUInt16BE(name + RECORD_TAIL_OCTETS - 2);
-  const type = packet.readUInt16BE(name);
-  const end = name + RECORD_TAIL_OCTETS + octets;
-  const fits = octets === (DATA_OCTETS[type] ?? octets) && octets >= (LEAST_DATA_OCTETS[type] ?? 0);
-  return !fits || end > packet.length ? null : end;
+  const data = name + RECORD_TAIL_OCTETS;
+  const end = data + packet.readUInt16BE(data - 2);
+  return end > packet.length ? null : { type: packet.readUInt16BE(name), data, end };
 }
 
 /** Index behind the name that begins at `start`, its pointers not followed; null where it is none. */
-export function afterName(packet: Buffer, start: number): number | null {
+function afterName(packet: Buffer, start: number): number | null {
+  const labels = afterLabels(packet, start);
+  return labels === null ? null : labels + (packet[labels] === 0 ? 1 : 2);
+}
+
+/** Index of the root's 0 or of the pointer that ends the name from `start`; null where it is none. */
+export function afterLabels(packet: Buffer, start: number): number | null {
   for (let at = start; at - start < MAX_NAME_OCTETS; ) {
     const length = packet[at];
     if (length === undefined) return null;
-    if (length === 0) return at + 1;
-    if ((length & POINTER) === POINTER) return at + 2;
+    if (length === 0 || (length & POINTER) === POINTER) return at;
     if (length > MAX_LABEL_OCTETS) return null;
     at += length + 1;
   }

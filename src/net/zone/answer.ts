@@ -1,6 +1,6 @@
 import { isWithin } from "../../core/addresses.ts";
 import type { Query } from "./query.ts";
-import { CLASS_IN, RCODE, type SoaData, TYPE_NUMBERS, type ZoneRecord } from "./records.ts";
+import { RCODE, type SoaData, type ZoneRecord } from "./records.ts";
 import type { Reply } from "./reply-wire.ts";
 
 /** A zone that we are the authority of. */
@@ -29,16 +29,15 @@ export type AnswerKind = "records" | "none" | "error";
 export type KindOfReply = Reply & { kind: AnswerKind };
 
 /** What a question type is answered with whatever the name (RFC 8906 §3.1.5; RFC 5936 §2: nobody gets the whole zone). */
-const META_TYPES: Readonly<Record<number, number>> = {
-  /** OPT */ 41: RCODE.formatError,
-  /** TKEY */ 249: RCODE.notImplemented,
-  /** TSIG */ 250: RCODE.formatError,
-  /** IXFR */ 251: RCODE.refused,
-  /** AXFR */ 252: RCODE.refused,
-  /** MAILB */ 253: RCODE.notImplemented,
-  /** MAILA */ 254: RCODE.notImplemented,
+const META_TYPES: Readonly<Record<string, number>> = {
+  OPT: RCODE.formatError,
+  TKEY: RCODE.notImplemented,
+  TSIG: RCODE.formatError,
+  IXFR: RCODE.refused,
+  AXFR: RCODE.refused,
+  /** MAILB */ UNKNOWN_253: RCODE.notImplemented,
+  /** MAILA */ UNKNOWN_254: RCODE.notImplemented,
 };
-const ANY = 255;
 /** RFC 8482 §4.2 asks for a long time, so that who asks for everything asks seldom. */
 const ANY_TTL_SECONDS = 86_400;
 
@@ -62,15 +61,16 @@ function parentOf(name: string): string {
 
 /** What is said to a query. Rejects where the zone cannot tell now. */
 export async function answerQuery(index: ZoneIndex, query: Query): Promise<KindOfReply> {
-  if (query.edns !== null && query.edns.version > 0) return trouble(RCODE.badVersion);
+  if (query.edns !== null && query.edns.ednsVersion > 0) return trouble(RCODE.badVersion);
   const meta = META_TYPES[query.type];
   if (meta !== undefined) return trouble(meta);
-  if (query.class !== CLASS_IN || !isWithin(query.name, index.zone.origin)) return trouble(RCODE.refused);
+  if (query.class !== "IN" || !isWithin(query.name, index.zone.origin)) return trouble(RCODE.refused);
   const records = await recordsAt(index, query.name);
   const soa = index.zone.soa();
   if (records === null) return negative(soa, RCODE.noSuchName);
   const here = query.name === index.zone.origin ? [soa, ...records] : records;
-  const answers = query.type === ANY ? anyAnswer(here, query.name) : ofType(here, query.type);
+  const answers =
+    query.type === "ANY" ? anyAnswer(here, query.name) : here.filter(({ type }) => type === query.type);
   if (answers.length === 0) return negative(soa, RCODE.noError);
   return { kind: "records", rcode: RCODE.noError, authoritative: true, answers, authorities: [] };
 }
@@ -96,10 +96,6 @@ async function recordsAt({ zone, nodes }: ZoneIndex, name: string): Promise<read
   // RFC 4592 §3.3.1: only the wildcard right below the closest name that exists stands for this one.
   const wild = nodes.get(`*.${encloser}`);
   return wild?.map((record) => ({ ...record, name })) ?? null;
-}
-
-function ofType(records: readonly ZoneRecord[], type: number): ZoneRecord[] {
-  return records.filter((record) => TYPE_NUMBERS[record.type] === type);
 }
 
 /** RFC 8482 §4.2: a question for everything is bait for amplification, and gets one small record. */

@@ -1,14 +1,14 @@
-import { afterName } from "../dns/frame.ts";
+import { decode, type OptAnswer, RECURSION_DESIRED } from "dns-packet";
+import {
+  afterLabels,
+  COUNTS_AT,
+  HEADER_OCTETS,
+  QUESTION_TAIL_OCTETS,
+  type RecordSpan,
+  recordSpan,
+} from "../dns/frame.ts";
+import { canonicalName } from "../dns/wire.ts";
 import { RCODE } from "./records.ts";
-
-/** What a client says by EDNS(0) (RFC 6891 §6.1). */
-export interface Edns {
-  version: number;
-  /** Octets of a UDP answer that the client can take. */
-  payload: number;
-  /** The DO bit, which is sent back as it came (RFC 3225 §3). */
-  dnssecOk: boolean;
-}
 
 /** A well-formed standard query. */
 export interface Query {
@@ -16,131 +16,137 @@ export interface Query {
   recursionDesired: boolean;
   /** The question as it came, octet by octet: its letters' case is a secret of the client's that we must repeat. */
   question: Buffer;
-  /** The name asked for, lower case, no final dot; the root is "". Octets that no name of ours has are `\ddd`. */
+  /** The name asked for, lower case, no final dot; the root is "". Octets that no name of ours has are DEL. */
   name: string;
-  type: number;
-  class: number;
-  edns: Edns | null;
+  /** By dns-packet's names; what has none is `UNKNOWN_` and its number. */
+  type: string;
+  class: string;
+  /** What the client says by EDNS(0) (RFC 6891 §6.1), without its options. */
+  edns: OptAnswer | null;
+}
+
+/** What is refused, whatever else is in its packet. */
+export interface Refusal {
+  id: number;
+  /** Of the packet's flags those that go back: the operation and RD. */
+  flags: number;
+  rcode: number;
 }
 
 /** What is in a packet; null: nothing that is answered. A refusal is answered by a header alone. */
-export type Incoming =
-  | { kind: "query"; query: Query }
-  | { kind: "refusal"; id: number; opcode: number; recursionDesired: boolean; rcode: number }
-  | null;
+export type Incoming = { kind: "query"; query: Query } | ({ kind: "refusal" } & Refusal) | null;
 
 /** A query is a name and a few options. What is larger is dropped unread. */
 export const MAX_QUERY_OCTETS = 4096;
 /** Records that may stand behind the question: an OPT, a signature and a few others. */
 const MAX_EXTRA_RECORDS = 8;
-const HEADER_OCTETS = 12;
-/** RFC 1035 §2.3.4: octets of a name, length octets included, and of one label. */
-const MAX_NAME_OCTETS = 255;
-const MAX_LABEL_OCTETS = 63;
-const RECORD_TAIL_OCTETS = 10;
 const OPTION_HEAD_OCTETS = 4;
+/** An OPT without options, and what of it stands before the length of its data. */
+const OPT_OCTETS = 11;
+const OPT_FIXED_OCTETS = 9;
 const OPT = 41;
 const RESPONSE = 0x8000;
-const RECURSION_DESIRED = 0x0100;
-const DNSSEC_OK = 0x8000;
+const OPCODE = 0x7800;
+const [SPACE, DOT, BACKSLASH, DEL] = [0x20, 0x2e, 0x5c, 0x7f];
+
+/** Where that which matters stands in a packet. */
+interface Outline {
+  /** Index behind the question. */
+  end: number;
+  /** Index of the OPT. */
+  opt: number | null;
+}
+
+/** Of what is malformed. */
+const HEADER_ALONE: Outline = { end: HEADER_OCTETS, opt: null };
 
 /**
  * Reads a packet. Answers are ignored, since two servers that answer one another would never end, as is what is no DNS
  * packet at all. Trailing octets are ignored.
  *
- * Not by dns-packet: its text of a name confuses dots and octets within labels. It reads options beyond the end of
- * their OPT, and decodes each record behind the question: 4 KiB of NSEC or client subnets keep it busy for 1 to 2 ms,
- * which a flood of them could use. A check before it would have to read all that is read here.
+ * dns-packet reads a small packet made of what matters to us, not the one that came: it decodes each record behind the
+ * question, and 4 KiB of NSEC or client subnets keep it busy for 1 to 2 ms, which a flood of them could use; it reads
+ * options beyond the end of their OPT, and throws at data of records that we pass over.
  */
 export function readQuery(packet: Buffer): Incoming {
   if (packet.length < HEADER_OCTETS || packet.length > MAX_QUERY_OCTETS) return null;
-  const flags = packet.readUInt16BE(2);
-  if ((flags & RESPONSE) !== 0) return null;
-  const id = packet.readUInt16BE(0);
-  const opcode = (flags >> 11) & 0x0f;
-  const recursionDesired = (flags & RECURSION_DESIRED) !== 0;
+  if ((packet.readUInt16BE(2) & RESPONSE) !== 0) return null;
+  const outline = findOutline(packet) ?? HEADER_ALONE;
+  const { id = 0, flags = 0, flag_rd, questions, additionals } = decode(smallPacket(packet, outline));
+  const back = flags & (OPCODE | RECURSION_DESIRED);
   // Of another operation (NOTIFY, UPDATE) nothing but the header is known (RFC 8906 §3.1.4).
-  const body = opcode === 0 ? readBody(packet) : null;
-  if (body !== null) return { kind: "query", query: { id, recursionDesired, ...body } };
-  const rcode = opcode === 0 ? RCODE.formatError : RCODE.notImplemented;
-  return { kind: "refusal", id, opcode, recursionDesired, rcode };
-}
-
-type Body = Pick<Query, "question" | "name" | "type" | "class" | "edns">;
-
-/** RFC 9619: a query has one question. */
-function readBody(packet: Buffer): Body | null {
-  if (packet.readUInt16BE(4) !== 1) return null;
-  const asked = readName(packet, HEADER_OCTETS);
-  if (asked === null || asked.end + 4 > packet.length) return null;
-  const edns = readExtras(packet, asked.end + 4);
-  if (edns === "malformed") return null;
-  return {
+  if ((flags & OPCODE) !== 0) return { kind: "refusal", id, flags: back, rcode: RCODE.notImplemented };
+  const [asked] = questions ?? [];
+  if (asked === undefined) return { kind: "refusal", id, flags: back, rcode: RCODE.formatError };
+  const query: Query = {
+    id,
+    recursionDesired: flag_rd,
     // A copy: the socket may use the packet's memory again while a key is looked up.
-    question: Buffer.from(packet.subarray(HEADER_OCTETS, asked.end + 4)),
-    name: asked.name,
-    type: packet.readUInt16BE(asked.end),
-    class: packet.readUInt16BE(asked.end + 2),
-    edns,
+    question: Buffer.from(packet.subarray(HEADER_OCTETS, outline.end)),
+    name: canonicalName(asked.name),
+    type: asked.type,
+    class: asked.class ?? "IN",
+    edns: additionals?.find((record) => record.type === "OPT") ?? null,
   };
+  return { kind: "query", query };
 }
 
-/** The first name of a packet has nothing before it that a pointer could mean. */
-function readName(packet: Buffer, start: number): { name: string; end: number } | null {
-  const labels: string[] = [];
-  for (let at = start; at - start < MAX_NAME_OCTETS; ) {
-    const length = packet[at];
-    if (length === undefined || length > MAX_LABEL_OCTETS) return null;
-    if (length === 0) return { name: labels.join("."), end: at + 1 };
-    if (at + 1 + length > packet.length) return null;
-    labels.push(labelText(packet.toString("latin1", at + 1, at + 1 + length)));
-    at += length + 1;
-  }
-  return null;
-}
-
-/** Lower case by ASCII alone (RFC 4343 §3). A dot within a label must not look like one between labels. */
-function labelText(octets: string): string {
-  const plain = octets.replace(
-    /[^\x21-\x2d\x2f-\x5b\x5d-\x7e]/g,
-    (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, "0")}`,
-  );
-  return plain.toLowerCase();
+/** RFC 9619: a query has one question. Null: malformed. */
+function findOutline(packet: Buffer): Outline | null {
+  const root = packet.readUInt16BE(COUNTS_AT) === 1 ? afterLabels(packet, HEADER_OCTETS) : null;
+  // The first name of a packet has nothing before it that a pointer could mean.
+  if (root === null || packet[root] !== 0) return null;
+  const end = root + 1 + QUESTION_TAIL_OCTETS;
+  const opt = end > packet.length ? "malformed" : findOpt(packet, end);
+  return opt === "malformed" ? null : { end, opt };
 }
 
 /** Walks the records behind the question for an OPT; others, such as the SOA of an IXFR, are passed over. */
-function readExtras(packet: Buffer, start: number): Edns | null | "malformed" {
+function findOpt(packet: Buffer, start: number): number | null | "malformed" {
   const beforeAdditional = packet.readUInt16BE(6) + packet.readUInt16BE(8);
   const records = beforeAdditional + packet.readUInt16BE(10);
   if (records > MAX_EXTRA_RECORDS) return "malformed";
-  let edns: Edns | null = null;
-  let at = start;
-  for (let record = 0; record < records; record++) {
-    const tail = afterName(packet, at);
-    if (tail === null || tail + RECORD_TAIL_OCTETS > packet.length) return "malformed";
-    const end = tail + RECORD_TAIL_OCTETS + packet.readUInt16BE(tail + 8);
-    if (end > packet.length) return "malformed";
-    if (packet.readUInt16BE(tail) === OPT) {
+  let opt: number | null = null;
+  for (let record = 0, at = start; record < records; record++) {
+    const span = recordSpan(packet, at);
+    if (span === null) return "malformed";
+    if (span.type === OPT) {
       // RFC 6891 §6.1.1: one OPT at most, in the additional section, named by the root.
-      if (edns !== null || record < beforeAdditional || tail !== at + 1) return "malformed";
-      edns = readOpt(packet, tail, end);
-      if (edns === null) return "malformed";
+      if (opt !== null || record < beforeAdditional || packet[at] !== 0) return "malformed";
+      if (!hasWholeOptions(packet, span)) return "malformed";
+      opt = at;
     }
-    at = end;
+    at = span.end;
   }
-  return edns;
+  return opt;
 }
 
 /** None of the options means anything to us, but each must end where it says. */
-function readOpt(packet: Buffer, tail: number, end: number): Edns | null {
-  for (let at = tail + RECORD_TAIL_OCTETS; at < end; ) {
-    if (at + OPTION_HEAD_OCTETS > end) return null;
-    at += OPTION_HEAD_OCTETS + packet.readUInt16BE(at + 2);
-    if (at > end) return null;
+function hasWholeOptions(packet: Buffer, { data, end }: RecordSpan): boolean {
+  let at = data;
+  while (at + OPTION_HEAD_OCTETS <= end) at += OPTION_HEAD_OCTETS + packet.readUInt16BE(at + 2);
+  return at === end;
+}
+
+/** Header, question and the OPT without its options, each counted as it is there. */
+function smallPacket(packet: Buffer, { end, opt }: Outline): Buffer {
+  const small = Buffer.alloc(end + (opt === null ? 0 : OPT_OCTETS));
+  packet.copy(small, 0, 0, end);
+  for (const [at, count] of [end > HEADER_OCTETS ? 1 : 0, 0, 0, opt === null ? 0 : 1].entries())
+    small.writeUInt16BE(count, COUNTS_AT + 2 * at);
+  if (opt !== null) packet.copy(small, end, opt, opt + OPT_FIXED_OCTETS);
+  maskName(small, end - QUESTION_TAIL_OCTETS);
+  return small;
+}
+
+/**
+ * Makes DEL, which no name of ours has, of dots and backslashes within labels and of what is not visible ASCII:
+ * dns-packet's text of a name joins labels by dots, and decodes UTF-8.
+ */
+function maskName(packet: Buffer, end: number): void {
+  for (let at = HEADER_OCTETS, label = at; at < end; at++) {
+    const octet = packet[at] ?? 0;
+    if (at === label) label += 1 + octet;
+    else if (octet <= SPACE || octet === DOT || octet === BACKSLASH || octet > DEL) packet[at] = DEL;
   }
-  return {
-    payload: packet.readUInt16BE(tail + 2),
-    version: packet.readUInt8(tail + 5),
-    dnssecOk: (packet.readUInt16BE(tail + 6) & DNSSEC_OK) !== 0,
-  };
 }

@@ -20,9 +20,6 @@ export interface SoaData {
   minimum: number;
 }
 
-/** Numbers of the record types that we write (RFC 1035 §3.2.2, RFC 3596 §2.1). */
-export const TYPE_NUMBERS = { A: 1, NS: 2, SOA: 6, HINFO: 13, MX: 15, TXT: 16, AAAA: 28 } as const;
-
 /** RFC 1035 §4.1.1 and, above 15, RFC 6891 §9. */
 export const RCODE = {
   noError: 0,
@@ -33,8 +30,6 @@ export const RCODE = {
   refused: 5,
   badVersion: 16,
 } as const;
-
-export const CLASS_IN = 1;
 
 /** Octets of one character-string (RFC 1035 §3.3). */
 const STRING_OCTETS = 255;

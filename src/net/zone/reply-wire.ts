@@ -1,8 +1,9 @@
 import { type Answer, AUTHORITATIVE_ANSWER, encode, RECURSION_DESIRED, TRUNCATED_RESPONSE } from "dns-packet";
 import ipaddr from "ipaddr.js";
 import { isWithin } from "../../core/addresses.ts";
+import { COUNTS_AT, HEADER_OCTETS, QUESTION_TAIL_OCTETS } from "../dns/frame.ts";
 import { EDNS_UDP_OCTETS, optRecord } from "../dns/wire.ts";
-import type { Query } from "./query.ts";
+import type { Query, Refusal } from "./query.ts";
 import { textStrings, type ZoneRecord } from "./records.ts";
 
 /** What is said to a query. */
@@ -14,13 +15,7 @@ export interface Reply {
   authorities: readonly ZoneRecord[];
 }
 
-const HEADER_OCTETS = 12;
-/** Where the four counts begin in it. */
-const COUNTS_AT = 4;
-const OPCODE_SHIFT = 11;
 const RCODE_MASK = 0x0f;
-/** Type and class behind a question's name. */
-const QUESTION_TAIL_OCTETS = 4;
 /** RFC 1035 §4.1.4: two octets that begin so point to a name; no question is long enough to reach beyond their 14 bits. */
 const POINTER = 0xc000;
 /** What a client without EDNS can take, and the least that one with it can (RFC 1035 §4.2.1, RFC 6891 §6.2.3). */
@@ -31,7 +26,7 @@ const MAX_TCP_OCTETS = 0xffff;
 export function replyLimit(query: Query, transport: "udp" | "tcp"): number {
   if (transport === "tcp") return MAX_TCP_OCTETS;
   if (query.edns === null) return PLAIN_UDP_OCTETS;
-  return Math.min(Math.max(query.edns.payload, PLAIN_UDP_OCTETS), EDNS_UDP_OCTETS);
+  return Math.min(Math.max(query.edns.udpPayloadSize, PLAIN_UDP_OCTETS), EDNS_UDP_OCTETS);
 }
 
 /** The octets of a reply; where they are too many, an empty one with TC set, so that the client asks by TCP. */
@@ -47,15 +42,8 @@ export function encodeTruncated(query: Query, { rcode, authoritative }: Omit<Rep
 }
 
 /** A header alone, for what cannot be read as a query. */
-export function encodeRefusal(refusal: {
-  id: number;
-  opcode: number;
-  recursionDesired: boolean;
-  rcode: number;
-}): Buffer {
-  const { id, opcode, recursionDesired, rcode } = refusal;
-  const flags = (opcode << OPCODE_SHIFT) | (recursionDesired ? RECURSION_DESIRED : 0) | rcode;
-  return encode({ type: "response", id, flags });
+export function encodeRefusal({ id, flags, rcode }: Refusal): Buffer {
+  return encode({ type: "response", id, flags: flags | rcode });
 }
 
 /**
@@ -70,7 +58,7 @@ function write(query: Query, reply: Reply, truncated: number): Buffer {
     (query.recursionDesired ? RECURSION_DESIRED : 0) |
     (rcode & RCODE_MASK);
   // RFC 6891 §6.1.3: the upper bits of the rcode stand in the OPT.
-  const additionals = query.edns === null ? [] : [optRecord(rcode >> 4, query.edns.dnssecOk)];
+  const additionals = query.edns === null ? [] : [optRecord(rcode >> 4, query.edns.flag_do)];
   const frame = encode({ type: "response", id: query.id, flags, additionals });
   for (const [at, count] of [1, answers.length, authorities.length].entries())
     frame.writeUInt16BE(count, COUNTS_AT + 2 * at);
