@@ -18,6 +18,8 @@ export interface QueueDepths {
   deliveries: OutboxDepth;
   /** Recipients of scheduled mail whose time lies ahead, at most `MAX_COUNTED`. */
   scheduled: number;
+  /** Notes of large writes whose webhook deliveries are still to be made, at most `MAX_COUNTED`. */
+  fanOuts: number;
 }
 
 // Each part walks a partial index from one end. Its WHERE says what the index's does, else SQLite would not take it.
@@ -28,7 +30,8 @@ const DEPTHS = `SELECT
     (SELECT COUNT(*) FROM (SELECT 1 FROM recipients WHERE due_at > 0 AND status = 'accepted' LIMIT ?2)) AS scheduled,
     (SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE due_at <= ?1 LIMIT ?2)) AS webhook,
     (SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE due_at > ?1 LIMIT ?2)) AS webhook_retry,
-    (SELECT MIN(due_at) FROM webhook_deliveries WHERE due_at <= ?1) AS webhook_since`;
+    (SELECT MIN(due_at) FROM webhook_deliveries WHERE due_at <= ?1) AS webhook_since,
+    (SELECT COUNT(*) FROM (SELECT 1 FROM fan_outs LIMIT ?2)) AS fan_out`;
 
 interface DepthRow {
   transmit: number;
@@ -38,6 +41,7 @@ interface DepthRow {
   webhook: number;
   webhook_retry: number;
   webhook_since: number | null;
+  fan_out: number;
 }
 
 /** How much waits in the outboxes at `now`. */
@@ -48,5 +52,6 @@ export async function queueDepths(db: Db, now: number): Promise<QueueDepths> {
     recipients: { due: row.transmit, later: row.retry, dueSince: row.transmit_since },
     deliveries: { due: row.webhook, later: row.webhook_retry, dueSince: row.webhook_since },
     scheduled: row.scheduled,
+    fanOuts: row.fan_out,
   };
 }

@@ -40,7 +40,7 @@ export function openScrape(parts: ScrapeParts): () => Promise<string> {
 }
 
 async function readQueues(db: Db, now: number): Promise<QueueSample> {
-  const { recipients, deliveries, scheduled } = await queueDepths(db, now);
+  const { recipients, deliveries, scheduled, fanOuts } = await queueDepths(db, now);
   const since = (dueSince: number | null): number => (dueSince === null ? 0 : (now - dueSince) / 1000);
   return {
     depth: {
@@ -49,6 +49,7 @@ async function readQueues(db: Db, now: number): Promise<QueueSample> {
       scheduled,
       webhook: deliveries.due,
       webhook_retry: deliveries.later,
+      fan_out: fanOuts,
     },
     oldestSeconds: { transmit: since(recipients.dueSince), webhook: since(deliveries.dueSince) },
   };

@@ -56,6 +56,16 @@ async function deliveries(dueAts: readonly (number | null)[]): Promise<void> {
   );
 }
 
+async function fanOuts(notes: number): Promise<void> {
+  await database.db.write(
+    Array.from({ length: notes }, (_, at) => ({
+      sql: `INSERT INTO fan_outs (sender_id, id, first_message, last_message, webhooks, events)
+        VALUES ('x', ?, 'x', 'x', '[]', '[]')`,
+      args: [`evt_${at}`],
+    })),
+  );
+}
+
 test("what is due, what is put off and what is scheduled are counted apart, and what is in hand or done is not", async () => {
   await recipients([
     ...([
@@ -71,16 +81,23 @@ test("what is due, what is put off and what is scheduled are counted apart, and 
     ["delivered", null],
   ]);
   await deliveries([NOW - 700, NOW + 1, NOW + 2, null]);
+  await fanOuts(2);
   expect(await queueDepths(database.db, NOW)).toEqual({
     recipients: { due: 3, later: 1, dueSince: NOW - 5000 },
     deliveries: { due: 1, later: 2, dueSince: NOW - 700 },
     scheduled: 1,
+    fanOuts: 2,
   });
 });
 
 test("empty queues have nothing that is due", async () => {
   const empty = { due: 0, later: 0, dueSince: null };
-  expect(await queueDepths(database.db, NOW)).toEqual({ recipients: empty, deliveries: empty, scheduled: 0 });
+  expect(await queueDepths(database.db, NOW)).toEqual({
+    recipients: empty,
+    deliveries: empty,
+    scheduled: 0,
+    fanOuts: 0,
+  });
 });
 
 test("no more than so many rows of a kind are counted", async () => {
