@@ -14,6 +14,7 @@ COPY package.json bun.lock ./
 COPY scripts/setup.sh scripts/
 # For a registry of your own: --secret id=npmrc,src=.npmrc
 RUN --mount=type=secret,id=npmrc,target=/build/.npmrc sh scripts/setup.sh
+COPY LICENSE ./
 COPY db db
 COPY scripts scripts
 COPY src src
@@ -27,6 +28,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
   && useradd --uid 65532 --gid 65532 --no-create-home --home-dir /data --shell /usr/sbin/nologin postrider \
   && install -d -m 0700 -o postrider -g postrider /data
 COPY --from=build /build/dist/postrider /usr/local/bin/postrider
+COPY --from=build /build/dist/postrider.licenses /usr/share/doc/postrider/copyright
 # The second has the heap collected as on a small machine: a tenth less memory beside a long queue, at no measured cost.
 ENV DATA_DIR=/data \
     BUN_JSC_forceRAMSize=300000000

@@ -1,5 +1,13 @@
 // Makes `dist/postrider`, the service as one program that needs no node_modules: `bun run build`.
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
@@ -59,8 +67,26 @@ function addonPlugin(): { plugin: Bun.BunPlugin; unused: () => string[] } {
   return { plugin: { name: "native-addons", setup }, unused: () => [...waiting.keys()] };
 }
 
+/** `LICENSE`, `license.md`, `NOTICE`, `bundle.js.LICENSE.txt`. */
+const LICENSE_FILE = /(^|\.)(licen[cs]e|notice|copying)[^.]*(\.md|\.txt)?$/i;
+
+/** What the program is made of and on which terms; most ask whoever passes a copy on to pass them on with it. */
+function licensesOf(inputs: readonly string[]): string {
+  const folders = inputs.flatMap((input) => /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(input)?.[0] ?? []);
+  // The runtime is in the program, but its package holds no license.
+  const bun = `Bun ${Bun.version}: MIT and others, see https://github.com/oven-sh/bun/blob/main/LICENSE.md\n`;
+  return [...[ROOT, ...[...new Set(folders)].sort()].map(licenseOf), bun].join(`\n${"-".repeat(80)}\n\n`);
+}
+
+function licenseOf(folder: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const files = readdirSync(folder).filter((file) => LICENSE_FILE.test(file));
+  const texts = files.map((file) => `\n${readFileSync(join(folder, file), "utf8").trim()}\n`);
+  return `${name} ${version}: ${license}\n${texts.join("")}`;
+}
+
 /**
- * Builds the program for the platform and with the Bun that this runs on; nothing is downloaded.
+ * Builds the program for the platform and with the Bun that this runs on, and `.licenses` beside it; nothing is downloaded.
  * @throws where a package has changed so that its addon would not be carried
  */
 async function build(outfile: string): Promise<void> {
@@ -70,7 +96,7 @@ async function build(outfile: string): Promise<void> {
   try {
     const { plugin, unused } = addonPlugin();
     const built = join(folder, basename(outfile));
-    await Bun.build({
+    const { metafile } = await Bun.build({
       entrypoints: ENTRIES.map((entry) => join(ROOT, entry)),
       root: ROOT,
       target: "bun",
@@ -82,6 +108,7 @@ async function build(outfile: string): Promise<void> {
       bytecode: true,
       // Traces name lines of the source; the map is in the program, compressed.
       sourcemap: "inline",
+      metafile: true,
       compile: {
         outfile: built,
         // Settings are the environment and nothing else, whatever lies in the folder that the program is started in.
@@ -90,6 +117,7 @@ async function build(outfile: string): Promise<void> {
       },
     });
     if (unused().length > 0) throw new Error(`nothing to rewrite in ${unused().join(", ")}`);
+    writeFileSync(`${outfile}.licenses`, licensesOf(Object.keys(metafile?.inputs ?? {})));
     renameSync(built, outfile);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -129,6 +129,18 @@ async function message(id: string, status: string): Promise<any> {
   throw new Error(`${id} is not ${status}: ${said}`);
 }
 
+test("is built with the licenses of all it is made of beside it", () => {
+  const parts = readFileSync(`${program}.licenses`, "utf8").split(`\n${"-".repeat(80)}\n\n`);
+  const told = (name: string) => parts.find((part) => part.startsWith(`${name} `));
+  expect(told("postrider")).toContain(readFileSync(join(ROOT, "LICENSE"), "utf8").trim());
+  // Of the program, of each thread's, and of what lies beside a bundle: its license, its notice, those within it.
+  for (const name of ["elysia", "mailauth", "liquidjs"])
+    expect(told(name)).toContain("Permission is hereby granted");
+  for (const words of ["Apache License", "SmartBear Software", "DOMPurify"])
+    expect(told("swagger-ui-dist")).toContain(words);
+  expect(told("Bun")).toContain(Bun.version);
+});
+
 test("tells its version with nothing around it", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   expect(run("--version")).toEqual({ code: 0, stdout: `${version}\n` });
