@@ -125,13 +125,22 @@ export function relaxedField({ name, line }: RawField): string {
 /** Relaxed body canonicalization (RFC 6376 §3.4.4). Each step is linear in the length, whatever the spaces. */
 export function relaxedBody(body: Uint8Array): Buffer {
   const octets = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const given = octets.toString("latin1");
-  const lines = given.replace(SPACE, " ").replace(/ \r\n/g, "\r\n");
-  let end = lines.endsWith(" ") ? lines.length - 1 : lines.length;
-  while (end >= 2 && lines[end - 1] === "\n" && lines[end - 2] === "\r") end -= 2;
+  // Most bodies have nothing to be replaced, and to look for it among octets takes a tenth of the time.
+  const lines = UNRELAXED.some((space) => octets.includes(space)) ? withRelaxedSpace(octets) : octets;
+  let end = lines[lines.length - 1] === SP ? lines.length - 1 : lines.length;
+  while (end >= 2 && lines[end - 1] === LF && lines[end - 2] === CR) end -= 2;
   if (end === 0) return Buffer.alloc(0);
-  // Most bodies are what they are to become, and need no copy.
-  return lines === given && lines[end] === "\r"
-    ? octets.subarray(0, end + 2)
-    : Buffer.from(`${lines.slice(0, end)}\r\n`, "latin1");
+  return lines[end] === CR ? lines.subarray(0, end + 2) : Buffer.concat([lines.subarray(0, end), CRLF]);
+}
+
+/** White space that does not stay as it is. */
+const UNRELAXED = ["  ", "\t", " \r\n"] as const;
+const SP = 0x20;
+const CR = 0x0d;
+const LF = 0x0a;
+const CRLF = Buffer.from("\r\n");
+
+function withRelaxedSpace(octets: Buffer): Buffer {
+  const lines = octets.toString("latin1").replace(SPACE, " ").replace(/ \r\n/g, "\r\n");
+  return Buffer.from(lines, "latin1");
 }

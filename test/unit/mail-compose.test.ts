@@ -361,6 +361,23 @@ describe("text goes out as it was meant", () => {
     expect(parsed.html?.trim()).toBe("real");
   });
 
+  test("each text part tells its own type and encoding, whatever mails came before", () => {
+    const told = (text: string, html: string): string[] =>
+      [
+        ...compose({ ...BASE, text, html })
+          .raw.toString("latin1")
+          .matchAll(/Content-Type: (\S+); charset=utf-8\r\nContent-Transfer-Encoding: (\S+)\r\n\r\n/g),
+      ].map(([, type, encoding]) => `${type} ${encoding}`);
+    for (let round = 0; round < 2; round++) {
+      expect(told("Hi", "<p>Hi</p>")).toEqual(["text/plain 7bit", "text/html 7bit"]);
+      expect(told("Grüße", "名前".repeat(9))).toEqual(["text/plain quoted-printable", "text/html base64"]);
+      expect(told("名前".repeat(9), "x".repeat(99))).toEqual([
+        "text/plain base64",
+        "text/html quoted-printable",
+      ]);
+    }
+  });
+
   test("an attached mail stays a mail where it fits 7bit, else it is plain bytes", async () => {
     const eml = (bytes: string) => ({
       filename: "m.eml",

@@ -21,10 +21,11 @@ export function writeTree(root: MimeNode, fields: Fields): Buffer {
 }
 
 function write(node: MimeNode, chunks: string[], behind: string): void {
+  const encoding = node.getTransferEncoding();
   // The headers come first: building them settles the boundary.
-  chunks.push(node.buildHeaders(), "\r\n", behind, "\r\n");
+  chunks.push(headersOf(node, encoding), "\r\n", behind, "\r\n");
   if (!node.multipart) {
-    chunks.push(contentOf(node));
+    chunks.push(contentOf(node, encoding));
     return;
   }
   for (const child of node.childNodes) {
@@ -36,10 +37,25 @@ function write(node: MimeNode, chunks: string[], behind: string): void {
   chunks.push(`--${node.boundary}--\r\n`);
 }
 
-function contentOf(node: MimeNode): string {
-  const { content } = node;
+/** Headers of text parts, by the composer's few types and encodings: to build them takes longer than to encode a text. */
+const textHeaders = new Map<string, string>();
+
+function headersOf(node: MimeNode, encoding: Encoding): string {
+  // A text alone has its content as a string, and within a tree it has no fields but these two.
+  if (typeof node.content !== "string" || node.parentNode === undefined) return node.buildHeaders();
+  const key = `${node.getHeader("Content-Type")} ${encoding}`;
+  const known = textHeaders.get(key);
+  if (known !== undefined) return known;
+  const built = node.buildHeaders();
+  textHeaders.set(key, built);
+  return built;
+}
+
+type Encoding = ReturnType<MimeNode["getTransferEncoding"]>;
+
+function contentOf({ content }: MimeNode, encoding: Encoding): string {
   if (typeof content !== "string" && !Buffer.isBuffer(content)) return "";
-  switch (node.getTransferEncoding()) {
+  switch (encoding) {
     case "base64":
       return wrapBase64(
         (typeof content === "string" ? Buffer.from(content, "utf8") : content).toString("base64"),

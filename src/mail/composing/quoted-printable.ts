@@ -1,21 +1,26 @@
 import { encode, wrap } from "nodemailer/lib/qp";
+import { isPlainAscii } from "./text-entry.ts";
 
 /** RFC 2045 §6.7 (5): lines have at most 76 characters; two are kept for an "F" that is escaped, one for the "=". */
 const LINE_CHARS = 73;
 
-const BEYOND_PRINTABLE = /[^\t\r\n\x20-\x7e]/;
-/** What even plain text cannot stand as in quoted-printable: the sign itself, and space that ends a line. */
-const ESCAPED = /=|[\t ](?=[\r\n]|$)/g;
-const ESCAPES: Readonly<Record<string, string>> = { "=": "=3D", " ": "=20", "\t": "=09" };
+/** Space that ends a line, which cannot stand as it is even in plain text. */
+const ENDING_SPACE = /[\t ](?=\r|$)/g;
 
 /** Content in quoted-printable. Its line ends are CRLF. */
 export function quotedPrintable(content: string | Buffer): string {
-  const isPlain = typeof content === "string" && !BEYOND_PRINTABLE.test(content);
-  const lines = wrapped(
-    isPlain ? content.replace(ESCAPED, (char) => ESCAPES[char] ?? char) : encode(content),
-  );
+  const isPlain = typeof content === "string" && isPlainAscii(content);
+  const lines = wrapped(isPlain ? escaped(content) : encode(content));
   // A "From " that begins a line is escaped: an mbox on the way would put ">" before it and break the signature.
   return lines.includes("From ") ? lines.replace(/^From /gm, "=46rom ") : lines;
+}
+
+/** Plain text with the sign itself escaped, and the rare space before the end of a line. */
+function escaped(content: string): string {
+  const text = content.replaceAll("=", "=3D");
+  const hasEndingSpace =
+    text.includes(" \r") || text.includes("\t\r") || text.endsWith(" ") || text.endsWith("\t");
+  return hasEndingSpace ? text.replace(ENDING_SPACE, (space) => (space === " " ? "=20" : "=09")) : text;
 }
 
 /** Wraps the lines that are too long; most are not, and the library looks at each for long. */

