@@ -237,7 +237,7 @@ CREATE VIRTUAL TABLE message_terms USING fts5 (terms, content='', columnsize=0, 
 
 CREATE TRIGGER messages_settle AFTER UPDATE OF status ON messages
 WHEN NEW.status <> OLD.status AND NEW.position IS NOT NULL
-  AND NEW.status NOT IN ('accepted', 'queued', 'sending', 'delivery_delayed')
+  AND NEW.status <> 'accepted' AND NEW.status <> 'queued' AND NEW.status <> 'sending' AND NEW.status <> 'delivery_delayed'
 BEGIN
   INSERT INTO messages_settled (message_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
 END;
@@ -313,14 +313,14 @@ BEGIN
 END;
 
 CREATE TRIGGER stats_outcome AFTER UPDATE OF status ON recipients
-WHEN NEW.status <> OLD.status AND NEW.status NOT IN ('accepted', 'queued', 'sending')
+WHEN NEW.status <> OLD.status AND NEW.status <> 'accepted' AND NEW.status <> 'queued' AND NEW.status <> 'sending'
   AND NEW.last_event_at IS NOT NULL
 BEGIN
   INSERT INTO stats (sender_id, hour, sent, delivered, delayed, bounced, complained, rejected, failed)
   VALUES (NEW.sender_id, NEW.last_event_at / 3600000, NEW.status = 'sent',
-    NEW.status = 'delivered' OR NEW.status = 'complained' AND OLD.status IN ('sending', 'queued'),
+    NEW.status = 'delivered' OR NEW.status = 'complained' AND (OLD.status = 'sending' OR OLD.status = 'queued'),
     NEW.status = 'delivery_delayed', NEW.status = 'bounced', NEW.status = 'complained', NEW.status = 'rejected',
-    NEW.status IN ('failed', 'rendering_failure'))
+    NEW.status = 'failed' OR NEW.status = 'rendering_failure')
   ON CONFLICT (sender_id, hour) DO UPDATE SET sent = sent + excluded.sent, delivered = delivered + excluded.delivered,
     delayed = delayed + excluded.delayed, bounced = bounced + excluded.bounced,
     complained = complained + excluded.complained, rejected = rejected + excluded.rejected,
@@ -337,8 +337,8 @@ BEGIN
           WHERE ms >= NEW.last_event_at - COALESCE(m.scheduled_at, m.created_at) ORDER BY ms LIMIT 1),
         (SELECT MAX(ms) FROM stats_steps)) END,
     1
-  FROM messages m WHERE m.id = NEW.message_id AND (NEW.status IN ('delivered', 'delivery_delayed', 'bounced')
-    OR NEW.status = 'complained' AND OLD.status IN ('sending', 'queued'))
+  FROM messages m WHERE m.id = NEW.message_id AND (NEW.status = 'delivered' OR NEW.status = 'delivery_delayed'
+    OR NEW.status = 'bounced' OR NEW.status = 'complained' AND (OLD.status = 'sending' OR OLD.status = 'queued'))
   ON CONFLICT (sender_id, day, domain, outcome) DO UPDATE SET count = count + 1;
 END;
 

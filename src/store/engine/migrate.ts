@@ -14,6 +14,7 @@ import boundedSearches from "../../../db/migrations/0012_bounded_searches.sql" w
 import deletedWebhooks from "../../../db/migrations/0013_deleted_webhooks.sql" with { type: "text" };
 import fanOuts from "../../../db/migrations/0014_fan_outs.sql" with { type: "text" };
 import walks from "../../../db/migrations/0015_walks.sql" with { type: "text" };
+import plainConditions from "../../../db/migrations/0016_plain_conditions.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 13, name: "deleted_webhooks", sql: deletedWebhooks },
   { version: 14, name: "fan_outs", sql: fanOuts },
   { version: 15, name: "walks", sql: walks },
+  { version: 16, name: "plain_conditions", sql: plainConditions },
 ];
 
 /** Whether a step has been applied: when, in milliseconds; null: not yet. */
