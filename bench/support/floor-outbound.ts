@@ -5,6 +5,8 @@ import { HTML, recipient, TEXT } from "./message.ts";
 
 export interface FloorOutboundOptions {
   port: number;
+  /** Mails sent before the time runs. */
+  warm: number;
   count: number;
   connections: number;
   domains: number;
@@ -37,11 +39,9 @@ const transport = createTransport({
   maxMessages: Infinity,
   dkim: { domainName: options.from.split("@")[1] ?? "", keySelector: "bench", privateKey },
 });
-const begin = performance.now();
-const before = process.cpuUsage();
 let next = 0;
-async function sendOn(): Promise<void> {
-  while (next < options.count) {
+async function sendOn(until: number): Promise<void> {
+  while (next < until) {
     const to = recipient(next++, options.domains);
     const mail = {
       from: { name: "Bench", address: options.from },
@@ -54,7 +54,11 @@ async function sendOn(): Promise<void> {
     if (accepted.length !== 1) throw new Error(`${to} was not accepted`);
   }
 }
-await Promise.all(Array.from({ length: IN_HAND }, sendOn));
+const send = (until: number) => Promise.all(Array.from({ length: IN_HAND }, () => sendOn(until)));
+await send(options.warm);
+const begin = performance.now();
+const before = process.cpuUsage();
+await send(options.warm + options.count);
 const seconds = (performance.now() - begin) / 1000;
 transport.close();
 const { user, system } = process.cpuUsage(before);

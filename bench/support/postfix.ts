@@ -1,6 +1,6 @@
 /** Debian's Postfix, with OpenDKIM and without, taking mails from smtp-source and relaying them to the sink. */
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compose } from "../../src/mail/composing/compose.ts";
 import { answers } from "../../test/support/peers/peer.ts";
@@ -18,6 +18,8 @@ export interface PostfixOptions {
   /** Folder for its files. */
   home: string;
   sinkPort: number;
+  /** Mails relayed before the time runs. */
+  warm: number;
   count: number;
   /** Sessions in and out. */
   connections: number;
@@ -40,7 +42,7 @@ export function postfixMissing(): string | null {
   return existsSync(OPENDKIM) && existsSync(SMTP_SOURCE) ? null : "opendkim or smtp-source is not installed";
 }
 
-/** Relays the mails; the time runs from the first one offered to the last one taken by the sink. */
+/** Relays the mails; the time runs from the last to warm up to the last of all, as the sink takes them. */
 export async function relayThroughPostfix(options: PostfixOptions): Promise<PostfixResult> {
   const home = join(options.home, `postfix-${Bun.randomUUIDv7()}`);
   mkdirSync(home);
@@ -56,20 +58,21 @@ export async function relayThroughPostfix(options: PostfixOptions): Promise<Post
       : { smtpd_milters: `inet:127.0.0.1:${signer.port}`, milter_default_action: "tempfail" }),
   });
   const pids = (): number[] => [server.pid, ...(signer === null ? [] : [signer.pid])].flatMap(familyOf);
-  const before = processorOf(pids());
-  const begin = performance.now();
   const source = offer(home, server.port, options);
-  await relayed(
-    join(server.folder, "maillog"),
-    options,
-    () => source.exitCode === null || source.exitCode === 0,
-  );
-  const seconds = (performance.now() - begin) / 1000;
-  const processor = (processorOf(pids()) - before) / options.count;
+  const fine = (): boolean => source.exitCode === null || source.exitCode === 0;
+  const reached = async (count: number) => {
+    const sent = await relayed(join(server.folder, "maillog"), { count, limitMs: options.limitMs }, fine);
+    return { sent, at: performance.now(), processor: processorOf(pids()) };
+  };
+  const warm = await reached(options.warm);
+  const all = await reached(options.warm + options.count);
+  const mails = all.sent - warm.sent;
+  const seconds = (all.at - warm.at) / 1000;
+  const processor = (all.processor - warm.processor) / mails;
   const memory = pids().reduce((sum, pid) => sum + memoryOf(pid), 0);
   await server.stop();
   signer?.stop();
-  return { perSecond: options.count / seconds, memory, processor };
+  return { perSecond: mails / seconds, memory, processor };
 }
 
 interface Signer {
@@ -113,7 +116,7 @@ async function startOpenDkim(home: string): Promise<Signer> {
 }
 
 /** Has smtp-source offer the message, the one that the other subjects send, to as many recipients as there are mails. */
-function offer(home: string, port: number, { count, connections }: PostfixOptions): Bun.Subprocess {
+function offer(home: string, port: number, { warm, count, connections }: PostfixOptions): Bun.Subprocess {
   const { raw } = compose({
     from: { email: `news@${DOMAIN}`, name: "Bench" },
     to: [{ email: "person@d1.example" }],
@@ -134,7 +137,7 @@ function offer(home: string, port: number, { count, connections }: PostfixOption
         "-s",
         String(connections),
         "-m",
-        String(count),
+        String(warm + count),
         "-F",
         join(home, "message"),
       ],
@@ -146,8 +149,12 @@ function offer(home: string, port: number, { count, connections }: PostfixOption
 
 const SENT = "status=sent";
 
-/** Resolves once the log tells that all mails were relayed. */
-async function relayed(file: string, { count, limitMs }: PostfixOptions, fine: () => boolean): Promise<void> {
+/** Resolves once the log tells that so many mails or more were relayed; with their number. */
+async function relayed(
+  file: string,
+  { count, limitMs }: { count: number; limitMs: number },
+  fine: () => boolean,
+): Promise<number> {
   const until = performance.now() + limitMs;
   // Postfix makes it with its first line.
   while (!existsSync(file) && fine() && performance.now() < until) await Bun.sleep(POLL_MS);
@@ -162,6 +169,8 @@ async function relayed(file: string, { count, limitMs }: PostfixOptions, fine: (
     if (!fine() || performance.now() > until) throw new Error(`Postfix has relayed ${sent} mails`);
     if (read === 0) await Bun.sleep(POLL_MS);
   }
+  closeSync(log);
+  return sent;
 }
 
 function memoryOf(pid: number): number {
