@@ -20,6 +20,11 @@ test("a lone surrogate becomes the replacement character", () => {
   expect(body).toMatchObject({ html: "a\ufffd", text: "\ufffdé" });
 });
 
+test("halves of a character at the end of one text and the beginning of the next stay apart", () => {
+  const body = bodyIn(bodyBytes({ html: "a\ud83d", text: "\ude00b\ud83d", replyText: "\ude00" }));
+  expect(body).toEqual({ html: "a\ufffd", text: "\ufffdb\ufffd", replyText: "\ufffd" });
+});
+
 test("equal bodies have equal bytes, and a text in another part other ones", () => {
   const bytes = [
     { html: "a", text: "b" },

@@ -25,10 +25,11 @@ const CLOSING_BRACE = 0x7d;
 
 /**
  * The bytes of a body: its texts in UTF-8, one after another as they are, and what tells them apart. A lone surrogate is
- * no character, and becomes the replacement one as in every other text.
+ * no character, and becomes the replacement one as in every other text: before they are joined, or the last of one text
+ * and the first of the next would make a character that belongs to neither.
  */
 export function bodyBytes({ html, text, replyText = null, headers }: MessageBody): Uint8Array {
-  const texts = [html, text, replyText];
+  const texts = [html, text, replyText].map((one) => one?.toWellFormed() ?? null);
   const octets = texts.map((one) => (one === null ? null : Buffer.byteLength(one)));
   return Buffer.from(`${texts.map((one) => one ?? "").join("")}${bodyEnd({ octets, headers })}`);
 }
