@@ -11,7 +11,7 @@ function appErrorOf(error: unknown, requestId: string): AppError {
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
   };
   if (isUnavailable(error)) {
-    log("http").error("database unavailable", details);
+    log("http").error("the database or the object store is unavailable", details);
     return new AppError("service_unavailable", "The service cannot answer just now. Try again.", {
       retryAfter: 1,
     });

@@ -1,29 +1,14 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { Db } from "./engine/client.ts";
 import { type Domain, getDomain } from "./domains.ts";
 
 /**
- * The header of a database file (https://www.sqlite.org/fileformat.html §1.3): its octets, the text that it begins with,
- * and at octet 18 the version of the format that writers use, which is 2 for a write-ahead log.
+ * Octets of a database file with its log. It is not opened for that: a process that closes a file loses all its locks on
+ * it, SQLite's too (https://sqlite.org/howtocorrupt.html §2.2), and the next program that is done with the database would
+ * remove the log that we go on writing.
  */
-const HEADER_OCTETS = 100;
-const MAGIC = "SQLite format 3\0";
-const WRITE_VERSION_AT = 18;
-const WAL_VERSION = 2;
-
-/** What a database file says of itself, without opening it as a database, and its size with its log. Throws where it is none. */
-export function databaseHeader(path: string): { wal: boolean; bytes: number } {
-  const log = statSync(`${path}-wal`, { throwIfNoEntry: false });
-  const bytes = statSync(path).size + (log?.size ?? 0);
-  const header = Buffer.alloc(HEADER_OCTETS);
-  const file = openSync(path, "r");
-  try {
-    readSync(file, header, 0, HEADER_OCTETS, 0);
-  } finally {
-    closeSync(file);
-  }
-  if (header.toString("latin1", 0, MAGIC.length) !== MAGIC) throw new Error(`${path} is no database file`);
-  return { wal: header[WRITE_VERSION_AT] === WAL_VERSION, bytes };
+export function databaseOctets(path: string): number {
+  return statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
 }
 
 /** Schema steps that have been applied; none where there is no ledger. Changes nothing. */

@@ -10,7 +10,7 @@ import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
 import { redisFacts } from "../queue/redis-facts.ts";
 import { readCertificate } from "../smtp/certificate.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
-import { databaseHeader, databaseTime } from "../store/health.ts";
+import { databaseOctets, databaseTime } from "../store/health.ts";
 import { mxName } from "./delivery.ts";
 
 /** What health is looked at through. */
@@ -48,7 +48,7 @@ export function storageParts({ config, db }: HealthParts): StorageParts {
       const { bavail, blocks, bsize } = await statfs(config.dataDir);
       return { free: bavail * bsize, total: blocks * bsize };
     },
-    file: path === null ? null : () => databaseHeader(path),
+    octets: path === null ? null : () => databaseOctets(path),
   };
 }
 

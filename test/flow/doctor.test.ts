@@ -74,7 +74,7 @@ test("a sound installation has nothing but ok", async () => {
   const lines = await look();
   expect(troubles(lines)).toEqual([]);
   expect([...lines.keys()]).toEqual([
-    ...["public url", "public ips", "owner", "delivery", "disk", "database", "journal", "redis"],
+    ...["public url", "public ips", "owner", "delivery", "disk", "database", "redis"],
     ...["mail queue", "webhook queue", "certificate", "clock", "master key", "egress", `ptr ${PUBLIC_IP}`],
     ...["our delegation", "our hosts", "our mx", "our spf", "our dmarc", "our dkim", "dkim keys"],
     ...[`domain ${CUSTOMER}`, "integrity"],
@@ -167,11 +167,6 @@ async function damagedCopy(): Promise<Look> {
   const db = await openDb(systemClock, { url: DATABASE_URL, authToken: null, syncUrl: null });
   closing.push(() => db.close());
   return { db, config: withSettings({ DATABASE_URL }) };
-}
-
-/** VACUUM INTO makes a copy without one; opening it as a database of ours would turn it on. */
-function withoutLog(): Look {
-  return { config: withSettings({ DATABASE_URL: `file:${copy("plain.db")}` }) };
 }
 
 /** A web server whose clock is so far ahead. */
@@ -405,12 +400,6 @@ const BREAKS: Broken[] = [
       ]),
     lines: ["fail database"],
     says: /missing: 7 stats/,
-  },
-  {
-    breaks: "a file without a write-ahead log",
-    by: () => withoutLog(),
-    lines: ["warn journal"],
-    says: /no write-ahead log/,
   },
   {
     breaks: "a clock that another differs from",

@@ -108,13 +108,22 @@ test.each([
   [0, "fail"],
 ])("a disk with %p %% free is %p", async (percent, status) => {
   const disk = async () => ({ free: percent * 1e9, total: 100e9 });
-  expect((await found(storageChecks({ db: noDatabase, disk, file: null }), "disk"))?.status).toBe(
-    status as never,
-  );
+  expect((await found(storageChecks({ db: noDatabase, disk }), "disk"))?.status).toBe(status as never);
 });
 
-test("a database that is a server's has no file to look at", async () => {
-  const checks = storageChecks({ db: noDatabase, disk: async () => ({ free: 1, total: 1 }), file: null });
+test.each([
+  [1024, "ok", "99.0 % free, 1.0 GB"],
+  [1023, "warn", "99.0 % free, 1023 MB"],
+  [100, "warn", "99.0 % free, 100 MB"],
+  [99, "fail", "99.0 % free, 99 MB"],
+])("a small disk with %p MB free is %p", async (megabytes, status, message) => {
+  const free = megabytes * 1024 ** 2;
+  const disk = async () => ({ free, total: free / 0.99 });
+  expect(await found(storageChecks({ db: noDatabase, disk }), "disk")).toMatchObject({ status, message });
+});
+
+test("without a database that is said", async () => {
+  const checks = storageChecks({ db: noDatabase, disk: async () => ({ free: 1, total: 1 }) });
   expect(checks.map(({ name }) => name)).toEqual(["disk", "database"]);
   expect(await found(checks, "database")).toMatchObject({ status: "fail", message: "there is no database" });
 });
@@ -127,7 +136,7 @@ test.each<[string, string]>([
   const db = (): never => {
     throw Object.assign(new Error("it cannot be read"), { code });
   };
-  const checks = storageChecks({ db, disk: () => Promise.resolve({ free: 1, total: 1 }), file: null });
+  const checks = storageChecks({ db, disk: () => Promise.resolve({ free: 1, total: 1 }) });
   expect(await found(checks, "database")).toMatchObject({
     status: "fail",
     message: expect.stringContaining("it cannot be read"),
@@ -138,7 +147,7 @@ test.each<[string, string]>([
 test("a large database is looked through only where that is asked for", async () => {
   const { db, remove } = await testDatabase();
   const integrity = (bytes: number, deep: boolean) =>
-    found([integrityCheck({ db: () => db, file: () => ({ wal: true, bytes }) }, deep)], "integrity");
+    found([integrityCheck({ db: () => db, octets: () => bytes }, deep)], "integrity");
   expect((await integrity(QUICK_CHECK_BYTES, false))?.message).toContain("is sound");
   expect((await integrity(QUICK_CHECK_BYTES + 1, false))?.message).toContain("not looked through");
   expect((await integrity(QUICK_CHECK_BYTES + 1, true))?.message).toContain("is sound");

@@ -37,7 +37,7 @@ function judge(certificate: X509Certificate, hostname: string, now: number): Fin
   if (Date.parse(certificate.validFrom) > now)
     return fail(`it is good from ${certificate.validFrom} on only`, "see that this machine's clock is right");
   if (certificate.checkHost(hostname) === undefined)
-    return warn(`it is not for ${hostname}`, `get one with ${hostname} among its names`);
+    return warn(`it is not for ${hostname}; ${days} days left`, `get one with ${hostname} among its names`);
   if (certificate.issuer === certificate.subject)
     return warn(`it signs itself; ${days} days left`, "get one from an authority");
   return days < RENEW_DAYS ? warn(`${days} days left`, renew) : ok(`${days} days left, for ${hostname}`);

@@ -4,11 +4,11 @@ import { errorCode } from "../../store/engine/engine.ts";
 import { appliedVersions, quickCheck } from "../../store/health.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Shares of a disk that are left when it is time to act, and when it is nearly too late. */
-const WARN_FREE = 0.1;
-const FAIL_FREE = 0.02;
 const MEGABYTE = 1024 ** 2;
 const GIGABYTE = 1024 ** 3;
+/** What is left of a disk when it is time to act, and when it is nearly too late: a share of it, and bytes. */
+const WARN_FREE = { share: 0.1, bytes: GIGABYTE };
+const FAIL_FREE = { share: 0.02, bytes: 100 * MEGABYTE };
 /** Size to which a database is looked through unasked: about two seconds. */
 export const QUICK_CHECK_BYTES = 512 * MEGABYTE;
 /** Faults of a database that are shown. */
@@ -20,12 +20,12 @@ export interface StorageParts {
   db: () => Db;
   /** Bytes of the disk under DATA_DIR. */
   disk: () => Promise<{ free: number; total: number }>;
-  /** Its header and size; null where the database is no file of ours. */
-  file: (() => { wal: boolean; bytes: number }) | null;
+  /** Octets of its file; null where the database is no file of ours. */
+  octets: (() => number) | null;
 }
 
 /** The disk and the database as they can be looked at at any time. */
-export function storageChecks({ db, disk, file }: StorageParts): Check[] {
+export function storageChecks({ db, disk }: Pick<StorageParts, "db" | "disk">): Check[] {
   return [
     {
       name: "disk",
@@ -37,20 +37,19 @@ export function storageChecks({ db, disk, file }: StorageParts): Check[] {
       run: () => readable(db),
       fix: "start the service; see what DATABASE_URL and DATA_DIR name, and who may read it",
     },
-    ...(file === null ? [] : [journalCheck(file)]),
   ];
 }
 
 /** Looks through the whole database; a large one only where `deep`. */
-export function integrityCheck({ db, file }: Pick<StorageParts, "db" | "file">, deep: boolean): Check {
+export function integrityCheck({ db, octets }: Pick<StorageParts, "db" | "octets">, deep: boolean): Check {
   return {
     name: "integrity",
     fix: RESTORE,
     holds: true,
     needsDatabase: true,
     async run() {
-      if (file === null) return ok("the database is a server's: that is looked after there");
-      const { bytes } = file();
+      if (octets === null) return ok("the database is a server's: that is looked after there");
+      const bytes = octets();
       const size = `${(bytes / MEGABYTE).toFixed(1)} MB`;
       if (bytes > QUICK_CHECK_BYTES && !deep) return ok(`not looked through, for it is ${size}: --deep does`);
       const faults = await quickCheck(db(), SHOWN_FAULTS);
@@ -62,11 +61,13 @@ export function integrityCheck({ db, file }: Pick<StorageParts, "db" | "file">, 
 
 function diskFinding({ free, total }: { free: number; total: number }): Finding {
   const share = total === 0 ? 0 : free / total;
-  const message = `${(share * 100).toFixed(1)} % free, ${(free / GIGABYTE).toFixed(1)} GB`;
+  const isBelow = (limit: typeof WARN_FREE): boolean => share < limit.share || free < limit.bytes;
+  const left = free < GIGABYTE ? `${Math.floor(free / MEGABYTE)} MB` : `${(free / GIGABYTE).toFixed(1)} GB`;
+  const message = `${(share * 100).toFixed(1)} % free, ${left}`;
   const fix =
     "make room under DATA_DIR, or set RETENTION_CONTENT_DAYS, RETENTION_EVENT_DAYS or CONTENT_STORE";
-  if (share < FAIL_FREE) return fail(message, fix);
-  return share < WARN_FREE ? warn(message, fix) : ok(message);
+  if (isBelow(FAIL_FREE)) return fail(message, fix);
+  return isBelow(WARN_FREE) ? warn(message, fix) : ok(message);
 }
 
 /** A file that is no database any more is not mended by a start. */
@@ -88,17 +89,4 @@ async function database(db: Db): Promise<Finding> {
   if (pending.length === 0) return ok(`answers; schema ${newest}`);
   const names = pending.map(({ version, name }) => `${version} ${name}`).join(", ");
   return fail(`schema steps are missing: ${names}`, "start the service, or run postrider migrate");
-}
-
-function journalCheck(file: () => { wal: boolean }): Check {
-  const fix = "see that the database file can be read";
-  return { name: "journal", run: () => journal(file()), fix, needsDatabase: true };
-}
-
-function journal({ wal }: { wal: boolean }): Finding {
-  if (wal) return ok("write-ahead log");
-  return warn(
-    "the file has no write-ahead log: readers and writers wait for each other",
-    "start the service, which turns it on; where that fails, the file system is not fit for it",
-  );
 }
