@@ -10,3 +10,8 @@ export function logAnswer({ requestId, method, route, status, durationMs }: Answ
   if (status >= 500) log("http").info("answered", line);
   else log("http").debug("answered", line);
 }
+
+/** The messages that a request has handed over: what joins its id, which the client is told, to theirs. */
+export function logAccepted(requestId: string, messages: readonly string[]): void {
+  log("http").debug("mail accepted", { requestId, messages });
+}

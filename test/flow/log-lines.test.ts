@@ -154,7 +154,7 @@ function leaks(lines: readonly string[], words: readonly string[]): string[] {
 
 const LEVELS: readonly [level: string, says: readonly string[]][] = [
   ["info", ["started", "mail taken", "mail refused by policy", "stopping"]],
-  ["debug", ["mail taken", "answered", "tried", "session ended"]],
+  ["debug", ["mail taken", "mail accepted", "answered", "tried", "session ended"]],
 ];
 
 test.each(LEVELS)(
@@ -170,9 +170,14 @@ test.each(LEVELS)(
     const parsed = lines.map((line) => JSON.parse(line));
     expect(parsed.map(({ message }) => message)).toEqual(expect.arrayContaining([...says]));
     for (const { messages } of parsed.filter(({ message }) =>
-      /^mail (?:taken|refused by policy)$/.test(message),
+      /^mail (?:taken|accepted|refused by policy)$/.test(message),
     ))
       expect(messages).toEqual([expect.stringMatching(/^msg_/)]);
+    // By the one id a client finds its other.
+    for (const { requestId } of parsed.filter(({ message }) => message === "mail accepted"))
+      expect(parsed).toContainEqual(
+        expect.objectContaining({ message: "answered", route: "/v1/emails", status: 202, requestId }),
+      );
     for (const line of parsed)
       expect(line).toMatchObject({ time: expect.stringMatching(/Z$/), level: expect.any(String) });
     const secrets = [service.key, METRICS_TOKEN, webhookSecret, URL_SECRET, WRONG_KEY];

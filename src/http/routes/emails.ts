@@ -13,6 +13,7 @@ import {
   prepareSend,
 } from "../../flows/send/accept.ts";
 import type { Sender } from "../../store/senders.ts";
+import { logAccepted } from "../access-log.ts";
 import { accepted, multiStatus, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { OneOf, Timestamp } from "../schemas.ts";
@@ -83,10 +84,11 @@ function sendRoute(deps: EmailRouteDeps): Route {
     bodyCheckedBy: "handler",
     answers: { 202: Accepted },
     errors: ["conflict"],
-    async handle({ body, now, project, record }) {
+    async handle({ body, now, project, record, requestId }) {
       const prepared = await prepareSend(deps, project, checkedSend(body, deps.limits, now));
       const answer = accepted(prepared.accepted);
       await commitSend(deps, project, prepared, record(answer));
+      logAccepted(requestId, [prepared.accepted.id]);
       return answer;
     },
   });
@@ -103,7 +105,7 @@ function batchRoute(deps: EmailRouteDeps): Route {
     bodyCheckedBy: "handler",
     answers: { 207: BatchResult },
     errors: ["conflict"],
-    async handle({ body, now, project, record }) {
+    async handle({ body, now, project, record, requestId }) {
       const items: (PreparedSend | AppError)[] = [];
       for (const item of itemsOf(body)) {
         items.push(await prepareItem(deps, project, item, now));
@@ -113,7 +115,13 @@ function batchRoute(deps: EmailRouteDeps): Route {
       const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
         multiStatus({ data: items.map((item) => showItem(item, refused)) });
       const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));
-      return answerFor(await commitSends(deps, project, good, (refused) => record(answerFor(refused))));
+      const refused = await commitSends(deps, project, good, (over) => record(answerFor(over)));
+      const taken = good.filter((item) => !refused.has(item));
+      logAccepted(
+        requestId,
+        taken.map((item) => item.accepted.id),
+      );
+      return answerFor(refused);
     },
   });
 }

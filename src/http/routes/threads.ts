@@ -9,6 +9,7 @@ import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { listThreads, type ThreadPosition } from "../../store/thread-list.ts";
 import { getThread, listThreadMessageIds, type Thread } from "../../store/threads.ts";
+import { logAccepted } from "../access-log.ts";
 import { accepted, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
@@ -170,13 +171,14 @@ function replyRoute(deps: EmailRouteDeps): Route {
     body: ReplyBody,
     answers: { 202: Replied },
     errors: ["not_found", "conflict"],
-    handle: ({ senderId, project, params, body, now, record }) =>
+    handle: ({ senderId, project, params, body, now, record, requestId }) =>
       inTurn(params.id, async () => {
         const item = await composeReply(deps, senderId, params.id, body, now);
         const prepared = await prepareSend(deps, project, checkedSend(item, deps.limits, now), params.id);
         const { id, status } = prepared.accepted;
         const answer = accepted({ id, status, threadId: params.id });
         await commitSend(deps, project, prepared, record(answer));
+        logAccepted(requestId, [id]);
         return answer;
       }),
   });
