@@ -22,6 +22,7 @@ import {
 import { movableContents, storedBytes } from "../../src/store/contents/content-objects.ts";
 import {
   isContentGone,
+  MAX_CHUNKS_PER_WRITE,
   storeChunks,
   takeContent,
   UNUSED_KEPT_MS,
@@ -184,12 +185,13 @@ describe("the sweep", () => {
     expect(await chunks()).toBe(2);
   });
 
-  /** Stores so many contents that nobody names. */
-  async function storeUnused(many: number): Promise<void> {
+  /** Stores so many contents that nobody names, of so many chunks each; 0: in their rows. */
+  async function storeUnused(many: number, chunksOfEach = 0): Promise<void> {
     const sql = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
       INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
-      SELECT CAST(i AS BLOB), 0, 1, 'plain', 'row', ?, x'00' FROM n`;
-    await db.write([{ sql, args: [many, NOW] }]);
+      SELECT CAST(i AS BLOB), 0, ?, 'plain', ?, ?, x'00' FROM n`;
+    const place = chunksOfEach === 0 ? "row" : "chunks";
+    await db.write([{ sql, args: [many, chunksOfEach * CHUNK_OCTETS, place, NOW] }]);
     clock.advance(UNUSED_KEPT_MS + 1);
   }
 
@@ -207,6 +209,21 @@ describe("the sweep", () => {
     await storeUnused(UNUSED_PER_WRITE * WRITES_PER_TURN + 1);
     await sweep();
     expect((await refsOf()).length).toBe(1);
+  });
+
+  test.each([
+    [1, WRITES_PER_TURN * UNUSED_PER_WRITE],
+    [MAX_CHUNKS_PER_WRITE / 4, WRITES_PER_TURN * 4],
+    [MAX_CHUNKS_PER_WRITE / 4 + 1, WRITES_PER_TURN * 4],
+    [MAX_CHUNKS_PER_WRITE, WRITES_PER_TURN],
+  ])("makes no more writes of contents of %d chunks than of small ones", async (chunksOfEach, removed) => {
+    await storeUnused(removed + 1, chunksOfEach);
+    let writes = 0;
+    const watched = before(async () => void writes++);
+    await sweepContents({ db: watched, clock });
+    expect([(await refsOf()).length, writes]).toEqual([1, WRITES_PER_TURN]);
+    await sweep();
+    expect(await refsOf()).toEqual([]);
   });
 
   test.each([

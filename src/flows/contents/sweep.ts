@@ -10,5 +10,5 @@ export const WRITES_PER_TURN = 40;
 /** Removes contents that nobody names any more, and those that were written ahead of a commit which never came. */
 export async function sweepContents({ db, clock }: { db: Db; clock: Clock }): Promise<void> {
   for (let write = 0; write < WRITES_PER_TURN; write++)
-    if ((await removeUnused(db, clock.now(), UNUSED_PER_WRITE)) < UNUSED_PER_WRITE) return;
+    if (!(await removeUnused(db, clock.now(), UNUSED_PER_WRITE))) return;
 }

@@ -96,8 +96,8 @@ export function storeChunks(
   ];
 }
 
-/** Large contents removed in one write: each has some thousand pages to give back. */
-const MAX_CHUNKS_PER_WRITE = 128;
+/** Chunks removed in one write, but for those of its last content: each has some sixty pages to give back. */
+export const MAX_CHUNKS_PER_WRITE = 128;
 
 interface Unused {
   key: ArrayBuffer;
@@ -106,31 +106,27 @@ interface Unused {
 }
 
 /**
- * Removes contents that nobody names, and has named for `UNUSED_KEPT_MS`, a few a write. One that is taken up meanwhile
+ * Removes contents that nobody names, and has named for `UNUSED_KEPT_MS`, in one write. One that is taken up meanwhile
  * stays: a condition of the very statement that removes it. Those in the object store are left to whoever empties that.
  * @param now milliseconds
- * @param limit of this turn
- * @returns how many were found
+ * @param limit contents of the write at most; fewer where they are large
+ * @returns whether there may be more
  */
-export async function removeUnused(db: Db, now: number, limit: number): Promise<number> {
+export async function removeUnused(db: Db, now: number, limit: number): Promise<boolean> {
   const before = now - UNUSED_KEPT_MS;
   const found = await db.all<Unused>(
     `SELECT key, size, place FROM contents WHERE refs = 0 AND created_at < ? AND place <> 'object'
       ORDER BY created_at LIMIT ?`,
     [before, limit],
   );
-  let statements: Statement[] = [];
   let chunks = 0;
-  for (const { key, size, place } of found) {
-    statements.push(...removal(new Uint8Array(key), place, before));
+  const going = found.filter(({ size, place }) => {
+    if (chunks >= MAX_CHUNKS_PER_WRITE) return false;
     chunks += place === "chunks" ? chunkCount(size) : 0;
-    if (chunks < MAX_CHUNKS_PER_WRITE) continue;
-    await db.write(statements);
-    statements = [];
-    chunks = 0;
-  }
-  await db.write(statements);
-  return found.length;
+    return true;
+  });
+  await db.write(going.flatMap(({ key, place }) => removal(new Uint8Array(key), place, before)));
+  return found.length === limit || going.length < found.length;
 }
 
 function removal(key: Uint8Array, place: Unused["place"], before: number): Statement[] {
