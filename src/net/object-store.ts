@@ -61,7 +61,7 @@ const NOT_FOUND = 404;
 export function openObjectStore(deps: ObjectStoreDeps, options: ObjectStoreOptions): ObjectStore {
   const { timeoutMs = OBJECT_TIMEOUT_MS, accessKeyId, ...place } = options;
   // It puts the id into the query as it is given.
-  const signer = new Bun.S3Client({ ...place, accessKeyId: encodeURIComponent(accessKeyId) });
+  const signer = new Bun.S3Client({ ...place, accessKeyId: encoded(accessKeyId) });
   const asked = (request: Request, fine?: number) => ask(deps, signer, timeoutMs, request, fine);
   return {
     async put(name, body) {
@@ -164,6 +164,14 @@ async function readAll(response: Response, maxBytes: number): Promise<Uint8Array
   }
   if (told !== null && Number(told) !== size) throw new Error("cut short");
   return Buffer.concat(chunks, size);
+}
+
+/** All but unreserved characters (RFC 3986 §2.3), as S3 encodes what a signature is over. */
+function encoded(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 /** `403 SignatureDoesNotMatch`: S3 says the reason in the XML of its answer. */

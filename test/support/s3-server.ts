@@ -60,7 +60,7 @@ export const S3_SESSION = {
   region: S3_KEYS.region,
 };
 /** Keys whose id is not made of letters and digits. */
-export const S3_ODD_KEYS = { ...S3_KEYS, accessKeyId: "mail@shop.test/é +1" };
+export const S3_ODD_KEYS = { ...S3_KEYS, accessKeyId: "mail@shop.test/é +1!'()*" };
 const KNOWN: readonly { accessKeyId: string; secretAccessKey: string; sessionToken?: string }[] = [
   S3_KEYS,
   S3_SESSION,
