@@ -13,5 +13,5 @@ export function logAnswer({ requestId, method, route, status, durationMs }: Answ
 
 /** The messages that a request has handed over: what joins its id, which the client is told, to theirs. */
 export function logAccepted(requestId: string, messages: readonly string[]): void {
-  log("http").debug("mail accepted", { requestId, messages });
+  if (messages.length > 0) log("http").debug("mail accepted", { requestId, messages });
 }

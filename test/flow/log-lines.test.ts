@@ -140,6 +140,7 @@ async function live(): Promise<{ webhookSecret: string; returnPath: string }> {
   expect((await call("GET", "/v1/emails", undefined, WRONG_KEY)).status).toBe(401);
   expect((await call("POST", "/v1/emails", `{"subject": "${SUBJECT}`)).status).toBe(400);
   expect((await call("POST", "/v1/emails", { subject: SUBJECT, to: [BODY] })).status).toBe(422);
+  expect((await call("POST", "/v1/emails/batch", { emails: [{ subject: SUBJECT }] })).status).toBe(207);
   expect((await call("GET", `/v1/contacts/${ADDRESSES.recipient}`)).status).toBe(404);
   expect((await call("GET", `/t/o/${URL_SECRET}`)).status).toBeLessThan(500);
   expect((await call("GET", "/metrics", undefined, METRICS_TOKEN)).status).toBe(200);

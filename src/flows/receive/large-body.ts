@@ -27,8 +27,8 @@ export interface LargeBody {
 }
 
 /**
- * The bytes of a body, as `bodyBytes` makes them, but piece by piece: all at once they would take several times their size. Those of one that is
- * too large for one piece come in chunks.
+ * The bytes of a body, as `bodyBytes` makes them, but piece by piece: all at once they would take several times their
+ * size. Those of one that is too large for one piece come in chunks.
  */
 export function writeBody({ html, text, replyText, headers }: LargeBody): {
   content: NewContent;

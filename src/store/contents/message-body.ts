@@ -25,13 +25,14 @@ const CLOSING_BRACE = 0x7d;
 
 /**
  * The bytes of a body: its texts in UTF-8, one after another as they are, and what tells them apart. A lone surrogate is
- * no character, and becomes the replacement one as in every other text: before they are joined, or the last of one text
- * and the first of the next would make a character that belongs to neither.
+ * no character, and becomes the replacement one as in every other text: each text is encoded by itself, or the last of
+ * one and the first of the next would make a character that belongs to neither.
  */
 export function bodyBytes({ html, text, replyText = null, headers }: MessageBody): Uint8Array {
-  const texts = [html, text, replyText].map((one) => one?.toWellFormed() ?? null);
-  const octets = texts.map((one) => (one === null ? null : Buffer.byteLength(one)));
-  return Buffer.from(`${texts.map((one) => one ?? "").join("")}${bodyEnd({ octets, headers })}`);
+  const texts = [html, text, replyText].map((one) => (one === null ? null : Buffer.from(one)));
+  const octets = texts.map((one) => one?.length ?? null);
+  const end = Buffer.from(bodyEnd({ octets, headers }));
+  return Buffer.concat([...texts.filter((one) => one !== null), end]);
 }
 
 /** What stands behind the texts of a body. */
