@@ -27,9 +27,16 @@ trap 'exit 130' INT TERM
 
 in_container() { images run --isolation chroot --env PORT="$port" --env SMTP_PORT=0 "$container" -- "$@"; }
 
-# A chroot numbers processes as the machine does. A signal to buildah itself would not reach the service.
+# The service's pid: a chroot numbers processes as the machine does, and the service is the last in the line of children.
+service() {
+  pid=$starter
+  while child=$(cat "/proc/$pid"/task/*/children) && [ -n "$child" ]; do pid=${child%% *}; done
+  echo "$pid"
+}
+
+# A signal to buildah itself would not reach the service.
 stop() {
-  kill -TERM "$(in_container cat /tmp/pid)" || true
+  kill -TERM "$(service)" || true
   wait "$starter" && status=0 || status=$?
   starter=
 }
@@ -50,7 +57,7 @@ images images "$image"
 
 say "starting it"
 container=$(images from --pull-never "$image")
-in_container sh -c 'echo $$ >/tmp/pid && exec postrider serve' &
+in_container postrider serve &
 starter=$!
 tries=0
 until in_container postrider readyz >/dev/null 2>&1; do
@@ -61,7 +68,8 @@ until in_container postrider readyz >/dev/null 2>&1; do
   fi
   sleep 0.5
 done
-in_container sh -c 'id && ls -la /data'
+grep -E "^(Name|Uid|Gid):" "/proc/$(service)/status"
+in_container postrider doctor
 stop
 if [ "$status" -ne 0 ]; then
   say "it ended with $status"
