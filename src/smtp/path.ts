@@ -1,3 +1,4 @@
+import { isAsciiText } from "../core/ascii.ts";
 import { isIPv4, isIPv6 } from "node:net";
 import { MAX_ADDRESS_OCTETS, MAX_LOCAL_OCTETS, normalizeDomain, splitAddress } from "../core/addresses.ts";
 
@@ -77,7 +78,7 @@ function parseMailbox(text: string): Path | null {
 }
 
 function pathOf(address: string): Path {
-  return { address, beyondAscii: /[^\x00-\x7f]/.test(address) };
+  return { address, beyondAscii: !isAsciiText(address) };
 }
 
 function parsePath(inner: string): Path | null {

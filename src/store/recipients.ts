@@ -1,3 +1,4 @@
+import { isAsciiText } from "../core/ascii.ts";
 import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/states.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
@@ -180,8 +181,7 @@ export async function waitingRecipient(
   const read = (key: string | null) => db.first<WaitingRow>(WAITING, [key, now, key, messageId, ord, now]);
   const found = await read(null);
   // SQL's `lower` knows ASCII only.
-  const row =
-    found === null || /^[\x00-\x7f]*$/.test(found.email) ? found : await read(addressKey(found.email));
+  const row = found === null || isAsciiText(found.email) ? found : await read(addressKey(found.email));
   if (row === null) return null;
   return {
     recipient: {

@@ -1,3 +1,4 @@
+import { isAsciiText } from "../../core/ascii.ts";
 import { encodeWord } from "nodemailer/lib/mime-funcs";
 import MimeNode from "nodemailer/lib/mime-node";
 import { type Mailbox, splitAddress } from "../../core/addresses.ts";
@@ -114,5 +115,5 @@ export function mailboxText({ email, name }: Mailbox): string {
 
 /** Whether the address needs SMTPUTF8 (RFC 6531): its local part is beyond ASCII; a domain never is on the wire. */
 export function needsSmtpUtf8(email: string): boolean {
-  return !/^[\x00-\x7f]*$/.test(email.slice(0, email.lastIndexOf("@")));
+  return !isAsciiText(email.slice(0, email.lastIndexOf("@")));
 }

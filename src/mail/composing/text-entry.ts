@@ -1,3 +1,5 @@
+import { isAsciiText } from "../../core/ascii.ts";
+
 /** A text part as nodemailer's composer takes it. */
 export interface TextEntry {
   content: string;
@@ -27,20 +29,18 @@ function isLongLined(content: string): boolean {
   return isAsciiText(content) && hasLongLine(content) && /[A-Za-z]/.test(content);
 }
 
-/** Whether a line of text with CRLF line ends is longer than 76 characters. */
+/** Characters of a line that the composer leaves as it is. */
+const MAX_LINE_CHARS = 76;
+
+/** Whether a line of text with CRLF line ends is longer than that. */
 function hasLongLine(content: string): boolean {
-  for (let start = 0; start + 76 < content.length; ) {
+  for (let start = 0; start + MAX_LINE_CHARS < content.length; ) {
     const found = content.indexOf("\r\n", start);
     const end = found < 0 ? content.length : found;
-    if (end - start > 76) return true;
+    if (end - start > MAX_LINE_CHARS) return true;
     start = end + 2;
   }
   return false;
-}
-
-/** Whether the text is ASCII alone: its length in UTF-8 is found in a twentieth of the time of a pattern. */
-function isAsciiText(text: string): boolean {
-  return Buffer.byteLength(text) === text.length;
 }
 
 /** Whether the text is printable ASCII, tabs and line ends. */

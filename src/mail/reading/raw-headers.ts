@@ -1,3 +1,4 @@
+import { isAsciiText } from "../../core/ascii.ts";
 import { isUtf8 } from "node:buffer";
 
 const CR = 0x0d;
@@ -67,7 +68,7 @@ export function fieldsOf(block: string): RawField[] {
  */
 export function fieldValue(field: RawField): string {
   const value = field.line.slice(field.line.indexOf(":") + 1).replace(/\r\n(?=[ \t])/g, "");
-  return (/^[\x00-\x7f]*$/.test(value) ? value : beyondAscii(Buffer.from(value, "latin1"))).trim();
+  return (isAsciiText(value) ? value : beyondAscii(Buffer.from(value, "latin1"))).trim();
 }
 
 function beyondAscii(bytes: Buffer): string {

@@ -1,4 +1,5 @@
 import { isAscii } from "node:buffer";
+import { isAsciiText } from "../../core/ascii.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { OutboundMail, SendResult, Stage, Timeouts } from "./delivery.ts";
 import { explanation, type Reply, replyText } from "./reply-parser.ts";
@@ -57,10 +58,6 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
 
 function isUtf8Mail(mail: OutboundMail): boolean {
   return mail.smtpUtf8 === true || !isAsciiText(mail.mailFrom) || !isAsciiText(mail.rcptTo);
-}
-
-function isAsciiText(text: string): boolean {
-  return /^[\x00-\x7f]*$/.test(text);
 }
 
 function isEightBit(mail: OutboundMail): boolean {

@@ -1,3 +1,4 @@
+import { isAsciiText } from "../../core/ascii.ts";
 import type { Value } from "../engine/client.ts";
 
 /** A condition with its parameters. */
@@ -11,7 +12,7 @@ export interface Condition {
  * that LIKE and GLOB read as patterns stand for themselves.
  */
 export function containsText(columns: readonly string[], text: string): Condition {
-  const { operator, pattern } = isAscii(text) ? likeText(text) : globText(text);
+  const { operator, pattern } = isAsciiText(text) ? likeText(text) : globText(text);
   const tests = columns.map((column) => `${column} ${operator}`);
   return { sql: `(${tests.join(" OR ")})`, args: columns.map(() => pattern) };
 }
@@ -19,10 +20,6 @@ export function containsText(columns: readonly string[], text: string): Conditio
 interface Match {
   operator: string;
   pattern: string;
-}
-
-function isAscii(text: string): boolean {
-  return !/[^\0-\x7f]/.test(text);
 }
 
 /** LIKE folds the case of ASCII, and is the faster of the two. */
