@@ -15,6 +15,7 @@ import { openWorker } from "../../src/wiring/threads/thread.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { TEST_KEY } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";
+import { reason } from "../support/reason.ts";
 
 /** Milliseconds: a thread starts within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -41,13 +42,6 @@ function renderer(clock: Clock = systemClock, start = () => openWorker("render-w
   open.push(made);
   return { ...made, started };
 }
-
-/** Why it was rejected. Not by `rejects`, which lets no message of a thread through while it waits. */
-const reason = (promise: Promise<unknown>): Promise<unknown> =>
-  promise.then(
-    () => "it was not",
-    (error: unknown) => error,
-  );
 
 const ADA = { email: "ada@from.test", name: "Ada" };
 const ID = newId("msg", 1_700_000_000_000);
