@@ -1,11 +1,41 @@
 -- Generated from db/migrations by `bun scripts/schema.ts`. Do not edit.
 
+CREATE TRIGGER configuration_accounts_delete AFTER DELETE ON accounts
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_accounts_insert AFTER INSERT ON accounts
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_accounts_update AFTER UPDATE ON accounts
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   owner_email TEXT NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT;
+
+CREATE TRIGGER configuration_api_keys_delete AFTER DELETE ON api_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_api_keys_insert AFTER INSERT ON api_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_api_keys_update AFTER UPDATE ON api_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -55,6 +85,11 @@ CREATE TABLE attempts (
   FOREIGN KEY (message_id) REFERENCES messages (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE configuration_version (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  value INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE contacts (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
@@ -95,6 +130,21 @@ CREATE INDEX contents_movable ON contents (id) WHERE place = 'chunks' OR (place 
 
 CREATE INDEX contents_unused ON contents (created_at) WHERE refs = 0;
 
+CREATE TRIGGER configuration_dkim_keys_delete AFTER DELETE ON dkim_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_dkim_keys_insert AFTER INSERT ON dkim_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_dkim_keys_update AFTER UPDATE ON dkim_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
 CREATE TABLE dkim_keys (
   token TEXT PRIMARY KEY,
   domain_id TEXT REFERENCES domains (id) ON DELETE CASCADE,
@@ -107,6 +157,21 @@ CREATE TABLE dkim_keys (
 ) STRICT;
 
 CREATE INDEX dkim_keys_by_domain ON dkim_keys (domain_id);
+
+CREATE TRIGGER configuration_domains_delete AFTER DELETE ON domains
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_domains_insert AFTER INSERT ON domains
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_domains_update AFTER UPDATE ON domains
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
 
 CREATE TABLE domains (
   id TEXT PRIMARY KEY,
@@ -192,6 +257,21 @@ CREATE TABLE idempotency (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idempotency_by_age ON idempotency (created_at);
+
+CREATE TRIGGER configuration_inboxes_delete AFTER DELETE ON inboxes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_inboxes_insert AFTER INSERT ON inboxes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_inboxes_update AFTER UPDATE OF id, sender_id, domain_id, address, display_name, type, created_at ON inboxes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
 
 CREATE TABLE inboxes (
   id TEXT PRIMARY KEY,
@@ -411,6 +491,21 @@ CREATE TABLE schema_migrations (
   applied_at INTEGER NOT NULL
 ) STRICT;
 
+CREATE TRIGGER configuration_senders_delete AFTER DELETE ON senders
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_senders_insert AFTER INSERT ON senders
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_senders_update AFTER UPDATE ON senders
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
 CREATE TABLE senders (
   id TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -579,6 +674,21 @@ CREATE INDEX webhook_deliveries_claimed ON webhook_deliveries (claimed_by) WHERE
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE due_at IS NOT NULL;
 
 CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (message_id) WHERE status = 'pending';
+
+CREATE TRIGGER configuration_webhooks_delete AFTER DELETE ON webhooks
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_webhooks_insert AFTER INSERT ON webhooks
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_webhooks_update AFTER UPDATE ON webhooks
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
 
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,

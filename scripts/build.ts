@@ -13,7 +13,12 @@ import { basename, dirname, join, resolve } from "node:path";
 const ROOT = join(import.meta.dir, "..");
 
 /** The program and the entries of its threads, which a bundler does not find by itself. */
-const ENTRIES = ["src/main.ts", "src/wiring/inspect-worker.ts", "src/wiring/render-worker.ts"];
+const ENTRIES = [
+  "src/main.ts",
+  "src/wiring/inspect-worker.ts",
+  "src/wiring/render-worker.ts",
+  "src/wiring/write-worker.ts",
+];
 
 /** One place in a package that looks for a native addon on the disk of the machine that the program was built on. */
 interface Rewrite {

@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -205,6 +206,30 @@ test("renders a template and sends it, in the other thread that it carries", asy
     html: "<p>&lt;Ada&gt;</p>",
   });
 });
+
+/** How many times the service has the database's file open: once for each connection to it. */
+const connections = (): number =>
+  readdirSync(`/proc/${child.pid}/fd`).filter((fd) => {
+    try {
+      return readlinkSync(`/proc/${child.pid}/fd/${fd}`).endsWith("/postrider.db");
+    } catch {
+      // Closed since it was listed.
+      return false;
+    }
+  }).length;
+
+test.skipIf(!existsSync("/proc/self/fd"))(
+  "makes a large transaction in a thread that it carries",
+  async () => {
+    expect(connections()).toBe(1);
+    const to = Array.from({ length: 50 }, (_, at) => ({ email: `owner+${at}@example.com` }));
+    const item = { from: { email: "a@in.test" }, to, subject: "Many", text: "Many" };
+    const { data } = await call("POST", "/v1/emails/batch", { emails: Array(20).fill(item) });
+    expect(data.map(({ status }: { status: string }) => status)).toEqual(Array(20).fill("queued"));
+    expect(connections()).toBe(2);
+    expect(await message(data[19].id, "delivered")).toMatchObject({ subject: "Many" });
+  },
+);
 
 test("serves the reference page whole", async () => {
   const files = { "page.js": "swagger-ui-bundle.js", "page.css": "swagger-ui.css" };

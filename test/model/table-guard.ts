@@ -1,7 +1,11 @@
 import type { Db } from "../../src/store/engine/client.ts";
 
 /** Columns and tables that a refused or repeated request may change: they tell of requests, not of what they did. */
-const NOT_EFFECTS: readonly string[] = ["idempotency", "instances", "sqlite_sequence"];
+const NOT_EFFECTS: readonly string[] = [
+  ...["idempotency", "instances", "sqlite_sequence"],
+  // That a key was used counts as a change of it. All other changes are seen in their own tables.
+  "configuration_version",
+];
 const NOT_EFFECT_COLUMNS: readonly string[] = ["last_used_at"];
 
 /** Watches the only door of writes, `Db.write`. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { arrivalFacts } from "../../src/store/arrivals.ts";
-import { CONFIGURATION, type ConfigurationQuery } from "../../src/store/engine/recall.ts";
+import type { ConfigurationQuery } from "../../src/store/engine/recall.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { findKeyByHash, insertKey, revokeKey } from "../../src/store/keys.ts";
 import { findSender, insertSender, updateSender } from "../../src/store/senders.ts";
@@ -50,7 +50,25 @@ async function queriesAsked(): Promise<ConfigurationQuery<never, unknown>[]> {
   return asked;
 }
 
-const isConfiguration = (table: string): boolean => CONFIGURATION.some((name) => name === table);
+/** What happens to a table, and the columns whose change counts; null: all of them. */
+interface Counted {
+  event: string;
+  columns: string[] | null;
+}
+
+/** The tables whose changes count as changes of configuration, by their triggers. */
+async function configuration(): Promise<Map<string, Counted[]>> {
+  const triggers = await database.db.all<{ tbl_name: string; sql: string }>(
+    "SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '%UPDATE configuration_version SET value = value + 1%'",
+  );
+  const tables = new Map<string, Counted[]>();
+  for (const { tbl_name: table, sql } of triggers) {
+    const [, event = "", columns] = /AFTER (INSERT|UPDATE|DELETE)(?: OF ([a-z_, ]+))? ON/.exec(sql) ?? [];
+    const counted = { event, columns: columns?.split(", ") ?? null };
+    tables.set(table, [...(tables.get(table) ?? []), counted]);
+  }
+  return tables;
+}
 
 describe("what a configuration query remembers", () => {
   const secretHash = "ab".repeat(32);
@@ -94,6 +112,7 @@ describe("the tables that configuration queries read", () => {
   test("are configuration", async () => {
     const queries = await queriesAsked();
     expect(queries.length).toBe(9);
+    const tables = await configuration();
     const roots = new Map(
       (
         await database.db.all<{ rootpage: number; tbl_name: string }>(
@@ -106,7 +125,7 @@ describe("the tables that configuration queries read", () => {
       const read = steps.filter(({ opcode }) => opcode === "OpenRead").map(({ p2 }) => roots.get(p2) ?? "?");
       expect(read.length, sql).toBeGreaterThan(0);
       expect(
-        read.filter((table) => !isConfiguration(table)),
+        read.filter((table) => !tables.has(table)),
         sql,
       ).toEqual([]);
     }
@@ -117,20 +136,39 @@ describe("the tables that configuration queries read", () => {
       expect(sql).not.toMatch(/received_count|unixepoch|_until\b|now/i);
   });
 
+  test("are counted with every change but the mail received", async () => {
+    const tables = await configuration();
+    expect(tables.size).toBe(7);
+    for (const [table, counted] of tables) {
+      expect(counted.map(({ event }) => event).sort(), table).toEqual(["DELETE", "INSERT", "UPDATE"]);
+      const columns = await database.db.all<{ name: string }>(
+        `SELECT name FROM pragma_table_info('${table}')`,
+      );
+      const missing = counted.flatMap((one) =>
+        one.columns === null ? [] : columns.filter(({ name }) => one.columns?.includes(name) !== true),
+      );
+      expect(missing, table).toEqual(table === "inboxes" ? [{ name: "received_count" }] : []);
+    }
+  });
+
   test("are changed by no write of another table", async () => {
+    const tables = await configuration();
     const schema = await database.db.all<{ type: string; name: string; tbl_name: string; sql: string }>(
       "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND sql IS NOT NULL",
     );
     const triggers = schema.filter(({ type }) => type === "trigger");
     expect(triggers.length).toBeGreaterThan(0);
-    const changed = new RegExp(`\\b(?:INTO|UPDATE|DELETE FROM)\\s+(?:${CONFIGURATION.join("|")})\\b`, "i");
+    const changed = new RegExp(
+      `\\b(?:INTO|UPDATE|DELETE FROM)\\s+(?:${[...tables.keys()].join("|")})\\b`,
+      "i",
+    );
     for (const { name, sql } of triggers) expect(sql, name).not.toMatch(changed);
-    for (const table of CONFIGURATION) {
+    for (const table of tables.keys()) {
       const parents = await database.db.all<{ table: string }>(
         `SELECT "table" FROM pragma_foreign_key_list('${table}') WHERE on_delete <> 'NO ACTION' OR on_update <> 'NO ACTION'`,
       );
       expect(
-        parents.map((parent) => parent.table).filter((parent) => !isConfiguration(parent)),
+        parents.map((parent) => parent.table).filter((parent) => !tables.has(parent)),
         table,
       ).toEqual([]);
     }

@@ -287,6 +287,7 @@ const ENTRIES: ReadonlySet<string> = new Set([
   "src/main.ts",
   "src/wiring/inspect-worker.ts",
   "src/wiring/render-worker.ts",
+  "src/wiring/write-worker.ts",
 ]);
 
 /** Importing a file does nothing: no connection, no file, no timer, no secret. */

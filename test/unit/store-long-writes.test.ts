@@ -2,15 +2,17 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { TOLD_PER_TURN } from "../../src/store/engine/group-commit.ts";
 import { overEngine } from "../../src/store/engine/client.ts";
-import { openEmbedded } from "../../src/store/engine/embedded.ts";
+import { openEmbedded, VALUES_HERE } from "../../src/store/engine/embedded.ts";
 import { type Engine, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
+import { openWorker } from "../../src/wiring/threads/thread.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 let database: TestDatabase;
 let engine: Engine;
 beforeEach(async () => {
   database = await testDatabase();
-  engine = openEmbedded(database.url.slice("file:".length));
+  const path = database.url.slice("file:".length);
+  engine = openEmbedded(systemClock, { path, openWriter: () => openWorker("write-worker.ts") });
 });
 afterEach(async () => {
   await engine.close();
@@ -49,19 +51,19 @@ const FEW = VALUES_PER_TURN / VALUES_OF_ONE;
 
 test("a write of many values lets others have turns, who read what was there before it, twice in a turn too", async () => {
   await engine.batch([insert(-1)]);
-  const twice = async () => {
-    for (let look = 0; look < 2; look++) expect(engine.version?.()).toBeNull();
-    return [await count(), await count()];
-  };
+  const twice = async () => [await count(), await count()];
   const { answers, end } = await meanwhile(engine.batch(inserts(5 * FEW)), twice);
   expect(answers.length).toBeGreaterThan(1);
-  expect([new Set(answers.flat()), end]).toEqual([new Set([1]), "written"]);
+  // What is committed may be read before its writer hears of it.
+  expect([[1, 5 * FEW + 1], [1]]).toContainEqual([...new Set(answers.flat())]);
+  expect(end).toBe("written");
   expect(await count()).toBe(5 * FEW + 1);
 });
 
-test("a write of no more than that takes no turn, and others find it written", async () => {
-  const write = engine.batch(inserts(FEW));
-  expect(await count()).toBe(FEW);
+test("a write of few values takes no turn, and others find it written", async () => {
+  const few = VALUES_HERE / VALUES_OF_ONE;
+  const write = engine.batch(inserts(few));
+  expect(await count()).toBe(few);
   await write;
 });
 
@@ -74,12 +76,15 @@ test("a long write that is refused at its end leaves nothing, and the next one f
   expect(await count()).toBe(1);
 });
 
-test("what is remembered of configuration is asked for anew while a long write is under way", async () => {
+test("what is remembered of configuration holds until a long write is over", async () => {
   const db = overEngine(engine, systemClock);
   const query = { sql: COUNT, read: ({ n }: { n: number }) => n };
   expect(await db.recall(query, [])).toBe(0);
   const { answers } = await meanwhile(db.write(inserts(5 * FEW)), () => db.recall(query, []));
-  expect(new Set(answers)).toEqual(new Set([0]));
+  expect(answers[0]).toBe(0);
+  expect([[0], [0, 5 * FEW]].map((seen) => JSON.stringify(seen))).toContain(
+    JSON.stringify([...new Set(answers)]),
+  );
   expect(await db.recall(query, [])).toBe(5 * FEW);
 });
 

@@ -1,87 +1,91 @@
-import Database from "libsql";
-import { turn } from "../../core/turn.ts";
-import {
-  type Engine,
-  EngineError,
-  errorCode,
-  type Statement,
-  type Value,
-  VALUES_PER_TURN,
-  type Written,
-} from "./engine.ts";
+import type { Clock } from "../../core/clock.ts";
+import { type Connection, connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
+import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
 import { turnReads } from "./turn-reads.ts";
+import { type OpenWriter, WriteThread } from "./write-thread.ts";
 
 /**
- * Prepared statements kept at most. Preparing costs several times what running does; the texts of a process are few,
- * but for those whose number of rows varies.
+ * What a transaction may store here, in values and in octets of contents: a few milliseconds. To hand it over costs
+ * more than it frees where it is smaller.
  */
-const MAX_PREPARED = 500;
+export const VALUES_HERE = 1000;
+export const OCTETS_HERE = 256 * 1024;
+/** How long commits may take on average, milliseconds, before none is waited for here: the disk is slow. */
+export const COMMIT_MS_HERE = 8;
+/** Commits that the average is mostly of. */
+const AVERAGED = 8;
 
-export interface Prepared {
-  statement: Database.Statement;
-  /** Whether it gives rows: asked of libSQL once, since each question costs a call into it. */
-  reader: boolean;
+export interface EmbeddedOptions {
+  path: string;
+  /** Starts the thread that writes what would hold the event loop; null: all is written here. */
+  openWriter: OpenWriter | null;
 }
 
 /**
- * A database file, opened in this process by libSQL itself. It is put in WAL mode with synchronous=FULL and foreign
- * keys on, and that is asserted: a durable commit before each answer is what the service promises.
+ * A database file, opened in this process by libSQL itself. Reads are done where they are asked for, and so are small
+ * transactions. Large ones, and all of them where the disk is slow, are a thread's, which has a connection of its own.
  */
-export function openEmbedded(path: string): Engine {
+export function openEmbedded(clock: Clock, { path, openWriter }: EmbeddedOptions): Engine {
   const own = connect(path);
-  const { database, prepare } = own;
-  const version = database.prepare("PRAGMA data_version").raw();
-  const reading = turnReads(database);
-  /** Reads while a transaction of this process lets others have a turn: they see what was there before it. */
-  let aside: Connection | null = null;
-  const writing: Writing = { paused: false };
+  const reading = turnReads(own.database);
+  const thread = openWriter === null ? null : new WriteThread(path, openWriter);
+  let commitMs = 0;
+  const average = (ms: number): void => {
+    commitMs += (Math.max(0, ms) - commitMs) / AVERAGED;
+  };
+  const here = (statements: readonly Statement[]): Written[] => {
+    const transaction = new Transaction(own);
+    transaction.run(statements);
+    const startedAt = clock.now();
+    const written = transaction.commit();
+    average(clock.now() - startedAt);
+    return written;
+  };
   const reads = readsOf((sql) => {
-    if (writing.paused) {
-      aside ??= connect(path);
-      return aside.prepare(sql);
-    }
     reading.enter();
-    return prepare(sql);
+    return own.prepare(sql);
   });
   return {
     ...reads,
     async batch(statements) {
+      const { values, octets } = weightOf(statements);
+      const heavy = values > VALUES_HERE || octets > OCTETS_HERE || commitMs > COMMIT_MS_HERE;
+      // While the thread starts, what is not very long is done here.
+      const beside =
+        thread !== null &&
+        heavy &&
+        (thread.ready || (values > VALUES_PER_TURN && (await thread.becomesReady())));
+      // Reads of this turn that come after it see it.
       reading.leave();
-      return runBatch(own, statements, writing);
+      if (!beside) return here(statements);
+      try {
+        const committed = await thread.batch(statements);
+        average(committed.commitMs);
+        return committed.written;
+      } finally {
+        reading.leave();
+      }
     },
     version() {
-      if (writing.paused) return null;
       reading.enter();
-      const [changes] = version.get([]) as unknown[];
-      return typeof changes === "number" ? changes : null;
+      return versionOf(own);
     },
     async close() {
       reading.leave();
-      aside?.close();
+      await thread?.close();
       own.close();
     },
   };
 }
 
-interface Connection {
-  database: Database.Database;
-  prepare(sql: string): Prepared;
-  close(): void;
-}
-
-function connect(path: string): Connection {
-  // No busy timeout: it would block the event loop. The group commit waits instead.
-  const database = new Database(path, { timeout: 0 });
-  setPragmas(database);
-  const prepared = new Map<string, Prepared>();
-  return {
-    database,
-    prepare: (sql) => preparedIn(prepared, database, sql),
-    close() {
-      prepared.clear();
-      database.close();
-    },
-  };
+/** Null where the schema has none yet. */
+function versionOf({ prepare }: Connection): number | null {
+  try {
+    const [row] = rowsOf(prepare("SELECT value FROM configuration_version"), []);
+    return typeof row?.value === "number" ? row.value : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The reads of a database that libSQL has opened in this process. */
@@ -105,85 +109,4 @@ export function readsOf(prepare: (sql: string) => Prepared): Pick<Engine, "all" 
       }
     },
   };
-}
-
-function setPragmas(database: Database.Database): void {
-  const wanted: [string, string, unknown][] = [
-    ["journal_mode", "WAL", "wal"],
-    ["synchronous", "FULL", 2],
-    ["foreign_keys", "ON", 1],
-    ["cache_size", "-32000", -32000],
-    ["temp_store", "MEMORY", 2],
-    // A large write must not leave a large WAL behind for good.
-    ["journal_size_limit", "67108864", 67108864],
-  ];
-  for (const [name, value, expected] of wanted) {
-    database.exec(`PRAGMA ${name} = ${value}`);
-    const row = database.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>;
-    const actual = row[name];
-    if (actual !== expected) throw new Error(`PRAGMA ${name} is ${actual}, not ${value}`);
-  }
-}
-
-/** The statement for a text; the one prepared first makes room. */
-export function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
-  const known = cache.get(sql);
-  if (known !== undefined) return known;
-  const statement = database.prepare(sql) as Database.Statement & { readonly reader: boolean };
-  const oldest = cache.size >= MAX_PREPARED ? cache.keys().next().value : undefined;
-  if (oldest !== undefined) cache.delete(oldest);
-  const prepared = { statement, reader: statement.reader };
-  cache.set(sql, prepared);
-  return prepared;
-}
-
-function rowsOf({ statement }: Prepared, args: Value[]): Record<string, unknown>[] {
-  return statement.all(args) as Record<string, unknown>[];
-}
-
-/** Whether others have a turn of the event loop in the midst of a transaction. */
-interface Writing {
-  paused: boolean;
-}
-
-async function runBatch(
-  { database, prepare }: Connection,
-  statements: readonly Statement[],
-  writing: Writing,
-): Promise<Written[]> {
-  let at: number | null = null;
-  let values = 0;
-  try {
-    database.exec("BEGIN IMMEDIATE");
-    const written: Written[] = [];
-    for (const [index, { sql, args }] of statements.entries()) {
-      at = index;
-      values += args.length;
-      if (values > VALUES_PER_TURN) {
-        values = 0;
-        writing.paused = true;
-        await turn();
-        // Here and nowhere else: whoever comes between this and the next statement would read in the transaction.
-        writing.paused = false;
-      }
-      written.push(run(prepare(sql), args));
-    }
-    at = null;
-    database.exec("COMMIT");
-    return written;
-  } catch (error) {
-    if (database.inTransaction) database.exec("ROLLBACK");
-    throw translated(error, at);
-  }
-}
-
-function run(prepared: Prepared, args: Value[]): Written {
-  if (!prepared.reader) return { rows: [], changes: prepared.statement.run(args).changes };
-  const rows = rowsOf(prepared, args);
-  return { rows, changes: rows.length };
-}
-
-function translated(error: unknown, statement: number | null): unknown {
-  const code = errorCode(error);
-  return error instanceof Error && code !== "" ? new EngineError(error, code, statement) : error;
 }

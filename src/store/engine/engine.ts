@@ -8,10 +8,21 @@ export interface Statement {
 }
 
 /**
- * Values that a transaction stores before others have a turn of the event loop: some ten milliseconds. Writers that share one
- * have no more together; a single writer may: a hundred mails to fifty recipients each have eighty thousand.
+ * Values of statements that are worked on in one turn of the event loop. Writers that share a transaction have no more
+ * together; a single writer may: a hundred mails to fifty recipients each have eighty thousand.
  */
 export const VALUES_PER_TURN = 5000;
+
+/** How many values statements store, and the octets of contents among them. */
+export function weightOf(statements: readonly Statement[]): { values: number; octets: number } {
+  let values = 0;
+  let octets = 0;
+  for (const { args } of statements) {
+    values += args.length;
+    for (const value of args) if (typeof value === "object" && value !== null) octets += value.byteLength;
+  }
+  return { values, octets };
+}
 
 /** What one statement did: its RETURNING rows and how many rows it changed. */
 export interface Written {
@@ -30,8 +41,8 @@ export interface Engine {
   /** Runs the statements as one transaction that takes the write lock first. Throws `EngineError`; then none took effect. */
   batch(statements: readonly Statement[]): Promise<Written[]>;
   /**
-   * A number that differs from the one before where somebody else has committed since, seen by whoever reads now. An
-   * engine without it cannot tell.
+   * A number that differs from the one before where configuration has changed since, seen by whoever reads now. An engine
+   * without it cannot tell; null: neither can this one, now.
    */
   version?(): number | null;
   /** Lets go of it; nothing may be asked of it afterwards. */

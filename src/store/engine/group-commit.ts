@@ -8,6 +8,7 @@ import {
   type Statement,
   type Value,
   VALUES_PER_TURN,
+  weightOf,
   type Written,
 } from "./engine.ts";
 import { type ConfigurationQuery, Recall } from "./recall.ts";
@@ -182,26 +183,12 @@ export class GroupCommit implements Db {
   /** One transaction; waits while another process holds the write lock. */
   async #batch(statements: Statement[]): Promise<Written[]> {
     try {
-      const written = await untilFree(this.#clock, () => this.#engine.batch(statements));
-      this.#recall.written(statements, written);
-      return written;
-    } catch (error) {
-      // It may have taken effect all the same.
-      this.#recall.forget();
-      throw error;
+      return await untilFree(this.#clock, () => this.#engine.batch(statements));
+    } finally {
+      // What is refused may have taken effect all the same.
+      this.#recall.check();
     }
   }
-}
-
-/** How many values the statements store, and the octets of contents among them. */
-function weightOf(statements: readonly Statement[]): { values: number; octets: number } {
-  let values = 0;
-  let octets = 0;
-  for (const { args } of statements) {
-    values += args.length;
-    for (const value of args) if (typeof value === "object" && value !== null) octets += value.byteLength;
-  }
-  return { values, octets };
 }
 
 /** Tells members what they have written, in their order. */

@@ -15,6 +15,9 @@ import deletedWebhooks from "../../../db/migrations/0013_deleted_webhooks.sql" w
 import fanOuts from "../../../db/migrations/0014_fan_outs.sql" with { type: "text" };
 import walks from "../../../db/migrations/0015_walks.sql" with { type: "text" };
 import plainConditions from "../../../db/migrations/0016_plain_conditions.sql" with { type: "text" };
+import configurationVersion from "../../../db/migrations/0017_configuration_version.sql" with {
+  type: "text",
+};
 import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
@@ -43,6 +46,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 14, name: "fan_outs", sql: fanOuts },
   { version: 15, name: "walks", sql: walks },
   { version: 16, name: "plain_conditions", sql: plainConditions },
+  { version: 17, name: "configuration_version", sql: configurationVersion },
 ];
 
 /** Whether a step has been applied: when, in milliseconds; null: not yet. */

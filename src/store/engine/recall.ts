@@ -1,20 +1,10 @@
-import type { Engine, Statement, Written } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 
 /**
- * The tables that say how the installation is set up. They are read for every request and every mail, and written when
- * somebody changes a setting.
+ * A query that gives one row, and what is made of that. It asks tables alone that say how the installation is set up, which are
+ * read for every request and every mail, and written when somebody changes a setting: those whose changes
+ * `configuration_version` counts.
  */
-export const CONFIGURATION = [
-  "accounts",
-  "senders",
-  "api_keys",
-  "domains",
-  "dkim_keys",
-  "inboxes",
-  "webhooks",
-] as const;
-
-/** A query of configuration tables alone that gives one row, and what is made of that. */
 export interface ConfigurationQuery<Row, Answer> {
   sql: string;
   /** Frozen, since many callers share it. */
@@ -24,33 +14,18 @@ export interface ConfigurationQuery<Row, Answer> {
 /** Answers kept of one query: keys, addresses or projects that are in use at a time. The first kept goes first. */
 export const MAX_ANSWERS = 5000;
 
-/** Texts of statements whose kind is remembered; those of large writes vary with their rows. */
-const MAX_TEXTS = 1000;
-
-const CONFIGURED = CONFIGURATION.join("|");
-/**
- * Statements that change none of those tables, by how they begin. `received_count` is counted for every mail, and no
- * configuration query may tell of it.
- */
-const ELSEWHERE = new RegExp(
-  `^\\s*(?:UPDATE inboxes SET received_count = received_count \\+ 1 WHERE|(?:INSERT INTO|UPDATE|DELETE FROM) (?!(?:${CONFIGURED})\\b)[a-z_0-9]+[\\s(])`,
-);
-
 type Answers = Map<string, unknown>;
 
 /**
- * Remembers what configuration queries have answered, for as long as nothing has changed those tables. Writes of this
- * process are watched as they commit. Those of others show in the file's version, which is asked for once in each turn of
- * the event loop that has a question: so what another process had committed before that turn is seen. Where an engine has
- * no version, every question is a query.
+ * Remembers what configuration queries have answered, for as long as nothing has changed those tables. Their version tells,
+ * which is asked for once in each turn of the event loop that has a question, and after each write of this process: so what
+ * another process had committed before that turn is seen. Where an engine has no version, every question is a query.
  */
 export class Recall {
   readonly #engine: Engine;
   readonly #answers = new Map<unknown, Answers>();
-  /** Whether a statement's text changes configuration. The texts of a process are few. */
-  readonly #known = new Map<string, boolean>();
   #version: number | null = null;
-  /** Whether the version has been asked for in this turn of the event loop. */
+  /** Whether the version has been asked for in this turn of the event loop, with no write since. */
   #checked = false;
 
   constructor(engine: Engine) {
@@ -62,7 +37,7 @@ export class Recall {
     query: ConfigurationQuery<Row, Answer>,
     args: readonly string[],
   ): Promise<Answer | null> {
-    if (!this.#checked && !this.#check()) return this.#ask(query, args);
+    if (!this.#checked && !this.#isChecked()) return this.#ask(query, args);
     const answers = this.#answersOf<Answer>(query);
     const key = JSON.stringify(args);
     const known = answers.get(key);
@@ -72,25 +47,16 @@ export class Recall {
     return answer;
   }
 
-  /** Hears of a committed write, statement by statement, with what each did. */
-  written(statements: readonly Statement[], results: readonly Written[]): void {
-    if (this.#answers.size === 0) return;
-    const changed = statements.some(
-      ({ sql }, at) => results[at]?.changes !== 0 && this.#changesConfiguration(sql),
-    );
-    if (changed) this.forget();
-  }
-
-  /** Forgets all answers. One on its way is kept by nobody. */
-  forget(): void {
-    this.#answers.clear();
+  /** Has the version asked for before the next answer. */
+  check(): void {
+    this.#checked = false;
   }
 
   /** Forgets what may not be true any more. Gives false where nobody can tell. */
-  #check(): boolean {
+  #isChecked(): boolean {
     const version = this.#engine.version?.() ?? null;
     if (version === null) return false;
-    if (version !== this.#version) this.forget();
+    if (version !== this.#version) this.#answers.clear();
     this.#version = version;
     this.#checked = true;
     setImmediate(() => {
@@ -115,15 +81,6 @@ export class Recall {
     const answers = new Map<string, Answer>();
     this.#answers.set(query, answers);
     return answers;
-  }
-
-  #changesConfiguration(sql: string): boolean {
-    const known = this.#known.get(sql);
-    if (known !== undefined) return known;
-    const changes = !ELSEWHERE.test(sql);
-    if (this.#known.size >= MAX_TEXTS) this.#known.clear();
-    this.#known.set(sql, changes);
-    return changes;
   }
 }
 

@@ -3,7 +3,8 @@ import Database from "libsql";
 import AsyncDatabase from "libsql/promise";
 import { type Clock, within } from "../../core/clock.ts";
 import { log } from "../../log.ts";
-import { preparedIn, readsOf } from "./embedded.ts";
+import { preparedIn } from "./connection.ts";
+import { readsOf } from "./embedded.ts";
 import { type Engine, EngineError, type Statement, type Value, type Written } from "./engine.ts";
 import { openRemote, type RemoteOptions } from "./remote.ts";
 

@@ -48,7 +48,7 @@ export interface ThreadOptions<Asked> {
  * Starts a thread. It does not keep the process alive, and has the small heap.
  * @param entry its file's name in the folder above this one
  */
-export function openWorker(entry: "inspect-worker.ts" | "render-worker.ts"): Worker {
+export function openWorker(entry: "inspect-worker.ts" | "render-worker.ts" | "write-worker.ts"): Worker {
   // All code of a compiled binary has the binary's own address; further entries lie below by their path in the tree.
   const path = import.meta.path.startsWith("/$bunfs/") ? `./src/wiring/${entry}` : `../${entry}`;
   return new Worker(new URL(path, import.meta.url).href, { smol: true, ref: false });

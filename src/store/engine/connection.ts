@@ -1,0 +1,124 @@
+import Database from "libsql";
+import { EngineError, errorCode, type Statement, type Value, type Written } from "./engine.ts";
+
+/**
+ * Prepared statements kept at most. Preparing costs several times what running does; the texts of a process are few,
+ * but for those whose number of rows varies.
+ */
+export const MAX_PREPARED = 500;
+
+export interface Prepared {
+  statement: Database.Statement;
+  /** Whether it gives rows: asked of libSQL once, since each question costs a call into it. */
+  reader: boolean;
+}
+
+/** A connection of this thread to a database file, opened by libSQL itself. */
+export interface Connection {
+  database: Database.Database;
+  prepare(sql: string): Prepared;
+  close(): void;
+}
+
+/**
+ * Connects to a file. It is put in WAL mode with synchronous=FULL and foreign keys on, and that is asserted: a durable
+ * commit before each answer is what the service promises.
+ */
+export function connect(path: string): Connection {
+  // No busy timeout: it would block the event loop. The group commit waits instead.
+  const database = new Database(path, { timeout: 0 });
+  setPragmas(database);
+  const prepared = new Map<string, Prepared>();
+  return {
+    database,
+    prepare: (sql) => preparedIn(prepared, database, sql),
+    close() {
+      prepared.clear();
+      database.close();
+    },
+  };
+}
+
+function setPragmas(database: Database.Database): void {
+  const wanted: [string, string, unknown][] = [
+    ["journal_mode", "WAL", "wal"],
+    ["synchronous", "FULL", 2],
+    ["foreign_keys", "ON", 1],
+    ["cache_size", "-32000", -32000],
+    ["temp_store", "MEMORY", 2],
+    // A large write must not leave a large WAL behind for good.
+    ["journal_size_limit", "67108864", 67108864],
+  ];
+  for (const [name, value, expected] of wanted) {
+    database.exec(`PRAGMA ${name} = ${value}`);
+    const row = database.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>;
+    const actual = row[name];
+    if (actual !== expected) throw new Error(`PRAGMA ${name} is ${actual}, not ${value}`);
+  }
+}
+
+/** The statement for a text; the one prepared first makes room. */
+export function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
+  const known = cache.get(sql);
+  if (known !== undefined) return known;
+  const statement = database.prepare(sql) as Database.Statement & { readonly reader: boolean };
+  const oldest = cache.size >= MAX_PREPARED ? cache.keys().next().value : undefined;
+  if (oldest !== undefined) cache.delete(oldest);
+  const prepared = { statement, reader: statement.reader };
+  cache.set(sql, prepared);
+  return prepared;
+}
+
+export function rowsOf({ statement }: Prepared, args: Value[]): Record<string, unknown>[] {
+  return statement.all(args) as Record<string, unknown>[];
+}
+
+/** A transaction that takes the write lock first. Each step throws `EngineError`, and then it has taken no effect. */
+export class Transaction {
+  readonly #connection: Connection;
+  readonly #written: Written[] = [];
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#step(() => connection.database.exec("BEGIN IMMEDIATE"));
+  }
+
+  run(statements: readonly Statement[]): void {
+    this.#step(() => {
+      for (const { sql, args } of statements) this.#written.push(run(this.#connection.prepare(sql), args));
+    }, true);
+  }
+
+  /** Gives what each statement has done, in their order. */
+  commit(): Written[] {
+    this.#step(() => this.#connection.database.exec("COMMIT"));
+    return this.#written;
+  }
+
+  /** Ends it without any effect. */
+  abandon(): void {
+    const { database } = this.#connection;
+    if (database.inTransaction) database.exec("ROLLBACK");
+  }
+
+  #step(step: () => void, counts = false): void {
+    try {
+      step();
+    } catch (error) {
+      this.abandon();
+      // The guilty one comes after those that have written.
+      throw translated(error, counts ? this.#written.length : null);
+    }
+  }
+}
+
+function run(prepared: Prepared, args: Value[]): Written {
+  if (!prepared.reader) return { rows: [], changes: prepared.statement.run(args).changes };
+  const rows = rowsOf(prepared, args);
+  return { rows, changes: rows.length };
+}
+
+export function translated(error: unknown, statement: number | null): unknown {
+  const code = errorCode(error);
+  return error instanceof Error && code !== "" ? new EngineError(error, code, statement) : error;
+}

@@ -1,0 +1,146 @@
+import { MAX_PREPARED } from "./connection.ts";
+import type { Statement, Value, Written } from "./engine.ts";
+
+/*
+ * What goes between the event loop and the thread that writes. Values go as JSON, and all their bytes as one piece of memory
+ * that is handed over: to have messages copy them value by value takes several times as long.
+ */
+
+/** Where a value of bytes lies among those of its parcel. */
+type Place = [offset: number, octets: number];
+
+/** A value as it stands in the JSON of a parcel. */
+type Packed = string | number | null | Place;
+
+/** Statements on their way. */
+export interface StatementParcel {
+  /** Texts that have not gone before; each is named by its number from then on. */
+  texts: string[];
+  /** Whether those that have gone before are forgotten first. */
+  anew: boolean;
+  /** `[text, ...values][]` as JSON. */
+  values: string;
+  bytes: ArrayBuffer | null;
+}
+
+/** What statements have done, on its way. */
+export interface WrittenParcel {
+  /** Of each its changes, or its rows, as JSON. */
+  written: string;
+  bytes: ArrayBuffer | null;
+}
+
+/** Packs statements. It names each text by a number, so all of its parcels are to be opened by one `StatementOpener`. */
+export class StatementPacker {
+  readonly #numbers = new Map<string, number>();
+  /** Whether a parcel was begun and not finished: texts have numbers that nobody was told. */
+  #unfinished = false;
+
+  /** @throws where a value is none that JSON can carry, or all together are too long for it */
+  pack(statements: readonly Statement[]): StatementParcel {
+    // Large writes have texts of their own. All are told again now and then, so that neither side keeps every one.
+    const anew = this.#unfinished || this.#numbers.size > MAX_PREPARED;
+    if (anew) this.#numbers.clear();
+    this.#unfinished = true;
+    const texts: string[] = [];
+    const pieces = new Pieces();
+    const rows = statements.map(({ sql, args }) => {
+      const packed: Packed[] = [this.#number(sql, texts)];
+      for (const value of args) packed.push(pieces.packed(value));
+      return packed;
+    });
+    const values = JSON.stringify(rows);
+    const bytes = pieces.together();
+    this.#unfinished = false;
+    return { texts, anew, values, bytes };
+  }
+
+  #number(sql: string, texts: string[]): number {
+    const known = this.#numbers.get(sql);
+    if (known !== undefined) return known;
+    const number = this.#numbers.size;
+    this.#numbers.set(sql, number);
+    texts.push(sql);
+    return number;
+  }
+}
+
+export class StatementOpener {
+  #texts: string[] = [];
+
+  open({ texts, anew, values, bytes }: StatementParcel): Statement[] {
+    if (anew) this.#texts = [];
+    this.#texts.push(...texts);
+    const rows: [number, ...Packed[]][] = JSON.parse(values);
+    return rows.map(([number, ...packed]) => {
+      const sql = this.#texts[number];
+      if (sql === undefined) throw new Error("a statement has a text that was never told");
+      return { sql, args: packed.map((value) => opened(value, bytes)) };
+    });
+  }
+}
+
+export function packWritten(written: readonly Written[]): WrittenParcel {
+  const pieces = new Pieces();
+  const packed = written.map(({ rows, changes }) =>
+    rows.length === 0
+      ? changes
+      : rows.map((row) =>
+          // Of a query's columns come texts, numbers, null and ArrayBuffers.
+          Object.fromEntries(
+            Object.entries(row).map(([name, value]) => [name, pieces.packed(toValue(value))]),
+          ),
+        ),
+  );
+  return { written: JSON.stringify(packed), bytes: pieces.together() };
+}
+
+export function openWritten({ written, bytes }: WrittenParcel): Written[] {
+  const packed: (number | Record<string, Packed>[])[] = JSON.parse(written);
+  return packed.map((done) => {
+    if (typeof done === "number") return { rows: [], changes: done };
+    const rows = done.map((row) =>
+      Object.fromEntries(
+        Object.entries(row).map(([name, value]) => {
+          const whole = opened(value, bytes);
+          return [name, whole instanceof Uint8Array ? whole.slice().buffer : whole];
+        }),
+      ),
+    );
+    return { rows, changes: rows.length };
+  });
+}
+
+function toValue(value: unknown): Value {
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : (value as Value);
+}
+
+/** Values of bytes, one after the other. */
+class Pieces {
+  readonly #pieces: Uint8Array[] = [];
+  #octets = 0;
+
+  packed(value: Value): Packed {
+    if (typeof value !== "object" || value === null) return value;
+    const place: Place = [this.#octets, value.byteLength];
+    this.#pieces.push(value);
+    this.#octets += value.byteLength;
+    return place;
+  }
+
+  /** All of them in memory of their own; null where there are none. */
+  together(): ArrayBuffer | null {
+    if (this.#pieces.length === 0) return null;
+    const all = new Uint8Array(this.#octets);
+    let at = 0;
+    for (const piece of this.#pieces) {
+      all.set(piece, at);
+      at += piece.byteLength;
+    }
+    return all.buffer;
+  }
+}
+
+function opened(value: Packed, bytes: ArrayBuffer | null): Value {
+  return Array.isArray(value) ? new Uint8Array(bytes ?? new ArrayBuffer(0), ...value) : value;
+}

@@ -1,0 +1,262 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import Database from "libsql";
+import { systemClock } from "../../src/clock.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { overEngine } from "../../src/store/engine/client.ts";
+import { MAX_PREPARED } from "../../src/store/engine/connection.ts";
+import { COMMIT_MS_HERE, OCTETS_HERE, openEmbedded, VALUES_HERE } from "../../src/store/engine/embedded.ts";
+import { type Engine, EngineError, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
+import type { ToWriter } from "../../src/store/engine/write-messages.ts";
+import { openWorker } from "../../src/wiring/threads/thread.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { reason } from "../support/reason.ts";
+
+let database: TestDatabase;
+let path: string;
+let engines: Set<Engine>;
+beforeEach(async () => {
+  database = await testDatabase();
+  path = database.url.slice("file:".length);
+  engines = new Set();
+  await database.db.migrate([
+    { sql: "CREATE TABLE kinds (id INTEGER PRIMARY KEY, value ANY) STRICT", args: [] },
+  ]);
+});
+afterEach(async () => {
+  for (const engine of engines) await engine.close();
+  await database.remove();
+});
+
+/** What a thread was told, by kind. */
+interface Watched {
+  engine: Engine;
+  workers: Worker[];
+  /** Transactions that it was given. */
+  given(): number;
+}
+
+function watched(clock: Clock = systemClock): Watched {
+  const workers: Worker[] = [];
+  let given = 0;
+  const openWriter = () => {
+    const worker = openWorker("write-worker.ts");
+    const post = worker.postMessage.bind(worker);
+    const postMessage = (message: ToWriter, handed: Bun.Transferable[]) => {
+      if (message.kind === "statements" && message.last) given++;
+      post(message, handed);
+    };
+    Object.assign(worker, { postMessage });
+    workers.push(worker);
+    return worker;
+  };
+  const engine = openEmbedded(clock, { path, openWriter });
+  engines.add(engine);
+  return { engine, workers, given: () => given };
+}
+
+/** One whose thread has started. */
+async function started(clock?: Clock): Promise<Watched> {
+  const made = watched(clock);
+  await made.engine.batch(weighing(VALUES_PER_TURN + 1));
+  expect(made.given()).toBe(1);
+  return made;
+}
+
+/** Statements of so many values in all that change nothing. */
+const weighing = (values: number): Statement[] => [
+  { sql: "DELETE FROM usage WHERE day = -?", args: [1] },
+  {
+    sql: `SELECT 1 WHERE 1 = 0 AND 1 IN (${Array(values - 1)
+      .fill("?")
+      .join(", ")})`,
+    args: Array(values - 1).fill(null),
+  },
+];
+const put = (value: Statement["args"][number]): Statement => ({
+  sql: "INSERT INTO kinds (value) VALUES (?) RETURNING typeof(value) AS type, value",
+  args: [value],
+});
+const HEAVY = weighing(VALUES_HERE);
+
+test("a thread writes what would be written here, and says the same of it", async () => {
+  const memory = new Uint8Array([9, 9, 0, 1, 2, 255, 9]);
+  const values = [
+    ...["", "text", "a\0b", "😀 ü \u2028", "\ud800 alone", '"quoted" \\', "[0,1]", "x".repeat(70_000)],
+    ...[0, -1, 1.5, 1e300, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, null],
+    ...[memory.subarray(2, 6), new Uint8Array(0), memory],
+  ];
+  const statements = [
+    ...values.map(put),
+    { sql: "UPDATE kinds SET value = value WHERE id > ?", args: [3] },
+    { sql: "UPDATE kinds SET value = 1 WHERE id = ? RETURNING value", args: [0] },
+  ];
+  const here = openEmbedded(systemClock, { path, openWriter: null });
+  engines.add(here);
+  const written = await here.batch([...statements, ...HEAVY]);
+  const rows = await here.all("SELECT value, typeof(value) AS type FROM kinds ORDER BY id", []);
+  await here.batch([{ sql: "DELETE FROM kinds", args: [] }]);
+  const { engine, given } = await started();
+  expect(await engine.batch([...statements, ...HEAVY])).toEqual(written);
+  expect(given()).toBe(2);
+  expect(await here.all("SELECT value, typeof(value) AS type FROM kinds ORDER BY id", [])).toEqual(rows);
+  expect(written.length).toBe(statements.length + HEAVY.length);
+  expect(rows.length).toBe(values.length);
+});
+
+describe("what goes to the thread", () => {
+  test("is what has many values, or much of contents", async () => {
+    const { engine, given } = await started();
+    const begun = given();
+    await engine.batch(weighing(VALUES_HERE));
+    await engine.batch([put(new Uint8Array(OCTETS_HERE))]);
+    expect(given()).toBe(begun);
+    await engine.batch(weighing(VALUES_HERE + 1));
+    await engine.batch([put(new Uint8Array(OCTETS_HERE + 1))]);
+    expect(given()).toBe(begun + 2);
+  });
+
+  test("is everything while the disk is slow, and then no more", async () => {
+    let step = 0;
+    let now = 0;
+    // Each look at the clock is that much later. The thread has a clock of its own, by which its commits are quick.
+    const { engine, given } = await started({ ...systemClock, now: () => (now += step) });
+    const begun = given();
+    await engine.batch([put(1)]);
+    expect(given()).toBe(begun);
+    step = 20 * COMMIT_MS_HERE;
+    await engine.batch([put(2)]);
+    expect(given()).toBe(begun);
+    await engine.batch([put(3)]);
+    expect(given()).toBe(begun + 1);
+    for (let at = 0; at < 30; at++) await engine.batch([put(at)]);
+    step = 0;
+    const beside = given();
+    expect(beside).toBeGreaterThan(begun + 10);
+    expect(beside).toBeLessThan(begun + 31);
+    await engine.batch([put(4)]);
+    expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 34 });
+  });
+
+  test("waits for it to start only where it is very long", async () => {
+    const { engine, workers, given } = watched();
+    await engine.batch([put(1)]);
+    expect(workers.length).toBe(0);
+    await engine.batch([put(2), ...HEAVY]);
+    expect([workers.length, given()]).toEqual([1, 0]);
+    await engine.batch([put(3), ...weighing(VALUES_PER_TURN)]);
+    expect([workers.length, given()]).toEqual([1, 1]);
+    expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 3 });
+  });
+});
+
+test("a statement that is refused is named as it would be here, and nothing of its transaction stays", async () => {
+  const { engine } = await started();
+  const twice: Statement[] = [put(1), { sql: "INSERT INTO kinds (id) VALUES (1)", args: [] }, ...HEAVY];
+  const here = (await reason(openedHere().batch(twice))) as EngineError;
+  const error = (await reason(engine.batch(twice))) as EngineError;
+  expect(error).toBeInstanceOf(EngineError);
+  expect([error.message, error.code, error.fault, error.statement]).toEqual([
+    here.message,
+    here.code,
+    "constraint",
+    1,
+  ]);
+  const unknown = (await reason(
+    engine.batch([put(1), ...HEAVY, { sql: "SELECT nothing", args: [] }]),
+  )) as EngineError;
+  expect([unknown.code, unknown.statement]).toEqual(["SQLITE_ERROR", HEAVY.length + 1]);
+  expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 0 });
+  await engine.batch([put(1), ...HEAVY]);
+  expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 1 });
+});
+
+function openedHere(): Engine {
+  const engine = openEmbedded(systemClock, { path, openWriter: null });
+  engines.add(engine);
+  return engine;
+}
+
+test("a write in several pieces that fails in the first leaves nothing of the others", async () => {
+  const { engine } = await started();
+  const many = Array.from({ length: 4 * VALUES_PER_TURN }, (_, at) => put(at));
+  const error = await reason(engine.batch([{ sql: "SELECT nothing", args: [] }, ...many]));
+  expect((error as EngineError).statement).toBe(0);
+  expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 0 });
+  await engine.batch(many);
+  expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: many.length });
+});
+
+test("a write that cannot be sent whole leaves nothing, and holds nobody up", async () => {
+  const { engine } = await started();
+  const many = Array.from({ length: VALUES_PER_TURN + 1 }, (_, at) => put(at));
+  // JSON knows no such value.
+  const unknown = { sql: "SELECT ?", args: [1n as never] };
+  expect(await reason(engine.batch([...many, unknown]))).toBeInstanceOf(TypeError);
+  const db = overEngine(engine, systemClock);
+  await db.write([put(1)]);
+  await db.write([put(2), ...weighing(VALUES_PER_TURN)]);
+  expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 2 });
+});
+
+test("a transaction waits until another process lets go of the file", async () => {
+  const { engine, given } = await started();
+  const db = overEngine(engine, systemClock);
+  const other = new Database(path, { timeout: 0 });
+  other.exec("BEGIN IMMEDIATE");
+  expect(((await reason(engine.batch([put(1), ...HEAVY, ...HEAVY]))) as EngineError).fault).toBe("busy");
+  const before = given();
+  const write = db.write([put(1), ...HEAVY, ...HEAVY]);
+  while (given() < before + 2) await Bun.sleep(1);
+  other.exec("COMMIT");
+  other.close();
+  await write;
+  expect(await db.first("SELECT count(*) AS n FROM kinds")).toEqual({ n: 1 });
+});
+
+test("transactions that are given at once are made one after the other", async () => {
+  const { engine } = await started();
+  const all = Array.from({ length: 5 }, (_, at) => engine.batch([put(at), ...HEAVY, ...HEAVY]));
+  expect((await Promise.all(all)).map(([first]) => first?.rows[0]?.value)).toEqual([0, 1, 2, 3, 4]);
+});
+
+test("texts are known by their numbers, however many there are", async () => {
+  const { engine } = await started();
+  for (let round = 0; round < 3; round++) {
+    const own = Array.from({ length: MAX_PREPARED }, (_, at) => ({
+      sql: `INSERT INTO kinds (value) VALUES (? || ' ${round} ${at}')`,
+      args: ["value"],
+    }));
+    await engine.batch([put(round), ...own, ...HEAVY]);
+  }
+  const rows = await engine.all("SELECT value FROM kinds WHERE typeof(value) = 'text' ORDER BY id", []);
+  const expected = Array.from(
+    { length: 3 * MAX_PREPARED },
+    (_, at) => `value ${Math.floor(at / MAX_PREPARED)} ${at % MAX_PREPARED}`,
+  );
+  expect(rows.map(({ value }) => value)).toEqual(expected);
+});
+
+test("where the thread has ended, nobody knows of what it had in hand, and all else is written here", async () => {
+  const { engine, workers, given } = await started();
+  const write = engine.batch([put(1), ...weighing(VALUES_PER_TURN)]);
+  workers[0]?.terminate();
+  const error = (await reason(write)) as EngineError;
+  expect([error.fault, given()]).toEqual(["lost", 2]);
+  const db = overEngine(engine, systemClock);
+  await db.write([put(2), ...weighing(VALUES_PER_TURN)]);
+  expect([workers.length, given()]).toEqual([1, 2]);
+  expect((await db.all("SELECT value FROM kinds")).at(-1)).toEqual({ value: 2 });
+});
+
+test("a thread ends when the engine is closed, after what it had in hand", async () => {
+  const { engine, workers } = await started();
+  const ended = new Promise((resolve) => workers[0]?.addEventListener("close", resolve));
+  const write = engine.batch([put(1), ...HEAVY]);
+  engines.delete(engine);
+  await engine.close();
+  expect((await write).length).toBe(1 + HEAVY.length);
+  await ended;
+  const other = new Database(path, { timeout: 0 });
+  other.exec("BEGIN EXCLUSIVE; ROLLBACK");
+  other.close();
+});
