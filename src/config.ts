@@ -686,6 +686,10 @@ function contradictions(
       /[?#]/.test(text("PUBLIC_URL") ?? ""),
       "PUBLIC_URL must end with host or path: links are made by adding to it",
     ],
+    [
+      /[?#]/.test(text("S3_ENDPOINT") ?? ""),
+      "S3_ENDPOINT must end with host or path: bucket and name are added to it",
+    ],
   ];
   return checks.flatMap(([contradicts, problem]) => (contradicts ? [problem] : []));
 }
@@ -717,10 +721,11 @@ export function loadConfig(env: Env, terminal = false): Config {
   if (problems.length > 0) throw new ConfigError(problems);
 
   const dataDir = required("DATA_DIR");
+  const s3Endpoint = text("S3_ENDPOINT");
   return {
     host: required("HOST"),
     port: number("PORT"),
-    publicUrl: (text("PUBLIC_URL") ?? `http://localhost:${number("PORT")}`).replace(/\/+$/, ""),
+    publicUrl: withoutFinalSlashes(text("PUBLIC_URL") ?? `http://localhost:${number("PORT")}`),
     dataDir,
     databaseUrl: text("DATABASE_URL") ?? `file:${join(dataDir, "postrider.db")}`,
     databaseAuthToken: text("DATABASE_AUTH_TOKEN"),
@@ -766,7 +771,7 @@ export function loadConfig(env: Env, terminal = false): Config {
     maxAttachments: number("MAX_ATTACHMENTS"),
     maxScheduleDays: number("MAX_SCHEDULE_DAYS"),
     contentStore: text("CONTENT_STORE"),
-    s3Endpoint: text("S3_ENDPOINT"),
+    s3Endpoint: s3Endpoint === null ? null : withoutFinalSlashes(s3Endpoint),
     s3Region: required("S3_REGION"),
     s3AccessKeyId: text("S3_ACCESS_KEY_ID"),
     s3SecretAccessKey: text("S3_SECRET_ACCESS_KEY"),
@@ -779,6 +784,11 @@ export function loadConfig(env: Env, terminal = false): Config {
     postriderApiKey: text("POSTRIDER_API_KEY"),
     sources: sourcesOf(env),
   };
+}
+
+/** A URL to which paths are added: with its own slash an object store would look for a bucket without a name. */
+function withoutFinalSlashes(url: string): string {
+  return url.replace(/\/+$/, "");
 }
 
 function defaultDelivery(texts: ReadonlyMap<string, string>): DeliveryMode {

@@ -413,20 +413,23 @@ describe("while the object store is out of reach", () => {
 
 describe("at its start the service tries the store and says", () => {
   const CASES = [
-    ["that it works", {}, "the object store works"],
+    ["that it works", {}, "", "the object store works"],
+    ["that it works at an address with slashes behind it", {}, "//", "the object store works"],
     [
       "what does not, as loud as it can",
       { S3_SECRET_ACCESS_KEY: "not-the-secret" },
+      "",
       "403 SignatureDoesNotMatch",
     ],
-    ["that nobody is there", { S3_ENDPOINT: "http://127.0.0.1:9" }, "the object store does not work"],
+    ["that nobody is there", { S3_ENDPOINT: "http://127.0.0.1:9" }, "", "the object store does not work"],
   ] as const;
-  for (const [name, env, says] of CASES)
+  for (const [name, env, behind, says] of CASES)
     test(
       `${name}, and goes on`,
       async () => {
         const settings = {
-          ...{ CONTENT_STORE: `s3://${S3_BUCKET}/post`, S3_ENDPOINT: s3.endpoint, S3_REGION: S3_KEYS.region },
+          ...{ CONTENT_STORE: `s3://${S3_BUCKET}/post`, S3_REGION: S3_KEYS.region },
+          S3_ENDPOINT: `${s3.endpoint}${behind}`,
           ...{ S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId, S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey },
           ...{ LOG_FORMAT: "json", DELIVERY: "capture" },
         };

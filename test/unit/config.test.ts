@@ -92,6 +92,7 @@ describe("settings", () => {
     ["DEFAULT_PLAN", "toString"],
     ["DEFAULT_TRUST_TIER", "constructor"],
     ["PUBLIC_URL", "https://mail.example.com/?a=b"],
+    ["S3_ENDPOINT", "https://s3.example.com/?a=b"],
   ])("%s=%s is refused by name", (name, value) => {
     expect(problems({ [name]: value }).join()).toContain(name);
   });
@@ -138,6 +139,7 @@ describe("settings", () => {
     ["DATABASE_URL", "libsql://db.example"],
     ["WEBHOOK_TIMEOUT_SECONDS", "0.5"],
     ["PUBLIC_URL", "https://mail.example.com/postrider/"],
+    ["S3_ENDPOINT", "https://s3.example.com/store/"],
   ])("%s=%s is taken", (name, value) => {
     expect(problems({ [name]: value })).toEqual([]);
   });
