@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { Config } from "../config.ts";
+import { hostPort } from "../core/host-port.ts";
 import { exchangeHttp } from "../net/http-exchange.ts";
 import { defineCommand } from "./command.ts";
 import { EX_NO, EX_OK, refused, usage } from "./exit.ts";
@@ -25,7 +26,7 @@ health check for containers that have no curl.`,
     const timeoutMs = secondsOf(flags.timeout) * 1000;
     const { host, port } = addressOf(config);
     const octets = Buffer.from(
-      `GET /readyz HTTP/1.1\r\nHost: ${isIP(host) === 6 ? `[${host}]` : host}:${port}\r\nConnection: close\r\n\r\n`,
+      `GET /readyz HTTP/1.1\r\nHost: ${hostPort(host, port)}\r\nConnection: close\r\n\r\n`,
     );
     // Not `fetch`: a proxy that the environment names (HTTP_PROXY) would be asked in the service's place.
     const request = { ip: host, port, tlsName: null, octets, timeoutMs, connectTimeoutMs: timeoutMs };

@@ -1,3 +1,5 @@
+import { hostPort } from "../core/host-port.ts";
+
 /** The number by which SQLite says that it cannot open a file: libSQL puts it behind the path. */
 const CANNOT_OPEN = /Unable to open connection to local database (.*): 14\b/s;
 
@@ -30,7 +32,9 @@ function wordsFor(error: unknown, http?: { host: string; port: number }): string
   const code = String(error.code);
   if (error.syscall === "listen") {
     const at = "port" in error && "address" in error ? { host: error.address, port: error.port } : http;
-    return at === undefined ? null : `cannot listen at ${at.host}:${at.port} (${code})${HINTS[code] ?? ""}`;
+    return at === undefined
+      ? null
+      : `cannot listen at ${hostPort(String(at.host), at.port)} (${code})${HINTS[code] ?? ""}`;
   }
   const failed = CALLS[String(error.syscall)];
   return failed !== undefined && "path" in error ? `${failed(String(error.path))} (${code})` : null;

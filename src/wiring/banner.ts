@@ -1,13 +1,14 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
+import { hostPort } from "../core/host-port.ts";
 
 /** What a start prints: where the service listens, and at the first start the keys and a first send, once. */
 export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
   const lines = ["Postrider is running."];
   const url = urlOf(config, app);
   if (config.roles.has("api")) lines.push(`  API        ${url}`, `  reference  ${url}/docs`);
-  else lines.push(`  health     ${config.host}:${app.ports.http}/readyz`);
-  if (app.ports.smtp !== null) lines.push(`  SMTP       ${config.smtpHost}:${app.ports.smtp}`);
+  else lines.push(`  health     ${hostPort(config.host, app.ports.http)}/readyz`);
+  if (app.ports.smtp !== null) lines.push(`  SMTP       ${hostPort(config.smtpHost, app.ports.smtp)}`);
   lines.push(`  delivery   ${DELIVERY_TEXT[config.delivery]}`);
   if (app.firstStart !== null) lines.push(...firstStartLines(config, app.firstStart, url));
   return lines.join("\n");

@@ -12,9 +12,9 @@ setDefaultTimeout(30_000);
 const LIMIT_MS = 30_000;
 
 /** A port that another program has, until it is given back. */
-async function takenPort(): Promise<{ port: string; free(): void }> {
+async function takenPort(host = "127.0.0.1"): Promise<{ port: string; free(): void }> {
   const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  await new Promise<void>((listening) => server.listen(0, host, listening));
   const address = server.address();
   const port = address === null || typeof address === "string" ? 0 : address.port;
   return { port: String(port), free: () => void server.close() };
@@ -32,6 +32,18 @@ describe("a start says what it cannot have", () => {
       expect(ran.code).toBe(70);
       expect(ran.stderr).toContain(`cannot listen at 127.0.0.1:${port} (EADDRINUSE)`);
       expect(ran.stderr).not.toContain("at async");
+    },
+    LIMIT_MS,
+  );
+
+  test.each(["SMTP", "HTTP"])(
+    "a port of an IPv6 address, which stands in brackets: %s",
+    async (which) => {
+      const { port, free } = await takenPort("::1");
+      const at = which === "SMTP" ? { SMTP_HOST: "::1", SMTP_PORT: port } : { HOST: "::1", PORT: port };
+      const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder(), ...at });
+      free();
+      expect(ran.stderr).toContain(`cannot listen at [::1]:${port} (EADDRINUSE)`);
     },
     LIMIT_MS,
   );

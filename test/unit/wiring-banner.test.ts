@@ -40,6 +40,16 @@ test("a process without the API tells the keys that it has made, and no request 
   expect(text).toContain("  health     0.0.0.0:41234/readyz\n");
 });
 
+test.each([
+  ["::", "[::]"],
+  ["2001:db8::25", "[2001:db8::25]"],
+  ["127.0.0.1", "127.0.0.1"],
+  ["localhost", "localhost"],
+])("a port behind %s is told as that of %s", (host, shown) => {
+  expect(banner({ SMTP_HOST: host })).toContain(`  SMTP       ${shown}:2525\n`);
+  expect(banner({ ROLES: "worker", HOST: host })).toContain(`  health     ${shown}:41234/readyz\n`);
+});
+
 test("a later start tells no keys", () => {
   expect(banner({}, null)).not.toMatch(/key|curl/);
 });
