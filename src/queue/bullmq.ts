@@ -1,6 +1,7 @@
 import { type Job as BullJob, Queue as BullQueue, Worker as BullWorker, WaitingError } from "bullmq";
 import type { Redis } from "ioredis";
 import { sleep } from "../core/clock.ts";
+import { type LeftOutLog, leftOutLog } from "./left-out.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
 import { type Lifeline, openProducer, RETRY_LONGEST_MS, workerConnection } from "./redis.ts";
 import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
@@ -12,7 +13,7 @@ export const DEFAULT_PREFIX = "postrider";
 export const ADD_BATCH = 1_000;
 /** Time an `add` and a `check` may take, milliseconds. */
 export const REDIS_ANSWER_MS = 5_000;
-/** Jobs on their way to Redis at a time; those over it are dropped, and the sweep adds them again. */
+/** Jobs on their way to Redis at a time; those over it are left out, and the sweep adds them again. */
 export const MAX_PENDING_JOBS = 20_000;
 
 /** Seconds an idle worker waits in one blocking read. */
@@ -39,6 +40,7 @@ interface State {
   prefix: string;
   lifeline: Lifeline;
   trouble: Trouble;
+  leftOut: LeftOutLog;
   producer: Redis;
   queues: Record<QueueName, BullQueue<Hint>>;
   workers: Map<QueueName, BullWorker<Hint>>;
@@ -76,7 +78,7 @@ async function add(state: State, name: QueueName, jobs: readonly Job[]): Promise
   for (let from = 0; from < jobs.length; from += ADD_BATCH) {
     const batch = jobs.slice(from, from + ADD_BATCH);
     if (state.pendingJobs + batch.length > MAX_PENDING_JOBS) {
-      state.trouble("redis is slow, jobs dropped", { queue: name, dropped: jobs.length - from });
+      state.leftOut.add(name, jobs.length - from);
       return;
     }
     state.pendingJobs += batch.length;
@@ -151,6 +153,7 @@ async function part(state: State): Promise<void> {
 
 async function close(state: State, graceMs: number): Promise<void> {
   state.lifeline.ended = true;
+  state.leftOut.close();
   const pausing = [...state.workers.values()].map((worker) => worker.pause(true));
   await Promise.allSettled(pausing);
   if (state.inHand > 0) {
@@ -183,6 +186,9 @@ export function openBullQueue(deps: QueueDeps, url: string, prefix = DEFAULT_PRE
     prefix,
     lifeline,
     trouble,
+    leftOut: leftOutLog(deps.clock, (what) =>
+      deps.log.warn("redis is slow, the sweep brings the rest", what),
+    ),
     producer,
     queues: {
       transmit: openQueueOf("transmit", prefix, producer),

@@ -1,8 +1,9 @@
+import { type LeftOutLog, leftOutLog } from "./left-out.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
 import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
 import { settlesWithin } from "./within.ts";
 
-/** Jobs that wait in one queue; those over it are dropped, and the sweep adds them again. */
+/** Jobs that wait in one queue; those over it are left out, and the sweep adds them again. */
 export const MAX_WAITING_JOBS = 200_000;
 
 /** A handler and the jobs it has in hand. */
@@ -30,6 +31,7 @@ interface State {
   capacity: number;
   closed: boolean;
   trouble: Trouble;
+  leftOut: LeftOutLog;
   /** Wakes `close` when the last job in hand is done. */
   onIdle: (() => void) | null;
 }
@@ -92,20 +94,22 @@ function busy(state: State): number {
   return Object.values(state.lines).reduce((sum, { worker }) => sum + (worker?.inHand.size ?? 0), 0);
 }
 
+/** How many of the jobs there was no room for. */
 function addAll(state: State, line: Line, jobs: readonly Job[]): number {
-  let dropped = 0;
+  let leftOut = 0;
   for (const job of jobs) {
     // What the job in hand read may be older than what made somebody add it: it runs once more after.
     if (line.worker?.inHand.has(job.key)) line.worker.inHand.set(job.key, job.lane);
     else if (line.waiting.has(job.key)) continue;
-    else if (line.waiting.size >= state.capacity) dropped += 1;
+    else if (line.waiting.size >= state.capacity) leftOut += 1;
     else line.waiting.set(job.key, job.lane);
   }
-  return dropped;
+  return leftOut;
 }
 
 async function close(deps: QueueDeps, state: State, graceMs: number): Promise<void> {
   state.closed = true;
+  state.leftOut.close();
   for (const line of Object.values(state.lines)) line.waiting.clear();
   if (busy(state) === 0) return;
   const idle = new Promise<void>((resolve) => {
@@ -124,6 +128,10 @@ export function openMemoryQueue(deps: QueueDeps, capacity = MAX_WAITING_JOBS): Q
     capacity,
     closed: false,
     trouble: troubleLog(deps),
+    // Whoever reads it has nothing to put right: no mail is lost, it only waits its turn.
+    leftOut: leftOutLog(deps.clock, (what) =>
+      deps.log.info("the queue is full, the sweep brings the rest", what),
+    ),
     onIdle: null,
   };
   let closing: Promise<void> | null = null;
@@ -131,8 +139,8 @@ export function openMemoryQueue(deps: QueueDeps, capacity = MAX_WAITING_JOBS): Q
     async add(name, jobs) {
       if (state.closed) return;
       const line = state.lines[name];
-      const dropped = addAll(state, line, jobs);
-      if (dropped > 0) state.trouble("queue is full, jobs dropped", { queue: name, dropped });
+      const leftOut = addAll(state, line, jobs);
+      if (leftOut > 0) state.leftOut.add(name, leftOut);
       schedule(state, line);
     },
     work(name, handler, concurrency) {

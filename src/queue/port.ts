@@ -23,7 +23,7 @@ export type JobHandler = (job: Job) => Promise<void>;
 
 /** The queue port. Two adapters: in the process, and BullMQ on Redis; one contract test holds both. */
 export interface Queue {
-  /** Adds jobs for any worker; resolves when they are handed over. Drops those over its capacity: the sweep adds them again. */
+  /** Adds jobs for any worker; resolves when they are handed over. Leaves out those over its capacity: the sweep adds them again. */
   add(name: QueueName, jobs: readonly Job[]): Promise<void>;
   /** Starts handing jobs of that name to `handler`, at most `concurrency` at a time. Once a name. */
   work(name: QueueName, handler: JobHandler, concurrency: number): void;

@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 /** What every adapter of the queue port is given. */
 export interface QueueDeps {
   clock: Clock;
-  log: { warn(message: string, properties: Record<string, unknown>): void };
+  log: Record<"info" | "warn", (message: string, properties: Record<string, unknown>) => void>;
 }
 
 /** Time over which lines of one kind of trouble are counted, milliseconds. */

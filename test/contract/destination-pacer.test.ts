@@ -10,7 +10,7 @@ setDefaultTimeout(30_000);
 const OWN = 123_456;
 let redis: TestRedis;
 const opened: SharedPacer[] = [];
-const deps = { clock: systemClock, log: { warn() {} } };
+const deps = { clock: systemClock, log: { info() {}, warn() {} } };
 
 function open(perSecond: number, prefix: string, redisUrl = redis.url): SharedPacer {
   const pacer = openSharedPacer(deps, { redisUrl, prefix }, perSecond, () => OWN);

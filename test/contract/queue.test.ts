@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { ADD_BATCH, MAX_PENDING_JOBS, openBullQueue, REDIS_ANSWER_MS } from "../../src/queue/bullmq.ts";
+import { LEFT_OUT_WINDOW_MS } from "../../src/queue/left-out.ts";
 import { MAX_WAITING_JOBS, openMemoryQueue } from "../../src/queue/memory.ts";
 import { openQueue } from "../../src/queue/open.ts";
-import type { Job, Queue } from "../../src/queue/port.ts";
+import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
 import type { QueueDeps } from "../../src/queue/trouble.ts";
+import { manualClock } from "../support/manual-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
 // A busy machine needs its time for a server that is killed and started again.
@@ -15,10 +17,15 @@ setDefaultTimeout(30_000);
 const GRACE_MS = 10_000;
 
 let redis: TestRedis;
-const warnings: { message: string; properties: Record<string, unknown> }[] = [];
+type Line = { message: string; properties: Record<string, unknown> };
+const warnings: Line[] = [];
+const told: Line[] = [];
 const deps: QueueDeps = {
   clock: systemClock,
-  log: { warn: (message, properties) => void warnings.push({ message, properties }) },
+  log: {
+    info: (message, properties) => void told.push({ message, properties }),
+    warn: (message, properties) => void warnings.push({ message, properties }),
+  },
 };
 const opened: Queue[] = [];
 let prefixes = 0;
@@ -38,6 +45,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((queue) => queue.close(0)));
   warnings.length = 0;
+  told.length = 0;
 });
 afterAll(() => redis.stop());
 
@@ -290,13 +298,13 @@ for (const { name, open } of ADAPTERS) {
 }
 
 describe("the queue in the process", () => {
-  test("drops jobs over its capacity, says how many, and takes them once there is room", async () => {
+  const FULL = "the queue is full, the sweep brings the rest";
+
+  test("leaves out jobs over its capacity, says how many, and takes them once there is room", async () => {
     const queue = track(openMemoryQueue(deps, 3));
     const first = collector(3);
     await queue.add("transmit", jobs(5));
-    expect(warnings).toEqual([
-      { message: "queue is full, jobs dropped", properties: { queue: "transmit", dropped: 2 } },
-    ]);
+    expect(told).toEqual([{ message: FULL, properties: { queue: "transmit", jobs: 2 } }]);
     const second = collector(5);
     queue.work("transmit", (taken) => Promise.all([first.handler(taken), second.handler(taken)]).then(), 1);
     await first.all;
@@ -305,12 +313,41 @@ describe("the queue in the process", () => {
     expect(second.keys).toEqual(jobs(5).map(({ key }) => key));
   });
 
-  test("holds as many jobs as its limit says and drops the one past it", async () => {
+  test("holds as many jobs as its limit says and leaves out the one past it", async () => {
     const queue = track(openMemoryQueue(deps));
     await queue.add("transmit", jobs(MAX_WAITING_JOBS));
-    expect(warnings).toEqual([]);
+    expect(told).toEqual([]);
     await queue.add("transmit", [job("past")]);
-    expect(warnings.length).toBe(1);
+    expect(told.length).toBe(1);
+  });
+
+  test("says once a minute how many jobs it has left out, each queue for itself, and no less at its close", async () => {
+    const clock = manualClock();
+    const queue = track(openMemoryQueue({ ...deps, clock }, 1));
+    const leaveOut = (name: QueueName, count: number) => queue.add(name, jobs(count + 1));
+    const said = () => told.splice(0).map(({ properties }) => [properties.queue, properties.jobs]);
+    for (let time = 0; time < 100; time++) await leaveOut("transmit", 2);
+    await leaveOut("push", 5);
+    expect(said()).toEqual([
+      ["transmit", 2],
+      ["push", 5],
+    ]);
+    clock.advance(LEFT_OUT_WINDOW_MS - 1);
+    expect(said()).toEqual([]);
+    clock.advance(1);
+    expect(said()).toEqual([["transmit", 198]]);
+    await leaveOut("push", 1);
+    expect(said()).toEqual([["push", 1]]);
+    clock.advance(2 * LEFT_OUT_WINDOW_MS);
+    expect(said()).toEqual([]);
+    await leaveOut("retry", 1);
+    await leaveOut("retry", 3);
+    await queue.close(0);
+    expect(said()).toEqual([
+      ["retry", 1],
+      ["retry", 3],
+    ]);
+    expect([warnings, clock.pending()]).toEqual([[], 0]);
   });
 });
 
@@ -452,7 +489,7 @@ describe("the queue BullMQ on Redis", () => {
     await queue.close(GRACE_MS);
   });
 
-  test("gives up an add and a check that a frozen Redis does not answer, and drops jobs past its limit", async () => {
+  test("gives up an add and a check that a frozen Redis does not answer, and leaves out jobs past its limit", async () => {
     const timeouts = new Set<() => void>();
     const clock: Clock = {
       now: systemClock.now,
@@ -472,7 +509,7 @@ describe("the queue BullMQ on Redis", () => {
     const checking = queue.check();
     await queue.add("transmit", [job("past")]);
     expect(warnings).toEqual([
-      { message: "redis is slow, jobs dropped", properties: { queue: "transmit", dropped: 1 } },
+      { message: "redis is slow, the sweep brings the rest", properties: { queue: "transmit", jobs: 1 } },
     ]);
     expect(timeouts.size).toBe(batches + 1);
     for (const fire of [...timeouts]) fire();

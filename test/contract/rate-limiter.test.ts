@@ -35,7 +35,7 @@ afterEach(() => {
 afterAll(() => redis.stop());
 
 function open(clock: Clock, redisUrl: string | null, prefix = `test${++prefixes}`): RateBuckets {
-  const log = { warn: (message: string) => void warnings.push(message) };
+  const log = { info() {}, warn: (message: string) => void warnings.push(message) };
   const buckets = openRateLimiter({ clock, log }, { redisUrl, prefix }, LIMITS);
   opened.push(buckets);
   return buckets;

@@ -103,7 +103,7 @@ test("a recipient has opened, and clicked, once, however often; machines have no
       publicUrl: "http://x.test",
       trackingKey: new Uint8Array(32),
     },
-    queue: openMemoryQueue({ clock: systemClock, log: { warn: () => undefined } }),
+    queue: openMemoryQueue({ clock: systemClock, log: { info: () => undefined, warn: () => undefined } }),
   });
   // A moment ago is too soon for a person: a scanner looks at once.
   const read = {

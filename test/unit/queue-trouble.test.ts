@@ -6,7 +6,7 @@ test("each kind of trouble is logged up to its limit a window, and the next wind
   const lines: { message: string; properties: Record<string, unknown> }[] = [];
   const trouble = troubleLog({
     clock: { now: () => now, after: () => () => {} },
-    log: { warn: (message, properties) => void lines.push({ message, properties }) },
+    log: { info: () => undefined, warn: (message, properties) => void lines.push({ message, properties }) },
   });
   for (let count = 0; count < TROUBLE_LINES + 3; count++) trouble("one", { count });
   trouble("other", {});
