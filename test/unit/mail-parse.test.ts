@@ -150,6 +150,38 @@ describe("a received mail", () => {
   });
 
   test.each([
+    ["beside a text", "multipart/mixed", 'application/ms-tnef; name="winmail.dat"'],
+    ["beside a text, without a name", "multipart/mixed", "application/ms-tnef"],
+    ["as another form of the text", "multipart/alternative", "application/vnd.ms-tnef"],
+  ])(
+    "keeps what Outlook packs, whole and by the name that programs know: %s",
+    async (_where, whole, type) => {
+      const packed = Buffer.from("789f3e220100000d0a000d0aff", "hex");
+      const { text, attachments } = await parseMail(
+        bytes(
+          `Content-Type: ${whole}; boundary=b`,
+          "",
+          "--b",
+          "Content-Type: text/plain",
+          "",
+          "hello",
+          "--b",
+          `Content-Type: ${type}`,
+          "Content-Transfer-Encoding: base64",
+          "",
+          packed.toString("base64"),
+          "--b--",
+          "",
+        ),
+      );
+      expect(text?.trim()).toBe("hello");
+      expect(attachments.map(({ filename, bytes: found }) => [filename, Buffer.from(found)])).toEqual([
+        ["winmail.dat", packed],
+      ]);
+    },
+  );
+
+  test.each([
     ["Tue, 14 Nov 2023 22:13:20 +0000", 1_700_000_000_000],
     ["Tue, 14 Nov 2023 23:13:20 +0100 (CET)", 1_700_000_000_000],
     ["14 Nov 23 22:13:20 GMT", 1_700_000_000_000],

@@ -27,6 +27,8 @@ const MAX_ADDRESS_FIELD_CHARS = 64 * 1024;
 const DEFAULT_FILENAMES: ReadonlyMap<string, string> = new Map([
   ["message/rfc822", "message.eml"],
   ["text/calendar", "invite.ics"],
+  ["application/ms-tnef", "winmail.dat"],
+  ["application/vnd.ms-tnef", "winmail.dat"],
 ]);
 
 export interface ParsedAttachment {
