@@ -20,8 +20,7 @@ import type { Listener } from "./smtp/listener.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { untilFree } from "./store/engine/until-free.ts";
-import { openDatabase } from "./wiring/database.ts";
-import { openWorker } from "./wiring/threads/thread.ts";
+import { openDatabase, writerFor } from "./wiring/database.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
 import type { Ground } from "./wiring/ground.ts";
@@ -122,7 +121,7 @@ async function openData(
   clock: Clock,
   { boxKey, meter }: { boxKey: Uint8Array; meter: CommitMeter },
 ): Promise<{ db: Db; firstStart: FirstStart | null }> {
-  const db = await openDatabase(config, clock, { openWriter: () => openWorker("write-worker.ts"), meter });
+  const db = await openDatabase(config, clock, { writer: writerFor(config), meter });
   // Of processes that start together on one file one makes its schema, and holds it meanwhile.
   const firstKey = (await untilFree(clock, () => isEmpty(db))) ? generateDkimKey() : null;
   await untilFree(clock, () => migrate(db, clock.now()));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { TOLD_PER_TURN } from "../../src/store/engine/group-commit.ts";
 import { overEngine } from "../../src/store/engine/client.ts";
-import { openEmbedded, VALUES_HERE } from "../../src/store/engine/embedded.ts";
+import { openEmbedded } from "../../src/store/engine/embedded.ts";
 import { type Engine, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
 import { openWorker } from "../../src/wiring/threads/thread.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -12,13 +12,17 @@ let engine: Engine;
 beforeEach(async () => {
   database = await testDatabase();
   const path = database.url.slice("file:".length);
-  engine = openEmbedded(systemClock, { path, openWriter: () => openWorker("write-worker.ts") });
+  engine = openEmbedded(systemClock, {
+    path,
+    writer: { open: () => openWorker("write-worker.ts"), valuesHere: VALUES_HERE },
+  });
 });
 afterEach(async () => {
   await engine.close();
   await database.remove();
 });
 
+const VALUES_HERE = 1000;
 const VALUES_OF_ONE = 4;
 const insert = (id: number): Statement => ({
   sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES (?, ?, ?, ?)",

@@ -12,7 +12,7 @@ let other: Database.Database;
 beforeEach(async () => {
   database = await testDatabase();
   const path = database.url.slice("file:".length);
-  engine = openEmbedded(systemClock, { path, openWriter: null });
+  engine = openEmbedded(systemClock, { path, writer: null });
   other = new Database(path, { timeout: 0 });
   other.exec(
     "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('one', 'first', 'a@a.test', 0)",
@@ -83,6 +83,6 @@ test("an engine closes in the middle of a turn's reads", async () => {
   await engine.close();
   await turn();
   other.exec("BEGIN EXCLUSIVE; ROLLBACK");
-  engine = openEmbedded(systemClock, { path: database.url.slice("file:".length), openWriter: null });
+  engine = openEmbedded(systemClock, { path: database.url.slice("file:".length), writer: null });
   expect(await name()).toBe("first");
 });

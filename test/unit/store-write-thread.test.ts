@@ -4,12 +4,14 @@ import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { overEngine } from "../../src/store/engine/client.ts";
 import { MAX_PREPARED } from "../../src/store/engine/connection.ts";
-import { COMMIT_MS_HERE, OCTETS_HERE, openEmbedded, VALUES_HERE } from "../../src/store/engine/embedded.ts";
+import { COMMIT_MS_HERE, OCTETS_HERE, openEmbedded } from "../../src/store/engine/embedded.ts";
 import { type Engine, EngineError, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
 import type { ToWriter } from "../../src/store/engine/write-messages.ts";
 import { openWorker } from "../../src/wiring/threads/thread.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { reason } from "../support/reason.ts";
+
+const VALUES_HERE = 1000;
 
 let database: TestDatabase;
 let path: string;
@@ -38,7 +40,7 @@ interface Watched {
 function watched(clock: Clock = systemClock): Watched {
   const workers: Worker[] = [];
   let given = 0;
-  const openWriter = () => {
+  const open = () => {
     const worker = openWorker("write-worker.ts");
     const post = worker.postMessage.bind(worker);
     const postMessage = (message: ToWriter, handed: Bun.Transferable[]) => {
@@ -49,7 +51,7 @@ function watched(clock: Clock = systemClock): Watched {
     workers.push(worker);
     return worker;
   };
-  const engine = openEmbedded(clock, { path, openWriter });
+  const engine = openEmbedded(clock, { path, writer: { open, valuesHere: VALUES_HERE } });
   engines.add(engine);
   return { engine, workers, given: () => given };
 }
@@ -90,7 +92,7 @@ test("a thread writes what would be written here, and says the same of it", asyn
     { sql: "UPDATE kinds SET value = value WHERE id > ?", args: [3] },
     { sql: "UPDATE kinds SET value = 1 WHERE id = ? RETURNING value", args: [0] },
   ];
-  const here = openEmbedded(systemClock, { path, openWriter: null });
+  const here = openEmbedded(systemClock, { path, writer: null });
   engines.add(here);
   const written = await here.batch([...statements, ...HEAVY]);
   const rows = await here.all("SELECT value, typeof(value) AS type FROM kinds ORDER BY id", []);
@@ -171,7 +173,7 @@ test("a statement that is refused is named as it would be here, and nothing of i
 });
 
 function openedHere(): Engine {
-  const engine = openEmbedded(systemClock, { path, openWriter: null });
+  const engine = openEmbedded(systemClock, { path, writer: null });
   engines.add(engine);
   return engine;
 }

@@ -6,7 +6,7 @@ import type { Engine, Value } from "./engine.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { openRemote } from "./remote.ts";
 import { openReplica } from "./replica.ts";
-import type { OpenWriter } from "./write-thread.ts";
+import type { WriterOptions } from "./write-thread.ts";
 
 export type { CommitMeter, Db } from "./db.ts";
 export { ConstraintError, type Statement, type Value, type Written } from "./engine.ts";
@@ -25,8 +25,8 @@ export interface DbOptions {
   authToken: string | null;
   /** Primary of which the file is an embedded replica. */
   syncUrl: string | null;
-  /** Starts the thread that makes large transactions to a file; left out: they are made here, and hold the event loop. */
-  openWriter?: OpenWriter;
+  /** The thread that makes large transactions to a file; left out: they are made here, and hold the event loop. */
+  writer?: WriterOptions;
 }
 
 /** Throws where the database does not answer. */
@@ -44,13 +44,10 @@ export function overEngine(engine: Engine, clock: Clock, meter?: CommitMeter): D
   return new GroupCommit(engine, clock, meter);
 }
 
-function openEngine(
-  clock: Clock,
-  { url, authToken, syncUrl, openWriter }: DbOptions,
-): Engine | Promise<Engine> {
+function openEngine(clock: Clock, { url, authToken, syncUrl, writer }: DbOptions): Engine | Promise<Engine> {
   const path = databasePath(url);
   if (path === null) return openRemote(clock, { url, authToken });
-  if (syncUrl === null) return openEmbedded(clock, { path, openWriter: openWriter ?? null });
+  if (syncUrl === null) return openEmbedded(clock, { path, writer: writer ?? null });
   return openReplica(clock, { path, primary: { url: syncUrl, authToken } });
 }
 

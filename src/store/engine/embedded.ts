@@ -2,33 +2,33 @@ import type { Clock } from "../../core/clock.ts";
 import { type Connection, connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
 import { turnReads } from "./turn-reads.ts";
-import { type OpenWriter, WriteThread } from "./write-thread.ts";
+import { WriteThread, type WriterOptions } from "./write-thread.ts";
 
-/**
- * What a transaction may store here, in values and in octets of contents: a few milliseconds. To hand it over costs
- * more than it frees where it is smaller.
- */
-export const VALUES_HERE = 1000;
+/** Octets of contents that a transaction may store here. */
 export const OCTETS_HERE = 256 * 1024;
 /** How long commits may take on average, milliseconds, before none is waited for here: the disk is slow. */
-export const COMMIT_MS_HERE = 8;
+export const COMMIT_MS_HERE = 20;
 /** Commits that the average is mostly of. */
 const AVERAGED = 8;
 
 export interface EmbeddedOptions {
   path: string;
-  /** Starts the thread that writes what would hold the event loop; null: all is written here. */
-  openWriter: OpenWriter | null;
+  /** Null: all is written here. */
+  writer: WriterOptions | null;
 }
 
 /**
  * A database file, opened in this process by libSQL itself. Reads are done where they are asked for, and so are small
- * transactions. Large ones, and all of them where the disk is slow, are a thread's, which has a connection of its own.
+ * transactions. Large ones, and all of them while the disk is slow, are a thread's, which has a connection of its own.
+ *
+ * What another connection has committed empties SQLite's cache of pages here. So a process that reads between its writes
+ * makes most of them itself.
  */
-export function openEmbedded(clock: Clock, { path, openWriter }: EmbeddedOptions): Engine {
+export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): Engine {
   const own = connect(path);
   const reading = turnReads(own.database);
-  const thread = openWriter === null ? null : new WriteThread(path, openWriter);
+  const thread = writer === null ? null : new WriteThread(path, writer.open);
+  const valuesHere = writer?.valuesHere ?? Infinity;
   let commitMs = 0;
   const average = (ms: number): void => {
     commitMs += (Math.max(0, ms) - commitMs) / AVERAGED;
@@ -49,7 +49,7 @@ export function openEmbedded(clock: Clock, { path, openWriter }: EmbeddedOptions
     ...reads,
     async batch(statements) {
       const { values, octets } = weightOf(statements);
-      const heavy = values > VALUES_HERE || octets > OCTETS_HERE || commitMs > COMMIT_MS_HERE;
+      const heavy = values > valuesHere || octets > OCTETS_HERE || commitMs > COMMIT_MS_HERE;
       // While the thread starts, what is not very long is done here.
       const beside =
         thread !== null &&

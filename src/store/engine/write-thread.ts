@@ -4,8 +4,13 @@ import { EngineError, type Statement, VALUES_PER_TURN, type Written } from "./en
 import { openWritten, StatementPacker } from "./parcel.ts";
 import type { FromWriter, ToWriter } from "./write-messages.ts";
 
-/** Starts the thread, which is to begin with `serveWrites`. */
-export type OpenWriter = () => Worker;
+/** The thread that writes beside the event loop, and what is its work. */
+export interface WriterOptions {
+  /** Starts it; it is to begin with `serveWrites`. */
+  open: () => Worker;
+  /** Values up to which a transaction is not worth handing over. */
+  valuesHere: number;
+}
 
 /** What a transaction has done, and how long the disk has taken for it, milliseconds. */
 export interface Committed {
@@ -18,7 +23,7 @@ type Ended = Extract<FromWriter, { kind: "written" | "refused" }>;
 /** The thread that writes to a database file beside the event loop. It is started when it is first wanted, and stays. */
 export class WriteThread {
   readonly #path: string;
-  readonly #open: OpenWriter;
+  readonly #open: () => Worker;
   readonly #packer = new StatementPacker();
   #worker: Worker | null = null;
   #opened = Promise.withResolvers<boolean>();
@@ -31,7 +36,7 @@ export class WriteThread {
   #closed = Promise.withResolvers<void>();
   #closing = false;
 
-  constructor(path: string, open: OpenWriter) {
+  constructor(path: string, open: () => Worker) {
     this.#path = path;
     this.#open = open;
   }
