@@ -56,3 +56,8 @@ export function keptFolder(): string | null {
 export function figuresFile(): string | null {
   return option("json");
 }
+
+/** `--slow-disk=MS`: how much longer each fsync of the service takes, by strace; null without. */
+export function slowDiskMs(): number | null {
+  return option("slow-disk") === null ? null : numberOption("slow-disk", 0);
+}

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { publish, type ShownRecord, startDns, type TestDns } from "../../test/support/dns.ts";
 import { freePort } from "../../test/support/redis.ts";
 import { type Child, startChild } from "./children.ts";
-import { profileFolder } from "./options.ts";
+import { profileFolder, slowDiskMs } from "./options.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 const READY = "Postrider is running.";
@@ -22,7 +22,13 @@ export async function startService(folder: string, env: Record<string, string>):
   const [httpPort, smtpPort] = [freePort(), freePort()];
   const profile = profileFolder();
   const child = await startChild(
-    [process.execPath, ...(profile === null ? [] : ["--cpu-prof", "--cpu-prof-dir", profile]), MAIN, "serve"],
+    [
+      ...slowDisk(),
+      process.execPath,
+      ...(profile === null ? [] : ["--cpu-prof", "--cpu-prof-dir", profile]),
+      MAIN,
+      "serve",
+    ],
     {
       ready: READY,
       // Beside the folder: a copy of it must not hold what an earlier process said.
@@ -43,6 +49,16 @@ export async function startService(folder: string, env: Record<string, string>):
     },
   );
   return { child, url: `http://127.0.0.1:${httpPort}`, httpPort, smtpPort };
+}
+
+/** What the service is started with on a disk that is slow to sync. All other calls cost what they cost without. */
+function slowDisk(): string[] {
+  const ms = slowDiskMs();
+  if (ms === null) return [];
+  // With -D the tracer is a grandchild: the process that is started, and measured, is the service.
+  const quiet = ["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"];
+  const [traced, delay] = ["fsync,fdatasync", ms * 1000];
+  return [...quiet, "-e", `trace=${traced}`, "-e", `inject=${traced}:delay_exit=${delay}`];
 }
 
 /** A data folder with a project, a verified domain that receives, and an inbox. */
