@@ -187,6 +187,22 @@ describe("an unsubscribe link", () => {
     expect((await service.message(plain, "sent")).status).toBe("sent");
   });
 
+  test("is each recipient's own where a filter has made it part of another link", async () => {
+    await template({
+      html: '<a data-no-track href="https://prefs.test/?stop={{ unsubscribeUrl | url_encode }}">settings</a>',
+      text: "https://prefs.test/?stop={{ unsubscribeUrl | url_encode }}&last={{ unsubscribeUrl | split: '/' | last }}",
+    });
+    const seen = relay.messages.items.length;
+    await service.message(await send({ templateId: "welcome", unsubscribeLink: true }), "sent");
+    await relay.messages.reached(seen + 1);
+    const wire = relay.messages.items.at(-1)?.data.toString().replaceAll("=\r\n", "") ?? "";
+    const path = own(wire);
+    const encoded = encodeURIComponent(`https://mail.example/$&${path}`);
+    expect(path).not.toBe("");
+    expect(wire.split(`https://prefs.test/?stop=3D${encoded}`)).toHaveLength(3);
+    expect(wire).toContain(`&last=3D${path.slice("/u/".length)}`);
+  });
+
   test("stands for its merge variable in inline html and text, too, and only where it was asked for", async () => {
     const inline = {
       subject: "s",

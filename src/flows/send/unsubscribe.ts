@@ -33,7 +33,8 @@ const INLINE_VARIABLE = /\{\{-?\s*unsubscribeUrl\s*-?\}\}/g;
 
 /**
  * The content with the recipient's own link in place of the one that a template has put for everybody's, and of the merge
- * variable in inline content. The first is known by its path alone: in html the rest of it is escaped.
+ * variable in inline content. The first is known by the message's id, which stands in nothing else: it is made after the
+ * content. What stands around it may be escaped, or encoded by a filter as part of another link.
  */
 export function withUnsubscribeUrl(
   links: UnsubscribeLinks,
@@ -41,9 +42,8 @@ export function withUnsubscribeUrl(
   ord: number | null,
   part: string,
 ): string {
-  const path = (whose: number | null) => `${UNSUBSCRIBE_PATH}${lastSegment(links, messageId, whose)}`;
   return part
-    .replaceAll(path(null), path(ord))
+    .replaceAll(messageId, lastSegment(links, messageId, ord))
     .replace(INLINE_VARIABLE, () => unsubscribeUrl(links, messageId, ord));
 }
 
