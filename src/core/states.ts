@@ -43,7 +43,8 @@ export const MOVING: ReadonlySet<RecipientStatus> = new Set([
 
 /**
  * Which state may follow which. A report that arrives later (a DSN, a complaint) moves a recipient on from
- * `sent` or `delivered`; a final failure stays.
+ * `sent` or `delivered`; a final failure stays, but for a complaint: whoever complains has got the mail (a copy that
+ * was forwarded, or one whose 250 was lost), and must not be sent more.
  */
 export const TRANSITIONS: Readonly<Record<RecipientStatus, readonly RecipientStatus[]>> = {
   accepted: ["queued", "sending", "failed"],
@@ -59,14 +60,14 @@ export const TRANSITIONS: Readonly<Record<RecipientStatus, readonly RecipientSta
     "queued",
     "complained",
   ],
-  delivery_delayed: ["sending", "failed", "bounced", "rejected"],
+  delivery_delayed: ["sending", "failed", "bounced", "rejected", "complained"],
   sent: ["delivered", "bounced", "failed", "complained"],
   delivered: ["bounced", "failed", "complained"],
-  bounced: [],
+  bounced: ["complained"],
   complained: [],
   rejected: [],
   rendering_failure: [],
-  failed: [],
+  failed: ["complained"],
 };
 
 /** Whether a recipient in `from` may move to `to`. */

@@ -190,11 +190,11 @@ describe("a report to a return path", () => {
       { reason: "complaint", bounce_type: null, expires_at: null },
     ],
     [
-      "a complaint after a bounce",
-      () => dsn("failed", "5.1.1", "550 5.1.1 No such user"),
+      "a complaint after a complaint",
       () => arf,
-      "bounced",
-      { reason: "bounce", bounce_type: "hard" },
+      () => arf,
+      "complained",
+      { reason: "complaint", bounce_type: null, expires_at: null },
     ],
   ])("that is %s changes neither state, list, events nor counts", async (_, first, second, status, entry) => {
     const { id, returnPath } = await sent();
@@ -207,6 +207,38 @@ describe("a report to a return path", () => {
     expect(counts).toMatchObject([{ settled: 1, bounced: status === "bounced" ? 1 : 0 }]);
     expect(await suppressions()).toMatchObject([entry]);
     expect(await suppressions()).toHaveLength(1);
+  });
+
+  test.each<[string, string, string, object]>([
+    ["a soft bounce", "5.2.2", "552 5.2.2 Mailbox full", { reason: "complaint", expires_at: null }],
+    ["a hard bounce", "5.1.1", "550 5.1.1 No such user", { reason: "bounce", expires_at: null }],
+    ["a refusal", "5.7.1", "550 5.7.1 Blocked by policy", { reason: "complaint", expires_at: null }],
+  ])("that is a complaint after %s is one, and suppresses for good", async (_, status, diagnostic, entry) => {
+    const { id, returnPath } = await sent();
+    await deliver(returnPath, dsn("failed", status, diagnostic));
+    await service.message(id, status === "5.7.1" ? "failed" : "bounced");
+    await deliver(returnPath, arf);
+    const record = await service.message(id, "complained");
+    expect(record.events.at(-1)).toMatchObject({ type: "complaint", email: "a@one.test" });
+    expect(await suppressions()).toMatchObject([entry]);
+  });
+
+  test("that is a complaint while the mail is put off ends its tries", async () => {
+    relay.set({ RCPT: "451 4.3.0 Later" });
+    const { id } = (
+      await service.call("POST", "/v1/emails", {
+        from: { email: "a@sender.test" },
+        to: [{ email: "a@one.test" }],
+        subject: "Hi",
+        text: "x",
+      })
+    ).body;
+    await service.message(id, "delivery_delayed");
+    const from = relay.commands.items.findLast((line) => line.startsWith("MAIL"));
+    await deliver(/<(.+)>/.exec(from ?? "")?.[1] ?? "", arf);
+    await service.message(id, "complained");
+    expect(await suppressions()).toMatchObject([{ reason: "complaint", expires_at: null }]);
+    expect(await service.app.db.all("SELECT 1 FROM recipients WHERE due_at IS NOT NULL", [])).toEqual([]);
   });
 
   test("in capitals reaches the same recipient, and twice changes nothing more", async () => {

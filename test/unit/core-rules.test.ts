@@ -47,8 +47,10 @@ describe("states", () => {
     expect(ROLL_UP_ORDER.slice(firstFinal).some((status) => MOVING.has(status))).toBe(false);
   });
 
-  test("a failure is final, a delivery can still turn into a bounce or a complaint", () => {
-    for (const status of ["bounced", "failed", "rejected", "complained"] as const)
+  test("a failure is final but for a complaint, a delivery can still turn into a bounce or a complaint", () => {
+    for (const status of ["bounced", "failed"] as const)
+      expect(ROLL_UP_ORDER.filter((to) => canMove(status, to))).toEqual(["complained"]);
+    for (const status of ["rejected", "complained", "rendering_failure"] as const)
       expect(ROLL_UP_ORDER.filter((to) => canMove(status, to))).toEqual([]);
     expect(canMove("delivered", "bounced")).toBe(true);
     expect(canMove("delivered", "sending")).toBe(false);
