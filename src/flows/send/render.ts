@@ -61,7 +61,7 @@ export async function renderMessage(
   id: string,
   ord: number | null,
 ): Promise<ComposedMail> {
-  const message = await loadRendered(deps, senderId, id);
+  const message = await (ord === null ? loadShown : loadRendered)(deps, senderId, id);
   return deps.renderer.mail(senderId, await copyFor(deps, senderId, id, ord, message));
 }
 
@@ -80,6 +80,15 @@ async function loadRendered(deps: RenderDeps, senderId: string, id: string): Pro
   return isRendered(message) ? message : deps.memory.inTurn(id, () => renderTemplateOf(deps, senderId, id));
 }
 
+/**
+ * The message as it would go out now. What its template became is not kept: a look at a scheduled message must not
+ * decide what is sent when its time comes.
+ */
+async function loadShown(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
+  const message = await load(deps, senderId, id);
+  return isRendered(message) ? message : { ...message, ...(await contentOf(deps, senderId, id, message)) };
+}
+
 function isRendered({ templateId, rendered }: Outgoing): boolean {
   return templateId === null || rendered;
 }
@@ -87,19 +96,30 @@ function isRendered({ templateId, rendered }: Outgoing): boolean {
 async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
   // By another recipient's worker that had its turn before.
-  if (message.templateId === null || isRendered(message)) return message;
-  const template = await findTemplate(deps.db, senderId, message.templateId);
-  if (template === null) throw new RenderingError("the template is gone");
-  const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
-  const rendered = await renderOnce(deps, id, template, { ...message.data, ...link });
-  // What the send gave inline stays as it is.
-  const html = message.html ?? rendered.html;
-  const text = message.text ?? rendered.text;
-  const subject = message.subject === "" ? rendered.subject : message.subject;
+  if (isRendered(message)) return message;
+  const { subject, html, text } = await contentOf(deps, senderId, id, message);
   const body = html === null && text === null ? null : await keepBody(deps, senderId, { html, text });
   await deps.db.write(keepRendered(senderId, id, { subject, body }, deps.clock.now()));
   // Read again: another process may have been first.
   return load(deps, senderId, id);
+}
+
+/** What the message's template makes of it. What the send gave inline stays as it is. */
+async function contentOf(
+  deps: RenderDeps,
+  senderId: string,
+  id: string,
+  message: Outgoing,
+): Promise<Pick<Outgoing, "subject" | "html" | "text">> {
+  const template = message.templateId && (await findTemplate(deps.db, senderId, message.templateId));
+  if (!template) throw new RenderingError("the template is gone");
+  const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
+  const rendered = await renderOnce(deps, id, template, { ...message.data, ...link });
+  return {
+    subject: message.subject === "" ? rendered.subject : message.subject,
+    html: message.html ?? rendered.html,
+    text: message.text ?? rendered.text,
+  };
 }
 
 /** Renders the message's template, unless it has failed by the same one before. */
