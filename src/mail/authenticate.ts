@@ -3,6 +3,7 @@ import { arc, getARChain } from "mailauth/lib/arc";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { evaluateDmarc } from "mailauth/lib/dmarc";
 import { spf } from "mailauth/lib/spf";
+import { authorReadings } from "./author-readings.ts";
 import { checkable } from "./checkable.ts";
 import { headerField, headerText } from "./composing/header-fields.ts";
 
@@ -112,7 +113,9 @@ async function check(
     }),
   ]);
   const chain = await chainOf(resolver, signed);
-  const evaluated = await dmarcOf(resolver, signed, sender, chain);
+  const evaluated = await worstOf(authorReadings(raw), (authors) =>
+    dmarcOf(resolver, authors, signed, sender, chain),
+  );
   const dmarc = evaluated.response ? evaluated.response.info : undefined;
   const rows = [...signed.results.map(({ info }) => info), sender.info, chain?.info, dmarc];
   const header = resultsField(
@@ -161,19 +164,38 @@ type Sender = Awaited<ReturnType<typeof spf>>;
 type Chain = Awaited<ReturnType<typeof arc>>;
 type Evaluated = Awaited<ReturnType<typeof evaluateDmarc>>;
 
+/** The first reading's result, unless by another one the mail has to be refused. */
+async function worstOf(
+  readings: readonly string[][],
+  evaluate: (authors: string[]) => Promise<Evaluated>,
+): Promise<Evaluated> {
+  const [first, ...others] = readings;
+  const evaluated = await evaluate(first ?? []);
+  for (const authors of others) {
+    const other = await evaluate(authors);
+    if (failsBy(other)) return other;
+  }
+  return evaluated;
+}
+
+function failsBy({ response }: Evaluated): boolean {
+  return response !== false && response.status.result === "fail";
+}
+
 /**
  * DMARC by RFC 9989. A mail that fails, and would not if what could not be looked up had passed, is `temperror`: a name
  * server's trouble must not get an honest mail refused.
  */
 async function dmarcOf(
   resolver: MailauthResolver,
+  authors: string[],
   signed: Signed,
   sender: Sender,
   chain: Chain | null,
 ): Promise<Evaluated> {
   const evaluate = (...counted: string[]): Promise<Evaluated> =>
     evaluateDmarc({
-      headerFrom: signed.headerFrom ?? [],
+      headerFrom: authors,
       fromFields: signed.fromFields,
       spfDomains: counted.includes(sender.status.result) ? [sender.domain] : [],
       dkimDomains: signed.results

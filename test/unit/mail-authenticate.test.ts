@@ -120,6 +120,27 @@ describe("the verdict on a received mail", () => {
       ENVELOPE,
       { dmarc: { result: "permerror", policy: null, domain: null } },
     ],
+    ...[
+      "a@example(x).com",
+      "a @ example . com",
+      "a@example .com",
+      "X <a@example.com(x)>",
+      "a(@b)@(x) example.com",
+      'a@example(").com ("x")',
+      '"a"@example(\\)).com',
+      '"b" <a@ example(.org).com>',
+    ].map((from): (typeof cases)[number] => [
+      `an author written as ${from}`,
+      () => Buffer.from(`From: ${from}\r\n\r\nx\r\n`),
+      { ...ENVELOPE, mailFrom: "x@spf.example.net" },
+      { dmarc: { result: "fail", policy: "reject", domain: "example.com" } },
+    ]),
+    [
+      "an author whose name is like an address",
+      () => Buffer.from('From: "a @ example . com" (a@example.com) <b@none.example>\r\n\r\nx\r\n'),
+      ENVELOPE,
+      { dmarc: { result: "none", domain: "none.example" } },
+    ],
     ["no author", () => Buffer.from("garbage"), ENVELOPE, { dmarc: { result: "none" } }],
     [
       "a client address that is none",

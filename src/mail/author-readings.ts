@@ -1,0 +1,47 @@
+import { mailboxes } from "./reading/parse.ts";
+import { fieldValue, rawFields } from "./reading/raw-headers.ts";
+
+/**
+ * The addresses of a mail's From by each way of reading it that gives others: as records show it, first, and without the
+ * comments and spaces that may stand within an address (RFC 5322 §4.4). One program takes `a@bank(x).example` for an
+ * address of bank.example, the next for one of bank: a forger must not choose whose policy is asked.
+ */
+export function authorReadings(raw: Uint8Array): string[][] {
+  const value = rawFields(raw)
+    .filter(({ name }) => name === "from")
+    .map(fieldValue)
+    .join(", ");
+  const shown = addresses(value);
+  const plain = addresses(withoutComments(value));
+  return shown.join() === plain.join() ? [shown] : [shown, plain];
+}
+
+function addresses(value: string): string[] {
+  return mailboxes(value).map(({ email }) => email);
+}
+
+/** Without comments, and without the spaces around dots and at signs, outside quoted strings. */
+function withoutComments(value: string): string {
+  const kept: string[] = [];
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < value.length; at++) {
+    const char = value.charAt(at);
+    const escapes = char === "\\";
+    const piece = escapes ? value.slice(at, at + 2) : char;
+    if (escapes) at++;
+    if (depth > 0 || (!quoted && char === "(")) depth += char === "(" ? 1 : char === ")" ? -1 : 0;
+    else if (quoted || char === '"') {
+      // One that nothing closes is no quoted string.
+      quoted = char === '"' ? !quoted && value.includes('"', at + 1) : quoted;
+      kept.push(piece);
+    } else pushAtom(kept, piece);
+  }
+  return kept.join("");
+}
+
+function pushAtom(kept: string[], piece: string): void {
+  const glues = (other: string | undefined): boolean => other === "." || other === "@";
+  if (glues(piece)) while (/^\s$/.test(kept.at(-1) ?? "")) kept.pop();
+  if (!/^\s$/.test(piece) || !glues(kept.at(-1))) kept.push(piece);
+}
