@@ -67,15 +67,22 @@ export function normalizeAddress(email: string): string | null {
   return split === null ? null : `${split.local}@${split.domain}`;
 }
 
-/** What an address is known by in lists (suppressions, contacts, inboxes): all lower case. */
+/**
+ * What an address is known by in lists (suppressions, contacts, inboxes): all lower case, and in the one form of a letter
+ * that Unicode can spell in two ways (NFC, RFC 6532 §3.1). Who is typed `é` in one program is `e` with an accent in another.
+ */
 export function addressKey(email: string): string {
-  return (normalizeAddress(email) ?? email).toLowerCase();
+  return oneSpelling(normalizeAddress(email) ?? email);
 }
 
-/** The inbox part of a local part: `user+anything` is `user` (subaddressing, RFC 5233), lower case. */
+function oneSpelling(text: string): string {
+  return text.normalize("NFC").toLowerCase();
+}
+
+/** The inbox part of a local part: `user+anything` is `user` (subaddressing, RFC 5233), as in keys. */
 export function inboxLocalPart(local: string): string {
   const plus = local.indexOf("+");
-  return (plus > 0 ? local.slice(0, plus) : local).toLowerCase();
+  return oneSpelling(plus > 0 ? local.slice(0, plus) : local);
 }
 
 /** Whether `name` is `parent` or a name below it. Both in lower-case A-labels. */

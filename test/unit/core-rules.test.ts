@@ -112,6 +112,11 @@ describe("addresses", () => {
     expect(addressKey("Ada@EXAMPLE.com")).toBe("ada@example.com");
   });
 
+  test("both ways to spell a letter are one address", () => {
+    expect(addressKey("cafe\u0301@EXAMPLE.com")).toBe("caf\u00e9@example.com");
+    expect(inboxLocalPart("CAFE\u0301+x")).toBe("caf\u00e9");
+  });
+
   test("a name lies within its parent, not within a name that only ends alike", () => {
     expect(isWithin("a.example.com", "example.com")).toBe(true);
     expect(isWithin("example.com", "example.com")).toBe(true);

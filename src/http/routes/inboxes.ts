@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { splitAddress } from "../../core/addresses.ts";
+import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
@@ -86,7 +86,7 @@ function inboxAddress(text: string, param: string): { address: string; domainNam
       "An inbox has no + in its address: it gets user+anything by itself.",
       "invalid_email",
     );
-  return { address: `${split.local.toLowerCase()}@${split.domain}`, domainName: split.domain };
+  return { address: `${inboxLocalPart(split.local)}@${split.domain}`, domainName: split.domain };
 }
 
 function duplicate(address: string): AppError {
