@@ -57,11 +57,15 @@ function isKey(key: string | undefined): key is string {
   return key !== undefined;
 }
 
-/** Whether an SPF record lets hosts of `included` pass: a plain include before `all` ends the evaluation (RFC 7208 §5.1). */
+/**
+ * Whether an SPF record lets hosts of `included` pass: a plain include before `all` ends the evaluation (RFC 7208 §5.1).
+ * A domain in it may end with a dot (§7.1).
+ */
 function includes(record: string, included: string): boolean {
   for (const term of record.toLowerCase().split(/ +/).slice(1)) {
     if (/^[+?~-]?all$/.test(term)) return false;
-    if (term === `include:${included}` || term === `+include:${included}`) return true;
+    const [, domain] = /^\+?include:(.+?)\.?$/.exec(term) ?? [];
+    if (domain === included) return true;
   }
   return false;
 }
