@@ -8,7 +8,7 @@ import {
 } from "../core/templates.ts";
 import type { ComposedMail } from "../mail/composing/compose.ts";
 import { dkimPrivateKey } from "../mail/dkim.ts";
-import { type MailLinks, type MailToMake, makeMail, RenderingError } from "./send/make-mail.ts";
+import { type MailLinks, type MailToMake, makeMail, RenderingError, type Signing } from "./send/make-mail.ts";
 
 /** The process ends: what was asked for was not tried. Whoever has a claim leaves it, and it is given back. */
 export class Stopping extends Error {}
@@ -42,7 +42,7 @@ export interface Renderer {
 
 /** A mail on its way to a thread: a key is text between threads. */
 export interface SentMail extends Omit<MailToMake, "signing"> {
-  signing: Omit<MailToMake["signing"], "privateKey"> & { privateKeyPem: string };
+  signing: (Omit<Signing, "privateKey"> & { privateKeyPem: string }) | null;
 }
 
 /** What is rendered, by kind: what is asked, and what is made. */
@@ -83,6 +83,7 @@ const RENDERINGS: {
   variables: (_, __, { source }) => templateVariables(source),
   template: (_, __, { source, data }) => renderTemplate(source, data),
   mail(links, keys, { mail }) {
+    if (mail.signing === null) return makeMail(links, { ...mail, signing: null });
     const { privateKeyPem, ...signing } = mail.signing;
     return makeMail(links, { ...mail, signing: { ...signing, privateKey: opened(keys, privateKeyPem) } });
   },

@@ -113,6 +113,7 @@ function tooDeep(error: unknown): never {
 }
 
 function sentMail({ signing, ...mail }: MailToMake): SentMail {
+  if (signing === null) return { ...mail, signing };
   const { privateKey, ...named } = signing;
   const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   return { ...mail, signing: { ...named, privateKeyPem } };

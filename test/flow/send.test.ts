@@ -285,6 +285,25 @@ test("attachments, headers and tags arrive as they were posted", async () => {
   expect(parsed.replyTo?.[0]?.address).toBe("answer@sender.test");
 });
 
+test("a message whose domain was deleted since can still be read as bytes, but no longer signed", async () => {
+  const relay = startMx();
+  peers.push(relay);
+  service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}` });
+  const id = await verifiedDomain(service, "sender.test");
+  // A small mail is made where it is asked for, a large one in a thread of its own.
+  const texts = ["Hi", "large".repeat(12_000)];
+  const sent = texts.map((text) => service.call("POST", "/v1/emails", mail("a@one.test", { text })));
+  const ids = (await Promise.all(sent)).map(({ body }) => body.id);
+  for (const one of ids) await service.message(one, "sent");
+  expect((await service.call("DELETE", `/v1/domains/${id}`)).status).toBe(204);
+  for (const [at, one] of ids.entries()) {
+    const raw = await service.call("GET", `/v1/emails/${one}/raw`);
+    expect(raw.status).toBe(200);
+    expect(raw.body).toStartWith("From: ");
+    expect(raw.body.replaceAll("=\r\n", "")).toContain(texts[at] ?? "");
+  }
+});
+
 describe("batch", () => {
   test("good items are sent, bad ones say why, in their order", async () => {
     service = await startService();

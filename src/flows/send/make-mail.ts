@@ -14,6 +14,13 @@ export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
   serviceDomain: string;
 }
 
+/** What a mail is signed with. */
+export interface Signing {
+  domain: string;
+  selector: string;
+  privateKey: KeyObject;
+}
+
 /** One recipient's copy of a message, with all that its bytes depend on. */
 export interface MailToMake {
   id: string;
@@ -35,8 +42,8 @@ export interface MailToMake {
   trackOpens: boolean;
   trackClicks: boolean;
   unsubscribeLink: boolean;
-  /** Of the From domain. */
-  signing: { domain: string; selector: string; privateKey: KeyObject };
+  /** Of the From domain; null: shown unsigned, since that has no key any more. */
+  signing: Signing | null;
 }
 
 /**
@@ -45,6 +52,7 @@ export interface MailToMake {
  */
 export async function makeMail(links: MailLinks, mail: MailToMake): Promise<ComposedMail> {
   const composed = composeMail(links, mail);
+  if (mail.signing === null) return composed;
   const raw = await signDkim({ ...mail.signing, raw: composed.raw, signedAt: mail.date });
   return { ...composed, raw };
 }

@@ -156,9 +156,9 @@ async function copyFor(
   if (attachments === null) throw new RenderingError("an attachment is gone");
   const domain = splitAddress(message.from.email)?.domain ?? "";
   const open = await keyOf(deps, senderId, domain, key);
-  // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned.
-  if (open === null) throw new RenderingError(`the domain ${domain} has no key`);
-  return { ...mail, id, ord, attachments, signing: { ...open, domain } };
+  // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned. What has gone is still shown.
+  if (open === null && ord !== null) throw new RenderingError(`the domain ${domain} has no key`);
+  return { ...mail, id, ord, attachments, signing: open && { ...open, domain } };
 }
 
 /** A key opened, and the selector it is published under. */
