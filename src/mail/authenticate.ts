@@ -113,7 +113,7 @@ async function check(
     }),
   ]);
   const chain = await chainOf(resolver, signed);
-  const evaluated = await worstOf(authorReadings(raw), (authors) =>
+  const evaluated = await worstOf(authorReadings(raw, signed.headerFrom ?? []), (authors) =>
     dmarcOf(resolver, authors, signed, sender, chain),
   );
   const dmarc = evaluated.response ? evaluated.response.info : undefined;
@@ -164,16 +164,17 @@ type Sender = Awaited<ReturnType<typeof spf>>;
 type Chain = Awaited<ReturnType<typeof arc>>;
 type Evaluated = Awaited<ReturnType<typeof evaluateDmarc>>;
 
-/** The first reading's result, unless by another one the mail has to be refused. */
+/** The result of the first reading by which the mail fails, else of the first that names one author's domain. */
 async function worstOf(
   readings: readonly string[][],
   evaluate: (authors: string[]) => Promise<Evaluated>,
 ): Promise<Evaluated> {
   const [first, ...others] = readings;
-  const evaluated = await evaluate(first ?? []);
+  let evaluated = await evaluate(first ?? []);
   for (const authors of others) {
+    if (failsBy(evaluated)) break;
     const other = await evaluate(authors);
-    if (failsBy(other)) return other;
+    if (failsBy(other) || evaluated.response === false) evaluated = other;
   }
   return evaluated;
 }

@@ -2,25 +2,26 @@ import { mailboxes } from "./reading/parse.ts";
 import { fieldValue, rawFields } from "./reading/raw-headers.ts";
 
 /**
- * The addresses of a mail's From by each way of reading it that gives others: as records show it, first, and without the
- * comments and spaces that may stand within an address (RFC 5322 §4.4). One program takes `a@bank(x).example` for an
- * address of bank.example, the next for one of bank: a forger must not choose whose policy is asked.
+ * The addresses of a mail's From by each way of reading it that gives others: as records show it, first, without the
+ * comments and spaces that may stand within an address (RFC 5322 §4.4), and as `another` reader has it. One program takes
+ * `a@bank(x).example` for an address of bank.example, the next for one of bank: a forger must not choose whose policy is
+ * asked.
  */
-export function authorReadings(raw: Uint8Array): string[][] {
+export function authorReadings(raw: Uint8Array, another: string[]): string[][] {
   const value = rawFields(raw)
     .filter(({ name }) => name === "from")
     .map(fieldValue)
     .join(", ");
-  const shown = addresses(value);
-  const plain = addresses(withoutComments(value));
-  return shown.join() === plain.join() ? [shown] : [shown, plain];
+  const readings = [addresses(value), addresses(withoutComments(value)), another];
+  const keys = readings.map((reading) => reading.join().toLowerCase());
+  return readings.filter((_, at) => keys.indexOf(keys[at] ?? "") === at);
 }
 
 function addresses(value: string): string[] {
   return mailboxes(value).map(({ email }) => email);
 }
 
-/** Without comments, and without the spaces around dots and at signs, outside quoted strings. */
+/** Without comments, quotes left open, and the spaces around dots and at signs, outside quoted strings. */
 function withoutComments(value: string): string {
   const kept: string[] = [];
   let depth = 0;
@@ -32,9 +33,10 @@ function withoutComments(value: string): string {
     if (escapes) at++;
     if (depth > 0 || (!quoted && char === "(")) depth += char === "(" ? 1 : char === ")" ? -1 : 0;
     else if (quoted || char === '"') {
-      // One that nothing closes is no quoted string.
-      quoted = char === '"' ? !quoted && value.includes('"', at + 1) : quoted;
-      kept.push(piece);
+      const ends: boolean = quoted && char === '"';
+      quoted = !ends && (quoted || value.includes('"', at + 1));
+      // A quote that nothing closes begins no string.
+      if (quoted || ends) kept.push(piece);
     } else pushAtom(kept, piece);
   }
   return kept.join("");

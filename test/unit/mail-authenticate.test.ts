@@ -129,6 +129,7 @@ describe("the verdict on a received mail", () => {
       'a@example(").com ("x")',
       '"a"@example(\\)).com',
       '"b" <a@ example(.org).com>',
+      'O"Brien <a@example.com>',
     ].map((from): (typeof cases)[number] => [
       `an author written as ${from}`,
       () => Buffer.from(`From: ${from}\r\n\r\nx\r\n`),
