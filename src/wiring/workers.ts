@@ -29,8 +29,11 @@ const OCTETS_UNDER_WAY = 128 * 1024 * 1024;
 const MAILS_PER_CONNECTION = 4;
 /** Mails in hand for the smarthost, and of those that do not leave. */
 const OWN_MAILS_IN_HAND = 100;
-/** Mails of one resting destination put off at a time. */
-const DEFERRALS_IN_HAND = 16;
+/**
+ * Mails that end without a try at a time, of one resting destination and of all domains without a way: they are written
+ * together, and a client's request waits for no more than that.
+ */
+const DEFERRALS_IN_HAND = 8;
 /**
  * The longest time that a destination rests which could not be reached. Usually it rests for half the first retry delay, so
  * that retries find it awake.

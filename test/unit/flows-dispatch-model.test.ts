@@ -89,8 +89,8 @@ async function schedule(seed: number): Promise<string[]> {
           const report = () =>
             ({ ...noFacts(clock.now()), kind: "trouble", stage: "dns", reason: "SERVFAIL" }) as const;
           return {
-            kind: "kept",
-            destination: `none:${domain}`,
+            kind: "none",
+            destination: "none",
             foregone: report,
             deliver: async () => report(),
           };

@@ -363,7 +363,7 @@ describe("looking a domain up", () => {
       {},
       {
         findPassage: async () => ({
-          kind: "kept",
+          kind: "none",
           destination: "none",
           foregone: () => report,
           deliver: async () => report,
@@ -375,10 +375,42 @@ describe("looking a domain up", () => {
     expect(sent).toEqual([]);
   });
 
+  test("that finds nothing for many domains puts off a few mails at a time, and behind those that are sent", async () => {
+    const report: DeliveryReport = { ...noFacts(0), kind: "trouble", stage: "dns", reason: "unreachable" };
+    const none: Passage = {
+      kind: "none",
+      destination: "none",
+      foregone: () => report,
+      deliver: async () => report,
+    };
+    const good = bench();
+    const begun: string[] = [];
+    const writes: (() => void)[] = [];
+    const { offer } = bench(
+      { desk: 5 },
+      {
+        findPassage: async (domain) => (domain === "good.test" ? good.passage(domain) : none),
+        transmit: async ({ key }) => {
+          begun.push(key);
+          await new Promise<void>((resolve) => writes.push(resolve));
+        },
+      },
+    );
+    await Promise.all(keys("n", 20).map((key) => offer(`${key}.test`, [key])));
+    expect(begun).toEqual(keys("n", limits.deferrals));
+    await offer("good.test", ["g"]);
+    expect(begun.at(-1)).toBe("g");
+    while (writes.length > 0) {
+      writes.shift()?.();
+      await tick();
+    }
+    expect(begun.length).toBe(21);
+  });
+
   test("that fails for now leaves the way found before in use, for a while", async () => {
     const report: DeliveryReport = { ...noFacts(0), kind: "trouble", stage: "dns", reason: "servfail" };
     const lost = {
-      kind: "kept",
+      kind: "none",
       destination: "none",
       foregone: () => report,
       deliver: async () => report,

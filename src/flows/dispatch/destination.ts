@@ -74,7 +74,7 @@ export interface PlaceLimits {
   own: number;
   /** Trials of a destination in doubt: one at first, one more for each that goes on without an end. */
   trials: number;
-  /** Mails put off without a try because their destination rests. */
+  /** Mails that end without a try: their destination rests, or there is none. */
   deferrals: number;
 }
 
@@ -91,7 +91,7 @@ export function newDestination(key: string, kind: PassageKind): Destination {
     turns: new Turns(),
     queued: false,
     inHand: 0,
-    answers: kind === "kept",
+    answers: kind === "kept" || kind === "none",
     answeredAt: Number.NEGATIVE_INFINITY,
     trials: 1,
     rest: null,
@@ -106,9 +106,14 @@ export function isResting({ rest }: Destination, now: number): boolean {
   return rest !== null && rest.until > now && rest.since <= now;
 }
 
+/** Whether its mail ends without a try now. */
+export function triesNothing(destination: Destination, now: number): boolean {
+  return destination.kind === "none" || isResting(destination, now);
+}
+
 /** Mails of it that may be in hand now. */
 export function places(destination: Destination, limits: PlaceLimits, now: number): number {
-  if (isResting(destination, now)) return limits.deferrals;
+  if (triesNothing(destination, now)) return limits.deferrals;
   if (!destination.answers) return Math.min(destination.trials, limits.trials);
   return destination.kind === "hosts" ? limits.hosts : limits.own;
 }

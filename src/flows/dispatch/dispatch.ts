@@ -9,6 +9,7 @@ import {
   newLine,
   type PlaceLimits,
   places,
+  triesNothing,
   validMs,
 } from "./destination.ts";
 import { Destinations } from "./destinations.ts";
@@ -31,7 +32,9 @@ import { Turns } from "./turns.ts";
 // A destination that has not answered yet is tried by one mail, by one more for each that gets no answer within
 // TRIAL_MS. Once it answers it has its full number, at its rate. If no session can be had, or one is waited for in
 // vain while none of its other mail gets through, it rests: its mail is put off at once, each on its own schedule, with
-// what was found as the reason. After the rest one mail tries it again.
+// what was found as the reason. After the rest one mail tries it again. All mail whose way cannot be found shares one
+// destination, which goes behind as one that rests does: a few at a time end there without a try. With a resolver out of
+// reach that is all mail, and a second's retries written together would hold everybody up.
 //
 // Mail in hand is at the desk first (claimed, composed, signed), which no peer can hold up, then under way. Places for
 // mail under way are many and bounded by count and octets; where peers that hang hold all of them, the longest waits
@@ -136,7 +139,7 @@ export class Dispatch {
       .findPassage(line.domain)
       .catch((error: unknown): Passage => {
         log("send").error("no way was found", { domain: line.domain, error: String(error) });
-        return lostPassage(line.domain, this.#deps.clock);
+        return lostPassage(this.#deps.clock);
       })
       .then((passage) => {
         line.looking = false;
@@ -171,7 +174,7 @@ export class Dispatch {
   #wake(destination: Destination): void {
     if (destination.queued || !this.#mayBegin(destination)) return;
     destination.queued = true;
-    this.#ready.add(destination, isResting(destination, this.#deps.clock.now()));
+    this.#ready.add(destination, triesNothing(destination, this.#deps.clock.now()));
   }
 
   #mayBegin(destination: Destination): boolean {

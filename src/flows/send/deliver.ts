@@ -61,18 +61,18 @@ export function mxPassages(deps: MxPassages): FindPassage {
     const found = await deps.route(domain);
     switch (found.kind) {
       case "deferred":
-        return foregone(domain, () => trouble("dns", found.reason, deps.clock));
+        return foregone(() => trouble("dns", found.reason, deps.clock));
       case "no_such_domain":
-        return foregone(domain, () =>
+        return foregone(() =>
           noRoute(`the domain ${domain} takes no mail: it does not exist or has no address`, deps.clock),
         );
       case "null_mx":
-        return foregone(domain, () => noRoute(`the domain ${domain} takes no mail (null MX)`, deps.clock));
+        return foregone(() => noRoute(`the domain ${domain} takes no mail (null MX)`, deps.clock));
       case "hosts": {
         const secured = await deps.secure(domain, found.hosts);
         return secured.kind === "hosts"
           ? hostsPassage(deps, secured.hosts)
-          : foregone(domain, () => trouble("starttls", secured.reason, deps.clock));
+          : foregone(() => trouble("starttls", secured.reason, deps.clock));
       }
     }
   };
@@ -100,13 +100,13 @@ function hostKey(host: SecuredHost): string {
 }
 
 /** A domain whose mail comes to nothing for now, for a bug of ours. */
-export function lostPassage(domain: string, clock: Clock): Passage {
-  return foregone(domain, () => trouble("internal", "internal error", clock));
+export function lostPassage(clock: Clock): Passage {
+  return foregone(() => trouble("internal", "internal error", clock));
 }
 
-/** A domain whose mail reaches no peer. */
-function foregone(domain: string, report: () => DeliveryReport): Passage {
-  return { kind: "kept", destination: `none:${domain}`, foregone: report, deliver: async () => report() };
+/** A domain whose mail reaches no peer. All such domains share a destination, and so the bound on what is put off at a time. */
+function foregone(report: () => DeliveryReport): Passage {
+  return { kind: "none", destination: "none", foregone: report, deliver: async () => report() };
 }
 
 async function shipTo(

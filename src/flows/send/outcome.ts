@@ -63,11 +63,12 @@ export type Deliver = (shipment: Shipment, signal?: AbortSignal) => Promise<Deli
 
 /**
  * Where mail for a domain goes.
- * - `kept`: nowhere; what comes of it is known here. Nothing limits it.
+ * - `none`: nowhere, for now or for good; what comes of it is known before it is taken up.
+ * - `kept`: it stays here. Nothing limits it.
  * - `relay`: the operator's own smarthost, which takes as much as it can.
  * - `hosts`: somebody else's MX hosts, for which there are limits.
  */
-export type PassageKind = "kept" | "relay" | "hosts";
+export type PassageKind = "none" | "kept" | "relay" | "hosts";
 
 /** The way of a domain's mail. */
 export interface Passage {
