@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
 import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
-import type { Db, Guard, Statement } from "../../store/engine/client.ts";
+import type { Db, Guard, Statement, Written } from "../../store/engine/client.ts";
 import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/outbox.ts";
 import type { TriedRecipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";
@@ -31,11 +31,24 @@ export interface Settling {
   extra: readonly Statement[];
 }
 
+/** What ends a claim, and what is to be told once it is written. */
+export interface Settlement {
+  statements: Statement[];
+  /** @param written what the write of the statements has told of each of them */
+  tell(written: readonly Written[]): void;
+}
+
 /**
  * Ends a claim: attempt, event, webhook deliveries, suppression, counters and the recipient's new state in one
  * write, all of it only while the claim holds.
  */
 export async function settle(deps: SettleDeps, settling: Settling): Promise<void> {
+  const { statements, tell } = await settlement(deps, settling);
+  tell(await deps.db.write(statements));
+}
+
+/** The same for a write that does more. */
+export async function settlement(deps: SettleDeps, settling: Settling): Promise<Settlement> {
   const { recipient, claim, report, verdict } = settling;
   const now = deps.clock.now();
   const guard = claimGuard(claim);
@@ -44,7 +57,7 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
   const uncounted = settling.simulated || isOurs(report);
   const counted = countOutcome({ recipient, status, uncounted, guard }, now);
-  const written = await deps.db.write([
+  const statements = [
     ...counted,
     ...announced.statements,
     insertAttempt(
@@ -67,9 +80,14 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
       now,
     ),
     rollUpMessage(claim.messageId, status === "delivered" || status === "sent" ? now : null),
-  ]);
-  tellSuspension(recipient.senderId, counted, written);
-  hint(deps.queue, "push", announced.pushes);
+  ];
+  return {
+    statements,
+    tell(written) {
+      tellSuspension(recipient.senderId, counted, written);
+      hint(deps.queue, "push", announced.pushes);
+    },
+  };
 }
 
 /** Whether the trouble lies with us alone: it says nothing of the recipient, and nothing of the sender. */

@@ -3,7 +3,7 @@ import type { RecipientStatus } from "../../core/states.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Db, Statement, Written } from "../../store/engine/client.ts";
 import { keepComposed } from "../../store/contents/message-content.ts";
 import { type Claim, claimRecipient, dueGuard, holdRecipient, rollUpMessage } from "../../store/outbox.ts";
 import { type TriedRecipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
@@ -16,7 +16,7 @@ import { untilWritten } from "../until-written.ts";
 import { type Deliver, type DeliveryReport, noFacts } from "./outcome.ts";
 import { RenderingError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
-import { settle } from "./settle.ts";
+import { type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type CustodyStatus, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
 
@@ -56,89 +56,119 @@ const HOLD_MS = 120_000;
 export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
   const key = parseTransmitKey(job.key);
   if (key === null) return;
-  const claimed = await claim(deps, key.messageId, key.ord);
-  if (claimed === null) return;
-  const { recipient } = claimed;
-  const held: Claim = {
-    messageId: recipient.messageId,
-    ord: recipient.ord,
-    instanceId: deps.instanceId,
-    attempt: recipient.attempts,
-  };
+  const waiting = await takeUp(deps, key.messageId, key.ord);
+  if (waiting === null) return;
+  const claiming = await claim(deps, waiting);
+  const name = simulatedName(waiting.recipient.email, deps.serviceDomain);
+  const known = knownBefore(deps, waiting, name);
+  if (known !== null) return settleAtOnce(deps, claiming, settlingOf(deps, claiming, known, name));
+  const rolledUp = rollUpMessage(key.messageId, null);
+  if (!claiming.tell(await deps.db.write([...claiming.statements, rolledUp]))) return;
   const startedAt = deps.clock.now();
-  const name = simulatedName(recipient.email, deps.serviceDomain);
-  const tried = await attempt(deps, claimed, name, startedAt);
+  // The destination may have come to rest meanwhile.
+  const tried = knownBefore(deps, waiting, name) ?? (await attempt(deps, claiming, waiting, name, startedAt));
   if (tried === null) return;
-  const { report, extra, decided } = tried;
+  const settling = settlingOf(deps, claiming, tried, name);
+  tellTry(deps, settling, deps.clock.now() - startedAt);
+  await untilWritten(deps.clock, () => settle(deps, settling));
+}
+
+/** What is to be written of a try. */
+function settlingOf(
+  deps: TransmitDeps,
+  { recipient, held }: Claiming,
+  { report, extra, decided }: Tried,
+  simulated: string | null,
+): Settling {
+  const now = deps.clock.now();
   const verdict =
     decided ??
-    verdictOf(report, name === null ? deps.custody : "delivered", deps.retry, {
+    verdictOf(report, simulated === null ? deps.custody : "delivered", deps.retry, {
       attempt: held.attempt,
-      ageMs: deps.clock.now() - (recipient.firstAttemptAt ?? startedAt),
+      ageMs: now - (recipient.firstAttemptAt ?? now),
       random: deps.random(),
     });
-  tellTry(deps, held, verdict, deps.clock.now() - startedAt);
-  const settling = { recipient, claim: held, report, verdict, simulated: name !== null, extra };
-  await untilWritten(deps.clock, () => settle(deps, settling));
+  return { recipient, claim: held, report, verdict, simulated: simulated !== null, extra };
+}
+
+/**
+ * Claims and settles in one write: where nobody is asked there is nothing to be held meanwhile, and much mail is put off
+ * at a time. A write that fails leaves the recipient due.
+ */
+async function settleAtOnce(deps: TransmitDeps, claiming: Claiming, settling: Settling): Promise<void> {
+  const ending = await settlement(deps, settling);
+  const written = await deps.db.write([...claiming.statements, ...ending.statements]);
+  if (!claiming.tell(written)) return;
+  tellTry(deps, settling, 0);
+  ending.tell(written.slice(claiming.statements.length));
 }
 
 /** Counts a try, and logs it without the address: with the id of the message it can be found. */
 function tellTry(
   { meter }: TransmitDeps,
-  { messageId, ord, attempt }: Claim,
-  { status, category, smtpCode }: Verdict,
+  { claim: { messageId, ord, attempt }, verdict: { status, category, smtpCode } }: Settling,
   ms: number,
 ): void {
   meter?.tried(ms / 1000, status);
   log("send").debug("tried", { messageId, ord, attempt, status, category, smtpCode, ms });
 }
 
-/** A recipient in our hands. */
-interface Claimed {
-  recipient: TriedRecipient;
+/** A recipient that is due. */
+interface Due extends WaitingRecipient {
   /** Why its mail does not go out after all; null where it does. */
   refusal: string | null;
-  /** Domain of the bounce address. */
-  bounceDomain: string;
+  /** When it was read. */
+  readAt: number;
 }
 
-/** Takes the recipient and says `sending`, in one write. Null: not due, put off, or somebody else has it. */
-async function claim(deps: TransmitDeps, messageId: string, ord: number): Promise<Claimed | null> {
+/** Reads the recipient. Null: not due, put off, or somebody else has it. */
+async function takeUp(deps: TransmitDeps, messageId: string, ord: number): Promise<Due | null> {
   const now = deps.clock.now();
   const waiting = await waitingRecipient(deps.db, messageId, ord, now);
   if (waiting === null) return null;
-  const { recipient, receivingDomain } = waiting;
+  const { recipient } = waiting;
   const refusal = refusalOf(waiting);
   if (refusal === SUSPENDED && heldFor(recipient, now) < deps.retry.giveUpMs) {
     await deps.db.write([holdRecipient(recipient, SUSPENDED, now + HOLD_MS, now)]);
     return null;
   }
+  return { ...waiting, refusal, readAt: now };
+}
+
+/** What takes a recipient into our hands. */
+interface Claiming {
+  /** First statements of the write that claims it. */
+  statements: Statement[];
+  /** The recipient, and the claim that may settle it, once that is written. */
+  recipient: TriedRecipient;
+  held: Claim;
+  /** Tells of the claim. False: somebody else has the recipient. */
+  tell(written: readonly Written[]): boolean;
+}
+
+/** Takes the recipient and says `sending`. */
+async function claim(deps: TransmitDeps, { recipient, dueAt, readAt }: Due): Promise<Claiming> {
+  const { messageId, ord, senderId, email } = recipient;
   const attempts = recipient.attempts + 1;
   const happening: Happening = {
     messageId,
     type: "sending",
-    email: recipient.email,
+    email,
     data: { sending: { attempt: attempts } },
   };
-  const announced = await announce(
-    deps,
-    recipient.senderId,
-    [happening],
-    dueGuard(recipient, deps.instanceId, now),
-  );
-  const written = await deps.db.write([
-    ...announced.statements,
-    claimRecipient(recipient, deps.instanceId, now),
-    rollUpMessage(messageId, null),
-  ]);
-  if (written.at(-2)?.changes !== 1) return null;
-  deps.meter?.claimed((now - waiting.dueAt) / 1000, attempts > 1);
-  hint(deps.queue, "push", announced.pushes);
-  const firstAttemptAt = recipient.firstAttemptAt ?? now;
+  const guard = dueGuard(recipient, deps.instanceId, readAt);
+  const announced = await announce(deps, senderId, [happening], guard);
+  const firstAttemptAt = recipient.firstAttemptAt ?? readAt;
   return {
-    recipient: { ...recipient, status: "sending", attempts, firstAttemptAt, lastEventAt: now },
-    refusal,
-    bounceDomain: receivingDomain ?? `bounce.${deps.serviceDomain}`,
+    statements: [...announced.statements, claimRecipient(recipient, deps.instanceId, readAt)],
+    recipient: { ...recipient, status: "sending", attempts, firstAttemptAt, lastEventAt: readAt },
+    held: { messageId, ord, instanceId: deps.instanceId, attempt: attempts },
+    tell(written) {
+      if (written[announced.statements.length]?.changes !== 1) return false;
+      deps.meter?.claimed((readAt - dueAt) / 1000, attempts > 1);
+      hint(deps.queue, "push", announced.pushes);
+      return true;
+    },
   };
 }
 
@@ -161,17 +191,23 @@ interface Tried {
   decided: Verdict | null;
 }
 
+/** What comes of a try where that is known without the mail. */
+function knownBefore(deps: TransmitDeps, { refusal }: Due, simulated: string | null): Tried | null {
+  if (refusal !== null)
+    return { report: notTried(deps.clock.now(), refusal), extra: [], decided: decide("rejected", refusal) };
+  const foregone = simulated === null ? deps.foregone() : null;
+  return foregone === null ? null : { report: foregone, extra: [], decided: null };
+}
+
 /** Null: the process ends, and gives the claim back. */
 async function attempt(
   deps: TransmitDeps,
-  { recipient, refusal, bounceDomain }: Claimed,
+  { recipient }: Claiming,
+  { receivingDomain }: Due,
   simulated: string | null,
   startedAt: number,
 ): Promise<Tried | null> {
-  if (refusal !== null)
-    return { report: notTried(startedAt, refusal), extra: [], decided: decide("rejected", refusal) };
-  const foregone = simulated === null ? deps.foregone() : null;
-  if (foregone !== null) return { report: foregone, extra: [], decided: null };
+  const bounceDomain = receivingDomain ?? `bounce.${deps.serviceDomain}`;
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     const extra = deps.capture ? await kept(deps, recipient, mail.raw) : [];

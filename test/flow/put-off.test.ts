@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+const POLL_MS = 2;
+/** A quick question, then two patient ones. */
+const QUESTIONS_A_LOOK = 3;
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await startService({ DELIVERY: "mx" });
+  await verifiedDomain(service, "sender.test");
+  service.dns.behave("servfail", "out.test");
+});
+afterEach(() => service.stop());
+
+async function send(): Promise<string> {
+  const { status, body } = await service.call("POST", "/v1/emails", {
+    from: { email: "news@sender.test" },
+    to: [{ email: "a@out.test" }],
+    subject: "Hi",
+    text: "x",
+  });
+  expect(status).toBe(202);
+  return body.id;
+}
+
+test("mail without a way is claimed and put off in one write: one that fails leaves it due", async () => {
+  const { db } = service.app;
+  await db.write([
+    {
+      sql: `CREATE TRIGGER full BEFORE INSERT ON attempts BEGIN SELECT RAISE(ABORT, 'full'); END`,
+      args: [],
+    },
+  ]);
+  const id = await send();
+  // The domain is looked up before each try: once a second look has begun, the first try has ended.
+  while (service.dns.count("out.test", "MX") <= QUESTIONS_A_LOOK) await Bun.sleep(POLL_MS);
+  const state = await db.first(
+    "SELECT status, attempts, due_at IS NOT NULL AS due FROM recipients WHERE message_id = ?",
+    [id],
+  );
+  expect(state).toEqual({ status: "queued", attempts: 0, due: 1 });
+  await db.write([{ sql: "DROP TRIGGER full", args: [] }]);
+  const record = await service.message(id, "delivery_delayed");
+  expect(record.events.map(({ type }: { type: string }) => type)).toEqual([
+    "accepted",
+    "queued",
+    "sending",
+    "delivery_delayed",
+  ]);
+  expect(record.recipients).toMatchObject([{ status: "delivery_delayed", attempts: 1 }]);
+});
