@@ -1,4 +1,4 @@
-import { mailboxes } from "./reading/parse.ts";
+import { MAX_ADDRESS_FIELD_CHARS, mailboxes } from "./reading/parse.ts";
 import { fieldValue, rawFields } from "./reading/raw-headers.ts";
 
 /**
@@ -11,8 +11,11 @@ export function authorReadings(raw: Uint8Array, another: string[]): string[][] {
   const value = rawFields(raw)
     .filter(({ name }) => name === "from")
     .map(fieldValue)
-    .join(", ");
-  const readings = [addresses(value), addresses(withoutComments(value)), another];
+    .join(", ")
+    .slice(0, MAX_ADDRESS_FIELD_CHARS);
+  const bare = withoutComments(value);
+  const shown = addresses(value);
+  const readings = [shown, bare === value ? shown : addresses(bare), another];
   const keys = readings.map((reading) => reading.join().toLowerCase());
   return readings.filter((_, at) => keys.indexOf(keys[at] ?? "") === at);
 }

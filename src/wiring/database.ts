@@ -7,18 +7,12 @@ import { untilFree } from "../store/engine/until-free.ts";
 import { openWorker } from "./threads/thread.ts";
 
 /**
- * Values from which on a transaction goes to the thread in a process that only takes requests: some five sends. It hardly reads,
- * and what it does is bound by this thread; half of that is writing.
+ * The thread that makes large transactions for a process of these roles. One that only takes requests hardly reads between
+ * its writes, and its event loop is what bounds it: there the thread makes them all.
  */
-const HANDED_OVER_BY_API = 400;
-
-/** The thread that makes large transactions for a process of these roles. */
 export function writerFor({ roles }: Pick<Config, "roles">): WriterOptions {
   const onlyApi = roles.has("api") && roles.size === 1;
-  return {
-    open: () => openWorker("write-worker.ts"),
-    valuesHere: onlyApi ? HANDED_OVER_BY_API : VALUES_PER_TURN,
-  };
+  return { open: () => openWorker("write-worker.ts"), valuesHere: onlyApi ? 0 : VALUES_PER_TURN };
 }
 
 /**

@@ -21,7 +21,7 @@ const MAX_NAME_CHARS = 255;
 /** Characters of a field of the MIME structure that are read. */
 const MAX_MIME_FIELD_CHARS = 16 * 1024;
 /** Characters of an address header that are read. */
-const MAX_ADDRESS_FIELD_CHARS = 64 * 1024;
+export const MAX_ADDRESS_FIELD_CHARS = 64 * 1024;
 
 /** Names of parts that usually come without one, so that whoever saves them can open them. */
 const DEFAULT_FILENAMES: ReadonlyMap<string, string> = new Map([
