@@ -1,5 +1,6 @@
+import type Database from "libsql";
 import type { Clock } from "../../core/clock.ts";
-import { type Connection, connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
+import { connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
 import { turnReads } from "./turn-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
@@ -27,6 +28,7 @@ export interface EmbeddedOptions {
 export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): Engine {
   const own = connect(path);
   const reading = turnReads(own.database);
+  const version = versionOf(own.database);
   const thread = writer === null ? null : new WriteThread(path, writer.open);
   const valuesHere = writer?.valuesHere ?? Infinity;
   let commitMs = 0;
@@ -68,7 +70,7 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
     },
     version() {
       reading.enter();
-      return versionOf(own);
+      return version();
     },
     async close() {
       reading.leave();
@@ -78,14 +80,18 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
   };
 }
 
-/** Null where the schema has none yet. */
-function versionOf({ prepare }: Connection): number | null {
-  try {
-    const [row] = rowsOf(prepare("SELECT value FROM configuration_version"), []);
-    return typeof row?.value === "number" ? row.value : null;
-  } catch {
-    return null;
-  }
+/** Reads the version of configuration; null where the schema has none yet. It is asked in each turn of the event loop. */
+function versionOf(database: Database.Database): () => number | null {
+  let asking: Database.Statement | null = null;
+  return () => {
+    try {
+      asking ??= database.prepare("SELECT value FROM configuration_version").raw();
+      const [value] = asking.get([]) as unknown[];
+      return typeof value === "number" ? value : null;
+    } catch {
+      return null;
+    }
+  };
 }
 
 /** The reads of a database that libSQL has opened in this process. */

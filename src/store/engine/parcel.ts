@@ -72,10 +72,12 @@ export class StatementOpener {
     if (anew) this.#texts = [];
     this.#texts.push(...texts);
     const rows: [number, ...Packed[]][] = JSON.parse(values);
-    return rows.map(([number, ...packed]) => {
-      const sql = this.#texts[number];
+    return rows.map((row) => {
+      const sql = this.#texts[row[0]];
       if (sql === undefined) throw new Error("a statement has a text that was never told");
-      return { sql, args: packed.map((value) => opened(value, bytes)) };
+      const args: Value[] = [];
+      for (let at = 1; at < row.length; at++) args.push(opened(row[at] ?? null, bytes));
+      return { sql, args };
     });
   }
 }
