@@ -56,7 +56,7 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
       const beside =
         thread !== null &&
         heavy &&
-        (thread.ready || (values > VALUES_PER_TURN && (await thread.becomesReady())));
+        (thread.wake() || (values > VALUES_PER_TURN && (await thread.becomesReady())));
       // Reads of this turn that come after it see it.
       reading.leave();
       if (!beside) return here(statements);

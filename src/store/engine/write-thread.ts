@@ -41,15 +41,15 @@ export class WriteThread {
     this.#open = open;
   }
 
-  /** Whether it can be given a transaction now; it is started where it has not been. */
-  get ready(): boolean {
+  /** Has it started where it has not been, and says whether it can be given a transaction now. */
+  wake(): boolean {
     if (this.#worker === null && this.#fault === null) this.#start();
     return this.#ready && this.#fault === null;
   }
 
   /** Waits until it can be given a transaction. False where it cannot be had. */
   async becomesReady(): Promise<boolean> {
-    return this.ready || (this.#fault === null && (await this.#opened.promise));
+    return this.wake() || (this.#fault === null && (await this.#opened.promise));
   }
 
   /**
