@@ -1,4 +1,5 @@
 import Database from "libsql";
+import type { Clock } from "../../core/clock.ts";
 import { EngineError, errorCode, type Statement, type Value, type Written } from "./engine.ts";
 
 /**
@@ -73,6 +74,12 @@ export function rowsOf({ statement }: Prepared, args: Value[]): Record<string, u
   return statement.all(args) as Record<string, unknown>[];
 }
 
+/** What each statement of a transaction has done, in their order, and how long the disk has taken for it, milliseconds. */
+export interface Committed {
+  written: Written[];
+  commitMs: number;
+}
+
 /** A transaction that takes the write lock first. Each step throws `EngineError`, and then it has taken no effect. */
 export class Transaction {
   readonly #connection: Connection;
@@ -89,10 +96,10 @@ export class Transaction {
     }, true);
   }
 
-  /** Gives what each statement has done, in their order. */
-  commit(): Written[] {
+  commit(clock: Clock): Committed {
+    const startedAt = clock.now();
     this.#step(() => this.#connection.database.exec("COMMIT"));
-    return this.#written;
+    return { written: this.#written, commitMs: clock.now() - startedAt };
   }
 
   /** Ends it without any effect. */

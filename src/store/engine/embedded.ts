@@ -1,6 +1,6 @@
 import type Database from "libsql";
 import type { Clock } from "../../core/clock.ts";
-import { connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
+import { type Committed, connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
 import { turnReads } from "./turn-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
@@ -32,16 +32,15 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
   const thread = writer === null ? null : new WriteThread(path, writer.open);
   const valuesHere = writer?.valuesHere ?? Infinity;
   let commitMs = 0;
-  const average = (ms: number): void => {
-    commitMs += (Math.max(0, ms) - commitMs) / AVERAGED;
+  const writtenBy = (committed: Committed): Written[] => {
+    // A clock that was put back says nothing of the disk.
+    commitMs += (Math.max(0, committed.commitMs) - commitMs) / AVERAGED;
+    return committed.written;
   };
-  const here = (statements: readonly Statement[]): Written[] => {
+  const here = (statements: readonly Statement[]): Committed => {
     const transaction = new Transaction(own);
     transaction.run(statements);
-    const startedAt = clock.now();
-    const written = transaction.commit();
-    average(clock.now() - startedAt);
-    return written;
+    return transaction.commit(clock);
   };
   const reads = readsOf((sql) => {
     reading.enter();
@@ -59,11 +58,9 @@ export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): E
         (thread.wake() || (values > VALUES_PER_TURN && (await thread.becomesReady())));
       // Reads of this turn that come after it see it.
       reading.leave();
-      if (!beside) return here(statements);
+      if (!beside) return writtenBy(here(statements));
       try {
-        const committed = await thread.batch(statements);
-        average(committed.commitMs);
-        return committed.written;
+        return writtenBy(await thread.batch(statements));
       } finally {
         reading.leave();
       }

@@ -57,23 +57,22 @@ class Writer {
       try {
         if (first) this.#transaction = new Transaction(this.#open());
         this.#transaction?.run(statements);
-        if (last) written = this.#commit();
+        if (last && this.#transaction !== null) written = commit(this.#transaction, this.#clock);
       } catch (error) {
         this.#refused = refusal(error);
       }
     return last ? (this.#refused ?? written) : null;
   }
 
-  #commit(): FromWriter {
-    const startedAt = this.#clock.now();
-    const written = this.#transaction?.commit() ?? [];
-    return { kind: "written", parcel: packWritten(written), commitMs: this.#clock.now() - startedAt };
-  }
-
   #open(): Connection {
     if (this.#connection === null) throw new Error("the thread has opened no database");
     return this.#connection;
   }
+}
+
+function commit(transaction: Transaction, clock: Clock): FromWriter {
+  const { written, commitMs } = transaction.commit(clock);
+  return { kind: "written", parcel: packWritten(written), commitMs };
 }
 
 function refusal(error: unknown): FromWriter {

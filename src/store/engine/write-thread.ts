@@ -1,6 +1,7 @@
 import { turn } from "../../core/turn.ts";
 import { log } from "../../log.ts";
-import { EngineError, type Statement, VALUES_PER_TURN, type Written } from "./engine.ts";
+import type { Committed } from "./connection.ts";
+import { EngineError, type Statement, VALUES_PER_TURN } from "./engine.ts";
 import { openWritten, StatementPacker } from "./parcel.ts";
 import type { FromWriter, ToWriter } from "./write-messages.ts";
 
@@ -10,12 +11,6 @@ export interface WriterOptions {
   open: () => Worker;
   /** Values up to which a transaction is not worth handing over. */
   valuesHere: number;
-}
-
-/** What a transaction has done, and how long the disk has taken for it, milliseconds. */
-export interface Committed {
-  written: Written[];
-  commitMs: number;
 }
 
 type Ended = Extract<FromWriter, { kind: "written" | "refused" }>;
