@@ -29,10 +29,16 @@ const CLOSING_BRACE = 0x7d;
  * one and the first of the next would make a character that belongs to neither.
  */
 export function bodyBytes({ html, text, replyText = null, headers }: MessageBody): Uint8Array {
-  const texts = [html, text, replyText].map((one) => (one === null ? null : Buffer.from(one)));
-  const octets = texts.map((one) => one?.length ?? null);
-  const end = Buffer.from(bodyEnd({ octets, headers }));
-  return Buffer.concat([...texts.filter((one) => one !== null), end]);
+  const texts = [html, text, replyText];
+  const octets = texts.map((one) => (one === null ? null : Buffer.byteLength(one)));
+  const end = bodyEnd({ octets, headers });
+  const size = octets.reduce<number>((sum, one) => sum + (one ?? 0), Buffer.byteLength(end));
+  // Memory of its own, written once: buffers of each that are joined take twice as long.
+  const bytes = Buffer.allocUnsafeSlow(size);
+  let at = 0;
+  for (const one of texts) if (one !== null) at += bytes.write(one, at);
+  bytes.write(end, at);
+  return bytes;
 }
 
 /** What stands behind the texts of a body. */
