@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import Database from "libsql";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
 import { overEngine } from "../../src/store/engine/client.ts";
 import { MAX_PREPARED } from "../../src/store/engine/connection.ts";
-import { COMMIT_MS_HERE, OCTETS_HERE, openEmbedded } from "../../src/store/engine/embedded.ts";
+import { OCTETS_HERE, openEmbedded } from "../../src/store/engine/embedded.ts";
 import { type Engine, EngineError, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
 import type { ToWriter } from "../../src/store/engine/write-messages.ts";
 import { openWorker } from "../../src/wiring/threads/thread.ts";
@@ -37,7 +36,7 @@ interface Watched {
   given(): number;
 }
 
-function watched(clock: Clock = systemClock): Watched {
+function watched(): Watched {
   const workers: Worker[] = [];
   let given = 0;
   const open = () => {
@@ -51,14 +50,14 @@ function watched(clock: Clock = systemClock): Watched {
     workers.push(worker);
     return worker;
   };
-  const engine = openEmbedded(clock, { path, writer: { open, valuesHere: VALUES_HERE } });
+  const engine = openEmbedded({ path, writer: { open, valuesHere: VALUES_HERE } });
   engines.add(engine);
   return { engine, workers, given: () => given };
 }
 
 /** One whose thread has started. */
-async function started(clock?: Clock): Promise<Watched> {
-  const made = watched(clock);
+async function started(): Promise<Watched> {
+  const made = watched();
   await made.engine.batch(weighing(VALUES_PER_TURN + 1));
   expect(made.given()).toBe(1);
   return made;
@@ -92,7 +91,7 @@ test("a thread writes what would be written here, and says the same of it", asyn
     { sql: "UPDATE kinds SET value = value WHERE id > ?", args: [3] },
     { sql: "UPDATE kinds SET value = 1 WHERE id = ? RETURNING value", args: [0] },
   ];
-  const here = openEmbedded(systemClock, { path, writer: null });
+  const here = openEmbedded({ path, writer: null });
   engines.add(here);
   const written = await here.batch([...statements, ...HEAVY]);
   const rows = await here.all("SELECT value, typeof(value) AS type FROM kinds ORDER BY id", []);
@@ -115,28 +114,6 @@ describe("what goes to the thread", () => {
     await engine.batch(weighing(VALUES_HERE + 1));
     await engine.batch([put(new Uint8Array(OCTETS_HERE + 1))]);
     expect(given()).toBe(begun + 2);
-  });
-
-  test("is everything while the disk is slow, and then no more", async () => {
-    let step = 0;
-    let now = 0;
-    // Each look at the clock is that much later. The thread has a clock of its own, by which its commits are quick.
-    const { engine, given } = await started({ ...systemClock, now: () => (now += step) });
-    const begun = given();
-    await engine.batch([put(1)]);
-    expect(given()).toBe(begun);
-    step = 20 * COMMIT_MS_HERE;
-    await engine.batch([put(2)]);
-    expect(given()).toBe(begun);
-    await engine.batch([put(3)]);
-    expect(given()).toBe(begun + 1);
-    for (let at = 0; at < 30; at++) await engine.batch([put(at)]);
-    step = 0;
-    const beside = given();
-    expect(beside).toBeGreaterThan(begun + 10);
-    expect(beside).toBeLessThan(begun + 31);
-    await engine.batch([put(4)]);
-    expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 34 });
   });
 
   test("waits for it to start only where it is very long", async () => {
@@ -173,7 +150,7 @@ test("a statement that is refused is named as it would be here, and nothing of i
 });
 
 function openedHere(): Engine {
-  const engine = openEmbedded(systemClock, { path, writer: null });
+  const engine = openEmbedded({ path, writer: null });
   engines.add(engine);
   return engine;
 }

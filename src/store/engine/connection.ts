@@ -1,5 +1,5 @@
 import Database from "libsql";
-import type { Clock } from "../../core/clock.ts";
+import PromiseDatabase from "libsql/promise";
 import { EngineError, errorCode, type Statement, type Value, type Written } from "./engine.ts";
 
 /**
@@ -74,12 +74,6 @@ export function rowsOf({ statement }: Prepared, args: Value[]): Record<string, u
   return statement.all(args) as Record<string, unknown>[];
 }
 
-/** What each statement of a transaction has done, in their order, and how long the disk has taken for it, milliseconds. */
-export interface Committed {
-  written: Written[];
-  commitMs: number;
-}
-
 /** A transaction that takes the write lock first. Each step throws `EngineError`, and then it has taken no effect. */
 export class Transaction {
   readonly #connection: Connection;
@@ -96,10 +90,25 @@ export class Transaction {
     }, true);
   }
 
-  commit(clock: Clock): Committed {
-    const startedAt = clock.now();
+  /** What each statement has done, in their order. */
+  commit(): Written[] {
     this.#step(() => this.#connection.database.exec("COMMIT"));
-    return { written: this.#written, commitMs: clock.now() - startedAt };
+    return this.#written;
+  }
+
+  /**
+   * As `commit`, in a thread of libSQL's own: the event loop goes on while the disk writes. Nothing may be asked of the
+   * connection meanwhile, for that would wait for the disk as well.
+   */
+  async commitBeside(): Promise<Written[]> {
+    try {
+      // It asks the native connection alone, which both forms of the package have.
+      await PromiseDatabase.prototype.exec.call(this.#connection.database, "COMMIT");
+    } catch (error) {
+      this.abandon();
+      throw translated(error, null);
+    }
+    return this.#written;
   }
 
   /** Ends it without any effect. */

@@ -1,77 +1,89 @@
 import type Database from "libsql";
-import type { Clock } from "../../core/clock.ts";
-import { type Committed, connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
+import { connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
 import { turnReads } from "./turn-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
 
 /** Octets of contents that a transaction may store here. */
 export const OCTETS_HERE = 256 * 1024;
-/** How long commits may take on average, milliseconds, before none is waited for here: the disk is slow. */
-export const COMMIT_MS_HERE = 20;
-/** Commits that the average is mostly of. */
-const AVERAGED = 8;
 
 export interface EmbeddedOptions {
   path: string;
-  /** Null: all is written here. */
+  /** Null: all is written here, and the event loop waits for the disk. */
   writer: WriterOptions | null;
 }
 
 /**
- * A database file, opened in this process by libSQL itself. Reads are done where they are asked for, and so are small
- * transactions. Large ones, and all of them while the disk is slow, are a thread's, which has a connection of its own.
+ * A database file, opened in this process by libSQL itself. Reads are done where they are asked for, and so are the
+ * statements of small transactions; the disk is waited for beside the event loop. Reads that come meanwhile wait as well.
+ * Large transactions are a thread's, which has a connection of its own.
  *
  * What another connection has committed empties SQLite's cache of pages here. So a process that reads between its writes
  * makes most of them itself.
  */
-export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): Engine {
+export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
   const own = connect(path);
   const reading = turnReads(own.database);
   const version = versionOf(own.database);
   const thread = writer === null ? null : new WriteThread(path, writer.open);
   const valuesHere = writer?.valuesHere ?? Infinity;
-  let commitMs = 0;
-  const writtenBy = (committed: Committed): Written[] => {
-    // A clock that was put back says nothing of the disk.
-    commitMs += (Math.max(0, committed.commitMs) - commitMs) / AVERAGED;
-    return committed.written;
-  };
-  const here = (statements: readonly Statement[]): Committed => {
+  /** Resolves when the commit that waits for the disk has ended; null: none does. */
+  let committing: Promise<void> | null = null;
+  /** The version before it: nobody else can have changed it since, and it is not said to have happened yet. */
+  let versionBefore: number | null = null;
+  const here = async (statements: readonly Statement[]): Promise<Written[]> => {
+    while (committing !== null) await committing;
+    // Reads of this turn that come after it see it.
+    reading.leave();
     const transaction = new Transaction(own);
+    if (writer !== null) versionBefore = version();
     transaction.run(statements);
-    return transaction.commit(clock);
+    if (writer === null) return transaction.commit();
+    const ending = transaction.commitBeside();
+    const ended = () => {
+      committing = null;
+    };
+    committing = ending.then(ended, ended);
+    return ending;
   };
   const reads = readsOf((sql) => {
     reading.enter();
     return own.prepare(sql);
   });
   return {
-    ...reads,
+    async all(sql, args) {
+      while (committing !== null) await committing;
+      return reads.all(sql, args);
+    },
+    async first(sql, args) {
+      while (committing !== null) await committing;
+      return reads.first(sql, args);
+    },
     async batch(statements) {
       const { values, octets } = weightOf(statements);
-      const heavy = values > valuesHere || octets > OCTETS_HERE || commitMs > COMMIT_MS_HERE;
+      const heavy = values > valuesHere || octets > OCTETS_HERE;
       // While the thread starts, what is not very long is done here.
       const beside =
         thread !== null &&
         heavy &&
         (thread.wake() || (values > VALUES_PER_TURN && (await thread.becomesReady())));
-      // Reads of this turn that come after it see it.
+      if (!beside) return here(statements);
       reading.leave();
-      if (!beside) return writtenBy(here(statements));
       try {
-        return writtenBy(await thread.batch(statements));
+        return await thread.batch(statements);
       } finally {
         reading.leave();
       }
     },
     version() {
+      if (committing !== null) return versionBefore;
       reading.enter();
       return version();
     },
     async close() {
-      reading.leave();
       await thread?.close();
+      while (committing !== null) await committing;
+      reading.leave();
       own.close();
     },
   };

@@ -1,4 +1,3 @@
-import type { Clock } from "../../core/clock.ts";
 import { type Connection, connect, Transaction } from "./connection.ts";
 import { EngineError } from "./engine.ts";
 import { packWritten, StatementOpener } from "./parcel.ts";
@@ -7,8 +6,8 @@ import type { FromWriter, ToWriter } from "./write-messages.ts";
 declare const self: Worker;
 
 /** Makes this thread the one that writes to a database file beside the event loop. */
-export function serveWrites(clock: Clock): void {
-  const writer = new Writer(clock);
+export function serveWrites(): void {
+  const writer = new Writer();
   self.onmessage = ({ data }: MessageEvent<ToWriter>): void => {
     const said = writer.hear(data);
     if (said !== null) say(said);
@@ -21,16 +20,11 @@ function say(said: FromWriter): void {
 }
 
 class Writer {
-  readonly #clock: Clock;
   readonly #opener = new StatementOpener();
   #connection: Connection | null = null;
   #transaction: Transaction | null = null;
   /** Why the transaction under way has failed: what is left of it is not run. */
   #refused: FromWriter | null = null;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
 
   hear(told: ToWriter): FromWriter | null {
     switch (told.kind) {
@@ -57,7 +51,7 @@ class Writer {
       try {
         if (first) this.#transaction = new Transaction(this.#open());
         this.#transaction?.run(statements);
-        if (last && this.#transaction !== null) written = commit(this.#transaction, this.#clock);
+        if (last && this.#transaction !== null) written = commit(this.#transaction);
       } catch (error) {
         this.#refused = refusal(error);
       }
@@ -70,9 +64,8 @@ class Writer {
   }
 }
 
-function commit(transaction: Transaction, clock: Clock): FromWriter {
-  const { written, commitMs } = transaction.commit(clock);
-  return { kind: "written", parcel: packWritten(written), commitMs };
+function commit(transaction: Transaction): FromWriter {
+  return { kind: "written", parcel: packWritten(transaction.commit()) };
 }
 
 function refusal(error: unknown): FromWriter {

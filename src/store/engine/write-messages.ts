@@ -9,9 +9,9 @@ export type ToWriter =
   | { kind: "statements"; parcel: StatementParcel; first: boolean; last: boolean }
   | { kind: "abandon" | "close" };
 
-/** What it says. Of a transaction it speaks once, at its end. `commitMs`: how long the disk has taken. */
+/** What it says. Of a transaction it speaks once, at its end. */
 export type FromWriter =
   | { kind: "opened" }
-  | { kind: "written"; parcel: WrittenParcel; commitMs: number }
+  | { kind: "written"; parcel: WrittenParcel }
   | { kind: "refused"; message: string; code: string; statement: number | null }
   | { kind: "closed" };

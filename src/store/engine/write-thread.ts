@@ -1,7 +1,6 @@
 import { turn } from "../../core/turn.ts";
 import { log } from "../../log.ts";
-import type { Committed } from "./connection.ts";
-import { EngineError, type Statement, VALUES_PER_TURN } from "./engine.ts";
+import { EngineError, type Statement, VALUES_PER_TURN, type Written } from "./engine.ts";
 import { openWritten, StatementPacker } from "./parcel.ts";
 import type { FromWriter, ToWriter } from "./write-messages.ts";
 
@@ -51,13 +50,13 @@ export class WriteThread {
    * Runs the statements as one transaction, after those that it was given before. Throws `EngineError`; then none took
    * effect, but for the fault `lost`.
    */
-  async batch(statements: readonly Statement[]): Promise<Committed> {
+  async batch(statements: readonly Statement[]): Promise<Written[]> {
     const before = this.#last;
     const ending = before.then(() => this.#ending(statements));
     this.#last = ending.catch(() => undefined);
     const ended = await ending;
     if (ended === null) throw this.#lost();
-    if (ended.kind === "written") return { written: openWritten(ended.parcel), commitMs: ended.commitMs };
+    if (ended.kind === "written") return openWritten(ended.parcel);
     const cause = new Error(ended.message);
     throw ended.code === "" ? cause : new EngineError(cause, ended.code, ended.statement);
   }
