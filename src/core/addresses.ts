@@ -75,8 +75,9 @@ export function addressKey(email: string): string {
   return oneSpelling(normalizeAddress(email) ?? email);
 }
 
-function oneSpelling(text: string): string {
-  return text.normalize("NFC").toLowerCase();
+/** A text as keys spell it; of an address that `normalizeAddress` gave, its key. */
+export function oneSpelling(email: string): string {
+  return email.normalize("NFC").toLowerCase();
 }
 
 /** The inbox part of a local part: `user+anything` is `user` (subaddressing, RFC 5233), as in keys. */

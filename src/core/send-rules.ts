@@ -1,4 +1,4 @@
-import { normalizeAddress, splitAddress } from "./addresses.ts";
+import { oneSpelling, normalizeAddress, splitAddress } from "./addresses.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
 import { type SendAttachment, SendItem } from "./send-item.ts";
 import { DAY_MS } from "./time-units.ts";
@@ -246,7 +246,7 @@ export function addresseesOf(item: SendItem): Addressee[] {
     for (const address of item[kind] ?? []) {
       const split = splitAddress(address.email);
       const email = split === null ? address.email : `${split.local}@${split.domain}`;
-      const key = email.toLowerCase();
+      const key = oneSpelling(email);
       if (!seen.has(key)) seen.set(key, { email, key, domain: split?.domain ?? "", kind });
     }
   }

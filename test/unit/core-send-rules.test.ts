@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { addressKey } from "../../src/core/addresses.ts";
 import { addresseesOf, checkSend, type SendLimits } from "../../src/core/send-rules.ts";
 import { MAX_ISSUES } from "../../src/core/validation.ts";
 
@@ -216,5 +217,13 @@ test("an address named twice is one recipient, in the kind where it first stands
   expect(addresseesOf(item)).toEqual([
     { email: "B@example.com", key: "b@example.com", domain: "example.com", kind: "to" },
     { email: "c@example.com", key: "c@example.com", domain: "example.com", kind: "cc" },
+  ]);
+});
+
+test("an address with an accent is one recipient in both spellings of the letter, known by the key of lists", () => {
+  const [composed, apart] = ["ren\u00e9@example.com", "rene\u0301@example.com"];
+  const item = { ...good, to: [{ email: apart }], cc: [{ email: composed }] };
+  expect(addresseesOf(item)).toEqual([
+    { email: apart, key: addressKey(composed), domain: "example.com", kind: "to" },
   ]);
 });
