@@ -26,6 +26,8 @@ export class Deadline {
   readonly #clock: Clock;
   readonly #passed: () => void;
   #at = Number.POSITIVE_INFINITY;
+  /** The whole time of which the rest is left until then, milliseconds. */
+  #limitMs = 0;
   #transaction = 0;
   #transactionEnd = Number.POSITIVE_INFINITY;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -41,16 +43,18 @@ export class Deadline {
   move({ phase, transaction }: { phase: Phase; transaction: number }): void {
     if (this.#over) return;
     const now = this.#clock.now();
-    if (transaction !== this.#transaction)
-      this.#transactionEnd = transaction > 0 ? now + TRANSACTION_TIMEOUT_MS : Number.POSITIVE_INFINITY;
+    if (transaction !== this.#transaction) this.#transactionEnd = Number.POSITIVE_INFINITY;
+    if (transaction > 0) this.#transactionEnd = Math.min(this.#transactionEnd, now + TRANSACTION_TIMEOUT_MS);
     this.#transaction = transaction;
-    this.#at = now + PHASE_TIMEOUT_MS[phase];
+    this.#limitMs = PHASE_TIMEOUT_MS[phase];
+    this.#at = now + this.#limitMs;
     if (phase !== "closed") this.#at = Math.min(this.#at, this.#transactionEnd);
     if (this.#at < this.#timerAt) this.#arm(now);
   }
 
   /** The session waits for us: only its transaction still ends. */
   rest(): void {
+    this.#limitMs = TRANSACTION_TIMEOUT_MS;
     this.#at = this.#transactionEnd;
   }
 
@@ -69,6 +73,8 @@ export class Deadline {
     this.#timerAt = Number.POSITIVE_INFINITY;
     if (this.#over) return;
     const now = this.#clock.now();
+    // Of no time more can be left than all of it: a clock that was put back must not lengthen any.
+    this.#at = Math.min(this.#at, now + this.#limitMs);
     if (now < this.#at) this.#arm(now);
     else this.#passed();
   }
