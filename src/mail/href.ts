@@ -4,17 +4,17 @@ export const MAX_TRACKED_URL_BYTES = 2048;
 export const MAX_ATTRIBUTE_CHARS = 6 * MAX_TRACKED_URL_BYTES;
 
 /** Named references that URLs are written with. */
-const NAMED: Readonly<Record<string, string>> = {
-  amp: "&",
-  AMP: "&",
-  lt: "<",
-  LT: "<",
-  gt: ">",
-  GT: ">",
-  quot: '"',
-  QUOT: '"',
-  apos: "'",
-};
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ["amp", "&"],
+  ["AMP", "&"],
+  ["lt", "<"],
+  ["LT", "<"],
+  ["gt", ">"],
+  ["GT", ">"],
+  ["quot", '"'],
+  ["QUOT", '"'],
+  ["apos", "'"],
+]);
 
 /** Names that are references without a semicolon too (HTML, §13.5, those without one). */
 const WITHOUT_SEMICOLON: ReadonlySet<string> = new Set(
@@ -56,7 +56,7 @@ function numbered(code: number): string | null {
 /** What a name stands for. Before `=` and without its semicolon it is a parameter, as in `?a=1&copy=2` (§13.2.5.73). */
 function named(whole: string, name: string, closed: boolean, beforeEquals: boolean): string | null {
   if (!closed && (beforeEquals || !WITHOUT_SEMICOLON.has(name))) return whole;
-  return NAMED[name] ?? null;
+  return NAMED.get(name) ?? null;
 }
 
 /**

@@ -110,6 +110,22 @@ describe("a delivery status notification (RFC 3464)", () => {
     expect(bounce?.recipients).toMatchObject([{ outcome, category }]);
   });
 
+  test.each([
+    ["constructor", "5.1.1", "failed"],
+    ["unheard-of", "2.0.0", "delivered"],
+  ])("Action %s is none: Status %s says %s", async (word, status, action) => {
+    const bounce = await bounceOf(
+      ...REPORT,
+      ...STATUS,
+      "Final-Recipient: rfc822; bob@example.org",
+      `Action: ${word}`,
+      `Status: ${status}`,
+      "",
+      ...ORIGINAL,
+    );
+    expect(bounce?.recipients).toMatchObject([{ action }]);
+  });
+
   test("is read where the empty line between recipients is missing", () => {
     const found = statusRecipients(
       "Final-Recipient: rfc822; a@x.example\nAction: failed\nFinal-Recipient: rfc822; b@x.example\nAction: failed\n",

@@ -148,6 +148,7 @@ describe("references in an attribute are read as HTML has them", () => {
     ["&copy;", null],
     ["&copy/", null],
     ["&unknown;", null],
+    ["&constructor;", null],
     ["&#0;", null],
     ["&#128;", null],
     ["&#xdfff;", null],

@@ -28,15 +28,15 @@ export interface DeliveryReportMail {
 /** Characters of one recipient's diagnostic that are read for its class: reading takes time, and a report has many. */
 const MAX_DIAGNOSTIC_READ = 1024;
 
-const ACTIONS: Readonly<Record<string, ReportedRecipient["action"]>> = {
-  failed: "failed",
-  failure: "failed",
-  delayed: "delayed",
-  delivered: "delivered",
-  deliverable: "delivered",
-  relayed: "relayed",
-  expanded: "expanded",
-};
+const ACTIONS: ReadonlyMap<string, ReportedRecipient["action"]> = new Map([
+  ["failed", "failed"],
+  ["failure", "failed"],
+  ["delayed", "delayed"],
+  ["delivered", "delivered"],
+  ["deliverable", "delivered"],
+  ["relayed", "relayed"],
+  ["expanded", "expanded"],
+]);
 
 /** Octets of a mail with a broken MIME structure that are read as text. */
 const MAX_BROKEN_OCTETS = 64 * 1024;
@@ -155,7 +155,7 @@ function reasonFor({ finalRecipient, originalRecipient }: StatusRecipient, { nam
 
 /** RFC 3464 §2.3.3; where the field is missing or has another word, the status tells whether it is a failure. */
 function actionOf({ action, status }: StatusRecipient): ReportedRecipient["action"] {
-  return ACTIONS[action] ?? (status?.startsWith("2.") === true ? "delivered" : "failed");
+  return ACTIONS.get(action) ?? (status?.startsWith("2.") === true ? "delivered" : "failed");
 }
 
 /** The peer's own code over the reporter's, unless it is the one that says nothing. */
