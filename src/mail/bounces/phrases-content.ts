@@ -37,7 +37,7 @@ export const CONTENT: PhraseGroup = {
       /\bspam\b|\bjunk ?mail\b|(?:identified|classified|detected|marked) as junk|\bube\b|\buce\b|unsolicited|dt:spm|gtube/,
       "SpamAssassin, Rspamd, Gmail, Yandex, mail.ru, NetEase",
     ],
-    [/spamassassin|rspamd|antispam|anti-spam|\bspam[a-z]+/, "filters that name themselves"],
+    [/spamassassin|rspamd|antispam|anti-spam|\bspam[a-z]/, "filters that name themselves"],
     [/спам|垃圾邮件|垃圾郵件|迷惑メール|스팸/, "Russian, Chinese, Japanese, Korean"],
     [/\bvirus|malware|infected|phish|trojan|malicious|suspicious|harmful/, "antivirus gateways, amavis"],
     [

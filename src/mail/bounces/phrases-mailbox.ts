@@ -34,7 +34,7 @@ export const FULL: PhraseGroup = {
       "Domino, cPanel and others",
     ],
     [
-      /postfach.{0,40}\bvoll|speicherplatz.{0,30}(?:überschritten|ueberschritten)|bo[îi]te.{0,60}pleine|(?:buz[oó]n|casilla).{0,60}\bllen[oa]|caixa.{0,60}\bcheia|(?:casella|cassetta).{0,60}\bpiena|(?:ящик|скриньк).{0,60}(?:переполнен|заполнен|переповнен|заповнен)|skrzynk[ai].{0,60}(?:pełn|przepe[łl]nion)|schr[áa]nka.{0,60}pln|postvak.{0,60}\bvol\b|posta kutusu.{0,60}dolu|posta(?:fi[óo]k|l[áa]d)\S*.{0,60}(?:megtelt|betelt)|postilaatikko.{0,60}täynnä|post(?:l[åa]d|kasse|boks)\S*.{0,60}ful[ld]|cutia.{0,60}plin|γραμματοκιβώτιο.{0,60}πλήρες|kotak (?:surat|masuk).{0,60}penuh|hộp thư.{0,60}đầy|(?:quota|boîte).{0,30}dépass|dépass.{0,20}quota|(?:cuota|cota).{0,30}(?:excedid|superad|ultrapassad)|quota.{0,20}superat|kontingent.{0,30}überschritten|превышена квота|квота.{0,30}(?:превышена|исчерпана)/,
+      /postfach.{0,40}\bvoll|speicherplatz.{0,30}(?:überschritten|ueberschritten)|bo[îi]te.{0,60}pleine|(?:buz[oó]n|casilla).{0,60}\bllen[oa]|caixa.{0,60}\bcheia|(?:casella|cassetta).{0,60}\bpiena|(?:ящик|скриньк).{0,60}(?:переполнен|заполнен|переповнен|заповнен)|skrzynk[ai].{0,60}(?:pełn|przepe[łl]nion)|schr[áa]nka.{0,60}pln|postvak.{0,60}\bvol\b|posta kutusu.{0,60}dolu|posta(?:fi[óo]k|l[áa]d).{0,70}(?:megtelt|betelt)|postilaatikko.{0,60}täynnä|post(?:l[åa]d|kasse|boks).{0,70}ful[ld]|cutia.{0,60}plin|γραμματοκιβώτιο.{0,60}πλήρες|kotak (?:surat|masuk).{0,60}penuh|hộp thư.{0,60}đầy|(?:quota|boîte).{0,30}dépass|dépass.{0,20}quota|(?:cuota|cota).{0,30}(?:excedid|superad|ultrapassad)|quota.{0,20}superat|kontingent.{0,30}überschritten|превышена квота|квота.{0,30}(?:превышена|исчерпана)/,
       "Exchange and providers in the languages of Europe, in Indonesian and Vietnamese",
     ],
   ],
@@ -74,7 +74,7 @@ export const NO_MAILBOX: PhraseGroup = {
       "Exchange, Outlook: names of the error",
     ],
     [
-      /(?:\bno|not a|not an|unknown|invalid|nonexistent|non-existent|bad|undefined|unrecognized|illegal|incorrect|wrong) (?:such |valid |known |local |virtual |email |e-mail |mail |mailbox |or unknown )*(?:users?|recipients?|mailbox|mailboxes|account|address|addresses|addressee|alias|person|login|local part|name here|destination)\b/,
+      /(?:\bno|not a|not an|unknown|invalid|nonexistent|non-existent|bad|undefined|unrecognized|illegal|incorrect|wrong) (?:such |valid |known |local |virtual |email |e-mail |mail |mailbox |or unknown ){0,4}(?:users?|recipients?|mailbox|mailboxes|account|address|addresses|addressee|alias|person|login|local part|name here|destination)\b/,
       "Exim, Sendmail, qmail, IMail, Barracuda, Zoho, Mimecast",
     ],
     [

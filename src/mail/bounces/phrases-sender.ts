@@ -84,7 +84,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "Yahoo TSS04, Gmail 4.7.28, and those who count what a host did",
     ],
     [
-      /(?:\baup|\bipbl)#?[\w-]*\d{3,}|\bbl[01]{6}\b|\((?:bl|(?:rly|rtr|dyn|con):\w+)\)|\b[hm][il]:[a-z]{3}\b|\bsc-00\d\b.{0,40}complaints/,
+      /(?:\baup|\bipbl)#?[\w-]{0,40}\d{3}|\bbl[01]{6}\b|\((?:bl|(?:rly|rtr|dyn|con):\w+)\)|\b[hm][il]:[a-z]{3}\b|\bsc-00\d\b.{0,40}complaints/,
       "Charter, Cox, Comcast, T-Online, AOL, NetEase: codes of a blocked address",
     ],
     [
