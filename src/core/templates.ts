@@ -44,7 +44,7 @@ export class RenderingFailure extends Error {
   readonly kind: "syntax" | "rendering";
 
   constructor(part: TemplatePart, kind: "syntax" | "rendering", message: string) {
-    super(message.slice(0, MAX_MESSAGE_CHARS));
+    super(message.slice(0, MAX_MESSAGE_CHARS).toWellFormed());
     this.name = "RenderingFailure";
     this.part = part;
     this.kind = kind;

@@ -193,6 +193,13 @@ describe("what cannot be read is a failure of its part, 422 where it is saved", 
     }
     expect(failure(() => renderTemplate(source({ text: template }), {})).kind).toBe("syntax");
   });
+
+  test("a message is not cut within a character of two units", () => {
+    const messages = [0, 1].map(
+      (shift) => failure(() => html(`{% ${"x".repeat(shift)}${"😀".repeat(300)} %}`)).message,
+    );
+    expect(messages.map((message) => message.isWellFormed())).toEqual([true, true]);
+  });
 });
 
 describe("one past each limit is a failure, at it is none", () => {

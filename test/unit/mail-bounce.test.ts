@@ -110,6 +110,22 @@ describe("a delivery status notification (RFC 3464)", () => {
     expect(bounce?.recipients).toMatchObject([{ outcome, category }]);
   });
 
+  test.each([0, 1])("a diagnostic is not cut within a character of two units (%i)", async (shift) => {
+    const words = `550 ${"x".repeat(shift)}${"😀".repeat(1500)}`;
+    const fields = ["Final-Recipient: rfc822; bob@example.org", `Diagnostic-Code: smtp; ${words}`, ""];
+    const reported = await bounceOf(...REPORT, ...STATUS, ...fields, ...ORIGINAL);
+    const noticed = await bounceOf(
+      "From: MAILER-DAEMON@mx.example.net",
+      "Subject: Undelivered Mail Returned to Sender",
+      "",
+      "I could not deliver your mail to:",
+      `<bob@example.org>: ${words}`,
+    );
+    const shown = [reported, noticed].map((bounce) => bounce?.recipients[0]?.diagnosticCode ?? "");
+    expect(shown.map((text) => text.length)).toEqual([2000, 2000]);
+    expect(shown.map((text) => text.isWellFormed())).toEqual([true, true]);
+  });
+
   test.each([
     ["constructor", "5.1.1", "failed"],
     ["unheard-of", "2.0.0", "delivered"],

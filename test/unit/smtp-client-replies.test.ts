@@ -80,6 +80,12 @@ describe("replies", () => {
     expect(reply && explanation(reply)).toHaveLength(MAX_EXPLANATION);
   });
 
+  test("a text is not cut within a character of two units", () => {
+    const long = "x".repeat(MAX_EXPLANATION - 1);
+    const reply = { code: 550, enhanced: null, lines: [`${long}😀`] };
+    expect(explanation(reply)).toBe(`${long}\ufffd`);
+  });
+
   test("noise gives replies with sound codes or a syntax error, and nothing else", () => {
     // A generator with a fixed seed, so that a failure comes again (Numerical Recipes' constants).
     let seed = 42;

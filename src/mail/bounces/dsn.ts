@@ -137,7 +137,8 @@ function fromStatus(status: StatusRecipient, notice: Notice, only: string | null
     // OpenSMTPD has no Diagnostic-Code: the reply stands in its words alone.
     smtpCode: read.code ?? readDiagnostic(same).code,
     diagnosticCode:
-      (status.diagnosticCode ?? (same === "" ? null : same))?.slice(0, MAX_DIAGNOSTIC_CHARS) ?? null,
+      (status.diagnosticCode ?? (same === "" ? null : same))?.slice(0, MAX_DIAGNOSTIC_CHARS).toWellFormed() ??
+      null,
     remoteMta: status.remoteMta,
   };
 }

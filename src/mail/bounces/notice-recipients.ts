@@ -48,7 +48,7 @@ function fromReason(
     ...classOf(action, { ...read, stage: read.stage ?? readDiagnostic(reason).stage, ...said }),
     status: read.enhanced,
     smtpCode: read.code,
-    diagnosticCode: reason.replace(/\s+/g, " ").trim().slice(0, MAX_DIAGNOSTIC_CHARS) || null,
+    diagnosticCode: reason.replace(/\s+/g, " ").trim().slice(0, MAX_DIAGNOSTIC_CHARS).toWellFormed() || null,
     remoteMta: null,
   };
 }

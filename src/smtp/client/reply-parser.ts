@@ -101,7 +101,7 @@ function toReply(lines: readonly Line[]): Reply {
 
 /** The text of a reply in one line, cut to what is worth keeping. */
 export function explanation(reply: Reply): string {
-  return reply.lines.join(" ").slice(0, MAX_EXPLANATION);
+  return reply.lines.join(" ").slice(0, MAX_EXPLANATION).toWellFormed();
 }
 
 /** The reply in one line, as it is shown: `550 5.1.1 no such user`. */
