@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { within } from "../core/clock.ts";
+import { type Clock, within } from "../core/clock.ts";
 import { isPublicAddress } from "./address-guard.ts";
 import {
   endpointOf,
@@ -57,12 +57,12 @@ export async function requestGuarded(deps: GuardedDeps, request: GuardedRequest)
   if (typeof target === "string") return { kind: "failed", reason: target };
   const head = requestHead(target, request);
   if (head === null) return { kind: "failed", reason: "a header cannot be sent" };
-  const deadline = deps.clock.now() + request.timeoutMs;
+  const left = timeLeft(deps.clock, request.timeoutMs);
   const looking = addressesOf(deps, target, request.allowPrivate);
   const addresses = await within(deps.clock, request.timeoutMs, looking, "timeout");
   if (typeof addresses === "string") return { kind: "failed", reason: addresses };
   const octets = Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(request.body ?? "")]);
-  return sendTo(deps, target, addresses, { octets, maxBodyOctets: request.maxBodyOctets, deadline });
+  return sendTo(deps, target, addresses, { octets, maxBodyOctets: request.maxBodyOctets, left });
 }
 
 /** The URL taken apart, or why it may not be asked. */
@@ -113,8 +113,14 @@ async function lookUp(resolver: Resolver, host: string): Promise<string[] | stri
 interface Sending {
   octets: Buffer;
   maxBodyOctets: number | undefined;
-  /** Milliseconds since the epoch. */
-  deadline: number;
+  /** Milliseconds that are left of its time. */
+  left: () => number;
+}
+
+/** Tells what is left of a time that begins now; a clock that is put back makes it no longer than it was. */
+function timeLeft(clock: Clock, limitMs: number): () => number {
+  const endsAt = clock.now() + limitMs;
+  return () => Math.min(limitMs, endsAt - clock.now());
 }
 
 /** Tries the addresses in turn. Once a connection stood there is no second try: the request may have been taken. */
@@ -122,11 +128,11 @@ async function sendTo(
   deps: GuardedDeps,
   { port, tlsName }: Target,
   addresses: readonly string[],
-  { octets, maxBodyOctets, deadline }: Sending,
+  { octets, maxBodyOctets, left }: Sending,
 ): Promise<GuardedOutcome> {
   let failure = "timeout";
   for (const ip of addresses) {
-    const timeoutMs = deadline - deps.clock.now();
+    const timeoutMs = left();
     if (timeoutMs <= 0) break;
     const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, timeoutMs);
     const request = { ip, port, tlsName, octets, maxBodyOctets, timeoutMs, connectTimeoutMs };

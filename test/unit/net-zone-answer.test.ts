@@ -387,6 +387,9 @@ test("a zone that cannot tell says so, and never that a name does not exist", as
   clock.advance(1);
   await askKey();
   expect(errors).toHaveLength(2);
+  clock.step(-86_400_000);
+  await askKey();
+  expect(errors).toHaveLength(3);
 });
 
 const FAULTS: [string, Partial<Zone>, string][] = [

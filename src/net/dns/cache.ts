@@ -11,6 +11,7 @@ export const MAX_NEGATIVE_TTL_SECONDS = 3600;
 
 interface Entry<Value> {
   value: Value;
+  keptAt: number;
   expiresAt: number;
 }
 
@@ -29,7 +30,9 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
       const entry = entries.get(key);
       if (entry === undefined) return undefined;
       entries.delete(key);
-      if (entry.expiresAt <= clock.now()) return undefined;
+      const now = clock.now();
+      // A clock that was put back ends a life rather than to lengthen it.
+      if (entry.expiresAt <= now || entry.keptAt > now) return undefined;
       // Put back behind all others: a Map keeps the order of insertion, so the first is the longest unused.
       entries.set(key, entry);
       return entry.value;
@@ -37,7 +40,8 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
     set(key, value, ttlSeconds) {
       entries.delete(key);
       if (ttlSeconds <= 0) return;
-      entries.set(key, { value, expiresAt: clock.now() + ttlSeconds * 1000 });
+      const now = clock.now();
+      entries.set(key, { value, keptAt: now, expiresAt: now + ttlSeconds * 1000 });
       const [oldest] = entries.keys();
       if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
     },

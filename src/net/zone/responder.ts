@@ -33,8 +33,10 @@ export function createResponder({ clock, log, zone }: ResponderDeps): Responder 
   let complainedAt = Number.NEGATIVE_INFINITY;
 
   function complain(what: string, error: unknown): void {
-    if (clock.now() - complainedAt < COMPLAINT_EVERY_MS) return;
-    complainedAt = clock.now();
+    const now = clock.now();
+    // Either way: a clock that was put back must not silence it until it has come round again.
+    if (Math.abs(now - complainedAt) < COMPLAINT_EVERY_MS) return;
+    complainedAt = now;
     log.error(what, { error: String(error) });
   }
 
