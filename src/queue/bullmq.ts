@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import { sleep } from "../core/clock.ts";
 import { type LeftOutLog, leftOutLog } from "./left-out.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
-import { type Lifeline, openProducer, RETRY_LONGEST_MS, workerConnection } from "./redis.ts";
+import { type Lifeline, openProducer, untilNoRetry, workerConnection } from "./redis.ts";
 import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
 import { settlesWithin } from "./within.ts";
 
@@ -143,7 +143,7 @@ async function reachable(state: State): Promise<boolean> {
 async function part(state: State): Promise<void> {
   const { clock } = state.deps;
   const force = state.inHand > 0 || !(await reachable(state));
-  const waiting = state.lifeline.lostAt + RETRY_LONGEST_MS - clock.now();
+  const waiting = untilNoRetry(state.lifeline, clock.now());
   if (!force && waiting > 0) await sleep(clock, waiting);
   const parting = [...state.workers.values()].map((worker) => worker.close(force));
   await settlesWithin(clock, PARTING_MS, Promise.allSettled(parting));

@@ -4,7 +4,7 @@ import { reason, type Trouble } from "./trouble.ts";
 
 /** First wait before Redis is tried again, milliseconds; it doubles up to the longest. */
 const RETRY_FIRST_MS = 50;
-export const RETRY_LONGEST_MS = 1_000;
+const RETRY_LONGEST_MS = 1_000;
 /** Time Redis has to take a connection, milliseconds. */
 const CONNECT_MS = 3_000;
 /** Silence after a command that ends a connection, milliseconds: a peer that vanished without a FIN answers nothing. */
@@ -18,6 +18,14 @@ export interface Lifeline {
   ended: boolean;
   /** When a connection was lost last, milliseconds since the epoch; 0 before any was. */
   lostAt: number;
+}
+
+/**
+ * Milliseconds until every wait to connect again is over that had begun by now, once the queue has ended. A clock that was
+ * put back since does not lengthen it.
+ */
+export function untilNoRetry({ lostAt }: Lifeline, now: number): number {
+  return Math.max(0, Math.min(RETRY_LONGEST_MS, lostAt + RETRY_LONGEST_MS - now));
 }
 
 function connecting(clock: Clock, lifeline: Lifeline) {
