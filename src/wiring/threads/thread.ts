@@ -137,6 +137,9 @@ export class PoolThread<Asked, Found> {
     const beats = Atomics.load(pulse, BEATS);
     if (beats !== this.#beats) this.#beatAt = now;
     this.#beats = beats;
+    // Where the clock was put back times begin anew, rather than to last until it has come round again.
+    this.#beatAt = Math.min(this.#beatAt, now);
+    for (const task of this.#tasks.values()) task.since = Math.min(task.since, now);
     const silence = now - this.#beatAt;
     const late = [...this.#tasks.values()].find(({ since }) => now - since > MAX_TASK_MS);
     if (beats === 0 && silence > START_MS)
