@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Config } from "./config.ts";
-import { type Clock, within } from "./core/clock.ts";
+import { type Clock, timeLeft, within } from "./core/clock.ts";
 import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
 import { renderMemory } from "./flows/send/render.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
@@ -183,8 +183,7 @@ interface Roles {
 
 async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise<void> {
   const { clock, db, queue, pool, instance, inspector, renderer } = ground;
-  const endsAt = clock.now() + graceMs - CLOSING_MS;
-  const left = () => Math.max(0, endsAt - clock.now());
+  const left = timeLeft(clock, Math.max(0, graceMs - CLOSING_MS));
   ground.store?.stop();
   await endAll([
     // All at once: while one slow client holds a door open, nothing new must leave by the other.

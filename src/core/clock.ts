@@ -17,6 +17,15 @@ export function sleep(clock: Clock, delayMs: number): Promise<void> {
 }
 
 /**
+ * Tells how many milliseconds are left of a time that begins now, 0 once it is over. A clock that is put back meanwhile
+ * makes it no longer than it was.
+ */
+export function timeLeft(clock: Clock, limitMs: number): () => number {
+  const endsAt = clock.now() + limitMs;
+  return () => Math.max(0, Math.min(limitMs, endsAt - clock.now()));
+}
+
+/**
  * The value of `work`, or `late` where it takes longer than `limitMs`.
  * @throws what `work` rejects with in time; a later rejection is ignored
  */

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type Clock, within } from "../core/clock.ts";
+import { timeLeft, within } from "../core/clock.ts";
 import { isPublicAddress } from "./address-guard.ts";
 import {
   endpointOf,
@@ -117,12 +117,6 @@ interface Sending {
   left: () => number;
 }
 
-/** Tells what is left of a time that begins now; a clock that is put back makes it no longer than it was. */
-function timeLeft(clock: Clock, limitMs: number): () => number {
-  const endsAt = clock.now() + limitMs;
-  return () => Math.min(limitMs, endsAt - clock.now());
-}
-
 /** Tries the addresses in turn. Once a connection stood there is no second try: the request may have been taken. */
 async function sendTo(
   deps: GuardedDeps,
@@ -133,7 +127,7 @@ async function sendTo(
   let failure = "timeout";
   for (const ip of addresses) {
     const timeoutMs = left();
-    if (timeoutMs <= 0) break;
+    if (timeoutMs === 0) break;
     const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, timeoutMs);
     const request = { ip, port, tlsName, octets, maxBodyOctets, timeoutMs, connectTimeoutMs };
     const outcome: HttpOutcome = await exchangeHttp(deps, request);
