@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../core/clock.ts";
+import { type Clock, sleep, timeLeft } from "../core/clock.ts";
 import { MOVING } from "../core/states.ts";
 import { type Api, callApi } from "./api-client.ts";
 import { type Context, defineCommand, type Flag } from "./command.ts";
@@ -173,7 +173,7 @@ async function follow(
   id: string,
   waitMs: number,
 ): Promise<number> {
-  const endsAt = clock.now() + waitMs;
+  const left = timeLeft(clock, waitMs);
   for (let pause = POLL_MS; ; pause = Math.min(pause * 2, POLL_MAX_MS)) {
     const found = (await callApi(clock, api, "GET", `/v1/emails/${id}`)) as unknown as Followed;
     const { status } = found;
@@ -187,9 +187,9 @@ async function follow(
       out.record({ id, status, recipients }, [`${id} ${status}`, ...lines].join("\n"));
       return ARRIVED.has(status) ? EX_OK : EX_NO;
     }
-    if (clock.now() >= endsAt)
+    if (left() === 0)
       throw unavailable(`${id} is still ${status} after ${waitMs / 1000} s; the service goes on with it`);
-    await sleep(clock, Math.min(pause, Math.max(1, endsAt - clock.now())));
+    await sleep(clock, Math.min(pause, left()));
   }
 }
 
