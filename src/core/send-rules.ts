@@ -14,12 +14,12 @@ export interface SendLimits {
 
 export const MAX_BODY_PART_BYTES = 2 * 1024 * 1024;
 export const MAX_SUBJECT_CHARS = 998;
-export const MAX_CUSTOM_HEADERS = 50;
+const MAX_CUSTOM_HEADERS = 50;
 export const MAX_HEADER_VALUE_BYTES = 4096;
-export const MAX_HEADER_NAME_CHARS = 76;
-export const MAX_TAGS = 20;
+const MAX_HEADER_NAME_CHARS = 76;
+const MAX_TAGS = 20;
 /** Objects and lists within one another in `data`. */
-export const MAX_DATA_DEPTH = 50;
+const MAX_DATA_DEPTH = 50;
 
 /** Header fields that the service writes itself; a client's would contradict the envelope or the signature. */
 const REFUSED_HEADERS =

@@ -20,13 +20,13 @@ import { simulatorDomain } from "./send/simulator.ts";
 import { dkimName, dkimTarget, mxHost, spfInclude } from "./verify/records.ts";
 
 /** Where the zone lives: NS records and the addresses behind them. */
-export const DELEGATION_TTL_SECONDS = 86_400;
+const DELEGATION_TTL_SECONDS = 86_400;
 /** Addresses, MX, SPF, DMARC: how long a change of PUBLIC_IPS takes to be seen everywhere. */
-export const POLICY_TTL_SECONDS = 3600;
+const POLICY_TTL_SECONDS = 3600;
 /** A DKIM key; less where its time is nearly over, so that no cache has it after that. */
 export const KEY_TTL_SECONDS = 3600;
 /** How long "there is none" may be kept (RFC 2308 §5). */
-export const NEGATIVE_TTL_SECONDS = 300;
+const NEGATIVE_TTL_SECONDS = 300;
 /** RFC 1912 §2.2: what secondaries of a printed zone go by. */
 const REFRESH_SECONDS = 7200;
 const RETRY_SECONDS = 900;

@@ -29,7 +29,7 @@ export type TakeToken = (id: string, plan: Plan) => Taken;
 export const EPSILON = 1e-9;
 
 /** Buckets kept at most. */
-export const MAX_BUCKETS = 100_000;
+const MAX_BUCKETS = 100_000;
 
 /** Tokens in a bucket at `now`. A clock that was set back fills nothing and takes nothing away. */
 function refilled({ tokens, at }: Bucket, plan: Plan, now: number): number {

@@ -1,7 +1,7 @@
 import type { Db } from "./engine/client.ts";
 
 /** Policies kept at most; the one that expires next gives way. */
-export const MAX_KEPT_POLICIES = 100_000;
+const MAX_KEPT_POLICIES = 100_000;
 
 /** An MTA-STS policy of somebody's domain, as fetched. It is public and belongs to no project. Times in milliseconds. */
 export interface StsPolicyRecord {

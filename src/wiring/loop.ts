@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { log } from "../log.ts";
 
 /** Time in which a loop that goes on failing is told of once, milliseconds: a disk must not be filled by saying that it is full. */
-export const TELL_PAUSE_MS = 60_000;
+const TELL_PAUSE_MS = 60_000;
 
 /** A job done again and again; each turn begins the pause after the one before has ended. */
 export interface Loop {

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../core/time-units.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Days before its end at which a certificate should have been renewed: those who do that by themselves do so at 30. */
-export const RENEW_DAYS = 14;
+const RENEW_DAYS = 14;
 
 export interface CertificateParts {
   clock: Clock;

@@ -22,7 +22,7 @@ export interface ReplyRequest
 }
 
 /** Replies a thread takes in a minute: two programs that answer each other must not go on for ever. */
-export const MAX_REPLIES_PER_MINUTE = 20;
+const MAX_REPLIES_PER_MINUTE = 20;
 /** Message-IDs of a References field: the first and the newest (RFC 5322 §3.6.4). */
 export const MAX_REFERENCES = 20;
 /** Fields that say what is answered; a client's own would contradict the message it names. */

@@ -40,7 +40,7 @@ export const DELIVERIES: Stride = { rows: 500, looks: 4 };
 export const COUNTED_DAYS = 30;
 /** Such counts deleted at a time, and the pause between two looks, which read all of them. */
 export const COUNTS_PER_TURN = 1000;
-export const COUNTS_PAUSE_MS = HOUR_MS;
+const COUNTS_PAUSE_MS = HOUR_MS;
 
 /**
  * The chore that deletes messages older than the retention, with all that hangs on them and what the search has of

@@ -7,7 +7,7 @@ export const SHUN_MS = 60_000;
 /** Addresses tried for one connection: each may cost the whole connect timeout. */
 export const MAX_ADDRESSES_TRIED = 8;
 /** Failed addresses remembered over all destinations; the oldest goes first. */
-export const MAX_SHUNNED = 10_000;
+const MAX_SHUNNED = 10_000;
 
 export interface Candidate {
   host: string;

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 
 /** Certificates of a presented chain that are looked at; a longer chain is cut. */
-export const MAX_CHAIN_CERTIFICATES = 10;
+const MAX_CHAIN_CERTIFICATES = 10;
 /** Names of a certificate that are shown; one may bear thousands. */
 export const MAX_NAMES_SHOWN = 10;
 /** Characters shown of one name of a certificate. */

@@ -6,7 +6,7 @@ import { cutAbandoned } from "./pool-abandoned.ts";
 import { family, type Lane, type Member, notTried, type Request, type State, settle } from "./pool-state.ts";
 
 /** Times a message is handed to another connection because a kept one had been closed under it. */
-export const MAX_RESENDS = 3;
+const MAX_RESENDS = 3;
 /** Time without new connections after one has failed while others stand or are being opened. */
 export const BACK_OFF_MS = 10_000;
 /**

@@ -21,7 +21,7 @@ import {
 } from "./pool-state.ts";
 
 /** Messages on one connection, after which it is replaced: peers count them, and memory of a peer must not grow for ever. */
-export const MAX_MESSAGES_PER_CONNECTION = 500;
+const MAX_MESSAGES_PER_CONNECTION = 500;
 /** Time an unused connection is kept. */
 export const IDLE_MS = 10_000;
 /** Deliveries that wait for a connection of one destination; one more is told to come again. */

@@ -55,11 +55,6 @@ export function fold(text: string): string {
 /** Below U+0300, where combining marks begin, every text is in its normal form. */
 const BEYOND_LATIN = /[^\0-\u02ff]/;
 
-/** Whether a search for the text goes through the index. */
-export function isIndexed(q: string): boolean {
-  return fold(q).length >= GRAM;
-}
-
 /** Whether the message's recipient, sender or subject has the text in it, in any case. */
 export function hasText(
   message: Pick<Searchable, "from" | "to" | "cc" | "bcc" | "subject">,
