@@ -1,3 +1,5 @@
+import { CR, LF } from "../octets.ts";
+
 /** RFC 5321 §4.5.3.1.5 says 512 octets; peers with long explanations send more. */
 export const MAX_REPLY_LINE_OCTETS = 2048;
 /** Lines of one reply; an endless multi-line reply ends here. */
@@ -5,9 +7,6 @@ export const MAX_REPLY_LINES = 128;
 
 /** Characters kept of a reply's text: a peer may send a quarter of a megabyte, and it is stored with each attempt. */
 export const MAX_EXPLANATION = 2000;
-
-const LF = 10;
-const CR = 13;
 
 /** A reply as the peer sent it. */
 export interface Reply {

@@ -1,6 +1,6 @@
-const LF = 10;
-const CR = 13;
-const DOT = 46;
+import { CR, LF } from "../octets.ts";
+
+const DOT = 0x2e;
 const DOT_OCTET = Buffer.from(".");
 const LF_DOT = Buffer.from("\n.");
 /** Ends a message whose last line is whole. */
