@@ -47,21 +47,25 @@ const Name = Type.String({
   maxLength: MAX_NAME_CHARS,
   pattern: ONE_LINE,
 });
+
 const Slug = Type.String({
   pattern: `^[a-z0-9-]{1,${MAX_SLUG_CHARS}}$`,
   description: "The template's name in paths and sends; derived from `name` when absent.",
 });
+
 /** A subject line of a template or a draft. */
 export const TemplateSubject = Type.String({
   maxLength: MAX_SUBJECT_CHARS,
   pattern: WITHOUT_NUL,
   description: "May hold placeholders: `{{ user.name }}`.",
 });
+
 /** Html or text of a template or a draft. */
 export const TemplateBody = Type.String({
   pattern: WITHOUT_NUL,
   description: "May hold placeholders, `{% if %}`, `{% for %}`.",
 });
+
 /** Body of POST /v1/templates. */
 export const CreateTemplate = Type.Object({
   name: Name,
@@ -70,8 +74,10 @@ export const CreateTemplate = Type.Object({
   html: Type.Optional(Nullable(TemplateBody)),
   text: Type.Optional(Nullable(TemplateBody)),
 });
+
 /** Body of PATCH /v1/templates/{id}. */
 export const UpdateTemplate = Type.Partial(CreateTemplate);
+
 /** A template as the API shows it. */
 export function showTemplate(template: SavedTemplate): Static<typeof TemplateSchema> {
   const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
@@ -193,7 +199,7 @@ export async function updateTemplate(
   idOrSlug: string,
   changes: Changes,
   now: number,
-) {
+): Promise<SavedTemplate> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const before = await findTemplate(db, senderId, idOrSlug);
     if (before === null) throw notFound("template");

@@ -1,5 +1,4 @@
-import type { SplitAddress } from "../../core/addresses.ts";
-import { inboxLocalPart } from "../../core/addresses.ts";
+import { inboxLocalPart, type SplitAddress } from "../../core/addresses.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { operatorProject, receivingProject } from "../../store/role-mailboxes.ts";

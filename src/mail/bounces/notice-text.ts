@@ -46,9 +46,7 @@ export function noticeText(text: string): string {
   return (end < 0 ? lines : lines.slice(0, end)).join("\n");
 }
 
-/**
- * Ways in which notices name the recipient, best first. Each takes one line.
- */
+/** Ways in which notices name the recipient, best first. Each takes one line. */
 const NAMES: readonly RegExp[] = [
   // Exim, qmail, Postfix, Courier, Gmail, Exchange, Sendmail: the address alone or first, with the reason behind it.
   /^[\s*"'<-]*(?:[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?|(?:(?:failed |final )?recipient(?: address)?|(?:failed )?addresse?|target mail address|rfc822) ?[:;])?[\s"'<]*("[^"]{1,64}"@[^\s<>"',;:()]+|[^\s<>"',;:()[\]]+(?:'[a-z][^\s<>"',;:()[\]]*){0,2}@[^\s<>"',;:()[\]]+)[>"']*(?::|\.\.\.|,? *$|\s+(?:on |-{1,2} |\(|\[|\.\.\.))/i,
