@@ -172,9 +172,17 @@ test.each([
   "the header ",
   "exceed ",
   "550 ",
+  "postlåd",
+  "postafiók",
+  "bad or unknown ",
   "x",
 ])("a text of %j repeated is read in linear time", (piece) => {
-  const started = Bun.nanoseconds();
-  classByText(piece.repeat(100_000));
-  expect((Bun.nanoseconds() - started) / 1e6).toBeLessThan(500);
+  const text = piece.repeat(100_000);
+  const times = Array.from({ length: 5 }, () => {
+    const started = Bun.nanoseconds();
+    classByText(text);
+    return (Bun.nanoseconds() - started) / 1e6;
+  });
+  // A pattern that backtracks takes 40 ms of what is read of a text, the whole table one.
+  expect(Math.min(...times)).toBeLessThan(20);
 });
