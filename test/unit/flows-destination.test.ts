@@ -7,6 +7,11 @@ import { manualClock } from "../support/manual-clock.ts";
 
 const REST_MS = 30_000;
 const lost: DeliveryReport = { ...noFacts(0), kind: "trouble", stage: "connect", reason: "ECONNREFUSED" };
+const taken: DeliveryReport = {
+  ...noFacts(0),
+  kind: "accepted",
+  reply: { stage: "final", code: 250, enhanced: null, text: "ok" },
+};
 
 describe("a destination that could not be reached", () => {
   test.each([
@@ -15,14 +20,14 @@ describe("a destination that could not be reached", () => {
     ["rests though an answer lies ahead, of before the clock was put back", 9_000, true],
   ])("%s", (_, answeredAt, rests) => {
     const destination = newDestination("d", "hosts");
-    judge(destination, "answers", lost, answeredAt, answeredAt, REST_MS);
-    expect(judge(destination, "dead", lost, 1_000, 2_000, REST_MS)).toBe(rests);
+    judge(destination, taken, { startedAt: answeredAt, now: answeredAt }, REST_MS);
+    expect(judge(destination, lost, { startedAt: 1_000, now: 2_000 }, REST_MS)).toBe(rests);
   });
 
   test("is not tried by mail that was begun to be put off, though the rest ends before it is", async () => {
     const clock = manualClock();
     const destination = newDestination("d", "hosts");
-    judge(destination, "dead", lost, clock.now(), clock.now(), REST_MS);
+    judge(destination, lost, { startedAt: clock.now(), now: clock.now() }, REST_MS);
     let sent = 0;
     const passage: Passage = {
       ...{ kind: "hosts", destination: "d", foregone: null },

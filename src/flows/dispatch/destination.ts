@@ -1,4 +1,10 @@
-import type { AttemptFacts, DeliveryReport, Passage, PassageKind, Standing } from "../send/outcome.ts";
+import {
+  type AttemptFacts,
+  type DeliveryReport,
+  type Passage,
+  type PassageKind,
+  standingOf,
+} from "../send/outcome.ts";
 import { Fifo, Turns } from "./turns.ts";
 
 /** Mail of one recipient domain that waits. */
@@ -118,15 +124,14 @@ export function places(destination: Destination, limits: PlaceLimits, now: numbe
   return destination.kind === "hosts" ? limits.hosts : limits.own;
 }
 
-/** Takes down what a try that began at `startedAt` has told. True where the destination rests from now on. */
+/** Takes down what a try of that time has told. True where the destination rests from now on. */
 export function judge(
   destination: Destination,
-  standing: Standing,
   report: DeliveryReport,
-  startedAt: number,
-  now: number,
+  { startedAt, now }: { startedAt: number; now: number },
   restMs: number,
 ): boolean {
+  const standing = standingOf(report);
   if (standing === "answers") {
     destination.answers = true;
     destination.answeredAt = now;

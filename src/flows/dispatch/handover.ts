@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { type Destination, isResting, judge, putOff, type Rest } from "./destination.ts";
 import type { Departed, Room } from "./room.ts";
-import { type DeliveryReport, type Passage, type Shipment, standingOf } from "../send/outcome.ts";
+import type { DeliveryReport, Passage, Shipment } from "../send/outcome.ts";
 
 /** How one mail is handed over, for its transmit. */
 export interface Handover {
@@ -59,14 +59,15 @@ export class OneHandover implements Handover {
     if (known !== null) return known;
     this.sent = true;
     const controller = new AbortController();
-    const since = clock.now();
-    const departed: Departed = { bytes: shipment.raw.length, since, cut: () => controller.abort() };
+    const startedAt = clock.now();
+    const cut = () => controller.abort();
+    const departed: Departed = { bytes: shipment.raw.length, since: startedAt, cut };
     room.depart(departed);
     try {
       const delivering = this.#passage.deliver(shipment, controller.signal);
       this.#changed(false);
       const report = await delivering;
-      const rests = judge(this.#destination, standingOf(report), report, since, clock.now(), restMs);
+      const rests = judge(this.#destination, report, { startedAt, now: clock.now() }, restMs);
       room.arrive(departed);
       this.#changed(rests);
       return report;
