@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
-import type { KeepDeps } from "../../src/flows/contents/keep.ts";
-import { keepBody, keepContent } from "../../src/flows/contents/keep.ts";
+import { keepBody, keepContent, type KeepDeps } from "../../src/flows/contents/keep.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";

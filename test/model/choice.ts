@@ -1,6 +1,5 @@
 import type { Chance } from "../support/chance.ts";
-import type { Account, Project, World } from "./state.ts";
-import { projectsOf } from "./state.ts";
+import { type Account, type Project, projectsOf, type World } from "./state.ts";
 
 /** One thing that a user, a worker or the clock does, with what the model says of it. */
 export type Deed = (world: World, chance: Chance) => Promise<void>;

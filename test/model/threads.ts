@@ -1,11 +1,9 @@
-import { join, roomOf, take } from "./accept.ts";
+import { join, messageOf, roomOf, take } from "./accept.ts";
 import { agree, isIdOf, itemsOf, membersOf, shownTime, textOf } from "./agree.ts";
-import { messageOf } from "./accept.ts";
 import { type Deed, some, someOf } from "./choice.ts";
 import { readRecord } from "./records.ts";
 import { type Ask, ask, NEVER } from "./request.ts";
-import type { Message, Project, Thread } from "./state.ts";
-import { statusOf } from "./state.ts";
+import { type Message, type Project, statusOf, type Thread } from "./state.ts";
 
 function base(project: Project, method: string, path: string): Ask {
   const scope = method === "GET" ? "threads:read" : "threads:reply";

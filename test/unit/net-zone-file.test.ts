@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ZoneRecord } from "../../src/net/zone/records.ts";
-import { textStrings } from "../../src/net/zone/records.ts";
+import { textStrings, type ZoneRecord } from "../../src/net/zone/records.ts";
 import { zoneLine } from "../../src/net/zone/zone-file.ts";
 
 const rows: [ZoneRecord, string][] = [

@@ -1,5 +1,4 @@
-import type { HeaderBlock } from "../reading/header-block.ts";
-import { headerBlock } from "../reading/header-block.ts";
+import { type HeaderBlock, headerBlock } from "../reading/header-block.ts";
 import { mailboxes, type ParsedMail } from "../reading/parse.ts";
 import { fieldsOf, fieldValue } from "../reading/raw-headers.ts";
 import { addressOf, MAX_STATUS_CHARS } from "./status-fields.ts";
