@@ -134,7 +134,7 @@ async function attempt(
     sealed.push(target.previousSecret);
   try {
     const secrets = sealed.map((secret) => unseal(deps.boxKey, secret));
-    return await deps.post(requestOf(deps, target.url, secrets, delivery, data, now));
+    return await deps.post(requestOf(deps, delivery, data, { url: target.url, secrets, now }));
   } catch (error) {
     log("webhook").error("a push failed", { deliveryId: delivery.id, error: String(error) });
     return OUR_FAULT;
@@ -144,11 +144,9 @@ async function attempt(
 /** The signed request. `createdAt` and `t` are the second of this attempt, so a receiver's age check passes in a retry. */
 function requestOf(
   deps: PushDeps,
-  url: string,
-  secrets: readonly string[],
   delivery: WebhookDelivery,
   data: Record<string, unknown>,
-  now: number,
+  { url, secrets, now }: { url: string; secrets: readonly string[]; now: number },
 ): PostRequest {
   const unixSeconds = Math.floor(now / 1000);
   const createdAt = new Date(unixSeconds * 1000).toISOString();
@@ -166,24 +164,28 @@ function requestOf(
   };
 }
 
+/** An attempt that has ended. */
+interface Ended {
+  delivery: WebhookDelivery;
+  target: PushTarget;
+  outcome: PostOutcome;
+  now: number;
+}
+
 async function record(
   deps: PushDeps,
   delivery: WebhookDelivery,
   target: PushTarget,
   outcome: PostOutcome,
 ): Promise<void> {
-  const now = deps.clock.now();
-  const ok = isSuccess(outcome);
+  const ended: Ended = { delivery, target, outcome, now: deps.clock.now() };
   const result: DeliveryResult = {
-    ...nextStep(deps, delivery, outcome, ok, now),
+    ...nextStep(deps, ended),
     httpStatus: outcome.kind === "answered" ? outcome.status : null,
     response: outcome.kind === "answered" ? textOf(outcome.body) : null,
     error: outcome.kind === "failed" ? outcome.reason : null,
   };
-  await deps.db.write([
-    settleDelivery(delivery, deps.instanceId, result),
-    ...webhookHealth(deps, delivery, target, outcome, ok, now),
-  ]);
+  await deps.db.write([settleDelivery(delivery, deps.instanceId, result), ...webhookHealth(deps, ended)]);
 }
 
 /** The text of an answer that may have been cut within a character: what is left of that one is no part of it. */
@@ -193,12 +195,9 @@ function textOf(body: Uint8Array): string {
 
 function nextStep(
   deps: PushDeps,
-  delivery: WebhookDelivery,
-  outcome: PostOutcome,
-  ok: boolean,
-  now: number,
+  { delivery, outcome, now }: Ended,
 ): Pick<DeliveryResult, "status" | "dueAt"> {
-  if (ok) return { status: "succeeded", dueAt: null };
+  if (isSuccess(outcome)) return { status: "succeeded", dueAt: null };
   const { delaysSeconds } = deps.policy;
   const gone = outcome.kind === "answered" && outcome.status === GONE;
   if (gone || delivery.attempts >= delaysSeconds.length) return { status: "failed", dueAt: null };
@@ -210,16 +209,10 @@ function nextStep(
 }
 
 /** An endpoint that says 410, or has only failed for days, is switched off with the reason beside it. */
-function webhookHealth(
-  deps: PushDeps,
-  delivery: WebhookDelivery,
-  { url, failingSince, updatedAt }: PushTarget,
-  outcome: PostOutcome,
-  ok: boolean,
-  now: number,
-): Statement[] {
+function webhookHealth(deps: PushDeps, { delivery, target, outcome, now }: Ended): Statement[] {
   const { senderId, webhookId } = delivery;
-  if (ok) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId, url)];
+  const { url, failingSince, updatedAt } = target;
+  if (isSuccess(outcome)) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId, url)];
   if (outcome.kind === "answered" && outcome.status === GONE)
     return [disableWebhook(senderId, webhookId, { updatedAt }, "the endpoint answered 410 Gone", now)];
   if (failingSince === null) return [noteWebhookFailure(senderId, webhookId, url, now)];
