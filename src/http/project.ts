@@ -3,6 +3,7 @@ import type { Db } from "../store/engine/client.ts";
 import type { PresentedKey } from "../store/keys.ts";
 import { findSender, type Sender } from "../store/senders.ts";
 
+/** Names the project that an account-wide key acts for. */
 export const PROJECT_HEADER = "X-Service-Product";
 const PROJECT_HEADER_ALIAS = "X-Service-Sender";
 

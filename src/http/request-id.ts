@@ -1,5 +1,6 @@
 import { newId } from "../core/ids.ts";
 
+/** Holds the id of a request, in it and in its answer. */
 export const REQUEST_ID_HEADER = "x-request-id";
 
 /** What of a client's own id is taken over: it goes into headers and logs as it is. */

@@ -38,6 +38,7 @@ export interface AuthVerdict {
   arc: { result: string };
 }
 
+/** What the checks of a mail have found. */
 export interface Authentication {
   verdict: AuthVerdict;
   /** A whole Authentication-Results field (RFC 8601), folded, with its last line end. */

@@ -35,6 +35,7 @@ export interface GuardedRequest {
   allowPrivate: boolean;
 }
 
+/** What came of a request. */
 export type GuardedOutcome =
   /** `whole`: the body was read to its end, as its framing tells, or to the limit. */
   { kind: "answered"; response: HttpResponse; whole: boolean } | { kind: "failed"; reason: string };

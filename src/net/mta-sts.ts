@@ -46,6 +46,7 @@ export interface MtaStsDeps extends GuardedDeps {
   store: PolicyStore;
 }
 
+/** What is known of the policy of a domain. */
 export type StsFinding =
   /** The policy to go by, null for none. `renewed` waits for a fetch that is under way and gives its policy, if any. */
   | { kind: "found"; policy: KeptPolicy | null; renewed: () => Promise<KeptPolicy | null> }

@@ -23,6 +23,7 @@ export interface SecuredHost extends MxHost {
   security?: HostSecurity;
 }
 
+/** The hosts that may be used, each with what is asked of its TLS. */
 export type Secured =
   | { kind: "hosts"; hosts: readonly SecuredHost[] }
   /** No host may be used now; try again later, and never in the clear. */

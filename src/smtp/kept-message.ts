@@ -11,6 +11,7 @@ const GROWTH_OCTETS = 1024 * 1024;
 
 /** Why a message is refused though it was read to its end. */
 export type MessageFault = "bareLineEnd" | "nul" | "tooLarge";
+/** A message that was read to its end: its octets, or why it is refused. */
 export type MessageResult = { raw: Uint8Array } | { fault: MessageFault };
 
 /**

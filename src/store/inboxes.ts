@@ -1,6 +1,7 @@
 import type { Db, Statement } from "./engine/client.ts";
 import { readInSteps } from "./search/steps.ts";
 
+/** What an inbox is for. */
 export const INBOX_TYPES = ["sending", "agent"] as const;
 export type InboxType = (typeof INBOX_TYPES)[number];
 

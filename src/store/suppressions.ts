@@ -3,6 +3,7 @@ import type { Db, Guard, Statement } from "./engine/client.ts";
 import { firstWanted, projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 
+/** Why an address is on the list. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 

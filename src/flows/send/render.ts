@@ -36,6 +36,7 @@ export interface RenderMemory {
   failures: Map<string, RenderingError>;
 }
 
+/** An empty one. */
 export function renderMemory(): RenderMemory {
   return { keys: new Map(), inTurn: oneByOne(), failures: new Map() };
 }

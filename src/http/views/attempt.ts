@@ -15,6 +15,7 @@ const OUTCOMES: readonly RecipientStatus[] = [
   "failed",
 ];
 
+/** A delivery attempt as the API shows it. */
 export const AttemptView = Type.Object(
   {
     email: Type.String({ description: "The recipient." }),

@@ -27,6 +27,7 @@ const Status = OneOf(MESSAGE_STATUSES);
 const Address = Type.Object({ email: Type.String(), name: Type.Optional(Type.String()) });
 const Json = Type.Record(Type.String(), Type.Unknown());
 
+/** A message as lists show it. */
 export const MessageSummaryView = Type.Object(
   {
     id: Type.String(),
@@ -71,6 +72,7 @@ const AttachmentView = Type.Object({
   disposition: OneOf(["attachment", "inline"]),
 });
 
+/** A message by itself. */
 export const MessageView = Type.Object(
   {
     ...MessageSummaryView.properties,

@@ -76,6 +76,7 @@ export function originalHeader(mail: ParsedMail): HeaderBlock | null {
   return part === undefined ? null : headerBlock(part.bytes);
 }
 
+/** The value of the first field of that name, in lower case; null where there is none. */
 export function fieldOf({ fields }: HeaderBlock, name: string): string | null {
   return fields.find((field) => field.name.toLowerCase() === name)?.value ?? null;
 }

@@ -8,6 +8,7 @@ import { TEXT_RULES } from "./reply-phrases.ts";
  */
 export type ReplyOutcome = "hard" | "soft" | "failed" | "deferred";
 
+/** What a refusal means, and what it is about. */
 export interface ReplyClass {
   outcome: ReplyOutcome;
   category: ReplyCategory;
@@ -29,6 +30,7 @@ export interface Refusal {
 /** What a text tells. `vague`: it names no reason. */
 export type TextClass = FinalClass & { vague?: true };
 
+/** The same of one that is final. */
 export type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
 
 /** Characters of a reply's text that are read. What a server means stands in its first lines (RFC 5321 §4.5.3.1.5). */

@@ -6,8 +6,10 @@ import { type DnsAnswer, type DnsQuestion, decodeAnswer, encodeQuery } from "./w
 
 /** Why a server gave no usable answer. */
 export type ExchangeTrouble = "timeout" | "unreachable";
+/** What came of a question to one server. */
 export type Exchange = { kind: "answer"; answer: DnsAnswer } | { kind: ExchangeTrouble };
 
+/** A question to one server. */
 export interface Ask {
   server: DnsServer;
   question: DnsQuestion;

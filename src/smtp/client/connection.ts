@@ -34,6 +34,7 @@ export interface ConnectionOptions
   timeouts: Timeouts;
 }
 
+/** What came of opening a connection to one host. */
 export type Connecting = { kind: "open"; connection: Connection } | { kind: "failed"; result: SendResult };
 
 /**

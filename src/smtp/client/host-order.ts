@@ -14,6 +14,7 @@ export interface Candidate {
   ip: string;
 }
 
+/** What came of trying the hosts; `tried`: the address that failed so, null where none was tried. */
 export type Connected =
   | { kind: "open"; connection: Connection }
   | { kind: "failed"; result: SendResult; tried: Candidate | null };

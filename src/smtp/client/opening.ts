@@ -34,6 +34,7 @@ export interface OpenSession {
   tlsLines: readonly string[];
 }
 
+/** What came of opening a session. */
 export type Opening = { kind: "open"; session: OpenSession } | { kind: "failed"; result: SendResult };
 
 /** Ends the opening with its outcome, from whichever step it happens in. Never leaves this file. */

@@ -12,6 +12,7 @@ const WORTHWHILE = 0.9;
 /** The fastest level: the next two save another twentieth. */
 const LEVEL = 1;
 
+/** How bytes are kept. */
 export type ContentEncoding = "plain" | "zstd";
 
 /** Bytes that can be had piece by piece as of an array: all of them in memory, or made when they are asked for. */

@@ -8,6 +8,7 @@ import { EngineError, errorCode, type Statement, type Value, type Written } from
  */
 export const MAX_PREPARED = 500;
 
+/** A statement of SQL as it is kept for its next use. */
 export interface Prepared {
   statement: Database.Statement;
   /** Whether it gives rows: asked of libSQL once, since each question costs a call into it. */
@@ -70,6 +71,7 @@ export function preparedIn(cache: Map<string, Prepared>, database: Database.Data
   return prepared;
 }
 
+/** The rows that a statement gives, with these arguments. */
 export function rowsOf({ statement }: Prepared, args: Value[]): Record<string, unknown>[] {
   return statement.all(args) as Record<string, unknown>[];
 }
@@ -134,6 +136,7 @@ function run(prepared: Prepared, args: Value[]): Written {
   return { rows, changes: rows.length };
 }
 
+/** An error of libSQL as one of ours; any other as it is. `statement`: the place of the one that failed, null where that is not known. */
 export function translated(error: unknown, statement: number | null): unknown {
   const code = errorCode(error);
   return error instanceof Error && code !== "" ? new EngineError(error, code, statement) : error;

@@ -65,6 +65,7 @@ export class StatementPacker {
   }
 }
 
+/** Unpacks the statements that one packer has sent, in their order: a text comes once, and later by its number. */
 export class StatementOpener {
   #texts: string[] = [];
 
@@ -82,6 +83,7 @@ export class StatementOpener {
   }
 }
 
+/** What a transaction has done, for a message between threads. */
 export function packWritten(written: readonly Written[]): WrittenParcel {
   const pieces = new Pieces();
   const packed = written.map(({ rows, changes }) =>
@@ -97,6 +99,7 @@ export function packWritten(written: readonly Written[]): WrittenParcel {
   return { written: JSON.stringify(packed), bytes: pieces.together() };
 }
 
+/** The inverse of `packWritten`. */
 export function openWritten({ written, bytes }: WrittenParcel): Written[] {
   const packed: (number | Record<string, Packed>[])[] = JSON.parse(written);
   return packed.map((done) => {
