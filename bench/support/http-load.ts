@@ -24,8 +24,12 @@ export interface LoadResult {
   p99: number;
 }
 
-/** More than are sent in one run: a body that comes again is kept once, which is another road. */
+/** Requests built beforehand. Sent again they are to others: a body that comes again is kept once, which is another road. */
 const BUILT_REQUESTS = 20_000;
+/** Number of the first recipient; its first digit is what is changed where all have been sent. */
+const FIRST_RECIPIENT = 100_000;
+const ROUNDS = 9;
+const ONE = 0x31;
 const NUMBER_LENGTH = /content-length: (\d+)/i;
 
 interface Lane {
@@ -36,11 +40,15 @@ interface Lane {
 
 const options: LoadOptions = JSON.parse(process.argv[2] ?? "{}");
 const requests = Array.from({ length: BUILT_REQUESTS }, (_, n) => {
-  const body = Buffer.from(sendBody(options.from, recipient(n, options.domains)));
+  const to = recipient(FIRST_RECIPIENT + n, options.domains);
+  const body = Buffer.from(sendBody(options.from, to));
   const head =
     `POST /v1/emails HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${options.key}\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head), body]);
+  const octets = Buffer.concat([Buffer.from(head), body]);
+  const digit = to.search(/\d/);
+  const [first, second] = [octets.indexOf(to), octets.lastIndexOf(to)];
+  return { octets, digits: [first + digit, second + digit] };
 });
 const times: number[] = [];
 const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
@@ -54,6 +62,15 @@ function more(): boolean {
     : next < options.count;
 }
 
+/** The next request, to a recipient that no other has had, for so many rounds. */
+function nextRequest(): Uint8Array {
+  const round = Math.floor(next / BUILT_REQUESTS) % ROUNDS;
+  const request = requests[next++ % BUILT_REQUESTS];
+  if (request === undefined) throw new Error("there are no requests");
+  for (const at of request.digits) request.octets[at] = ONE + round;
+  return request.octets;
+}
+
 function send(socket: Bun.Socket<Lane>): void {
   if (!more()) {
     socket.end();
@@ -61,7 +78,7 @@ function send(socket: Bun.Socket<Lane>): void {
     return;
   }
   socket.data.sentAt = performance.now();
-  const request = requests[next++ % BUILT_REQUESTS] ?? Buffer.alloc(0);
+  const request = nextRequest();
   const written = socket.write(request);
   socket.data.rest = request.subarray(written);
 }
