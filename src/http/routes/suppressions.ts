@@ -114,14 +114,19 @@ interface Listed {
   added: ReadonlyMap<string, Suppression>;
 }
 
+/** What a request to add gives. */
+interface Adding {
+  senderId: string;
+  now: number;
+  record: (answer: Answer) => Statement[];
+}
+
 /** Adds what is not on the list yet, and answers in the same write. */
 async function add(
   db: Db,
-  senderId: string,
+  { senderId, now, record }: Adding,
   wanted: ReadonlyMap<string, Suppression>,
-  now: number,
   answerOf: (listed: Listed) => Answer,
-  record: (answer: Answer) => Statement[],
 ): Promise<Answer> {
   for (let tries = 1; ; tries++) {
     const stood = await findSuppressions(db, senderId, [...wanted.keys()], now);
@@ -180,7 +185,7 @@ function addRoute(db: Db): Route {
         const standing = stood.get(email);
         return standing === undefined ? created(show(entry)) : ok(show(standing));
       };
-      return add(db, senderId, new Map([[email, entry]]), now, answerOf, record);
+      return add(db, { senderId, now, record }, new Map([[email, entry]]), answerOf);
     },
   });
 }
@@ -208,7 +213,7 @@ function batchRoute(db: Db): Route {
             return entry === undefined ? refused(index) : { id: entry.id, email: entry.email };
           }),
         });
-      return add(db, senderId, wanted, now, answerOf, record);
+      return add(db, { senderId, now, record }, wanted, answerOf);
     },
   });
 }
