@@ -54,7 +54,7 @@ export const CONTENT: PhraseGroup = {
       "Cisco, Courier and others: a part of the mail",
     ],
     [
-      /(?:attachment|file (?:type|extension)|executable).{0,40}(?:not (?:allowed|accepted|permitted)|blocked|rejected|prohibited|forbidden)/,
+      /password[- ]protected|(?:attachment|file (?:type|extension)|executable).{0,40}(?:not (?:allowed|accepted|permitted)|blocked|rejected|prohibited|forbidden)/,
       "attachment filters",
     ],
     [

@@ -13,6 +13,16 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
     ],
   },
   {
+    outcome: "failed",
+    category: "policy",
+    phrases: [
+      [
+        /sender verify failed/,
+        "Exim: it says last whose address it has asked for, behind what the other server said",
+      ],
+    ],
+  },
+  {
     outcome: "hard",
     category: "recipient",
     phrases: [
@@ -57,7 +67,7 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         "AOL: all its refusals bear X.2.1, whatever they are about",
       ],
       [
-        /mail is rejected by recipients|(?:user|recipient|addressee)s? (?:has |have )?(?:reject|refuse|block)(?:e?d|s) (?:your|this sender|the sender|sender|mails? from|messages? from)\b/,
+        /mail is rejected by recipients|(?:user|recipient|addressee)s? (?:has |have )?(?:reject|refuse|block)(?:e?d|s) (?:your|this sender|the sender|sender|mails? from|messages? from|to receive)\b/,
         "Tencent, KDDI and others: a recipient who has blocked the sender",
       ],
       [
@@ -87,6 +97,10 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         "Rackspace, mail.ru, Tencent: the same in other words",
       ],
       [/write error or disk full/, "qmail-queue: the server's disk, not the mailbox"],
+      [
+        /storagetransientexception|mapiexception(?:network|timeout|rpc|sessionlimit|maxobjs)/,
+        "Exchange Online STOREDRV: the mailbox server did not answer",
+      ],
       [/too many errors from your|dt:spm.{0,10}please try again/, "Free.fr, NetEase: to come back later"],
     ],
   },
@@ -98,7 +112,7 @@ export const LOOPS: PhraseGroup = {
   category: "infrastructure",
   phrases: [
     [
-      /mail loop|loop(?:s|ing)? (?:detected|back|count)|routing loop|loops back to myself|remote host address is the local host|is looping|looping message/,
+      /mail loop|loop(?:s|ing)? (?:detected|back|count)|routing loop|loops back to myself|remote host address is the local host|\blooping\b/,
       "Postfix, qmail, Exchange",
     ],
     [/hop count|too many (?:hops|received)|\breceived:\W.{0,20}headers? exceed/, "RFC 5321 §6.3"],
@@ -115,8 +129,8 @@ export const RELAYING: PhraseGroup = {
       "Postfix, Exim, Sendmail, Exchange",
     ],
     [
-      /unable to relay|not? (?:permitted to |allowed to |configured to )?relay|cannot relay|does not relay|we do(?:n'?t| not) relay|relay not|third[- ]party relay|denies relay/,
-      "Exchange, Coremail, CommuniGate",
+      /unable to relay|not? (?:permitted to |allowed to |configured to )?relay|cannot relay|does not relay|we do(?:n'?t| not) relay|relay not|third[- ]party relay|denies relay|relay check|local users? only|no smtp mx only/,
+      "Exchange, Coremail, CommuniGate, and NetEase of a sender who is none of its users",
     ],
     [
       /authentication (?:is )?required|requires authentication|must (?:be )?(?:authenticate|login|log in)/,
@@ -137,15 +151,15 @@ export const TROUBLE: PhraseGroup = {
       "Sendmail, Exim, qmail, Exchange: given up after its days",
     ],
     [
-      /(?:could not be|not been|unable to) (?:deliver|delivered|send).{0,60}?(?:for|after|in|within) (?:the (?:last|past) )?(?:multiple|\d+ ?(?:\.\d+ )?(?:h|d|m|second|minute|day|week))|i'm not going to try again|g(?:ive|iving|ave) up(?! on )/,
+      /(?:failed|after|maximum(?: number of)?) (?:\d{1,4} )?(?:delivery )?attempts|aborted after \d|(?:could not be|not been|unable to) (?:deliver|delivered|send).{0,60}?(?:for|after|in|within) (?:the (?:last|past) )?(?:multiple|\d+ ?(?:\.\d+ )?(?:h|d|m|second|minute|day|week))|i'm not going to try again|g(?:ive|iving|ave) up(?! on )/,
       "Sendmail, Yahoo, qmail",
     ],
     [
-      /connection (?:timed out|timeout|refused|reset|was dropped|lost|dropped|closed|died)|lost connection|conversation .{0,60}timed out|timed out while|connect to .{0,120}:/,
+      /connection (?:timed out|timeout|refused|reset|was dropped|lost|dropped|closed|died)|lost connection|conversation .{0,60}timed out|timed out while|connect to .{0,120}:|connection with \S{1,255} is broken/,
       "Postfix, Sendmail, Exim: a connection that failed",
     ],
     [
-      /no route to host|network (?:is )?unreachable|host (?:is )?(?:down|unreachable)|could not (?:connect|establish|be reached)|server did not (?:respond|accept our requests)|did not respond|unable to (?:connect|contact)|remote host (?:is )?not responding|no answer/,
+      /no route to host|network (?:is )?unreachable|host (?:is )?(?:down|unreachable)|(?:could not|not|can'?t|cannot) (?:connect|establish|be reached)|server did not (?:respond|accept our requests)|(?:did|is|was) not (?:respond(?:ing)?\b|reachable)|unable to (?:connect|contact)|remote host (?:is )?not responding|no answer/,
       "Gmail, Exchange, qmail: a host that does not answer",
     ],
     [
@@ -195,11 +209,11 @@ export const POLICY: PhraseGroup = {
       "Sendmail access_db, Exchange",
     ],
     [
-      /policy|policies|administrative(?:ly)? (?:prohibit|reject|den|lockout)|prohibited|forbidden|restricted|banned/,
+      /policy|policies|administrative(?:ly)? (?:prohibit|reject|den|lockout)|prohibited|forbidden|restricted|banned|\bspoofed\b/,
       "Gmail gcdp, Mimecast, web.de",
     ],
     [
-      /message (?:was )?(?:rejected|refused|blocked|denied)|(?:mail|e-?mail) (?:is |was )?rejected|(?:rejected|refused) (?:by|due to)|transaction rejected|\bblocked\b|not want (?:to|your)/,
+      /message (?:was )?(?:rejected|refused|blocked|denied)|(?:mail|e-?mail) (?:\S{1,60} )?(?:is |was )?rejected|(?:rejected|refused) (?:by|due to)|transaction rejected|\bblocked\b|not want (?:to|your)/,
       "Zoho, Tencent, Mimecast and others",
     ],
     [

@@ -6,7 +6,7 @@ export const FULL: PhraseGroup = {
   category: "mailbox-full",
   phrases: [
     [
-      /(?:mail ?box|mail ?folder|inbox|in-box|account|user|recipient|mail ?drop|maildir|storage|disk|quota)\b.{0,50}?(?:\bfull\b|over (?:its |the |their |his )?(?:allowed |disk |storage |mail )?(?:quota|limit|allocation|size)|over ?quota|out of (?:storage|space|disk)|no (?:disk )?space)/,
+      /(?:mail ?box|mail ?folder|inbox|in-box|account|user|recipient|mail ?drop|maildir|storage|disk|quota)\b.{0,50}?(?:\bfull\b|over (?:its |the |their |his )?(?:allowed |disk |storage |mail )?(?:quota|limit|allocation|size)|over ?quota|out of (?:storage|space|disk)|no (?:more )?(?:disk )?(?:space|room))/,
       "Gmail OverQuota, Exchange, Dovecot, qmail, mail.ru",
     ],
     [
@@ -58,15 +58,15 @@ export const NO_MAILBOX: PhraseGroup = {
   category: "recipient",
   phrases: [
     [
-      /(?:users?|recipient|mail ?box|account|address|addressee|alias|destination|destinatario|person|entry|customer|local[- ]?part|username|e-?mail(?: account| address)?)\b.{0,80}?(?:\bunknown\b|\bunkown\b|non[- ]?exist|inexist|nonexistent|possibly incorrect|(?:has )?moved)/,
+      /(?:users?|recipient|mail ?box|account|address|addressee|alias|destination|destinatario|person|entry|customer|local[- ]?part|username|e-?mail(?: account| address)?)\b(?:[^.]|\.(?! )){0,80}?(?:\bunknown\b|\bunkown\b|non[- ]?exist|inexist|nonexistent|possibly incorrect|\bmoved|(?:been|was|is) removed)/,
       "Postfix, Exim, Courier, Sendmail, MDaemon",
     ],
     [
-      /(?:users?|recipient|mail ?box|account|address|addressee|alias|person|entry|customer|local[- ]?part|username|e-?mail(?: account| address)?)\b.{0,80}?not (?:be )?(?:found|known|exist|listed|valid|here|present|registered|our|a valid|in (?:the )?(?:list|directory|database))/,
+      /(?:users?|recipient|mail ?box|account|address|addressee|alias|person|entry|customer|local[- ]?part|username|e-?mail(?: account| address)?)\b(?:[^.]|\.(?! )){0,80}?not (?:be )?(?:found|known|exist|listed|valid|here|present|registered|our|a valid|in (?:the )?(?:list|directory|database))/,
       "Comcast, mail.ru, Exchange, Domino, Tencent",
     ],
     [
-      /(?:users?|recipient|mail ?box|account|address|addressee|alias|destination|person|customer|username|e-?mail(?: account| address)?)\b.{0,80}?(?:does ?n[o']t (?:exist|have)|doesn?t exist|does not (?:exist|have)|do(?:es)? not (?:have|list)|is? no(?:t| longer) (?:exist|valid|active|available|in use|on server|here|with)|no longer)/,
+      /(?:users?|recipient|mail ?box|account|address|addressee|alias|destination|person|customer|username|e-?mail(?: account| address)?)\b(?:[^.]|\.(?! )){0,80}?(?:does ?n[o']t (?:exist|have)|doesn?t exist|does not (?:exist|have)|do(?:es)? not (?:have|list)|is? no(?:t| longer) (?:exist|valid|active|available|in use|on server|here|with)|no longer)/,
       "Gmail, iCloud, Dovecot, Proton, Yahoo",
     ],
     [
@@ -82,8 +82,8 @@ export const NO_MAILBOX: PhraseGroup = {
       "Yahoo, Zoho, Lotus",
     ],
     [
-      /there is no (?:one|such|user|mailbox|account)|no mailbox (?:here|by that name|found)|no one (?:here )?by that name|no such person/,
-      "qmail, Exim",
+      /there is no (?:one|such|user|mailbox|account)|no mail[- ]?box (?:here|by that name|found|available|for)|no one (?:here )?(?:by that name|with that)|does not have (?:an? )?(?:final )?e-?mail (?:delivery|address|account)|no such (?:person|mail ?drop|(?:user ?)?ids?\b)|does ?n[o']t handle mail for (?:that|this) (?:user|address|recipient)/,
+      "qmail, Exim, phquery, and POP3 servers that name their maildrops",
     ],
     [
       /unknown[- ](?:local[- ]part|user|recipient|mailbox|address)|unknown or illegal|addressee unknown|not known (?:here|at this)/,
@@ -95,23 +95,23 @@ export const NO_MAILBOX: PhraseGroup = {
       "Comcast; RFC 5321 §4.2.3 551; RFC 7293 §6 (a mailbox of somebody else now)",
     ],
     [
-      /address rejected: (?:user|undeliverable|unverified|no such|invalid)|recipient (?:address )?rejected: access denied|<[^<>]{3,100}> recipient rejected|undeliverable address/,
+      /address rejected: (?:user|undeliverable|unverified|no such|invalid)|recipient (?:address )?rejected: access denied(?! (?:for|from|to|due|by)\b)|<[^<>]{3,100}> recipient rejected|undeliverable address/,
       "Exchange Online 5.4.1, Postfix recipient verification, Cox",
     ],
     [
-      /could(?: not|n'?t) (?:be )?(?:find|found) (?:any )?(?:mailbox|user|the recipient)|can'?t find (?:a )?(?:user|mailbox|recipient)|wasn'?t found (?:at|in)|couldn'?t be (?:found|delivered to)|address (?:does|is) not/,
+      /could(?: not|n'?t) (?:be )?(?:find|found) (?:any )?(?:mailbox|user|the recipient)|(?:can'?t|cannot|could not|couldn'?t|unable to) (?:find|locate) (?:(?:an?|any|the|this|that|such|local|alias) )*(?:user|mailbox|recipient|alias)\b|wasn'?t found (?:at|in)|couldn'?t be (?:found|delivered to)|address (?:does|is) not/,
       "Outlook, Microsoft 365",
     ],
     [
-      /^(?:5\d\d[ -])?(?:5\.\d{1,3}\.\d{1,3} )?<?[^\s<>]{1,100}@[^\s<>]{1,100}>?:? (?:recipient )?rejected\.?$/,
-      "Symantec.cloud, Cox: the address, rejected, and no other reason",
+      /@[^\s<>]{1,100}>? is no longer (?:valid|active|available|in use)|^(?:5\d\d[ -])?(?:5\.\d{1,3}\.\d{1,3} )?(?:<?[^\s<>]{1,100}@[^\s<>]{1,100}>?:? (?:recipient )?|recipient )rejected\.?(?:$| \(in reply to )/,
+      "Yahoo: the address that is no more; Symantec.cloud, Cox: the address, rejected, and no other reason",
     ],
     [
       /invalid (?:final )?delivery user|invalid-recipient|invalid e?-?mail recipients?|recipients? (?:are|is) (?:all )?invalid|mailbox name not allowed/,
       "PowerMTA, Zoho, RFC 5321 §4.2.3 553",
     ],
     [
-      /not listed in (?:domino|public|the)|\bnot in (?:our|the|this) (?:\w+ )?(?:directory|database|address book)|doesn'?t have an? .{0,30}account|this email address .{0,30}not/,
+      /not listed in (?:domino|public|the)|\bnot (?:found |listed |present |registered )?in (?:(?:our|the|this|any) )?(?:\w+ )?(?:directory|database|address book|ldap|recipient (?:list|table|map))|(?:doesn'?t|does not) have an? .{0,30}account|\bnot a member of (?:the |this )?domain|(?:user|recipient) <[^<>]{1,100}> not ok\b|this email address .{0,30}not/,
       "Domino, Yahoo",
     ],
     [
@@ -119,7 +119,7 @@ export const NO_MAILBOX: PhraseGroup = {
       "French: Orange, laposte.net, Exchange, Domino",
     ],
     [
-      /(?:benutzer|empf(?:ä|ae?)nger|adresse|postfach|konto).{0,80}?(?:unbekannt|existiert nicht|nicht (?:gefunden|bekannt|vorhanden|im domino|in der organisation))/,
+      /(?:benutzer|empf(?:ä|ae?)nger|adressat|adresse|postfach|konto).{0,80}?(?:unbekannt|existiert nicht|nicht (?:gefunden|bekannt|vorhanden|im domino|in der organisation))/,
       "German: T-Online, United Internet, Exchange, Domino",
     ],
     [
@@ -127,7 +127,7 @@ export const NO_MAILBOX: PhraseGroup = {
       "Spanish and Portuguese: Telefónica, UOL",
     ],
     [
-      /(?:utente|destinatario).{0,80}?(?:sconosciut|errato|inesistente)|(?:indirizzo|casella).{0,80}?(?:inesistente|non esiste)|indirizzo.{0,60}non .{0,12}trovat|impossibile trovare l.indirizzo/,
+      /(?:utente|destin(?:atario|\.)).{0,80}?(?:sconosciut|errato|inesistente)|(?:indirizzo|casella).{0,80}?(?:inesistente|non esiste)|indirizzo.{0,60}non .{0,12}trovat|impossibile trovare l.indirizzo/,
       "Italian: Libero",
     ],
     [
@@ -141,7 +141,7 @@ export const NO_MAILBOX: PhraseGroup = {
     [/用户不存在|收件人不存在|该用户|不存在|找不到|查無此/, "Chinese: Tencent, NetEase, Coremail"],
     [/찾을 수 없|존재하지 않|없는 (?:사용자|계정|주소)/, "Korean: Exchange, Naver"],
     [
-      /nie istnieje|nie ma takiego|nie znaleziono|neexistuje|nebyl[ao]? nalezen|onbekende? (?:gebruiker|adres)|gebruiker onbekend|bestaat niet|(?:adres|gebruiker|geadresseerde).{0,60}niet (?:worden )?gevonden|nie (?:można|udało się) (?:odnaleźć|znaleźć)|nie odnaleziono|nelze (?:najít|nalézt)/,
+      /(?:użytkownik|odbiorca|adres|konto).{0,60}nieznan|nie istnieje|nie ma takiego|nie znaleziono|neexistuje|nebyl[ao]? nalezen|onbekende? (?:gebruiker|adres)|gebruiker onbekend|bestaat niet|(?:adres|gebruiker|geadresseerde).{0,60}niet (?:worden )?gevonden|nie (?:można|udało się) (?:odnaleźć|znaleźć)|nie odnaleziono|nelze (?:najít|nalézt)/,
       "Polish, Czech, Dutch",
     ],
     [
@@ -161,14 +161,26 @@ export const DISABLED: PhraseGroup = {
   category: "recipient",
   phrases: [
     [
-      /(?:account|mailbox|user|address|recipient|inbox|e-?mail)\b.{0,60}?(?:disabled|inactive|deactivated|suspended|discontinued|terminated|closed|deleted|expired account|dormant|abandoned|due to inactivity|not active|not enabled|\blocked|on hold)/,
+      /(?:account|mailbox|user|address|recipient|inbox|e-?mail)\b(?:[^.]|\.(?! )){0,60}?\b(?:disabled|inactive|deactivated|suspended|discontinued|terminated|closed|deleted|expired account|dormant|abandoned|due to inactivity|not (?:been )?activated?|not enabled|locked|on hold)\b/,
       "Gmail, Yahoo, mail.ru, Exchange, vpopmail",
     ],
     [
-      /(?:disabled|inactive|deactivated|suspended|closed|discontinued|terminated|expired|dormant) (?:e?-?mail ?)?(?:account|mailbox|user|address|recipient)|user(?:name)? (?:has been )?(?:suspended|disabled)/,
+      /\b(?:disabled|inactive|deactivated|suspended|closed|discontinued|terminated|expired|dormant) (?:e?-?mail ?)?(?:account|mailbox|user|address|recipient)|user(?:name)? (?:has been )?(?:suspended|disabled)|\b(?:account|mailbox|address) (?:has |is )?expired|<[^<>]{1,100}> is (?:now )?disabled/,
       "AOL, Sina",
     ],
     [/address no longer accepts mail|no longer accepts? (?:mail|messages)/, "mailboxes that were given up"],
+    [
+      /\bleft (?:the|our|this) (?:company|organi[sz]ation|firm|university)|@\S{1,100} has moved\b/,
+      "people who are gone",
+    ],
+    [
+      /(?:casilla|buz[oó]n|cuenta|usuario).{0,60}(?:expirad|inactiv|suspendid|desactivad|deshabilitad|cancelad|cerrad)|(?:\bconta\b|caixa postal|usu[áa]rio).{0,60}(?:inativ|suspens|desativad|cancelad)|(?:casella|utente|indirizzo (?!ip\b)).{0,60}(?:disatt+iv|bloccat|sospes|disabilitat|non attiv)/,
+      "Spanish, Portuguese, Italian: Libero and others",
+    ],
+    [
+      /(?:bo[îi]te|compte).{0,60}(?:d[ée]sactiv|suspendu|cl[ôo]tur)|(?:postfach|konto|mailbox).{0,60}(?:deaktiviert|gel[öo]scht|geschlossen)|(?:konto|skrzynk).{0,60}(?:zablokowan|nieaktywn|usuni[ęe]t)|(?:ящик|аккаунт|уч[её]тн).{0,60}(?:заблокирован|отключ[её]н|удал[её]н|неактив)/,
+      "French, German, Polish, Russian",
+    ],
   ],
 };
 
@@ -178,7 +190,7 @@ export const NO_DOMAIN: PhraseGroup = {
   category: "recipient",
   phrases: [
     [
-      /(?:host|domain)(?: or domain)?(?: name)? (?:not found|unknown|does ?n[o']t exist|does not exist|is not reachable|lookup failed|is unknown|invalid|couldn'?t be found)/,
+      /(?:host|domain)(?: or domain)?(?: name)? (?:not found|unknown|does ?n[o']t exist|does not exist|is unknown|invalid|couldn'?t be found)/,
       "Postfix, Sendmail, Exchange",
     ],
     [
@@ -197,7 +209,10 @@ export const NO_DOMAIN: PhraseGroup = {
       /null ?mx|indicated no smtp service|no mail hosts? for (?:the |this )?domain|does ?n[o']t (?:receive|accept) (?:any )?(?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|does not accept (?:e?-?mail|mail)(?! (?:from|in|of|with|that|larger|over))|never accepts mail/,
       "RFC 7505: a domain that takes no mail",
     ],
-    [/domain has expired/, "registrars"],
+    [
+      /domain has expired|\bdomain is not reachable/,
+      "registrars; Outlook.com, of a domain without hosts for mail",
+    ],
   ],
 };
 
@@ -207,8 +222,12 @@ export const UNAVAILABLE: PhraseGroup = {
   category: "recipient",
   phrases: [
     [
-      /mailbox (?:unavailable|not available|is unavailable|(?:is )?inactive|does)|invalid mailbox/,
+      /mailbox (?:unavailable|not available|is unavailable|(?:is )?inactive|does)|invalid mailbox|\b(?:account|recipient) (?:is )?unavailable/,
       "Outlook.com, United Internet, Amazon SES",
+    ],
+    [
+      /(?<!(?:sender|from|ip|your|return|reply-to|client|helo|source) )\b(?:recipient|user|address|account|alias|mailbox) (?:name )?(?:is |was )?(?:invalid|unrecogni[sz]ed|illegal)\b/,
+      "the address, and that it is none",
     ],
   ],
 };

@@ -6,8 +6,8 @@ export const SENDER_ADDRESS: PhraseGroup = {
   category: "policy",
   phrases: [
     [
-      /\bsender(?:'?s)?(?: e?-?mail)?(?: address| domain)?\b(?! reputation).{0,80}?(?:reject|refused|denied|unknown|not (?:found|exist|allowed|permitted|valid|accepted)|does ?n[o']t (?:exist|resolve)|invalid|unresolvable|blocked|blacklisted)/,
-      "Postfix reject_unknown_sender_domain, Exchange, Sendmail check_mail",
+      /\bsender(?:'?s)?(?: e?-?mail)?(?: address| domain)?\b(?! reputation).{0,80}?(?:reject|refused|denied|unknown|not (?:found|exist|allowed|permitted|valid|accepted)|does ?n[o']t (?:exist|resolve)|invalid|unresolvable|blocked|blacklisted|null mx|has no\b|resolve fail|is empty)/,
+      "Postfix reject_unknown_sender_domain, Exchange, Sendmail check_mail, RFC 7372 X.7.27",
     ],
     [
       /domain of (?:the )?sender\b.{0,80}?(?:not (?:found|exist)|does ?n[o']t (?:exist|resolve))/,
@@ -18,15 +18,18 @@ export const SENDER_ADDRESS: PhraseGroup = {
       "gateways that check the addresses of the sender",
     ],
     [
-      /\bmail from\b(?! \[?\d).{0,80}?(?:reject|refused|denied|not (?:allowed|permitted|accepted|found|valid)|does ?n[o']t (?:exist|resolve)|invalid|blocked|blacklisted)/,
+      /\bmail from\b(?! \[?\d).{0,80}?(?:reject|refused|denied|not (?:allowed|permitted|accepted|found|valid)|does ?n[o']t (?:exist|resolve)|invalid|blocked|blacklisted|mismatch)/,
       "Domino, Sendmail, Exim: MAIL FROM refused",
     ],
     [
-      /verify failed|(?:callout )?verification failed (?:for|:)|unknown sender|invalid sender|bad sender/,
-      "Exim sender verify",
+      /verify failed|(?:callout )?verification failed (?:for|:)|failed while verifying|(?:unknown|invalid|bad|unrout(?:e|ea)able|unroutable|unverifi\w{2,4}) sender|domain may not exist or dns check failed/,
+      "Exim sender verify, and others",
     ],
     [/from address does not match|verified sender identity|badmailfrom/, "SendGrid, qmail"],
-    [/sender verify|null sender/, "Exim, Coremail, and servers that take no bounces"],
+    [
+      /sender verify|null sender|(?:den(?:y|ies)|rejects?|blocks?) the sender/,
+      "Exim, Coremail, and servers that take no bounces",
+    ],
     [/my name was rejected/, "qmail-remote: HELO refused"],
     [
       /(?:(?<!an den |an )absender(?:-?adresse|-?domain)?|exp[ée]diteur|remitente|remetente|mittente|отправител[ья]|nadawc[ay])[^.]{0,30}?(?:unbekannt|abgelehnt|nicht (?:gefunden|vorhanden)|existiert nicht|inexistant|inconnu|invalide|refus|rechaz|inv[áa]lid|no existe|rejeitad|rifiutat|inesistente|sconosciut|не существует|не найден|отклон|odrzucon|nie istnieje)/,
@@ -71,7 +74,7 @@ export const BLOCKLISTS: PhraseGroup = {
     ],
     [/client host.{0,80}(?:rejected|blocked|denied)/, "Postfix check_client_access"],
     [
-      /banned (?:sending ip|sender ?\[)|blocked ip|invalid ip\b|dynamic (?:ip|address|host)|denyip|\bip too new/,
+      /banned (?:sending ip|sender ?\[)|blocked ip|invalid ip\b|dynamic[- ](?:ip|address|host)|dial-?up\b|denyip|\bip too new/,
       "Exchange Online 5.7.511 and 5.7.606, Tencent, Yahoo",
     ],
     [/(?:some )?messages from \[?[\da-f.:]{3,45}\]? weren'?t sent/, "Outlook.com S3140, RP-001, SC-004"],
@@ -80,7 +83,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "Yahoo TSS03 to TSS11",
     ],
     [
-      /user complaints|unexpected volume|unusual rate|unsolicited mail originating|too many (?:spam )?complaints|(?:too many|excessive) (?:spams?\b|(?:bad|invalid|unknown|nonexistent) (?:recipients|users|addresses))/,
+      /user complaints|unexpected volume|unusual rate|unsolicited mail originating|too many (?:(?:spam )?complaints|bounces)|(?:too many|excessive) (?:spams?\b|(?:bad|invalid|unknown|nonexistent) (?:recipients|users|addresses))/,
       "Yahoo TSS04, Gmail 4.7.28, and those who count what a host did",
     ],
     [
@@ -105,7 +108,7 @@ export const AUTHENTICATION: PhraseGroup = {
     ],
     [/not (?:allowed|permitted|authori[sz]ed) to (?:send|use)\b/, "SPF explanations (RFC 7208 §6.2)"],
     [
-      /unauthenticated|authentication(?:-| )results|not authenticated|fails? authentication|authentication (?:check|required by|fail|level)/,
+      /\bforg(?:ed|ery)\b|\bauth failed|unauthenticated|authentication(?:-| )results|not authenticated|fails? authentication|authentication (?:check|required by|fail|level)/,
       "Gmail 5.7.26, Exchange Online 5.7.515, Yahoo",
     ],
     [

@@ -42,9 +42,9 @@ const MAX_TEXT_CHARS = 2048;
  */
 const CODE_RULES: readonly (readonly [pattern: RegExp, result: FinalClass, source: string])[] = [
   [
-    /^1\.(?:7|8|9)$/,
+    /^1\.(?:7|8|9|20)$/,
     { outcome: "failed", category: "policy" },
-    "RFC 3463 X.1.7 and X.1.8, RFC 7505 X.1.9: the sender's address",
+    "RFC 3463 X.1.7 and X.1.8, RFC 7505 X.1.9, Exchange Online's X.1.20: the sender's address",
   ],
   [
     /^1\./,
@@ -165,9 +165,18 @@ function byEvidence(refusal: Refusal): FinalClass {
 /** What the further lines of a reply begin with (RFC 5321 §4.2.1): it parts words that belong together. */
 const CONTINUATION = /(?<=\S) [245]\d\d-(?:[245]\.\d{1,3}\.\d{1,3} )?/g;
 
+/** What a mailbox is called says nothing of it: "spam@example.org", "dmarc@reports.example.org". */
+const ADDRESS =
+  /(?<![\w.!#$%&*+/=?^{|}~-])[\w.!#$%&*+/=?^{|}~-]{1,64}@(?:[a-z\d-]{1,63}\.){1,8}[a-z\d-]{2,63}/gi;
+
 /** The class that a text tells by itself; null where it tells none. */
 export function classByText(text: string): TextClass | null {
-  const plain = text.slice(0, MAX_TEXT_CHARS).replace(/\s+/g, " ").replace(CONTINUATION, " ").toLowerCase();
+  const plain = text
+    .slice(0, MAX_TEXT_CHARS)
+    .replace(/\s+/g, " ")
+    .replace(CONTINUATION, " ")
+    .replace(ADDRESS, "a@a.a")
+    .toLowerCase();
   const group = TEXT_RULES.find(({ phrases }) => phrases.some(([pattern]) => pattern.test(plain)));
   if (group === undefined) return null;
   const { outcome, category, vague } = group;
