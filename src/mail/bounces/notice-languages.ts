@@ -57,7 +57,7 @@ export const FAILURE_SUBJECTS: Words = [
 /** What notices of a failed delivery say. */
 export const FAILURE_TEXTS: Words = [
   [
-    /(?:could not|couldn'?t|cannot|can'?t|was not|wasn'?t|not|unable to|failed to|has not|hasn'?t) (?:be |been |yet been )?(?:deliver|sent|reach|transmit|route|send)|(?:permanent|fatal|transient|delivery) (?:fatal )?(?:error|failure|status|problem)|(?:address|recipient|user)s? failed|did not reach|undeliver|user unknown|requested action not taken|delivery (?:to the following )?.{0,40}fail|delivery of the email was stopped|\b5\d\d[ -]\d\.\d\.\d|returned (?:to you|message|mail)|remote host said|message.{0,40}rejected/i,
+    /(?:could not|couldn'?t|cannot|can'?t|was not|wasn'?t|not|unable to|failed to|has not|hasn'?t) (?:be |been |yet been )?(?:deliver|sent|reach|transmit|route|send)|(?:permanent|fatal|transient|delivery) (?:fatal )?(?:error|failure|status|problem)|(?:address|recipient|user)s? failed|did not reach|undeliver|user unknown|requested action not taken|delivery (?:to the following )?.{0,40}fail|delivery of the email was stopped|\b5\d\d[ -]\d\.\d\.\d|returned (?:to you|message|mail)|(?:mail|message) has been returned|remote host said|message.{0,40}rejected/i,
     "English",
   ],
   [

@@ -55,7 +55,7 @@ function fromReason(
 
 /** Postfix, Sendmail, Exchange, MDaemon, Exim: what a warning says of itself, whatever else it says. */
 function isWarning({ words }: Notice): boolean {
-  return /warning (?:message )?only|(?:do not|don'?t) need to resend|will be retried (?:until|for)|has not yet been delivered|delay reason:/i.test(
+  return /warning (?:message )?only|(?:do not|don'?t) need to resend|will be retried (?:until|for)|has not yet been delivered|still awaiting delivery|will continue (?:trying|to (?:try|attempt))|delivery attempts will continue|no action is required on your part|delivery incomplete|will retry for|will keep trying|will continue to be attempted|(?:just|only) a warning|delay reason:/i.test(
     words,
   );
 }
@@ -63,4 +63,5 @@ function isWarning({ words }: Notice): boolean {
 /** A warning that a mail still waits, and words by which a notice that also has them is final. */
 const DELAYED =
   /\b(?:delayed|delay reason|warning[: ]|still trying|will (?:be|keep) (?:re)?try|not yet been delivered|delivery attempts will continue)/i;
-const FINAL = /permanent(?:ly)? |given up|giving up|gave up|could not be delivered|failed/i;
+const FINAL =
+  /permanent(?:ly)? |given up|giving up|gave up|could not be delivered|failed|no such user|user unknown|unknown user/i;

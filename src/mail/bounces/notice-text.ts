@@ -9,7 +9,7 @@ const MAX_REASON_LINES = 12;
 
 /** Where the mail that came back begins within a notice. */
 const ORIGINAL_BEGINS: readonly RegExp[] = [
-  /^[-=_*\s]*(?:below this line is a copy of the message|this is a copy of (?:the|your) message|original message|returned message|unsent message|message headers? follows?|header of (?:the )?original|original (?:mail|headers?)|copy of (?:the )?(?:original )?message|undelivered message|message text follows|start of (?:the )?(?:returned|original) message|your (?:original )?message (?:reads|follows)|(?:the )?(?:first|original) .{0,30}(?:lines|headers) )/i,
+  /^[-=_*\s]*(?:below this line is a copy of the message|this is a copy of (?:the|your) message|original message|(?:start of )?returned (?:message|mail)|unsent message|message headers? follows?|header of (?:the )?original|original (?:mail|headers?)|copy of (?:the )?(?:original )?message|undelivered message|message text follows|start of (?:the )?(?:returned|original) message|your (?:original )?message (?:reads|follows)|(?:the )?(?:first|original) .{0,30}(?:lines|headers) )/i,
   /^[-=_*\s]*(?:included is a copy of|the (?:message|mail) (?:headers? )?(?:is|are|was) (?:attached|included|below)|the (?:original|text of the) message(?! was (?:received|sent|submitted))|here is (?:a copy|the)|content-type: message\/rfc822)/i,
   /^(?:received|return-path|x-apparently-to|dkim-signature|mime-version|message-id|delivered-to|x-mailer):/i,
 ];
@@ -48,6 +48,8 @@ export function noticeText(text: string): string {
 
 /** Ways in which notices name the recipient, best first. Each takes one line. */
 const NAMES: readonly RegExp[] = [
+  // Exchange 5.5: an address of X.400, with the one of the Internet in it.
+  /^[ \t]*c=[^\n]{0,200}?\bsmtp=([^\s<>"',;:()]+@[^\s<>"',;:()]+)/i,
   // Exim, qmail, Postfix, Courier, Gmail, Exchange, Sendmail: the address alone or first, with the reason behind it.
   /^[\s*"'<-]*(?:[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?|(?:(?:failed |final )?recipient(?: address)?|(?:failed )?addresse?|target mail address|rfc822) ?[:;])?[\s"'<]*("[^"]{1,64}"@[^\s<>"',;:()]+|[^\s<>"',;:()[\]]+(?:'[a-z][^\s<>"',;:()[\]]*){0,2}@[^\s<>"',;:()[\]]+)[>"']*(?::|\.\.\.|,? *$|\s+(?:on |-{1,2} |\(|\[|\.\.\.))/i,
   // A transcript: >>> RCPT TO:<user@example.com>
@@ -59,7 +61,7 @@ const NAMES: readonly RegExp[] = [
 ];
 
 /** How many of them, from the first, are not words of a sentence. */
-const PLAIN_NAMES = 3;
+const PLAIN_NAMES = 4;
 
 /**
  * The recipients that a notice names, by the best way in which it names any.

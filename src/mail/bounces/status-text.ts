@@ -1,3 +1,5 @@
+import { fieldOf } from "./arf.ts";
+import { type HeaderBlock, headerBlock } from "../reading/header-block.ts";
 import { isAnswer, isDeliveryReport } from "./notice-signs.ts";
 import { noticeText } from "./notice-text.ts";
 import type { ParsedMail } from "../reading/parse.ts";
@@ -19,7 +21,7 @@ export function statusText(mail: ParsedMail, text: string, told: boolean): strin
   const parts = isAnswer(mail) && !told && !report ? [] : typed(mail);
   if (parts.length > 0) return parts.join("\n\n");
   if (!told && !report) return "";
-  return mistyped(mail) ?? withinText(text);
+  return mistyped(mail) ?? wrapped(mail) ?? withinText(text);
 }
 
 function typed({ attachments }: ParsedMail): string[] {
@@ -36,6 +38,21 @@ function mistyped({ attachments }: ParsedMail): string | null {
       continue;
     const fields = asOctets(bytes);
     if (BEGIN.test(fields) && ACTION.test(fields)) return fields;
+  }
+  return null;
+}
+
+/**
+ * Gateways that add a text of theirs wrap the whole report, its header too. What came back is never that part: the report
+ * has one subject, the mail it is about has another, and is no report.
+ */
+function wrapped(mail: ParsedMail): string | null {
+  for (const { contentType, bytes } of mail.attachments) {
+    if (contentType !== "message/rfc822") continue;
+    const inner: HeaderBlock = headerBlock(bytes);
+    if (!isDeliveryReport(inner) || fieldOf(inner, "subject") !== fieldOf(mail, "subject")) continue;
+    const fields = withinText(asOctets(bytes));
+    if (fields !== "") return fields;
   }
   return null;
 }
