@@ -127,7 +127,7 @@ function fromStatus(status: StatusRecipient, notice: Notice, only: string | null
   const enhanced = specific(read.enhanced, status.status);
   const said = tellingText([diagnostic, whole, same], notice);
   // Sendmail reports any bare 550 as 5.1.1: a code that is the reporter's alone gives way to vague words too.
-  const told = said.told !== null && read.enhanced === null ? firm(said.told) : said.told;
+  const told = whole === "" ? loose(said.told) : read.enhanced === null ? firm(said.told) : said.told;
   return {
     recipient,
     finalRecipient: status.finalRecipient ?? recipient,
@@ -143,8 +143,13 @@ function fromStatus(status: StatusRecipient, notice: Notice, only: string | null
   };
 }
 
-function firm({ outcome, category }: TextClass): TextClass {
-  return { outcome, category };
+function firm(told: TextClass | null): TextClass | null {
+  return told === null ? null : { outcome: told.outcome, category: told.category };
+}
+
+/** Where a report has no diagnostic, its words may be of anything, as footers are: a status that names the mailbox wins. */
+function loose(told: TextClass | null): TextClass | null {
+  return told === null ? null : { ...told, vague: true };
 }
 
 /** What the words of a report say of one recipient of its fields; "" where they do not name it. */

@@ -20,7 +20,7 @@ export function fromNotice(mail: ParsedMail, notice: Notice): ReportedRecipient[
       const named = notice.named.find(
         (candidate) => candidate.address.toLowerCase() === address.toLowerCase(),
       );
-      return fromReason(address, address, named?.reason ?? notice.words, notice);
+      return fromReason(named?.expandedFrom ?? address, address, named?.reason ?? notice.words, notice);
     });
   if (notice.named.length > 0)
     return notice.named.map(({ address, expandedFrom, reason }) =>

@@ -67,7 +67,7 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         "AOL: all its refusals bear X.2.1, whatever they are about",
       ],
       [
-        /mail is rejected by recipients|(?:user|recipient|addressee)s? (?:has |have )?(?:reject|refuse|block)(?:e?d|s) (?:your|this sender|the sender|sender|mails? from|messages? from|to receive)\b/,
+        /mail is rejected by recipients|(?:user|recipient|addressee)s? (?:\S{1,100} )?(?:has |have )?(?:reject|refuse|block)(?:e?d|s) (?:your|this sender|the sender|sender|mails? from|messages? from|to receive)\b/,
         "Tencent, KDDI and others: a recipient who has blocked the sender",
       ],
       [
@@ -96,7 +96,7 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         /receiving too much e?-?mail|rate ?limit(?:ed)? ?.{0,20}exceed|mailbox unavailable or access denied/,
         "Rackspace, mail.ru, Tencent: the same in other words",
       ],
-      [/write error or disk full/, "qmail-queue: the server's disk, not the mailbox"],
+      [/write error or disk full|no space left on device/, "qmail-queue: the server's disk, not the mailbox"],
       [
         /storagetransientexception|mapiexception(?:network|timeout|rpc|sessionlimit|maxobjs)/,
         "Exchange Online STOREDRV: the mailbox server did not answer",
@@ -159,8 +159,8 @@ export const TROUBLE: PhraseGroup = {
       "Postfix, Sendmail, Exim: a connection that failed",
     ],
     [
-      /no route to host|network (?:is )?unreachable|host (?:is )?(?:down|unreachable)|(?:could not|not|can'?t|cannot) (?:connect|establish|be reached)|server did not (?:respond|accept our requests)|(?:did|is|was) not (?:respond(?:ing)?\b|reachable)|unable to (?:connect|contact)|remote host (?:is )?not responding|no answer/,
-      "Gmail, Exchange, qmail: a host that does not answer",
+      /no route to host|network (?:is )?unreachable|host (?:is )?(?:down|unreachable)|(?:could not|not|can'?t|cannot) (?:connect|establish|be reached)|server did not (?:respond|accept our requests)|(?:did|is|was) not (?:respond(?:ing)?\b|reachable)|unable to (?:connect|contact)|remote host (?:is )?not responding|no answer|hosts? (?:\S{1,255} )?(?:has|have) been failing/,
+      "Gmail, Exchange, qmail, Exim: a host that does not answer",
     ],
     [
       /delivery (?:attempts|temporarily)|temporary (?:failure|error|problem|system problem|domain failure|local problem|internal error)|try again|please try|(?:essayer|r[ée]essayer) plus tard|sp[äa]ter (?:noch ?mal|erneut)|intente? (?:de nuevo )?m[áa]s tarde|попробуйте позже/,

@@ -18,7 +18,7 @@ export const FULL: PhraseGroup = {
       "RFC 5321 §4.2.3 552",
     ],
     [
-      /over ?quota|quota (?:(?:limit )?(?:is )?exceed|violation|is full)|exceed .{0,20}hard limit|quotaexceeded|(?:disk|mailbox) quota|mailbox_full/,
+      /over (?:(?:his|her|its|their|the) )?quota|overquota|quota\b.{0,40} exhausted|(?:space|quota) (?:is |has been )?(?:used up|depleted)|quota (?:(?:limit )?(?:is )?exceed|violation|is full)|exceed .{0,20}hard limit|quotaexceeded|(?:disk|mailbox) quota|mailbox_full/,
       "Cyrus, Dovecot, NetEase, Exchange STOREDRV",
     ],
     [
@@ -30,7 +30,7 @@ export const FULL: PhraseGroup = {
       "Japanese, Chinese and Korean providers",
     ],
     [
-      /mail file (?:has exceeded|is over)|reached .{0,20}(?:(?:storage|mailbox|quota|size) limit|maximum (?:allowed )?(?:size|capacity|storage|quota))|(?:mail ?box|inbox)\b.{0,30}reached (?:its|the|his) limit|insufficient space|too much mail (?:in|stored in) (?:the|his|its)|messages in .{0,30}mailbox exceed|no free space|blocks limit exceeded|inode limit/,
+      /mail file (?:has exceeded|is over)|reached .{0,20}(?:(?:storage|mailbox|quota|size) limit|maximum (?:allowed )?(?:size|capacity|storage|quota))|(?:mail ?box|inbox)\b.{0,30}(?:reached (?:(?:its|the|his) limit|(?:its |full |maximum )?capacity)|too full|\boverflow)|insufficient space|too much mail (?:in|stored in) (?:the|his|its)|messages in .{0,30}mailbox exceed|no free space|blocks limit exceeded|inode limit/,
       "Domino, cPanel and others",
     ],
     [
@@ -82,7 +82,7 @@ export const NO_MAILBOX: PhraseGroup = {
       "Yahoo, Zoho, Lotus",
     ],
     [
-      /there is no (?:one|such|user|mailbox|account)|no mail[- ]?box (?:here|by that name|found|available|for)|no one (?:here )?(?:by that name|with that)|does not have (?:an? )?(?:final )?e-?mail (?:delivery|address|account)|no such (?:person|mail ?drop|(?:user ?)?ids?\b)|does ?n[o']t handle mail for (?:that|this) (?:user|address|recipient)/,
+      /there is no (?:one|such|user|mailbox|account)|(?:do|does) not have (?:an?|any|that|this|such an?) (?:user|mailbox|recipient)\b|no mail[- ]?box (?:here|by that name|found|available|for)|no one (?:here )?(?:by that name|with that)|does not have (?:an? )?(?:final )?e-?mail (?:delivery|address|account)|no such (?:person|mail ?drop|(?:user ?)?ids?\b)|does ?n[o']t handle mail for (?:that|this) (?:user|address|recipient)/,
       "qmail, Exim, phquery, and POP3 servers that name their maildrops",
     ],
     [
@@ -111,7 +111,7 @@ export const NO_MAILBOX: PhraseGroup = {
       "PowerMTA, Zoho, RFC 5321 §4.2.3 553",
     ],
     [
-      /not listed in (?:domino|public|the)|\bnot (?:found |listed |present |registered )?in (?:(?:our|the|this|any) )?(?:\w+ )?(?:directory|database|address book|ldap|recipient (?:list|table|map))|(?:doesn'?t|does not) have an? .{0,30}account|\bnot a member of (?:the |this )?domain|(?:user|recipient) <[^<>]{1,100}> not ok\b|this email address .{0,30}not/,
+      /not listed in (?:domino|public|the)|not unique\. {1,2}several matches|\bnot (?:found |listed |present |registered )?in (?:(?:our|the|this|any) )?(?:\w+ )?(?:directory|database|address book|ldap|recipient (?:list|table|map))|(?:doesn'?t|does not) have an? .{0,30}account|\bnot a member of (?:the |this )?domain|(?:user|recipient) <[^<>]{1,100}> not ok\b|this email address .{0,30}not/,
       "Domino, Yahoo",
     ],
     [
@@ -161,7 +161,7 @@ export const DISABLED: PhraseGroup = {
   category: "recipient",
   phrases: [
     [
-      /(?:account|mailbox|user|address|recipient|inbox|e-?mail)\b(?:[^.]|\.(?! )){0,60}?\b(?:disabled|inactive|deactivated|suspended|discontinued|terminated|closed|deleted|expired account|dormant|abandoned|due to inactivity|not (?:been )?activated?|not enabled|locked|on hold)\b/,
+      /(?:account|mailbox|user|address|recipient|inbox|e-?mail)\b(?:[^.]|\.(?! )){0,60}?\b(?:disabled|inactive|deactivated|suspended|discontinued|terminated|closed|deleted|expired account|dormant|abandoned|due to inactivity|not (?:been )?activated?|not enabled|locked|on hold|frozen|decommissioned|retired)\b/,
       "Gmail, Yahoo, mail.ru, Exchange, vpopmail",
     ],
     [
@@ -170,7 +170,7 @@ export const DISABLED: PhraseGroup = {
     ],
     [/address no longer accepts mail|no longer accepts? (?:mail|messages)/, "mailboxes that were given up"],
     [
-      /\bleft (?:the|our|this) (?:company|organi[sz]ation|firm|university)|@\S{1,100} has moved\b/,
+      /\b(?:employee|person|user|recipient|addressee) (?:has |is )?(?:left|retired|deceased)\b|\bleft (?:the|our|this) (?:company|organi[sz]ation|firm|university)|@\S{1,100} has moved\b/,
       "people who are gone",
     ],
     [

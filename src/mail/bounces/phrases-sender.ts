@@ -38,6 +38,30 @@ export const SENDER_ADDRESS: PhraseGroup = {
   ],
 };
 
+/** What else is the sender's: to be asked once its name, its authentication and the mail itself are out of the question. */
+export const SENDER_SIDE: PhraseGroup = {
+  outcome: "failed",
+  category: "policy",
+  phrases: [
+    [
+      /\b(?:your|sender'?s?|sending|client|source|originating|connecting) (?:(?:e-?mail|mail|ip|host|mail ?server|server)(?:'s)? ){0,2}(?:address|account|domain|mailbox|ip|host ?name|host|mail ?server|server|network)(?:'s)? (?:[[(<]\S{1,100} )?(?:(?:is|was|are|has|have|been|does|did|do|could|can|currently|temporarily|permanently) ){0,3}(?:not\b|\w{2,5}n't\b|cannot\b|no longer|unknown|suspended|disabled|denied|prohibited|rejected)|\baccount sending\b/,
+      "gateways: the address, account or host that is the sender's",
+    ],
+    [
+      /chosen not to (?:receive|accept)|does ?n[o']t (?:accept|allow|receive|want) (?:e?-?mails?|messages?) (?:of|from)\b/,
+      "AOL: a recipient who does not want mail of this sender or kind",
+    ],
+    [
+      /\brequires? (?:a )?confirmation|\bconfirm (?:this|your) (?:e-?mail|mail ?server|address(?! (?:list|book))|message|identity)|challenge[- /]response|sender (?:is )?not (?:yet )?(?:pre-?)?approved|not (?:in|on) (?:the |my |our |your )?(?:recipient'?s )?(?:white|allow|safe|guest) ?-?list/,
+      "servers that ask the sender to confirm, and lists of welcome senders",
+    ],
+    [
+      /\b(?:must|need to|have to) be (?:an? )?(?:member|subscriber|subscribed)|\b(?:only|restricted to) (?:list )?(?:members|subscribers)|(?:members|subscribers) only|not (?:a )?(?:member of|subscribe[rd] (?:of|to)) (?:this|the) (?:mailing )?(?:group|list)/,
+      "mailing lists that are for their members",
+    ],
+  ],
+};
+
 /** The sending host or domain has a bad name. */
 export const BLOCKLISTS: PhraseGroup = {
   outcome: "failed",
@@ -65,7 +89,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "mail.ru, qmail with rblsmtpd, and others",
     ],
     [
-      /\b(?:ip|ip address|host|client|server|mta)\b.{0,40}\b(?:is |has been |was )?(?:blocked|banned|black-?listed|block-?listed)/,
+      /\b(?:ip|host|client|server|mta)\b.{0,40}\b(?:is |has been |was )?(?:blocked|banned|black-?listed|block-?listed)/,
       "AOL, AT&T, Tencent",
     ],
     [
@@ -91,7 +115,7 @@ export const BLOCKLISTS: PhraseGroup = {
       "Charter, Cox, Comcast, T-Online, AOL, NetEase: codes of a blocked address",
     ],
     [
-      /connection (?:was )?(?:rejected|refused) by policy|no smtp service.{0,40}ip address/,
+      /connection (?:was )?(?:rejected|refused) by policy|no smtp service.{0,40}\bip\b/,
       "Symantec.cloud, United Internet: refused before the greeting",
     ],
   ],

@@ -169,6 +169,9 @@ const CONTINUATION = /(?<=\S) [245]\d\d-(?:[245]\.\d{1,3}\.\d{1,3} )?/g;
 const ADDRESS =
   /(?<![\w.!#$%&*+/=?^{|}~-])[\w.!#$%&*+/=?^{|}~-]{1,64}@(?:[a-z\d-]{1,63}\.){1,8}[a-z\d-]{2,63}/gi;
 
+/** An address too, and none of a mailbox. */
+const IP_ADDRESS = /\bip[- ]address\b/g;
+
 /** The class that a text tells by itself; null where it tells none. */
 export function classByText(text: string): TextClass | null {
   const plain = text
@@ -176,7 +179,8 @@ export function classByText(text: string): TextClass | null {
     .replace(/\s+/g, " ")
     .replace(CONTINUATION, " ")
     .replace(ADDRESS, "a@a.a")
-    .toLowerCase();
+    .toLowerCase()
+    .replace(IP_ADDRESS, "ip");
   const group = TEXT_RULES.find(({ phrases }) => phrases.some(([pattern]) => pattern.test(plain)));
   if (group === undefined) return null;
   const { outcome, category, vague } = group;

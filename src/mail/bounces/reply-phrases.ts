@@ -1,5 +1,5 @@
 import type { PhraseGroup } from "./phrase-group.ts";
-import { AUTHENTICATION, BLOCKLISTS, SENDER_ADDRESS } from "./phrases-sender.ts";
+import { AUTHENTICATION, BLOCKLISTS, SENDER_ADDRESS, SENDER_SIDE } from "./phrases-sender.ts";
 import { CONTENT, SIZE } from "./phrases-content.ts";
 import { LOOPS, POLICY, PROTOCOL, RELAYING, TROUBLE, WHOLE_SENTENCES } from "./phrases-delivery.ts";
 import { DISABLED, FULL, NO_DOMAIN, NO_MAILBOX, TEMPORARY, UNAVAILABLE } from "./phrases-mailbox.ts";
@@ -18,6 +18,7 @@ export const TEXT_RULES: readonly PhraseGroup[] = [
   BLOCKLISTS,
   CONTENT,
   RELAYING,
+  SENDER_SIDE,
   TEMPORARY,
   NO_MAILBOX,
   DISABLED,
