@@ -99,7 +99,7 @@ export const NO_MAILBOX: PhraseGroup = {
       "Exchange Online 5.4.1, Postfix recipient verification, Cox",
     ],
     [
-      /could(?: not|n'?t) (?:be )?(?:find|found) (?:any )?(?:mailbox|user|the recipient)|(?:can'?t|cannot|could not|couldn'?t|unable to) (?:find|locate) (?:(?:an?|any|the|this|that|such|local|alias) )*(?:user|mailbox|recipient|alias)\b|wasn'?t found (?:at|in)|couldn'?t be (?:found|delivered to)|address (?:does|is) not/,
+      /could(?: not|n'?t) (?:be )?(?:find|found) (?:any )?(?:mailbox|user|the recipient)|(?:can'?t|cannot|could not|couldn'?t|unable to) (?:find|locate) (?:(?:an?|any|the|this|that|such|local|alias) ){0,4}(?:user|mailbox|recipient|alias)\b|wasn'?t found (?:at|in)|couldn'?t be (?:found|delivered to)|address (?:does|is) not/,
       "Outlook, Microsoft 365",
     ],
     [
