@@ -21,9 +21,17 @@ const MAX_TAGS = 20;
 /** Objects and lists within one another in `data`. */
 const MAX_DATA_DEPTH = 50;
 
-/** Header fields that the service writes itself; a client's would contradict the envelope or the signature. */
+/**
+ * Header fields that the service writes itself: a client's would contradict the envelope or the signature. And one that
+ * tells of recipients who are not to be seen.
+ */
 const REFUSED_HEADERS =
-  /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|return-path|received|content-.*|mime-version|dkim-signature|arc-.*|authentication-results)$/i;
+  /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|return-path|received|content-.*|mime-version|dkim-signature|arc-.*|authentication-results|resent-bcc)$/i;
+
+/** Whether a header field of this name is not the client's to set. */
+export function isReservedHeader(name: string): boolean {
+  return REFUSED_HEADERS.test(name);
+}
 
 /** RFC 5322 §2.2: printable ASCII but the colon. */
 const HEADER_NAME = /^[\x21-\x39\x3b-\x7e]+$/;
@@ -150,8 +158,7 @@ function checkHeaders(item: Readable, report: Report): void {
     const param = `headers.${name.slice(0, MAX_HEADER_NAME_CHARS)}`;
     if (!HEADER_NAME.test(name) || name.length > MAX_HEADER_NAME_CHARS)
       report(param, "Not a header name.", "invalid_header");
-    else if (REFUSED_HEADERS.test(name))
-      report(param, "This header is set by the service.", "invalid_header");
+    else if (isReservedHeader(name)) report(param, "This header is not yours to set.", "invalid_header");
     else if (/[\r\n\0]/.test(value)) report(param, "Must not contain CR, LF or NUL.", "invalid_header");
     else if (Buffer.byteLength(value) > MAX_HEADER_VALUE_BYTES)
       report(param, `At most ${MAX_HEADER_VALUE_BYTES} bytes.`, "invalid_header");

@@ -82,6 +82,12 @@ describe("a send is refused", () => {
       "headers.Content-Type",
       "invalid_header",
     ],
+    [
+      "with a header that tells of hidden recipients",
+      { headers: { "Resent-Bcc": "x@y.z" } },
+      "headers.Resent-Bcc",
+      "invalid_header",
+    ],
     ["with a header name that is none", { headers: { "X Y": "v" } }, "headers.X Y", "invalid_header"],
     ["with CR LF in a header", { headers: { "X-A": "v\r\nBcc: x@y.z" } }, "headers.X-A", "invalid_header"],
     [

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import MailComposer from "nodemailer/lib/mail-composer";
 import PostalMime from "postal-mime";
-import { compose, isReservedHeader, type OutgoingMail } from "../../src/mail/composing/compose.ts";
+import { isReservedHeader } from "../../src/core/send-rules.ts";
+import { compose, type OutgoingMail } from "../../src/mail/composing/compose.ts";
 import { wireFault } from "../../src/mail/composing/wire.ts";
 
 const BASE: OutgoingMail = {
@@ -288,6 +289,7 @@ describe("header injection", () => {
     "Received",
     "DKIM-Signature",
     "Subject",
+    "Resent-Bcc",
   ])("a custom field %s is refused", (name) => {
     expect(isReservedHeader(name)).toBe(true);
     expect(() => compose({ ...BASE, headers: { [name]: "x" } })).toThrow();

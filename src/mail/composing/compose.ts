@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import MailComposer from "nodemailer/lib/mail-composer";
 import type { Mailbox } from "../../core/addresses.ts";
+import { isReservedHeader } from "../../core/send-rules.ts";
 import { attachmentEntry, type OutgoingAttachment } from "./attachment-entry.ts";
 import {
   customValue,
@@ -44,15 +45,7 @@ export interface ComposedMail {
   smtpUtf8: boolean;
 }
 
-/** Fields that compose writes itself, that relays write, or that tell of recipients who are not to be seen. */
-const RESERVED =
-  /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|return-path|received|content-.*|mime-version|dkim-signature|arc-.*|authentication-results|resent-bcc)$/i;
 const MESSAGE_ID_FIELDS = /^(?:in-reply-to|references)$/i;
-
-/** Whether a header field of this name is not the sender's to set. */
-export function isReservedHeader(name: string): boolean {
-  return RESERVED.test(name);
-}
 
 /**
  * The bytes of a mail, the same for the same input, so that a retry is the same message. All lines end in CRLF and
