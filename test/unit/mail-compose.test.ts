@@ -299,6 +299,12 @@ describe("header injection", () => {
     expect(() => compose({ ...BASE, headers: { [name]: "x" } })).toThrow();
   });
 
+  test("a display name that looks like an encoded word reads back as given", async () => {
+    const from = { email: "a@b.example", name: "=?utf-8?Q?Bank?= (really)" };
+    const read = await PostalMime.parse(compose({ ...BASE, from }).raw);
+    expect(read.from).toEqual({ address: from.email, name: from.name });
+  });
+
   test("an address that is none is refused", () => {
     expect(() => compose({ ...BASE, to: [{ email: "a@b.example>, <c@d.example" }] })).toThrow();
   });

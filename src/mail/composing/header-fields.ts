@@ -108,6 +108,8 @@ export function mailboxText({ email, name }: Mailbox): string {
   // A run of spaces could be folded into a line of spaces alone, which ends the header for some readers.
   const phrase = headerText(name ?? "").replace(/ +/g, " ");
   const mailbox = { name: phrase.slice(0, MAX_NAME_UNITS).toWellFormed(), address: wireAddress(email) };
+  // Many readers take `=?` for an encoded word within quotes, too.
+  if (mailbox.name.includes("=?")) return `${encodedWords(mailbox.name)} <${mailbox.address}>`;
   if (!PLAIN_ADDRESS.test(mailbox.address) || !PLAIN_NAME.test(mailbox.name))
     return MimeNode.encodeHeaderValue("From", [mailbox]);
   return mailbox.name === "" ? mailbox.address : `${mailbox.name} <${mailbox.address}>`;
