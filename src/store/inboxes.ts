@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./engine/client.ts";
+import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
 import { readInSteps } from "./search/steps.ts";
 
 /** What an inbox is for. */
@@ -142,4 +142,12 @@ export function countReceived(senderId: string, id: string): Statement {
     sql: "UPDATE inboxes SET received_count = received_count + 1 WHERE sender_id = ? AND id = ?",
     args: [senderId, id],
   };
+}
+
+/**
+ * Whether a write that stores a message was refused since its inbox was deleted meanwhile: the thread names it, and of the
+ * rows that such a write names nothing else is ever deleted.
+ */
+export function isInboxGone(error: unknown): boolean {
+  return error instanceof ConstraintError && error.foreignKey;
 }

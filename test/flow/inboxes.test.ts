@@ -274,3 +274,45 @@ test("mail to several inboxes makes a thread in each", async () => {
       { inboxId: id },
     ]);
 });
+
+describe("an inbox that is deleted while", () => {
+  /** Deletes the inbox between what the next write is made of and the write itself. */
+  function deletedBeforeNextWrite({ id }: { id: string }): void {
+    const { db } = scene.service.app;
+    const write = db.write;
+    db.write = async (statements) => {
+      db.write = write;
+      await db.write([{ sql: "DELETE FROM inboxes WHERE id = ?", args: [id] }]);
+      return db.write(statements);
+    };
+  }
+
+  test("a mail is simulated in it is not found", async () => {
+    const box = await newInbox();
+    deletedBeforeNextWrite(box);
+    const answer = await scene.service.call("POST", "/v1/inbound/simulate", { inboxId: box.id, text: "x" });
+    expect(answer).toMatchObject({ status: 404, body: { error: { type: "not_found" } } });
+  });
+
+  test("a mail comes for it is no trouble of ours", async () => {
+    const box = await newInbox();
+    deletedBeforeNextWrite(box);
+    expect(await deliver(scene.service, { to: box.address })).toStartWith("451 4.3.0 A recipient");
+    expect(await deliver(scene.service, { to: box.address })).toStartWith("550 5.1.1");
+  });
+
+  test("its address sends has the send asked for again, which is from no inbox then", async () => {
+    const box = await newInbox();
+    const headers = { "Idempotency-Key": box.id };
+    const to = [{ email: "ada@client.test" }];
+    const item = { from: { email: box.address }, to, subject: "Hello", text: "x" };
+    const send = () => scene.service.call("POST", "/v1/emails", item, { headers });
+    deletedBeforeNextWrite(box);
+    const refused = await send();
+    expect(refused).toMatchObject({ status: 503, body: { error: { type: "service_unavailable" } } });
+    expect(refused.headers.get("retry-after")).toBe("1");
+    const sent = await send();
+    expect(sent.status).toBe(202);
+    expect((await scene.service.call("GET", `/v1/emails/${sent.body.id}`)).body.inboxId).toBeNull();
+  });
+});

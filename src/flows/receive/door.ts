@@ -4,6 +4,7 @@ import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { type Reply, reply } from "../../smtp/reply.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
+import { isInboxGone } from "../../store/inboxes.ts";
 import type { Inspect } from "../readings.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { earlierArrival } from "./duplicate.ts";
@@ -197,7 +198,11 @@ async function takeInto(
     log("smtp").info("mail refused by policy", { messages, ip, domain: verdict.dmarc.domain });
     return REFUSED;
   }
-  const ids = await takeOnce(deps, places, mail);
+  const ids = await takeOnce(deps, places, mail).catch((error: unknown) => {
+    if (isInboxGone(error)) return null;
+    throw error;
+  });
+  if (ids === null) return SOME_GONE;
   const { ok } = mail.inspection.mail;
   log("smtp").info("mail taken", { messages: ids, bytes: mail.raw.length, read: ok });
   return reply(250, "2.0.0", `OK ${ids[0] ?? "taken"}`);

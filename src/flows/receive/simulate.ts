@@ -4,7 +4,7 @@ import { isId, newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import type { Statement } from "../../store/engine/client.ts";
-import { getInbox } from "../../store/inboxes.ts";
+import { getInbox, isInboxGone } from "../../store/inboxes.ts";
 import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
 import { getThread } from "../../store/threads.ts";
@@ -73,7 +73,10 @@ export async function simulateInbound(
   const facts = await factsOf(deps, inbox, inspection.mail);
   if (facts === null) throw notFound("inbox");
   const place = { inbox, addresses: [to], facts };
-  const [arrival] = await takeMail(deps, [place], arriving, (made) => made.flatMap(record));
+  const taken = takeMail(deps, [place], arriving, (made) => made.flatMap(record));
+  const [arrival] = await taken.catch((error: unknown) => {
+    throw isInboxGone(error) ? notFound("inbox") : error;
+  });
   if (arrival === undefined) throw new Error("a simulated mail has one inbox");
   return arrival;
 }

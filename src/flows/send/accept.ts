@@ -1,5 +1,5 @@
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
-import type { AppError } from "../../core/errors.ts";
+import { AppError } from "../../core/errors.ts";
 import type { MessageEvent } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
@@ -9,6 +9,7 @@ import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { newPreview } from "../../mail/reading/reply-text.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
+import { isInboxGone } from "../../store/inboxes.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
@@ -112,7 +113,7 @@ export async function commitSends(
     pushes = announced.pushes;
     return [...announced.statements, ...record(refused)];
   });
-  const refused = await write.catch(contentGone);
+  const refused = await write.catch(inboxGone).catch(contentGone);
   hint(
     deps.queue,
     "transmit",
@@ -120,6 +121,13 @@ export async function commitSends(
   );
   hint(deps.queue, "push", pushes);
   return refused;
+}
+
+/** Throws the error of a commit as the caller is to see it: asked again, the send is from no inbox. */
+function inboxGone(error: unknown): never {
+  if (!isInboxGone(error)) throw error;
+  const message = "The inbox that the send is from has just been deleted. Try again.";
+  throw new AppError("service_unavailable", message, { retryAfter: 1 });
 }
 
 /**

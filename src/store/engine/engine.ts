@@ -107,11 +107,14 @@ export class ConstraintError extends Error {
   readonly unique: string | null;
   /** `table.column` of a NOT NULL violation, else null. */
   readonly notNull: string | null;
+  /** Whether a row that another one names is not there, or is named still. */
+  readonly foreignKey: boolean;
 
   constructor(cause: EngineError) {
     super(cause.message, { cause });
     this.name = "ConstraintError";
     this.unique = /UNIQUE constraint failed: (.+)$/.exec(cause.message)?.[1] ?? null;
     this.notNull = /NOT NULL constraint failed: (\S+)/.exec(cause.message)?.[1] ?? null;
+    this.foreignKey = cause.message.includes("FOREIGN KEY constraint failed");
   }
 }
