@@ -149,6 +149,16 @@ describe("scheduled mail", () => {
     RUN_MS,
   );
 
+  test("moved to a time that is past answers with the time that it has in its record", async () => {
+    await start();
+    const id = await send("moved@one.test", clock.now() + HOUR_MS);
+    const past = new Date(clock.now() - HOUR_MS).toISOString();
+    const { status, body } = await service.call("PATCH", `/v1/emails/${id}`, { scheduledAt: past });
+    expect([status, body.scheduledAt]).toEqual([200, new Date(clock.now()).toISOString()]);
+    const record = (await service.call("GET", `/v1/emails/${id}`)).body;
+    expect(record.scheduledAt).toBe(body.scheduledAt);
+  });
+
   test("more than one turn of the sweep reads all go in that turn", async () => {
     await start();
     const at = clock.now() + HOUR_MS;

@@ -59,6 +59,7 @@ export async function cancelSend(
 
 /**
  * Moves a scheduled message to another time. `scheduledAt` in milliseconds; one that is past sends at the next turn.
+ * @returns the time that holds now, in milliseconds
  * @throws AppError 404 for no such message, 409 `invalid_state` once it is no longer `accepted`
  */
 export async function rescheduleSend(
@@ -66,10 +67,12 @@ export async function rescheduleSend(
   senderId: string,
   id: string,
   scheduledAt: number,
-): Promise<void> {
+): Promise<number> {
   await requireScheduled(deps, senderId, id);
-  const [moved] = await deps.db.write(moveSchedule(senderId, id, Math.max(scheduledAt, deps.clock.now())));
+  const at = Math.max(scheduledAt, deps.clock.now());
+  const [moved] = await deps.db.write(moveSchedule(senderId, id, at));
   if (moved?.changes === 0) throw notScheduled();
+  return at;
 }
 
 async function requireScheduled(deps: ScheduleDeps, senderId: string, id: string): Promise<void> {

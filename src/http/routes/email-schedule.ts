@@ -35,8 +35,8 @@ function rescheduleRoute(deps: EmailScheduleDeps): Route {
     async handle({ senderId, params, body, now }) {
       const at = readSchedule(body.scheduledAt, deps.limits.maxScheduleDays, now);
       if (typeof at !== "number") throw invalid(at.param, at.message, at.code);
-      await rescheduleSend(deps, senderId, params.id, at);
-      return ok({ id: params.id, status: "accepted", scheduledAt: showTime(at) });
+      const scheduledAt = await rescheduleSend(deps, senderId, params.id, at);
+      return ok({ id: params.id, status: "accepted", scheduledAt: showTime(scheduledAt) });
     },
   });
 }
