@@ -46,6 +46,12 @@ describe("POST /v1/inboxes", () => {
     });
   });
 
+  test("shows half of a surrogate pair in its name as it is stored", async () => {
+    const { json } = await create({ localPart: "half", domainId, displayName: "a\ud800b" });
+    expect(json.displayName).toBe("a\ufffdb");
+    expect((await api.call("GET", `/v1/inboxes/${json.id}`)).json).toEqual(json);
+  });
+
   test("a taken address is 409, in any case", async () => {
     await create({ localPart: "twice", domainId });
     const called = await create({ address: "TWICE@in.example.com" });

@@ -131,6 +131,13 @@ describe("a scheduled message", () => {
   });
 });
 
+test("a name that is no Unicode text is shown as it is sent", async () => {
+  const to = [{ email: "a@one.test", name: "a\ud800b" }];
+  const id = await send(mail("", { to, scheduledAt: later(HOUR) }));
+  const { addresses } = (await service.call("GET", `/v1/emails/${id}`)).body;
+  expect(addresses.to).toEqual([{ email: "a@one.test", name: "a\ufffdb" }]);
+});
+
 test("an address suppressed while its mail waited is not sent to", async () => {
   const id = await send(mail("late@one.test", { scheduledAt: later(600) }));
   expect((await service.call("POST", "/v1/suppressions", { email: "Late@one.test" })).status).toBe(201);

@@ -186,7 +186,7 @@ function arrivals(messageId: string, recipient: NewRecipient): Happening[] {
 
 function toMailbox(address: SendAddress): Mailbox {
   const email = normalizeAddress(address.email) ?? address.email;
-  return address.name ? { email, name: address.name } : { email };
+  return address.name ? { email, name: address.name.toWellFormed() } : { email };
 }
 
 /** The header From, taken apart once. */

@@ -125,7 +125,9 @@ function collectionRoutes(db: Db): Route[] {
       answers: { 201: InboxSchema },
       async handle({ senderId, body, now, record }) {
         const { address, domain } = await placeOf(db, senderId, body);
-        const { displayName = "", type = "agent" } = body;
+        const { type = "agent" } = body;
+        // What is no Unicode text (half of a surrogate pair) would come back otherwise than it was answered.
+        const displayName = body.displayName?.toWellFormed() ?? "";
         const owner = { senderId, domainId: domain.id };
         const inbox: Inbox = { id: newId("inb", now), ...owner, address, displayName, type, createdAt: now };
         const answer = created(show(inbox));
