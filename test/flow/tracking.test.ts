@@ -127,6 +127,14 @@ describe("a mail", () => {
     expect(marked.html).not.toContain(`${PUBLIC_URL}/o/`);
   });
 
+  test("with an empty html shows its text, and no picture in its place", async () => {
+    const id = await send({ html: "", text: "It works." });
+    const { body } = await service.call("GET", `/v1/emails/${id}/raw`);
+    expect(body).toContain("Content-Type: text/plain");
+    expect(body).not.toContain("Content-Type: text/html");
+    expect((await bodies(id)).text.trim()).toBe("It works.");
+  });
+
   test("keeps its unsubscribe link in working order", async () => {
     const id = await send({
       unsubscribeLink: true,

@@ -61,9 +61,10 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
   const { id, ord } = mail;
   const own = (part: string | null): string | null =>
     part === null || !mail.unsubscribeLink ? part : withUnsubscribeUrl(links, id, ord, part);
-  // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's.
+  // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's. And an empty html, which is left out,
+  // has none: with a picture in it, it would be shown in place of the text.
   const marked = (html: string | null): string | null =>
-    html === null || ord === null ? html : trackedHtml(links, mail, ord, html);
+    html === null || html === "" || ord === null ? html : trackedHtml(links, mail, ord, html);
   try {
     return compose({
       ...mail,
