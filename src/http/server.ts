@@ -123,7 +123,7 @@ export function createHttp(deps: HttpDeps): Http {
 
 /** Listens; hands on each request that names a host as a host is named, with the address of the client. */
 function listen(
-  { clock, config }: HttpDeps,
+  { clock, config, db }: HttpDeps,
   answer: (request: Request, ip: string | null) => Promise<Response>,
 ): Bun.Server<undefined> {
   return Bun.serve({
@@ -137,6 +137,7 @@ function listen(
     // would take half of the requests, and nobody would be told.
     reusePort: false,
     fetch(raw, self) {
+      db.heard();
       if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(clock.now(), raw);
       const peer = self.requestIP(raw)?.address;
       const forwarded = raw.headers.get("x-forwarded-for");

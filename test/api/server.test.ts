@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { Type } from "@sinclair/typebox";
+import Database from "libsql";
 import { ok, raw } from "../../src/http/answer.ts";
 import { openRoute } from "../../src/http/route.ts";
 import type { AnsweredRequest, Http } from "../../src/http/server.ts";
+import { findSender } from "../../src/store/senders.ts";
 import { type TestApi, testApi, type TestApiOptions } from "../support/api.ts";
 import { until } from "../support/poll.ts";
 
@@ -64,6 +66,34 @@ describe("over a socket", () => {
     const got = await exchange(port, `${head.join("\r\n")}\r\n\r\n${chunk}${chunk}`, 'big-2"');
     expect(got).toStartWith("HTTP/1.1 413 ");
     expect(got).toContain('"type":"payload_too_large"');
+  });
+
+  test("a key revoked by another process is refused from the next request on, in the midst of our turn, too", async () => {
+    const { port, api: running } = await started();
+    const { db } = running;
+    const file = await db.first<{ file: string }>("PRAGMA database_list");
+    const other = new Database(file?.file ?? "", { timeout: 5000 });
+    const request = `GET /v1/webhooks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${running.acme.a.key}\r\n`;
+    const socket = connect(port, "127.0.0.1");
+    const answered = () =>
+      new Promise<string>((resolve) => socket.once("data", (data) => resolve(`${data}`)));
+    const ask = () => socket.write(`${request}\r\n`);
+    try {
+      await new Promise((resolve) => socket.once("connect", resolve));
+      const first = answered();
+      ask();
+      expect(await first).toStartWith("HTTP/1.1 200 ");
+      const second = answered();
+      // Sockets are looked at between what this one reads and the next immediate.
+      await new Promise((resolve) => setImmediate(resolve));
+      for (let read = 0; read < 3; read++) await findSender(db, running.acme.id, running.acme.a.id);
+      other.exec("UPDATE api_keys SET revoked_at = 1");
+      ask();
+      expect(await second).toStartWith("HTTP/1.1 401 ");
+    } finally {
+      socket.destroy();
+      other.close();
+    }
   });
 
   test("a target that is no path is 404, not a 405 that allows the very method", async () => {

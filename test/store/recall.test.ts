@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import Database from "libsql";
 import { arrivalFacts } from "../../src/store/arrivals.ts";
 import type { ConfigurationQuery } from "../../src/store/engine/recall.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
@@ -184,4 +185,28 @@ test("a statement that the database refuses leaves what is remembered true", asy
   ];
   await expect(db.write(twice)).rejects.toThrow();
   expect(await findSender(db, SENDER.accountId, SENDER.id)).toEqual(before);
+});
+
+test("what is read behind something heard is not older than that, within a turn too", async () => {
+  const own = await testDatabase("file");
+  const other = new Database(own.url.slice("file:".length), { timeout: 5000 });
+  const account = "INSERT INTO accounts (id, name, owner_email, created_at) VALUES (?, 'a', 'a@a.test', 0)";
+  const names = async () => [
+    (await own.db.first<{ name: string }>("SELECT name FROM accounts"))?.name,
+    (await findSender(own.db, SENDER.accountId, SENDER.id))?.name,
+  ];
+  try {
+    await own.db.write([{ sql: account, args: [SENDER.accountId] }, insertSender(SENDER)]);
+    await new Promise((resolve) => setImmediate(resolve));
+    const before = await names();
+    expect(await names()).toEqual(before);
+    other.exec("UPDATE accounts SET name = 'new'; UPDATE senders SET name = 'new'");
+    // Reads of a turn see the database as it is at one moment.
+    expect(await names()).toEqual(before);
+    own.db.heard();
+    expect(await names()).toEqual(["new", "new"]);
+  } finally {
+    other.close();
+    await own.remove();
+  }
 });

@@ -16,6 +16,11 @@ export interface Db {
     args: readonly string[],
   ): Promise<Answer | null>;
   /**
+   * Something has come from outside, over a socket: what is read behind it is not older than it. Whoever has heard that
+   * another process has committed must not be answered from before that.
+   */
+  heard(): void;
+  /**
    * Commits the statements as one transaction, together with those of other callers that wait at the same time.
    * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,
    * and then none of them took effect.

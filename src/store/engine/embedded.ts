@@ -75,6 +75,7 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
         reading.leave();
       }
     },
+    renew: reading.leave,
     version() {
       if (committing !== null) return versionBefore;
       reading.enter();

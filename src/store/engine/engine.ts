@@ -40,6 +40,8 @@ export interface Engine {
   first(sql: string, args: Value[]): Promise<Record<string, unknown> | null>;
   /** Runs the statements as one transaction that takes the write lock first. Throws `EngineError`; then none took effect. */
   batch(statements: readonly Statement[]): Promise<Written[]>;
+  /** What is read from here on is not older than now. An engine without it never reads anything older. */
+  renew?(): void;
   /**
    * A number that differs from the one before where configuration has changed since, seen by whoever reads now. An engine
    * without it cannot tell; null: neither can this one, now.

@@ -42,12 +42,28 @@ export class GroupCommit implements Db {
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
   #closed = false;
+  /** Whether something was heard in this turn of the event loop already. */
+  #heard = false;
 
   constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
     this.#engine = engine;
     this.#clock = clock;
     this.#meter = meter;
     this.#recall = new Recall(engine);
+  }
+
+  /**
+   * Once a turn: all that a turn brings over sockets was there when it began. Not so what a turn reads that was begun by an
+   * immediate: the event loop looks at sockets before the next one.
+   */
+  heard(): void {
+    if (this.#heard) return;
+    this.#heard = true;
+    setImmediate(() => {
+      this.#heard = false;
+    });
+    this.#recall.check();
+    this.#engine.renew?.();
   }
 
   async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {

@@ -18,8 +18,9 @@ type Answers = Map<string, unknown>;
 
 /**
  * Remembers what configuration queries have answered, for as long as nothing has changed those tables. Their version tells,
- * which is asked for once in each turn of the event loop that has a question, and after each write of this process: so what
- * another process had committed before that turn is seen. Where an engine has no version, every question is a query.
+ * which is asked for once in each turn of the event loop that has a question, after each write of this process, and after what
+ * has come over a socket: so whoever revokes a key by another process has it refused here. Where an engine has no version,
+ * every question is a query.
  */
 export class Recall {
   readonly #engine: Engine;

@@ -11,7 +11,7 @@ export interface TurnReads {
 /**
  * Has reads that come in one turn of the event loop share a transaction, from the second one on: for each of its own,
  * SQLite locks and unlocks the file, which costs as much as a small read does. They see the database as it is at one moment
- * then; a write of this process ends that before it begins.
+ * then; a write of this process ends that before it begins, and so does what comes over a socket (`Db.heard`).
  */
 export function turnReads(database: Database.Database): TurnReads {
   // Deferred: it locks nothing until something is read.
