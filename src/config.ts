@@ -107,6 +107,7 @@ interface Kinds {
   secondsList: object;
   url: { schemes: readonly string[] };
   domain: object;
+  host: object;
   email: object;
   addresses: object;
   networks: object;
@@ -134,7 +135,7 @@ const COUNT: Kind = { kind: "integer", min: 1, max: 1_000_000_000 };
 export const SETTINGS: readonly Setting[] = [
   {
     name: "HOST",
-    type: { kind: "text" },
+    type: { kind: "host" },
     default: "0.0.0.0",
     help: "Address that API, health and metrics listen on.",
   },
@@ -235,7 +236,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: "SMTP_HOST",
-    type: { kind: "text" },
+    type: { kind: "host" },
     default: "0.0.0.0",
     help: "Address the SMTP listener listens on.",
   },
@@ -496,6 +497,10 @@ const FAULTS: { readonly [Name in keyof Kinds]: (text: string, kind: Kinds[Name]
   },
   secondsList: (text) => listFault(text, isSeconds, "must be a comma list of seconds"),
   url: (text, { schemes }) => urlFault(schemes, text),
+  host: (text) =>
+    isIP(text) !== 0 || (/^[!-~]+$/.test(text) && normalizeDomain(text) !== null)
+      ? null
+      : "must be an IP address or a host name",
   domain: (text) => (normalizeDomain(text) !== null ? null : "must be a domain name"),
   email: (text) => (normalizeAddress(text) !== null ? null : "must be an email address"),
   addresses: (text) =>

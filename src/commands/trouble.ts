@@ -7,6 +7,7 @@ const CANNOT_OPEN = /Unable to open connection to local database (.*): 14\b/s;
 const CALLS: Readonly<Record<string, (path: string) => string>> = {
   mkdir: (path) => `the folder ${path} cannot be made`,
   open: (path) => `${path} cannot be opened`,
+  read: (path) => `${path} cannot be read`,
 };
 
 const HINTS: Readonly<Record<string, string>> = {

@@ -21,11 +21,24 @@ export async function readCertificate(keyFile: string, certFile: string): Promis
   // In turn, so that of two that cannot be read the same one is told each time.
   const key = await Bun.file(keyFile).text();
   const cert = await Bun.file(certFile).text();
-  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+  const privateKey = understood(`${keyFile} holds no private key in PEM that is not encrypted`, () =>
+    createPrivateKey(key),
+  );
+  const certificate = understood(`${certFile} holds no certificate in PEM`, () => new X509Certificate(cert));
+  if (!certificate.checkPrivateKey(privateKey))
     throw new Error(`The key in ${keyFile} does not belong to the certificate in ${certFile}.`);
   // Looks at the whole chain: a handshake that could not be served would otherwise be the first to tell.
-  createSecureContext({ key, cert });
+  understood(`${certFile} holds a chain that cannot be served`, () => createSecureContext({ key, cert }));
   return { key, cert };
+}
+
+/** What `read` makes of a file. OpenSSL's errors name no file, and few people know them. */
+function understood<T>(complaint: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new Error(`${complaint} (${cause instanceof Error ? cause.message : String(cause)})`, { cause });
+  }
 }
 
 /** The operator's certificate where both files are named, else a new self-signed one for `hostname`. */

@@ -63,6 +63,9 @@ describe("settings", () => {
     ["DELIVERY", "pigeon"],
     ["SMTP_RELAY_URL", "relay.example:25"],
     ["DNS_SERVERS", "dns.example"],
+    ["HOST", "a b"],
+    ["HOST", "häuser.example"],
+    ["SMTP_HOST", "127.0.0.1:2525"],
     ["DNS_HOST", "localhost"],
     ["DNS_PORT", "off"],
     ["PUBLIC_IPS", "mail.example"],
@@ -95,6 +98,10 @@ describe("settings", () => {
     ["S3_ENDPOINT", "https://s3.example.com/?a=b"],
   ])("%s=%s is refused by name", (name, value) => {
     expect(problems({ [name]: value }).join()).toContain(name);
+  });
+
+  test.each(["::", "fe80::1%eth0", "localhost", "db_1"])("%s is something to listen on", (host) => {
+    expect(loadConfig({ HOST: host, SMTP_HOST: host })).toMatchObject({ host, smtpHost: host });
   });
 
   test("we are a name server on request, on every address unless told", () => {

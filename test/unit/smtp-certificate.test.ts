@@ -52,6 +52,24 @@ test("files are read as they are; a missing one, one that is no PEM and a foreig
     "does not belong",
   );
   await expect(load({ keyFile: join(folder, "missing.pem"), certFile })).rejects.toThrow();
-  await expect(load({ keyFile, certFile: await file("no.pem", "no") })).rejects.toThrow();
+  const no = await file("no.pem", "no");
+  await expect(load({ keyFile, certFile: no })).rejects.toThrow(`${no} holds no certificate in PEM (`);
+  await expect(load({ keyFile: no, certFile })).rejects.toThrow(`${no} holds no private key in PEM`);
+  const sealed = createPrivateKey(own.key).export({
+    type: "pkcs8",
+    format: "pem",
+    cipher: "aes-128-cbc",
+    passphrase: "p",
+  });
+  await expect(load({ keyFile: await file("sealed.pem", String(sealed)), certFile })).rejects.toThrow(
+    "sealed.pem holds no private key in PEM that is not encrypted",
+  );
+  const broken = await file(
+    "chain.pem",
+    `${own.cert}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
+  );
+  await expect(load({ keyFile, certFile: broken })).rejects.toThrow(
+    `${broken} holds a chain that cannot be served`,
+  );
   await rm(folder, { recursive: true });
 });
