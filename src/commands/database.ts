@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { Config } from "../config.ts";
 import { configureLog } from "../log.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
-import { migrationStates } from "../store/engine/migrate.ts";
+import { isUpToDate } from "../store/engine/migrate.ts";
 import { untilFree } from "../store/engine/until-free.ts";
 import { openDatabase } from "../wiring/database.ts";
 import type { Context } from "./command.ts";
@@ -29,7 +29,7 @@ export async function withAnyDatabase<Value>(
   }
 }
 
-/** The same on a database that is there and up to date; makes none. Throws where it is not. */
+/** The same on a database that is there and of this program's schema, neither older nor newer; makes none. Throws where it is not. */
 export async function withDatabase<Value>(
   context: Context,
   task: (db: Db) => Promise<Value>,
@@ -38,8 +38,7 @@ export async function withDatabase<Value>(
   if (file !== null && !existsSync(file))
     throw new Error(`the database is not up to date, there is none at ${file}: ${OUTDATED}`);
   return withAnyDatabase(context, async (db) => {
-    const states = await untilFree(context.clock, () => migrationStates(db));
-    if (states.some(({ appliedAt }) => appliedAt === null))
+    if (!(await untilFree(context.clock, () => isUpToDate(db))))
       throw new Error(`the database is not up to date: ${OUTDATED}`);
     return task(db);
   });

@@ -2,6 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Database from "libsql";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -44,6 +45,21 @@ test("migrate brings a new file up to date, and says so", async () => {
     ...{ version: 1, name: "initial" },
     appliedAt: expect.stringMatching(/^\d{4}-/),
   });
+});
+
+test("a program older than the database changes nothing in it", async () => {
+  const env = { DATA_DIR: mkdtempSync(join(tmpdir(), "postrider-newer-")) };
+  await run(["migrate"], env);
+  const db = new Database(join(env.DATA_DIR, "postrider.db"));
+  db.exec("INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (9999, 'x', 'x', 1)");
+  db.close();
+  for (const args of [["serve"], ["migrate"], ["keys", "create", "--name", "old"], ["senders", "list"]]) {
+    const { code, stderr } = await run(args, env);
+    expect({ args, code, stderr }).toEqual({
+      ...{ args, code: 70 },
+      stderr: expect.stringContaining("the database is at schema 9999, newer than this program's"),
+    });
+  }
 });
 
 test("a process that only works stays alive until it is told to end", async () => {

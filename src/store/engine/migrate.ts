@@ -115,6 +115,26 @@ export async function migrationStates(db: Db): Promise<MigrationState[]> {
 }
 
 /**
+ * Whether no step is missing.
+ * @throws where the database knows steps this program does not
+ */
+export async function isUpToDate(db: Db): Promise<boolean> {
+  const applied = await ledger(db);
+  refuseNewer(applied);
+  return MIGRATIONS.every(({ version }) => applied.has(version));
+}
+
+/** What a newer program has made of the schema, this one would write past. */
+function refuseNewer(applied: ReadonlyMap<number, LedgerRow>): void {
+  const newest = Math.max(0, ...applied.keys());
+  const ours = Math.max(...MIGRATIONS.map(({ version }) => version));
+  if (newest > ours)
+    throw new Error(
+      `the database is at schema ${newest}, newer than this program's ${ours}: run the newer program, or go back to a backup`,
+    );
+}
+
+/**
  * Brings the schema up to date and enters older messages into the search index. Each step is a transaction of its own;
  * a new database takes all of them in one.
  * @param now milliseconds
@@ -123,10 +143,7 @@ export async function migrationStates(db: Db): Promise<MigrationState[]> {
  */
 export async function migrate(db: Db, now: number): Promise<number[]> {
   const applied = await ledger(db);
-  const newest = Math.max(0, ...applied.keys());
-  const ours = Math.max(...MIGRATIONS.map(({ version }) => version));
-  if (newest > ours)
-    throw new Error(`the database is at schema ${newest}, newer than this program's ${ours}`);
+  refuseNewer(applied);
   const waiting: Migration[] = [];
   for (const migration of MIGRATIONS) {
     const row = applied.get(migration.version);
