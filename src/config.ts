@@ -688,6 +688,10 @@ function contradictions(
       "DATABASE_SYNC_URL needs DATABASE_URL to be a file, the replica of that primary",
     ],
     [
+      !/^\/?\d*$/.test(new URL(text("REDIS_URL") ?? "redis:").pathname),
+      "REDIS_URL must end with host or port, or the number of a database: of any other name Redis would use the first",
+    ],
+    [
       /[?#]/.test(text("PUBLIC_URL") ?? ""),
       "PUBLIC_URL must end with host or path: links are made by adding to it",
     ],

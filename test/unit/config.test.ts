@@ -54,6 +54,7 @@ describe("settings", () => {
     ["PUBLIC_URL", "ftp://x"],
     ["DATABASE_URL", "postgres://x"],
     ["REDIS_URL", "localhost:6379"],
+    ["REDIS_URL", "redis://redis.example/queues"],
     ["ROLES", "api,cook"],
     ["ROLES", ","],
     ["SERVICE_DOMAIN", "not a name"],
