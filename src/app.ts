@@ -20,6 +20,7 @@ import type { Listener } from "./smtp/listener.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
 import { untilFree } from "./store/engine/until-free.ts";
+import { installationKey } from "./store/sending.ts";
 import { openDatabase, writerFor } from "./wiring/database.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
@@ -27,7 +28,7 @@ import type { Ground } from "./wiring/ground.ts";
 import { openInspector } from "./wiring/inspector.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
 import { watchLag } from "./wiring/lag.ts";
-import { openKeys } from "./wiring/master-key.ts";
+import { type InstallationKeys, openKeys } from "./wiring/master-key.ts";
 import { endAll } from "./wiring/endings.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
 import { openObjects } from "./wiring/objects.ts";
@@ -74,9 +75,8 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
   const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
   // Awaited later, when the listener opens; until then its failure must not count as one that nobody handles.
   certificate?.catch(() => undefined);
-  const keys = openKeys(config.masterKey, config.dataDir);
   const metrics = openMetrics();
-  const { db, firstStart } = await openData(config, clock, { boxKey: keys.box, meter: metrics.commits });
+  const { db, keys, firstStart } = await openData(config, clock, metrics.commits);
   const threads = threadsFor(availableParallelism());
   const inspector = openInspector(
     { clock, log: log("smtp") },
@@ -113,21 +113,22 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
 }
 
 /**
- * Opens the database and brings it up to date; on an empty one makes the first account. A key takes a processor a while:
+ * Opens the database and brings it up to date, and its keys; on an empty one makes the first account. A DKIM key takes a processor a while:
  * the first one is made beside the tables.
  */
 async function openData(
   config: Config,
   clock: Clock,
-  { boxKey, meter }: { boxKey: Uint8Array; meter: CommitMeter },
-): Promise<{ db: Db; firstStart: FirstStart | null }> {
+  meter: CommitMeter,
+): Promise<{ db: Db; keys: InstallationKeys; firstStart: FirstStart | null }> {
   const db = await openDatabase(config, clock, { writer: writerFor(config), meter });
   // Of processes that start together on one file one makes its schema, and holds it meanwhile.
   const firstKey = (await untilFree(clock, () => isEmpty(db))) ? generateDkimKey() : null;
   await untilFree(clock, () => migrate(db, clock.now()));
+  const keys = openKeys(config.masterKey, config.dataDir, (await installationKey(db)) !== null);
   const makeKey = () => firstKey ?? generateDkimKey();
-  const firstStart = await bootstrap({ db, clock, boxKey, generateDkimKey: makeKey }, config);
-  return { db, firstStart };
+  const deps = { db, clock, boxKey: keys.box, generateDkimKey: makeKey };
+  return { db, keys, firstStart: await bootstrap(deps, config) };
 }
 
 async function startRoles(ground: Ground, firstStart: FirstStart | null): Promise<App> {

@@ -29,8 +29,11 @@ function wordsFor(error: unknown, http?: { host: string; port: number }): string
   const database = CANNOT_OPEN.exec(String(error))?.[1];
   if (database !== undefined)
     return `the database ${database} cannot be opened: is its folder there, and ours to write?`;
-  if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return null;
+  if (!(error instanceof Error) || !("code" in error)) return null;
   const code = String(error.code);
+  if (code.startsWith("SQLITE_READONLY"))
+    return "the database cannot be written: do its file and folder belong to the user of the service?";
+  if (!("syscall" in error)) return null;
   if (error.syscall === "listen") {
     const at = "port" in error && "address" in error ? { host: error.address, port: error.port } : http;
     return at === undefined

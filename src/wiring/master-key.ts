@@ -20,9 +20,14 @@ export interface InstallationKeys {
 /** The file in DATA_DIR that holds a generated master key: 32 bytes in hex. */
 export const MASTER_KEY_FILE = "master.key";
 
-/** Keys from MASTER_KEY, or from the file in the data directory, which the first start makes. */
-export function openKeys(masterKey: string | null, dataDir: string): InstallationKeys {
-  const master = Buffer.from(masterKey ?? keyFromFile(dataDir), "utf8");
+/**
+ * Keys from MASTER_KEY, or from the file in the data directory, which the first start makes.
+ * @param sealed whether the database holds what a master key has sealed: where there is none then, it is lost, and a new one
+ *   would open nothing and pass for the old
+ * @throws where the file holds no key, or is lost
+ */
+export function openKeys(masterKey: string | null, dataDir: string, sealed = false): InstallationKeys {
+  const master = Buffer.from(masterKey ?? keyFromFile(dataDir, sealed), "utf8");
   return {
     box: deriveKey(master, "box"),
     cursor: deriveKey(master, "cursor"),
@@ -32,9 +37,13 @@ export function openKeys(masterKey: string | null, dataDir: string): Installatio
   };
 }
 
-function keyFromFile(dataDir: string): string {
+function keyFromFile(dataDir: string, sealed: boolean): string {
   const path = join(dataDir, MASTER_KEY_FILE);
   if (!existsSync(path)) {
+    if (sealed)
+      throw new Error(
+        `there is no master key at ${path}, and the database was sealed with one: put that master.key there, or set MASTER_KEY to it`,
+      );
     mkdirSync(dataDir, { recursive: true });
     makeKeyFile(path);
     chmodSync(path, 0o600);

@@ -151,6 +151,19 @@ describe("backup", () => {
     expect(given.stdout + given.stderr).not.toContain("mmmm");
   });
 
+  test(
+    "put back without the key it was sealed with does not start, and gets no other one",
+    async () => {
+      const restored = newFolder();
+      await postrider(["backup", join(restored, "postrider.db")], env);
+      const ran = await postrider(["serve"], { ...env, DATA_DIR: restored });
+      const lost = `there is no master key at ${join(restored, "master.key")}`;
+      expect([ran.code, ran.stderr]).toEqual([70, expect.stringContaining(lost)]);
+      expect(existsSync(join(restored, "master.key"))).toBe(false);
+    },
+    LIMIT_MS,
+  );
+
   test.each<[string, string, string[]]>([
     ["a FILE", "copy.db", []],
     ["the key of FILE", "copy.db.key", ["--with-key"]],

@@ -3,6 +3,7 @@ import { rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "libsql";
+import { explained } from "../../src/commands/trouble.ts";
 import { startRole } from "../support/role-process.ts";
 import { captureService, newFolder, onTerminal, postrider } from "./command-program.ts";
 
@@ -122,6 +123,21 @@ describe("a start says what it cannot have", () => {
     },
     LIMIT_MS,
   );
+
+  test("a database that it may not write", () => {
+    // Root may write any file: what SQLite says of one that is another user's, it says of this one as well.
+    const db = new Database(join(newFolder(), "x.db"));
+    db.exec("PRAGMA query_only = ON");
+    const write = (): void => {
+      try {
+        db.exec("CREATE TABLE a (b)");
+      } catch (error) {
+        explained(error);
+      }
+    };
+    expect(write).toThrow("belong to the user of the service?");
+    db.close();
+  });
 
   test(
     "a database in a folder that is not there",
