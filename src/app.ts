@@ -68,7 +68,21 @@ export interface App {
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Opens the database, brings it up to date and starts every role that the configuration names. */
+/** What has stopped a first start. Its keys are in the database, and told now or never. */
+export class FirstStartError extends Error {
+  readonly firstStart: FirstStart;
+
+  constructor(firstStart: FirstStart, cause: unknown) {
+    super("the first start has failed", { cause });
+    this.name = "FirstStartError";
+    this.firstStart = firstStart;
+  }
+}
+
+/**
+ * Opens the database, brings it up to date and starts every role that the configuration names.
+ * @throws FirstStartError where that fails behind the making of the first keys
+ */
 export async function startApp(config: Config, clock: Clock): Promise<App> {
   // What mails say is not for everybody on the machine; a folder that is there keeps its mode.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
@@ -77,6 +91,19 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
   certificate?.catch(() => undefined);
   const metrics = openMetrics();
   const { db, keys, firstStart } = await openData(config, clock, metrics.commits);
+  try {
+    const ground = await openGround({ config, clock, db, keys, metrics, certificate });
+    return await startRoles(ground, firstStart);
+  } catch (error) {
+    throw firstStart === null ? error : new FirstStartError(firstStart, error);
+  }
+}
+
+/** What the roles stand on, around an open database. */
+async function openGround(
+  base: Pick<Ground, "config" | "clock" | "db" | "keys" | "metrics" | "certificate">,
+): Promise<Ground> {
+  const { config, clock, db, keys, metrics } = base;
   const threads = threadsFor(availableParallelism());
   const inspector = openInspector(
     { clock, log: log("smtp") },
@@ -88,13 +115,8 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
     unsubscribeKey: keys.unsubscribe,
     trackingKey: keys.tracking,
   };
-  const ground: Ground = {
-    config,
-    clock,
-    db,
-    keys,
-    metrics,
-    certificate,
+  return {
+    ...base,
     queue: openQueue({ clock, log: log("queue") }, { redisUrl: config.redisUrl }),
     resolver: createResolver({ clock }, { servers: dnsServers(config.dnsServers) }),
     pool: createPool(
@@ -109,7 +131,6 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
     memory: renderMemory(),
     renderer: openRenderer({ clock, meter: metrics.rendered }, { links, threads }),
   };
-  return startRoles(ground, firstStart);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { version } from "../../package.json";
-import { startApp } from "../app.ts";
+import { FirstStartError, startApp } from "../app.ts";
 import { configureLog, log } from "../log.ts";
-import { bannerText } from "../wiring/banner.ts";
+import { bannerText, secretsText } from "../wiring/banner.ts";
 import { defineCommand } from "./command.ts";
 import { EX_OK, EX_SOFTWARE } from "./exit.ts";
 import { explained } from "./trouble.ts";
@@ -17,7 +17,11 @@ certificate anew.`,
   example: "PORT=8080 SERVICE_DOMAIN=mail.example.com postrider serve",
   async run(_input, { config, clock, out }) {
     await configureLog(config.logLevel, config.logFormat);
-    const app = await startApp(config, clock).catch((error: unknown) => explained(error, config));
+    const app = await startApp(config, clock).catch((error: unknown) => {
+      if (!(error instanceof FirstStartError)) return explained(error, config);
+      out.plain(secretsText(error.firstStart));
+      return explained(error.cause, config);
+    });
     const stop = (signal: string): void => {
       log("app").info("stopping", { signal });
       app.stop().then(

@@ -1,6 +1,7 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import { hostPort } from "../core/host-port.ts";
+import type { FirstStart } from "../flows/bootstrap.ts";
 
 /** What a start prints: where the service listens, and at the first start the keys and a first send, once. */
 export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
@@ -25,14 +26,17 @@ const DELIVERY_TEXT: Readonly<Record<Config["delivery"], string>> = {
   mx: "mx: straight to the recipients' mail servers",
 };
 
-function firstStartLines(
-  config: Config,
-  keys: { accountKey: string | null; projectKey: string },
-  url: string,
-): string[] {
-  const lines = ["", "First start. These secrets are shown this once:"];
-  if (keys.accountKey !== null) lines.push(`  account-wide key  ${keys.accountKey}`);
-  lines.push(`  project key       ${keys.projectKey}`);
+/** The keys of a first start, as they are shown once, be it that nothing else came of it. */
+export function secretsText({ accountKey, projectKey }: FirstStart): string {
+  return [
+    "First start. These secrets are shown this once:",
+    `  account-wide key  ${accountKey}`,
+    `  project key       ${projectKey}`,
+  ].join("\n");
+}
+
+function firstStartLines(config: Config, keys: FirstStart, url: string): string[] {
+  const lines = ["", secretsText(keys)];
   // Of processes that share the roles any may be the first: this one takes no requests.
   if (config.roles.has("api"))
     lines.push("", "Send a first message:", "", firstSend(config, keys.projectKey, url));

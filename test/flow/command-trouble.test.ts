@@ -90,6 +90,21 @@ describe("a start says what it cannot have", () => {
     LIMIT_MS,
   );
 
+  test(
+    "and shows the keys of a first start, which no later one can",
+    async () => {
+      const { port, free } = await takenPort();
+      const env = { ...nothing, DATA_DIR: newFolder(), PORT: port };
+      const first = await postrider(["serve"], env);
+      expect([first.code, first.stderr]).toEqual([70, expect.stringContaining("EADDRINUSE")]);
+      expect(first.stdout).toMatch(/account-wide key {2}pr_\w+\n {2}project key {7}pr_\w+\n$/);
+      const second = await postrider(["serve"], env);
+      free();
+      expect([second.code, second.stdout]).toEqual([70, ""]);
+    },
+    LIMIT_MS,
+  );
+
   test("a folder that it makes is its owner's alone", async () => {
     const { port, free } = await takenPort();
     const folder = join(newFolder(), "data");
