@@ -498,7 +498,8 @@ const FAULTS: { readonly [Name in keyof Kinds]: (text: string, kind: Kinds[Name]
   secondsList: (text) => listFault(text, isSeconds, "must be a comma list of seconds"),
   url: (text, { schemes }) => urlFault(schemes, text),
   host: (text) =>
-    isIP(text) !== 0 || (/^[!-~]+$/.test(text) && normalizeDomain(text) !== null)
+    isIP(text.replace(/^\[(.*:.*)\]$/, "$1")) !== 0 ||
+    (/^[!-~]+$/.test(text) && normalizeDomain(text) !== null)
       ? null
       : "must be an IP address or a host name",
   domain: (text) => (normalizeDomain(text) !== null ? null : "must be a domain name"),

@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import {
   configure,
   getLogger,
@@ -52,12 +53,29 @@ function prettyValue(value: unknown): string {
   }
 }
 
+/** Where a log cannot be written, as on a full disk or to a reader that has ended, its lines are lost and nothing else. */
+function write(text: string): void {
+  if (!process.stderr.destroyed) {
+    process.stderr.write(text);
+    return;
+  }
+  // The stream has ended with its first failure; a disk may have room again.
+  try {
+    writeSync(STANDARD_ERROR, text);
+  } catch {}
+}
+
+const STANDARD_ERROR = 2;
+/** An error of a stream that nobody hears ends the process. */
+const bearIt = (): void => undefined;
+
 /** Sets where and how log lines are written: to standard error, one line a record. */
 export async function configureLog(level: LogLevel, format: LogFormat): Promise<void> {
+  process.stderr.off("error", bearIt).on("error", bearIt);
   const line = format === "json" ? jsonLine : prettyLine;
   await configure({
     reset: true,
-    sinks: { stderr: (record: LogRecord) => void process.stderr.write(`${line(record)}\n`) },
+    sinks: { stderr: (record: LogRecord) => write(`${line(record)}\n`) },
     loggers: [
       { category: "postrider", sinks: ["stderr"], lowestLevel: level satisfies LogtapeLevel },
       { category: ["logtape", "meta"], sinks: ["stderr"], lowestLevel: "error" },

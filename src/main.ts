@@ -3,17 +3,19 @@ import { keepAlive, systemClock } from "./clock.ts";
 import type { Command } from "./commands/command.ts";
 import { CommandError, EX_CONFIG, EX_NO, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from "./commands/exit.ts";
 import { createOutput, printable } from "./commands/output.ts";
-import { findCommand, helpText } from "./commands/table.ts";
+import { COMMANDS, findCommand, helpText } from "./commands/table.ts";
 import { ConfigError, loadConfig, SETTINGS } from "./config.ts";
 import { AppError } from "./core/errors.ts";
 import { isUnavailable } from "./store/engine/unavailable.ts";
 
-// Whoever reads the output may have read enough: `postrider dns zone | head`.
+const given = process.argv.slice(2);
+// Whoever reads the output may have read enough: `postrider dns zone | head`. The service has more to do than to be read.
 process.stdout.on("error", (error) => {
+  if (findCommand(given)?.entry === COMMANDS.serve) return;
   if (!("code" in error) || error.code !== "EPIPE") throw error;
   process.exit(0);
 });
-await main(process.argv.slice(2));
+await main(given);
 
 async function main(argv: readonly string[]): Promise<void> {
   try {

@@ -82,3 +82,22 @@ test("a process that only works stays alive until it is told to end", async () =
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
 });
+
+test("a log that cannot be written, as on a full disk, ends nothing", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "postrider-log-"));
+  const child = Bun.spawn(["sh", "-c", 'exec "$0" "$1" serve 2>/dev/full', process.execPath, MAIN], {
+    cwd: folder,
+    env: { PATH: Bun.env.PATH ?? "", HOST: "127.0.0.1", PORT: "0", ROLES: "api", LOG_LEVEL: "debug" },
+    stdout: "pipe",
+  });
+  let banner = "";
+  for await (const chunk of child.stdout) {
+    banner += new TextDecoder().decode(chunk);
+    if (banner.includes("delivery")) break;
+  }
+  const url = `http://127.0.0.1:${/localhost:(\d+)/.exec(banner)?.[1]}`;
+  // Each leaves a line; the second is one more than the stream has borne.
+  for (const _ of [1, 2]) expect((await fetch(`${url}/v1/emails`)).status).toBe(401);
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+});

@@ -101,7 +101,7 @@ describe("settings", () => {
     expect(problems({ [name]: value }).join()).toContain(name);
   });
 
-  test.each(["::", "fe80::1%eth0", "localhost", "db_1"])("%s is something to listen on", (host) => {
+  test.each(["::", "[::1]", "fe80::1%eth0", "localhost", "db_1"])("%s is something to listen on", (host) => {
     expect(loadConfig({ HOST: host, SMTP_HOST: host })).toMatchObject({ host, smtpHost: host });
   });
 
