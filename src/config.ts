@@ -498,8 +498,7 @@ const FAULTS: { readonly [Name in keyof Kinds]: (text: string, kind: Kinds[Name]
   secondsList: (text) => listFault(text, isSeconds, "must be a comma list of seconds"),
   url: (text, { schemes }) => urlFault(schemes, text),
   host: (text) =>
-    isIP(text.replace(/^\[(.*:.*)\]$/, "$1")) !== 0 ||
-    (/^[!-~]+$/.test(text) && normalizeDomain(text) !== null)
+    isIP(withoutBrackets(text)) !== 0 || (/^[!-~]+$/.test(text) && normalizeDomain(text) !== null)
       ? null
       : "must be an IP address or a host name",
   domain: (text) => (normalizeDomain(text) !== null ? null : "must be a domain name"),
@@ -733,7 +732,7 @@ export function loadConfig(env: Env, terminal = false): Config {
   const dataDir = required("DATA_DIR");
   const s3Endpoint = text("S3_ENDPOINT");
   return {
-    host: required("HOST"),
+    host: withoutBrackets(required("HOST")),
     port: number("PORT"),
     publicUrl: withoutFinalSlashes(text("PUBLIC_URL") ?? `http://localhost:${number("PORT")}`),
     dataDir,
@@ -749,7 +748,7 @@ export function loadConfig(env: Env, terminal = false): Config {
     delivery: delivery as DeliveryMode,
     smtpRelayUrl: text("SMTP_RELAY_URL"),
     smtpOutPort: number("SMTP_OUT_PORT"),
-    smtpHost: required("SMTP_HOST"),
+    smtpHost: withoutBrackets(required("SMTP_HOST")),
     smtpPort: number("SMTP_PORT"),
     smtpTlsKey: text("SMTP_TLS_KEY"),
     smtpTlsCert: text("SMTP_TLS_CERT"),
@@ -794,6 +793,11 @@ export function loadConfig(env: Env, terminal = false): Config {
     postriderApiKey: text("POSTRIDER_API_KEY"),
     sources: sourcesOf(env),
   };
+}
+
+/** An address as sockets take it: one of IPv6 is written in brackets elsewhere (RFC 3986 §3.2.2). */
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*:.*)\]$/, "$1");
 }
 
 /** A URL to which paths are added: with its own slash an object store would look for a bucket without a name. */

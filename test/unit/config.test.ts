@@ -101,8 +101,9 @@ describe("settings", () => {
     expect(problems({ [name]: value }).join()).toContain(name);
   });
 
-  test.each(["::", "[::1]", "fe80::1%eth0", "localhost", "db_1"])("%s is something to listen on", (host) => {
+  test.each(["::", "fe80::1%eth0", "localhost", "db_1"])("%s is something to listen on", (host) => {
     expect(loadConfig({ HOST: host, SMTP_HOST: host })).toMatchObject({ host, smtpHost: host });
+    expect(loadConfig({ HOST: "[::1]", SMTP_HOST: "[::]" })).toMatchObject({ host: "::1", smtpHost: "::" });
   });
 
   test("we are a name server on request, on every address unless told", () => {
