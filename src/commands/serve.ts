@@ -17,6 +17,13 @@ certificate anew.`,
   example: "PORT=8080 SERVICE_DOMAIN=mail.example.com postrider serve",
   async run(_input, { config, clock, out }) {
     await configureLog(config.logLevel, config.logFormat);
+    // From the first moment: what renews certificates does not wait for a start, and nobody's SIGHUP would end it.
+    let reload: (() => void) | null = null;
+    let asked = false;
+    process.on("SIGHUP", () => {
+      asked = true;
+      reload?.();
+    });
     const app = await startApp(config, clock).catch((error: unknown) => {
       if (!(error instanceof FirstStartError)) return explained(error, config);
       out.plain(secretsText(error.firstStart));
@@ -32,13 +39,14 @@ certificate anew.`,
         },
       );
     };
-    process.on("SIGHUP", () => {
+    reload = () => {
       app.reload().then(
         (read) =>
           log("app").info(read ? "certificate read anew" : "no certificate is configured, nothing to read"),
         (error: unknown) => log("app").error("the old certificate stays", { error: String(error) }),
       );
-    });
+    };
+    if (asked) reload();
     process.on("SIGTERM", () => stop("SIGTERM"));
     process.on("SIGINT", () => stop("SIGINT"));
     const { roles, delivery } = config;

@@ -15,8 +15,8 @@ export interface Ran {
 
 export interface RunOptions {
   stdin?: string | Uint8Array;
-  /** Is told what has come on standard error so far, each time more has. */
-  onError?: (stderr: string) => void;
+  /** Is told what has come on standard error so far, each time more has, and of what program. */
+  onError?: (stderr: string, child: Bun.Subprocess) => void;
 }
 
 export type Env = Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export async function postrider(
   });
   const [stdout, stderr] = await Promise.all([
     new Response(child.stdout).text(),
-    textOf(child.stderr, options.onError),
+    textOf(child.stderr, (text) => options.onError?.(text, child)),
   ]);
   const code = await child.exited;
   rmSync(cwd, { recursive: true });
@@ -45,12 +45,12 @@ export async function postrider(
   return { code, stdout, stderr, json };
 }
 
-async function textOf(stream: ReadableStream<Uint8Array>, told: RunOptions["onError"]): Promise<string> {
+async function textOf(stream: ReadableStream<Uint8Array>, told: (text: string) => void): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of stream) {
     text += decoder.decode(chunk, { stream: true });
-    told?.(text);
+    told(text);
   }
   return text;
 }

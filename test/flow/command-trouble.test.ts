@@ -91,6 +91,28 @@ describe("a start says what it cannot have", () => {
   );
 
   test(
+    "and is not ended by a SIGHUP that comes before it has started",
+    async () => {
+      const { port, free } = await takenPort();
+      const env = { ...nothing, DATA_DIR: newFolder(), PORT: port, LOG_LEVEL: "debug" };
+      const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
+      database.exec("BEGIN EXCLUSIVE");
+      const { code, stderr } = await postrider(["serve"], env, {
+        onError(text, child) {
+          if (!text.includes("locked by another process") || !database.open) return;
+          child.kill("SIGHUP");
+          database.exec("COMMIT");
+          database.close();
+        },
+      });
+      free();
+      // It comes as far as the port, which it does not get.
+      expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at")]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
     "and shows the keys of a first start, which no later one can",
     async () => {
       const { port, free } = await takenPort();
