@@ -28,7 +28,7 @@ test("a second run applies nothing", async () => {
 
 test("a step whose text has changed since it was applied stops the start", async () => {
   await base.db.write([{ sql: "UPDATE schema_migrations SET checksum = 'x' WHERE version = 1", args: [] }]);
-  expect(await refusal()).toContain("has changed");
+  expect(await refusal()).toContain("has changed since it was applied: the database is of a program");
 });
 
 test("a database newer than the program stops the start", async () => {

@@ -148,7 +148,9 @@ export async function migrate(db: Db, now: number): Promise<number[]> {
   for (const migration of MIGRATIONS) {
     const row = applied.get(migration.version);
     if (row !== undefined && row.checksum !== checksum(migration))
-      throw new Error(`migration ${migration.version} has changed since it was applied`);
+      throw new Error(
+        `migration ${migration.version} has changed since it was applied: the database is of a program that this one does not succeed; run that one, or go back to a backup`,
+      );
     if (row === undefined) waiting.push(migration);
   }
   const done: number[] = [];
