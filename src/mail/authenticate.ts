@@ -3,7 +3,7 @@ import { arc, getARChain } from "mailauth/lib/arc";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { evaluateDmarc } from "mailauth/lib/dmarc";
 import { spf } from "mailauth/lib/spf";
-import { authorReadings } from "./author-readings.ts";
+import { authorReadings, shownAuthorDomain } from "./author-readings.ts";
 import { checkable } from "./checkable.ts";
 import { headerField, headerText } from "./composing/header-fields.ts";
 
@@ -63,7 +63,7 @@ export async function authenticate(
 ): Promise<Authentication> {
   try {
     const resolver = boundedResolver(deps.resolve, signal);
-    return await check({ ...deps, resolver }, envelope, checkable(raw));
+    return await check({ ...deps, resolver }, envelope, raw);
   } catch {
     return undecided(deps.host);
   }
@@ -102,7 +102,7 @@ async function check(
   raw: Buffer,
 ): Promise<Authentication> {
   const [signed, sender] = await Promise.all([
-    dkimVerify(raw, { resolver, minBitLength: MIN_KEY_BITS, sender: mailFrom }),
+    dkimVerify(checkable(raw), { resolver, minBitLength: MIN_KEY_BITS, sender: mailFrom }),
     spf({
       resolver,
       // RFC 7208 to the letter, as its suite tests it.
@@ -114,8 +114,11 @@ async function check(
     }),
   ]);
   const chain = await chainOf(resolver, signed);
-  const evaluated = await worstOf(authorReadings(raw, signed.headerFrom ?? []), (authors) =>
-    dmarcOf(resolver, authors, signed, sender, chain),
+  const evaluate = (authors: string[], from = signed): Promise<Evaluated> =>
+    dmarcOf(resolver, authors, from, sender, chain);
+  const read = await worstOf(authorReadings(raw, signed.headerFrom ?? []), evaluate);
+  const evaluated = await heldAsShown(read, shownAuthorDomain(raw, mailFrom), (author) =>
+    evaluate([author], { ...signed, fromFields: 1 }),
   );
   const dmarc = evaluated.response ? evaluated.response.info : undefined;
   const rows = [...signed.results.map(({ info }) => info), sender.info, chain?.info, dmarc];
@@ -178,6 +181,23 @@ async function worstOf(
     if (failsBy(other) || evaluated.response === false) evaluated = other;
   }
   return evaluated;
+}
+
+/**
+ * The result; or that of the domain that the record shows as the author's, where this is another and the mail fails by
+ * it: who names no author, or writes him so that others read him differently, does not get round the policy of the one
+ * shown. Nothing passes by it.
+ */
+async function heldAsShown(
+  evaluated: Evaluated,
+  shown: string | null,
+  evaluate: (author: string) => Promise<Evaluated>,
+): Promise<Evaluated> {
+  const { response } = evaluated;
+  if (shown === null || failsBy(evaluated)) return evaluated;
+  if (response !== false && response.status.header?.from === shown) return evaluated;
+  const alone = await evaluate(shown);
+  return failsBy(alone) ? alone : evaluated;
 }
 
 function failsBy({ response }: Evaluated): boolean {

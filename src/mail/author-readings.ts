@@ -1,5 +1,7 @@
+import { MAX_DOMAIN_OCTETS, normalizeDomain } from "../core/addresses.ts";
+import { toHeaderField } from "./reading/header-block.ts";
 import { MAX_ADDRESS_FIELD_CHARS, mailboxes } from "./reading/parse.ts";
-import { fieldValue, rawFields } from "./reading/raw-headers.ts";
+import { rawFields } from "./reading/raw-headers.ts";
 
 /**
  * The addresses of a mail's From by each way of reading it that gives others: as records show it, first, without the
@@ -8,16 +10,33 @@ import { fieldValue, rawFields } from "./reading/raw-headers.ts";
  * asked.
  */
 export function authorReadings(raw: Uint8Array, another: string[]): string[][] {
-  const value = rawFields(raw)
-    .filter(({ name }) => name === "from")
-    .map(fieldValue)
-    .join(", ")
-    .slice(0, MAX_ADDRESS_FIELD_CHARS);
+  const value = fromFields(raw).join(", ").slice(0, MAX_ADDRESS_FIELD_CHARS);
   const bare = withoutComments(value);
   const shown = addresses(value);
   const readings = [shown, bare === value ? shown : addresses(bare), another];
   const keys = readings.map((reading) => reading.join().toLowerCase());
   return readings.filter((_, at) => keys.indexOf(keys[at] ?? "") === at);
+}
+
+/**
+ * The domain of the author that a record shows, who is the sender where the mail names none; null where it shows none.
+ * It is found in text that is no address, too, as a person who reads it finds it: in `<a..b@bank.example>`, or with
+ * letters of full width. Null as well where the mail names several authors.
+ */
+export function shownAuthorDomain(raw: Uint8Array, mailFrom: string): string | null {
+  const fields = fromFields(raw);
+  const [author = mailFrom, second] = addresses(fields.join(", "));
+  const at = author.lastIndexOf("@");
+  if (at < 0 || second !== undefined || fields.length > 1) return null;
+  const text = author.slice(at + 1, at + 1 + 2 * MAX_DOMAIN_OCTETS);
+  return normalizeDomain(text.replace(/[^\p{L}\p{N}]+$/u, ""));
+}
+
+/** The values of the From fields as records are made of them. */
+function fromFields(raw: Uint8Array): string[] {
+  return rawFields(raw)
+    .filter(({ name }) => name === "from")
+    .map((field) => toHeaderField(field).value);
 }
 
 function addresses(value: string): string[] {

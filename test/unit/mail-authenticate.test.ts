@@ -9,9 +9,12 @@ import {
   MAX_SIGNATURES,
 } from "../../src/mail/checkable.ts";
 import { compose } from "../../src/mail/composing/compose.ts";
+import { MAX_HEADER_VALUE_CHARS } from "../../src/mail/reading/header-block.ts";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
 
 const HOST = "mx.example.org";
+/** A name of such a length that a record's From ends behind `<a@example.com`. */
+const LONG_NAME = "x".repeat(MAX_HEADER_VALUE_CHARS - " <a@example.com".length);
 const ENVELOPE = { ip: "192.0.2.1", helo: "out.example.com", mailFrom: "bounce@example.com" };
 const NEVER = new AbortController().signal;
 const zone = new Map<string, unknown[]>([
@@ -136,6 +139,29 @@ describe("the verdict on a received mail", () => {
       { ...ENVELOPE, mailFrom: "x@spf.example.net" },
       { dmarc: { result: "fail", policy: "reject", domain: "example.com" } },
     ]),
+    ...[
+      ["no From, so that the sender is shown", "To: x@example.org"],
+      ["a From without an address, so that the sender is shown", "From: undisclosed"],
+      ["a second From that is the fold of nothing", " From: b@none.example\r\nFrom: a@example.com"],
+      ["an author that is no address", "From: <a..b@example.com>"],
+      ["an author that is no address, with characters nobody sees", "From: <a..b@exam\u00adple.com>"],
+      ["an author in a comment", "From: (<a@example.com>)"],
+      [
+        "an author whose domain ends where the record cuts it off",
+        `From: ${LONG_NAME} <a@example.com.none.example>`,
+      ],
+    ].map(([name, field]): (typeof cases)[number] => [
+      `the author that is shown: ${name}`,
+      () => Buffer.from(`${field}\r\n\r\nx\r\n`),
+      { ...ENVELOPE, ip: "198.51.100.1" },
+      { dmarc: { result: "fail", policy: "reject", domain: "example.com" } },
+    ]),
+    [
+      "a sender of his own domain's hosts in the place of an author",
+      () => Buffer.from("To: x@example.org\r\n\r\nx\r\n"),
+      ENVELOPE,
+      { spf: { result: "pass" }, dmarc: { result: "none", policy: null, domain: null } },
+    ],
     [
       "an author whose name is like an address",
       () => Buffer.from('From: "a @ example . com" (a@example.com) <b@none.example>\r\n\r\nx\r\n'),
