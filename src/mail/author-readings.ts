@@ -21,13 +21,12 @@ export function authorReadings(raw: Uint8Array, another: string[]): string[][] {
 /**
  * The domain of the author that a record shows, who is the sender where the mail names none; null where it shows none.
  * It is found in text that is no address, too, as a person who reads it finds it: in `<a..b@bank.example>`, or with
- * letters of full width. Null as well where the mail names several authors.
+ * letters of full width. Of several authors the first is shown, and the others are not.
  */
 export function shownAuthorDomain(raw: Uint8Array, mailFrom: string): string | null {
-  const fields = fromFields(raw);
-  const [author = mailFrom, second] = addresses(fields.join(", "));
+  const [author = mailFrom] = addresses(fromFields(raw).join(", "));
   const at = author.lastIndexOf("@");
-  if (at < 0 || second !== undefined || fields.length > 1) return null;
+  if (at < 0) return null;
   const text = author.slice(at + 1, at + 1 + 2 * MAX_DOMAIN_OCTETS);
   return normalizeDomain(text.replace(/[^\p{L}\p{N}]+$/u, ""));
 }

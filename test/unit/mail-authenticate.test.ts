@@ -145,6 +145,8 @@ describe("the verdict on a received mail", () => {
       ["a second From that is the fold of nothing", " From: b@none.example\r\nFrom: a@example.com"],
       ["an author that is no address", "From: <a..b@example.com>"],
       ["an author that is no address, with characters nobody sees", "From: <a..b@exam\u00adple.com>"],
+      ["two From fields", "From: a@example.com\r\nFrom: a@example.com"],
+      ["the first of two authors", "From: a@example.com, b@none.example"],
       ["an author in a comment", "From: (<a@example.com>)"],
       [
         "an author whose domain ends where the record cuts it off",
