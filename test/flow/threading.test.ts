@@ -79,6 +79,16 @@ describe("a mail that comes before its parent", () => {
     expect(await threadOf(address, [`References: ${root} ${right}`])).toBe(first);
   });
 
+  test("or with it, as after an outage, is in one thread with it and its siblings", async () => {
+    const { address } = await newInbox();
+    const conversations = Array.from({ length: 30 }, async () => {
+      const parent = newMessageId();
+      const letters = [[`Message-ID: ${parent}`], [`In-Reply-To: ${parent}`], [`References: ${parent}`]];
+      return new Set(await Promise.all(letters.map((headers) => threadOf(address, headers)))).size;
+    });
+    expect(await Promise.all(conversations)).toEqual(conversations.map(() => 1));
+  });
+
   test("leaves the parent in the thread of the parent's own references", async () => {
     const { address } = await newInbox();
     const [root, parent] = [newMessageId(), newMessageId()];

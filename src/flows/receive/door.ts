@@ -8,7 +8,7 @@ import { isInboxGone } from "../../store/inboxes.ts";
 import type { Inspect } from "../readings.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { earlierArrival } from "./duplicate.ts";
-import { factsOf } from "./facts.ts";
+import { factsOf, referencesOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 import { recordRefusal, refusedByPolicy } from "./refuse.ts";
 import { roleFacts } from "./role-mailbox.ts";
@@ -77,7 +77,8 @@ const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
 export function openDoor(deps: DoorDeps): MailHandler {
   const door: Door = {
     deps,
-    // A sender that has waited too long for our answer may bring the mail again while we still have it in hand.
+    // A sender that has waited too long for our answer may bring the mail again while we still have it in hand, and one
+    // that was cut off for a while brings a mail and its answers at once: they are to find each other's thread.
     inTurn: oneByOne(),
     led: new Map(),
     volume: roleVolume(deps.clock, deps.roleLimits),
@@ -173,8 +174,8 @@ async function letIn(
   const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
   const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
   const { messageId } = inspection.mail;
-  const take = (): Promise<Reply> => takeInto(deps, targets, mail);
-  return messageId === null ? take() : inTurn(messageId, take);
+  const named = [...(messageId === null ? [] : [messageId]), ...referencesOf(inspection.mail)];
+  return inTurn(named, () => takeInto(deps, targets, mail));
 }
 
 /** Takes an inspected mail, where all its inboxes are still there and its author's domain does not want it refused. */
