@@ -343,6 +343,8 @@ describe("limits", () => {
     ["percent-encoded (RFC 2231 §4)", "boundary*=utf-8''%41%42", "--AB"],
     ["with an escape", 'boundary="a\\bc"', "--abc"],
     ["of two words", "boundary=a b", "--a b"],
+    ["with a space at its end, which is lost on the way", 'boundary="ab "', "--ab"],
+    ["with a space at its end, which is kept", 'boundary="ab "', "--ab "],
     ["of more octets than one may have", `boundary="${"A".repeat(199)} B"`, `--${"A".repeat(199)} B`],
   ])("parts whose boundary is written %s", async (_, field, delimiter) => {
     const of = (count: number) =>

@@ -40,6 +40,7 @@ export async function readTree(
     at = line.next;
   }
   root.feed(header.slice(0, 0));
+  trimBoundaries(reader);
   const spans = new Map<MimePart, Span>([[root, { from: body, to: raw.length }]]);
   let parts = 0;
   for (let at = body; at < raw.length; ) {
@@ -47,7 +48,7 @@ export async function readTree(
     const line = part.state === "header" ? lineAt(bytes, at) : delimiterFrom(bytes, at, reader.boundaries);
     if (line === null) break;
     if (part.state === "header" && !isDelimiter(bytes, line, reader.boundaries))
-      headerLine(part, spans, bytes, line);
+      headerLine(reader, spans, bytes, line);
     else if ((await delimit(reader, spans, bytes, line)) && ++parts > MAX_PARTS)
       throw new Error(`the mail has more than ${MAX_PARTS} parts`);
     at = line.next;
@@ -56,12 +57,23 @@ export async function readTree(
   return spans;
 }
 
-function headerLine(part: MimePart, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): void {
+function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): void {
+  const part = reader.currentNode;
   // A line beyond the limit is refused by its length; nobody wants all of it.
   part.feed(
     Uint8Array.from(bytes.subarray(line.start, Math.min(line.end, line.start + MAX_HEADER_OCTETS + 1))),
   );
-  if (part.state !== "header") spans.set(part, { from: line.next, to: bytes.length });
+  if (part.state === "header") return;
+  spans.set(part, { from: line.next, to: bytes.length });
+  trimBoundaries(reader);
+}
+
+/** A boundary does not end with white space (RFC 2046 §5.1.1), and relays take it off the delimiters of one that does. */
+function trimBoundaries({ boundaries }: Reader): void {
+  const newest = boundaries.at(-1);
+  if (newest === undefined) return;
+  const end = newest.value.findLastIndex((octet) => octet !== SPACE && octet !== TAB) + 1;
+  if (end > 0) newest.value = newest.value.subarray(0, end);
 }
 
 /** Ends the part that the delimiter ends, and begins the one that it begins, if any. Returns whether there is one. */
