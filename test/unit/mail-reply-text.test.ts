@@ -87,6 +87,42 @@ describe("the new part of a reply", () => {
       "Hi\n>From here on all is new",
     ],
     ["a list's footer", "Fine.\n\n_______\nlist@x.test\nTo leave: x\n", "Fine."],
+    [
+      "a list's footer below the quoted mail",
+      "Fine.\n\nOn 14 Nov 2023, Ann <a@x.test> wrote:\n> q\n\n_______\nlist@x.test\nTo leave: x\n",
+      "Fine.",
+    ],
+    ["a signature below the quoted mail", "Fine.\n\nOn 14 Nov 2023, Ann wrote:\n> q\n\n-- \nBob", "Fine."],
+    [
+      "nothing but a quote and a signature",
+      "On 14 Nov 2023, Ann wrote:\n> q\n\n-- \nBob",
+      "On 14 Nov 2023, Ann wrote:\n> q\n\n-- \nBob",
+    ],
+    [
+      "Outlook in French, with its spaces",
+      "Oui.\n\nDe\u00a0: Ann <a@x.test>\nEnvoyé\u00a0: mardi 14 novembre 2023\nÀ\u00a0: Bob\nObjet\u00a0: q\n\nQuestion",
+      "Oui.",
+    ],
+    [
+      "Hebrew, with its marks",
+      "כן\n\n\u202bבתאריך יום ג׳, 14 בנוב׳ 2023 ב-22:13 מאת \u202aAnn\u202c <\u202aa@x.test\u202c>:\u202c\n\n> q",
+      "כן",
+    ],
+    ...[
+      ["Czech", "Od: Ann", "Odesláno: úterý 14. listopadu 2023", "Komu: Bob", "Předmět: q"],
+      ["Finnish", "Lähettäjä: Ann", "Lähetetty: tiistai 14.11.2023", "Vastaanottaja: Bob", "Aihe: q"],
+      ["Hungarian", "Feladó: Ann", "Elküldve: 2023. november 14.", "Címzett: Bob", "Tárgy: q"],
+      ["Turkish", "Kimden: Ann", "Gönderildi: 14 Kasım 2023", "Kime: Bob", "Konu: q"],
+      ["Korean", "보낸 사람: Ann", "보낸 날짜: 2023년 11월 14일", "받는 사람: Bob", "제목: q"],
+      ["Chinese of Taiwan", "寄件者: Ann", "寄件日期: 2023年11月14日", "收件者: Bob", "主旨: q"],
+    ].map(([language, ...lines]): [string, string, string] => [
+      `Outlook in ${language}`,
+      `Ok.\n\n${lines.join("\n")}\n\nq`,
+      "Ok.",
+    ]),
+    ["a telephone of Samsung's, in German", "Gut.\n\nVon meinem/meiner Galaxy gesendet", "Gut."],
+    ["Outlook's telephone, in German", "Gut.\n\nOutlook für iOS beziehen<https://aka.ms/o0ukef>", "Gut."],
+    ["a sentence about it", "Gut.\n\nIch habe Outlook für iOS", "Gut.\n\nIch habe Outlook für iOS"],
     ["nothing", "", ""],
   ])("%s", (_name, text, expected) => {
     expect(replyText(text)).toBe(expected);

@@ -34,7 +34,7 @@ const MAX_GAP_LINES = 3;
 export function replyText(text: string): string {
   const read = text.slice(0, MAX_REPLY_CHARS);
   const lines = read.replace(/\r\n?/g, "\n").split("\n");
-  const quote = quoteStart(lines);
+  const quote = quoteStart(UNSEEN.test(read) ? lines.map(asSeen) : lines);
   const below = lines.slice(quote.end);
   const ruled = quote.at < lines.length;
   const above = trimQuotedEnd(withoutSignature(trimQuotedEnd(lines.slice(0, quote.at), ruled)), ruled);
@@ -70,6 +70,14 @@ export function newPart({ text, html }: Bodies): string | null {
 export function newPreview({ text, html }: Bodies): string {
   const reply = newPart({ text: text?.slice(0, MAX_PREVIEW_READ_CHARS) ?? null, html });
   return reply === null ? previewOf(text, html) : previewOf(reply, null);
+}
+
+/** Spaces that do not break, as French has before a colon, and marks of direction, as around Hebrew. */
+const UNSEEN = /[\u00a0\u200e\u200f\u202a-\u202f\u2066-\u2069]/;
+
+/** The line as it looks: with plain spaces, and without marks. */
+function asSeen(line: string): string {
+  return line.replace(/[\u00a0\u202f]/g, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
 }
 
 interface QuoteStart {
@@ -160,7 +168,7 @@ function underQuote(lines: readonly string[]): string | null {
   let at = lines.findIndex((line) => line.trim() !== "");
   if (at < 0 || !isQuoted(lines[at] ?? "")) return null;
   while (at < lines.length && (isQuoted(lines[at] ?? "") || (lines[at] ?? "").trim() === "")) at++;
-  const below = withoutSignature(lines.slice(at));
+  const below = withoutSignature(lines.slice(at), 0);
   return isBlank(below) ? null : joined(below);
 }
 
@@ -173,11 +181,12 @@ function trimQuotedEnd(lines: readonly string[], ruled: boolean): readonly strin
   return lines.slice(0, end);
 }
 
-function withoutSignature(lines: readonly string[]): readonly string[] {
+/** @param from first line that may begin one: a text is more than its signature */
+function withoutSignature(lines: readonly string[], from = 1): readonly string[] {
   const left = textLinesFrom(lines);
   const at = lines.findIndex(
     (line, index) =>
-      index > 0 &&
+      index >= from &&
       SIGNATURE_START.test(line) &&
       line.length <= MAX_INTRO_CHARS &&
       (SIGNATURE.test(line.trimEnd()) || (isFooter(line) && (left[index + 1] ?? 0) <= MAX_FOOTER_LINES)),
