@@ -3,22 +3,16 @@ import { arc, getARChain } from "mailauth/lib/arc";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { evaluateDmarc } from "mailauth/lib/dmarc";
 import { spf } from "mailauth/lib/spf";
-import { authorReadings, shownAuthorDomain } from "./author-readings.ts";
+import { organizationalDomain } from "../core/public-suffix.ts";
+import { type AuthResolver, boundedResolver, type MailauthResolver } from "./auth-resolver.ts";
+import { authorReadings, fromFields, shownAuthorDomain } from "./author-readings.ts";
 import { checkable } from "./checkable.ts";
 import { headerField, headerText } from "./composing/header-fields.ts";
 
-/** DNS lookups for one mail, all checks together; SPF bounds its own to 10 and their addresses (RFC 7208 §4.6.4). */
-export const MAX_AUTH_LOOKUPS = 200;
 /** RFC 8301 §3.2: keys below 1024 bits prove nothing. */
 const MIN_KEY_BITS = 1024;
 /** Characters of a word in Authentication-Results; a longer one comes from the mail and is left out. */
 const MAX_RESULT_WORD_CHARS = 400;
-
-/**
- * Asks DNS as node's `dns.promises.resolve` does: TXT as arrays of strings, rejects with the codes ENOTFOUND, ENODATA,
- * ESERVFAIL, ETIMEOUT.
- */
-export type AuthResolver = (name: string, type: string) => Promise<unknown[]>;
 
 /** What the SMTP session knows of the client. */
 export interface AuthEnvelope {
@@ -53,17 +47,23 @@ export interface AuthDeps {
 
 /**
  * Checks SPF, DKIM, ARC and DMARC of a mail. Never throws: what could not be found out is `temperror`.
- * @param signal ends all lookups when it aborts; checks that still wait become `temperror`
+ * @param signal ends all lookups when it aborts, but for those of the author's domain; checks that still wait become
+ *   `temperror`
+ * @param last ends those as well
  */
 export async function authenticate(
   deps: AuthDeps,
   envelope: AuthEnvelope,
   raw: Buffer,
   signal: AbortSignal,
+  last: AbortSignal = signal,
 ): Promise<Authentication> {
   try {
-    const resolver = boundedResolver(deps.resolve, signal);
-    return await check({ ...deps, resolver }, envelope, raw);
+    const authors = fromFields(raw);
+    const shown = shownAuthorDomain(authors, envelope.mailFrom);
+    const author = shown === null ? null : organizationalDomain(shown);
+    const resolver = boundedResolver(deps.resolve, { signal, last, author });
+    return await check({ host: deps.host, resolver }, envelope, { raw, authors, shown });
   } catch {
     return undecided(deps.host);
   }
@@ -93,13 +93,18 @@ const UNKNOWN: AuthVerdict = {
   arc: { result: "temperror" },
 };
 
-/** mailauth's types want strings only; it takes MX records as node gives them. */
-type MailauthResolver = (name: string, type: string) => Promise<string[]>;
+interface CheckedMail {
+  raw: Buffer;
+  /** Its From fields. */
+  authors: readonly string[];
+  /** The domain of the author that a record shows. */
+  shown: string | null;
+}
 
 async function check(
   { host, resolver }: { host: string; resolver: MailauthResolver },
   { ip, helo, mailFrom }: AuthEnvelope,
-  raw: Buffer,
+  { raw, authors, shown }: CheckedMail,
 ): Promise<Authentication> {
   const [signed, sender] = await Promise.all([
     dkimVerify(checkable(raw), { resolver, minBitLength: MIN_KEY_BITS, sender: mailFrom }),
@@ -114,10 +119,10 @@ async function check(
     }),
   ]);
   const chain = await chainOf(resolver, signed);
-  const evaluate = (authors: string[], from = signed): Promise<Evaluated> =>
-    dmarcOf(resolver, authors, from, sender, chain);
-  const read = await worstOf(authorReadings(raw, signed.headerFrom ?? []), evaluate);
-  const evaluated = await heldAsShown(read, shownAuthorDomain(raw, mailFrom), (author) =>
+  const evaluate = (addresses: string[], from = signed): Promise<Evaluated> =>
+    dmarcOf(resolver, addresses, from, sender, chain);
+  const read = await worstOf(authorReadings(authors, signed.headerFrom ?? []), evaluate);
+  const evaluated = await heldAsShown(read, shown, (author) =>
     evaluate([author], { ...signed, fromFields: 1 }),
   );
   const dmarc = evaluated.response ? evaluated.response.info : undefined;
@@ -263,26 +268,6 @@ function wholePolicy(
 ): "none" | "quarantine" | "reject" {
   const percent = /(?:^|;)\s*pct\s*=\s*(\d{1,3})\s*(?:;|$)/i.exec(record)?.[1];
   return policy === "reject" && percent !== undefined && Number(percent) < 100 ? "quarantine" : policy;
-}
-
-function dnsError(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code });
-}
-
-/** The resolver given, within the limit of lookups and until the signal aborts: a slow name server holds nothing up. */
-function boundedResolver(resolve: AuthResolver, signal: AbortSignal): MailauthResolver {
-  let lookups = 0;
-  const ended = new Promise<never>((_, reject) => {
-    const end = (): void => reject(dnsError("ETIMEOUT", "out of time"));
-    if (signal.aborted) end();
-    else signal.addEventListener("abort", end, { once: true });
-  });
-  ended.catch(() => undefined);
-  return async (name, type) => {
-    lookups++;
-    if (lookups > MAX_AUTH_LOOKUPS) throw dnsError("ESERVFAIL", "too many lookups for one mail");
-    return (await Promise.race([ended, resolve(name, type)])) as string[];
-  };
 }
 
 function resultsField(host: string, rows: readonly string[]): string {

@@ -3,14 +3,21 @@ import { toHeaderField } from "./reading/header-block.ts";
 import { MAX_ADDRESS_FIELD_CHARS, mailboxes } from "./reading/parse.ts";
 import { rawFields } from "./reading/raw-headers.ts";
 
+/** The values of the From fields as records are made of them. */
+export function fromFields(raw: Uint8Array): string[] {
+  return rawFields(raw)
+    .filter(({ name }) => name === "from")
+    .map((field) => toHeaderField(field).value);
+}
+
 /**
  * The addresses of a mail's From by each way of reading it that gives others: as records show it, first, without the
  * comments and spaces that may stand within an address (RFC 5322 §4.4), and as `another` reader has it. One program takes
  * `a@bank(x).example` for an address of bank.example, the next for one of bank: a forger must not choose whose policy is
  * asked.
  */
-export function authorReadings(raw: Uint8Array, another: string[]): string[][] {
-  const value = fromFields(raw).join(", ").slice(0, MAX_ADDRESS_FIELD_CHARS);
+export function authorReadings(fields: readonly string[], another: string[]): string[][] {
+  const value = fields.join(", ").slice(0, MAX_ADDRESS_FIELD_CHARS);
   const bare = withoutComments(value);
   const shown = addresses(value);
   const readings = [shown, bare === value ? shown : addresses(bare), another];
@@ -23,19 +30,12 @@ export function authorReadings(raw: Uint8Array, another: string[]): string[][] {
  * It is found in text that is no address, too, as a person who reads it finds it: in `<a..b@bank.example>`, or with
  * letters of full width. Of several authors the first is shown, and the others are not.
  */
-export function shownAuthorDomain(raw: Uint8Array, mailFrom: string): string | null {
-  const [author = mailFrom] = addresses(fromFields(raw).join(", "));
+export function shownAuthorDomain(fields: readonly string[], mailFrom: string): string | null {
+  const [author = mailFrom] = addresses(fields.join(", "));
   const at = author.lastIndexOf("@");
   if (at < 0) return null;
   const text = author.slice(at + 1, at + 1 + 2 * MAX_DOMAIN_OCTETS);
   return normalizeDomain(text.replace(/[^\p{L}\p{N}]+$/u, ""));
-}
-
-/** The values of the From fields as records are made of them. */
-function fromFields(raw: Uint8Array): string[] {
-  return rawFields(raw)
-    .filter(({ name }) => name === "from")
-    .map((field) => toHeaderField(field).value);
 }
 
 function addresses(value: string): string[] {

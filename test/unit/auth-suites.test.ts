@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AuthResolver, authenticate } from "../../src/mail/authenticate.ts";
+import type { AuthResolver } from "../../src/mail/auth-resolver.ts";
+import { authenticate } from "../../src/mail/authenticate.ts";
 
 /** The SPF suite of RFC 7208 and the ARC suite of Valimail; tests are skipped where the folder is absent. */
 const FIXTURES = join(import.meta.dir, "../../../shared/corpora/auth-suites/test/fixtures");

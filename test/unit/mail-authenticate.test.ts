@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "bun:test";
-import { type AuthResolver, authenticate, MAX_AUTH_LOOKUPS } from "../../src/mail/authenticate.ts";
+import { type AuthResolver, MAX_AUTH_LOOKUPS } from "../../src/mail/auth-resolver.ts";
+import { authenticate } from "../../src/mail/authenticate.ts";
 import {
   checkable,
   MAX_BODY_HASHES,
@@ -228,6 +230,50 @@ describe("trouble with DNS is temperror, never a throw", () => {
       spf: { result: "temperror" },
       dkim: [{ result: "temperror" }],
       dmarc: { result: "temperror" },
+    });
+  });
+
+  test("but slow servers that the sender names do not hide the author's policy", async () => {
+    const ended = new AbortController();
+    const slow: AuthResolver = (name, type) => {
+      if (name !== "slow.example") return resolve(name, type);
+      setImmediate(() => ended.abort());
+      return new Promise(() => {});
+    };
+    const forger = { ...ENVELOPE, ip: "198.51.100.1", mailFrom: "x@slow.example" };
+    const { verdict } = await authenticate(
+      { resolve: slow, host: HOST },
+      forger,
+      unsigned,
+      ended.signal,
+      NEVER,
+    );
+    expect(verdict).toMatchObject({
+      spf: { result: "temperror", domain: "slow.example" },
+      dmarc: { result: "fail", policy: "reject", domain: "example.com" },
+    });
+  });
+
+  test("nor do slow servers of another signature hide that the author has no such key", async () => {
+    const ended = new AbortController();
+    const slow: AuthResolver = (name, type) => {
+      if (!name.endsWith("slow.example")) return resolve(name, type);
+      setImmediate(() => ended.abort());
+      return new Promise(() => {});
+    };
+    const hash = createHash("sha256").update("x\r\n").digest("base64");
+    const signatures = ["slow.example", "example.com"].map(
+      (domain) => `DKIM-Signature: v=1; a=rsa-sha256; d=${domain}; s=none; h=from; bh=${hash}; b=AAAA\r\n`,
+    );
+    const raw = Buffer.from(`${signatures.join("")}From: a@example.com\r\n\r\nx\r\n`);
+    const forger = { ...ENVELOPE, ip: "198.51.100.1", mailFrom: "x@none.example" };
+    const { verdict } = await authenticate({ resolve: slow, host: HOST }, forger, raw, ended.signal, NEVER);
+    expect(verdict).toMatchObject({
+      dkim: [
+        { result: "temperror", domain: "slow.example" },
+        { result: "neutral", domain: "example.com" },
+      ],
+      dmarc: { result: "fail", policy: "reject" },
     });
   });
 

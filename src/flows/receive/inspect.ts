@@ -17,6 +17,8 @@ import { fieldsByName } from "./shown-headers.ts";
 
 /** Time that the checks of one mail may wait for name servers; what is not known by then is `temperror`. */
 export const AUTH_DEADLINE_MS = 10_000;
+/** The same for those of the author's own domain, which a mail's others may have kept waiting. */
+export const AUTHOR_DEADLINE_MS = 2 * AUTH_DEADLINE_MS;
 
 /** A mail as it came, and the session that brought it. */
 export interface MailToInspect {
@@ -84,11 +86,14 @@ function contentsOf({ html, text, fields }: OpenMail, reply: string | null, raw:
 }
 
 async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array): Promise<Authentication> {
-  const ended = new AbortController();
-  const cancel = deps.clock.after(AUTH_DEADLINE_MS, () => ended.abort());
+  const [ended, last] = [new AbortController(), new AbortController()];
+  const timers = [
+    deps.clock.after(AUTH_DEADLINE_MS, () => ended.abort()),
+    deps.clock.after(AUTHOR_DEADLINE_MS, () => last.abort()),
+  ];
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  const authentication = await authenticate(deps, session, bytes, ended.signal);
-  cancel();
+  const authentication = await authenticate(deps, session, bytes, ended.signal, last.signal);
+  for (const cancel of timers) cancel();
   return authentication;
 }
 
