@@ -13,6 +13,9 @@ export const MAX_SIGNATURES = 20;
 export const MAX_SIGNATURE_OCTETS = 8 * 1024;
 /** Different hashes of the body that signatures may ask for: each reads the whole body (`l=` alone makes any number). */
 export const MAX_BODY_HASHES = 4;
+/** The same of a body beyond so many octets: one of short lines takes over a second a hash, and holds the thread meanwhile. */
+export const LARGE_BODY_OCTETS = 8 * 1024 * 1024;
+export const MAX_LARGE_BODY_HASHES = 2;
 /** Header octets and lines that signatures are checked over; a signature that covers more fails. */
 export const MAX_CHECKED_HEADER_OCTETS = 256 * 1024;
 export const MAX_CHECKED_HEADER_LINES = 4000;
@@ -45,7 +48,8 @@ export function checkable(raw: Buffer): Buffer {
 
 function withinLimits(raw: Buffer, fields: readonly RawField[]): Buffer {
   const { header, body } = findHeaderEnd(raw);
-  const kept = keptFields(fields);
+  const large = raw.length - body > LARGE_BODY_OCTETS;
+  const kept = keptFields(fields, large ? MAX_LARGE_BODY_HASHES : MAX_BODY_HASHES);
   const whole =
     kept.length === fields.length &&
     fields.length < MAX_HEADER_FIELDS &&
@@ -57,7 +61,7 @@ function withinLimits(raw: Buffer, fields: readonly RawField[]): Buffer {
   return Buffer.concat([Buffer.from(`${text}\r\n`, "latin1"), raw.subarray(body)]);
 }
 
-function keptFields(fields: readonly RawField[]): RawField[] {
+function keptFields(fields: readonly RawField[], maxHashes: number): RawField[] {
   const counts = new Map<string, number>();
   const hashes = new Set<string>();
   let octets = 0;
@@ -67,7 +71,7 @@ function keptFields(fields: readonly RawField[]): RawField[] {
     counts.set(field.name, count);
     if (field.name === "from") return count <= MAX_FROM_FIELDS ? [shortFrom(field)] : [];
     const most = SIGNATURE_FIELDS.get(field.name);
-    if (most !== undefined && (count > most || !isCheckable(field, hashes))) return [];
+    if (most !== undefined && (count > most || !isCheckable(field, hashes, maxHashes))) return [];
     octets += field.line.length + 2;
     lines += field.line.split("\n").length;
     return octets <= MAX_CHECKED_HEADER_OCTETS && lines <= MAX_CHECKED_HEADER_LINES ? [field] : [];
@@ -81,14 +85,14 @@ function shortFrom(field: RawField): RawField {
   return { name: field.name, line: `From: ${addresses.join(",\r\n ")}` };
 }
 
-function isCheckable({ name, line }: RawField, hashes: Set<string>): boolean {
+function isCheckable({ name, line }: RawField, hashes: Set<string>, maxHashes: number): boolean {
   if (line.length > MAX_SIGNATURE_OCTETS) return false;
   // A seal covers no body (RFC 8617 §4.1.3).
   if (name === "arc-seal") return true;
   const text = line.slice(name.length + 1).replace(/\s/g, "");
   const tag = (key: string): string => new RegExp(`(?:^|;)${key}=([^;]*)`, "i").exec(text)?.[1] ?? "";
   const hash = `${tag("a").split("-")[1] ?? ""}:${tag("c").split("/")[1] ?? ""}:${tag("l")}`.toLowerCase();
-  if (!hashes.has(hash) && hashes.size >= MAX_BODY_HASHES) return false;
+  if (!hashes.has(hash) && hashes.size >= maxHashes) return false;
   hashes.add(hash);
   return true;
 }

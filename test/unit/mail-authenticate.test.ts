@@ -4,9 +4,11 @@ import { type AuthResolver, MAX_AUTH_LOOKUPS } from "../../src/mail/auth-resolve
 import { authenticate } from "../../src/mail/authenticate.ts";
 import {
   checkable,
+  LARGE_BODY_OCTETS,
   MAX_BODY_HASHES,
   MAX_CHECKED_HEADER_LINES,
   MAX_CHECKED_HEADER_OCTETS,
+  MAX_LARGE_BODY_HASHES,
   MAX_SIGNATURE_OCTETS,
   MAX_SIGNATURES,
 } from "../../src/mail/checkable.ts";
@@ -328,6 +330,16 @@ describe("limits", () => {
     // Without a signature nothing is said of the body.
     const body = /^(?:dkim|arc-message)-signature|^arc-seal/im.test(header) ? "body\r\n" : "";
     expect(checkable(raw).toString("latin1")).toBe(`${kept ?? header}\r\n${body}`);
+  });
+
+  test("the hashes of a large body", () => {
+    const asked = (count: number) =>
+      `${Array.from({ length: count }, (_, i) => signature(`l=${i}`)).join("")}${FROM}\r\n`;
+    const checked = (header: string, octets: number) =>
+      checkable(Buffer.from(header + "x".repeat(octets))).toString("latin1", 0, header.length + 1);
+    const header = asked(MAX_BODY_HASHES);
+    expect(checked(header, LARGE_BODY_OCTETS)).toBe(`${header}x`);
+    expect(checked(header, LARGE_BODY_OCTETS + 1)).toStartWith(`${asked(MAX_LARGE_BODY_HASHES)}x`);
   });
 
   test("a From too long to be read as it stands is the addresses in it: its author does not get away", async () => {
