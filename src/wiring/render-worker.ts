@@ -14,7 +14,14 @@ serveThread(rendering);
 
 function rendering(links: MailLinks): Work<AnyAsked, Rendered<RenderingKind>> {
   const keys: OpenedKeys = new Map();
-  return { run: (asked) => render(links, keys, asked), octets: octetsOf, handedOver };
+  return {
+    run(asked, turnTo) {
+      turnTo();
+      return render(links, keys, asked);
+    },
+    octets: octetsOf,
+    handedOver,
+  };
 }
 
 /** The bytes of a mail, where they have their memory for themselves. */

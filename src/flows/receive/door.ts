@@ -85,6 +85,8 @@ export function openDoor(deps: DoorDeps): MailHandler {
   };
   return {
     async recipient(address: string): Promise<Reply | null> {
+      // An inbox that another process has just answered for must not be unknown here.
+      deps.db.heard();
       const target = await routeAddress(deps, address);
       remember(door.led, address, target);
       if (target.kind === "no_domain") return NO_DOMAIN;

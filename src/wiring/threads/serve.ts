@@ -3,7 +3,7 @@ import { BEAT_MS, BEATS, type FromThread, TURNED_TO, type ToThread } from "./pro
 
 /** How a thread works. */
 export interface Work<Asked, Found> {
-  /** Does a task; `turnTo` is to be called wherever work on it goes on after something else may have been worked on. */
+  /** Does a task; `turnTo` is to be called where work on it begins, and goes on after something else may have been worked on. */
   run(asked: Asked, turnTo: () => void): Promise<Found>;
   /** Octets of a task. */
   octets(asked: Asked): number;
@@ -57,7 +57,6 @@ async function answerTo<Asked, Found>(
   asked: Asked,
 ): Promise<FromThread<Found>> {
   const turnTo = (): void => void Atomics.store(pulse, TURNED_TO, id);
-  turnTo();
   try {
     return { id, found: await work.run(asked, turnTo) };
   } catch (error) {
