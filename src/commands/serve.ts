@@ -2,6 +2,7 @@ import { version } from "../../package.json";
 import { FirstStartError, startApp } from "../app.ts";
 import { configureLog, log } from "../log.ts";
 import { bannerText, secretsText } from "../wiring/banner.ts";
+import { poolBehindEventLoop } from "../wiring/threads/priority.ts";
 import { defineCommand } from "./command.ts";
 import { EX_OK, EX_SOFTWARE } from "./exit.ts";
 import { explained } from "./trouble.ts";
@@ -50,6 +51,7 @@ certificate anew.`,
     process.on("SIGTERM", () => stop("SIGTERM"));
     process.on("SIGINT", () => stop("SIGINT"));
     const { roles, delivery } = config;
+    if (roles.has("worker")) void poolBehindEventLoop();
     log("app").info("started", { version, roles: [...roles], delivery, ports: app.ports });
     // Last: whoever has read that it runs may end it, and that is heard by now.
     out.plain(bannerText(config, app));
