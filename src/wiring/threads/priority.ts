@@ -33,7 +33,7 @@ export async function poolBehindEventLoop(): Promise<void> {
 }
 
 /** The system's numbers of the pool's threads. */
-export function poolThreads(): number[] {
+function poolThreads(): number[] {
   return readdirSync(TASKS)
     .filter((id) => readFileSync(`${TASKS}/${id}/comm`, "latin1").startsWith("Bun Pool"))
     .map(Number);
