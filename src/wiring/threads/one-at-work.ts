@@ -1,3 +1,5 @@
+import { Fifo } from "../../flows/dispatch/turns.ts";
+
 /** What a task has while it is worked on. */
 export interface Place {
   /** Waits for what comes from outside. Unless it is there at once, others are worked on meanwhile. */
@@ -14,8 +16,8 @@ export interface Place {
  */
 export class OneAtWork {
   #taken = false;
-  readonly #back: (() => void)[] = [];
-  readonly #waiting: (() => void)[] = [];
+  readonly #back = new Fifo<() => void>();
+  readonly #waiting = new Fifo<() => void>();
 
   /** The place for a task, once it is its turn. */
   async take(): Promise<Place> {
@@ -23,14 +25,14 @@ export class OneAtWork {
     return this.#place();
   }
 
-  #enter(row: (() => void)[]): Promise<void> {
-    if (this.#taken) return new Promise((resolve) => row.push(resolve));
+  #enter(row: Fifo<() => void>): Promise<void> {
+    if (this.#taken) return new Promise((resolve) => row.add(resolve));
     this.#taken = true;
     return Promise.resolve();
   }
 
   #pass(): void {
-    const next = this.#back.shift() ?? this.#waiting.shift();
+    const next = this.#back.take() ?? this.#waiting.take();
     if (next === undefined) this.#taken = false;
     else next();
   }
