@@ -5,7 +5,7 @@ import { evaluateDmarc } from "mailauth/lib/dmarc";
 import { spf } from "mailauth/lib/spf";
 import { organizationalDomain } from "../core/public-suffix.ts";
 import { type AuthResolver, boundedResolver, type MailauthResolver } from "./auth-resolver.ts";
-import { authorReadings, fromFields, shownAuthorDomain } from "./author-readings.ts";
+import { authorReadings, type ShownAuthors, shownAuthorDomain, shownAuthors } from "./author-readings.ts";
 import { checkable } from "./checkable.ts";
 import { headerField, headerText } from "./composing/header-fields.ts";
 
@@ -59,7 +59,7 @@ export async function authenticate(
   last: AbortSignal = signal,
 ): Promise<Authentication> {
   try {
-    const authors = fromFields(raw);
+    const authors = shownAuthors(raw);
     const shown = shownAuthorDomain(authors, envelope.mailFrom);
     const author = shown === null ? null : organizationalDomain(shown);
     const resolver = boundedResolver(deps.resolve, { signal, last, author });
@@ -95,8 +95,7 @@ const UNKNOWN: AuthVerdict = {
 
 interface CheckedMail {
   raw: Buffer;
-  /** Its From fields. */
-  authors: readonly string[];
+  authors: ShownAuthors;
   /** The domain of the author that a record shows. */
   shown: string | null;
 }

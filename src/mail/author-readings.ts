@@ -3,11 +3,21 @@ import { toHeaderField } from "./reading/header-block.ts";
 import { MAX_ADDRESS_FIELD_CHARS, mailboxes } from "./reading/parse.ts";
 import { rawFields } from "./reading/raw-headers.ts";
 
-/** The values of the From fields as records are made of them. */
-export function fromFields(raw: Uint8Array): string[] {
-  return rawFields(raw)
+/** The authors of a mail as a record is made of them. */
+export interface ShownAuthors {
+  /** The values of its From fields, joined. */
+  text: string;
+  /** The addresses in that. */
+  addresses: string[];
+}
+
+/** Reads them from its From fields, of which it should have one. */
+export function shownAuthors(raw: Uint8Array): ShownAuthors {
+  const values = rawFields(raw)
     .filter(({ name }) => name === "from")
     .map((field) => toHeaderField(field).value);
+  const text = values.join(", ").slice(0, MAX_ADDRESS_FIELD_CHARS);
+  return { text, addresses: addressesIn(text) };
 }
 
 /**
@@ -16,11 +26,9 @@ export function fromFields(raw: Uint8Array): string[] {
  * `a@bank(x).example` for an address of bank.example, the next for one of bank: a forger must not choose whose policy is
  * asked.
  */
-export function authorReadings(fields: readonly string[], another: string[]): string[][] {
-  const value = fields.join(", ").slice(0, MAX_ADDRESS_FIELD_CHARS);
-  const bare = withoutComments(value);
-  const shown = addresses(value);
-  const readings = [shown, bare === value ? shown : addresses(bare), another];
+export function authorReadings({ text, addresses }: ShownAuthors, another: string[]): string[][] {
+  const bare = withoutComments(text);
+  const readings = [addresses, bare === text ? addresses : addressesIn(bare), another];
   const keys = readings.map((reading) => reading.join().toLowerCase());
   return readings.filter((_, at) => keys.indexOf(keys[at] ?? "") === at);
 }
@@ -30,16 +38,16 @@ export function authorReadings(fields: readonly string[], another: string[]): st
  * It is found in text that is no address, too, as a person who reads it finds it: in `<a..b@bank.example>`, or with
  * letters of full width. Of several authors the first is shown, and the others are not.
  */
-export function shownAuthorDomain(fields: readonly string[], mailFrom: string): string | null {
-  const [author = mailFrom] = addresses(fields.join(", "));
+export function shownAuthorDomain({ addresses }: ShownAuthors, mailFrom: string): string | null {
+  const [author = mailFrom] = addresses;
   const at = author.lastIndexOf("@");
   if (at < 0) return null;
   const text = author.slice(at + 1, at + 1 + 2 * MAX_DOMAIN_OCTETS);
   return normalizeDomain(text.replace(/[^\p{L}\p{N}]+$/u, ""));
 }
 
-function addresses(value: string): string[] {
-  return mailboxes(value).map(({ email }) => email);
+function addressesIn(text: string): string[] {
+  return mailboxes(text).map(({ email }) => email);
 }
 
 /** Without comments, quotes left open, and the spaces around dots and at signs, outside quoted strings. */
