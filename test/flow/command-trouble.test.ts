@@ -5,7 +5,7 @@ import { join } from "node:path";
 import Database from "libsql";
 import { explained } from "../../src/commands/trouble.ts";
 import { startRole } from "../support/role-process.ts";
-import { captureService, newFolder, onTerminal, postrider } from "./command-program.ts";
+import { captureService, newFolder, onTerminal, postrider, type Ran } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -23,6 +23,29 @@ async function takenPort(host = "127.0.0.1"): Promise<{ port: string; free(): vo
 
 describe("a start says what it cannot have", () => {
   const nothing = { HOST: "127.0.0.1", PORT: "0", SMTP_HOST: "127.0.0.1", SMTP_PORT: "0" };
+
+  /**
+   * A start on a database that another process holds until it has said so. It comes as far as its port, which is taken.
+   * @param locked is told of it before the database is let go of
+   */
+  async function startBehindLock(
+    locked: (child: Bun.Subprocess) => void = () => undefined,
+  ): Promise<Ran & { port: string }> {
+    const { port, free } = await takenPort();
+    const env = { ...nothing, DATA_DIR: newFolder(), PORT: port, LOG_LEVEL: "debug" };
+    const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
+    database.exec("BEGIN EXCLUSIVE");
+    const ran = await postrider(["serve"], env, {
+      onError(text, child) {
+        if (!text.includes("locked by another process") || !database.open) return;
+        locked(child);
+        database.exec("COMMIT");
+        database.close();
+      },
+    });
+    free();
+    return { ...ran, port };
+  }
 
   test.each(["SMTP_PORT", "PORT"])(
     "a port that another program has: %s",
@@ -69,21 +92,7 @@ describe("a start says what it cannot have", () => {
   test(
     "nothing while another process makes the database, for which it waits",
     async () => {
-      const { port, free } = await takenPort();
-      const env = { ...nothing, DATA_DIR: newFolder(), PORT: port, LOG_LEVEL: "debug" };
-      const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
-      database.exec("BEGIN EXCLUSIVE");
-      // It comes as far as the port, which it does not get.
-      const ended = postrider(["serve"], env, {
-        onError: (text) => {
-          if (text.includes("locked by another process") && database.open) {
-            database.exec("COMMIT");
-            database.close();
-          }
-        },
-      });
-      const { stderr } = await ended;
-      free();
+      const { stderr, port } = await startBehindLock();
       expect(stderr).toContain("locked by another process");
       expect(stderr).toContain(`cannot listen at 127.0.0.1:${port}`);
     },
@@ -93,19 +102,7 @@ describe("a start says what it cannot have", () => {
   test(
     "and is not ended by a SIGHUP that comes before it has started",
     async () => {
-      const { port, free } = await takenPort();
-      const env = { ...nothing, DATA_DIR: newFolder(), PORT: port, LOG_LEVEL: "debug" };
-      const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
-      database.exec("BEGIN EXCLUSIVE");
-      const { code, stderr } = await postrider(["serve"], env, {
-        onError(text, child) {
-          if (!text.includes("locked by another process") || !database.open) return;
-          child.kill("SIGHUP");
-          database.exec("COMMIT");
-          database.close();
-        },
-      });
-      free();
+      const { code, stderr } = await startBehindLock((child) => child.kill("SIGHUP"));
       // It comes as far as the port, which it does not get.
       expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at")]);
     },

@@ -248,16 +248,18 @@ describe("an answer", () => {
   });
 });
 
+/** Posts to an endpoint that has fifteen seconds. */
+function postFor15s(deps: Parameters<typeof post>[0], url: string): ReturnType<typeof post> {
+  return post(deps, { url, headers: {}, body: "", timeoutMs: 15_000, allowPrivate: true });
+}
+
 describe("time", () => {
   test("is over for an endpoint that does not answer, and the connection is closed", async () => {
     const server = rawSink("");
     const clock = manualClock();
     const resolver = createResolver({ clock }, { servers: [dns] });
     const url = `http://localhost:${server.port}/`;
-    const posted = post(
-      { clock, resolver },
-      { url, headers: {}, body: "", timeoutMs: 15_000, allowPrivate: true },
-    );
+    const posted = postFor15s({ clock, resolver }, url);
     await server.answered.reached(1);
     clock.advance(15_000);
     expect(await posted).toEqual({ kind: "failed", reason: "timeout" });
@@ -276,10 +278,7 @@ describe("time", () => {
       },
     };
     const url = `http://hook.test:${server.port}/`;
-    const posted = post(
-      { clock, resolver },
-      { url, headers: {}, body: "", timeoutMs: 15_000, allowPrivate: true },
-    );
+    const posted = postFor15s({ clock, resolver }, url);
     await server.answered.reached(1);
     clock.advance(15_000);
     expect(await posted).toEqual({ kind: "failed", reason: "timeout" });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import Database from "libsql";
 import { openEmbedded } from "../../src/store/engine/embedded.ts";
-import { type Engine, EngineError, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
-import { openWorker } from "../../src/wiring/threads/thread.ts";
+import { type Engine, EngineError, type Statement } from "../../src/store/engine/engine.ts";
+import { writerFor } from "../../src/wiring/database.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { reason } from "../support/reason.ts";
 
@@ -12,10 +12,7 @@ let engine: Engine;
 beforeEach(async () => {
   database = await testDatabase();
   path = database.url.slice("file:".length);
-  engine = openEmbedded({
-    path,
-    writer: { open: () => openWorker("write-worker.ts"), valuesHere: VALUES_PER_TURN },
-  });
+  engine = openEmbedded({ path, writer: writerFor({ roles: new Set(["worker"]) }) });
 });
 afterEach(async () => {
   await engine.close();
