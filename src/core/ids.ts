@@ -26,22 +26,29 @@ const DIGITS = new Map([...ALPHABET].map((char, value) => [char, value]));
 /** Characters that 128 bits take: 26 × 5 = 130, the first two bits zero. */
 const ID_CHARS = 26;
 
+/** The alphabet as octets, by the value of each. */
+const DIGIT_OCTETS = Buffer.from(ALPHABET);
+/** Bits of a digit. */
+const DIGIT_BITS = 5;
+
 /** Big-endian base32 of the bytes, padded with leading zero bits to a whole number of characters. */
 export function encodeBase32(bytes: Uint8Array): string {
-  const chars = Math.ceil((bytes.length * 8) / 5);
-  let out = "";
-  let bits = chars * 5 - bytes.length * 8;
+  const chars = Math.ceil((bytes.length * 8) / DIGIT_BITS);
+  // A text grown character by character is a chain of pieces, which the first to read it puts together.
+  const out = Buffer.allocUnsafe(chars);
+  let bits = chars * DIGIT_BITS - bytes.length * 8;
   let buffer = 0;
-  for (const byte of bytes) {
-    buffer = (buffer << 8) | byte;
+  let next = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    buffer = (buffer << 8) | (bytes[at] ?? 0);
     bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      out += ALPHABET[(buffer >> bits) & 31];
+    while (bits >= DIGIT_BITS) {
+      bits -= DIGIT_BITS;
+      out[next++] = DIGIT_OCTETS[(buffer >> bits) & 31] ?? 0;
       buffer &= (1 << bits) - 1;
     }
   }
-  return out;
+  return out.toString("latin1");
 }
 
 /** The bytes behind `encodeBase32`; null where the text is not such an encoding of `length` bytes. Case is folded. */
