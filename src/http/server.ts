@@ -200,7 +200,10 @@ function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakM
     const durationMs = deps.clock.now() - startedAt;
     const { status } = answer;
     deps.onAnswer?.({ requestId: id, method: request.method, route: route.path, status, durationMs });
-    return toResponse(answer);
+    const headers = { ...textsOf(set.headers), ...answer.headers };
+    // What is left there Elysia would put into a second response, made of this one.
+    set.headers = {};
+    return toResponse({ ...answer, headers });
   };
 }
 
