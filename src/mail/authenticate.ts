@@ -8,6 +8,7 @@ import { type AuthResolver, boundedResolver, type MailauthResolver } from "./aut
 import { authorReadings, type ShownAuthors, shownAuthorDomain, shownAuthors } from "./author-readings.ts";
 import { checkable } from "./checkable.ts";
 import { headerField, headerText } from "./composing/header-fields.ts";
+import { rawFields } from "./reading/raw-headers.ts";
 
 /** RFC 8301 §3.2: keys below 1024 bits prove nothing. */
 const MIN_KEY_BITS = 1024;
@@ -59,11 +60,13 @@ export async function authenticate(
   last: AbortSignal = signal,
 ): Promise<Authentication> {
   try {
-    const authors = shownAuthors(raw);
+    const fields = rawFields(raw);
+    const authors = shownAuthors(fields);
     const shown = shownAuthorDomain(authors, envelope.mailFrom);
     const author = shown === null ? null : organizationalDomain(shown);
     const resolver = boundedResolver(deps.resolve, { signal, last, author });
-    return await check({ host: deps.host, resolver }, envelope, { raw, authors, shown });
+    const checked = checkable(raw, fields);
+    return await check({ host: deps.host, resolver }, envelope, { checked, authors, shown });
   } catch {
     return undecided(deps.host);
   }
@@ -94,7 +97,8 @@ const UNKNOWN: AuthVerdict = {
 };
 
 interface CheckedMail {
-  raw: Buffer;
+  /** What signatures are looked for in, and checked over. */
+  checked: Buffer;
   authors: ShownAuthors;
   /** The domain of the author that a record shows. */
   shown: string | null;
@@ -103,10 +107,10 @@ interface CheckedMail {
 async function check(
   { host, resolver }: { host: string; resolver: MailauthResolver },
   { ip, helo, mailFrom }: AuthEnvelope,
-  { raw, authors, shown }: CheckedMail,
+  { checked, authors, shown }: CheckedMail,
 ): Promise<Authentication> {
   const [signed, sender] = await Promise.all([
-    dkimVerify(checkable(raw), { resolver, minBitLength: MIN_KEY_BITS, sender: mailFrom }),
+    dkimVerify(checked, { resolver, minBitLength: MIN_KEY_BITS, sender: mailFrom }),
     spf({
       resolver,
       // RFC 7208 to the letter, as its suite tests it.

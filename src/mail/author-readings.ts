@@ -1,7 +1,7 @@
 import { MAX_DOMAIN_OCTETS, normalizeDomain } from "../core/addresses.ts";
 import { toHeaderField } from "./reading/header-block.ts";
 import { MAX_ADDRESS_FIELD_CHARS, mailboxes } from "./reading/parse.ts";
-import { rawFields } from "./reading/raw-headers.ts";
+import type { RawField } from "./reading/raw-headers.ts";
 
 /** The authors of a mail as a record is made of them. */
 export interface ShownAuthors {
@@ -11,11 +11,9 @@ export interface ShownAuthors {
   addresses: string[];
 }
 
-/** Reads them from its From fields, of which it should have one. */
-export function shownAuthors(raw: Uint8Array): ShownAuthors {
-  const values = rawFields(raw)
-    .filter(({ name }) => name === "from")
-    .map((field) => toHeaderField(field).value);
+/** Reads them from the From fields among those of its header, of which it should have one. */
+export function shownAuthors(fields: readonly RawField[]): ShownAuthors {
+  const values = fields.filter(({ name }) => name === "from").map((field) => toHeaderField(field).value);
   const text = values.join(", ").slice(0, MAX_ADDRESS_FIELD_CHARS);
   return { text, addresses: addressesIn(text) };
 }

@@ -1,10 +1,4 @@
-import {
-  fieldValue,
-  findHeaderEnd,
-  MAX_HEADER_FIELDS,
-  type RawField,
-  rawFields,
-} from "./reading/raw-headers.ts";
+import { fieldValue, findHeaderEnd, MAX_HEADER_FIELDS, type RawField } from "./reading/raw-headers.ts";
 import { mailboxes } from "./reading/parse.ts";
 
 /** DKIM signatures of one mail that are checked: each costs an RSA operation and a lookup (RFC 6376 §8.4). */
@@ -36,14 +30,29 @@ const LF = 0x0a;
 
 /**
  * The mail with a header that can be checked in bounded time: as it is where it keeps the limits, which every honest
- * mail does. Else without what is over them, so that signatures over that fail; the author is always in it. Without its
- * body where it has no signature, for then nothing is said of that.
+ * mail does. Else without what is over them, so that signatures over that fail; the author is always in it. Of a mail
+ * without signatures the header alone, for then nothing is said of the body; of a header that everybody reads alike, the
+ * author.
+ * @param fields those of its header, by `rawFields`
  */
-export function checkable(raw: Buffer): Buffer {
-  const fields = rawFields(raw);
+export function checkable(raw: Buffer, fields: readonly RawField[]): Buffer {
+  if (fields.some(({ name }) => SIGNATURE_FIELDS.has(name))) return withinLimits(raw, fields);
+  if (isAllFields(raw, fields))
+    return headerOf(
+      keptFields(
+        fields.filter(({ name }) => name === "from"),
+        0,
+      ),
+    );
   const checked = withinLimits(raw, fields);
-  if (fields.some(({ name }) => SIGNATURE_FIELDS.has(name))) return checked;
   return checked.subarray(0, findHeaderEnd(checked).body);
+}
+
+/** Whether nothing in the header is anything but those fields: what is may be a field to others. */
+function isAllFields(raw: Buffer, fields: readonly RawField[]): boolean {
+  let octets = 0;
+  for (const { line } of fields) octets += line.length + 2;
+  return octets === findHeaderEnd(raw).header;
 }
 
 function withinLimits(raw: Buffer, fields: readonly RawField[]): Buffer {
@@ -57,8 +66,12 @@ function withinLimits(raw: Buffer, fields: readonly RawField[]): Buffer {
     countLines(raw.subarray(0, header)) <= MAX_CHECKED_HEADER_LINES &&
     kept.every((field, at) => field === fields[at]);
   if (whole) return raw;
-  const text = kept.map(({ line }) => `${line}\r\n`).join("");
-  return Buffer.concat([Buffer.from(`${text}\r\n`, "latin1"), raw.subarray(body)]);
+  return Buffer.concat([headerOf(kept), raw.subarray(body)]);
+}
+
+/** A header block of those fields, with the empty line. */
+function headerOf(fields: readonly RawField[]): Buffer {
+  return Buffer.from(`${fields.map(({ line }) => `${line}\r\n`).join("")}\r\n`, "latin1");
 }
 
 function keptFields(fields: readonly RawField[], maxHashes: number): RawField[] {

@@ -5,27 +5,37 @@ import { isText, type MimePart } from "./mime-part.ts";
 /** Octets of a page in which its charset is looked for, as in a browser. */
 const MAX_META_OCTETS = 1024;
 
-/** What a part's body stands for, piece by piece; each is used before the next one. */
-export type ContentOf = (part: MimePart) => Iterable<Uint8Array>;
+/** What is asked of a part's body. */
+export interface PartBody {
+  /** What it stands for, piece by piece; each is used before the next one. */
+  content(): Iterable<Uint8Array>;
+  /** Whether it is sure, without a look at that, to stand for ASCII. */
+  isAscii(): boolean;
+}
 
 /**
  * Has parts taken for what they are where the MIME reader would not: text in a charset that is not named or not known, a
  * malformed type, a file of text that came along. All parts are known then, and none is made text or attachment yet.
  */
-export function repairParts(root: MimePart, contentOf: ContentOf): void {
-  repair(root, null, 0, contentOf);
+export function repairParts(root: MimePart, bodyOf: (part: MimePart) => PartBody): void {
+  repair(root, null, 0, bodyOf);
 }
 
 /** Depth is bounded by the reader's own limit. */
-function repair(part: MimePart, parent: MimePart | null, place: number, contentOf: ContentOf): void {
+function repair(
+  part: MimePart,
+  parent: MimePart | null,
+  place: number,
+  bodyOf: (part: MimePart) => PartBody,
+): void {
   const { parsed } = part.contentType;
   // RFC 2045 §5.2: a type that breaks the grammar is none, and what has none is plain text, unless it came as a file.
   if (!parsed.value.includes("/") && nameOf(part) === "") parsed.value = "text/plain";
   if (isText(part)) {
-    nameCharset(parsed, () => contentOf(part));
+    nameCharset(parsed, bodyOf(part));
     if (isFile(part, parent, place)) part.contentDisposition.parsed.value = "attachment";
   }
-  for (const [at, child] of part.childNodes.entries()) repair(child, part, at, contentOf);
+  for (const [at, child] of part.childNodes.entries()) repair(child, part, at, bodyOf);
 }
 
 /**
@@ -43,17 +53,14 @@ function nameOf({ contentType, contentDisposition }: MimePart): string {
 }
 
 /** What is to be read as text that does not say how: UTF-8 where it is that, else what old programs write. */
-function nameCharset(
-  { value, params }: MimePart["contentType"]["parsed"],
-  content: () => Iterable<Uint8Array>,
-): void {
+function nameCharset({ value, params }: MimePart["contentType"]["parsed"], body: PartBody): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
   const unnamed = charset === "" || charset === "us-ascii" || charset === "ascii";
-  if (!unnamed && decoderOf(charset) !== null) return;
-  const octets = kindOf(content());
+  if ((!unnamed && decoderOf(charset) !== null) || body.isAscii()) return;
+  const octets = kindOf(body.content());
   if (octets === "utf-8") params.charset = "utf-8";
   if (octets === "other" && unnamed)
-    params.charset = (value === "text/html" ? metaCharset(content()) : null) ?? "windows-1252";
+    params.charset = (value === "text/html" ? metaCharset(body.content()) : null) ?? "windows-1252";
 }
 
 function kindOf(content: Iterable<Uint8Array>): "ascii" | "utf-8" | "other" {

@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import PostalMime, { type Attachment } from "postal-mime";
 import { fileBytes, fileSize } from "./file-octets.ts";
 import { type MailText, mailText, partText } from "./mail-text.ts";
@@ -50,7 +51,10 @@ export async function readParts(raw: Uint8Array, header: Uint8Array, body: numbe
   }) as unknown as Reader;
   const spans = await readTree(reader, header, raw, body);
   const parts: Parts = { reader, raw, spans, files: [], texts: new Map() };
-  repairParts(reader.root, (part) => contentOf(parts, part));
+  repairParts(reader.root, (part) => ({
+    content: () => contentOf(parts, part),
+    isAscii: () => isWrittenInAscii(parts, part),
+  }));
   await collect(parts);
   return { text: textOf(parts, "plain"), html: textOf(parts, "html"), files: filesOf(parts) };
 }
@@ -63,6 +67,12 @@ function spanOf({ spans }: Parts, part: MimePart): Span {
 
 function contentOf(parts: Parts, part: MimePart): Iterable<Uint8Array> {
   return octetsOf(parts.raw, spanOf(parts, part), encodingOfPart(part));
+}
+
+/** Whether the octets of the body are its content, and ASCII all of them. */
+function isWrittenInAscii(parts: Parts, part: MimePart): boolean {
+  const { from, to } = spanOf(parts, part);
+  return encodingOfPart(part) === "identity" && isAscii(parts.raw.subarray(from, to));
 }
 
 function encodingOfPart({ contentTransferEncoding }: MimePart): Encoding {

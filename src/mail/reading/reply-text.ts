@@ -88,18 +88,21 @@ interface QuoteStart {
 }
 
 function quoteStart(lines: readonly string[]): QuoteStart {
-  // Most texts quote nothing, and have no line that could end an introduction.
-  const anyIntroduces = lines.some((line) => /[:：]$/.test(line.trimEnd()));
+  // Most texts quote nothing, and have no line that could begin a header or end an introduction.
+  const anyColon = lines.some((line) => COLON.test(line));
+  const anyIntroduces = anyColon && lines.some((line) => /[:：]$/.test(line.trimEnd()));
   for (const [at, line] of lines.entries()) {
-    if (isHeaderBlock(lines, at) || isSeparator(line)) return { at, end: at + 1 };
+    if ((anyColon && isHeaderBlock(lines, at)) || isSeparator(line)) return { at, end: at + 1 };
     const span = anyIntroduces ? introduction(lines, at) : 0;
     if (span > 0) return { at, end: at + span };
   }
   return { at: lines.length, end: lines.length };
 }
 
+const COLON = /[:：]/;
+
 function isSeparator(line: string): boolean {
-  return SEPARATOR.test(line.trim().slice(0, MAX_INTRO_CHARS));
+  return line.includes("--") && SEPARATOR.test(line.trim().slice(0, MAX_INTRO_CHARS));
 }
 
 /** Lines that the introduction beginning here takes; 0 where none begins. */
@@ -183,13 +186,18 @@ function trimQuotedEnd(lines: readonly string[], ruled: boolean): readonly strin
 
 /** @param from first line that may begin one: a text is more than its signature */
 function withoutSignature(lines: readonly string[], from = 1): readonly string[] {
-  const left = textLinesFrom(lines);
+  // Most texts have no line that could be a footer.
+  let left: Uint32Array | null = null;
+  const linesBelow = (index: number): number => {
+    left ??= textLinesFrom(lines);
+    return left[index + 1] ?? 0;
+  };
   const at = lines.findIndex(
     (line, index) =>
       index >= from &&
       SIGNATURE_START.test(line) &&
       line.length <= MAX_INTRO_CHARS &&
-      (SIGNATURE.test(line.trimEnd()) || (isFooter(line) && (left[index + 1] ?? 0) <= MAX_FOOTER_LINES)),
+      (SIGNATURE.test(line.trimEnd()) || (isFooter(line) && linesBelow(index) <= MAX_FOOTER_LINES)),
   );
   return at < 0 ? lines : lines.slice(0, at);
 }
