@@ -8,6 +8,9 @@ import { ConfigError, loadConfig, SETTINGS } from "./config.ts";
 import { AppError } from "./core/errors.ts";
 import { isUnavailable } from "./store/engine/unavailable.ts";
 
+// What is made here holds mails and secrets: the database, its log, copies. They are their owner's alone, whatever folder they
+// come to lie in.
+process.umask(0o077);
 const given = process.argv.slice(2);
 // Whoever reads the output may have read enough: `postrider dns zone | head`. The service has more to do than to be read.
 process.stdout.on("error", (error) => {

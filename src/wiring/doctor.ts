@@ -1,19 +1,20 @@
 import { isIP } from "node:net";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { unseal } from "../core/secretbox.ts";
 import { type Check, fail, type Finding, ok } from "../flows/health/check.ts";
 import type { OtherClock } from "../flows/health/clock.ts";
 import { domainChecks } from "../flows/health/domains.ts";
 import { egressCheck } from "../flows/health/egress.ts";
 import { reverseChecks } from "../flows/health/reverse.ts";
-import { integrityCheck } from "../flows/health/storage.ts";
+import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";
 import { zoneChecks } from "../flows/health/zone.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
 import { resolveAddresses } from "../net/dns/lookups.ts";
 import { checkObjectStore, openObjectStore } from "../net/object-store.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
+import { databasePath } from "../store/engine/client.ts";
 import { installationKey } from "../store/sending.ts";
 import { mxName } from "./delivery.ts";
 import { type HealthParts, nearChecks, storageParts } from "./health.ts";
@@ -48,6 +49,7 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
   const clocks = options.clockUrl === null ? [] : [webClock(parts, resolver, options.clockUrl)];
   const checks: Check[] = [
     ...nearChecks(parts, clocks),
+    filesCheck(() => storedFiles(config)),
     {
       name: "master key",
       run: () => masterKey(parts),
@@ -72,6 +74,19 @@ function isThere(db: () => unknown): boolean {
   } catch {
     return false;
   }
+}
+
+/** Everybody may read a file, and go into a folder, by these bits of its mode. */
+const [OTHERS_READ, OTHERS_ENTER] = [0o004, 0o001];
+
+/** The files of DATA_DIR and of the database. */
+function storedFiles({ databaseUrl, dataDir }: HealthParts["config"]): StoredFile[] {
+  const database = databasePath(databaseUrl);
+  const paths = database === null ? [] : ["", "-wal", "-shm"].map((suffix) => `${database}${suffix}`);
+  return [...paths, join(dataDir, MASTER_KEY_FILE)].filter(existsSync).map((path) => {
+    const entered = (statSync(dirname(path)).mode & OTHERS_ENTER) !== 0;
+    return { path, open: entered && (statSync(path).mode & OTHERS_READ) !== 0 };
+  });
 }
 
 /** Where the domains cannot be read, the check says so in their place. */

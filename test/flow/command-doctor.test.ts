@@ -21,10 +21,10 @@ test(
     const { code, json, stderr } = await postrider(args, healthy.settings);
     const lines = json();
     expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
-    expect([code, stderr, lines.length]).toEqual([0, "", 23]);
+    expect([code, stderr, lines.length]).toEqual([0, "", 24]);
     const shown = await onTerminal(args, healthy.settings);
     expect(shown).toMatch(/^status +check\nok +public url +https:\/\/api\.example\.com\n/);
-    expect(shown.trimEnd().split("\n")).toHaveLength(24);
+    expect(shown.trimEnd().split("\n")).toHaveLength(25);
   },
   LIMIT_MS,
 );

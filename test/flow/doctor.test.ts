@@ -75,7 +75,7 @@ test("a sound installation has nothing but ok", async () => {
   expect(troubles(lines)).toEqual([]);
   expect([...lines.keys()]).toEqual([
     ...["public url", "public ips", "owner", "delivery", "disk", "database", "redis"],
-    ...["mail queue", "webhook queue", "certificate", "clock", "master key", "egress", `ptr ${PUBLIC_IP}`],
+    ...["mail queue", "webhook queue", "certificate", "clock", "files", "master key", "egress", `ptr ${PUBLIC_IP}`],
     ...["our delegation", "our hosts", "our mx", "our spf", "our dmarc", "our dkim", "dkim keys"],
     ...[`domain ${CUSTOMER}`, "integrity"],
   ]);

@@ -40,6 +40,26 @@ export function storageChecks({ db, disk }: Pick<StorageParts, "db" | "disk">): 
   ];
 }
 
+/** A file that is there, and whether every user of the machine may read it. */
+export interface StoredFile {
+  path: string;
+  open: boolean;
+}
+
+/** Mails and secrets are for the user of the service: files of earlier releases, and restored ones, may be for everybody. */
+export function filesCheck(files: () => readonly StoredFile[]): Check {
+  return {
+    name: "files",
+    fix: "see that DATA_DIR is there and can be read",
+    run() {
+      const open = files().flatMap(({ path, open }) => (open ? [path] : []));
+      if (open.length === 0) return ok("the database is no other user's to read");
+      const paths = open.join(" ");
+      return warn(`every user of this machine can read ${paths}`, `chmod 600 ${paths}`);
+    },
+  };
+}
+
 /** Looks through the whole database; a large one only where `deep`. */
 export function integrityCheck({ db, octets }: Pick<StorageParts, "db" | "octets">, deep: boolean): Check {
   return {

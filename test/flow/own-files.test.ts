@@ -1,0 +1,42 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { captureService, newFolder, postrider } from "./command-program.ts";
+
+/** Milliseconds: programs start within seconds where the machine has much else to do. */
+setDefaultTimeout(30_000);
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+test("what a start makes in a folder that everybody may enter is its owner's alone", async () => {
+  const folder = newFolder();
+  chmodSync(folder, 0o755);
+  const { service, folder: made } = captureService({ DATA_DIR: folder });
+  try {
+    await service.start();
+    const names = readdirSync(folder).sort();
+    expect(names).toEqual(["master.key", "postrider.db", "postrider.db-shm", "postrider.db-wal"]);
+    expect(names.map((name) => modeOf(join(folder, name)))).toEqual(names.map(() => 0o600));
+  } finally {
+    await service.remove();
+    for (const each of [folder, made]) rmSync(each, { recursive: true });
+  }
+});
+
+test("doctor tells of files that everybody can read, unless their folder keeps everybody out", async () => {
+  const folder = newFolder();
+  const env = { DATA_DIR: folder };
+  const found = async () => {
+    const line = (await postrider(["doctor"], env)).json().find(({ name }) => name === "files");
+    return [line?.status, line?.fix];
+  };
+  await postrider(["migrate"], env);
+  chmodSync(folder, 0o755);
+  expect(await found()).toEqual(["ok", null]);
+  const file = join(folder, "postrider.db");
+  chmodSync(file, 0o644);
+  expect(await found()).toEqual(["warn", `chmod 600 ${file}`]);
+  chmodSync(folder, 0o700);
+  expect(await found()).toEqual(["ok", null]);
+  rmSync(folder, { recursive: true });
+});
