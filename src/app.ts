@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import type { Config } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import { type Clock, timeLeft, within } from "./core/clock.ts";
 import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
 import { renderMemory } from "./flows/send/render.ts";
@@ -13,6 +13,7 @@ import { dnsServers } from "./net/dns/servers.ts";
 import { createResolver } from "./net/dns/resolver.ts";
 import type { ZoneServer } from "./net/zone/server.ts";
 import { openQueue } from "./queue/open.ts";
+import { databaseRefusal } from "./queue/redis-facts.ts";
 import type { Queue } from "./queue/port.ts";
 import { openRateLimiter, type RateBuckets } from "./queue/rate-limiter.ts";
 import { createPool } from "./smtp/client/pool.ts";
@@ -42,6 +43,9 @@ import { startWorkers, type Workers } from "./wiring/workers.ts";
 export const STOP_GRACE_MS = 20_000;
 /** The part of that time that is kept for giving claims back and closing the database. */
 const CLOSING_MS = 1000;
+
+/** Time that a start gives Redis to say whether it has the database that is wanted. */
+const REDIS_WAIT_MS = 2_000;
 
 /** Ports listened on; null for a role that this process does not take. */
 export interface Ports {
@@ -81,9 +85,11 @@ export class FirstStartError extends Error {
 
 /**
  * Opens the database, brings it up to date and starts every role that the configuration names.
- * @throws FirstStartError where that fails behind the making of the first keys
+ * @throws FirstStartError where that fails behind the making of the first keys; ConfigError where a setting names what is
+ * not there
  */
 export async function startApp(config: Config, clock: Clock): Promise<App> {
+  await requireRedisDatabase(config, clock);
   // What mails say is not for everybody on the machine; a folder that is there keeps its mode.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
@@ -97,6 +103,14 @@ export async function startApp(config: Config, clock: Clock): Promise<App> {
   } catch (error) {
     throw firstStart === null ? error : new FirstStartError(firstStart, error);
   }
+}
+
+/** A Redis that does not say in time is not waited for: a start needs none, and `/readyz` tells of it later. */
+async function requireRedisDatabase({ redisUrl }: Config, clock: Clock): Promise<void> {
+  if (redisUrl === null) return;
+  const refusal = await within(clock, REDIS_WAIT_MS, databaseRefusal(redisUrl), null);
+  if (refusal !== null)
+    throw new ConfigError([`REDIS_URL names a database that its Redis does not give (${refusal})`]);
 }
 
 /** What the roles stand on, around an open database. */

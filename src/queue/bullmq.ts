@@ -3,6 +3,7 @@ import type { Redis } from "ioredis";
 import { sleep } from "../core/clock.ts";
 import { type LeftOutLog, leftOutLog } from "./left-out.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
+import { chooseDatabase } from "./redis-facts.ts";
 import { type Lifeline, openProducer, untilNoRetry, workerConnection } from "./redis.ts";
 import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
 import { settlesWithin } from "./within.ts";
@@ -166,7 +167,7 @@ async function close(state: State, graceMs: number): Promise<void> {
 }
 
 async function check(state: State): Promise<void> {
-  const answered = await settlesWithin(state.deps.clock, REDIS_ANSWER_MS, state.producer.ping());
+  const answered = await settlesWithin(state.deps.clock, REDIS_ANSWER_MS, chooseDatabase(state.producer));
   if (!answered) throw new Error("redis did not answer");
 }
 

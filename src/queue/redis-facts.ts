@@ -1,14 +1,40 @@
 import { Redis } from "ioredis";
 import type { RedisFacts } from "./port.ts";
+import { reason } from "./trouble.ts";
 
 /** Time it has to take the connection, and to answer, milliseconds. */
 const CONNECT_MS = 2_000;
 const ANSWER_MS = 4_000;
 
-/** Asks a Redis about itself, over a connection of its own. Throws where it cannot be asked. */
-export async function redisFacts(url: string): Promise<RedisFacts> {
+/**
+ * Asks for the database that the URL names. The client asks too as it connects, tells of a refusal, and goes on in the first
+ * one: with whoever else works there. That one is there always, and who uses it need not be allowed to choose.
+ */
+export function chooseDatabase(client: Redis): Promise<unknown> {
+  const database = client.options.db ?? 0;
+  return database === 0 ? client.ping() : client.select(database);
+}
+
+/** Why Redis gives nobody the database that the URL names, in its words; null where it does, or cannot be asked now. */
+export async function databaseRefusal(url: string): Promise<string | null> {
+  const { client } = openOnce(url);
+  try {
+    await client.connect();
+    const words = await chooseDatabase(client).then(() => null, reason);
+    return words !== null && /^(?:ERR|NOPERM) /.test(words) ? words : null;
+  } catch {
+    return null;
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** A connection that is made once, and what has gone wrong with it. */
+function openOnce(url: string): { client: Redis; cause: () => unknown } {
   const client = new Redis(url, {
     lazyConnect: true,
+    // One that still loads its file answers these questions, and would be waited for until it is done.
+    enableReadyCheck: false,
     connectTimeout: CONNECT_MS,
     commandTimeout: ANSWER_MS,
     maxRetriesPerRequest: 0,
@@ -18,8 +44,15 @@ export async function redisFacts(url: string): Promise<RedisFacts> {
   client.on("error", (error) => {
     cause = error;
   });
+  return { client, cause: () => cause };
+}
+
+/** Asks a Redis about itself, over a connection of its own. Throws where it cannot be asked. */
+export async function redisFacts(url: string): Promise<RedisFacts> {
+  const { client, cause } = openOnce(url);
   try {
     await client.connect();
+    await chooseDatabase(client);
     const [info, [seconds, micros]] = await Promise.all([client.info(), client.time()]);
     // INFO, not CONFIG GET, which hosted Redis servers refuse.
     const field = (name: string): string =>
@@ -34,10 +67,7 @@ export async function redisFacts(url: string): Promise<RedisFacts> {
       now: Number(seconds) * 1000 + Number(micros) / 1000,
     };
   } catch (error) {
-    const why = cause ?? error;
-    throw new Error(`Redis cannot be asked: ${why instanceof Error ? why.message : String(why)}`, {
-      cause: error,
-    });
+    throw new Error(`Redis cannot be asked: ${reason(cause() ?? error)}`, { cause: error });
   } finally {
     client.disconnect();
   }

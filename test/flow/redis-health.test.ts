@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, rmSync } from "node:fs";
 import { systemClock } from "../../src/clock.ts";
 import { type QueueParts, queueChecks } from "../../src/flows/health/queues.ts";
-import { redisFacts } from "../../src/queue/redis-facts.ts";
+import { databaseRefusal, redisFacts } from "../../src/queue/redis-facts.ts";
+import { openBullQueue } from "../../src/queue/bullmq.ts";
 import { startRedis, type TestRedis } from "../support/redis.ts";
+import { newFolder, postrider } from "./command-program.ts";
 
 let redis: TestRedis;
 let primary: TestRedis;
@@ -22,6 +25,34 @@ async function finding() {
   const found = await check?.run();
   return `${found?.status} ${found?.message.replace(/^Redis \S+ /, "")}`;
 }
+
+/** Redis has 16 databases unless told. */
+const NO_DATABASE = "/99";
+
+test("a database that Redis does not have is no other one: a start refuses it, and makes nothing", async () => {
+  const folder = newFolder();
+  const env = { DATA_DIR: folder, HOST: "127.0.0.1", PORT: "0", SMTP_PORT: "0" };
+  const ran = await postrider(["serve"], { ...env, REDIS_URL: redis.url + NO_DATABASE });
+  expect([ran.code, ran.stdout, readdirSync(folder)]).toEqual([78, "", []]);
+  expect(ran.stderr).toContain("REDIS_URL names a database that its Redis does not give (ERR DB index");
+  rmSync(folder, { recursive: true });
+}, 30_000);
+
+test("a queue that finds it missing later, when Redis is back, is not ready; doctor says the same", async () => {
+  const log = { info: () => undefined, warn: () => undefined };
+  const queue = openBullQueue({ clock: systemClock, log }, redis.url + NO_DATABASE);
+  await expect(queue.check()).rejects.toThrow("ERR DB index is out of range");
+  await expect(redisFacts(redis.url + NO_DATABASE)).rejects.toThrow("ERR DB index is out of range");
+  await queue.close(1000);
+});
+
+test("who may not choose a database has the first one, and is refused any other", async () => {
+  await redis.command("acl", "setuser", "bound", "on", ">secret", "~*", "+@all", "-select");
+  const url = redis.url.replace("//", "//bound:secret@");
+  expect(await databaseRefusal(url)).toBeNull();
+  expect(await databaseRefusal(`${url}/1`)).toStartWith("NOPERM");
+  expect(await databaseRefusal(url.replace("secret", "wrong"))).toBeNull();
+});
 
 test("what a Redis cannot do for the queues is said of it, the worst first", async () => {
   expect(await finding()).toStartWith("warn keeps no file");

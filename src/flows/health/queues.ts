@@ -34,7 +34,8 @@ export function queueChecks({ db, clock, redis }: QueueParts): Check[] {
 }
 
 function redisCheck(redis: () => Promise<RedisFacts>): Check {
-  const fix = "see that the Redis of REDIS_URL runs and takes its user and password";
+  const fix =
+    "see that the Redis of REDIS_URL runs, takes its user and password, and has the database it names";
   return { name: "redis", run: async () => redisFinding(await redis()), fix };
 }
 
