@@ -25,6 +25,7 @@ import { installationKey } from "./store/sending.ts";
 import { openDatabase, writerFor } from "./wiring/database.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
+import { watchFileHandles } from "./wiring/file-handles.ts";
 import type { Ground } from "./wiring/ground.ts";
 import { openInspector } from "./wiring/inspector.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
@@ -190,6 +191,7 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
   const http = createHttp(httpDeps(parts));
   ports.http = (await http.start()).port;
   const unwatchLag = watchLag(clock, ground.metrics.lagged);
+  const unwatchFiles = watchFileHandles(clock);
   let stopping: Promise<void> | null = null;
   return {
     db,
@@ -203,6 +205,7 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     },
     stop(graceMs = STOP_GRACE_MS) {
       unwatchLag();
+      unwatchFiles();
       stopping ??= stopRoles(ground, { http, rates, listener, nameServer, workers }, graceMs);
       return stopping;
     },

@@ -4,6 +4,7 @@ import { type Certificate, loadCertificate } from "../smtp/certificate.ts";
 import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "../smtp/listener.ts";
 import { mxName } from "./delivery.ts";
 import type { Ground } from "./ground.ts";
+import { maxFds } from "./process-sample.ts";
 
 /** The listener's key and certificate as the settings name them, else a self-signed one. */
 export function listenerCertificate({
@@ -13,6 +14,12 @@ export function listenerCertificate({
   const { smtpTlsKey: keyFile, smtpTlsCert: certFile } = config;
   return loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
 }
+
+/**
+ * Share of the process's file handles that sessions may take. With all of them strangers would end the API too, and mail
+ * out; a session too many is told 421.
+ */
+const SHARE_OF_FILES = 0.75;
 
 /** Puts the SMTP listener together, STARTTLS with that certificate; it does not listen yet. */
 export function openListener(ground: Ground, tls: Certificate): Listener {
@@ -36,7 +43,7 @@ export function openListener(ground: Ground, tls: Certificate): Listener {
       hostname,
       maxMessageBytes: config.maxMessageBytes,
       maxRecipients: MAX_INBOUND_RECIPIENTS,
-      maxConnections: config.smtpMaxConnections,
+      maxConnections: Math.min(config.smtpMaxConnections, SHARE_OF_FILES * (maxFds() ?? Infinity)),
       maxConnectionsPerIp: config.smtpMaxConnectionsPerIp,
       proxies: config.smtpProxies,
       tls,

@@ -12,12 +12,14 @@ export function processSample(): ProcessSample {
     heapBytes: heapUsed,
     startedAt: Math.round(performance.timeOrigin / 1000),
     openFds: orNull(() => readdirSync("/proc/self/fd").length),
-    maxFds: orNull(maxFds),
+    maxFds: maxFds(),
   };
 }
 
-function maxFds(): number | null {
-  const limit = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+/** Files and sockets that this process may have open; null where the system does not say. */
+export function maxFds(): number | null {
+  const limits = orNull(() => readFileSync("/proc/self/limits", "latin1"));
+  const limit = /^Max open files +(\d+)/m.exec(limits ?? "")?.[1];
   return limit === undefined ? null : Number(limit);
 }
 

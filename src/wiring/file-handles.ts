@@ -1,0 +1,46 @@
+import { closeSync, openSync } from "node:fs";
+import type { Clock } from "../core/clock.ts";
+import { log } from "../log.ts";
+import { maxFds } from "./process-sample.ts";
+
+/** How often it is looked, milliseconds. */
+const LOOK_MS = 1000;
+/** Time in which it is told once, milliseconds. */
+const TELL_PAUSE_MS = 60_000;
+/** Always there, and nothing is read of it. */
+const ANY_FILE = "/dev/null";
+/** No handle is left to this process, or to the whole system. */
+const NONE_LEFT: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
+
+/**
+ * Tells in the log when no file handles are left. The runtime says nothing then: connections to the API and to the SMTP
+ * listener, `/readyz` and `/metrics` among them, wait in the system unanswered. The returned function ends the watch.
+ */
+export function watchFileHandles(clock: Clock): () => void {
+  // Asked for now: to read it takes a handle.
+  const limit = maxFds();
+  let toldAt: number | null = null;
+  let cancel = (): void => undefined;
+  const look = (): void => {
+    cancel = clock.after(LOOK_MS, look);
+    const error = missing();
+    const now = clock.now();
+    // Either way: a clock that was put back must not silence it until it has come round again.
+    if (error === null || (toldAt !== null && Math.abs(now - toldAt) < TELL_PAUSE_MS)) return;
+    toldAt = now;
+    log("app").error("no file handles are left, connections are not taken", { error, limit });
+  };
+  look();
+  return () => cancel();
+}
+
+/** The error by which no file can be opened for want of handles; null where one can, or for another reason cannot. */
+function missing(): string | null {
+  try {
+    closeSync(openSync(ANY_FILE, "r"));
+    return null;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    return NONE_LEFT.has(code) ? code : null;
+  }
+}
