@@ -9,6 +9,7 @@ import { settingsChecks } from "../flows/health/settings.ts";
 import { storageChecks, type StorageParts } from "../flows/health/storage.ts";
 import { redisFacts } from "../queue/redis-facts.ts";
 import { readCertificate } from "../smtp/certificate.ts";
+import { listAccounts } from "../store/accounts.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
 import { databaseOctets, databaseTime } from "../store/health.ts";
 import { mxName } from "./delivery.ts";
@@ -31,12 +32,21 @@ export function nearChecks(parts: HealthParts, clocks: readonly OtherClock[] = [
       ? null
       : async () => (await readCertificate(smtpTlsKey, smtpTlsCert)).cert;
   return [
-    ...settingsChecks(config),
+    ...settingsChecks(config, () => accountOwner(db)),
     ...storageChecks(storageParts(parts)),
     ...queueChecks({ db, clock, redis }),
     certificateCheck({ clock, hostname: mxName(config), read }),
     clockCheck(clock, [...clocksOf(parts), ...clocks]),
   ];
+}
+
+/** That the database does not say is another check's to tell. */
+async function accountOwner(db: () => Db): Promise<string | null> {
+  try {
+    return (await listAccounts(db(), 1))[0]?.ownerEmail ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** Disk and database. */

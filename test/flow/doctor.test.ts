@@ -75,7 +75,16 @@ test("a sound installation has nothing but ok", async () => {
   expect(troubles(lines)).toEqual([]);
   expect([...lines.keys()]).toEqual([
     ...["public url", "public ips", "owner", "delivery", "disk", "database", "redis"],
-    ...["mail queue", "webhook queue", "certificate", "clock", "files", "master key", "egress", `ptr ${PUBLIC_IP}`],
+    ...[
+      "mail queue",
+      "webhook queue",
+      "certificate",
+      "clock",
+      "files",
+      "master key",
+      "egress",
+      `ptr ${PUBLIC_IP}`,
+    ],
     ...["our delegation", "our hosts", "our mx", "our spf", "our dmarc", "our dkim", "dkim keys"],
     ...[`domain ${CUSTOMER}`, "integrity"],
   ]);
@@ -186,8 +195,14 @@ const BREAKS: Broken[] = [
       const { OWNER_EMAIL: _owner, PUBLIC_URL: _url, ...left } = healthy.settings;
       return { config: loadConfig({ ...left, DELIVERY: "capture" }) };
     },
-    lines: ["warn public url", "warn owner", "warn delivery"],
+    lines: ["warn public url", "warn delivery"],
     says: /reader's own machine/,
+  },
+  {
+    breaks: "another owner than at the first start, which nothing has become of",
+    by: () => ({ config: withSettings({ OWNER_EMAIL: "new@example.com" }) }),
+    lines: ["warn owner"],
+    says: /belongs to ops@example\.com/,
   },
   {
     breaks: "an API in the clear",

@@ -7,12 +7,19 @@ export type HealthSettings = Pick<
   "publicUrl" | "publicIps" | "ownerEmail" | "delivery" | "serviceDomain" | "sources"
 >;
 
-/** What the settings leave to their defaults that serves a first try and nothing else. */
-export function settingsChecks(settings: HealthSettings): Check[] {
+/**
+ * What the settings leave to their defaults that serves a first try and nothing else.
+ * @param accountOwner the address that the first start has given the account; null where there is no account yet, or the
+ *   database does not say
+ */
+export function settingsChecks(
+  settings: HealthSettings,
+  accountOwner: () => Promise<string | null>,
+): Check[] {
   return [
     { name: "public url", run: () => publicUrl(settings), fix: "set PUBLIC_URL" },
     { name: "public ips", run: () => publicIps(settings), fix: "set PUBLIC_IPS" },
-    { name: "owner", run: () => owner(settings), fix: "set OWNER_EMAIL" },
+    { name: "owner", run: async () => owner(settings, await accountOwner()), fix: "set OWNER_EMAIL" },
     { name: "delivery", run: () => delivery(settings), fix: "set DELIVERY" },
   ];
 }
@@ -39,7 +46,8 @@ function publicIps({ publicIps: ips }: HealthSettings): Finding {
   );
 }
 
-function owner({ ownerEmail, sources }: HealthSettings): Finding {
+function owner({ ownerEmail, sources }: HealthSettings, account: string | null): Finding {
+  if (account !== null) return ownerOfAccount(ownerEmail, sources.has("OWNER_EMAIL"), account);
   if (sources.has("OWNER_EMAIL")) return ok(ownerEmail);
   return warn(
     `OWNER_EMAIL is not set: the account of a first start belongs to ${ownerEmail}, the one address that test mode delivers to`,
@@ -47,10 +55,21 @@ function owner({ ownerEmail, sources }: HealthSettings): Finding {
   );
 }
 
+/** The setting is read at the first start: from then on the account's own owner counts. */
+function ownerOfAccount(wanted: string, isSet: boolean, account: string): Finding {
+  const fix = "change the owner in the database, as docs/operations.md shows";
+  if (isSet && account !== wanted)
+    return warn(`the account belongs to ${account}: OWNER_EMAIL is read at the first start alone`, fix);
+  // With the default nobody has chosen it.
+  if (!isSet && account === wanted)
+    return warn(`the account belongs to ${account}, the one address that test mode delivers to`, fix);
+  return ok(account);
+}
+
 function delivery({ delivery: mode }: HealthSettings): Finding {
   if (mode !== "capture") return ok(mode);
   return warn(
-    "capture: mail is kept and marked delivered, nothing leaves this machine",
+    "capture: mail is kept and marked delivered, none leaves this machine",
     "set SMTP_RELAY_URL, or DELIVERY=mx and SERVICE_DOMAIN, to send",
   );
 }
