@@ -187,7 +187,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "ROLES",
     type: { kind: "choices", of: ROLES },
     default: "api,smtp,worker",
-    help: "What this process does.",
+    help: "What this process does: `api`, `smtp`, `worker`, or several of them.",
   },
   {
     name: "SERVICE_DOMAIN",
@@ -212,14 +212,14 @@ export const SETTINGS: readonly Setting[] = [
     name: "MASTER_KEY",
     type: { kind: "secret", minLength: 32 },
     default: "(generated into DATA_DIR)",
-    help: "Encrypts DKIM keys and webhook secrets at rest.",
+    help: "Encrypts DKIM keys and webhook secrets at rest; at least 32 printable characters. It cannot be changed.",
     secret: true,
   },
   {
     name: "DELIVERY",
     type: { kind: "choice", of: DELIVERIES },
     default: "(`relay` if SMTP_RELAY_URL, else `mx` if SERVICE_DOMAIN is set, else `capture`)",
-    help: "`capture`: mail is composed, signed, stored and marked delivered; nothing leaves the machine.",
+    help: "`mx`: straight to the recipients' mail servers. `relay`: through the smarthost. `capture`: mail is composed, signed, stored and marked delivered; no mail leaves the machine, webhooks do.",
   },
   {
     name: "SMTP_RELAY_URL",
@@ -257,7 +257,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "DNS_SERVERS",
     type: { kind: "addresses" },
     default: "(the system's)",
-    help: "`ip[:port],…` asked for every lookup.",
+    help: "`ip[:port],…` asked for every lookup; at most eight.",
   },
   {
     name: "DNS_HOST",
@@ -341,7 +341,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "SMTP_MAX_CONNECTIONS",
     type: COUNT,
     default: "20000",
-    help: "Connections of the SMTP listener at a time.",
+    help: "Connections of the SMTP listener at a time; no more than three quarters of the files that the process may open.",
   },
   {
     name: "SMTP_MAX_CONNECTIONS_PER_IP",
@@ -389,7 +389,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "MAX_RECIPIENTS",
     type: { kind: "integer", min: 1, max: 1000 },
     default: "50",
-    help: "Recipients of a message over to, cc and bcc.",
+    help: "Recipients of a message over to, cc and bcc; at most 1000.",
   },
   {
     name: "MAX_MESSAGE_BYTES",
@@ -438,26 +438,26 @@ export const SETTINGS: readonly Setting[] = [
     name: "RETENTION_EVENT_DAYS",
     type: { kind: "integer", min: 0, max: 36_500 },
     default: "0",
-    help: "Days that messages, their events and the webhook log are kept; 0: for good.",
+    help: "Days that messages, their events and the webhook log are kept; 0: for good. Ends the unsubscribe links of what goes.",
   },
   {
     name: "METRICS_TOKEN",
     type: { kind: "secret", minLength: 16 },
     default: "(none: `/metrics` answers this machine alone)",
-    help: "Bearer token that `/metrics` asks for.",
+    help: "Bearer token that `/metrics` asks for, at least 16 printable characters.",
     secret: true,
   },
   {
     name: "LOG_LEVEL",
     type: { kind: "choice", of: ["debug", "info", "warning", "error"] },
     default: "info",
-    help: "Least severe level that is logged.",
+    help: "Least severe level that is logged: `debug`, `info`, `warning`, `error`.",
   },
   {
     name: "LOG_FORMAT",
     type: { kind: "choice", of: ["json", "pretty"] },
     default: "(pretty on a terminal, else json)",
-    help: "Form of log lines.",
+    help: "Form of log lines: `pretty`, `json`.",
   },
   {
     name: "POSTRIDER_API_KEY",
@@ -507,7 +507,8 @@ const FAULTS: { readonly [Name in keyof Kinds]: (text: string, kind: Kinds[Name]
     listFault(
       text,
       isServer,
-      "must be a comma list of IP addresses, each with a port where it is not 53 (ip:port, [v6]:port)",
+      `must be a comma list of at most ${MAX_SERVERS} IP addresses, each with a port where it is not 53 (ip:port, [v6]:port)`,
+      MAX_SERVERS,
     ),
   networks: (text) =>
     listFault(text, isNetwork, "must be a comma list of IP addresses and networks (address/bits)"),
@@ -533,6 +534,9 @@ function listFault(
   return items.length > 0 && items.length <= most && items.every(fits) ? null : complaint;
 }
 
+/** Name servers that `net/dns/servers` asks: more would be left out silently. */
+const MAX_SERVERS = 8;
+
 /** Addresses in one setting: all of them are in one SPF record, which must fit a datagram (RFC 7208 §3.4). */
 const MAX_IPS = 16;
 
@@ -555,7 +559,9 @@ function urlFault(schemes: readonly string[], text: string): string | null {
   if (url === null || !schemes.includes(url.protocol))
     return `must be a URL that starts with ${schemes.join(" or ")}`;
   if (url.hostname === "" && !HOSTLESS.has(url.protocol)) return `names nothing behind ${url.protocol}//`;
-  return /^file:\/*$/.test(text) ? "names no file" : null;
+  if (/^file:\/*$/.test(text)) return "names no file";
+  // libSQL would take the whole for a file's name.
+  return /^file:.*[?#]/.test(text) ? "must end with the file: it takes no parameters" : null;
 }
 
 function isSeconds(text: string): boolean {
@@ -634,7 +640,9 @@ function readFamily<Value>(
   for (const [name, text] of Object.entries(env)) {
     if (!name.startsWith(prefix) || text === undefined || text === "") continue;
     const value = text === "unlimited" ? null : read(text);
-    if (value === undefined) problems.push(`${name}=${JSON.stringify(text)} must be ${form} or unlimited`);
+    if (name === prefix) problems.push(`${name} names none: its name goes behind ${prefix}`);
+    else if (value === undefined)
+      problems.push(`${name}=${JSON.stringify(text)} must be ${form} or unlimited`);
     else family[name.slice(prefix.length).toLowerCase()] = value;
   }
   return family;

@@ -21,7 +21,7 @@ function urlOf({ sources, publicUrl }: Config, { ports }: Pick<App, "ports">): s
 }
 
 const DELIVERY_TEXT: Readonly<Record<Config["delivery"], string>> = {
-  capture: "capture: mail is composed, signed and stored; nothing leaves this machine",
+  capture: "capture: mail is composed, signed and stored; no mail leaves this machine",
   relay: "relay: all mail goes to the smarthost",
   mx: "mx: straight to the recipients' mail servers",
 };
