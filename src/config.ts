@@ -161,7 +161,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "DATABASE_URL",
     type: { kind: "url", schemes: ["file:", "libsql:", "http:", "https:"] },
     default: "(file in DATA_DIR)",
-    help: "Database: `file:`, `libsql://` or `http://`.",
+    help: "Database: `file:`, `libsql://`, `https://` or `http://`.",
   },
   {
     name: "DATABASE_AUTH_TOKEN",
@@ -225,7 +225,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "SMTP_RELAY_URL",
     type: { kind: "url", schemes: ["smtp:", "smtps:"] },
     default: "(none)",
-    help: "Smarthost: `smtp(s)://user:pass@host:port`.",
+    help: "Smarthost: `smtp(s)://user:pass@host:port`, user and password percent-encoded; `?insecure=1` lets them go without verified TLS.",
     secret: true,
   },
   {

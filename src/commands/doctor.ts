@@ -20,8 +20,8 @@ export const doctor = defineCommand({
     clock: { type: "string", value: "URL", help: "web server whose Date the clock is compared with" },
     deep: { type: "boolean", help: "look through a large database too, however long it takes" },
   },
-  about: `Looks at settings, disk, database, queues, Redis, certificate, clock, and at our zone and every domain as the
-servers of DNS_SERVERS see them. Each line is ok, warn or fail, and says how to put it right. It changes nothing, and the
+  about: `Looks at settings, disk, database, queues, Redis, certificate, clock, smarthost, and at our zone and every domain
+as the servers of DNS_SERVERS see them. Each line is ok, warn or fail, and says how to put it right. It changes nothing, and the
 service may run or not. Exits 1 where a line is fail. No host but those of the settings is asked, unless it is named.`,
   example: "postrider doctor",
   async run({ flags }, context) {

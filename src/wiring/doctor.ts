@@ -7,6 +7,7 @@ import type { OtherClock } from "../flows/health/clock.ts";
 import { domainChecks } from "../flows/health/domains.ts";
 import { egressCheck } from "../flows/health/egress.ts";
 import { reverseChecks } from "../flows/health/reverse.ts";
+import { smarthostCheck } from "../flows/health/smarthost.ts";
 import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/storage.ts";
 import { zoneChecks } from "../flows/health/zone.ts";
 import { dnsServers } from "../net/dns/servers.ts";
@@ -14,6 +15,7 @@ import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
 import { resolveAddresses } from "../net/dns/lookups.ts";
 import { checkObjectStore, openObjectStore } from "../net/object-store.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
+import { parseSmarthost } from "../smtp/client/smarthost.ts";
 import { databasePath } from "../store/engine/client.ts";
 import { installationKey } from "../store/sending.ts";
 import { mxName } from "./delivery.ts";
@@ -58,6 +60,9 @@ export async function doctorChecks(parts: HealthParts, options: DoctorOptions): 
     },
     ...objectStoreChecks(parts),
     egressCheck({ clock, resolver, hostname, direct }, options.egress),
+    ...(config.delivery === "relay"
+      ? [smarthostCheck({ clock, resolver, hostname }, () => parseSmarthost(config.smtpRelayUrl ?? ""))]
+      : []),
     ...(direct ? reverseChecks(resolver, config.publicIps, hostname) : []),
     ...zoneChecks({ db, clock, resolver, settings: config }),
     ...(await ofDomains(parts, resolver)),
