@@ -658,6 +658,17 @@ function readTier(text: string): number | undefined {
   return /^\d{1,12}$/.test(text) ? Number(text) : undefined;
 }
 
+/** Whether the URL is a smarthost's to its end: of a password with a / in it the beginning would pass for host and port. */
+function isRelay(text: string): boolean {
+  const { username, password, pathname, search, hash } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    return false;
+  }
+  return /^\/?$/.test(pathname) && /^(?:\?insecure=[01])?$/.test(search) && hash === "";
+}
+
 /**
  * What is wrong with settings that are right each by itself.
  * @param env for what is no setting of ours
@@ -678,6 +689,10 @@ function contradictions(
     [
       delivery === "relay" && !isSet("SMTP_RELAY_URL") && !relayIsWrong,
       "DELIVERY=relay needs SMTP_RELAY_URL",
+    ],
+    [
+      !isRelay(text("SMTP_RELAY_URL") ?? "smtp://relay"),
+      "SMTP_RELAY_URL must end with host or port, or ?insecure=1 behind them, and have its user and password percent-encoded",
     ],
     [
       isSet("CONTENT_STORE") && !(isSet("S3_ACCESS_KEY_ID") && isSet("S3_SECRET_ACCESS_KEY")),

@@ -88,6 +88,9 @@ describe("settings", () => {
     ["DNS_SERVERS", "192.0.2.1,[192.0.2.2]:53"],
     ["SMTP_RELAY_URL", "smtp://"],
     ["SMTP_RELAY_URL", "smtp:relay.example"],
+    ["SMTP_RELAY_URL", "smtp://user:25/word@relay.example"],
+    ["SMTP_RELAY_URL", "smtp://relay.example?insecure=yes"],
+    ["SMTP_RELAY_URL", "smtp://user:%ff@relay.example"],
     ["SMTP_OUT_PORT", "0"],
     ["DATABASE_URL", "file:"],
     ["DATABASE_URL", "file:///"],
@@ -147,6 +150,7 @@ describe("settings", () => {
   test.each<[string, string]>([
     ["DNS_SERVERS", "192.0.2.1,192.0.2.1:5353,2001:db8::1,[2001:db8::1],[2001:db8::1]:5353"],
     ["REDIS_URL", "redis:///1"],
+    ["SMTP_RELAY_URL", "smtps://u%40x:%C3%A4%E2%82%ac%25:p@relay.example:465/?insecure=1"],
     ["DATABASE_URL", "file:x.db"],
     ["DATABASE_URL", "file:///var/x.db"],
     ["DATABASE_URL", "libsql://db.example"],
