@@ -125,7 +125,7 @@ async function prepare(): Promise<string> {
   return (await call("POST", "/v1/webhooks", hook)).body.signingSecret;
 }
 
-/** A day in the life: mail out that arrives, bounces and is refused, mail in, webhooks that fail, wrong requests. */
+/** A day in the life: mail out that arrives, bounces and is refused, mail in, webhooks that fail and end, wrong requests. */
 async function live(): Promise<{ webhookSecret: string; returnPath: string }> {
   const webhookSecret = await prepare();
   sink.answer(500, 200);
@@ -144,6 +144,9 @@ async function live(): Promise<{ webhookSecret: string; returnPath: string }> {
   expect((await call("GET", `/v1/contacts/${ADDRESSES.recipient}`)).status).toBe(404);
   expect((await call("GET", `/t/o/${URL_SECRET}`)).status).toBeLessThan(500);
   expect((await call("GET", "/metrics", undefined, METRICS_TOKEN)).status).toBe(200);
+  sink.answer(410);
+  await ends(await send(ADDRESSES.recipient), "rejected");
+  await until(async () => !(await call("GET", "/v1/webhooks")).body.data[0].enabled);
   return { webhookSecret, returnPath };
 }
 
@@ -154,7 +157,7 @@ function leaks(lines: readonly string[], words: readonly string[]): string[] {
 }
 
 const LEVELS: readonly [level: string, says: readonly string[]][] = [
-  ["info", ["started", "mail taken", "mail refused by policy", "stopping"]],
+  ["info", ["started", "mail taken", "mail refused by policy", "webhook disabled", "stopping"]],
   ["debug", ["mail taken", "mail accepted", "answered", "tried", "session ended"]],
 ];
 

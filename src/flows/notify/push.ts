@@ -17,7 +17,12 @@ import {
   settleDelivery,
   type WebhookDelivery,
 } from "../../store/webhook-deliveries.ts";
-import { disableWebhook, noteWebhookFailure, noteWebhookSuccess } from "../../store/webhooks.ts";
+import {
+  disableWebhook,
+  type DisablingCondition,
+  noteWebhookFailure,
+  noteWebhookSuccess,
+} from "../../store/webhooks.ts";
 import { untilWritten } from "../until-written.ts";
 import { payloadData } from "./payload.ts";
 
@@ -185,7 +190,13 @@ async function record(
     response: outcome.kind === "answered" ? textOf(outcome.body) : null,
     error: outcome.kind === "failed" ? outcome.reason : null,
   };
-  await deps.db.write([settleDelivery(delivery, deps.instanceId, result), ...webhookHealth(deps, ended)]);
+  const settled = settleDelivery(delivery, deps.instanceId, result);
+  const why = whyToDisable(deps, ended);
+  const health = why === null ? healthNote(ended) : [disabling(ended, why)];
+  const written = await deps.db.write([settled, ...health]);
+  // Whoever reads its webhook learns of it, and else the log alone tells.
+  if (why !== null && written[1]?.changes === 1)
+    log("webhook").warn("webhook disabled", { webhookId: delivery.webhookId, reason: why.reason });
 }
 
 /** The text of an answer that may have been cut within a character: what is left of that one is no part of it. */
@@ -208,16 +219,31 @@ function nextStep(
   return { status: "pending", dueAt: now + Math.max(delay, asked) };
 }
 
-/** An endpoint that says 410, or has only failed for days, is switched off with the reason beside it. */
-function webhookHealth(deps: PushDeps, { delivery, target, outcome, now }: Ended): Statement[] {
-  const { senderId, webhookId } = delivery;
-  const { url, failingSince, updatedAt } = target;
-  if (isSuccess(outcome)) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId, url)];
+/** Why a webhook is switched off, with what must still hold of it then. */
+interface Disabling {
+  where: DisablingCondition;
+  reason: string;
+}
+
+/** An endpoint that says 410, or has only failed for days, is switched off with the reason beside it; null for any other. */
+function whyToDisable(deps: PushDeps, { target, outcome, now }: Ended): Disabling | null {
+  const { failingSince, updatedAt } = target;
+  if (isSuccess(outcome)) return null;
   if (outcome.kind === "answered" && outcome.status === GONE)
-    return [disableWebhook(senderId, webhookId, { updatedAt }, "the endpoint answered 410 Gone", now)];
-  if (failingSince === null) return [noteWebhookFailure(senderId, webhookId, url, now)];
+    return { where: { updatedAt }, reason: "the endpoint answered 410 Gone" };
   const since = now - deps.policy.disableAfterMs;
-  if (failingSince > since) return [];
-  const reason = "the endpoint has only failed for too long";
-  return [disableWebhook(senderId, webhookId, { failingSince: since }, reason, now)];
+  if (failingSince === null || failingSince > since) return null;
+  return { where: { failingSince: since }, reason: "the endpoint has only failed for too long" };
+}
+
+function disabling({ delivery, now }: Ended, { where, reason }: Disabling): Statement {
+  return disableWebhook(delivery.senderId, delivery.webhookId, where, reason, now);
+}
+
+/** The first failure of a row of them is noted, and its end. */
+function healthNote({ delivery, target, outcome, now }: Ended): Statement[] {
+  const { senderId, webhookId } = delivery;
+  const { url, failingSince } = target;
+  if (isSuccess(outcome)) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId, url)];
+  return failingSince === null ? [noteWebhookFailure(senderId, webhookId, url, now)] : [];
 }
