@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
-import { check, validationError } from "../core/validation.ts";
+import { validationError } from "../core/errors.ts";
+import { check } from "../core/validation.ts";
 import { openPage } from "../http/paging.ts";
 import type { Route } from "../http/route.ts";
 

@@ -81,10 +81,20 @@ export function notFound(what: string): AppError {
   return new AppError("not_found", `No such ${what}.`);
 }
 
+/** 422 over all issues; the first one gives the message, `param` and `code`. */
+export function validationError(issues: Issue[]): AppError {
+  const first = issues[0] ?? { message: "Invalid.", param: "" };
+  const where = first.param === "" ? "body" : first.param;
+  return new AppError("validation_error", `${where}: ${first.message}`, {
+    param: first.param,
+    issues,
+    ...(first.code ? { code: first.code } : {}),
+  });
+}
+
 /** 422 for one field. */
 export function invalid(param: string, message: string, code?: ErrorCode): AppError {
-  const issue: Issue = code ? { message, param, code } : { message, param };
-  return new AppError("validation_error", message, { param, issues: [issue], ...(code ? { code } : {}) });
+  return validationError([code ? { message, param, code } : { message, param }]);
 }
 
 /** What went wrong in one word or sentence: the error's code (`ECONNREFUSED`) where it has one, else its message. */

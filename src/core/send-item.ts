@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 
 /** Characters of a display name. */
 export const MAX_NAME_CHARS = 320;
+export const MAX_SUBJECT_CHARS = 998;
 
 const Address = Type.Object(
   {
@@ -35,7 +36,9 @@ export const SendItem = Type.Object(
     cc: Type.Optional(Type.Array(Address)),
     bcc: Type.Optional(Type.Array(Address)),
     replyTo: Type.Optional(Type.Array(Address, { maxItems: 50 })),
-    subject: Type.Optional(Type.String({ description: "Required unless `templateId` is given." })),
+    subject: Type.Optional(
+      Type.String({ maxLength: MAX_SUBJECT_CHARS, description: "Required unless `templateId` is given." }),
+    ),
     html: Type.Optional(Type.String()),
     text: Type.Optional(Type.String()),
     templateId: Type.Optional(

@@ -13,7 +13,6 @@ export interface SendLimits {
 }
 
 export const MAX_BODY_PART_BYTES = 2 * 1024 * 1024;
-export const MAX_SUBJECT_CHARS = 998;
 const MAX_CUSTOM_HEADERS = 50;
 export const MAX_HEADER_VALUE_BYTES = 4096;
 const MAX_HEADER_NAME_CHARS = 76;
@@ -132,7 +131,6 @@ function checkRequired(item: Readable, misshapen: ReadonlySet<string>, report: R
 
 function checkContent({ subject, html, text }: Readable, report: Report): void {
   if (subject !== undefined) {
-    if (subject.length > MAX_SUBJECT_CHARS) report("subject", `At most ${MAX_SUBJECT_CHARS} characters.`);
     if (hasControls(subject)) report("subject", "Must not contain line breaks or control characters.");
   }
   for (const [param, part] of [

@@ -1,6 +1,8 @@
 import { AssertionError, Context, type Liquid, LiquidError, type Template, type Variable } from "liquidjs";
 import { type AppError, invalid } from "./errors.ts";
-import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "./send-rules.ts";
+import { MAX_SUBJECT_CHARS } from "./send-item.ts";
+import { MAX_BODY_PART_BYTES } from "./send-rules.ts";
+import { isLonger } from "./validation.ts";
 import {
   type Escaping,
   hasTooMuchCode,
@@ -134,7 +136,7 @@ function oneLine(subject: string): string {
 }
 
 function checkSizes({ subject, html, text }: TemplateSource): void {
-  if (subject.length > MAX_SUBJECT_CHARS)
+  if (isLonger(subject, MAX_SUBJECT_CHARS))
     throw new RenderingFailure(
       "subject",
       "rendering",

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
-import { AppError, type Issue } from "./errors.ts";
+import type { Issue } from "./errors.ts";
 
 /** Issues told of one request at most: a hostile body must not make a long answer. */
 export const MAX_ISSUES = 50;
@@ -17,10 +17,63 @@ function paramOf(pointer: string): string {
   return out;
 }
 
-/** A schema's breaches as issues, one a place, at most `MAX_ISSUES`. */
-function issuesOf(errors: Iterable<Pick<ValueError, "path" | "message" | "type">>): Issue[] {
-  const issues = new Map<string, Issue>();
+type Breach = Pick<ValueError, "path" | "message" | "type" | "schema" | "value" | "errors">;
+
+/** What a value of another type than the schema's breaks, whatever else the schema says. */
+const WRONG_TYPE: ReadonlySet<ValueErrorType> = new Set([
+  ValueErrorType.Array,
+  ValueErrorType.Boolean,
+  ValueErrorType.Integer,
+  ValueErrorType.Literal,
+  ValueErrorType.Null,
+  ValueErrorType.Number,
+  ValueErrorType.Object,
+  ValueErrorType.String,
+]);
+
+/**
+ * Whether a text has more characters than that, as JSON Schema counts them (RFC 8259 §1): one beyond the basic plane is
+ * one, though JavaScript has it as two.
+ */
+export function isLonger(text: string, maxChars: number): boolean {
+  return text.length > maxChars && (text.length > 2 * maxChars || [...text].length > maxChars);
+}
+
+/** Whether the schema takes the text, whose length in JavaScript's units it was refused for. */
+function isShortEnough({ value, schema: { maxLength } }: Breach): boolean {
+  return typeof value === "string" && !isLonger(value, maxLength);
+}
+
+/** The breaches that count, with what is wrong in the variant of a union that the value was meant for in place of the union. */
+function* breachesOf(errors: Iterable<Breach>): Generator<Breach> {
   for (const error of errors) {
+    if (error.type === ValueErrorType.StringMaxLength && isShortEnough(error)) continue;
+    if (error.type === ValueErrorType.Union) yield* breachOfUnion(error);
+    else yield error;
+  }
+}
+
+function* breachOfUnion(error: Breach): Generator<Breach> {
+  const variants = error.errors.map((variant) => [...breachesOf(variant)]);
+  if (variants.some((breaches) => breaches.length === 0)) return;
+  const meant = variants.find(
+    ([first]) => first !== undefined && (first.path !== error.path || !WRONG_TYPE.has(first.type)),
+  );
+  if (meant === undefined) yield { ...error, message: `Expected ${choicesOf(error.schema)}` };
+  else yield* meant;
+}
+
+/** The variants of a union in words: `a, b or null`. */
+function choicesOf({ anyOf }: TSchema): string {
+  const names = (anyOf as TSchema[]).map(({ const: text, type }) => String(text ?? type));
+  const last = names.pop();
+  return names.length === 0 ? `${last}` : `${names.join(", ")} or ${last}`;
+}
+
+/** A schema's breaches as issues, one a place, at most `MAX_ISSUES`. */
+function issuesOf(errors: Iterable<Breach>): Issue[] {
+  const issues = new Map<string, Issue>();
+  for (const error of breachesOf(errors)) {
     const param = paramOf(error.path);
     if (issues.has(param)) continue;
     if (issues.size >= MAX_ISSUES) break;
@@ -32,17 +85,6 @@ function issuesOf(errors: Iterable<Pick<ValueError, "path" | "message" | "type">
     });
   }
   return [...issues.values()];
-}
-
-/** 422 over all issues; the first one gives the message, `param` and `code`. */
-export function validationError(issues: Issue[]): AppError {
-  const first = issues[0] ?? { message: "Invalid.", param: "" };
-  const where = first.param === "" ? "body" : first.param;
-  return new AppError("validation_error", `${where}: ${first.message}`, {
-    param: first.param,
-    issues,
-    ...(first.code ? { code: first.code } : {}),
-  });
 }
 
 const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>();

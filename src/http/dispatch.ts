@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
-import { AppError } from "../core/errors.ts";
+import { AppError, validationError } from "../core/errors.ts";
 import { turn } from "../core/turn.ts";
-import { check, validationError } from "../core/validation.ts";
+import { check } from "../core/validation.ts";
 import type { Db, Statement } from "../store/engine/client.ts";
 import type { ApiKey, PresentedKey } from "../store/keys.ts";
 import type { Sender } from "../store/senders.ts";

@@ -1,5 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
-import { check, validationError } from "../core/validation.ts";
+import { validationError } from "../core/errors.ts";
+import { check } from "../core/validation.ts";
 
 /** How a query's text is read for each schema type; a text that does not fit stays text, which the schema refuses. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {

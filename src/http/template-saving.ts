@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, type Issue, notFound } from "../core/errors.ts";
+import { AppError, type Issue, notFound, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
-import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
+import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
+import { MAX_BODY_PART_BYTES } from "../core/send-rules.ts";
 import { RenderingFailure, refusalOf, type TemplateSource } from "../core/templates.ts";
-import { validationError } from "../core/validation.ts";
 import type { Renderer } from "../flows/renderings.ts";
 import { ConstraintError, type Db } from "../store/engine/client.ts";
 import {

@@ -1,5 +1,5 @@
 import { idCeiling, idFloor } from "../core/ids.ts";
-import { MAX_SUBJECT_CHARS } from "../core/send-rules.ts";
+import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
 import type { Db, Statement } from "./engine/client.ts";
 
 /** A conversation of one inbox. Times are milliseconds. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "../../src/core/send-rules.ts";
+import { MAX_SUBJECT_CHARS } from "../../src/core/send-item.ts";
+import { MAX_BODY_PART_BYTES } from "../../src/core/send-rules.ts";
 import { templateRoutes } from "../../src/http/routes/templates.ts";
 import { openRenderer } from "../../src/wiring/renderer.ts";
 import { type TestApi, testApi } from "../support/api.ts";

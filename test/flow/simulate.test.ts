@@ -83,6 +83,19 @@ describe("a simulated mail", () => {
     expect(nobody).toMatchObject({ status: 422, body: { error: { param: "inReplyTo" } } });
   });
 
+  test("that names no inbox is refused, with the fields that name one", async () => {
+    const nowhere = await service.call("POST", "/v1/inbound/simulate", { text: "x" });
+    expect(nowhere.status).toBe(422);
+    expect(nowhere.body.error).toMatchObject({
+      ...{
+        message: "inboxId: Required, unless to names the inbox.",
+        param: "inboxId",
+        code: "missing_field",
+      },
+      issues: [{ param: "inboxId", code: "missing_field" }],
+    });
+  });
+
   test("is no larger than the listener takes", async () => {
     const content = Buffer.alloc(MAX_MESSAGE_BYTES).toString("base64");
     const answer = await service.call("POST", "/v1/inbound/simulate", {

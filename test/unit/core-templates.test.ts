@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { AppError } from "../../src/core/errors.ts";
-import { MAX_BODY_PART_BYTES, MAX_SUBJECT_CHARS } from "../../src/core/send-rules.ts";
+import { MAX_SUBJECT_CHARS } from "../../src/core/send-item.ts";
+import { MAX_BODY_PART_BYTES } from "../../src/core/send-rules.ts";
 import { MAX_VALUE_DEPTH, RENDER_LIMITS, type RenderLimits } from "../../src/core/template-engine.ts";
 import { MAX_PATHS_WITHIN } from "../../src/core/template-variables.ts";
 import {

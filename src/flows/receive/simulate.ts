@@ -117,10 +117,7 @@ async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail
     return inbox;
   }
   if (mail.to === undefined)
-    throw new AppError("validation_error", "inboxId or to is required.", {
-      param: "inboxId",
-      code: "missing_field",
-    });
+    throw invalid("inboxId", "Required, unless to names the inbox.", "missing_field");
   const inbox = await ownInbox(deps.db, senderId, inboxAddressOf(mail.to));
   if (inbox === null) throw notFound("inbox");
   return inbox;

@@ -1,4 +1,4 @@
-import { MAX_SUBJECT_CHARS } from "../../core/send-rules.ts";
+import { MAX_SUBJECT_CHARS } from "../../core/send-item.ts";
 
 /** What mail programs of several languages put before the subject of an answer. */
 const REPLY_PREFIXES = [

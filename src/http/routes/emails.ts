@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, type Issue, notFound } from "../../core/errors.ts";
+import { AppError, type Issue, notFound, validationError } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-rules.ts";
 import { turn } from "../../core/turn.ts";
-import { check, validationError } from "../../core/validation.ts";
+import { check } from "../../core/validation.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import {
   type AcceptDeps,

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import { validationError } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { attachmentIssues } from "../../core/send-rules.ts";
-import { validationError } from "../../core/validation.ts";
 import { toAttachment } from "../../flows/send/attachment.ts";
 import { type SimulateDeps, simulateInbound } from "../../flows/receive/simulate.ts";
 import type { Arrival } from "../../flows/receive/take.ts";
