@@ -142,6 +142,9 @@ describe("a templated send", () => {
     const record = await service.message(sent, "rendering_failure");
     expect(record.events.at(-1)).toMatchObject({ type: "rendering_failure", email: "a@one.test" });
     expect(relay.messages.items.length).toBe(0);
+    const raw = await service.call("GET", `/v1/emails/${sent}/raw`);
+    expect([raw.status, raw.body.error.type]).toEqual([404, "not_found"]);
+    expect(raw.body.error.message).toContain("the template is gone");
   });
 
   test("of no such template is refused", async () => {

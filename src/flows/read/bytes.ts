@@ -24,7 +24,7 @@ export interface Bytes {
 /**
  * A message as RFC 5322 bytes: an inbound one as it was received, an outbound one as it goes (or went) on the wire.
  * Null where the project has none of that id, or its content is gone.
- * @throws AppError 404 where it has passed its retention
+ * @throws AppError 404 where it has passed its retention, or cannot be composed
  */
 export async function messageBytes(deps: RenderDeps, senderId: string, id: string): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
@@ -35,8 +35,8 @@ export async function messageBytes(deps: RenderDeps, senderId: string, id: strin
   try {
     return oneBytes((await renderMessage(deps, senderId, id, null)).raw);
   } catch (error) {
-    if (error instanceof RenderingError) return null;
-    throw error;
+    if (!(error instanceof RenderingError)) throw error;
+    throw new AppError("not_found", `This message has no bytes, it cannot be composed: ${error.message}`);
   }
 }
 
