@@ -1,6 +1,6 @@
 import { ERROR_STATUS } from "../../src/core/errors.ts";
 import { makePath } from "./estate.ts";
-import { faultsOf } from "./json-schema.ts";
+import { faultsOf, undocumentedIn } from "./json-schema.ts";
 import { wireFaults } from "./mime-headers.ts";
 import { fill, type Operation } from "./openapi-document.ts";
 import type { Presented, RawAnswer, World } from "./tenants.ts";
@@ -51,7 +51,8 @@ function answerFaults(world: World, operation: Operation, answer: RawAnswer): st
   if (!operation.answers.has(status)) faults.push(`${status} is not documented`);
   if (headers.has("x-injected")) faults.push("an injected header");
   const schema = operation.answers.get(status) ?? null;
-  if (schema !== null) faults.push(...faultsOf(world.document, schema, json));
+  if (schema !== null)
+    faults.push(...faultsOf(world.document, schema, json), ...undocumentedIn(world.document, schema, json));
   if (status < 400) return faults;
   const types: Readonly<Record<string, number>> = ERROR_STATUS;
   if (types[json?.error?.type] !== status) faults.push(`error.type ${json?.error?.type} with ${status}`);

@@ -93,3 +93,26 @@ export function faultsOf(document: Document, schema: Schema, value: unknown, at 
     throw new Error(`the keyword ${name} at ${at} has no check`);
   });
 }
+
+/** The fields that a value has and a schema of the document does not name. A schema of no fields names all. */
+export function undocumentedIn(document: Document, schema: Schema, value: unknown, at = "$"): string[] {
+  const { anyOf, allOf, items, ...own } = resolve(document, schema);
+  if (anyOf !== undefined) {
+    const fitting = anyOf.filter((part) => faultsOf(document, part, value).length === 0);
+    const found = fitting.map((part) => undocumentedIn(document, part, value, at));
+    return found.reduce((least, other) => (other.length < least.length ? other : least), found[0] ?? []);
+  }
+  if (Array.isArray(value))
+    return value.flatMap((item, index) => undocumentedIn(document, items ?? {}, item, `${at}[${index}]`));
+  const parts = (allOf ?? []).map((part) => resolve(document, part).properties);
+  const properties: Record<string, Schema> = Object.assign({}, own.properties, ...parts);
+  if (!isObject(value) || own.patternProperties !== undefined || Object.keys(properties).length === 0)
+    return [];
+  return Object.entries(value).flatMap(([name, field]) => {
+    const property = properties[name];
+    const where = `${at}.${name}`;
+    return property === undefined
+      ? [`${where} is not documented`]
+      : undocumentedIn(document, property, field, where);
+  });
+}

@@ -35,9 +35,10 @@ const BATCH_BOUNDS = { minItems: 1, maxItems: MAX_BATCH };
 const Batch = Type.Object({ emails: Type.Array(SendItem, BATCH_BOUNDS) });
 const BatchEnvelope = Type.Object({ emails: Type.Array(Type.Unknown(), BATCH_BOUNDS) });
 
+const ACCEPTED_STATUS = OneOf(["accepted", "queued", "rejected"]);
 const Accepted = Type.Object({
   id: Type.String(),
-  status: OneOf(["accepted", "queued", "rejected"]),
+  status: ACCEPTED_STATUS,
   scheduledAt: Type.Optional(Timestamp),
 });
 
@@ -45,7 +46,8 @@ const BatchResult = Type.Object({
   data: Type.Array(
     Type.Object({
       id: Type.Optional(Type.String({ description: "Present when the item was accepted." })),
-      status: Type.Optional(Type.String()),
+      status: Type.Optional(ACCEPTED_STATUS),
+      scheduledAt: Type.Optional(Timestamp),
       error: Type.Optional(
         Type.Object({
           message: Type.String(),
