@@ -14,7 +14,7 @@ const Address = Type.Object(
 
 const Attachment = Type.Object({
   filename: Type.String({ minLength: 1, maxLength: 255 }),
-  content: Type.String({ description: "The file's bytes in base64." }),
+  content: Type.String({ description: "The file's bytes in base64, padded, without line breaks." }),
   contentType: Type.Optional(
     Type.String({ maxLength: 255, description: "MIME type; derived from the filename when absent." }),
   ),
@@ -32,7 +32,11 @@ const Attachment = Type.Object({
 export const SendItem = Type.Object(
   {
     from: Address,
-    to: Type.Array(Address, { minItems: 1 }),
+    to: Type.Array(Address, {
+      minItems: 1,
+      description:
+        "Recipients over `to`, `cc` and `bcc` have a limit of their own: 50 where the operator set no other.",
+    }),
     cc: Type.Optional(Type.Array(Address)),
     bcc: Type.Optional(Type.Array(Address)),
     replyTo: Type.Optional(Type.Array(Address, { maxItems: 50 })),
@@ -49,11 +53,20 @@ export const SendItem = Type.Object(
       }),
     ),
     data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: "Merge variables." })),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "Custom headers." })),
-    tags: Type.Optional(Type.Array(Type.Object({ name: Type.String(), value: Type.String() }))),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description:
+          "Custom headers: at most 50, values of at most 4096 bytes on one line. Those that the service writes are refused.",
+      }),
+    ),
+    tags: Type.Optional(
+      Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
+        description: "At most 20; name and value are 1 to 256 of `A-Z a-z 0-9 _ . -`.",
+      }),
+    ),
     attachments: Type.Optional(Type.Array(Attachment)),
     scheduledAt: Type.Optional(
-      Type.String({ description: "ISO 8601 time to send at; a past one sends now." }),
+      Type.String({ description: "ISO 8601 time to send at, with a zone; a past one sends now." }),
     ),
     tracking: Type.Optional(
       Type.Object(

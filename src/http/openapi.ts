@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { ERROR_STATUS, type ErrorType } from "../core/errors.ts";
+import { HEADERS, headersOfAnswer, headersOfError } from "./openapi-headers.ts";
 import { PROJECT_HEADER } from "./project.ts";
 import type { Route } from "./route.ts";
 
@@ -77,7 +78,11 @@ function contentOf(answer: TSchema | string): Record<string, unknown> {
 function responsesOf(route: Route): Record<string, unknown> {
   const answers = Object.entries(route.answers).map(([status, answer]) => [
     status,
-    { description: route.summary, ...(answer === null ? {} : { content: contentOf(answer) }) },
+    {
+      description: route.summary,
+      headers: headersOfAnswer(route, Number(status)),
+      ...(answer === null ? {} : { content: contentOf(answer) }),
+    },
   ]);
   const errors = errorsOf(route)
     .filter((type) => route.answers[ERROR_STATUS[type]] === undefined)
@@ -158,10 +163,11 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
   }
   const responses = Object.fromEntries(
-    Object.entries(ERROR_TEXT).map(([type, description]) => [
+    (Object.keys(ERROR_TEXT) as ErrorType[]).map((type) => [
       type,
       {
-        description,
+        description: ERROR_TEXT[type],
+        headers: headersOfError(type),
         content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
       },
     ]),
@@ -175,6 +181,7 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
       securitySchemes: { apiKey: { type: "http", scheme: "bearer" } },
       schemas: { Error: ErrorEnvelope },
       parameters: PARAMETERS,
+      headers: HEADERS,
       responses,
     },
   };

@@ -20,8 +20,9 @@ function isLocalName(host: string): boolean {
  * @throws AppError 422
  */
 export function webhookUrl(text: string, rules: WebhookUrlRules): string {
-  const url = text.length <= MAX_URL_CHARS && URL.canParse(text) ? new URL(text) : null;
-  if (url === null) throw invalid("url", "This is not a URL.");
+  if (text.length > MAX_URL_CHARS) throw invalid("url", `At most ${MAX_URL_CHARS} characters.`);
+  if (!URL.canParse(text)) throw invalid("url", "This is not a URL.");
+  const url = new URL(text);
   if (url.protocol !== "https:" && !(rules.allowPrivate && url.protocol === "http:"))
     throw invalid("url", "A webhook's URL must start with https://.");
   // They would be sent to whoever answers there, and be shown in every list.

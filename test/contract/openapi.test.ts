@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { bodyFor, makePath, missingFor, queryFor } from "../support/estate.ts";
 import { spawnTool, toolPath, type Tool } from "../support/npm-tool.ts";
 import { freePort } from "../support/redis.ts";
-import { fill, type Operation } from "../support/openapi-document.ts";
+import { fill, headerFaults, type Operation } from "../support/openapi-document.ts";
 import { generate, generateQuery, type Random, seeded } from "../support/openapi-values.ts";
 import { PROJECT_HEADER } from "../support/tenancy.ts";
 import { type RawAnswer, send, startWorld, type World } from "../support/tenants.ts";
@@ -77,6 +77,40 @@ describe("the OpenAPI document", () => {
     LINT_MS,
   );
 });
+
+test(
+  "the OpenAPI document tells of the header fields of every answer",
+  async () => {
+    const limited = await startWorld({ PLAN_PRO: "1/3" });
+    try {
+      const { wide, key } = limited.home;
+      const make = (name: string, presented = wide, headers = {}) =>
+        limited.call("POST", "/v1/senders", { key: presented, headers }, { name });
+      const once = { "Idempotency-Key": "a" };
+      const answers = [
+        await make("one", "pr_nobody"),
+        await make("one", wide, once),
+        await make("one", wide, once),
+        await make("two", wide, once),
+        await make("one"),
+        await make("two", key),
+      ];
+      const operation = limited.operations.find((one) => one.key === "POST /v1/senders");
+      if (operation === undefined) throw new Error("no such operation");
+      expect(answers.map(({ status }) => status)).toEqual([401, 201, 201, 409, 429, 403]);
+      const faults = answers.map(({ status, headers }) => headerFaults(operation, status, headers));
+      expect(faults.flat()).toEqual([]);
+      const shown = (name: string) => answers.map(({ headers }) => headers.get(name));
+      expect(shown("Idempotent-Replayed")).toEqual([null, null, "true", null, null, null]);
+      expect(shown("RateLimit-Limit")).toEqual([null, "3", "3", "3", "3", "3"]);
+      expect(shown("WWW-Authenticate")).toEqual(["Bearer", null, null, null, null, null]);
+      expect(Number(shown("Retry-After")[4])).toBeGreaterThan(0);
+    } finally {
+      await limited.stop();
+    }
+  },
+  START_MS,
+);
 
 /** A proxy that holds every request and answer against the document, and says so in a header. */
 interface Proxy {

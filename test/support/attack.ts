@@ -2,7 +2,7 @@ import { ERROR_STATUS } from "../../src/core/errors.ts";
 import { makePath } from "./estate.ts";
 import { faultsOf, undocumentedIn } from "./json-schema.ts";
 import { wireFaults } from "./mime-headers.ts";
-import { fill, type Operation } from "./openapi-document.ts";
+import { fill, headerFaults, type Operation } from "./openapi-document.ts";
 import type { Presented, RawAnswer, World } from "./tenants.ts";
 
 /** Of a request, what a fault shows. */
@@ -47,6 +47,7 @@ function answerFaults(world: World, operation: Operation, answer: RawAnswer): st
   const { status, headers, text, json } = answer;
   const faults: string[] = [];
   if (status >= 500) faults.push(`${status}`);
+  if (operation.answers.has(status)) faults.push(...headerFaults(operation, status, headers));
   if (!/^[A-Za-z0-9._-]{1,128}$/.test(headers.get("x-request-id") ?? "")) faults.push("no X-Request-Id");
   if (!operation.answers.has(status)) faults.push(`${status} is not documented`);
   if (headers.has("x-injected")) faults.push("an injected header");

@@ -51,6 +51,8 @@ export interface Operation {
   successes: readonly number[];
   /** By status: the JSON body's schema; null where the answer is none or no JSON. */
   answers: ReadonlyMap<number, Schema | null>;
+  /** By status: the header fields that answers have, in lower case; true: always. */
+  headers: ReadonlyMap<number, ReadonlyMap<string, boolean>>;
 }
 
 interface RawParameter {
@@ -60,8 +62,13 @@ interface RawParameter {
   required?: boolean;
   schema: Schema;
 }
+interface RawHeader {
+  $ref?: string;
+  required?: boolean;
+}
 interface RawAnswer {
   $ref?: string;
+  headers?: Record<string, RawHeader>;
   content?: Record<string, { schema: Schema }>;
 }
 interface RawOperation {
@@ -130,7 +137,39 @@ function operationOf(document: Document, method: string, path: string, raw: RawO
         resolve(document, answer).content?.[JSON_TYPE]?.schema ?? null,
       ]),
     ),
+    headers: new Map(
+      Object.entries(raw.responses).map(([status, answer]) => [
+        Number(status),
+        headersOf(document, resolve(document, answer)),
+      ]),
+    ),
   };
+}
+
+function headersOf(document: Document, { headers = {} }: RawAnswer): Map<string, boolean> {
+  return new Map(
+    Object.entries(headers).map(([name, header]) => [
+      name.toLowerCase(),
+      resolve(document, header).required === true,
+    ]),
+  );
+}
+
+/** Header fields that every HTTP server may send, and ours sends without telling of them. */
+const UNTOLD: ReadonlySet<string> = new Set([
+  ...["cache-control", "connection", "content-length", "content-type", "date", "transfer-encoding"],
+  ...["content-disposition", "content-security-policy", "referrer-policy", "x-content-type-options"],
+]);
+
+/** What is wrong with an answer's header fields by the document. */
+export function headerFaults({ headers: documented }: Operation, status: number, headers: Headers): string[] {
+  const told = documented.get(status) ?? new Map<string, boolean>();
+  const untold = [...headers.keys()].filter((name) => !told.has(name) && !UNTOLD.has(name));
+  const missing = [...told].filter(([name, always]) => always && !headers.has(name)).map(([name]) => name);
+  return [
+    ...untold.map((name) => `the header ${name} is not documented with ${status}`),
+    ...missing.map((name) => `no header ${name} with ${status}`),
+  ];
 }
 
 /** The path with its segments filled, in order; values go in as they are. */

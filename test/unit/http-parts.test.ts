@@ -189,6 +189,12 @@ describe("a webhook's URL", () => {
       else expect(thrownBy(read)).toMatchObject({ type: "validation_error", details: { param: "url" } });
     }
   });
+
+  test("that is too long is said to be so", () => {
+    const read = () =>
+      webhookUrl(`https://a.example/${"x".repeat(2048)}`, { isPublicAddress, allowPrivate: false });
+    expect(thrownBy(read)).toMatchObject({ message: "url: At most 2048 characters." });
+  });
 });
 
 describe("lastUsedAt", () => {
