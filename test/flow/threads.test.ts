@@ -123,6 +123,25 @@ describe("a reply", () => {
     expect(record.cc).toEqual(["bob@client.test", "carol@client.test"]);
   });
 
+  test("to all names what is wrong by its place in the request", async () => {
+    const { threadId } = await simulate({ from: { email: "ada@client.test" } });
+    const cc = [{ email: "ADA@client.test" }, { email: "eve@client.test" }, { email: "no address" }];
+    const refused = await reply(threadId, { replyAll: true, cc });
+    expect([refused.status, refused.body.error.param]).toEqual([422, "cc[2].email"]);
+    const sent = await reply(threadId, { replyAll: true, cc: cc.slice(0, 2) });
+    const record = await service.message(sent.body.id, "delivered");
+    expect([record.to, record.cc]).toEqual([["ada@client.test"], ["eve@client.test"]]);
+  });
+
+  test("without content is told of what it takes", async () => {
+    const { threadId } = await simulate();
+    const { error } = (await reply(threadId, { text: undefined })).body;
+    expect(error).toMatchObject({
+      message: "html: One of html and text is required.",
+      code: "missing_field",
+    });
+  });
+
   test("the twenty-first within a minute is refused", async () => {
     const { threadId } = await simulate();
     for (let at = 0; at < 20; at++) expect((await reply(threadId)).status).toBe(202);

@@ -1,5 +1,5 @@
 import { addressKey, type Mailbox, normalizeAddress } from "../../core/addresses.ts";
-import { AppError, notFound } from "../../core/errors.ts";
+import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
@@ -29,9 +29,10 @@ export const MAX_REFERENCES = 20;
 const REFERENCE_FIELDS = /^(?:in-reply-to|references)$/i;
 
 /**
- * The send that a reply is: from the inbox, to whom the message asks, under its subject and references.
- * @throws AppError 404 for no such thread or message, 409 where the message names nobody to answer, 429 over the
- *   replies of a minute
+ * The send that a reply is: from the inbox, to whom the message asks, under its subject and references. What the client
+ * gives stands in its own place, doubles included, so that what is wrong with it is told by its place.
+ * @throws AppError 404 for no such thread or message, 409 where the message names nobody to answer, 422 without content,
+ *   429 over the replies of a minute
  */
 export async function composeReply(
   deps: AcceptDeps,
@@ -46,6 +47,8 @@ export async function composeReply(
   const parent = await parentOf(deps, senderId, threadId, request.messageId);
   await refuseLoops(deps, senderId, threadId, now);
   const { text, html, bcc, attachments, tags } = request;
+  if (text === undefined && html === undefined)
+    throw invalid("html", "One of html and text is required.", "missing_field");
   const own = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
   const item: SendItem = {
     from:
@@ -94,13 +97,21 @@ function addresseesOfReply(
       code: "invalid_state",
     });
   const others = request.replyAll ? reachable([...parent.to, ...parent.cc], inbox) : [];
-  const taken = new Set(to.map(({ email }) => addressKey(email)));
-  // What the client gives is checked as in every send, so it stays as it is, but for doubles.
-  const cc = [...others, ...(request.cc ?? [])].filter(({ email }) => {
+  return { to, cc: [...(request.cc ?? []), ...others] };
+}
+
+/**
+ * A reply that has been checked, each of its `to` and `cc` once: those of the message replied to, then the client's own.
+ * @param own how many of `cc`, the first, are the client's
+ */
+export function withoutDoubles(item: SendItem, own: number): SendItem {
+  const taken = new Set(item.to.map(({ email }) => addressKey(email)));
+  const copies = item.cc ?? [];
+  const cc = [...copies.slice(own), ...copies.slice(0, own)].filter(({ email }) => {
     const key = addressKey(email);
     return !taken.has(key) && taken.add(key);
   });
-  return { to, cc };
+  return { ...item, cc };
 }
 
 /** Reply-To, else From (RFC 5322 §3.6.3); for a message of our own, those it went to. */

@@ -3,7 +3,7 @@ import { notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { oneByOne } from "../../core/one-by-one.ts";
 import { commitSend, prepareSend } from "../../flows/send/accept.ts";
-import { composeReply } from "../../flows/send/reply.ts";
+import { composeReply, withoutDoubles } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { getInbox } from "../../store/inboxes.ts";
@@ -174,7 +174,9 @@ function replyRoute(deps: EmailRouteDeps): Route {
     handle: ({ senderId, project, params, body, now, record, requestId }) =>
       inTurn(params.id, async () => {
         const item = await composeReply(deps, senderId, params.id, body, now);
-        const prepared = await prepareSend(deps, project, checkedSend(item, deps.limits, now), params.id);
+        const checked = checkedSend(item, deps.limits, now);
+        const reply = { ...checked, item: withoutDoubles(checked.item, body.cc?.length ?? 0) };
+        const prepared = await prepareSend(deps, project, reply, params.id);
         const { id, status } = prepared.accepted;
         const answer = accepted({ id, status, threadId: params.id });
         await commitSend(deps, project, prepared, record(answer));
