@@ -59,12 +59,19 @@ const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;.*)?$/i;
 
 /**
  * The JSON value of a body; undefined for an empty one.
- * @throws AppError 400 for another content type, for bytes that are no UTF-8 and for text that is no JSON
+ * @throws AppError 400 for another content type, for bytes that are encoded or no UTF-8, and for text that is no JSON
  */
-export function parseJson(bytes: Uint8Array, contentType: string | null): unknown {
+export function parseJson(bytes: Uint8Array, headers: Headers): unknown {
   if (bytes.byteLength === 0) return undefined;
+  const contentType = headers.get("content-type");
+  const encoding = headers.get("content-encoding") ?? "identity";
   if (contentType === null || !JSON_TYPE.test(contentType))
     throw new AppError("invalid_request", "A request with a body needs Content-Type: application/json.");
+  // A few compressed octets could become any number of them.
+  if (!/^(?:identity)?$/i.test(encoding))
+    throw new AppError("invalid_request", "Send the body as it is, without a Content-Encoding.", {
+      param: "Content-Encoding",
+    });
   try {
     return JSON.parse(textOf(bytes));
   } catch {

@@ -204,7 +204,7 @@ async function callerOf(
 
 /** The body as the route's schema has it. Throws 400 for what is no JSON, 422 for what breaks the schema. */
 function bodyOf(route: Route, bytes: Uint8Array, request: Request): unknown {
-  const body = parseJson(bytes, request.headers.get("content-type"));
+  const body = parseJson(bytes, request.headers);
   if (route.body === undefined || route.bodyCheckedBy === "handler") return body;
   if (body === undefined && route.bodyOptional === true) return {};
   const issues = check(route.body, body);

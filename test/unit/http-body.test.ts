@@ -82,9 +82,20 @@ describe("JSON", () => {
     ["nested too deep for the parser", "[".repeat(5_000_000), JSON_TYPE, 400],
   ];
   test.each(rows)("%s", async (_name, body, type, expected) => {
-    const parse = async () => parseJson(Buffer.from(body), type);
+    const headers = new Headers(type === null ? {} : { "content-type": type });
+    const parse = async () => parseJson(Buffer.from(body), headers);
     if (expected === 400) expect(await statusOf(parse())).toBe(400);
     else expect(await parse()).toEqual(expected);
+  });
+
+  test.each(["identity", "Identity", ""])("with Content-Encoding %p is read", (encoding) => {
+    const headers = new Headers({ "content-type": JSON_TYPE, "content-encoding": encoding });
+    expect(parseJson(Buffer.from("{}"), headers)).toEqual({});
+  });
+
+  test("that is compressed is refused as such", () => {
+    const headers = new Headers({ "content-type": JSON_TYPE, "content-encoding": "gzip" });
+    expect(() => parseJson(Bun.gzipSync(Buffer.from("{}")), headers)).toThrow("without a Content-Encoding");
   });
 });
 
