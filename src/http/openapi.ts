@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { ERROR_STATUS, type ErrorType } from "../core/errors.ts";
 import { HEADERS, headersOfAnswer, headersOfError } from "./openapi-headers.ts";
+import { WEBHOOKS } from "./openapi-webhooks.ts";
 import { PROJECT_HEADER } from "./project.ts";
 import type { Route } from "./route.ts";
 
@@ -177,6 +178,7 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
     info: { title: "Postrider", version: "1", description: "Sends and receives email over a REST API." },
     servers: [{ url: publicUrl }],
     paths,
+    webhooks: WEBHOOKS,
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer" } },
       schemas: { Error: ErrorEnvelope },

@@ -84,6 +84,7 @@ export interface Document {
   openapi: string;
   servers: { url: string }[];
   paths: Record<string, Record<string, RawOperation>>;
+  webhooks: Record<string, Record<string, RawOperation>>;
   components: Record<string, Record<string, unknown>>;
 }
 
@@ -170,6 +171,13 @@ export function headerFaults({ headers: documented }: Operation, status: number,
     ...untold.map((name) => `the header ${name} is not documented with ${status}`),
     ...missing.map((name) => `no header ${name} with ${status}`),
   ];
+}
+
+/** The schema of what is pushed to webhooks. */
+export function webhookSchemaOf({ webhooks }: Document): Schema {
+  const schema = webhooks.event?.post?.requestBody?.content[JSON_TYPE]?.schema;
+  if (schema === undefined) throw new Error("the document shows no webhook");
+  return schema;
 }
 
 /** The path with its segments filled, in order; values go in as they are. */

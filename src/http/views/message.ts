@@ -24,8 +24,10 @@ export const MESSAGE_STATUSES = [
 
 const Direction = OneOf(["inbound", "outbound"]);
 const Status = OneOf(MESSAGE_STATUSES);
-const Address = Type.Object({ email: Type.String(), name: Type.Optional(Type.String()) });
-const Json = Type.Record(Type.String(), Type.Unknown());
+/** A mailbox of a header field. */
+export const Address = Type.Object({ email: Type.String(), name: Type.Optional(Type.String()) });
+/** An object of any fields. */
+export const Json = Type.Record(Type.String(), Type.Unknown());
 
 /** A message as lists show it. */
 export const MessageSummaryView = Type.Object(
@@ -63,7 +65,8 @@ const EventView = Type.Object({
   data: Json,
 });
 
-const AttachmentView = Type.Object({
+/** An attachment as a message shows it. */
+export const AttachmentView = Type.Object({
   id: Type.String(),
   filename: Type.String(),
   contentType: Type.String(),
