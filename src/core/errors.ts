@@ -97,6 +97,27 @@ export function invalid(param: string, message: string, code?: ErrorCode): AppEr
   return validationError([code ? { message, param, code } : { message, param }]);
 }
 
+/**
+ * The results of all readings, each of which may throw a 422 of its own. Throws one 422 over the issues of all that do: a
+ * client is told everything that is wrong at once.
+ */
+export function readAll<Results extends readonly unknown[]>(
+  ...readings: { [Index in keyof Results]: () => Results[Index] }
+): Results {
+  const issues: Issue[] = [];
+  const results = readings.map((read) => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.type !== "validation_error") throw error;
+      issues.push(...(error.details.issues ?? []));
+      return undefined;
+    }
+  });
+  if (issues.length > 0) throw validationError(issues);
+  return results as unknown as Results;
+}
+
 /** What went wrong in one word or sentence: the error's code (`ECONNREFUSED`) where it has one, else its message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";

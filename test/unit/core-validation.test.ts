@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
-import { invalid } from "../../src/core/errors.ts";
+import { invalid, readAll } from "../../src/core/errors.ts";
 import { check, isLonger } from "../../src/core/validation.ts";
 
 const Names = Type.Union([Type.Literal("hour"), Type.Literal("day")]);
@@ -47,4 +47,22 @@ test("a refusal names its field in the message, too", () => {
     message: "domainId: Required.",
     details: { param: "domainId", issues: [{ message: "Required.", param: "domainId" }] },
   });
+});
+
+test("of readings that fail otherwise than by a 422 the failure stands", () => {
+  const broken = new Error("broken");
+  const refuse = () => {
+    throw invalid("a", "Required.");
+  };
+  expect(() =>
+    readAll(refuse, () => {
+      throw broken;
+    }),
+  ).toThrow(broken);
+  expect(
+    readAll(
+      () => 1,
+      () => "b",
+    ),
+  ).toEqual([1, "b"]);
 });

@@ -1,7 +1,7 @@
 import { isDeeper } from "../../core/validation.ts";
 import { type Static, Type } from "@sinclair/typebox";
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
-import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import {
@@ -97,10 +97,17 @@ function nameOf(name: string | null): string | null {
   return name === null ? null : name.toWellFormed();
 }
 
-function newContact(senderId: string, body: Static<typeof CreateContact>, now: number): Contact {
-  const email = normalizeAddress(body.email);
+function addressOf(text: string): string {
+  const email = normalizeAddress(text);
   if (email === null) throw invalid("email", "This is not an email address.", "invalid_email");
-  checkMetadata(body.metadata);
+  return email;
+}
+
+function newContact(senderId: string, body: Static<typeof CreateContact>, now: number): Contact {
+  const [email] = readAll(
+    () => addressOf(body.email),
+    () => checkMetadata(body.metadata),
+  );
   const subscribed = body.subscribed ?? true;
   return {
     id: newId("con", now),

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../core/addresses.ts";
-import { invalid } from "../../core/errors.ts";
+import { invalid, readAll } from "../../core/errors.ts";
 import { parseDay, parseTime } from "../../core/send-rules.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listMessages, type MessageFilter } from "../../store/search/message-list.ts";
@@ -61,7 +61,11 @@ export function emailListRoute({ db }: { db: Db }): Route {
 }
 
 function filterOf(query: Static<typeof ListQuery>): MessageFilter {
-  const { status, direction, q, from, to, tag, after, before } = query;
+  const { status, direction, q, from, to, tag } = query;
+  const [after, before] = readAll(
+    () => timeOf("after", query.after),
+    () => timeOf("before", query.before),
+  );
   return {
     ...(status === undefined ? {} : { status: status === "complaint" ? "complained" : status }),
     ...(direction === undefined ? {} : { direction }),
@@ -69,8 +73,8 @@ function filterOf(query: Static<typeof ListQuery>): MessageFilter {
     ...(from === undefined ? {} : { from: normalizeAddress(from) ?? from }),
     ...(to === undefined ? {} : { to: normalizeAddress(to) ?? to }),
     ...(tag === undefined ? {} : { tag: tagOf(tag) }),
-    ...(after === undefined ? {} : { after: timeOf("after", after) }),
-    ...(before === undefined ? {} : { before: timeOf("before", before) }),
+    ...(after === undefined ? {} : { after }),
+    ...(before === undefined ? {} : { before }),
   };
 }
 
@@ -79,7 +83,8 @@ function tagOf(text: string): { name: string; value: string } {
   return { name: text.slice(0, colon), value: text.slice(colon + 1) };
 }
 
-function timeOf(param: string, text: string): number {
+function timeOf(param: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   const at = parseDay(text) ?? parseTime(text);
   if (at === null) throw invalid(param, "Not an ISO 8601 day, nor a date-time with a zone.");
   return at;

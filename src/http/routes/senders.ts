@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Config } from "../../config.ts";
-import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { parseTime } from "../../core/send-rules.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
@@ -126,12 +126,18 @@ function suspension(text: string | null | undefined): number | null | undefined 
   return at;
 }
 
+function oneOf(param: string, name: string | undefined, known: Readonly<Record<string, unknown>>): void {
+  if (name !== undefined && !Object.hasOwn(known, name))
+    throw invalid(param, `One of ${Object.keys(known).join(", ")}.`);
+}
+
 function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): SenderChanges {
-  if (body.plan !== undefined && !Object.hasOwn(config.plans, body.plan))
-    throw invalid("plan", `One of ${Object.keys(config.plans).join(", ")}.`);
-  if (body.trustTier !== undefined && !Object.hasOwn(config.tiers, body.trustTier))
-    throw invalid("trustTier", `One of ${Object.keys(config.tiers).join(", ")}.`);
-  if (body.externalId !== undefined) refuseIdLike(body.externalId);
+  const [, , , suspendedAt] = readAll(
+    () => oneOf("plan", body.plan, config.plans),
+    () => oneOf("trustTier", body.trustTier, config.tiers),
+    () => refuseIdLike(body.externalId ?? ""),
+    () => suspension(body.suspendedAt),
+  );
   const wanted = {
     name: body.name?.toWellFormed(),
     externalId: body.externalId,
@@ -140,7 +146,7 @@ function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): S
     dailyQuota: body.dailyQuota,
     trackOpens: body.tracking?.opens,
     trackClicks: body.tracking?.clicks,
-    suspendedAt: suspension(body.suspendedAt),
+    suspendedAt,
   };
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { invalid } from "../../core/errors.ts";
+import { invalid, readAll } from "../../core/errors.ts";
 import { parseDay, parseTime } from "../../core/send-rules.ts";
 import { DAY_MS } from "../../core/time-units.ts";
 import { INTERVALS, type Interval, type Range, readStats, SHOWN_DESTINATIONS } from "../../flows/stats.ts";
@@ -101,9 +101,12 @@ export function statsRoutes({ db }: { db: Db }): Route[] {
 /** The range asked for. Throws 422 for what is no time, ends before it begins, or is longer than is answered. */
 function rangeOf(query: Static<typeof StatsQuery>, interval: Interval, now: number): Range {
   const { intervalMs, longestMs } = INTERVALS[interval];
-  const to = timeOf("to", query.to) ?? now;
+  const [asked, to] = readAll(
+    () => timeOf("from", query.from),
+    () => timeOf("to", query.to) ?? now,
+  );
   const begun = Math.floor((to - 1) / intervalMs) * intervalMs;
-  const from = timeOf("from", query.from) ?? begun + intervalMs - DEFAULT_DAYS * DAY_MS;
+  const from = asked ?? begun + intervalMs - DEFAULT_DAYS * DAY_MS;
   if (from >= to) throw invalid("from", "The range ends before it begins.");
   if (to - from > longestMs)
     throw invalid("from", `By the ${interval}, a range is at most ${longestMs / DAY_MS} days long.`);

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
-import { invalid } from "../../core/errors.ts";
+import { invalid, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { parseTime } from "../../core/send-rules.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
@@ -178,9 +178,12 @@ function addRoute(db: Db): Route {
     body: AddSuppression,
     answers: { 200: SuppressionSchema, 201: SuppressionSchema },
     async handle({ senderId, body, now, record }) {
-      const email = keyOf(body.email);
+      const [email, expiresAt] = readAll(
+        () => keyOf(body.email),
+        () => expiryOf(body.expiresAt, now),
+      );
       const note = body.note?.toWellFormed() ?? null;
-      const entry = { ...manual(senderId, email, now), note, expiresAt: expiryOf(body.expiresAt, now) };
+      const entry = { ...manual(senderId, email, now), note, expiresAt };
       const answerOf = ({ stood }: Listed) => {
         const standing = stood.get(email);
         return standing === undefined ? created(show(entry)) : ok(show(standing));

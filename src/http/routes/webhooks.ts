@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { invalid, notFound } from "../../core/errors.ts";
+import { invalid, notFound, readAll } from "../../core/errors.ts";
 import { EVENT_TYPES } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import { seal } from "../../core/secretbox.ts";
@@ -93,11 +93,11 @@ function eventTypesOf(given: readonly string[]): string[] {
 
 function changesOf({ urlRules }: WebhookDeps, body: Static<typeof UpdateWebhook>): WebhookChanges {
   const { url, enabled, eventTypes } = body;
-  return {
-    ...(url === undefined ? {} : { url: webhookUrl(url, urlRules) }),
-    ...(enabled === undefined ? {} : { enabled }),
-    ...(eventTypes === undefined ? {} : { eventTypes: eventTypesOf(eventTypes) }),
-  };
+  const [address, types] = readAll(
+    () => (url === undefined ? {} : { url: webhookUrl(url, urlRules) }),
+    () => (eventTypes === undefined ? {} : { eventTypes: eventTypesOf(eventTypes) }),
+  );
+  return { ...address, ...(enabled === undefined ? {} : { enabled }), ...types };
 }
 
 /** `/v1/webhooks`, the delivery log excepted. */
@@ -117,13 +117,17 @@ function collectionRoutes({ db, boxKey, urlRules }: WebhookDeps): Route[] {
       answers: { 201: WebhookSchema },
       secretAnswer: true,
       async handle({ senderId, body, now, record }) {
+        const [url, eventTypes] = readAll(
+          () => webhookUrl(body.url, urlRules),
+          () => eventTypesOf(body.eventTypes),
+        );
         const secret = newSigningSecret();
         const webhook: Webhook = {
           id: newId("whk", now),
           senderId,
-          url: webhookUrl(body.url, urlRules),
+          url,
           enabled: true,
-          eventTypes: eventTypesOf(body.eventTypes),
+          eventTypes,
           disabledReason: null,
           createdAt: now,
           updatedAt: now,
