@@ -1,4 +1,4 @@
-import { canMove, ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
+import { ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
 import type { TriedRecipient } from "./recipients.ts";
 
@@ -110,33 +110,29 @@ export function settleRecipient(claim: Claim, settlement: Settlement, now: numbe
   };
 }
 
-/** The states from which a recipient may move to `to`, as an SQL list. */
-function statesBefore(to: RecipientStatus): string {
-  return ROLL_UP_ORDER.filter((from) => canMove(from, to))
-    .map((from) => `'${from}'`)
-    .join(", ");
-}
+/** A recipient as a report found it. */
+type ReportedPlace = Pick<TriedRecipient, "messageId" | "ord" | "status">;
 
-/** Holds while nobody is delivering to the recipient and it may still move to `to`: what a report changes. */
-export function reportGuard(messageId: string, ord: number, to: RecipientStatus): Guard {
+const STANDS_AS_READ = "message_id = ? AND ord = ? AND claimed_by IS NULL AND status = ?";
+
+/** Holds while nobody is delivering to the recipient and it stands where it was read: what a report changes. */
+export function reportGuard({ messageId, ord, status }: ReportedPlace): Guard {
   return {
-    sql: `EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND claimed_by IS NULL
-      AND status IN (${statesBefore(to)}))`,
-    args: [messageId, ord],
+    sql: `EXISTS (SELECT 1 FROM recipients WHERE ${STANDS_AS_READ})`,
+    args: [messageId, ord, status],
   };
 }
 
-/** Moves a recipient to where a report puts it. Changes nothing where its state does not allow that. */
+/** Moves a recipient to where a report puts it. Changes nothing where it has moved since it was read. */
 export function reportRecipient(
-  messageId: string,
-  ord: number,
+  { messageId, ord, status }: ReportedPlace,
   settlement: Settlement,
   now: number,
 ): Statement {
   return {
     sql: `UPDATE recipients SET status = ?, reason = ?, due_at = NULL, mx = ?, tls = ?, smtp_code = ?,
         enhanced_code = ?, diagnostic = ?, last_event_at = ?
-      WHERE message_id = ? AND ord = ? AND claimed_by IS NULL AND status IN (${statesBefore(settlement.status)})`,
+      WHERE ${STANDS_AS_READ}`,
     args: [
       settlement.status,
       settlement.reason,
@@ -148,6 +144,7 @@ export function reportRecipient(
       now,
       messageId,
       ord,
+      status,
     ],
   };
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/clock.ts";
 import { type Inspect, read } from "../../src/flows/readings.ts";
-import { takeFeedback } from "../../src/flows/send/report.ts";
+import { takeFeedback, takeReport } from "../../src/flows/send/report.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
@@ -301,13 +301,77 @@ describe("a report to a return path", () => {
   });
 });
 
+const asking = {
+  clock: systemClock,
+  host: "mx.test",
+  resolve: () => Promise.reject(new Error("nobody is asked")),
+};
+const inspect: Inspect = (asked) => read(asking, asked);
+
+describe("a complaint that is read while its recipient, put off before, moves on", () => {
+  /** A mail that was put off. */
+  async function putOff(): Promise<string> {
+    relay.set({ RCPT: "451 4.3.0 Later" });
+    const mail = {
+      from: { email: "a@sender.test" },
+      to: [{ email: "a@one.test" }],
+      subject: "Hi",
+      text: "x",
+    };
+    const { id } = (await service.call("POST", "/v1/emails", mail)).body;
+    await service.message(id, "delivery_delayed");
+    return id;
+  }
+
+  /** Takes the complaint; between its recipient's being looked up and the write, `meanwhile` happens. */
+  function take(id: string, meanwhile: () => Promise<unknown>) {
+    const { db, queue } = service.app;
+    const slow: Inspect = async (asked) => {
+      const told = await inspect(asked);
+      await meanwhile();
+      return told;
+    };
+    const deps = { db, queue, clock: systemClock, inspect: slow };
+    return takeReport(deps, id, 0, Buffer.from(arf.replaceAll("\n", "\r\n")));
+  }
+
+  /** Has the mail tried again at once. */
+  const tryAgain = (id: string) =>
+    service.app.db.write([{ sql: "UPDATE recipients SET due_at = 1 WHERE message_id = ?", args: [id] }]);
+
+  test("counts the recipient as settled once where the next try has settled it", async () => {
+    const id = await putOff();
+    const taken = await take(id, async () => {
+      relay.set({ RCPT: "250 ok" });
+      await tryAgain(id);
+      await service.message(id, "sent");
+    });
+    expect(taken).toBe("taken");
+    expect((await service.message(id, "complained")).status).toBe("complained");
+    expect(await counted()).toEqual([{ settled: 1, bounced: 0, complained: 1 }]);
+  });
+
+  test("is asked to come again where the next try is under way", async () => {
+    const id = await putOff();
+    const { promise: reply, resolve: release } = Promise.withResolvers<string>();
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+    relay.set({
+      RCPT: () => {
+        hold();
+        return reply;
+      },
+    });
+    const taken = await take(id, async () => {
+      await tryAgain(id);
+      await held;
+    });
+    expect(taken).toBe("early");
+    release("250 ok");
+    expect((await service.message(id, "sent")).status).toBe("sent");
+  });
+});
+
 describe("a complaint to the address for complaints", () => {
-  const asking = {
-    clock: systemClock,
-    host: "mx.test",
-    resolve: () => Promise.reject(new Error("nobody is asked")),
-  };
-  const inspect: Inspect = (asked) => read(asking, asked);
   const take = (raw: string) => {
     const { verp: verpKey } = openKeys(null, service.folder);
     const { db, queue } = service.app;

@@ -1,6 +1,7 @@
 import { addressKey, splitAddress } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
+import { canMove } from "../../core/states.ts";
 import { verpToken } from "../../mail/verp.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
@@ -58,23 +59,32 @@ export async function takeFeedback(
   return recipient === null ? "taken" : takeEnd(deps, recipient, report.end);
 }
 
-async function takeEnd(
-  deps: ReportDeps,
-  recipient: Recipient,
-  end: ReportedEnd | null,
-): Promise<ReportTaken> {
+/** Looks at a recipient that moves on between look and write, as at several reports at once; then it is left for later. */
+const MAX_LOOKS = 5;
+
+async function takeEnd(deps: ReportDeps, found: Recipient, end: ReportedEnd | null): Promise<ReportTaken> {
   if (end === null) return "taken";
-  // After a crash between the peer's 250 and our commit it waits in the queue again.
-  if (recipient.status === "sending" || recipient.status === "queued") return "early";
-  await settleReport(deps, recipient, end);
-  return "taken";
+  const { messageId, ord } = found;
+  let recipient: Recipient | null = found;
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    if (recipient === null) return "taken";
+    // After a crash between the peer's 250 and our commit it waits in the queue again.
+    if (recipient.status === "sending" || recipient.status === "queued") return "early";
+    if (!canMove(recipient.status, end.status)) return "taken";
+    if (await settleReport(deps, recipient, end)) return "taken";
+    recipient = await findRecipient(deps.db, messageId, ord);
+  }
+  return "early";
 }
 
-/** One write, all of it only while the recipient may still move to where the report puts it. */
-async function settleReport(deps: ReportDeps, recipient: Recipient, end: ReportedEnd): Promise<void> {
+/**
+ * One write, all of it only while the recipient stands where it was read: what is counted depends on that, and its events
+ * are to be told in the order in which it moved. False: it has moved meanwhile, and nothing is written.
+ */
+async function settleReport(deps: ReportDeps, recipient: Recipient, end: ReportedEnd): Promise<boolean> {
   const now = deps.clock.now();
-  const { messageId, ord, senderId, email } = recipient;
-  const guard = reportGuard(messageId, ord, end.status);
+  const { messageId, senderId, email } = recipient;
+  const guard = reportGuard(recipient);
   const happening = { messageId, type: EVENT_OF_STATUS[end.status], email, data: eventData(end) };
   const announced = await announce(deps, senderId, [happening], guard);
   const suppression: Statement[] =
@@ -88,15 +98,16 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
           ),
         ];
   const counted = countOutcome({ recipient, status: end.status, uncounted: false, guard }, now);
+  const before = [...counted, ...announced.statements, ...suppression];
   const written = await deps.db.write([
-    ...counted,
-    ...announced.statements,
-    ...suppression,
-    reportRecipient(messageId, ord, settlementOf(recipient, end), now),
+    ...before,
+    reportRecipient(recipient, settlementOf(recipient, end), now),
     rollUpMessage(messageId, null),
   ]);
+  if (written[before.length]?.changes !== 1) return false;
   tellSuspension(senderId, counted, written);
   hint(deps.queue, "push", announced.pushes);
+  return true;
 }
 
 function eventData({ status, bounceType, category, finding }: ReportedEnd): Record<string, unknown> {
