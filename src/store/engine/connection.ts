@@ -41,6 +41,13 @@ export function connect(path: string): Connection {
   };
 }
 
+/** Opens a file, which some connection has put in WAL mode, for reading a page or two. */
+export function openReader(path: string): Database.Database {
+  const database = new Database(path, { timeout: 0 });
+  database.exec("PRAGMA query_only = ON; PRAGMA cache_size = 16");
+  return database;
+}
+
 function setPragmas(database: Database.Database): void {
   const wanted: [string, string, unknown][] = [
     ["journal_mode", "WAL", "wal"],

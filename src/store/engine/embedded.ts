@@ -1,5 +1,5 @@
 import type Database from "libsql";
-import { connect, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
+import { connect, openReader, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
 import { turnReads } from "./turn-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
@@ -25,18 +25,16 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
   const own = connect(path);
   const reading = turnReads(own.database);
   const version = versionOf(own.database);
+  const watch = writer === null ? null : versionWatch(path);
   const thread = writer === null ? null : new WriteThread(path, writer.open);
   const valuesHere = writer?.valuesHere ?? Infinity;
   /** Resolves when the commit that waits for the disk has ended; null: none does. */
   let committing: Promise<void> | null = null;
-  /** The version before it: nobody else can have changed it since, and it is not said to have happened yet. */
-  let versionBefore: number | null = null;
   const here = async (statements: readonly Statement[]): Promise<Written[]> => {
     while (committing !== null) await committing;
     // Reads of this turn that come after it see it.
     reading.leave();
     const transaction = new Transaction(own);
-    if (writer !== null) versionBefore = version();
     transaction.run(statements);
     if (writer === null) return transaction.commit();
     const ending = transaction.commitBeside();
@@ -77,7 +75,8 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
     },
     renew: reading.leave,
     version() {
-      if (committing !== null) return versionBefore;
+      // To ask the connection would wait for the disk. It may have ended already, and another process have committed since.
+      if (committing !== null) return watch?.version() ?? null;
       reading.enter();
       return version();
     },
@@ -85,6 +84,7 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
       await thread?.close();
       while (committing !== null) await committing;
       reading.leave();
+      watch?.close();
       own.close();
     },
   };
@@ -101,6 +101,28 @@ function versionOf(database: Database.Database): () => number | null {
     } catch {
       return null;
     }
+  };
+}
+
+/** Reads the version of configuration while a commit holds the connection that else is asked. */
+interface VersionWatch {
+  version(): number | null;
+  close(): void;
+}
+
+/** By a connection of its own, which is opened when it is first wanted. */
+function versionWatch(path: string): VersionWatch {
+  let database: Database.Database | null = null;
+  let version: (() => number | null) | null = null;
+  return {
+    version() {
+      if (version === null) {
+        database = openReader(path);
+        version = versionOf(database);
+      }
+      return version();
+    },
+    close: () => void database?.close(),
   };
 }
 

@@ -42,8 +42,6 @@ export class GroupCommit implements Db {
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
   #closed = false;
-  /** Whether something was heard in this turn of the event loop already. */
-  #heard = false;
 
   constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
     this.#engine = engine;
@@ -53,15 +51,10 @@ export class GroupCommit implements Db {
   }
 
   /**
-   * Once a turn: all that a turn brings over sockets was there when it began. Not so what a turn reads that was begun by an
-   * immediate: the event loop looks at sockets before the next one.
+   * Each time: Bun takes up connections, with the requests they bring, that were made while it worked at another request of
+   * the same turn of the event loop; and a turn that an immediate begins goes on with sockets.
    */
   heard(): void {
-    if (this.#heard) return;
-    this.#heard = true;
-    setImmediate(() => {
-      this.#heard = false;
-    });
     this.#recall.check();
     this.#engine.renew?.();
   }

@@ -28,6 +28,8 @@ export class Recall {
   #version: number | null = null;
   /** Whether the version has been asked for in this turn of the event loop, with no write since. */
   #checked = false;
+  /** Whether that is to be forgotten at the end of this turn. */
+  #ending = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -60,7 +62,10 @@ export class Recall {
     if (version !== this.#version) this.#answers.clear();
     this.#version = version;
     this.#checked = true;
+    if (this.#ending) return true;
+    this.#ending = true;
     setImmediate(() => {
+      this.#ending = false;
       this.#checked = false;
     });
     return true;
