@@ -1,4 +1,4 @@
-import type { ConfigurationQuery, Db } from "./engine/client.ts";
+import type { ConfigurationQuery, Db, Guard } from "./engine/client.ts";
 import { THREAD_OF_IDS } from "./threads.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
@@ -87,4 +87,27 @@ async function mailFacts(
 
 async function isKnown(db: Db, inboxId: string, rfcMessageId: string | null): Promise<boolean> {
   return rfcMessageId !== null && (await db.first(KNOWN, [inboxId, rfcMessageId])) !== null;
+}
+
+/** A mail as an inbox takes it. */
+export interface ArrivingMail {
+  inboxId: string;
+  senderId: string;
+  rfcMessageId: string;
+  /** The key of its bytes as a content of the project. */
+  raw: Uint8Array;
+  /** As in `ArrivalQuestion`. */
+  since: number;
+  limit: number;
+}
+
+/** Holds while the inbox has not taken the mail: a sender may bring it to another process at the same time. */
+export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limit }: ArrivingMail): Guard {
+  return {
+    sql: `NOT EXISTS (SELECT 1 FROM (SELECT id, sender_id, direction, created_at FROM messages
+          WHERE inbox_id = ? AND rfc_message_id = ? ORDER BY rowid DESC LIMIT ?) m
+        JOIN message_content c ON c.message_id = m.id
+        WHERE m.sender_id = ? AND m.direction = 'inbound' AND m.created_at > ? AND c.raw = ?)`,
+    args: [inboxId, rfcMessageId, limit, senderId, since, raw],
+  };
 }

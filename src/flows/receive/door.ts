@@ -5,6 +5,7 @@ import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { type Reply, reply } from "../../smtp/reply.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import { isInboxGone } from "../../store/inboxes.ts";
+import { isGuardBroken } from "../../store/outbox.ts";
 import type { Inspect } from "../readings.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { earlierArrival } from "./duplicate.ts";
@@ -180,8 +181,26 @@ async function letIn(
   return inTurn(named, () => takeInto(deps, targets, mail));
 }
 
-/** Takes an inspected mail, where all its inboxes are still there and its author's domain does not want it refused. */
+/** Looks at a mail that others take at the same time, too; then its sender brings it again. */
+const MAX_LOOKS = 3;
+
+/** Takes an inspected mail, looking anew where another process has just taken it. */
 async function takeInto(
+  deps: DoorDeps,
+  targets: readonly InboundTargetInbox[],
+  mail: InboundMail,
+): Promise<Reply> {
+  for (let look = 0; look < MAX_LOOKS; look++)
+    try {
+      return await lookAndTake(deps, targets, mail);
+    } catch (error) {
+      if (!isGuardBroken(error)) throw error;
+    }
+  return BUSY;
+}
+
+/** Takes an inspected mail, where all its inboxes are still there and its author's domain does not want it refused. */
+async function lookAndTake(
   deps: DoorDeps,
   targets: readonly InboundTargetInbox[],
   mail: InboundMail,

@@ -11,7 +11,7 @@ import type { ReadMail } from "./inspect.ts";
  */
 export const DUPLICATE_WINDOW_MS = DAY_MS;
 /** Mails of one Message-ID that a mail is compared with, newest first. */
-const MAX_COMPARED = 5;
+export const MAX_COMPARED = 5;
 
 /** Asks all there is to know of a mail for an inbox; null where that is gone. */
 export function factsOf(

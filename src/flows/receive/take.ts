@@ -2,19 +2,20 @@ import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
 import type { MessageEvent } from "../../core/events.ts";
 import type { Queue } from "../../queue/port.ts";
-import type { ArrivalFacts } from "../../store/arrivals.ts";
+import { type ArrivalFacts, untakenGuard } from "../../store/arrivals.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
 import { type NewContent, ofProject } from "../../store/contents/content-bytes.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
+import { allOrNothing } from "../../store/outbox.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads.ts";
 import { writeAhead } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
 import { participantsOf } from "../threading.ts";
-import { referencesOf } from "./facts.ts";
+import { DUPLICATE_WINDOW_MS, MAX_COMPARED, referencesOf } from "./facts.ts";
 import { chunkPieces } from "./large-body.ts";
 import {
   type InboundMail,
@@ -44,7 +45,8 @@ export interface ArrivalPlace extends InboundTargetInbox {
 
 /**
  * Takes a mail into custody: one message in each inbox, its thread, its event and its webhook deliveries, all in one
- * write; what is large goes ahead of it. When this resolves the bytes are on disk.
+ * write; what is large goes ahead of it. When this resolves the bytes are on disk. Where one of the inboxes has taken it since
+ * the places were asked about, as another process does, nothing is written, and `isGuardBroken` knows the error.
  * @param record further statements for that write, told what it stores
  */
 export async function takeMail(
@@ -108,6 +110,14 @@ interface StoredArrival {
   events: MessageEvent[];
 }
 
+/** First of the write: it is undone where the inbox has the mail by now. */
+function unlessTaken({ inboxId, senderId, rfcMessageId, createdAt }: Message, { raw }: Kept): Statement[] {
+  if (inboxId === null || rfcMessageId === null) return [];
+  const since = createdAt - DUPLICATE_WINDOW_MS;
+  const mail = { inboxId, senderId, rfcMessageId, raw: raw.key, since, limit: MAX_COMPARED };
+  return [allOrNothing(untakenGuard(mail))];
+}
+
 function arrive(
   deps: TakeDeps,
   { inbox, addresses, facts }: ArrivalPlace,
@@ -124,6 +134,7 @@ function arrive(
   return {
     arrival: { messageId: message.id, threadId },
     statements: [
+      ...unlessTaken(message, kept),
       ...insertMessage(message, inboundContent(mail, kept, addresses), attachments),
       ...(inbox.id === null || threadId === null ? [] : moveInbox(inbox, threadId, message, mail)),
     ],
