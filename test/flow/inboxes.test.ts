@@ -276,11 +276,14 @@ test("mail to several inboxes makes a thread in each", async () => {
 });
 
 describe("an inbox that is deleted while", () => {
-  /** Deletes the inbox between what the next write is made of and the write itself. */
+  /** Deletes the inbox between what the next write of a message is made of and the write itself. */
   function deletedBeforeNextWrite({ id }: { id: string }): void {
     const { db } = scene.service.app;
     const write = db.write;
     db.write = async (statements) => {
+      // The use of a key is written in between, for example.
+      if (!statements.some(({ sql }) => sql.includes("INSERT INTO messages ")))
+        return write.call(db, statements);
       db.write = write;
       await db.write([{ sql: "DELETE FROM inboxes WHERE id = ?", args: [id] }]);
       return db.write(statements);
