@@ -1,6 +1,6 @@
 import type { Mailbox } from "../core/addresses.ts";
 import { FROM_DOMAIN, storedMailbox } from "./mailbox.ts";
-import type { ContentEncoding } from "./contents/content-bytes.ts";
+import type { ContentEncoding } from "./engine/content-values.ts";
 import { type ContentDeps, contentBytes, type StoredContent } from "./contents/content-read.ts";
 import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./contents/message-body.ts";
 

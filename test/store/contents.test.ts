@@ -1,14 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { sweepContents, UNUSED_PER_WRITE, WRITES_PER_TURN } from "../../src/flows/contents/sweep.ts";
 import { CONTENTS } from "../../src/flows/sweep/retention.ts";
-import { keepContent, writeAhead } from "../../src/flows/contents/keep.ts";
+import { type KeepDeps, keepContent as keepNewContent, writeAhead } from "../../src/flows/contents/keep.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
+import { projectKey } from "../../src/store/engine/content-values.ts";
+import { LaterPart } from "../../src/store/engine/later-content.ts";
 import {
   CHUNK_OCTETS,
   chunkCount,
+  type HashedContent,
   newContent,
   ofProject,
-  projectKey,
+  type Pieces,
 } from "../../src/store/contents/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
@@ -54,6 +57,14 @@ function random(octets: number, seed = 1): Uint8Array {
 }
 const text = (octets: number): Uint8Array =>
   Buffer.from("A line of text.\r\n".repeat(octets / 17 + 1)).subarray(0, octets);
+
+/** Keeps bytes, and hashes at once what would be hashed where it is stored. */
+async function keepContent(deps: KeepDeps, senderId: string, bytes: Pieces): Promise<HashedContent> {
+  const { key, size, ...kept } = await keepNewContent(deps, senderId, bytes);
+  return key instanceof LaterPart
+    ? { size, ...key.content.values }
+    : ({ key, size, ...kept } as HashedContent);
+}
 
 async function stored(key: Uint8Array): Promise<StoredContent | null> {
   const row = await db.first<ContentRow>(`SELECT ${CONTENT_COLUMNS} FROM contents b WHERE key = ?`, [key]);
@@ -106,7 +117,7 @@ describe("a content is read back as it was", () => {
     ["of exactly some chunks", random(4 * CHUNK_OCTETS), "plain", "chunks"],
   ] as const)("%s", async (_, bytes, encoding, place) => {
     const content = await keepContent({ db, clock }, SENDER, bytes);
-    await db.write([takeContent(content, NOW)]);
+    await db.write([takeContent(await keepNewContent({ db, clock }, SENDER, bytes), NOW)]);
     expect(await stored(content.key)).toMatchObject({ size: bytes.length, encoding, place });
     expect((await read(content.key)).equals(bytes)).toBe(true);
     expect(await chunks()).toBe(place === "row" ? 0 : chunkCount(bytes.length));

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
+import { ready } from "../../src/store/engine/later-content.ts";
 import { insertSender } from "../../src/store/senders.ts";
 import { insertDeliveries, type NewDelivery } from "../../src/store/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
@@ -56,7 +57,7 @@ test("a webhook deleted since it was read gets no delivery, and the others get t
 });
 
 test("of all webhooks only those that a delivery goes to are looked up", async () => {
-  for (const { sql, args } of insertDeliveries(deliveries("whk_one", "whk_two"), NOW)) {
+  for (const { sql, args } of ready(insertDeliveries(deliveries("whk_one", "whk_two"), NOW))) {
     const plan = await database.db.all<{ detail: string }>(
       `EXPLAIN QUERY PLAN ${sql.slice(sql.indexOf("SELECT"))}`,
       args,

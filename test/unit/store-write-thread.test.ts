@@ -5,6 +5,9 @@ import { overEngine } from "../../src/store/engine/client.ts";
 import { MAX_PREPARED } from "../../src/store/engine/connection.ts";
 import { OCTETS_HERE, openEmbedded } from "../../src/store/engine/embedded.ts";
 import { type Engine, EngineError, type Statement, VALUES_PER_TURN } from "../../src/store/engine/engine.ts";
+import { contentValues } from "../../src/store/engine/content-values.ts";
+import { LaterContent } from "../../src/store/engine/later-content.ts";
+import { StatementOpener, StatementPacker } from "../../src/store/engine/parcel.ts";
 import type { ToWriter } from "../../src/store/engine/write-messages.ts";
 import { openWorker } from "../../src/wiring/threads/thread.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -78,6 +81,54 @@ const put = (value: Statement["args"][number]): Statement => ({
   args: [value],
 });
 const HEAVY = weighing(VALUES_HERE);
+
+describe("a content that is hashed and compressed where it is stored", () => {
+  const plain = Buffer.from("A line of text.\r\n".repeat(100));
+  const row = ({ key, encoding, bytes }: LaterContent): Statement => ({
+    sql: `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes) VALUES (?, 1, ?, ?, 'row', 0, ?)
+      ON CONFLICT (key) DO UPDATE SET refs = refs + 1`,
+    args: [key, plain.length, encoding, bytes],
+  });
+  const stored = () =>
+    database.db.all<{ refs: number; encoding: string; key: ArrayBuffer; bytes: ArrayBuffer }>(
+      "SELECT refs, encoding, key, bytes FROM contents",
+    );
+
+  test.each([
+    ["in the thread", true],
+    ["here", false],
+  ])("is stored the same, named twice: %s", async (_, inThread) => {
+    const { engine, given } = await started();
+    const before = given();
+    const content = new LaterContent("snd_1", plain);
+    await engine.batch([...(inThread ? HEAVY : []), row(content), row(content)]);
+    expect(given() - before).toBe(inThread ? 1 : 0);
+    const { key, encoding, bytes } = contentValues("snd_1", plain);
+    const [kept, ...others] = await stored();
+    expect(others).toEqual([]);
+    expect(kept).toMatchObject({ refs: 2, encoding });
+    expect(Buffer.from(kept?.key ?? new ArrayBuffer()).equals(key)).toBe(true);
+    expect(Buffer.from(kept?.bytes ?? new ArrayBuffer()).equals(bytes)).toBe(true);
+    expect(encoding).toBe("zstd");
+  });
+
+  test("goes to the thread once, however often it is named, and not hashed yet", () => {
+    const content = new LaterContent("snd_1", plain);
+    const { values, bytes } = new StatementPacker().pack([row(content), row(content), put("x")]);
+    expect(bytes?.byteLength).toBe(plain.length);
+    expect(JSON.parse(values).contents).toEqual([["snd_1", 0, plain.length]]);
+  });
+
+  test("two of the same bytes and two projects are two", () => {
+    const [one, other] = [new LaterContent("snd_1", plain), new LaterContent("snd_2", plain)];
+    const packer = new StatementPacker();
+    const opened = new StatementOpener().open(packer.pack([row(one), row(other)]));
+    const [first, second] = opened.map(({ args }) => args[0]);
+    expect(first).toEqual(one.key.value);
+    expect(second).toEqual(other.key.value);
+    expect(first).not.toEqual(second);
+  });
+});
 
 test("a thread writes what would be written here, and says the same of it", async () => {
   const memory = new Uint8Array([9, 9, 0, 1, 2, 255, 9]);

@@ -1,9 +1,11 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { LaterContent } from "../../store/engine/later-content.ts";
 import {
   chunkCount,
   contentOf,
   encodedChunk,
+  type HashedContent,
   type NewContent,
   ofProject,
   type Pieces,
@@ -19,8 +21,16 @@ export interface KeepDeps {
 /** Chunks written at a time: 1 MiB as read, some milliseconds of the event loop, which turns in between. */
 const CHUNKS_PER_WRITE = 4;
 
+/** Octets of a content that is hashed and compressed by the write that takes it up: many may share a commit. */
+const MAX_LATER_OCTETS = 64 * 1024;
+
 /** Makes bytes a content of the project's, ready for the write that takes it up: a large one is stored ahead of that. */
 export async function keepContent(deps: KeepDeps, senderId: string, bytes: Pieces): Promise<NewContent> {
+  const size = bytes.length;
+  if (size <= MAX_LATER_OCTETS) {
+    const { key, encoding, bytes: stored } = new LaterContent(senderId, bytes.subarray(0, size));
+    return { key, size, encoding, bytes: stored };
+  }
   const content = ofProject(senderId, await contentOf(bytes));
   return content.bytes === null ? await writeAhead(deps, content, bytes) : content;
 }
@@ -38,9 +48,9 @@ export async function keepBody(deps: KeepDeps, senderId: string, body: MessageBo
  */
 export async function writeAhead(
   { db, clock }: KeepDeps,
-  content: NewContent,
+  content: HashedContent,
   bytes: Pieces,
-): Promise<NewContent> {
+): Promise<HashedContent> {
   const known = await findContent(db, content.key);
   // What another program began, it may have begun in another encoding.
   const kept = known === null ? content : { ...content, encoding: known.encoding };

@@ -1,6 +1,6 @@
 import type { ArrivalFacts, EarlierArrival } from "../../store/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { projectKey } from "../../store/contents/content-bytes.ts";
+import { projectKey } from "../../store/engine/content-values.ts";
 import { messagesOfRaw } from "../../store/contents/message-content.ts";
 
 /**

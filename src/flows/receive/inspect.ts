@@ -10,7 +10,7 @@ import {
 import { headerOnly, type OpenMail, openMail } from "../../mail/reading/parse.ts";
 import { previewOf } from "../../mail/reading/preview.ts";
 import { newPart } from "../../mail/reading/reply-text.ts";
-import { CHUNK_OCTETS, type NewContent, newContent } from "../../store/contents/content-bytes.ts";
+import { CHUNK_OCTETS, type HashedContent, newContent } from "../../store/contents/content-bytes.ts";
 import { bodyBytes } from "../../store/contents/message-body.ts";
 import { type BodyChunk, writeBody } from "./large-body.ts";
 import { fieldsByName } from "./shown-headers.ts";
@@ -33,11 +33,11 @@ export type ReadMail = Omit<OpenMail, "fields" | "text" | "html">;
 /** What there is to keep of a mail, hashed, and small parts compressed: all of that is work for the thread that reads. */
 export interface MailContents {
   /** Html, text, reply text and header fields. */
-  body: NewContent;
+  body: HashedContent;
   /** Its bytes in chunks where it is large. */
   largeBody: BodyChunk[] | null;
   /** The mail as it came. */
-  raw: NewContent;
+  raw: HashedContent;
 }
 
 /** All that is found out about a mail before it is taken. */

@@ -2,14 +2,12 @@ import { createHash } from "node:crypto";
 import type { MailText } from "../../mail/reading/mail-text.ts";
 import {
   CHUNK_OCTETS,
-  type ContentEncoding,
-  compressed,
   decoded,
-  encodingFor,
-  type NewContent,
+  type HashedContent,
   newContent,
   type Pieces,
 } from "../../store/contents/content-bytes.ts";
+import { compressed, type ContentEncoding, encodingFor } from "../../store/engine/content-values.ts";
 import { bodyEnd } from "../../store/contents/message-body.ts";
 
 /** A chunk of a large body: compressed where that makes it smaller. */
@@ -31,7 +29,7 @@ export interface LargeBody {
  * size. Those of one that is too large for one piece come in chunks.
  */
 export function writeBody({ html, text, replyText, headers }: LargeBody): {
-  content: NewContent;
+  content: HashedContent;
   chunks: BodyChunk[] | null;
 } {
   const writer = new ChunkWriter();
@@ -100,7 +98,7 @@ class ChunkWriter {
     if (this.#done.length % CHUNKS_BETWEEN_COLLECTIONS === 0) Bun.gc(true);
   }
 
-  end(): { content: NewContent; chunks: BodyChunk[] | null } {
+  end(): { content: HashedContent; chunks: BodyChunk[] | null } {
     if (this.#done.length === 0)
       return { content: newContent(this.#chunk.slice(0, this.#used)), chunks: null };
     const size = this.#size;

@@ -6,7 +6,7 @@ import { type ArrivalFacts, untakenGuard } from "../../store/arrivals.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
-import { type NewContent, ofProject } from "../../store/contents/content-bytes.ts";
+import { type HashedContent, ofProject } from "../../store/contents/content-bytes.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import { allOrNothing } from "../../store/outbox.ts";
 import type { InboxRef } from "../../store/sending.ts";
@@ -82,8 +82,8 @@ export function webhooksOf(places: readonly ArrivalPlace[]): WebhooksOf {
 
 /** What is kept of a mail, once for all its messages of a project. */
 interface Kept {
-  body: NewContent;
-  raw: NewContent;
+  body: HashedContent;
+  raw: HashedContent;
 }
 
 async function keep(

@@ -1,20 +1,19 @@
 import { turn } from "../../core/turn.ts";
+import type { LaterValue } from "../engine/engine.ts";
+import {
+  type ContentEncoding,
+  digestOf,
+  encodingFor,
+  projectKey,
+  storedBytes,
+  ZSTD_LEVEL,
+} from "../engine/content-values.ts";
 
 /**
  * Octets of a content as read that are kept in one piece; larger contents are kept in chunks of so many, a rule of the
  * stored form: what a program with another number has written could not be read.
  */
 export const CHUNK_OCTETS = 256 * 1024;
-/** Smaller contents are kept as they are: compressing them takes longer than writing what it saves. */
-const MIN_COMPRESSED_OCTETS = 512;
-/** What a compressed content may take, as a share of its own size: beyond that the time of reading it is not worth it. */
-const WORTHWHILE = 0.9;
-/** The fastest level: the next two save another twentieth. */
-const LEVEL = 1;
-
-/** How bytes are kept. */
-export type ContentEncoding = "plain" | "zstd";
-
 /** Bytes that can be had piece by piece as of an array: all of them in memory, or made when they are asked for. */
 export interface Pieces {
   readonly length: number;
@@ -25,7 +24,9 @@ export interface Pieces {
 }
 
 /** A content on its way into the store. */
-export interface NewContent {
+export type NewContent = HashedContent | LaterHashed;
+
+export interface HashedContent {
   /** Of bytes alone, their SHA-256; of a project's content, its own: see `projectKey`. */
   key: Uint8Array;
   /** Octets as they are read back. */
@@ -35,25 +36,22 @@ export interface NewContent {
   bytes: Uint8Array | null;
 }
 
-/** The content that some bytes are: a small one ready to be stored, of a large one how its chunks are to be stored. */
-export function newContent(bytes: Uint8Array): NewContent {
-  const key = new Bun.CryptoHasher("sha256").update(bytes).digest();
-  const size = bytes.length;
-  if (size > CHUNK_OCTETS) return { key, size, encoding: encodingOf(bytes), bytes: null };
-  const smaller = compressed(bytes);
-  return { key, size, encoding: smaller === null ? "plain" : "zstd", bytes: smaller ?? bytes };
+/** One that is hashed and compressed where it is stored. */
+interface LaterHashed extends Pick<HashedContent, "size"> {
+  key: LaterValue;
+  encoding: LaterValue;
+  bytes: LaterValue;
 }
 
-/**
- * The key of a project's content, by the SHA-256 of its bytes. Equal bytes of two projects are two contents: else the time
- * that keeping a large one takes would tell a project whether another has it.
- */
-export function projectKey(senderId: string, digest: Uint8Array): Uint8Array {
-  return new Bun.CryptoHasher("sha256").update(senderId).update(digest).digest();
+/** The content that some bytes are: a small one ready to be stored, of a large one how its chunks are to be stored. */
+export function newContent(bytes: Uint8Array): HashedContent {
+  const [key, size] = [digestOf(bytes), bytes.length];
+  if (size > CHUNK_OCTETS) return { key, size, encoding: encodingOf(bytes), bytes: null };
+  return { key, size, ...storedBytes(bytes) };
 }
 
 /** The content as the project's own. */
-export function ofProject(senderId: string, content: NewContent): NewContent {
+export function ofProject(senderId: string, content: HashedContent): HashedContent {
   return { ...content, key: projectKey(senderId, content.key) };
 }
 
@@ -61,7 +59,7 @@ export function ofProject(senderId: string, content: NewContent): NewContent {
 const CHUNKS_PER_TURN = 16;
 
 /** As `newContent`, of bytes of any size: the event loop turns while a large content is hashed. */
-export async function contentOf(bytes: Pieces): Promise<NewContent> {
+export async function contentOf(bytes: Pieces): Promise<HashedContent> {
   const size = bytes.length;
   if (size <= CHUNK_OCTETS) return newContent(bytes.subarray(0, size));
   const hash = new Bun.CryptoHasher("sha256");
@@ -72,18 +70,6 @@ export async function contentOf(bytes: Pieces): Promise<NewContent> {
   return { key: hash.digest(), size, encoding: encodingOf(bytes), bytes: null };
 }
 
-/** Small bytes compressed; null where that saves too little. */
-export function compressed(bytes: Uint8Array): Uint8Array | null {
-  if (bytes.length < MIN_COMPRESSED_OCTETS) return null;
-  const smaller = Bun.zstdCompressSync(bytes, { level: LEVEL });
-  return encodingFor(bytes.length, smaller.length) === "plain" ? null : smaller;
-}
-
-/** How a content is to be stored that compressing makes as small as that. */
-export function encodingFor(octets: number, compressedOctets: number): ContentEncoding {
-  return compressedOctets > octets * WORTHWHILE ? "plain" : "zstd";
-}
-
 /** Whether a large content shrinks, as its first chunk and the one in its middle tell. */
 function encodingOf(bytes: Pieces): ContentEncoding {
   const samples = [0, Math.floor(bytes.length / 2)].map((from) => bytes.subarray(from, from + CHUNK_OCTETS));
@@ -91,7 +77,7 @@ function encodingOf(bytes: Pieces): ContentEncoding {
   let after = 0;
   for (const sample of samples) {
     before += sample.length;
-    after += Bun.zstdCompressSync(sample, { level: LEVEL }).length;
+    after += Bun.zstdCompressSync(sample, { level: ZSTD_LEVEL }).length;
   }
   return encodingFor(before, after);
 }
@@ -110,7 +96,7 @@ export async function encodedChunk(
   const ready = bytes.encoded?.(ord * CHUNK_OCTETS, encoding) ?? null;
   if (ready !== null) return ready;
   const chunk = chunkAt(bytes, ord);
-  return encoding === "plain" ? new Uint8Array(chunk) : await Bun.zstdCompress(chunk, { level: LEVEL });
+  return encoding === "plain" ? new Uint8Array(chunk) : await Bun.zstdCompress(chunk, { level: ZSTD_LEVEL });
 }
 
 function chunkAt(bytes: Pieces, ord: number): Uint8Array {

@@ -1,5 +1,6 @@
 import { turn } from "../../core/turn.ts";
-import { CHUNK_OCTETS, chunkCount, type ContentEncoding, decoded } from "./content-bytes.ts";
+import { CHUNK_OCTETS, chunkCount, decoded } from "./content-bytes.ts";
+import type { ContentEncoding } from "../engine/content-values.ts";
 import type { Db } from "../engine/client.ts";
 
 /** Where contents that have left the database are. */

@@ -1,5 +1,6 @@
 import { HOUR_MS } from "../../core/time-units.ts";
-import { chunkCount, type ContentEncoding, type NewContent } from "./content-bytes.ts";
+import { chunkCount, type HashedContent, type NewContent } from "./content-bytes.ts";
+import type { ContentEncoding } from "../engine/content-values.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "../engine/client.ts";
 
 /**
@@ -39,8 +40,13 @@ export function takeContent(content: NewContent, now: number, guard?: Guard): St
   };
 }
 
+/** Whether it is written ahead of the write that takes it up. */
+export function isAhead(content: NewContent): content is HashedContent {
+  return content.bytes === null;
+}
+
 /** The condition that a large content is there as a whole, for writes that are to go on without it where it is not. */
-export function wholeGuard({ key, size }: NewContent): Guard {
+export function wholeGuard({ key, size }: HashedContent): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM contents WHERE key = ?
       AND (place <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?) = ?))`,
@@ -73,7 +79,7 @@ export async function findContent(
  * @param now milliseconds
  */
 export function storeChunks(
-  { key, size, encoding }: NewContent,
+  { key, size, encoding }: HashedContent,
   from: number,
   chunks: readonly Uint8Array[],
   now: number,

@@ -8,7 +8,7 @@ import {
   type ContentRow,
   type StoredContent,
 } from "./content-read.ts";
-import { takeContent, wholeGuard } from "./contents.ts";
+import { isAhead, takeContent, wholeGuard } from "./contents.ts";
 import { rememberPlace } from "../search/message-index.ts";
 import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./message-body.ts";
 import type { Direction, MessageContent } from "../messages.ts";
@@ -139,7 +139,7 @@ export function keepRendered(
  * @param now milliseconds
  */
 export function keepComposed(messageId: string, raw: NewContent, now: number): Statement[] {
-  const there = raw.bytes === null ? wholeGuard(raw) : { sql: "TRUE", args: [] };
+  const there = isAhead(raw) ? wholeGuard(raw) : { sql: "TRUE", args: [] };
   return [
     takeContent(raw, now, {
       sql: `EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND raw IS NULL) AND ${there.sql}`,

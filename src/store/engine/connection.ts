@@ -1,6 +1,6 @@
 import Database from "libsql";
 import PromiseDatabase from "libsql/promise";
-import { EngineError, errorCode, type Statement, type Value, type Written } from "./engine.ts";
+import { EngineError, errorCode, type ReadyStatement, type Value, type Written } from "./engine.ts";
 
 /**
  * Prepared statements kept at most. Preparing costs several times what running does; the texts of a process are few,
@@ -93,7 +93,7 @@ export class Transaction {
     this.#step(() => connection.database.exec("BEGIN IMMEDIATE"));
   }
 
-  run(statements: readonly Statement[]): void {
+  run(statements: readonly ReadyStatement[]): void {
     this.#step(() => {
       for (const { sql, args } of statements) this.#written.push(run(this.#connection.prepare(sql), args));
     }, true);

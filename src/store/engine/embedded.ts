@@ -1,6 +1,7 @@
 import type Database from "libsql";
 import { connect, openReader, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
+import { ready } from "./later-content.ts";
 import { turnReads } from "./turn-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
 
@@ -32,10 +33,12 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
   let committing: Promise<void> | null = null;
   const here = async (statements: readonly Statement[]): Promise<Written[]> => {
     while (committing !== null) await committing;
+    // Before it takes the lock.
+    const made = ready(statements);
     // Reads of this turn that come after it see it.
     reading.leave();
     const transaction = new Transaction(own);
-    transaction.run(statements);
+    transaction.run(made);
     if (writer === null) return transaction.commit();
     const ending = transaction.commitBeside();
     const ended = () => {

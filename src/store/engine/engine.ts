@@ -1,9 +1,21 @@
 /** A value bound to a statement. */
 export type Value = string | number | null | Uint8Array;
 
+/** A value that is made where its statement runs, which may be a thread: when it is first asked for. */
+export interface LaterValue {
+  readonly value: Value;
+  /** Octets that it takes at most. */
+  readonly byteLength: number;
+}
+
 /** One SQL statement with its bound parameters. */
 export interface Statement {
   sql: string;
+  args: (Value | LaterValue)[];
+}
+
+/** One whose values are all there. */
+export interface ReadyStatement extends Statement {
   args: Value[];
 }
 

@@ -1,5 +1,7 @@
 import { MAX_PREPARED } from "./connection.ts";
-import type { Statement, Value, Written } from "./engine.ts";
+import type { ReadyStatement, Statement, Value, Written } from "./engine.ts";
+import { type LaterContent, LaterPart } from "./later-content.ts";
+import { type ContentValues, contentValues } from "./content-values.ts";
 
 /*
  * What goes between the event loop and the thread that writes. Values go as JSON, and all their bytes as one piece of memory
@@ -9,8 +11,25 @@ import type { Statement, Value, Written } from "./engine.ts";
 /** Where a value of bytes lies among those of its parcel. */
 type Place = [offset: number, octets: number];
 
+/** One of the parts of a content that is hashed and compressed where the parcel is opened. */
+interface Part {
+  /** Its place among those of the parcel. */
+  of: number;
+  name: keyof ContentValues;
+}
+
+/** Such a content: its project, and its bytes. */
+type PackedContent = [senderId: string, ...plain: Place];
+
 /** A value as it stands in the JSON of a parcel. */
 type Packed = string | number | null | Place;
+type PackedArgument = Packed | Part;
+
+/** The JSON of statements. */
+interface PackedStatements {
+  rows: [text: number, ...args: PackedArgument[]][];
+  contents: PackedContent[];
+}
 
 /** Statements on their way. */
 export interface StatementParcel {
@@ -18,7 +37,7 @@ export interface StatementParcel {
   texts: string[];
   /** Whether those that have gone before are forgotten first. */
   anew: boolean;
-  /** `[text, ...values][]` as JSON. */
+  /** `PackedStatements` as JSON. */
   values: string;
   bytes: ArrayBuffer | null;
 }
@@ -44,12 +63,15 @@ export class StatementPacker {
     this.#unfinished = true;
     const texts: string[] = [];
     const pieces = new Pieces();
+    const contents = new Contents(pieces);
     const rows = statements.map(({ sql, args }) => {
-      const packed: Packed[] = [this.#number(sql, texts)];
-      for (const value of args) packed.push(pieces.packed(value));
-      return packed;
+      const row: PackedStatements["rows"][number] = [this.#number(sql, texts)];
+      for (const value of args)
+        row.push(value instanceof LaterPart ? contents.part(value) : pieces.packed(value as Value));
+      return row;
     });
-    const values = JSON.stringify(rows);
+    const packed: PackedStatements = { rows, contents: contents.packed };
+    const values = JSON.stringify(packed);
     const bytes = pieces.together();
     this.#unfinished = false;
     return { texts, anew, values, bytes };
@@ -69,15 +91,17 @@ export class StatementPacker {
 export class StatementOpener {
   #texts: string[] = [];
 
-  open({ texts, anew, values, bytes }: StatementParcel): Statement[] {
+  open({ texts, anew, values, bytes }: StatementParcel): ReadyStatement[] {
     if (anew) this.#texts = [];
     this.#texts.push(...texts);
-    const rows: [number, ...Packed[]][] = JSON.parse(values);
-    return rows.map((row) => {
-      const sql = this.#texts[row[0]];
+    const { rows, contents }: PackedStatements = JSON.parse(values);
+    const stored = contents.map(([senderId, ...plain]) => contentValues(senderId, bytesAt(plain, bytes)));
+    return rows.map(([text, ...packed]) => {
+      const sql = this.#texts[text];
       if (sql === undefined) throw new Error("a statement has a text that was never told");
-      const args: Value[] = [];
-      for (let at = 1; at < row.length; at++) args.push(opened(row[at] ?? null, bytes));
+      const args = packed.map((value) =>
+        isPart(value) ? (stored[value.of]?.[value.name] ?? null) : opened(value, bytes),
+      );
       return { sql, args };
     });
   }
@@ -120,16 +144,44 @@ function toValue(value: unknown): Value {
   return value instanceof ArrayBuffer ? new Uint8Array(value) : (value as Value);
 }
 
+function isPart(value: PackedArgument): value is Part {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The contents of a parcel that are hashed and compressed where it is opened. */
+class Contents {
+  readonly packed: PackedContent[] = [];
+  readonly #pieces: Pieces;
+  readonly #places = new Map<LaterContent, number>();
+
+  constructor(pieces: Pieces) {
+    this.#pieces = pieces;
+  }
+
+  part({ content, name }: LaterPart): Part {
+    return { of: this.#places.get(content) ?? this.#add(content), name };
+  }
+
+  #add(content: LaterContent): number {
+    const place = this.packed.push([content.senderId, ...this.#pieces.place(content.plain)]) - 1;
+    this.#places.set(content, place);
+    return place;
+  }
+}
+
 /** Values of bytes, one after the other. */
 class Pieces {
   readonly #pieces: Uint8Array[] = [];
   #octets = 0;
 
   packed(value: Value): Packed {
-    if (typeof value !== "object" || value === null) return value;
-    const place: Place = [this.#octets, value.byteLength];
-    this.#pieces.push(value);
-    this.#octets += value.byteLength;
+    return typeof value !== "object" || value === null ? value : this.place(value);
+  }
+
+  place(bytes: Uint8Array): Place {
+    const place: Place = [this.#octets, bytes.byteLength];
+    this.#pieces.push(bytes);
+    this.#octets += bytes.byteLength;
     return place;
   }
 
@@ -147,5 +199,9 @@ class Pieces {
 }
 
 function opened(value: Packed, bytes: ArrayBuffer | null): Value {
-  return Array.isArray(value) ? new Uint8Array(bytes ?? new ArrayBuffer(0), ...value) : value;
+  return Array.isArray(value) ? bytesAt(value, bytes) : value;
+}
+
+function bytesAt(place: Place, bytes: ArrayBuffer | null): Uint8Array {
+  return new Uint8Array(bytes ?? new ArrayBuffer(0), ...place);
 }

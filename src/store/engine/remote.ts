@@ -1,6 +1,7 @@
 import { createClient, LibsqlBatchError, type Row } from "@libsql/client";
 import { type Clock, sleep } from "../../core/clock.ts";
 import { type Engine, EngineError, type EngineFault, errorCode } from "./engine.ts";
+import { ready } from "./later-content.ts";
 
 export interface RemoteOptions {
   /** `libsql://`, `http://` or `https://`. */
@@ -48,7 +49,8 @@ export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Eng
       return plain((await ask(READS_AGAIN, () => client.execute({ sql, args }))).rows.slice(0, 1))[0] ?? null;
     },
     async batch(statements) {
-      const results = await ask(WRITES_AGAIN, () => client.batch([...statements], "write"));
+      const made = ready(statements);
+      const results = await ask(WRITES_AGAIN, () => client.batch(made, "write"));
       return results.map(({ rows, rowsAffected }) => ({
         rows: plain(rows),
         // A statement with RETURNING: its rows are what it changed, and not every server counts them.
