@@ -11,7 +11,11 @@ import {
   replyText,
 } from "../../src/smtp/client/reply-parser.ts";
 
-const parse = (text: string): Reply[] => createReplyParser().push(Buffer.from(text));
+function parse(text: string): Reply[] {
+  const replies: Reply[] = [];
+  createReplyParser().push(Buffer.from(text), (reply) => replies.push(reply));
+  return replies;
+}
 
 describe("replies", () => {
   const rows: [text: string, code: number, enhanced: string | null, lines: string[]][] = [
@@ -42,7 +46,7 @@ describe("replies", () => {
       const parser = createReplyParser();
       const replies: Reply[] = [];
       for (let at = 0; at < octets.length; at += size)
-        replies.push(...parser.push(octets.subarray(at, at + size)));
+        parser.push(octets.subarray(at, at + size), (reply) => replies.push(reply));
       expect(replies.map(replyText)).toEqual(["220 hi", "250 a PIPELINING c", "550 5.1.1 grüß"]);
       expect(parser.pending()).toBe(false);
     }
@@ -61,6 +65,17 @@ describe("replies", () => {
   ])("%j is no reply", (text) => {
     expect(() => parse(text)).toThrow(ReplySyntaxError);
   });
+
+  test.each(["no reply\r\n", "250-a\r\n550 b\r\n", `250 ${"x".repeat(MAX_REPLY_LINE_OCTETS)}`])(
+    "those before %j in one chunk are handed on",
+    (fault) => {
+      const replies: Reply[] = [];
+      const push = () =>
+        createReplyParser().push(Buffer.from(`250 a\r\n354 b\r\n${fault}`), (reply) => replies.push(reply));
+      expect(push).toThrow(ReplySyntaxError);
+      expect(replies.map(replyText)).toEqual(["250 a", "354 b"]);
+    },
+  );
 
   test("a line of the greatest length is taken, one octet more is not", () => {
     const line = (octets: number): string => `250 ${"x".repeat(octets - 4)}`;
@@ -100,10 +115,10 @@ describe("replies", () => {
       try {
         for (let chunks = 0; chunks < 4; chunks++) {
           const text = Array.from({ length: 1 + random(5) }, () => pieces[random(pieces.length)]).join("");
-          for (const reply of parser.push(Buffer.from(text))) {
+          parser.push(Buffer.from(text), ({ code }) => {
             taken++;
-            expect(reply.code).toBeWithin(200, 600);
-          }
+            expect(code).toBeWithin(200, 600);
+          });
         }
       } catch (error) {
         expect(error).toBeInstanceOf(ReplySyntaxError);

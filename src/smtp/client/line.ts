@@ -126,7 +126,7 @@ function join(line: Line): void {
 export function received(line: Line, chunk: Uint8Array): void {
   if (line.brokenBy !== null) return;
   try {
-    for (const reply of line.parser.push(chunk)) take(line, reply);
+    line.parser.push(chunk, (reply) => take(line, reply));
   } catch (error) {
     if (!(error instanceof ReplySyntaxError)) throw error;
     cut(line, `protocol error: ${error.message}`);

@@ -8,6 +8,9 @@ export const MAX_REPLY_LINES = 128;
 /** Characters kept of a reply's text: a peer may send a quarter of a megabyte, and it is stored with each attempt. */
 export const MAX_EXPLANATION = 2000;
 
+/** The peer ends the session with this (RFC 5321 §3.8). */
+export const CLOSING = 421;
+
 /** A reply as the peer sent it. */
 export interface Reply {
   code: number;
@@ -27,10 +30,11 @@ export class ReplySyntaxError extends Error {
 
 export interface ReplyParser {
   /**
-   * Takes bytes and gives the replies that are now whole.
+   * Takes bytes and hands on the replies that are now whole. Those before a fault are handed on too: the last of them may
+   * be the one by which the peer has taken a message.
    * @throws ReplySyntaxError; the parser is of no use afterwards
    */
-  push(chunk: Uint8Array): Reply[];
+  push(chunk: Uint8Array, handOn: (reply: Reply) => void): void;
   /** Whether part of a reply waits for its rest. */
   pending(): boolean;
 }
@@ -50,28 +54,27 @@ const CONTROL = /[\x00-\x1f\x7f\u0080-\u009f]+/g;
 export function createReplyParser(): ReplyParser {
   let buffered: Buffer = Buffer.alloc(0);
   let open: Line[] = [];
-  const take = (line: Line, replies: Reply[]): void => {
+  const take = (line: Line, handOn: (reply: Reply) => void): void => {
     const first = open[0];
     // Two codes in one reply leave open what the peer means.
     if (first !== undefined && first.code !== line.code) throw new ReplySyntaxError("reply with two codes");
     open.push(line);
     if (open.length > MAX_REPLY_LINES) throw new ReplySyntaxError("reply of too many lines");
     if (!line.last) return;
-    replies.push(toReply(open));
+    const whole = open;
     open = [];
+    handOn(toReply(whole));
   };
   return {
-    push(chunk) {
+    push(chunk, handOn) {
       buffered = buffered.length === 0 ? Buffer.from(chunk) : Buffer.concat([buffered, chunk]);
-      const replies: Reply[] = [];
       let start = 0;
       for (let end = buffered.indexOf(LF); end >= 0; end = buffered.indexOf(LF, start)) {
-        take(parseLine(buffered, start, end), replies);
+        take(parseLine(buffered, start, end), handOn);
         start = end + 1;
       }
       buffered = buffered.subarray(start);
       if (buffered.length > MAX_REPLY_LINE_OCTETS) throw new ReplySyntaxError("reply line too long");
-      return replies;
     },
     pending: () => buffered.length > 0 || open.length > 0,
   };
@@ -96,6 +99,11 @@ function toReply(lines: readonly Line[]): Reply {
       .trim();
   });
   return { code: lines[0]?.code ?? 0, enhanced, lines: texts };
+}
+
+/** RFC 5321 §4.2.1: the first digit tells, and holds for codes that nobody knows. */
+export function isSuccess({ code }: Reply): boolean {
+  return code >= 200 && code < 300;
 }
 
 /** The text of a reply in one line, cut to what is worth keeping. */

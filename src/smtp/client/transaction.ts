@@ -2,7 +2,7 @@ import { isAscii } from "node:buffer";
 import { isAsciiText } from "../../core/ascii.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { OutboundMail, SendResult, Stage, Timeouts } from "./delivery.ts";
-import { explanation, type Reply, replyText } from "./reply-parser.ts";
+import { CLOSING, explanation, isSuccess, type Reply, replyText } from "./reply-parser.ts";
 import { note } from "./transcript.ts";
 import { EMPTY_DATA, stuffed } from "./stuffing.ts";
 import type { Wire } from "./wire.ts";
@@ -32,8 +32,6 @@ interface Command {
 
 type Envelope = { kind: "go" } | { kind: "stopped"; result: SendResult };
 
-/** The peer ends the session with this (RFC 5321 §3.8). */
-const CLOSING = 421;
 const START_INPUT = 354;
 /** RFC 5321 §4.1.2 allows no control characters, spaces or angle brackets in an unquoted path. */
 const PATH = /^[^\x00-\x20\x7f<>]*$/;
@@ -134,10 +132,6 @@ async function sendBurst(deps: TransactionDeps, burst: readonly Command[]): Prom
 function isPositive(command: Command, reply: Reply | undefined): boolean {
   if (reply === undefined) return false;
   return command.stage === "data" ? reply.code === START_INPUT : isSuccess(reply);
-}
-
-function isSuccess(reply: Reply): boolean {
-  return reply.code >= 200 && reply.code < 300;
 }
 
 function stoppedBy(deps: TransactionDeps, command: Command, reply: Reply | undefined): SendResult {
