@@ -123,6 +123,10 @@ describe("a host that presents", () => {
     ["no STARTTLS", {}],
     ["HELO alone", { answers: { EHLO: "502 5.5.1 what" } }],
     ["STARTTLS and refuses it", { extensions: ["STARTTLS"], answers: { STARTTLS: "454 4.7.0 not now" } }],
+    [
+      "STARTTLS and ends the session at it",
+      { extensions: ["STARTTLS"], answers: { STARTTLS: "421 4.3.0 not today\r\nclose" } },
+    ],
     ["STARTTLS and hangs up", { extensions: ["STARTTLS"], answers: { STARTTLS: "close" } }],
   ];
   test.each(peers)("%s gets mail in the clear, unless TLS must be", async (what, options) => {
@@ -138,6 +142,23 @@ describe("a host that presents", () => {
       expect(mx.connections.items).toHaveLength(1);
     }
   });
+});
+
+test("a peer that hangs up behind the handshake gets mail in the clear, unless TLS must be", async () => {
+  const EHLO = ["250-mx.test\r\n250 STARTTLS", "close", "250 mx.test"];
+  expect(await wayOf(peer({ tls: certs.good, answers: { EHLO } }), asked("opportunistic"))).toBe("clear");
+  for (const tls of ["encrypted", "verified"] as const) {
+    const mx = peer({ tls: certs.good, answers: { EHLO } });
+    expect(await wayOf(mx, asked(tls))).toBe("connection closed by the peer");
+    expect(mx.connections.items).toHaveLength(1);
+  }
+});
+
+test("a peer that refuses EHLO behind the handshake is not asked again in the clear", async () => {
+  const EHLO = ["250-mx.test\r\n250 STARTTLS", "550 no", "250 mx.test"];
+  const mx = peer({ tls: certs.good, answers: { EHLO, HELO: "550 5.7.1 no" } });
+  expect((await send(mx)).result).toMatchObject({ kind: "reply", stage: "ehlo", code: 550 });
+  expect(mx.connections.items).toHaveLength(1);
 });
 
 test("a broken handshake costs one more connection, and no more where that one fails too", async () => {

@@ -173,6 +173,31 @@ describe("replies", () => {
   });
 });
 
+describe("a 2xx of any kind", () => {
+  test.each([
+    { banner: "250 hello" },
+    { answers: { EHLO: "220 mx.test" } },
+    { answers: { EHLO: "500 what", HELO: "299 mx.test" } },
+    { answers: { MAIL: "251 ok", RCPT: "252 ok", ".": "299 ok" } },
+  ])("is a yes: %j", async (options) => {
+    expect((await send(peer(options))).result).toMatchObject({ stage: "final", kind: "reply" });
+  });
+});
+
+test.each(["no reply", "250-a\r\n550 b", "250 and another", "421 bye"])(
+  "a yes to the message stands though %j comes behind it",
+  async (behind) => {
+    const mx = peer({ answers: { ".": `250 2.0.0 taken\r\n${behind}` } });
+    expect((await send(mx)).result).toEqual({
+      kind: "reply",
+      stage: "final",
+      code: 250,
+      enhanced: "2.0.0",
+      text: "taken",
+    });
+  },
+);
+
 describe("trouble", () => {
   const rows: [name: string, options: MxOptions, stage: string, reason: string][] = [
     ["hangs up at once", { banner: "close" }, "connect", "closed"],
@@ -182,6 +207,14 @@ describe("trouble", () => {
     ["hangs up at RCPT", { answers: { RCPT: "close" }, extensions: [] }, "rcpt", "closed"],
     ["hangs up at DATA", { answers: { DATA: "close" } }, "data", "closed"],
     ["hangs up at the message", { answers: { ".": "close" } }, "final", "closed"],
+    ["greets with 354", { banner: "354 go" }, "connect", "protocol error: 354 go"],
+    ["answers EHLO with 354", { answers: { EHLO: "354 go" } }, "ehlo", "protocol error: 354 go"],
+    [
+      "answers HELO with 354",
+      { answers: { EHLO: "500 what", HELO: "354 go" } },
+      "ehlo",
+      "protocol error: 354 go",
+    ],
     ["answers DATA with 250", { answers: { DATA: "250 ok" } }, "data", "DATA answered with 250 ok"],
     ["answers MAIL with 354", { answers: { MAIL: "354 go" } }, "mail", "MAIL answered with 354 go"],
     ["answers the message with 354", { answers: { ".": "354 go" } }, "final", "answered with 354 go"],

@@ -1,7 +1,10 @@
 import { type Arrivals, arrivals } from "./arrivals.ts";
 import type { KeyAndCert } from "./tls.ts";
 
-/** What a command is answered with: reply lines without the last CRLF, "close" to hang up, "silent" to say nothing. */
+/**
+ * What a command is answered with: reply lines without the last CRLF, "close" to hang up, also as the last line, "silent"
+ * to say nothing.
+ */
 export type MxAnswer = string | ((argument: string) => string | Promise<string>);
 export type MxVerb =
   | "EHLO"
@@ -170,6 +173,7 @@ function opened(peer: Peer, socket: Bun.Socket<Session>): void {
 
 function say(socket: Bun.Socket<Session>, answer: string): void {
   if (answer === "close") socket.end();
+  else if (answer.endsWith("\r\nclose")) socket.end(answer.slice(0, -"close".length));
   else if (answer !== "silent") socket.write(`${answer}\r\n`);
 }
 

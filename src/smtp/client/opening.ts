@@ -9,7 +9,7 @@ import type {
   TlsMode,
 } from "./delivery.ts";
 import { describeCertificate } from "./peer-certificate.ts";
-import { explanation, type Reply, replyText } from "./reply-parser.ts";
+import { CLOSING, explanation, isSuccess, type Reply, replyText } from "./reply-parser.ts";
 import { note } from "./transcript.ts";
 import type { WireDeps } from "./line.ts";
 import { openWire, type TlsState, type Wire } from "./wire.ts";
@@ -97,7 +97,8 @@ async function converse(step: Step): Promise<OpenSession> {
   if (tls === null && options.tls !== "never" && (await startTls(step, capabilities))) {
     tls = await turnToTls(step);
     // RFC 3207 §4.2: what was said in the clear is forgotten, for it may have been changed on the way.
-    capabilities = await hello(step);
+    // Under TLS 1.3 a peer refuses the handshake, for want of a certificate of ours, say, when it is over for us.
+    capabilities = await hello(step, "starttls");
   }
   if (options.auth !== undefined) await logIn(step, options.auth, capabilities, tls);
   return { wire, capabilities, tls, tlsLines: [...policyLines(options), ...tlsLines(options, tls)] };
@@ -122,22 +123,27 @@ async function command(
 
 function refused(stage: Stage, reply: Reply): Stop {
   const { code, enhanced } = reply;
+  // A 3xx, which nothing here asks for: it is no refusal, and nobody knows what it is.
+  if (code < 400) return new Stop(trouble(stage, `protocol error: ${replyText(reply)}`));
   return new Stop({ kind: "reply", stage, code, enhanced, text: explanation(reply) });
 }
 
 async function greet(step: Step): Promise<void> {
   const reply = await command(step, "connect", null, step.options.timeouts.greeting);
-  if (reply.code !== 220) throw refused("connect", reply);
+  if (!isSuccess(reply)) throw refused("connect", reply);
 }
 
-/** RFC 5321 §3.2: HELO where EHLO is not known. */
-async function hello(step: Step): Promise<Capabilities> {
+/**
+ * RFC 5321 §3.2: HELO where EHLO is not known.
+ * @param lost the stage at which the session has failed where EHLO has no answer
+ */
+async function hello(step: Step, lost: Stage = "ehlo"): Promise<Capabilities> {
   const { ehloName, timeouts } = step.options;
-  const reply = await command(step, "ehlo", `EHLO ${ehloName}`, timeouts.ehlo);
-  if (reply.code === 250) return readCapabilities(reply);
+  const reply = await command(step, lost, `EHLO ${ehloName}`, timeouts.ehlo);
+  if (isSuccess(reply)) return readCapabilities(reply);
   if (reply.code < 500) throw refused("ehlo", reply);
   const helo = await command(step, "ehlo", `HELO ${ehloName}`, timeouts.ehlo);
-  if (helo.code !== 250) throw refused("ehlo", helo);
+  if (!isSuccess(helo)) throw refused("ehlo", helo);
   return NO_CAPABILITIES;
 }
 
@@ -150,8 +156,10 @@ async function startTls(step: Step, capabilities: Capabilities): Promise<boolean
   const mandatory = MANDATORY.has(tls);
   if (capabilities.startTls) {
     const reply = await command(step, "starttls", "STARTTLS", timeouts.ehlo);
-    if (reply.code === 220) return true;
-    if (mandatory) throw new Stop(trouble("starttls", `STARTTLS refused: ${replyText(reply)}`));
+    if (isSuccess(reply)) return true;
+    // A peer that hangs up is not there to go on with in the clear.
+    if (mandatory || reply.code === CLOSING)
+      throw new Stop(trouble("starttls", `STARTTLS refused: ${replyText(reply)}`));
   } else if (mandatory) throw new Stop(trouble("starttls", "STARTTLS is not offered"));
   return false;
 }
