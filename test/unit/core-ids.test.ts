@@ -24,6 +24,19 @@ describe("ids", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
+  test("ids of one millisecond sort in the order they are made, whatever is made between them", () => {
+    const at = 1_700_000_000_000;
+    const ids = Array.from({ length: 2000 }, (_, turn) => {
+      newId("dlv", at - 1 - (turn % 7));
+      return newId("evt", at);
+    });
+    expect([...ids].sort()).toEqual(ids);
+    for (const id of ids) {
+      const uuid = idBytes("evt", id);
+      expect([(uuid?.[6] ?? 0) >> 4, (uuid?.[8] ?? 0) >> 6]).toEqual([7, 2]);
+    }
+  });
+
   test("the floor of a time parts the ids made before it from those made at and after it", () => {
     const at = 1_700_000_000_000;
     const floor = idFloor("msg", at);
