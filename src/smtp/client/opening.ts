@@ -133,6 +133,9 @@ async function greet(step: Step): Promise<void> {
   if (!isSuccess(reply)) throw refused("connect", reply);
 }
 
+/** What a server answers to a command that it does not know, or not in this form (RFC 5321 §4.2.3). */
+const UNKNOWN_COMMAND: ReadonlySet<number> = new Set([500, 501, 502, 504]);
+
 /**
  * RFC 5321 §3.2: HELO where EHLO is not known.
  * @param lost the stage at which the session has failed where EHLO has no answer
@@ -142,7 +145,10 @@ async function hello(step: Step, lost: Stage = "ehlo"): Promise<Capabilities> {
   const reply = await command(step, lost, `EHLO ${ehloName}`, timeouts.ehlo);
   if (isSuccess(reply)) return readCapabilities(reply);
   if (reply.code < 500) throw refused("ehlo", reply);
-  const helo = await command(step, "ehlo", `HELO ${ehloName}`, timeouts.ehlo);
+  const helo = await command(step, "ehlo", `HELO ${ehloName}`, timeouts.ehlo).catch((stop: unknown) => {
+    // Who hangs up behind a no that is more than ignorance of EHLO has said what there was to say.
+    throw UNKNOWN_COMMAND.has(reply.code) ? stop : refused("ehlo", reply);
+  });
   if (!isSuccess(helo)) throw refused("ehlo", helo);
   return NO_CAPABILITIES;
 }
