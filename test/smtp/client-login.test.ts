@@ -89,6 +89,13 @@ describe("TLS", () => {
     });
   });
 
+  test("whose handshake stands still is given up, and its connection closed", async () => {
+    const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
+    const { result } = await send(mx, { to: { tls: "encrypted" }, timeouts: { tls: 50 } });
+    expect(result).toEqual({ kind: "trouble", stage: "starttls", reason: "TLS handshake timed out" });
+    await mx.closed.reached(1);
+  });
+
   test("whose handshake fails is done without on a second connection, unless it must be", async () => {
     const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
     mx.set({ EHLO: "250-mx.test\r\n250 STARTTLS" });

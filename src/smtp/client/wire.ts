@@ -122,10 +122,11 @@ async function upgrade(line: Line, wish: TlsWish): Promise<TlsState | string> {
       error: (_socket, error) => cut(line, reasonOf(error)),
     },
   });
+  // From now on the plain socket's end closes nothing: a handshake that stands still would hold the connection for ever.
+  line.socket = secure;
   const state = await promise;
   cancel();
   if (typeof state === "string") cut(line, state);
-  else line.socket = secure;
   return line.brokenBy ?? state;
 }
 
