@@ -1,9 +1,15 @@
 import type { Clock } from "../../core/clock.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
 import { type Secured, type SecuredHost, securityKey } from "../../net/transport-security.ts";
-import type { DeliveryReport as ClientReport, Destination } from "../../smtp/client/delivery.ts";
+import {
+  type DeliveryReport as ClientReport,
+  type Destination,
+  type SendResult,
+  SHUTTING_DOWN,
+} from "../../smtp/client/delivery.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
+import { Stopping } from "../renderings.ts";
 import {
   type Deliver,
   type DeliveryReport,
@@ -116,7 +122,14 @@ async function shipTo(
   signal: AbortSignal | undefined,
 ): Promise<DeliveryReport> {
   const { mailFrom, rcptTo, raw, smtpUtf8 } = shipment;
-  return toReport(await pool.deliver(destination, { mailFrom, rcptTo, raw, smtpUtf8 }, signal));
+  const report = await pool.deliver(destination, { mailFrom, rcptTo, raw, smtpUtf8 }, signal);
+  if (isOurStop(report.result)) throw new Stopping(SHUTTING_DOWN);
+  return toReport(report);
+}
+
+/** Whether our own end came before the peer had the mail. Once it has, it may have taken it, and the next try is to wait. */
+function isOurStop(result: SendResult): boolean {
+  return result.kind === "trouble" && result.stage !== "final" && result.reason === SHUTTING_DOWN;
 }
 
 function toReport(report: ClientReport): DeliveryReport {

@@ -56,8 +56,8 @@ export interface Shipment {
 }
 
 /**
- * Hands one mail over. Every outcome of mail is a report; a throw is a bug. An aborted `signal` ends it in trouble as
- * soon as nothing else would be lost by that.
+ * Hands one mail over. Every outcome of mail is a report; a throw of `Stopping` says that there is none, for the process
+ * ends, and any other is a bug. An aborted `signal` ends it in trouble as soon as nothing else would be lost by that.
  */
 export type Deliver = (shipment: Shipment, signal?: AbortSignal) => Promise<DeliveryReport>;
 

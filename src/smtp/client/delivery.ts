@@ -15,6 +15,9 @@ export type SendResult =
   /** Connection, TLS or protocol failed, or time ran out: try again later. */
   | { kind: "trouble"; stage: Stage; reason: string };
 
+/** The reason of trouble by which a pool that closes ends what is not through. */
+export const SHUTTING_DOWN = "shutting down";
+
 /** One message for one recipient. */
 export interface OutboundMail {
   /** The return path; "" is the null reverse-path. */

@@ -1,5 +1,5 @@
 import { type Connection, openConnection } from "./connection.ts";
-import type { SendResult } from "./delivery.ts";
+import { type SendResult, SHUTTING_DOWN } from "./delivery.ts";
 import { type Candidate, type Connected, connectInOrder } from "./host-order.ts";
 import { connectionsOf, isStarvedBeside, laneToNextHost, spareBeside, usedMember } from "./next-host.ts";
 import { cutAbandoned } from "./pool-abandoned.ts";
@@ -111,7 +111,7 @@ async function connect(state: State, lane: Lane, transcript: string[]): Promise<
   try {
     return await connectInOrder(clock, state.shunned, destination, until, async (host, ip) =>
       state.closing
-        ? { kind: "failed", result: notTried("shutting down") }
+        ? { kind: "failed", result: notTried(SHUTTING_DOWN) }
         : connectTo(state.deps, { ...destination, host, ip, timeouts }, transcript),
     );
   } catch (error) {

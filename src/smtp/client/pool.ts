@@ -4,6 +4,7 @@ import {
   type Destination,
   type OutboundMail,
   type SendResult,
+  SHUTTING_DOWN,
 } from "./delivery.ts";
 import { cutAbandoned } from "./pool-abandoned.ts";
 import { dispatch, dispatchFamily, failWaiting, retire } from "./pool-dispatch.ts";
@@ -108,7 +109,7 @@ function deliver(
 }
 
 function refusalOf(state: State, key: string, signal: AbortSignal | undefined): SendResult | null {
-  if (state.closing) return notTried("shutting down");
+  if (state.closing) return notTried(SHUTTING_DOWN);
   if (signal?.aborted) return notTried("aborted");
   const lane = state.lanes.get(key);
   const waiting = lane === undefined ? 0 : family(lane).reduce((sum, { waiting }) => sum + waiting.length, 0);
@@ -148,7 +149,7 @@ function abandon(state: State, request: Request): void {
 async function close(state: State, graceMs: number): Promise<void> {
   state.closing = true;
   for (const lane of allLanes(state)) {
-    failWaiting(state, lane, notTried("shutting down"), [], null);
+    failWaiting(state, lane, notTried(SHUTTING_DOWN), [], null);
     for (const member of [...lane.members]) if (member.underway === 0) retire(state, lane, member);
     dispatch(state, lane);
   }
@@ -156,8 +157,7 @@ async function close(state: State, graceMs: number): Promise<void> {
   const cancel = state.deps.clock.after(graceMs, resolve);
   await Promise.race([drained(state), late]);
   cancel();
-  for (const lane of allLanes(state))
-    for (const member of lane.members) member.connection.cut("shutting down");
+  for (const lane of allLanes(state)) for (const member of lane.members) member.connection.cut(SHUTTING_DOWN);
 }
 
 /** What ends within the grace says QUIT then, which is waited for too. */
