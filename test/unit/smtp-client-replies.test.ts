@@ -157,4 +157,9 @@ describe("capabilities", () => {
   test("AUTH= of old servers is understood", () => {
     expect(capabilities("AUTH=LOGIN PLAIN").auth).toEqual(new Set(["LOGIN", "PLAIN"]));
   });
+
+  test("all lines of AUTH count", () => {
+    const { auth } = capabilities("AUTH GSSAPI NTLM", "AUTH=LOGIN", "auth plain login");
+    expect(auth).toEqual(new Set(["GSSAPI", "NTLM", "LOGIN", "PLAIN"]));
+  });
 });

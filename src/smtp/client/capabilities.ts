@@ -38,7 +38,8 @@ export function readCapabilities(reply: Reply): Capabilities {
     smtpUtf8: parametersOf("SMTPUTF8") !== null,
     size: size !== null,
     maxSize: readSize(size?.[0]),
-    auth: new Set(parametersOf("AUTH") ?? []),
+    // Some servers have a line for each form, "AUTH" and "AUTH=", and do not say the same in both.
+    auth: new Set(words.flatMap(([first, ...mechanisms]) => (first === "AUTH" ? mechanisms : []))),
   };
 }
 
