@@ -49,7 +49,8 @@ export const SendItem = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: "Id or slug of a saved template, rendered while sending.",
+        description:
+          "Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` beside it that is not empty takes the place of the template's.",
       }),
     ),
     data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: "Merge variables." })),

@@ -112,6 +112,19 @@ describe("a templated send", () => {
     expect(await service.message(sent, "sent")).toMatchObject({ text: "Hi Ada", subject: "Own {{ x }}" });
   });
 
+  test.each([{ html: "" }, { text: "" }, { subject: "", html: "", text: "" }])(
+    "takes an empty part beside it for none: %j",
+    async (inline) => {
+      const templateId = await template({ html: "<p>{{ user.name }}</p>" });
+      const sent = await send({ templateId, data: { user: { name: "Ada" } }, ...inline });
+      const shown = { subject: "Hello Ada", html: "<p>Ada</p>", text: "Hi Ada" };
+      expect(await service.message(sent, "sent")).toMatchObject(shown);
+      const wire = (await relay.messages.reached(1)).data.toString();
+      expect(wire).toContain("<p>Ada</p>");
+      expect(wire).toContain("\r\nHi Ada\r\n");
+    },
+  );
+
   test("keeps what it became over a retry, though the template has changed", async () => {
     const id = await template();
     relay.set({ RCPT: ["451 4.3.0 Later", "250 ok"] });

@@ -105,7 +105,10 @@ async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string):
   return load(deps, senderId, id);
 }
 
-/** What the message's template makes of it. What the send gave inline stays as it is. */
+/**
+ * What the message's template makes of it. What the send gave inline stays as it is. An empty part is none given: clients in
+ * typed languages put one for each field they leave out, and it would take the template's away.
+ */
 async function contentOf(
   deps: RenderDeps,
   senderId: string,
@@ -117,9 +120,9 @@ async function contentOf(
   const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
   const rendered = await renderOnce(deps, id, template, { ...message.data, ...link });
   return {
-    subject: message.subject === "" ? rendered.subject : message.subject,
-    html: message.html ?? rendered.html,
-    text: message.text ?? rendered.text,
+    subject: message.subject || rendered.subject,
+    html: message.html || rendered.html,
+    text: message.text || rendered.text,
   };
 }
 
