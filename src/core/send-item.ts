@@ -78,7 +78,7 @@ export const SendItem = Type.Object(
     unsubscribeLink: Type.Optional(
       Type.Boolean({
         description:
-          "Adds one-click unsubscribe headers (RFC 8058), and the merge variable `unsubscribeUrl` to the template and to inline html and text.",
+          "Adds one-click unsubscribe headers (RFC 8058), and the merge variable `unsubscribeUrl` to the template and to inline subject, html and text.",
       }),
     ),
   },

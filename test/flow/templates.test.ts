@@ -172,7 +172,11 @@ describe("an unsubscribe link", () => {
     /^List-Unsubscribe:\s+<https:\/\/mail\.example\/\$&(\/u\/\S+)>/m.exec(wire)?.[1] ?? "";
 
   test("is each recipient's own, signed with the mail, and takes effect by POST alone", async () => {
-    await template({ html: '<a href="{{ unsubscribeUrl }}">stop</a>', text: "{{ unsubscribeUrl }}" });
+    await template({
+      subject: "Stop by {{ unsubscribeUrl }}",
+      html: '<a href="{{ unsubscribeUrl }}">stop</a>',
+      text: "{{ unsubscribeUrl }}",
+    });
     const sent = await send({
       templateId: "welcome",
       unsubscribeLink: true,
@@ -188,7 +192,8 @@ describe("an unsubscribe link", () => {
     expect(path).toMatch(/^\/u\/[0-9a-z]{40,}$/);
     expect(own(second?.data.toString() ?? "")).not.toBe(path);
     expect(wire).toContain("List-Unsubscribe-Post: List-Unsubscribe=One-Click");
-    expect(wire.match(new RegExp(`mail\\.example/\\$&(?:amp;)?${path}`, "g"))?.length).toBe(3);
+    expect(wire.match(new RegExp(`mail\\.example/\\$&(?:amp;)?${path}`, "g"))?.length).toBe(4);
+    expect(wire).toMatch(/^Subject: Stop by\s+https:\/\/mail\.example/m);
     expect(wire).toMatch(/h=[^;]*list-unsubscribe:[^;]*list-unsubscribe-post/is);
 
     const shown = await fetch(`${service.url}${path}`);
@@ -230,9 +235,9 @@ describe("an unsubscribe link", () => {
     expect(wire).toContain(`&last=3D${path.slice("/u/".length)}`);
   });
 
-  test("stands for its merge variable in inline html and text, too, and only where it was asked for", async () => {
+  test("stands for its merge variable in inline subject, html and text, too, and only where it was asked for", async () => {
     const inline = {
-      subject: "s",
+      subject: "stop: {{unsubscribeUrl}}",
       html: "<a href='{{ unsubscribeUrl }}'>stop</a>",
       text: "stop: {{unsubscribeUrl}}",
     };
@@ -242,7 +247,8 @@ describe("an unsubscribe link", () => {
       await relay.messages.reached(seen + 1);
       const wire = relay.messages.items.at(-1)?.data.toString().replaceAll("=\r\n", "") ?? "";
       const link = unsubscribeLink ? `https://mail.example/$&${own(wire)}` : null;
-      expect(wire).toContain(`stop: ${link ?? "{{unsubscribeUrl}}"}\r\n`);
+      expect(wire).toContain(`\r\nstop: ${link ?? "{{unsubscribeUrl}}"}\r\n`);
+      expect(wire.replaceAll("\r\n ", " ")).toContain(`Subject: stop: ${link ?? "{{unsubscribeUrl}}"}\r\n`);
       expect(wire).toContain(`'${link ?? "{{ unsubscribeUrl }}"}'`);
     }
   });

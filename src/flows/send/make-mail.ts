@@ -59,7 +59,7 @@ export async function makeMail(links: MailLinks, mail: MailToMake): Promise<Comp
 
 function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
   const { id, ord } = mail;
-  const own = (part: string | null): string | null =>
+  const own = <Part extends string | null>(part: Part) =>
     part === null || !mail.unsubscribeLink ? part : withUnsubscribeUrl(links, id, ord, part);
   // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's. And an empty html, which is left out,
   // has none: with a picture in it, it would be shown in place of the text.
@@ -68,6 +68,7 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
   try {
     return compose({
       ...mail,
+      subject: own(mail.subject),
       text: own(mail.text),
       html: marked(own(mail.html)),
       extraHeaders: mail.unsubscribeLink ? unsubscribeHeaders(links, id, ord) : [],
