@@ -32,6 +32,17 @@ describe("the subject of a reply", () => {
   });
 });
 
+/** In-Reply-To and References of a message as it went out, unfolded. */
+async function wireFields(id: string): Promise<string[]> {
+  await scene.service.message(id, "delivered");
+  const raw: string = (await scene.service.call("GET", `/v1/emails/${id}/raw`)).body;
+  const fields = raw
+    .slice(0, raw.indexOf("\r\n\r\n"))
+    .replace(/\r\n[ \t]/g, " ")
+    .split("\r\n");
+  return fields.filter((field) => /^(?:in-reply-to|references):/i.test(field));
+}
+
 describe("the references of a reply", () => {
   test("name the mail answered and all before it, on the wire too", async () => {
     const { address } = await newInbox({ displayName: "Müller & Söhne" });
@@ -45,15 +56,7 @@ describe("the references of a reply", () => {
       fromName: "Müller & Söhne",
       headers: { "In-Reply-To": parent, References: `${root} ${parent}`, "X-Own": "1" },
     });
-    const raw: string = (await scene.service.call("GET", `/v1/emails/${id}/raw`)).body;
-    const fields = raw
-      .slice(0, raw.indexOf("\r\n\r\n"))
-      .replace(/\r\n[ \t]/g, " ")
-      .split("\r\n");
-    expect(fields.filter((field) => /^(?:in-reply-to|references):/i.test(field))).toEqual([
-      `In-Reply-To: ${parent}`,
-      `References: ${root} ${parent}`,
-    ]);
+    expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${root} ${parent}`]);
   });
 
   test("are the first and the newest of many, in lines of at most 998 octets", async () => {
@@ -74,6 +77,40 @@ describe("the references of a reply", () => {
     const ids = Array.from({ length: 10 }, (_, at) => long(at));
     const { headers } = await answerTo([`Message-ID: ${parent}`, `References: ${ids.join("\r\n ")}`]);
     expect(headers.References.split(" ")).toEqual([long(0), long(7), long(8), long(9), parent]);
+  });
+
+  test("are the first and the newest of a field longer than the record shows", async () => {
+    const parent = newMessageId();
+    const ids = Array.from({ length: 1500 }, (_, at) => `<${`${at}`.padStart(40, "q")}@client.test>`);
+    const { headers } = await answerTo([`Message-ID: ${parent}`, `References: ${ids.join("\r\n ")}`]);
+    expect(headers.References.split(" ")).toEqual([
+      ...ids.slice(0, 1),
+      ...ids.slice(2 - MAX_REFERENCES),
+      parent,
+    ]);
+  });
+
+  test("are on the wire where the mail answered has a Message-ID as long as a line holds", async () => {
+    const parent = `<${"i".repeat(997 - "<@client.test>".length)}@client.test>`;
+    const { id } = await answerTo([`Message-ID: ${parent}`]);
+    expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${parent}`]);
+  });
+
+  test.each([
+    ["are whole in a mail with SMTPUTF8", "jürgen@client.test", ["<a@jürgen-pc>", "<b@client.test>"]],
+    ["are left out whole where they are beyond ASCII otherwise", "j@client.test", ["<b@client.test>"]],
+  ])("%s", async (_, author, kept) => {
+    const { id, headers } = await answerTo([
+      `From: ${author}`,
+      "Message-ID: <c@jürgen-pc>",
+      "References: <a@jürgen-pc> <b@client.test>",
+    ]);
+    expect(headers["In-Reply-To"]).toBe("<c@jürgen-pc>");
+    const whole = author.startsWith("jü");
+    expect(await wireFields(id)).toEqual([
+      ...(whole ? ["In-Reply-To: <c@jürgen-pc>"] : []),
+      `References: ${[...kept, ...(whole ? ["<c@jürgen-pc>"] : [])].join(" ")}`,
+    ]);
   });
 
   test("are none where the mail answered has no Message-ID", async () => {

@@ -129,8 +129,8 @@ describe("a mail that comes before its parent", () => {
 describe("hostile references", () => {
   test.each([
     ["ten thousand ids, the known one first", (known: string) => [known, ...ids(9_999)], true],
-    ["ten thousand ids, the known one last", (known: string) => [...ids(9_999), known], false],
-    ["an id of 1 MB", (known: string) => [`<${"x".repeat(1_000_000)}@a.test>`, known], false],
+    ["ten thousand ids, the known one last", (known: string) => [...ids(9_999), known], true],
+    ["an id of 1 MB", (known: string) => [`<${"x".repeat(1_000_000)}@a.test>`, known], true],
     ["control characters", (known: string) => ["<\x01\x1b[2J@a.test>", known], true],
     ["unclosed brackets", (known: string) => ["<".repeat(5_000), known], true],
   ])("%s do no harm", async (_, named, joins) => {

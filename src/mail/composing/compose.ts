@@ -57,27 +57,27 @@ export function compose(mail: OutgoingMail): ComposedMail {
     needsSmtpUtf8(email),
   );
   const boundary = boundaryOf(mail.messageId);
-  const raw = composeTree(mail, boundary);
+  const raw = composeTree(mail, boundary, smtpUtf8);
   const fault = wireFault(raw, smtpUtf8);
   if (fault !== null) throw new Error(`composed mail has ${fault}`);
   return { raw, smtpUtf8 };
 }
 
-function composeTree(mail: OutgoingMail, boundary: string): Buffer {
+function composeTree(mail: OutgoingMail, boundary: string, smtpUtf8: boolean): Buffer {
   const tree = new MailComposer({
     disableFileAccess: true,
     disableUrlAccess: true,
     baseBoundary: boundary,
     // It would write these two by itself.
     headers: [
-      { key: "Message-ID", value: fieldValue("Message-ID", messageIds(mail.messageId)) },
+      { key: "Message-ID", value: fieldValue("Message-ID", messageIds(mail.messageId, smtpUtf8)) },
       { key: "Date", value: new Date(mail.date) },
     ],
     text: textEntry(mail.text, boundary),
     html: textEntry(mail.html, boundary),
     attachments: (mail.attachments ?? []).map((attachment) => attachmentEntry(attachment, hasHtml(mail))),
   }).compile();
-  return writeTree(tree, { before: ownFields(mail), behind: furtherFields(mail) });
+  return writeTree(tree, { before: ownFields(mail), behind: furtherFields(mail, smtpUtf8) });
 }
 
 function hasHtml({ html }: OutgoingMail): boolean {
@@ -107,13 +107,13 @@ function addressList(mailboxes: readonly Mailbox[]): string {
 }
 
 /** Our own further fields and the sender's. */
-function furtherFields({ headers = {}, extraHeaders = [] }: OutgoingMail): string {
+function furtherFields({ headers = {}, extraHeaders = [] }: OutgoingMail, smtpUtf8: boolean): string {
   const own = new Set(extraHeaders.map(([name]) => name.toLowerCase()));
   const custom = Object.entries(headers).filter(([name]) => !own.has(name.toLowerCase()));
   const fields = [...extraHeaders, ...custom].map(([name, value]) => {
     if (isReservedHeader(name))
       throw new Error(`the header field ${headerText(name)} is not the sender's to set`);
-    const encoded = MESSAGE_ID_FIELDS.test(name) ? messageIds(value) : customValue(value);
+    const encoded = MESSAGE_ID_FIELDS.test(name) ? messageIds(value, smtpUtf8) : customValue(value);
     return encoded === "" ? "" : headerField(name, encoded);
   });
   return fields.join("");

@@ -40,12 +40,16 @@ export function fieldValue(name: string, value: string): { prepared: true; value
   return { prepared: true, value: fold(`${name}: ${value}`).slice(name.length + 2) };
 }
 
-/** Folds before spaces only, so that unfolding (RFC 5322 §2.2.3) gives the same text back. */
+/**
+ * Folds before spaces only, so that unfolding (RFC 5322 §2.2.3) gives the same text back. The first word stays beside the
+ * name where the line can hold it: some readers take a first line without any for an empty field.
+ */
 function fold(line: string): string {
   if (line.length <= FOLD_CHARS) return line;
   const [name = "", first = "", ...rest] = wordsOf(line);
-  let out = name + first;
-  let column = out.length;
+  const beside = Buffer.byteLength(name + first) <= MAX_LINE_OCTETS;
+  let out = beside ? name + first : `${name}\r\n${first}`;
+  let column = beside ? out.length : first.length;
   for (const word of rest) {
     if (column + word.length > FOLD_CHARS) {
       out += "\r\n";
@@ -84,12 +88,19 @@ export function customValue(value: string): string {
   return PRINTABLE.test(text) && !hasLongWord(text) ? text : encodedWords(text);
 }
 
-/** Message ids (RFC 5322 §3.6.4), one or several: what is beyond printable ASCII cannot be in one and is dropped. */
-export function messageIds(value: string): string {
-  const words = headerText(value)
-    .replace(/[^\x20-\x7e]/g, "")
-    .split(/ +/);
-  return words.filter((word) => word.length > 0 && word.length <= MAX_WORD_CHARS).join(" ");
+/** Octets of a message id that a line has room for behind the space of a fold. */
+const MAX_MESSAGE_ID_OCTETS = MAX_LINE_OCTETS - 1;
+
+/**
+ * Message ids (RFC 5322 §3.6.4), one or several. One beyond ASCII can only be in a mail with SMTPUTF8 (RFC 6532 §3.2), and
+ * is left out of others whole: without the letters that are too many it would name another mail.
+ */
+export function messageIds(value: string, smtpUtf8: boolean): string {
+  const words = headerText(value).split(/ +/);
+  return words
+    .filter((word) => word !== "" && Buffer.byteLength(word) <= MAX_MESSAGE_ID_OCTETS)
+    .filter((word) => smtpUtf8 || PRINTABLE.test(word))
+    .join(" ");
 }
 
 /** An address as it goes on the wire, domain in A-labels. Throws where it is none. */

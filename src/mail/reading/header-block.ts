@@ -1,5 +1,5 @@
 import { decodeWords } from "postal-mime";
-import { fieldValue, type RawField, rawFields } from "./raw-headers.ts";
+import { fieldValue, MAX_HEADER_OCTETS, type RawField, rawFields } from "./raw-headers.ts";
 import { storedLine } from "../stored-text.ts";
 
 /** Message ids of a References field that are kept: the first and the newest (RFC 5322 §3.6.4 sets no end to it). */
@@ -36,12 +36,13 @@ export function headerBlock(raw: Uint8Array): HeaderBlock {
   const present = rawFields(raw);
   const value = (name: string): string => firstValue(present, name) ?? "";
   const auto = firstValue(present, "auto-submitted");
+  const references = boundedReferences(messageIdsIn(value("references"), MAX_HEADER_OCTETS));
   return {
     fields: present.map(toHeaderField),
     subject: decodedText(value("subject")),
     messageId: messageIdsIn(value("message-id"))[0] ?? null,
     inReplyTo: messageIdsIn(value("in-reply-to"))[0] ?? null,
-    references: boundedReferences(messageIdsIn(value("references"))),
+    references,
     autoSubmitted: auto === null ? null : (/^[a-z-]*/.exec(auto.toLowerCase())?.[0] ?? ""),
     receivedCount: present.filter(({ name }) => name === "received").length,
   };
@@ -55,7 +56,22 @@ function firstValue(fields: readonly RawField[], name: string): string | null {
 /** The field as it is shown. */
 export function toHeaderField(field: RawField): HeaderField {
   const name = field.line.slice(0, field.line.indexOf(":")).trimEnd();
-  return { name, value: storedLine(fieldValue(field), MAX_HEADER_VALUE_CHARS) };
+  const value = fieldValue(field);
+  const isTrimmed = field.name === "references" && value.length > MAX_HEADER_VALUE_CHARS;
+  return { name, value: storedLine(isTrimmed ? trimmedReferences(value) : value, MAX_HEADER_VALUE_CHARS) };
+}
+
+/** As many ids as are shown: the first, and the newest, which lie at the end (RFC 5537 §3.4.4). */
+function trimmedReferences(value: string): string {
+  const [first = "", ...newest] = boundedReferences(messageIdsIn(value, MAX_HEADER_OCTETS));
+  const shown: string[] = [];
+  let room = MAX_HEADER_VALUE_CHARS - first.length;
+  for (const id of newest.reverse()) {
+    room -= 1 + id.length;
+    if (room < 0) break;
+    shown.unshift(id);
+  }
+  return [first, ...shown].join(" ");
 }
 
 /** A header text with its encoded words (RFC 2047) decoded, on one line. Broken ones stay as they are. */
@@ -68,9 +84,12 @@ export function decodedText(value: string): string {
   }
 }
 
-/** The message ids in a field value, each with its angle brackets; one bare word counts as an id without them. */
-export function messageIdsIn(value: string): string[] {
-  const text = storedLine(value, MAX_HEADER_VALUE_CHARS * 4);
+/**
+ * The message ids in a field value, each with its angle brackets; one bare word counts as an id without them.
+ * @param maxChars of the value, that are looked at
+ */
+export function messageIdsIn(value: string, maxChars = MAX_HEADER_VALUE_CHARS * 4): string[] {
+  const text = storedLine(value, maxChars);
   const ids: string[] = text.match(/<[^<>\s]+>/g) ?? [];
   if (ids.length === 0 && isBareId(text)) ids.push(`<${text}>`);
   return ids.filter((id) => id.length <= MAX_MESSAGE_ID_CHARS);
