@@ -149,7 +149,12 @@ test("mail of a domain that was deleted meanwhile does not go out", async () => 
   const id = await send(mail("a@one.test", { scheduledAt: later(600) }));
   const [domain] = (await service.call("GET", "/v1/domains")).body.data;
   expect((await service.call("DELETE", `/v1/domains/${domain.id}`)).status).toBe(204);
-  expect((await service.message(id, "rendering_failure")).recipients[0].mx).toBeNull();
+  const record = await service.message(id, "rejected");
+  expect(record.recipients[0]).toMatchObject({ reason: "domain_not_verified", mx: null });
+  expect(record.events.at(-1)).toMatchObject({
+    type: "rejected",
+    data: { rejected: { reason: "domain_not_verified" } },
+  });
 });
 
 describe("bytes", () => {

@@ -35,6 +35,9 @@ const BY_NAME: Readonly<Record<string, Outcome>> = {
   ...{ bounced: "hard", "soft-bounced": "soft", complained: "complained", rejected: "rejected" },
 };
 
+/** Why mail of a domain that is gone is refused. */
+const UNSIGNED = "domain_not_verified";
+
 const isSimulated = (email: string): boolean => email.includes("@simulator.");
 
 function outcomeOf({ email, attempts }: Recipient): Outcome {
@@ -49,6 +52,7 @@ interface Row {
   ord: number;
   attempts: number;
   status: RecipientStatus;
+  reason: string | null;
 }
 
 /** Sends all that is due, and says what became of each recipient. */
@@ -56,7 +60,7 @@ export const transmitTurn: Deed = async (world) => {
   await sweepTurn(world);
   world.trace.push("transmits");
   await world.stage.transmitHinted();
-  const sql = "SELECT message_id, ord, attempts, status FROM recipients";
+  const sql = "SELECT message_id, ord, attempts, status, reason FROM recipients";
   const rows = new Map(
     (await world.stage.db.all<Row>(sql)).map((row) => [`${row.message_id}.${row.ord}`, row]),
   );
@@ -127,8 +131,12 @@ function attempted(turned: Turned, now: number): void {
       differ(`${recipient.email} is sent to though ${project.name} is suspended`);
     recipient.reason = "sender_suspended";
     enterState(recipient, "rejected", now);
-  } else if (!renders(turned) || isUnsigned(turned)) enterState(recipient, "rendering_failure", now);
-  else end(turned, outcomeOf(recipient), row, now);
+  } else if (!renders(turned)) {
+    enterState(recipient, "rendering_failure", now);
+  } else if (isUnsigned(turned)) {
+    recipient.reason = UNSIGNED;
+    enterState(recipient, "rejected", now);
+  } else end(turned, outcomeOf(recipient), row, now);
 }
 
 /** Makes the mail of its template as that is at the first try; it stays so. One that is gone cannot be rendered. */
@@ -140,13 +148,13 @@ function renders({ project, message }: Turned): boolean {
   return true;
 }
 
-/** Mail whose domain is gone cannot be signed. What it ends as is left open, and so is whether one registered anew will do. */
+/** Mail whose domain is gone cannot be signed. Whether one registered anew will do is left open. */
 function isUnsigned({ project, message, row }: Turned): boolean {
   const name = message.from.split("@")[1];
   if (name === `onboarding.${SERVICE_DOMAIN}`) return false;
   const domain = project.domains.find((one) => one.name === name);
   if (domain === undefined) return true;
-  return domain.status === "pending" && row.status === "rendering_failure";
+  return domain.status === "pending" && row.reason === UNSIGNED;
 }
 
 function end({ project, message, recipient }: Turned, outcome: Outcome, row: Row, now: number): void {

@@ -8,6 +8,9 @@ import { type UnsubscribeLinks, unsubscribeHeaders, withUnsubscribeUrl } from ".
 /** A message that cannot be composed, or no longer: the fault of its content, not of a peer. */
 export class RenderingError extends Error {}
 
+/** A mail that nobody signs any more: its From domain was deleted. */
+export class UnsignedError extends Error {}
+
 /** What every mail is made with. */
 export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
   /** Domain of our own Message-IDs. */

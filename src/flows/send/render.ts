@@ -13,7 +13,7 @@ import { installationKey, type SigningKey, signingKey } from "../../store/sendin
 import { findTemplate, type SavedTemplate } from "../../store/templates.ts";
 import { type KeepDeps, keepBody } from "../contents/keep.ts";
 import type { Renderer } from "../renderings.ts";
-import { type MailLinks, type MailToMake, RenderingError } from "./make-mail.ts";
+import { type MailLinks, type MailToMake, RenderingError, UnsignedError } from "./make-mail.ts";
 import { onboardingDomain } from "./policy.ts";
 import { unsubscribeUrl } from "./unsubscribe.ts";
 
@@ -54,7 +54,7 @@ const MAX_FAILURES = 1000;
  * The bytes to put on the wire: the template rendered, composed, and DKIM-signed by the From domain's key. They are the
  * same at each try, the time of the signature included: a peer whose 250 got lost must know the mail again (RFC 1047).
  * @param ord the recipient it is for; null: nobody's, with a link in the place of each recipient's own
- * @throws RenderingError
+ * @throws RenderingError, and UnsignedError where it is somebody's
  */
 export async function renderMessage(
   deps: RenderDeps,
@@ -161,7 +161,7 @@ async function copyFor(
   const domain = splitAddress(message.from.email)?.domain ?? "";
   const open = await keyOf(deps, senderId, domain, key);
   // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned. What has gone is still shown.
-  if (open === null && ord !== null) throw new RenderingError(`the domain ${domain} has no key`);
+  if (open === null && ord !== null) throw new UnsignedError(`the domain ${domain} has no key`);
   return { ...mail, id, ord, attachments, signing: open && { ...open, domain } };
 }
 

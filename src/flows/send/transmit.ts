@@ -14,7 +14,7 @@ import { recipientToken } from "../recipient-token.ts";
 import { Stopping } from "../renderings.ts";
 import { untilWritten } from "../until-written.ts";
 import { type Deliver, type DeliveryReport, noFacts } from "./outcome.ts";
-import { RenderingError } from "./make-mail.ts";
+import { RenderingError, UnsignedError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
 import { type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
@@ -49,6 +49,8 @@ export interface TransmitDeps extends RenderDeps {
 
 /** Why a recipient waits, and at last is refused, whose project may not send. */
 const SUSPENDED = "sender_suspended";
+/** Why a recipient is refused whose mail's From domain was deleted, as a send is that comes after it. */
+const DOMAIN_GONE = "domain_not_verified";
 /** Mail of a suspended project is looked at again after so long: once the suspension is lifted it goes out. */
 const HOLD_MS = 120_000;
 
@@ -193,8 +195,7 @@ interface Tried {
 
 /** What comes of a try where that is known without the mail. */
 function knownBefore(deps: TransmitDeps, { refusal }: Due, simulated: string | null): Tried | null {
-  if (refusal !== null)
-    return { report: notTried(deps.clock.now(), refusal), extra: [], decided: decide("rejected", refusal) };
+  if (refusal !== null) return refused(deps.clock.now(), "rejected", refusal);
   const foregone = simulated === null ? deps.foregone() : null;
   return foregone === null ? null : { report: foregone, extra: [], decided: null };
 }
@@ -221,10 +222,8 @@ async function attempt(
     });
     return { report, extra, decided: null };
   } catch (error) {
-    if (error instanceof RenderingError) {
-      const report = notTried(startedAt, error.message);
-      return { report, extra: [], decided: decide("rendering_failure", error.message) };
-    }
+    if (error instanceof RenderingError) return refused(startedAt, "rendering_failure", error.message);
+    if (error instanceof UnsignedError) return refused(startedAt, "rejected", DOMAIN_GONE);
     if (error instanceof Stopping) return null;
     // A bug or a broken outside: the recipient is tried again like after any other trouble.
     log("send").error("an attempt failed", { messageId: recipient.messageId, error: String(error) });
@@ -247,8 +246,10 @@ async function kept(
   return keepComposed(messageId, await keepContent(deps, senderId, raw), deps.clock.now());
 }
 
-function notTried(startedAt: number, reason: string): DeliveryReport {
-  return { ...noFacts(startedAt), kind: "undeliverable", verdict: "failed", reason };
+/** What comes of mail that is handed to nobody. */
+function refused(startedAt: number, status: Verdict["status"], reason: string): Tried {
+  const report = { ...noFacts(startedAt), kind: "undeliverable", verdict: "failed", reason } as const;
+  return { report, extra: [], decided: decide(status, reason) };
 }
 
 /** The outcome of a simulated recipient; some of them end where no peer's answer leads. */
