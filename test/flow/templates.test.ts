@@ -77,11 +77,20 @@ describe("a templated send", () => {
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
     const count = 'postrider_rendering_duration_seconds_count{kind="template",outcome="refused"} 1\n';
     expect(metrics).toContain(count);
-    const raw = async () => (await service.call("GET", `/v1/emails/${sent}/raw`)).status;
-    expect(await raw()).toBe(404);
+    const raw = async () => await service.call("GET", `/v1/emails/${sent}/raw`);
+    expect(await raw()).toMatchObject({
+      status: 404,
+      body: {
+        error: {
+          type: "not_found",
+          code: "rendering_failure",
+          message: expect.stringMatching(/cannot be rendered: html: /),
+        },
+      },
+    });
     expect(await (await fetch(`${service.url}/metrics`)).text()).toContain(count);
     await service.call("PATCH", `/v1/templates/${id}`, { html: "<p>x</p>" });
-    expect(await raw()).toBe(200);
+    expect((await raw()).status).toBe(200);
   });
 
   test.each(["id", "slug"])(

@@ -24,7 +24,7 @@ export interface Bytes {
 /**
  * A message as RFC 5322 bytes: an inbound one as it was received, an outbound one as it goes (or went) on the wire.
  * Null where the project has none of that id, or its content is gone.
- * @throws AppError 404 where it has passed its retention, or cannot be composed
+ * @throws AppError 404 where it has passed its retention, or cannot be rendered, with the reason
  */
 export async function messageBytes(deps: RenderDeps, senderId: string, id: string): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
@@ -36,7 +36,8 @@ export async function messageBytes(deps: RenderDeps, senderId: string, id: strin
     return oneBytes((await renderMessage(deps, senderId, id, null)).raw);
   } catch (error) {
     if (!(error instanceof RenderingError)) throw error;
-    throw new AppError("not_found", `This message has no bytes, it cannot be composed: ${error.message}`);
+    const message = `This message has no bytes, since it cannot be rendered: ${error.message}`;
+    throw new AppError("not_found", message, { code: "rendering_failure" });
   }
 }
 
