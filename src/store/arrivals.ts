@@ -39,7 +39,7 @@ type MailFacts = Pick<ArrivalFacts, "threadId" | "earlier">;
 /** Parameters: inbox, project. */
 const INBOX: ConfigurationQuery<{ receiving: number; webhooks: string }, InboxFacts> = {
   sql: `SELECT d.receiving, ${SUBSCRIPTIONS_COLUMN} AS webhooks
-    FROM inboxes i JOIN domains d ON d.id = i.domain_id WHERE i.id = ?1 AND i.sender_id = ?2`,
+    FROM inboxes i JOIN domains d ON d.id = i.domain_id WHERE i.id = ?1 AND i.sender_id = ?2 AND i.address <> i.id`,
   read: ({ receiving, webhooks }) => ({ receiving: receiving === 1, webhooks: JSON.parse(webhooks) }),
 };
 

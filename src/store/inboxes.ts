@@ -27,6 +27,9 @@ interface Row {
   created_at: number;
 }
 
+/** What tells an inbox from one that is on its way out (`inbox-removal`): that has its id for an address. */
+export const STANDS = "address <> id";
+
 const COLUMNS = "id, sender_id, domain_id, address, display_name, type, created_at";
 
 function inboxOf(row: Row): Inbox {
@@ -62,16 +65,15 @@ export function insertInbox(inbox: Inbox): Statement {
 
 /** The project's inbox of that id; null where there is none. */
 export async function getInbox(db: Db, senderId: string, id: string): Promise<Inbox | null> {
-  const row = await db.first<Row>(`SELECT ${COLUMNS} FROM inboxes WHERE sender_id = ? AND id = ?`, [
-    senderId,
-    id,
-  ]);
+  const row = await db.first<Row>(
+    `SELECT ${COLUMNS} FROM inboxes WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+    [senderId, id],
+  );
   return row === null ? null : inboxOf(row);
 }
 
-/** Inboxes read in one go, and threads deleted in one: the rest of the service runs in between (some five milliseconds). */
+/** Inboxes read in one go: the rest of the service runs in between (some five milliseconds). */
 export const INBOXES_AT_A_TIME = 1000;
-export const THREADS_PER_WRITE = 500;
 
 /** All of the project's inboxes, newest first. @param domainId only those of that domain; null: all */
 export async function listInboxes(db: Db, senderId: string, domainId: string | null): Promise<Inbox[]> {
@@ -80,7 +82,8 @@ export async function listInboxes(db: Db, senderId: string, domainId: string | n
     domainId === null ? (["sender_id = ?1", "id"] as const) : (["domain_id = ?4", "address"] as const);
   const rows = await readInSteps<Row>(INBOXES_AT_A_TIME, Number.POSITIVE_INFINITY, (last, limit) =>
     db.all(
-      `SELECT ${COLUMNS} FROM inboxes WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 ORDER BY ${walked} LIMIT ?3`,
+      `SELECT ${COLUMNS} FROM inboxes WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 AND ${STANDS}
+        ORDER BY ${walked} LIMIT ?3`,
       [senderId, last?.[walked] ?? "", limit, ...(domainId === null ? [] : [domainId])],
     ),
   );
@@ -97,43 +100,11 @@ export async function updateInbox(
   await db.write([
     {
       sql: `UPDATE inboxes SET display_name = COALESCE(?, display_name), type = COALESCE(?, type)
-            WHERE sender_id = ? AND id = ?`,
+            WHERE sender_id = ? AND id = ? AND ${STANDS}`,
       args: [changes.displayName ?? null, changes.type ?? null, senderId, id],
     },
   ]);
   return getInbox(db, senderId, id);
-}
-
-/**
- * Deletes an inbox that never received mail, and its threads: of mail sent from it, which may be many, so they go bit by
- * bit, and the inbox with the last of them. Returns false where there is none such.
- */
-export async function deleteInbox(db: Db, senderId: string, id: string): Promise<boolean> {
-  const deletable = "SELECT id FROM inboxes WHERE sender_id = ?1 AND id = ?2 AND received_count = 0";
-  const [args, limited] = [
-    [senderId, id],
-    [senderId, id, THREADS_PER_WRITE],
-  ];
-  for (;;) {
-    const [references, threads, inbox] = await db.write([
-      {
-        sql: `DELETE FROM thread_references WHERE (inbox_id, rfc_message_id) IN (SELECT inbox_id, rfc_message_id
-          FROM thread_references WHERE inbox_id = (${deletable}) LIMIT ?3)`,
-        args: limited,
-      },
-      {
-        sql: `DELETE FROM threads WHERE id IN (SELECT id FROM threads WHERE inbox_id = (${deletable}) LIMIT ?3)`,
-        args: limited,
-      },
-      {
-        sql: `DELETE FROM inboxes WHERE id = (${deletable}) AND NOT EXISTS (SELECT 1 FROM threads WHERE inbox_id = ?2)
-          AND NOT EXISTS (SELECT 1 FROM thread_references WHERE inbox_id = ?2)`,
-        args,
-      },
-    ]);
-    if (inbox?.changes === 1) return true;
-    if (references?.changes !== THREADS_PER_WRITE && threads?.changes !== THREADS_PER_WRITE) return false;
-  }
 }
 
 /** The statement that counts a mail received, for the write that stores it. */
@@ -144,10 +115,10 @@ export function countReceived(senderId: string, id: string): Statement {
   };
 }
 
-/**
- * Whether a write that stores a message was refused since its inbox was deleted meanwhile: the thread names it, and of the
- * rows that such a write names nothing else is ever deleted.
- */
+/** The statement's value for an inbox that a row names; NULL, which no such row takes, for one that was deleted meanwhile. */
+export const STANDING_INBOX = `(SELECT id FROM inboxes WHERE id = ? AND ${STANDS})`;
+
+/** Whether a write that stores a message was refused since its inbox was deleted meanwhile. */
 export function isInboxGone(error: unknown): boolean {
-  return error instanceof ConstraintError && error.foreignKey;
+  return error instanceof ConstraintError && error.notNull === "threads.inbox_id";
 }

@@ -1,6 +1,7 @@
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
 import type { Db, Statement } from "./engine/client.ts";
+import { STANDING_INBOX } from "./inboxes.ts";
 
 /** A conversation of one inbox. Times are milliseconds. */
 export interface Thread {
@@ -42,7 +43,7 @@ const MAX_PARTICIPANT_CHARS = 320;
 /**
  * Makes the thread with its first message, or moves it on by one. Participants stay in the order in which they came,
  * each once in any case. A mail dated before the last one does not become the last. Changes nothing in another
- * project's thread.
+ * project's thread. Breaks NOT NULL where the inbox is gone (`isInboxGone`).
  */
 export function stepThread(step: ThreadStep): Statement {
   const participants = JSON.stringify(participantsShown(step.participants));
@@ -50,7 +51,7 @@ export function stepThread(step: ThreadStep): Statement {
   return {
     sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, participants, message_count,
         has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at)
-      VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
+      VALUES (?, ?, ${STANDING_INBOX}, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
         subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
         preview = CASE WHEN excluded.last_message_at >= last_message_at THEN excluded.preview ELSE preview END,

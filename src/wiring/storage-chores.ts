@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import { sweepContents } from "../flows/contents/sweep.ts";
+import { removeDeletedInboxes } from "../flows/sweep/deleted-inboxes.ts";
 import { removeDeletedWebhooks } from "../flows/sweep/deleted-webhooks.ts";
 import {
   forgetContents,
@@ -23,6 +24,7 @@ export function storageChores(
   return [
     () => sweepContents(deps),
     () => removeDeletedWebhooks(deps.db),
+    removeDeletedInboxes(deps.db),
     forgetCounts(deps),
     ...(contentDays === 0 ? [] : [forgetContents(deps, contentDays)]),
     ...(eventDays === 0 ? [] : [forgetMessages(deps, eventDays), forgetDeliveries(deps, eventDays)]),

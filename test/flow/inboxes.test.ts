@@ -190,7 +190,10 @@ describe("deleting an inbox", () => {
     expect((await scene.service.call("POST", `/v1/threads/${threadId}/reply`, { text: "x" })).status).toBe(
       404,
     );
-    expect((await scene.service.call("GET", `/v1/emails/${simulated.body.messageId}`)).status).toBe(200);
+    expect(await scene.service.call("GET", `/v1/emails/${simulated.body.messageId}`)).toMatchObject({
+      status: 200,
+      body: { threadId: null, inboxId: null },
+    });
     expect(await deliver(scene.service, { to: address })).toStartWith("550 5.1.1");
     const anew = await scene.service.call("POST", "/v1/inboxes", { address });
     expect(anew.status).toBe(201);

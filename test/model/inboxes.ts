@@ -70,7 +70,7 @@ export const listInboxes: Deed = async (world, chance) => {
   agree([...itemsOf(membersOf(listed.body).data)].sort(byId), expected, "the inboxes");
 };
 
-/** Mail that was simulated does not keep an inbox from being deleted. Its threads go with it; its mail stays. */
+/** Mail that was simulated does not keep an inbox from being deleted. Its threads go with it; its mail stays, and names neither. */
 export const dropInbox: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ inboxes }) => inboxes);
   if (found === null) return;
@@ -78,5 +78,7 @@ export const dropInbox: Deed = async (world, chance) => {
   await ask(world, chance, base(project, "DELETE", `/${item.id}`), { status: 204 });
   project.inboxes.splice(project.inboxes.indexOf(item), 1);
   project.threads = project.threads.filter(({ inbox }) => inbox !== item);
+  for (const message of project.messages.filter(({ inboxId }) => inboxId === item.id))
+    Object.assign(message, { inboxId: null, thread: null });
   await ask(world, chance, base(project, "GET", `/${item.id}`), { status: 404 });
 };

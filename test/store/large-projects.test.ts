@@ -1,12 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor, newId } from "../../src/core/ids.ts";
+import { removeDeletedInboxes } from "../../src/flows/sweep/deleted-inboxes.ts";
 import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
 import { arrivalFacts } from "../../src/store/arrivals.ts";
 import type { ContentDeps } from "../../src/store/contents/content-read.ts";
 import type { Db, Written } from "../../src/store/engine/client.ts";
 import { EVENTS_AT_A_TIME, listEvents } from "../../src/store/events.ts";
-import { deleteInbox, INBOXES_AT_A_TIME, listInboxes, THREADS_PER_WRITE } from "../../src/store/inboxes.ts";
-import { lastMessageId } from "../../src/store/threads.ts";
+import { deleteInbox, ROWS_PER_REMOVAL } from "../../src/store/inbox-removal.ts";
+import {
+  countReceived,
+  getInbox,
+  INBOXES_AT_A_TIME,
+  isInboxGone,
+  listInboxes,
+  updateInbox,
+} from "../../src/store/inboxes.ts";
+import { lastMessageId, stepThread } from "../../src/store/threads.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
 
@@ -122,31 +131,87 @@ describe("inboxes", () => {
       },
     ]);
 
+  const messages = (inboxId: string, count: number) =>
+    run(
+      `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, thread_id, inbox_id, created_at)
+        ${numbers(count)} SELECT ?1 || 'msg' || n, ?2, 'outbound', 'delivered', 'a@in.example.com', '[]', 's', ?1 || n, ?1, 1
+        FROM numbers`,
+      ...[inboxId, mine],
+    );
+  /** Begins to delete an inbox in a process that ends after the first write. */
+  const beginDelete = async (id: string): Promise<void> => {
+    let writes = 0;
+    const write: Db["write"] = (statements) =>
+      ++writes === 1 ? api.db.write(statements) : Promise.reject(new Error("ended"));
+    await expect(deleteInbox({ ...around(api.db), write }, mine, id)).rejects.toThrow("ended");
+  };
+  const step = (threadId: string, inboxId: string) =>
+    stepThread({
+      ...{ threadId, inboxId, senderId: mine, messageId: "msg_1", subject: "", preview: "" },
+      ...{ participants: [], hasAttachments: false, inbound: true, at: NOW },
+    });
+
   test("that never received mail are deleted with their threads, no write changing more rows than it may", async () => {
     await inbox("inb_sender");
-    await threads("inb_sender", 2 * THREADS_PER_WRITE + 1);
+    await threads("inb_sender", 2 * ROWS_PER_REMOVAL + 1);
+    await messages("inb_sender", ROWS_PER_REMOVAL + 1);
     const { db, writes, end } = watched();
     expect(await deleteInbox(db, mine, "inb_sender")).toBe(true);
     end();
     expect(writes.map((written) => written.map(({ changes }) => changes))).toEqual([
-      [THREADS_PER_WRITE, THREADS_PER_WRITE, 0],
-      [THREADS_PER_WRITE, THREADS_PER_WRITE, 0],
-      [1, 1, 1],
+      [1],
+      [ROWS_PER_REMOVAL, ROWS_PER_REMOVAL, ROWS_PER_REMOVAL, 0],
+      [1, ROWS_PER_REMOVAL, ROWS_PER_REMOVAL, 0],
+      [0, 1, 1, 1],
     ]);
     for (const table of ["threads", "thread_references"])
       expect(await countOf(table, "inbox_id = 'inb_sender'")).toBe(0);
+    expect(
+      await countOf("messages", "id LIKE 'inb_sendermsg%' AND thread_id IS NULL AND inbox_id IS NULL"),
+    ).toBe(ROWS_PER_REMOVAL + 1);
+  });
+
+  test("that are being deleted are nobody's, and no mail comes to them", async () => {
+    await inbox("inb_going");
+    await threads("inb_going", 2);
+    await beginDelete("inb_going");
+    expect(await getInbox(api.db, mine, "inb_going")).toBeNull();
+    expect(await updateInbox(api.db, mine, "inb_going", { displayName: "x" })).toBeNull();
+    expect(await listInboxes(api.db, mine, domainId)).toEqual([]);
+    const question = { rfcMessageId: null, related: [], since: 0, limit: 1 };
+    expect(await arrivalFacts(api.db, { id: "inb_going", senderId: mine }, question)).toBeNull();
+    // A mail that was on its way already, to a thread that is there still, and to a new one.
+    for (const threadId of ["inb_going1", "thr_new"]) {
+      const write = api.db.write([step(threadId, "inb_going"), countReceived(mine, "inb_going")]);
+      expect(isInboxGone(await write.catch((error: unknown) => error))).toBe(true);
+    }
+    expect(await countOf("inboxes", "address = 'inb_going@in.example.com'")).toBe(0);
+    expect(await deleteInbox(api.db, mine, "inb_going")).toBe(true);
+    expect(await countOf("threads", "inbox_id = 'inb_going'")).toBe(0);
+  });
+
+  test("whose deletion a process has left half done are removed by the next one that starts", async () => {
+    for (const id of ["inb_half", "inb_stays"]) {
+      await inbox(id);
+      await threads(id, 2);
+    }
+    await beginDelete("inb_half");
+    await removeDeletedInboxes(api.db)();
+    expect(await countOf("inboxes", "id = 'inb_half'")).toBe(0);
+    expect(await countOf("threads", "inbox_id = 'inb_half'")).toBe(0);
+    expect(await countOf("threads", "inbox_id = 'inb_stays'")).toBe(2);
   });
 
   test("that have received, or are another project's, keep their threads", async () => {
     await inbox("inb_received", 1);
-    await threads("inb_received", THREADS_PER_WRITE);
+    await threads("inb_received", ROWS_PER_REMOVAL);
     expect(await deleteInbox(api.db, mine, "inb_received")).toBe(false);
     await inbox("inb_others");
-    await threads("inb_others", THREADS_PER_WRITE);
+    await threads("inb_others", ROWS_PER_REMOVAL);
     expect(await deleteInbox(api.db, api.acme.b.id, "inb_others")).toBe(false);
     for (const id of ["inb_received", "inb_others"])
       for (const table of ["threads", "thread_references"])
-        expect(await countOf(table, `inbox_id = '${id}'`)).toBe(THREADS_PER_WRITE);
+        expect(await countOf(table, `inbox_id = '${id}'`)).toBe(ROWS_PER_REMOVAL);
   });
 });
 

@@ -23,14 +23,8 @@ import {
   storeCheck,
 } from "../../src/store/domains.ts";
 import { findAnswer, IDEMPOTENCY_WINDOW_MS, insertAnswer } from "../../src/store/idempotency.ts";
-import {
-  countReceived,
-  deleteInbox,
-  getInbox,
-  insertInbox,
-  listInboxes,
-  updateInbox,
-} from "../../src/store/inboxes.ts";
+import { deleteInbox } from "../../src/store/inbox-removal.ts";
+import { countReceived, getInbox, insertInbox, listInboxes, updateInbox } from "../../src/store/inboxes.ts";
 import { touchKey } from "../../src/store/keys.ts";
 import { findSender, getSender, listSenders, updateSender } from "../../src/store/senders.ts";
 import { isUnavailable } from "../../src/store/engine/unavailable.ts";

@@ -4,8 +4,8 @@ import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import { type Domain, findDomain, getDomain } from "../../store/domains.ts";
+import { deleteInbox } from "../../store/inbox-removal.ts";
 import {
-  deleteInbox,
   getInbox,
   INBOX_TYPES,
   type Inbox,
