@@ -23,6 +23,20 @@ describe("whom a reply goes to", () => {
       [],
     ],
     [
+      "Reply-To with quotes that it can do without",
+      ["From: ada@a.test", 'Reply-To: B <"b.c"@b.test>'],
+      {},
+      ["b.c@b.test"],
+      [],
+    ],
+    [
+      "the author where Reply-To is at no domain",
+      ["From: ada@a.test", "Reply-To: <b@[127.0.0.1]>"],
+      {},
+      ["ada@a.test"],
+      [],
+    ],
+    [
       "the author where Reply-To is the inbox",
       ["From: ada@a.test", "Reply-To: BOX+x@in.test"],
       {},
@@ -81,6 +95,8 @@ describe("whom a reply goes to", () => {
     ["no From", ["From:"]],
     ["a From that is no address", ["From: undisclosed"]],
     ["the inbox alone", ["From: BOX@in.test", "To: BOX@in.test"]],
+    ["a Reply-To in quotes", ["From: no-reply@a.test", 'Reply-To: "john smith"@a.test']],
+    ["a Reply-To in quotes and brackets", ["From: no-reply@a.test", 'Reply-To: <"john smith"@a.test>']],
   ])("is a conflict where the mail has %s", async (_, headers) => {
     const { address } = await newInbox();
     const own = headers.map((line) => line.replaceAll("BOX", address.replace("@in.test", "")));

@@ -1,4 +1,4 @@
-import { addressKey, type Mailbox, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey, type Mailbox, normalizeAddress, normalizeDomain } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
@@ -114,11 +114,26 @@ export function withoutDoubles(item: SendItem, own: number): SendItem {
   return { ...item, cc };
 }
 
-/** Reply-To, else From (RFC 5322 §3.6.3); for a message of our own, those it went to. */
+/**
+ * Reply-To, else From (RFC 5322 §3.6.3); for a message of our own, those it went to. Throws 409 where Reply-To is an address
+ * that we do not send to: From may be one that nobody reads.
+ */
 function answerTo(parent: Message, inbox: Inbox): Mailbox[] {
-  const ours = parent.direction === "outbound" || reachesInbox(inbox.address, parent.from.email);
-  const ways = ours ? [parent.to] : [parent.replyTo, [parent.from]];
-  return ways.map((mailboxes) => reachable(mailboxes, inbox)).find((found) => found.length > 0) ?? [];
+  if (parent.direction === "outbound" || reachesInbox(inbox.address, parent.from.email))
+    return reachable(parent.to, inbox);
+  const asked = reachable(parent.replyTo, inbox);
+  if (asked.length > 0) return asked;
+  const unsendable = parent.replyTo.find(({ email }) => hasQuotedLocalPart(email));
+  if (unsendable === undefined) return reachable([parent.from], inbox);
+  throw new AppError("conflict", "The message asks for answers at an address that cannot be sent to.", {
+    code: "invalid_state",
+  });
+}
+
+/** Whether the local part is one that only quotes allow (RFC 5322 §3.4.1); readers leave them out. */
+function hasQuotedLocalPart(email: string): boolean {
+  const at = email.lastIndexOf("@");
+  return at > 0 && normalizeAddress(email) === null && normalizeDomain(email.slice(at + 1)) !== null;
 }
 
 /** Those of a mail's mailboxes that can be sent to, once each, without the inbox itself. */

@@ -181,7 +181,13 @@ function toMailbox({ address, name }: Address): Mailbox[] {
   const email = storedLine(address ?? "", MAX_HEADER_VALUE_CHARS);
   if (email === "") return [];
   const displayName = decodedText(name);
-  return [{ email: normalizeAddress(email) ?? email, ...(displayName === "" ? {} : { name: displayName }) }];
+  const shown = normalizeAddress(email) ?? normalizeAddress(unquoted(email)) ?? email;
+  return [{ email: shown, ...(displayName === "" ? {} : { name: displayName }) }];
+}
+
+/** The address without quotes around its local part, which change nothing where it can do without (RFC 5321 §4.1.2). */
+function unquoted(email: string): string {
+  return email.replace(/^"([^"\\]+)"@/, "$1@");
 }
 
 function dateOf({ fields }: HeaderBlock): number | null {
