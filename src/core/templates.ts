@@ -1,5 +1,6 @@
 import { AssertionError, Context, type Liquid, LiquidError, type Template, type Variable } from "liquidjs";
 import { type AppError, invalid } from "./errors.ts";
+import { firstChars } from "./first-chars.ts";
 import { MAX_SUBJECT_CHARS } from "./send-item.ts";
 import { MAX_BODY_PART_BYTES } from "./send-rules.ts";
 import { isLonger } from "./validation.ts";
@@ -46,7 +47,7 @@ export class RenderingFailure extends Error {
   readonly kind: "syntax" | "rendering";
 
   constructor(part: TemplatePart, kind: "syntax" | "rendering", message: string) {
-    super(message.slice(0, MAX_MESSAGE_CHARS).toWellFormed());
+    super(firstChars(message, MAX_MESSAGE_CHARS));
     this.name = "RenderingFailure";
     this.part = part;
     this.kind = kind;

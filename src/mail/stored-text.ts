@@ -1,3 +1,5 @@
+import { firstChars } from "../core/first-chars.ts";
+
 /**
  * Text that SQLite TEXT and JSON can hold and show: no NUL (SQLite ends a text there), no other controls but tab and
  * line ends (terminal escapes), no lone surrogates; CRLF and CR become LF.
@@ -14,5 +16,5 @@ export function storedLine(text: string, maxChars: number): string {
   const line = storedText(text.slice(0, maxChars * 2))
     .replace(/[\t\n\u2028\u2029]+/g, " ")
     .trim();
-  return line.length > maxChars ? line.slice(0, maxChars).toWellFormed() : line;
+  return line.length > maxChars ? firstChars(line, maxChars) : line;
 }

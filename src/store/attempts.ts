@@ -1,3 +1,4 @@
+import { firstChars } from "../core/first-chars.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** One try at delivering to one recipient, with its conversation. */
@@ -53,7 +54,7 @@ export function insertAttempt(attempt: Attempt, guard: Guard): Statement {
 
 /** The conversation within its bounds: how it began and how it ended say most. Cut lines are well-formed Unicode. */
 export function boundedTranscript(lines: readonly string[]): string[] {
-  const cut = lines.map((line) => line.slice(0, MAX_TRANSCRIPT_LINE_CHARS).toWellFormed());
+  const cut = lines.map((line) => firstChars(line, MAX_TRANSCRIPT_LINE_CHARS));
   const chars = cut.reduce((sum, line) => sum + line.length, 0);
   if (cut.length <= MAX_TRANSCRIPT_LINES && chars <= MAX_TRANSCRIPT_CHARS) return cut;
   const begins = cut.slice(0, fitting(cut));

@@ -1,3 +1,4 @@
+import { firstChars } from "../core/first-chars.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
 import type { Db, Statement } from "./engine/client.ts";
@@ -72,7 +73,7 @@ export function stepThread(step: ThreadStep): Statement {
       step.threadId,
       step.senderId,
       step.inboxId,
-      step.subject.slice(0, MAX_SUBJECT_CHARS).toWellFormed(),
+      firstChars(step.subject, MAX_SUBJECT_CHARS),
       step.preview,
       participants,
       Number(step.hasAttachments),

@@ -1,3 +1,4 @@
+import { firstChars } from "../../core/first-chars.ts";
 import { MAX_SUBJECT_CHARS } from "../../core/send-item.ts";
 
 /** What mail programs of several languages put before the subject of an answer. */
@@ -15,5 +16,5 @@ const LEADING_PREFIXES = new RegExp(
 /** The subject of an answer: one `Re: ` before what was answered (RFC 5322 §3.6.5), whatever stood there before. */
 export function replySubject(subject: string): string {
   const bare = subject.replace(LEADING_PREFIXES, "").trim();
-  return `Re: ${bare}`.slice(0, MAX_SUBJECT_CHARS).toWellFormed().trimEnd();
+  return firstChars(`Re: ${bare}`, MAX_SUBJECT_CHARS).trimEnd();
 }

@@ -1,5 +1,6 @@
 import { addressKey, type Mailbox, normalizeAddress, normalizeDomain } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { firstChars } from "../../core/first-chars.ts";
 import { idFloor } from "../../core/ids.ts";
 import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
@@ -142,10 +143,7 @@ function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
   for (const { email, name } of mailboxes) {
     const key = addressKey(email);
     if (normalizeAddress(email) === null || reachesInbox(inbox.address, email) || found.has(key)) continue;
-    found.set(
-      key,
-      name === undefined ? { email } : { email, name: name.slice(0, MAX_NAME_CHARS).toWellFormed() },
-    );
+    found.set(key, name === undefined ? { email } : { email, name: firstChars(name, MAX_NAME_CHARS) });
   }
   return [...found.values()];
 }

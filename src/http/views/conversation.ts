@@ -1,3 +1,4 @@
+import { firstChars } from "../../core/first-chars.ts";
 import { Type } from "@sinclair/typebox";
 import { turn } from "../../core/turn.ts";
 import { readRecord } from "../../flows/read/record.ts";
@@ -59,7 +60,7 @@ function withinRoom(
     const body = message[name];
     if (typeof body !== "string") continue;
     const kept = Math.max(0, Math.min(MAX_BODY_CHARS, room - used));
-    if (body.length > kept) changed[name] = body.slice(0, kept).toWellFormed();
+    if (body.length > kept) changed[name] = firstChars(body, kept);
     used += Math.min(body.length, kept);
   }
   const fields = JSON.stringify(message.headers).length;

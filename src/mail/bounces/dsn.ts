@@ -1,3 +1,4 @@
+import { firstChars } from "../../core/first-chars.ts";
 import { onlyRecipient, originalHeader } from "./arf.ts";
 import { peerWords, readDiagnostic } from "./diagnostic.ts";
 import { fromNotice } from "./notice-recipients.ts";
@@ -121,6 +122,7 @@ function fromStatus(status: StatusRecipient, notice: Notice, only: string | null
   const action = actionOf(status);
   const whole = (status.diagnosticCode ?? "").slice(0, MAX_DIAGNOSTIC_READ);
   const same = reasonFor(status, notice);
+  const shown = status.diagnosticCode ?? (same === "" ? null : same);
   const diagnostic = peerWords(whole);
   const read = readDiagnostic(diagnostic);
   const stage = read.stage ?? readDiagnostic(whole).stage ?? readDiagnostic(same).stage;
@@ -136,9 +138,7 @@ function fromStatus(status: StatusRecipient, notice: Notice, only: string | null
     status: enhanced,
     // OpenSMTPD has no Diagnostic-Code: the reply stands in its words alone.
     smtpCode: read.code ?? readDiagnostic(same).code,
-    diagnosticCode:
-      (status.diagnosticCode ?? (same === "" ? null : same))?.slice(0, MAX_DIAGNOSTIC_CHARS).toWellFormed() ??
-      null,
+    diagnosticCode: shown === null ? null : firstChars(shown, MAX_DIAGNOSTIC_CHARS),
     remoteMta: status.remoteMta,
   };
 }

@@ -1,3 +1,4 @@
+import { firstChars } from "../../core/first-chars.ts";
 import { fieldOf } from "./arf.ts";
 import { peerWords, readDiagnostic } from "./diagnostic.ts";
 import type { ParsedMail } from "../reading/parse.ts";
@@ -48,7 +49,7 @@ function fromReason(
     ...classOf(action, { ...read, stage: read.stage ?? readDiagnostic(reason).stage, ...said }),
     status: read.enhanced,
     smtpCode: read.code,
-    diagnosticCode: reason.replace(/\s+/g, " ").trim().slice(0, MAX_DIAGNOSTIC_CHARS).toWellFormed() || null,
+    diagnosticCode: firstChars(reason.replace(/\s+/g, " ").trim(), MAX_DIAGNOSTIC_CHARS) || null,
     remoteMta: null,
   };
 }

@@ -2,6 +2,7 @@ import { isAsciiText } from "../../core/ascii.ts";
 import { encodeWord } from "nodemailer/lib/mime-funcs";
 import MimeNode from "nodemailer/lib/mime-node";
 import { type Mailbox, splitAddress } from "../../core/addresses.ts";
+import { firstChars } from "../../core/first-chars.ts";
 
 /** RFC 5322 §2.1.1: a line should have no more than 78 characters without its CRLF. */
 const FOLD_CHARS = 76;
@@ -118,7 +119,7 @@ const PLAIN_NAME = /^[\w ]*$/;
 export function mailboxText({ email, name }: Mailbox): string {
   // A run of spaces could be folded into a line of spaces alone, which ends the header for some readers.
   const phrase = headerText(name ?? "").replace(/ +/g, " ");
-  const mailbox = { name: phrase.slice(0, MAX_NAME_UNITS).toWellFormed(), address: wireAddress(email) };
+  const mailbox = { name: firstChars(phrase, MAX_NAME_UNITS), address: wireAddress(email) };
   // Many readers take `=?` for an encoded word within quotes, too.
   if (mailbox.name.includes("=?")) return `${encodedWords(mailbox.name)} <${mailbox.address}>`;
   if (!PLAIN_ADDRESS.test(mailbox.address) || !PLAIN_NAME.test(mailbox.name))

@@ -1,3 +1,4 @@
+import { firstChars } from "../../core/first-chars.ts";
 import { convert, type Formatter } from "html-to-text";
 import { storedText } from "../stored-text.ts";
 
@@ -49,5 +50,5 @@ export function previewOf(text: string | null, html: string | null): string {
   const own = (text ?? "").slice(0, PREVIEW_CHARS * 20).trim();
   const source = own !== "" || html === null ? own : htmlText(html);
   const line = source.replace(/\s+/g, " ").trim();
-  return line.slice(0, PREVIEW_CHARS).toWellFormed();
+  return firstChars(line, PREVIEW_CHARS);
 }

@@ -1,3 +1,4 @@
+import { firstChars } from "../../core/first-chars.ts";
 import { CR, LF } from "../octets.ts";
 
 /** RFC 5321 §4.5.3.1.5 says 512 octets; peers with long explanations send more. */
@@ -108,7 +109,7 @@ export function isSuccess({ code }: Reply): boolean {
 
 /** The text of a reply in one line, cut to what is worth keeping. */
 export function explanation(reply: Reply): string {
-  return reply.lines.join(" ").slice(0, MAX_EXPLANATION).toWellFormed();
+  return firstChars(reply.lines.join(" "), MAX_EXPLANATION);
 }
 
 /** The reply in one line, as it is shown: `550 5.1.1 no such user`. */
