@@ -1,5 +1,13 @@
-import { fieldValue, findHeaderEnd, MAX_HEADER_FIELDS, type RawField } from "./reading/raw-headers.ts";
+import parseDkimHeaders from "mailauth/lib/parse-dkim-headers";
+import {
+  fieldValue,
+  findHeaderEnd,
+  MAX_HEADER_FIELDS,
+  type RawField,
+  rawFields,
+} from "./reading/raw-headers.ts";
 import { mailboxes } from "./reading/parse.ts";
+import { isLoose, withRelaxedBody } from "./relaxed-body.ts";
 
 /** DKIM signatures of one mail that are checked: each costs an RSA operation and a lookup (RFC 6376 §8.4). */
 export const MAX_SIGNATURES = 20;
@@ -10,6 +18,11 @@ export const MAX_BODY_HASHES = 4;
 /** The same of a body beyond so many octets: one of short lines takes over a second a hash, and holds the thread meanwhile. */
 export const LARGE_BODY_OCTETS = 8 * 1024 * 1024;
 export const MAX_LARGE_BODY_HASHES = 2;
+/**
+ * Lines of a body with white space for relaxed canonicalization to change: mailauth takes two microseconds for each and for each
+ * hash, and six millions of them would hold the thread for half a minute.
+ */
+export const MAX_LOOSE_LINES = 50_000;
 /** Header octets and lines that signatures are checked over; a signature that covers more fails. */
 export const MAX_CHECKED_HEADER_OCTETS = 256 * 1024;
 export const MAX_CHECKED_HEADER_LINES = 4000;
@@ -36,16 +49,52 @@ const LF = 0x0a;
  * @param fields those of its header, by `rawFields`
  */
 export function checkable(raw: Buffer, fields: readonly RawField[]): Buffer {
-  if (fields.some(({ name }) => SIGNATURE_FIELDS.has(name))) return withinLimits(raw, fields);
-  if (isAllFields(raw, fields))
-    return headerOf(
-      keptFields(
-        fields.filter(({ name }) => name === "from"),
-        0,
-      ),
-    );
+  if (!fields.some(({ name }) => SIGNATURE_FIELDS.has(name))) return unsigned(raw, fields);
+  const checked = withinLimits(raw, fields);
+  return isLoose(checked, findHeaderEnd(checked).body, MAX_LOOSE_LINES)
+    ? withBodyMadeReady(checked)
+    : checked;
+}
+
+function unsigned(raw: Buffer, fields: readonly RawField[]): Buffer {
+  const authors = fields.filter(({ name }) => name === "from");
+  if (isAllFields(raw, fields)) return headerOf(keptFields(authors, 0));
   const checked = withinLimits(raw, fields);
   return checked.subarray(0, findHeaderEnd(checked).body);
+}
+
+/**
+ * The mail with a body that takes no time to canonicalize, and with those signatures alone that canonicalize it as the first of
+ * them does: signatures of both kinds over such a body are not seen with honest mail.
+ */
+function withBodyMadeReady(mail: Buffer): Buffer {
+  const fields = rawFields(mail);
+  const kinds = fields.map(bodyKind);
+  const kind = kinds.find((one) => one !== null);
+  const kept = fields.filter((_, at) => kinds[at] === null || kinds[at] === kind);
+  const whole = kept.length === fields.length ? mail : withFields(kept, mail);
+  return kind === "relaxed" ? withRelaxedBody(whole, findHeaderEnd(whole).body) : whole;
+}
+
+/** How a signature field canonicalizes the body; null for a field that says nothing of it. */
+function bodyKind(field: RawField): string | null {
+  if (!SIGNATURE_FIELDS.has(field.name) || field.name === "arc-seal") return null;
+  const tag = tagsOf(field);
+  // RFC 6376 §3.5. Of an ARC set without it mailauth tries both.
+  return field.name === "arc-message-signature" && tag("c") === "" ? "both" : bodyCanonicalization(tag);
+}
+
+function bodyCanonicalization(tag: (name: string) => string): string {
+  return (tag("c").split("/")[1] || "simple").toLowerCase().trim();
+}
+
+function withFields(fields: readonly RawField[], mail: Buffer): Buffer {
+  return Buffer.concat([headerOf(fields), mail.subarray(findHeaderEnd(mail).body)]);
+}
+
+/** A header block of those fields, with the empty line. */
+function headerOf(fields: readonly RawField[]): Buffer {
+  return Buffer.from(`${fields.map(({ line }) => `${line}\r\n`).join("")}\r\n`, "latin1");
 }
 
 /** Whether nothing in the header is anything but those fields: what is may be a field to others. */
@@ -65,13 +114,7 @@ function withinLimits(raw: Buffer, fields: readonly RawField[]): Buffer {
     header <= MAX_CHECKED_HEADER_OCTETS &&
     countLines(raw.subarray(0, header)) <= MAX_CHECKED_HEADER_LINES &&
     kept.every((field, at) => field === fields[at]);
-  if (whole) return raw;
-  return Buffer.concat([headerOf(kept), raw.subarray(body)]);
-}
-
-/** A header block of those fields, with the empty line. */
-function headerOf(fields: readonly RawField[]): Buffer {
-  return Buffer.from(`${fields.map(({ line }) => `${line}\r\n`).join("")}\r\n`, "latin1");
+  return whole ? raw : withFields(kept, raw);
 }
 
 function keptFields(fields: readonly RawField[], maxHashes: number): RawField[] {
@@ -98,13 +141,18 @@ function shortFrom(field: RawField): RawField {
   return { name: field.name, line: `From: ${addresses.join(",\r\n ")}` };
 }
 
-function isCheckable({ name, line }: RawField, hashes: Set<string>, maxHashes: number): boolean {
-  if (line.length > MAX_SIGNATURE_OCTETS) return false;
+/** The tags of a signature field as they are read where it is checked; "" for one that it has not. */
+function tagsOf({ line }: RawField): (name: string) => string {
+  const { parsed } = parseDkimHeaders(Buffer.from(line, "latin1"));
+  return (name) => `${parsed[name]?.value ?? ""}`;
+}
+
+function isCheckable(field: RawField, hashes: Set<string>, maxHashes: number): boolean {
+  if (field.line.length > MAX_SIGNATURE_OCTETS) return false;
   // A seal covers no body (RFC 8617 §4.1.3).
-  if (name === "arc-seal") return true;
-  const text = line.slice(name.length + 1).replace(/\s/g, "");
-  const tag = (key: string): string => new RegExp(`(?:^|;)${key}=([^;]*)`, "i").exec(text)?.[1] ?? "";
-  const hash = `${tag("a").split("-")[1] ?? ""}:${tag("c").split("/")[1] ?? ""}:${tag("l")}`.toLowerCase();
+  if (field.name === "arc-seal") return true;
+  const tag = tagsOf(field);
+  const hash = `${tag("a").split("-").at(-1)}:${bodyCanonicalization(tag)}:${tag("l")}`.toLowerCase();
   if (!hashes.has(hash) && hashes.size >= maxHashes) return false;
   hashes.add(hash);
   return true;
