@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import MailComposer from "nodemailer/lib/mail-composer";
-import PostalMime from "postal-mime";
+import PostalMime, { decodeWords } from "postal-mime";
 import { isReservedHeader } from "../../src/core/send-rules.ts";
 import { compose, type OutgoingMail } from "../../src/mail/composing/compose.ts";
 import { wireFault } from "../../src/mail/composing/wire.ts";
@@ -353,6 +353,35 @@ describe("text goes out as it was meant", () => {
     expect(header(compose({ ...BASE, from: { email: "a@example.com", name } }).raw)).toContain(
       `From: ${"n".repeat(500)}\r\n <a@example.com>`,
     );
+  });
+
+  const encoded = (text: string) => `=?UTF-8?Q?${text}?=`;
+  test.each([
+    ["Jürgen Müller <j@example.com>", `${encoded("J=C3=BCrgen_M=C3=BCller")} <j@example.com>`],
+    ['"Müller, Jürgen" <j@example.com>', `${encoded("M=C3=BCller=2C_J=C3=BCrgen")} <j@example.com>`],
+    ['Zoë <z@a.test>, "A. B" <b@a.test>', `${encoded("Zo=C3=AB")} <z@a.test>, "A. B" <b@a.test>`],
+    [
+      "<https://a.test/x>; Größe  ändern  jetzt",
+      `<https://a.test/x>; ${encoded("Gr=C3=B6=C3=9Fe__=C3=A4ndern")}  jetzt`,
+    ],
+    ['sagte "süßes" gestern', `sagte ${encoded("=22s=C3=BC=C3=9Fes=22")} gestern`],
+    ["=?UTF-8?Q?a?= ü", encoded("=3D=3FUTF-8=3FQ=3Fa=3F=3D_=C3=BC")],
+  ])("of the custom value %j only words beyond ASCII are encoded", (value, wire) => {
+    const raw = compose({ ...BASE, headers: { "X-A": value } }).raw;
+    expect(header(raw).replaceAll("\r\n ", " ")).toContain(`X-A: ${wire}`);
+  });
+
+  test.each([
+    `ü${" ".repeat(4000)}b`,
+    `b${" ".repeat(4000)}ü`,
+    `ü ${"b".repeat(4000)} c`,
+    `${'"'.repeat(2000)} ü`,
+    `"ü" <${"a".repeat(2000)}@${"b".repeat(2000)}>`,
+  ])("a long custom value beyond ASCII keeps to the lines and reads back", (value) => {
+    const { raw } = compose({ ...BASE, headers: { "X-A": value } });
+    expect(wireFault(raw, false)).toBeNull();
+    const field = /^X-A: (.*(?:\r\n .*)*)/m.exec(header(raw))?.[1] ?? "";
+    expect(decodeWords(field.replaceAll("\r\n", ""))).toBe(value.replace('"ü" <', "ü <"));
   });
 
   test("a custom value in ASCII stays as given, for it may have a structure of its own", () => {

@@ -80,13 +80,48 @@ function wordsOf(text: string): string[] {
 /** Text that reads back as given: `=?` would be taken for an encoded word, so it is encoded itself. */
 export function unstructured(value: string): string {
   const text = headerText(value);
-  return PRINTABLE.test(text) && !text.includes("=?") && !hasLongWord(text) ? text : encodedWords(text);
+  return isPlain(text) && !text.includes("=?") ? text : encodedWords(text);
 }
 
-/** A caller's own header value: ASCII goes out as given, for it may be structured or hold encoded words already. */
+/** A word with the spaces before it; a name in quotes before an address is one (RFC 5322 §3.4). */
+const CUSTOM_WORD = /( *)(?:"([^"\\]*)"(?= *<[^<>\s@]+@[^<>\s@]+>)|([^ ]+))/g;
+
+/**
+ * A caller's own header value: ASCII goes out as given, for it may be structured or hold encoded words already. Of another
+ * value the words beyond ASCII are encoded alone (RFC 2047 §5), so that an address beside them stays one.
+ */
 export function customValue(value: string): string {
   const text = headerText(value);
-  return PRINTABLE.test(text) && !hasLongWord(text) ? text : encodedWords(text);
+  if (isPlain(text)) return text;
+  // Encoded words of the caller's own would lose the spaces between them and ours.
+  return text.includes("=?") ? encodedWords(text) : encodedInPart(text);
+}
+
+function encodedInPart(text: string): string {
+  let out = "";
+  // Words to be encoded together, for the spaces between encoded words count for nothing (RFC 2047 §6.2).
+  let run = "";
+  const encodeRun = (): void => {
+    if (run !== "") out += encodedWords(run);
+    run = "";
+  };
+  for (const [token, spaces = "", name, word] of text.matchAll(CUSTOM_WORD)) {
+    if (isPlain(token)) {
+      encodeRun();
+      out += token;
+      continue;
+    }
+    // One space stands before encoded words; further ones are encoded, for a line is folded before them, not within.
+    const before = run === "" ? spaces.slice(0, 1) : "";
+    out += before;
+    run += spaces.slice(before.length) + (name ?? word);
+  }
+  encodeRun();
+  return out;
+}
+
+function isPlain(text: string): boolean {
+  return PRINTABLE.test(text) && !hasLongWord(text);
 }
 
 /** Octets of a message id that a line has room for behind the space of a fold. */
