@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, generateKeyPair, type KeyObject, sign } f
 import { promisify } from "node:util";
 import { normalizeDomain } from "../core/addresses.ts";
 import { fieldsOf, findHeaderEnd, type RawField } from "./reading/raw-headers.ts";
+import { withRelaxedBody } from "./relaxed-body.ts";
 
 /** RFC 8301 §3.2: signers should use at least 2048 bits; longer keys do not fit the DNS answers of many. */
 const KEY_BITS = 2048;
@@ -126,7 +127,7 @@ export function relaxedField({ name, line }: RawField): string {
 export function relaxedBody(body: Uint8Array): Buffer {
   const octets = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   // Most bodies have nothing to be replaced, and to look for it among octets takes a tenth of the time.
-  const lines = UNRELAXED.some((space) => octets.includes(space)) ? withRelaxedSpace(octets) : octets;
+  const lines = UNRELAXED.some((space) => octets.includes(space)) ? withRelaxedBody(octets, 0) : octets;
   let end = lines[lines.length - 1] === SP ? lines.length - 1 : lines.length;
   while (end >= 2 && lines[end - 1] === LF && lines[end - 2] === CR) end -= 2;
   if (end === 0) return Buffer.alloc(0);
@@ -139,8 +140,3 @@ const SP = 0x20;
 const CR = 0x0d;
 const LF = 0x0a;
 const CRLF = Buffer.from("\r\n");
-
-function withRelaxedSpace(octets: Buffer): Buffer {
-  const lines = octets.toString("latin1").replace(SPACE, " ").replace(/ \r\n/g, "\r\n");
-  return Buffer.from(lines, "latin1");
-}

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import MailComposer from "nodemailer/lib/mail-composer";
 import PostalMime, { decodeWords } from "postal-mime";
@@ -413,6 +414,45 @@ describe("text goes out as it was meant", () => {
         "text/html quoted-printable",
       ]);
     }
+  });
+
+  const file = (bytes: Uint8Array) => ({
+    filename: "a.bin",
+    contentType: "application/octet-stream",
+    bytes,
+    disposition: "attachment" as const,
+  });
+
+  test.each([1, 56, 57, 58, 262_143, 262_144, 262_145, 57 * 1024 * 5, 57 * 1024 * 5 + 1, 57 * 1024 * 6 - 1])(
+    "an attachment of %d octets stands in lines of base64",
+    (size) => {
+      const bytes = Buffer.from(Array.from({ length: size }, (_, at) => (at * 7919) >> 3));
+      const lines = bytes.toString("base64").replace(/.{76}(?=.)/g, "$&\r\n");
+      for (const text of ["Hi", ""]) {
+        const { raw } = compose({ ...BASE, text, attachments: [file(bytes)] });
+        expect(raw.includes(`\r\n\r\n${lines}\r\n`)).toBe(true);
+        expect(wireFault(raw, false)).toBeNull();
+      }
+    },
+  );
+
+  test("a large attachment is in memory once as it is and once as it goes out", async () => {
+    const composed = JSON.stringify(join(import.meta.dir, "../../src/mail/composing/compose.ts"));
+    const script = `
+      const { compose } = await import(${composed});
+      const peak = async () => Number(/VmHWM:\\s+(\\d+)/.exec(await Bun.file("/proc/self/status").text())[1]);
+      const bytes = new Uint8Array(24 * 1024 * 1024).fill(7);
+      const mail = ${JSON.stringify({ ...BASE, attachments: [file(new Uint8Array())] })};
+      mail.attachments[0].bytes = bytes.subarray(0, 1024);
+      compose(mail);
+      const before = await peak();
+      mail.attachments[0].bytes = bytes;
+      compose(mail);
+      console.log((await peak()) - before);`;
+    const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    const grownKib = Number(await new Response(child.stdout).text());
+    expect(grownKib).toBeGreaterThan(0);
+    expect(grownKib).toBeLessThan(110 * 1024);
   });
 
   test("an attached mail stays a mail where it fits 7bit, else it is plain bytes", async () => {

@@ -8,19 +8,70 @@ export interface Fields {
   behind: string;
 }
 
+/** What a mail is written of: text, and bytes that stand in it in base64. */
+type Chunk = string | Buffer;
+
+/** Octets of a base64 part from which on it is encoded where it is to stand: as text it would be in memory four times. */
+const LARGE_PART_OCTETS = 256 * 1024;
+/** Octets of a large part that are encoded at a time: whole groups of three, which base64 makes four characters of. */
+const OCTETS_AT_A_TIME = 192 * 1024;
+/** RFC 2045 §6.8: characters of a line of base64 at most. */
+const BASE64_LINE = 76;
+
 /**
  * The bytes of a composer's tree. Its own stream takes some twenty turns of the event loop a mail; here the content is in
  * memory, and one turn is enough.
  */
 export function writeTree(root: MimeNode, fields: Fields): Buffer {
-  const chunks: string[] = [fields.before];
+  const chunks: Chunk[] = [fields.before];
   write(root, chunks, fields.behind);
-  const raw = chunks.join("");
+  const last = chunks.findLast(({ length }) => length > 0);
+  if (typeof last !== "string" || !last.endsWith("\r\n")) chunks.push("\r\n");
   // An address beyond ASCII stands as UTF-8; everything else is ASCII.
-  return Buffer.from(raw.endsWith("\r\n") ? raw : `${raw}\r\n`, "utf8");
+  return chunks.every((chunk) => typeof chunk === "string")
+    ? Buffer.from(chunks.join(""), "utf8")
+    : writeChunks(chunks);
 }
 
-function write(node: MimeNode, chunks: string[], behind: string): void {
+function writeChunks(chunks: readonly Chunk[]): Buffer {
+  const raw = Buffer.allocUnsafeSlow(chunks.reduce((sum, chunk) => sum + octetsOf(chunk), 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    if (typeof chunk === "string") raw.write(chunk, at, "utf8");
+    else writeBase64(raw.subarray(at, at + octetsOf(chunk)), chunk);
+    at += octetsOf(chunk);
+  }
+  return raw;
+}
+
+function octetsOf(chunk: Chunk): number {
+  if (typeof chunk === "string") return Buffer.byteLength(chunk);
+  const base64 = base64Octets(chunk);
+  return base64 + (Math.ceil(base64 / BASE64_LINE) - 1) * 2;
+}
+
+function base64Octets({ length }: Buffer): number {
+  return Math.ceil(length / 3) * 4;
+}
+
+/**
+ * Fills a place with bytes in lines of base64, the last one without a line end: without any line ends at the end of the place
+ * first, then line by line to where each belongs.
+ */
+function writeBase64(place: Buffer, bytes: Buffer): void {
+  const start = place.length - base64Octets(bytes);
+  for (let from = 0, at = start; from < bytes.length; from += OCTETS_AT_A_TIME)
+    at += place.write(bytes.toString("base64", from, from + OCTETS_AT_A_TIME), at, "latin1");
+  let at = 0;
+  for (let from = start; from < place.length; from += BASE64_LINE) {
+    const end = Math.min(from + BASE64_LINE, place.length);
+    place.copyWithin(at, from, end);
+    at += end - from;
+    if (end < place.length) at += place.write("\r\n", at, "latin1");
+  }
+}
+
+function write(node: MimeNode, chunks: Chunk[], behind: string): void {
   const encoding = node.getTransferEncoding();
   // The headers come first: building them settles the boundary.
   chunks.push(headersOf(node, encoding), "\r\n", behind, "\r\n");
@@ -53,13 +104,13 @@ function headersOf(node: MimeNode, encoding: Encoding): string {
 
 type Encoding = ReturnType<MimeNode["getTransferEncoding"]>;
 
-function contentOf({ content }: MimeNode, encoding: Encoding): string {
+function contentOf({ content }: MimeNode, encoding: Encoding): Chunk {
   if (typeof content !== "string" && !Buffer.isBuffer(content)) return "";
   switch (encoding) {
-    case "base64":
-      return wrapBase64(
-        (typeof content === "string" ? Buffer.from(content, "utf8") : content).toString("base64"),
-      );
+    case "base64": {
+      const bytes = typeof content === "string" ? Buffer.from(content, "utf8") : content;
+      return bytes.length < LARGE_PART_OCTETS ? wrapBase64(bytes.toString("base64")) : bytes;
+    }
     case "quoted-printable":
       return quotedPrintable(content);
     default:
