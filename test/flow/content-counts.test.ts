@@ -4,6 +4,7 @@ import { sweepContents } from "../../src/flows/contents/sweep.ts";
 import { forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { deliver, delivered } from "../support/mail-in.ts";
+import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
@@ -139,7 +140,12 @@ test("whatever names a content is counted once, on all roads in and out, until t
   const young = await send({ attachments: [attachment(LARGE)] });
   await forgetContents({ db, clock }, 2)();
   expect(await wrong()).toEqual([]);
-  await forgetMessages({ db, clock }, 2)();
+  const forget = forgetMessages({ db, clock }, 2);
+  // What something happens to meanwhile, as its entry into the search index, is left for the next walk.
+  await until(async () => {
+    await forget();
+    return (await db.all<unknown>("SELECT id FROM messages")).length === 1;
+  });
   expect(await wrong()).toEqual([]);
   clock.shift(UNUSED_KEPT_MS + 1);
   await sweepContents({ db, clock });
