@@ -2,7 +2,7 @@ import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
 import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
-import type { Db, Statement } from "./engine/client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
 import { takeContent } from "./contents/contents.ts";
 
@@ -136,9 +136,15 @@ function toMessage(row: MessageRow): Message {
 
 /** Stores what lists show and search of a message. It waits for the index: `indexWaiting` enters it. */
 export function insertListed(message: Message): Statement {
+  return insertUnlessBarred(message, null);
+}
+
+function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
+  // The column takes no NULL. A statement of its own for the guard would cost twice as much.
+  const createdAt = guard === null ? "?" : `CASE WHEN ${guard.sql} THEN ? END`;
   return {
     sql: `INSERT INTO messages (${MESSAGE_COLUMNS})
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${createdAt})`,
     args: [
       message.id,
       message.senderId,
@@ -164,21 +170,31 @@ export function insertListed(message: Message): Statement {
       Number(message.trackOpens),
       Number(message.trackClicks),
       Number(message.unsubscribeLink),
+      ...(guard?.args ?? []),
       message.createdAt,
     ],
   };
 }
 
-/** Statements that store a message with its content and attachments. Large contents have been written ahead. */
+/** Whether a write was undone since the guard of a message that it stores did not hold. */
+export function isMessageBarred(error: unknown): boolean {
+  return error instanceof ConstraintError && error.notNull === "messages.created_at";
+}
+
+/**
+ * Statements that store a message with its content and attachments. Large contents have been written ahead.
+ * @param guard where it does not hold the whole write is undone, and `isMessageBarred` tells so
+ */
 export function insertMessage(
   message: Message,
   content: NewMessageContent,
   attachments: readonly NewAttachment[],
+  guard: Guard | null = null,
 ): Statement[] {
   const { body, headers = {}, data = null, envelope = null, auth = null, trace = null, raw = null } = content;
   const contents = [body, raw, ...attachments.map((attachment) => attachment.content)];
   return [
-    insertListed(message),
+    insertUnlessBarred(message, guard),
     ...contents.flatMap((kept) => (kept === null ? [] : [takeContent(kept, message.createdAt)])),
     {
       sql: `INSERT INTO message_content (message_id, body, headers, data, envelope, auth, trace, raw)

@@ -5,7 +5,7 @@ import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { type Reply, reply } from "../../smtp/reply.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import { isInboxGone } from "../../store/inboxes.ts";
-import { isGuardBroken } from "../../store/outbox.ts";
+import { isMessageBarred } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { earlierArrival } from "./duplicate.ts";
@@ -194,7 +194,7 @@ async function takeInto(
     try {
       return await lookAndTake(deps, targets, mail);
     } catch (error) {
-      if (!isGuardBroken(error)) throw error;
+      if (!isMessageBarred(error)) throw error;
     }
   return BUSY;
 }

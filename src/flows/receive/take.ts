@@ -3,12 +3,11 @@ import { newId } from "../../core/ids.ts";
 import type { MessageEvent } from "../../core/events.ts";
 import type { Queue } from "../../queue/port.ts";
 import { type ArrivalFacts, untakenGuard } from "../../store/arrivals.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
 import { type HashedContent, ofProject } from "../../store/contents/content-bytes.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
-import { allOrNothing } from "../../store/outbox.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads.ts";
 import { writeAhead } from "../contents/keep.ts";
@@ -46,7 +45,7 @@ export interface ArrivalPlace extends InboundTargetInbox {
 /**
  * Takes a mail into custody: one message in each inbox, its thread, its event and its webhook deliveries, all in one
  * write; what is large goes ahead of it. When this resolves the bytes are on disk. Where one of the inboxes has taken it since
- * the places were asked about, as another process does, nothing is written, and `isGuardBroken` knows the error.
+ * the places were asked about, as another process does, nothing is written, and `isMessageBarred` knows the error.
  * @param record further statements for that write, told what it stores
  */
 export async function takeMail(
@@ -110,12 +109,11 @@ interface StoredArrival {
   events: MessageEvent[];
 }
 
-/** First of the write: it is undone where the inbox has the mail by now. */
-function unlessTaken({ inboxId, senderId, rfcMessageId, createdAt }: Message, { raw }: Kept): Statement[] {
-  if (inboxId === null || rfcMessageId === null) return [];
+/** Holds while the inbox has not taken the mail. */
+function untaken({ inboxId, senderId, rfcMessageId, createdAt }: Message, { raw }: Kept): Guard | null {
+  if (inboxId === null || rfcMessageId === null) return null;
   const since = createdAt - DUPLICATE_WINDOW_MS;
-  const mail = { inboxId, senderId, rfcMessageId, raw: raw.key, since, limit: MAX_COMPARED };
-  return [allOrNothing(untakenGuard(mail))];
+  return untakenGuard({ inboxId, senderId, rfcMessageId, raw: raw.key, since, limit: MAX_COMPARED });
 }
 
 function arrive(
@@ -134,8 +132,7 @@ function arrive(
   return {
     arrival: { messageId: message.id, threadId },
     statements: [
-      ...unlessTaken(message, kept),
-      ...insertMessage(message, inboundContent(mail, kept, addresses), attachments),
+      ...insertMessage(message, inboundContent(mail, kept, addresses), attachments, untaken(message, kept)),
       ...(inbox.id === null || threadId === null ? [] : moveInbox(inbox, threadId, message, mail)),
     ],
     events: eventsOf(deps.clock, senderId, [happening]),
