@@ -132,7 +132,10 @@ async function openGround(
   };
   return {
     ...base,
-    queue: openQueue({ clock, log: log("queue") }, { redisUrl: config.redisUrl }),
+    queue: openQueue(
+      { clock, log: log("queue") },
+      { redisUrl: config.redisUrl, works: config.roles.has("worker") },
+    ),
     resolver: createResolver({ clock }, { servers: dnsServers(config.dnsServers) }),
     pool: createPool(
       { clock, log: log("smtp") },

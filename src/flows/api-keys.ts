@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { newId, randomBase62 } from "../core/ids.ts";
 import type { ApiKey } from "../store/keys.ts";
 
@@ -16,7 +15,7 @@ export function newApiSecret(): string {
 
 /** What of a secret is stored: SHA-256 in hex. It is random enough to need neither salt nor stretching. */
 export function hashSecret(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return Bun.SHA256.hash(secret, "hex");
 }
 
 function shownPrefix(secret: string): string {

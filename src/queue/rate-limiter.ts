@@ -1,6 +1,6 @@
 import type { Config, Plan } from "../config.ts";
 import { DEFAULT_PREFIX } from "./bullmq.ts";
-import type { QueuePlace } from "./open.ts";
+import type { Place } from "./open.ts";
 import { openAsking } from "./redis-asking.ts";
 import { redisBuckets } from "./redis-buckets.ts";
 import { memoryBuckets, type Taken, type TakeToken } from "./token-bucket.ts";
@@ -21,7 +21,7 @@ export interface RateBuckets {
  * Opens the rate limiter; never fails. On a Redis the buckets are shared by all processes; while it is away, slow or
  * not yet reached, each process counts for itself.
  */
-export function openRateLimiter(deps: QueueDeps, place: QueuePlace, limits: RateLimits): RateBuckets {
+export function openRateLimiter(deps: QueueDeps, place: Place, limits: RateLimits): RateBuckets {
   const { redisUrl, prefix = DEFAULT_PREFIX } = place;
   const own = memoryBuckets(() => deps.clock.now());
   const buckets = redisUrl === null ? { take: own, close() {} } : onRedis(deps, redisUrl, prefix, own);

@@ -321,6 +321,14 @@ describe("the queue in the process", () => {
     expect(told.length).toBe(1);
   });
 
+  test("keeps nothing where nobody works in the process, and says nothing of it", async () => {
+    const queue = track(openQueue(deps, { redisUrl: null, works: false }));
+    await queue.add("transmit", jobs(MAX_WAITING_JOBS + 1));
+    expect(told).toEqual([]);
+    expect(() => queue.work("transmit", async () => {}, 1)).toThrow("nobody was to work");
+    await queue.check();
+  });
+
   test("says once a minute how many jobs it has left out, each queue for itself, and no less at its close", async () => {
     const clock = manualClock();
     const queue = track(openMemoryQueue({ ...deps, clock }, 1));
@@ -482,7 +490,7 @@ describe("the queue BullMQ on Redis", () => {
   });
 
   test("opens and closes while there is no Redis at all", async () => {
-    const queue = track(openQueue(deps, { redisUrl: `redis://127.0.0.1:${freePort()}` }));
+    const queue = track(openQueue(deps, { redisUrl: `redis://127.0.0.1:${freePort()}`, works: true }));
     queue.work("transmit", async () => {}, 1);
     queue.work("push", async () => {}, 1);
     expect(await refusals(queue)).toBe(2);
@@ -522,7 +530,7 @@ describe("the queue BullMQ on Redis", () => {
 test("openQueue picks Redis where its address is named, else the process", async () => {
   const seen = collector(2);
   for (const redisUrl of [null, redis.url]) {
-    const queue = track(openQueue(deps, { redisUrl, prefix: "picked" }));
+    const queue = track(openQueue(deps, { redisUrl, prefix: "picked", works: true }));
     queue.work("push", seen.handler, 1);
     await queue.add("push", [job("a")]);
   }

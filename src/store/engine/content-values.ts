@@ -23,7 +23,7 @@ export function contentValues(senderId: string, plain: Uint8Array): ContentValue
 
 /** The SHA-256 of a content's bytes. */
 export function digestOf(bytes: Uint8Array): Uint8Array {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest();
+  return Bun.SHA256.hash(bytes) as Uint8Array;
 }
 
 /**
