@@ -7,6 +7,7 @@ import { turn } from "../core/turn.ts";
 import type { Db } from "../store/engine/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
+import { Connections } from "./connections.ts";
 import { BodyRoom } from "./body-room.ts";
 import { BodyTurns } from "./body-turns.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
@@ -126,6 +127,7 @@ function listen(
   { clock, config, db }: HttpDeps,
   answer: (request: Request, ip: string | null) => Promise<Response>,
 ): Bun.Server<undefined> {
+  const connections = new Connections(clock);
   return Bun.serve({
     hostname: config.host,
     port: config.port,
@@ -137,11 +139,11 @@ function listen(
     // would take half of the requests, and nobody would be told.
     reusePort: false,
     fetch(raw, self) {
-      db.heard();
+      const peer = self.requestIP(raw);
+      db.heard(peer === null || connections.isNew(peer));
       if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(clock.now(), raw);
-      const peer = self.requestIP(raw)?.address;
       const forwarded = raw.headers.get("x-forwarded-for");
-      const ip = peer === undefined ? null : clientAddress(peer, forwarded, config.httpProxies);
+      const ip = peer === null ? null : clientAddress(peer.address, forwarded, config.httpProxies);
       return answer(absolute(raw), ip);
     },
   });

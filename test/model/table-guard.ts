@@ -24,7 +24,7 @@ export function tableGuard(bare: Db): TableGuard {
     all: (sql, args) => bare.all(sql, args),
     first: (sql, args) => bare.first(sql, args),
     recall: (query, args) => bare.recall(query, args),
-    heard: () => bare.heard(),
+    heard: (isLate) => bare.heard(isLate),
     migrate: (statements) => bare.migrate(statements),
     close: () => bare.close(),
     async write(statements) {

@@ -18,8 +18,10 @@ export interface Db {
   /**
    * Something has come from outside, over a socket: what is read behind it is not older than it. Whoever has heard that
    * another process has committed must not be answered from before that.
+   * @param isLate whether it may have been sent since this turn of the event loop began, as over a connection that was made
+   *   in it. What comes over any other was there when the turn looked at its sockets
    */
-  heard(): void;
+  heard(isLate?: boolean): void;
   /**
    * Commits the statements as one transaction, together with those of other callers that wait at the same time.
    * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,

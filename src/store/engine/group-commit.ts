@@ -42,6 +42,8 @@ export class GroupCommit implements Db {
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
   #closed = false;
+  /** Whether something was heard in this turn of the event loop already. */
+  #heard = false;
 
   constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
     this.#engine = engine;
@@ -51,10 +53,17 @@ export class GroupCommit implements Db {
   }
 
   /**
-   * Each time: Bun takes up connections, with the requests they bring, that were made while it worked at another request of
-   * the same turn of the event loop; and a turn that an immediate begins goes on with sockets.
+   * Once a turn, and for what is late: Bun takes up connections, with the requests they bring, that were made while it worked
+   * at another request of the same turn. What a turn brings that was begun by an immediate is not older than the next one: the
+   * event loop looks at sockets before that.
    */
-  heard(): void {
+  heard(isLate = false): void {
+    if (this.#heard && !isLate) return;
+    if (!this.#heard)
+      setImmediate(() => {
+        this.#heard = false;
+      });
+    this.#heard = true;
     this.#recall.check();
     this.#engine.renew?.();
   }
