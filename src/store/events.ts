@@ -24,25 +24,37 @@ function toEvent(row: EventRow): MessageEvent {
   };
 }
 
+const COLUMNS_STORED = "message_id, sender_id, created_at, id, type, email, data";
+
+function rowsOf(count: number): string {
+  return Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?)").join(", ");
+}
+
+function insertText(count: number): string {
+  return `INSERT INTO events (${COLUMNS_STORED}) VALUES ${rowsOf(count)}`;
+}
+
+/** An accepted mail to one has two, most other changes one. Made once, for wherever a text is looked up it is hashed. */
+const [INSERT_ONE, INSERT_TWO] = [insertText(1), insertText(2)];
+
 /**
  * One statement that stores events of one message and one moment; with a guard, only where it holds. What they share is
  * handed over once: that takes a good part of the time of storing them.
  */
 export function insertEvents(events: readonly MessageEvent[], guard?: Guard): Statement {
-  const rows = events.map(() => "(?1, ?2, ?3, ?, ?, ?, ?)").join(", ");
   const [first] = events;
   if (first === undefined) throw new Error("no events");
   const args: Value[] = [first.messageId, first.senderId, first.createdAt];
   for (const { id, type, email, data } of events) args.push(id, type, email, JSON.stringify(data));
-  const columns = "message_id, sender_id, created_at, id, type, email, data";
+  const count = events.length;
   return guard === undefined
-    ? { sql: `INSERT INTO events (${columns}) VALUES ${rows}`, args }
+    ? { sql: count === 1 ? INSERT_ONE : count === 2 ? INSERT_TWO : insertText(count), args }
     : {
         // One row, as nearly always, needs no table of its own to be selected from.
         sql:
-          events.length === 1
-            ? `INSERT INTO events (${columns}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`
-            : `INSERT INTO events (${columns}) SELECT * FROM (VALUES ${rows}) WHERE ${guard.sql}`,
+          count === 1
+            ? `INSERT INTO events (${COLUMNS_STORED}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`
+            : `INSERT INTO events (${COLUMNS_STORED}) SELECT * FROM (VALUES ${rowsOf(count)}) WHERE ${guard.sql}`,
         args: [...args, ...guard.args],
       };
 }

@@ -139,12 +139,18 @@ export function insertListed(message: Message): Statement {
   return insertUnlessBarred(message, null);
 }
 
+function insertText(createdAt: string): string {
+  return `INSERT INTO messages (${MESSAGE_COLUMNS})
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${createdAt})`;
+}
+
+/** Made once: a text that is made anew is put together and hashed anew wherever it is looked up. */
+const INSERT = insertText("?");
+
 function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
-  // The column takes no NULL. A statement of its own for the guard would cost twice as much.
-  const createdAt = guard === null ? "?" : `CASE WHEN ${guard.sql} THEN ? END`;
   return {
-    sql: `INSERT INTO messages (${MESSAGE_COLUMNS})
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${createdAt})`,
+    // The column takes no NULL. A statement of its own for the guard would cost twice as much.
+    sql: guard === null ? INSERT : insertText(`CASE WHEN ${guard.sql} THEN ? END`),
     args: [
       message.id,
       message.senderId,

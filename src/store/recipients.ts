@@ -82,6 +82,15 @@ export interface NewRecipient {
   dueAt: number | null;
 }
 
+function insertText(rows: number): string {
+  const values = Array(rows).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  return `INSERT INTO recipients (message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at)
+    VALUES ${values}`;
+}
+
+/** Most mail has one. The text is made once, for wherever it is looked up it is hashed. */
+const INSERT_ONE = insertText(1);
+
 /** One statement that stores all recipients of a message. */
 export function insertRecipients(
   senderId: string,
@@ -89,15 +98,10 @@ export function insertRecipients(
   recipients: readonly NewRecipient[],
   now: number,
 ): Statement {
-  const values = recipients.map(() => "(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
   const args: Value[] = [messageId, senderId, now];
   for (const { ord, email, domain, kind, status, reason, dueAt } of recipients)
     args.push(ord, email, domain, kind, status, reason, dueAt);
-  return {
-    sql: `INSERT INTO recipients (message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at)
-      VALUES ${values}`,
-    args,
-  };
+  return { sql: recipients.length === 1 ? INSERT_ONE : insertText(recipients.length), args };
 }
 
 /** All recipients of a message of the project, in their order. */

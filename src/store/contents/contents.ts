@@ -13,6 +13,17 @@ export const UNUSED_KEPT_MS = HOUR_MS;
 const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
   AND (place <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?1) = ?6))`;
 
+function takeText(ahead: boolean, guard: Guard | undefined): string {
+  // The column takes no NULL.
+  const values = `?1, ${ahead ? REFS_AHEAD : "1"}, ?2, ?3, ?4, ?5, ${ahead ? "NULL" : "?6"}`;
+  return `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
+    ${guard === undefined ? `VALUES (${values})` : `SELECT ${values} WHERE ${guard.sql}`}
+    ON CONFLICT (key) DO UPDATE SET refs = refs + 1`;
+}
+
+/** Of a content in its row, as most are. Made once, for wherever a text is looked up it is hashed. */
+const TAKE = takeText(false, undefined);
+
 /**
  * The statement by which a write takes a content up: it is stored where it is not there, and named once more. One that
  * was written ahead has to be there as a whole; where the sweep was faster the write fails, and `isContentGone` tells so.
@@ -21,13 +32,9 @@ const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
  */
 export function takeContent(content: NewContent, now: number, guard?: Guard): Statement {
   const { key, size, encoding, bytes } = content;
-  // The column takes no NULL.
-  const refs = bytes === null ? REFS_AHEAD : "1";
-  const values = `?1, ${refs}, ?2, ?3, ?4, ?5, ${bytes === null ? "NULL" : "?6"}`;
+  const isPlain = bytes !== null && guard === undefined;
   return {
-    sql: `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
-      ${guard === undefined ? `VALUES (${values})` : `SELECT ${values} WHERE ${guard.sql}`}
-      ON CONFLICT (key) DO UPDATE SET refs = refs + 1`,
+    sql: isPlain ? TAKE : takeText(bytes === null, guard),
     args: [
       key,
       size,
