@@ -23,12 +23,20 @@ type Server = Bun.Subprocess<"ignore", "pipe", "inherit">;
 /** Ports tried before giving up: another process may take a free port between the look and the start. */
 const PORT_TRIES = 5;
 
+/** Ports below those that the system gives to outgoing connections, of which other tests make many meanwhile. */
+const [FIRST_PORT, PORTS] = [12_000, 20_000];
+
 /** A port nobody listens on just now. */
 export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      return port;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
+    }
+  }
 }
 
 /** Starts a server and waits for the line that says it takes connections; null where it ended instead. */
