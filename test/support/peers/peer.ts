@@ -57,7 +57,7 @@ export const MAILBOX_UID = 64_123;
 
 export const PEERS = join(import.meta.dir, "../../../node_modules/.cache/peers");
 
-const WAIT_MS = 10_000;
+const WAIT_MS = 25_000;
 const POLL_MS = 10;
 /** Ports tried before giving up: another process may take a free port between the look and the start. */
 const PORT_TRIES = 5;
