@@ -9,12 +9,6 @@ export interface TurnReads {
 }
 
 /**
- * Reads of their own behind what ends a shared transaction: a request looks at the version of configuration and reads once,
- * mostly, and then the next one ends it again.
- */
-const READS_APART = 2;
-
-/**
  * Has reads that come in one turn of the event loop share a transaction, from the second one on: for each of its own,
  * SQLite locks and unlocks the file, which costs as much as a small read does. They see the database as it is at one moment
  * then; a write of this process ends that before it begins, and so does what comes over a socket (`Db.heard`).
@@ -25,8 +19,6 @@ export function turnReads(database: Database.Database): TurnReads {
   // It has written nothing; and a commit is refused while a statement is not read to its end.
   const end = database.prepare("ROLLBACK");
   let reads = 0;
-  /** The first read of the turn that is to be in a transaction. */
-  let shared = 2;
   let open = false;
   const leave = (): void => {
     if (!open) return;
@@ -40,16 +32,12 @@ export function turnReads(database: Database.Database): TurnReads {
       if (reads === 1)
         setImmediate(() => {
           reads = 0;
-          shared = 2;
           leave();
         });
-      if (reads < shared || open) return;
+      if (reads < 2 || open) return;
       begin.run();
       open = true;
     },
-    leave() {
-      leave();
-      if (reads > 0) shared = reads + READS_APART + 1;
-    },
+    leave,
   };
 }
