@@ -15,9 +15,13 @@ export function chooseDatabase(client: Redis): Promise<unknown> {
   return database === 0 ? client.ping() : client.select(database);
 }
 
-/** Why Redis gives nobody the database that the URL names, in its words; null where it does, or cannot be asked now. */
+/**
+ * Why Redis gives nobody the database that the URL names, in its words; null where it does, or cannot be asked now. The first
+ * one is always there, and not asked for: a start need not wait for that.
+ */
 export async function databaseRefusal(url: string): Promise<string | null> {
   const { client } = openOnce(url);
+  if ((client.options.db ?? 0) === 0) return null;
   try {
     await client.connect();
     const words = await chooseDatabase(client).then(() => null, reason);

@@ -52,6 +52,7 @@ test("who may not choose a database has the first one, and is refused any other"
   expect(await databaseRefusal(url)).toBeNull();
   expect(await databaseRefusal(`${url}/1`)).toStartWith("NOPERM");
   expect(await databaseRefusal(url.replace("secret", "wrong"))).toBeNull();
+  expect(await databaseRefusal(`${url.replace("secret", "wrong")}/1`)).toBeNull();
 });
 
 test("what a Redis cannot do for the queues is said of it, the worst first", async () => {
