@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { normalizeAddress, normalizeDomain } from "./core/addresses.ts";
-import { isNetwork } from "./core/networks.ts";
+import { isNetwork, MAX_DNS_SERVERS } from "./core/networks.ts";
 import type { LogFormat, LogLevel } from "./log.ts";
 
 /** Roles that one process may take. */
@@ -507,8 +507,8 @@ const FAULTS: { readonly [Name in keyof Kinds]: (text: string, kind: Kinds[Name]
     listFault(
       text,
       isServer,
-      `must be a comma list of at most ${MAX_SERVERS} IP addresses, each with a port where it is not 53 (ip:port, [v6]:port)`,
-      MAX_SERVERS,
+      `must be a comma list of at most ${MAX_DNS_SERVERS} IP addresses, each with a port where it is not 53 (ip:port, [v6]:port)`,
+      MAX_DNS_SERVERS,
     ),
   networks: (text) =>
     listFault(text, isNetwork, "must be a comma list of IP addresses and networks (address/bits)"),
@@ -533,9 +533,6 @@ function listFault(
   const items = list(text);
   return items.length > 0 && items.length <= most && items.every(fits) ? null : complaint;
 }
-
-/** Name servers that `net/dns/servers` asks: more would be left out silently. */
-const MAX_SERVERS = 8;
 
 /** Addresses in one setting: all of them are in one SPF record, which must fit a datagram (RFC 7208 §3.4). */
 const MAX_IPS = 16;

@@ -1,5 +1,8 @@
 import ipaddr from "ipaddr.js";
 
+/** Name servers that are asked at most: the tries of a lookup must end. */
+export const MAX_DNS_SERVERS = 8;
+
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 function isAddress(text: string): boolean {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { dnsServers, MAX_DNS_SERVERS, parseDnsServer, parseResolvConf } from "../../src/net/dns/servers.ts";
+import { MAX_DNS_SERVERS } from "../../src/core/networks.ts";
+import { dnsServers, parseDnsServer, parseResolvConf } from "../../src/net/dns/servers.ts";
 import { toReverseName } from "../../src/net/dns/reverse-name.ts";
 
 test.each([

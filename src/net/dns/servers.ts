@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { MAX_DNS_SERVERS } from "../../core/networks.ts";
 
 /** Where a DNS server listens. */
 export interface DnsServer {
@@ -8,8 +9,6 @@ export interface DnsServer {
 }
 
 const DNS_PORT = 53;
-/** More servers than this are not asked: the tries of a lookup must end. */
-export const MAX_DNS_SERVERS = 8;
 const RESOLV_CONF = "/etc/resolv.conf";
 /** What resolv.conf(5) says is asked when no server is named. */
 const LOCAL_SERVER: DnsServer = { ip: "127.0.0.1", port: DNS_PORT };
