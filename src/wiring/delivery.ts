@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import { log } from "../log.ts";
@@ -8,7 +7,7 @@ import { simulatorDomain } from "../flows/send/simulator.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { createGate } from "../net/dns/gate.ts";
 import { dnsServers } from "../net/dns/servers.ts";
-import { resolveAddresses } from "../net/dns/lookups.ts";
+import { addressesOfHost } from "../net/dns/lookups.ts";
 import { createMtaSts, type MtaSts } from "../net/mta-sts.ts";
 import { findRoute } from "../net/mx.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
@@ -52,7 +51,8 @@ export function openOutbound(config: Config, { clock, db, resolver, pool }: Outb
     return { findPassage: always(capturePassage(clock)), custody: "delivered" };
   if (config.delivery === "relay") {
     const smarthost = parseSmarthost(config.smtpRelayUrl ?? "");
-    const passage = relayPassage(pool, smarthost, ehloName, addressesBy(resolver), clock);
+    // It is the operator's own: its addresses may be private.
+    const passage = relayPassage(pool, smarthost, ehloName, (host) => addressesOfHost(resolver, host), clock);
     return { findPassage: always(passage), custody: "sent" };
   }
   const { allowPrivateMx: allowPrivate, smtpOutPort: port } = config;
@@ -105,14 +105,5 @@ function patientResolver(config: Config, clock: Clock, patient: Resolver): Resol
       if (found.status !== "failure") return found;
       return (await gate.run(() => patient.resolve(...question))) ?? found;
     },
-  };
-}
-
-/** Addresses of the smarthost, which is the operator's own and may be private; null where none is known now. */
-function addressesBy(resolver: Resolver): (host: string) => Promise<readonly string[] | null> {
-  return async (host) => {
-    if (isIP(host) !== 0) return [host];
-    const found = await resolveAddresses(resolver, host);
-    return found.status === "ok" ? found.records : null;
   };
 }

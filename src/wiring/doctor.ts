@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unseal } from "../core/secretbox.ts";
@@ -12,7 +11,7 @@ import { filesCheck, integrityCheck, type StoredFile } from "../flows/health/sto
 import { zoneChecks } from "../flows/health/zone.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
-import { resolveAddresses } from "../net/dns/lookups.ts";
+import { addressesOfHost } from "../net/dns/lookups.ts";
 import { checkObjectStore, openObjectStore } from "../net/object-store.ts";
 import { createResolver, type Resolver } from "../net/dns/resolver.ts";
 import { parseSmarthost } from "../smtp/client/smarthost.ts";
@@ -140,8 +139,7 @@ function webClock({ clock }: HealthParts, resolver: Resolver, url: URL): OtherCl
     name: url.host,
     async read() {
       const { host, port, tlsName } = endpointOf(url);
-      const found = isIP(host) === 0 ? await resolveAddresses(resolver, host) : null;
-      const ip = found === null ? host : found.status === "ok" ? found.records[0] : undefined;
+      const [ip] = (await addressesOfHost(resolver, host)) ?? [];
       if (ip === undefined) throw new Error(`${host} has no address`);
       const head = `HEAD ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`;
       const outcome = await exchangeHttp(

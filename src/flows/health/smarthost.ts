@@ -1,6 +1,5 @@
-import { isIP } from "node:net";
 import type { Clock } from "../../core/clock.ts";
-import { resolveAddresses } from "../../net/dns/lookups.ts";
+import { addressesOfHost } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { openConnection } from "../../smtp/client/connection.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
@@ -29,7 +28,7 @@ export function smarthostCheck(parts: SmarthostParts, smarthost: () => Smarthost
 
 async function logIn({ clock, resolver, hostname }: SmarthostParts, smarthost: Smarthost): Promise<Finding> {
   const { host, port, auth } = smarthost;
-  const addresses = await addressesOf(resolver, host);
+  const addresses = (await addressesOfHost(resolver, host)) ?? [];
   const [ip] = addresses;
   if (ip === undefined) return fail(`${host} has no address`, FIX);
   const options = { ...smarthost, hosts: [{ name: host, addresses }], ip, ehloName: hostname };
@@ -43,10 +42,4 @@ async function logIn({ clock, resolver, hostname }: SmarthostParts, smarthost: S
   const tls = connection.tls?.name ?? "in the clear";
   await connection.quit();
   return ok(`${at} ${auth === undefined ? "greets us" : "takes our login"}, ${tls}`);
-}
-
-async function addressesOf(resolver: Resolver, host: string): Promise<readonly string[]> {
-  if (isIP(host) !== 0) return [host];
-  const found = await resolveAddresses(resolver, host);
-  return found.status === "ok" ? found.records : [];
 }

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { Answer } from "dns-packet";
 import { toReverseName } from "./reverse-name.ts";
 import type { DnsResult } from "./result.ts";
@@ -91,6 +92,13 @@ export async function resolveAddresses(
     };
   const order = ["ok", "failure", "nodata", "nxdomain"];
   return order.indexOf(v4.status) <= order.indexOf(v6.status) ? v4 : v6;
+}
+
+/** The addresses of a host as a setting names it, which may be by one; null where none is known now. */
+export async function addressesOfHost(resolver: Resolver, host: string): Promise<readonly string[] | null> {
+  if (isIP(host) !== 0) return [host];
+  const found = await resolveAddresses(resolver, host);
+  return found.status === "ok" ? found.records : null;
 }
 
 function inTurn(first: readonly string[], second: readonly string[]): string[] {
