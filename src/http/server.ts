@@ -216,7 +216,10 @@ interface Routed {
   set: { headers: Record<string, string | number> };
 }
 
-/** A segment that is no percent-encoding comes as null from the router: no id is like the empty text. */
+/**
+ * What the router has put together, as texts. A segment that is no percent-encoding comes as null from it: no id is like the
+ * empty text.
+ */
 function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value ?? "")]));
 }

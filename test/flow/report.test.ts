@@ -21,9 +21,13 @@ afterEach(async () => {
 });
 
 /** Sends a message to the smarthost; gives its id and the return path it went out with. */
-async function sent(to = "a@one.test"): Promise<{ id: string; returnPath: string }> {
+async function posted(to = "a@one.test"): Promise<string> {
   const mail = { from: { email: "a@sender.test" }, to: [{ email: to }], subject: "Hi", text: "x" };
-  const { id } = (await service.call("POST", "/v1/emails", mail)).body;
+  return (await service.call("POST", "/v1/emails", mail)).body.id;
+}
+
+async function sent(to?: string): Promise<{ id: string; returnPath: string }> {
+  const id = await posted(to);
   await service.message(id, "sent");
   return { id, returnPath: relay.messages.items.at(-1)?.mailFrom ?? "" };
 }
@@ -225,14 +229,7 @@ describe("a report to a return path", () => {
 
   test("that is a complaint while the mail is put off ends its tries", async () => {
     relay.set({ RCPT: "451 4.3.0 Later" });
-    const { id } = (
-      await service.call("POST", "/v1/emails", {
-        from: { email: "a@sender.test" },
-        to: [{ email: "a@one.test" }],
-        subject: "Hi",
-        text: "x",
-      })
-    ).body;
+    const id = await posted();
     await service.message(id, "delivery_delayed");
     const from = relay.commands.items.findLast((line) => line.startsWith("MAIL"));
     await deliver(/<(.+)>/.exec(from ?? "")?.[1] ?? "", arf);
@@ -268,13 +265,7 @@ describe("a report to a return path", () => {
         return reply;
       },
     });
-    const mail = {
-      from: { email: "a@sender.test" },
-      to: [{ email: "a@one.test" }],
-      subject: "Hi",
-      text: "x",
-    };
-    const { id } = (await service.call("POST", "/v1/emails", mail)).body;
+    const id = await posted();
     await held;
     const returnPath =
       /<([^>]+)>/.exec(relay.commands.items.find((line) => line.startsWith("MAIL")) ?? "")?.[1] ?? "";
@@ -312,13 +303,7 @@ describe("a complaint that is read while its recipient, put off before, moves on
   /** A mail that was put off. */
   async function putOff(): Promise<string> {
     relay.set({ RCPT: "451 4.3.0 Later" });
-    const mail = {
-      from: { email: "a@sender.test" },
-      to: [{ email: "a@one.test" }],
-      subject: "Hi",
-      text: "x",
-    };
-    const { id } = (await service.call("POST", "/v1/emails", mail)).body;
+    const id = await posted();
     await service.message(id, "delivery_delayed");
     return id;
   }
