@@ -3,11 +3,10 @@ import type { Config } from "../config.ts";
 import { type Clock, within } from "../core/clock.ts";
 import { clientAddress } from "../core/networks.ts";
 import { AppError } from "../core/errors.ts";
-import { turn } from "../core/turn.ts";
+import { gathering, turn } from "../core/turn.ts";
 import type { Db } from "../store/engine/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
-import { Connections } from "./connections.ts";
 import { BodyRoom } from "./body-room.ts";
 import { BodyTurns } from "./body-turns.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
@@ -127,7 +126,8 @@ function listen(
   { clock, config, db }: HttpDeps,
   answer: (request: Request, ip: string | null) => Promise<Response>,
 ): Bun.Server<undefined> {
-  const connections = new Connections(clock);
+  // None is answered from before what others had committed when it came.
+  const taken = gathering(() => db.heard());
   return Bun.serve({
     hostname: config.host,
     port: config.port,
@@ -138,12 +138,12 @@ function listen(
     // Unless told otherwise Bun shares the port (Linux, SO_REUSEPORT): a second process that was started by mistake
     // would take half of the requests, and nobody would be told.
     reusePort: false,
-    fetch(raw, self) {
-      const peer = self.requestIP(raw);
-      db.heard(peer === null || connections.isNew(peer));
+    async fetch(raw, self) {
+      const peer = self.requestIP(raw)?.address;
+      await taken();
       if (!HOST.test(raw.headers.get("host") ?? "")) return refuseHost(clock.now(), raw);
       const forwarded = raw.headers.get("x-forwarded-for");
-      const ip = peer === null ? null : clientAddress(peer.address, forwarded, config.httpProxies);
+      const ip = peer === undefined ? null : clientAddress(peer, forwarded, config.httpProxies);
       return answer(absolute(raw), ip);
     },
   });

@@ -24,7 +24,7 @@ export function tableGuard(bare: Db): TableGuard {
     all: (sql, args) => bare.all(sql, args),
     first: (sql, args) => bare.first(sql, args),
     recall: (query, args) => bare.recall(query, args),
-    heard: (isLate) => bare.heard(isLate),
+    heard: () => bare.heard(),
     migrate: (statements) => bare.migrate(statements),
     close: () => bare.close(),
     async write(statements) {

@@ -207,7 +207,7 @@ test("what is read behind something heard is not older than that, within a turn 
     expect(await names()).toEqual(["new", "new"]);
     // And again, for what comes later in that turn: a connection is taken up while another's request is worked at.
     other.exec("UPDATE accounts SET name = 'newer'; UPDATE senders SET name = 'newer'");
-    own.db.heard(true);
+    own.db.heard();
     expect(await names()).toEqual(["newer", "newer"]);
   } finally {
     other.close();

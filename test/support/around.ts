@@ -6,7 +6,7 @@ export function around(db: Db): Db {
     all: (sql, args) => db.all(sql, args),
     first: (sql, args) => db.first(sql, args),
     recall: (query, args) => db.recall(query, args),
-    heard: (isLate) => db.heard(isLate),
+    heard: () => db.heard(),
     write: (statements) => db.write(statements),
     migrate: (statements) => db.migrate(statements),
     close: () => db.close(),

@@ -1,4 +1,5 @@
 import { type OneByOne, oneByOne } from "../../core/one-by-one.ts";
+import { gathering } from "../../core/turn.ts";
 import { log } from "../../log.ts";
 import { countFields } from "../../mail/reading/raw-headers.ts";
 import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
@@ -84,10 +85,11 @@ export function openDoor(deps: DoorDeps): MailHandler {
     led: new Map(),
     volume: roleVolume(deps.clock, deps.roleLimits),
   };
+  // An inbox that another process has just answered for must not be unknown here.
+  const asked = gathering(() => deps.db.heard());
   return {
     async recipient(address: string): Promise<Reply | null> {
-      // An inbox that another process has just answered for must not be unknown here.
-      deps.db.heard();
+      await asked();
       const target = await routeAddress(deps, address);
       remember(door.led, address, target);
       if (target.kind === "no_domain") return NO_DOMAIN;

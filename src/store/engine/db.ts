@@ -17,11 +17,10 @@ export interface Db {
   ): Promise<Answer | null>;
   /**
    * Something has come from outside, over a socket: what is read behind it is not older than it. Whoever has heard that
-   * another process has committed must not be answered from before that.
-   * @param isLate whether it may have been sent since this turn of the event loop began, as over a connection that was made
-   *   in it. What comes over any other was there when the turn looked at its sockets
+   * another process has committed must not be answered from before that. It is to be told each time, or once for all that
+   * `gathering` has held until then.
    */
-  heard(isLate?: boolean): void;
+  heard(): void;
   /**
    * Commits the statements as one transaction, together with those of other callers that wait at the same time.
    * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,

@@ -42,8 +42,6 @@ export class GroupCommit implements Db {
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
   #closed = false;
-  /** Whether something was heard in this turn of the event loop already. */
-  #heard = false;
 
   constructor(engine: Engine, clock: Clock, meter: CommitMeter | undefined) {
     this.#engine = engine;
@@ -52,18 +50,8 @@ export class GroupCommit implements Db {
     this.#recall = new Recall(engine);
   }
 
-  /**
-   * Once a turn, and for what is late: Bun takes up connections, with the requests they bring, that were made while it worked
-   * at another request of the same turn. What a turn brings that was begun by an immediate is not older than the next one: the
-   * event loop looks at sockets before that.
-   */
-  heard(isLate = false): void {
-    if (this.#heard && !isLate) return;
-    if (!this.#heard)
-      setImmediate(() => {
-        this.#heard = false;
-      });
-    this.#heard = true;
+  heard(): void {
+    if (this.#closed) return;
     this.#recall.check();
     this.#engine.renew?.();
   }
