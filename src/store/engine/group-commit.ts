@@ -18,6 +18,11 @@ import { untilFree } from "./until-free.ts";
 const MAX_STATEMENTS_PER_COMMIT = 1000;
 /** Octets of contents in one commit at most, unless a single writer brings more: they hold the event loop. */
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
+/**
+ * Share of a commit's members that are enough for the next one, where that is done elsewhere: it is begun before those of the first
+ * are told, whose next steps are work for this thread.
+ */
+const SHARE_FOR_NEXT = 0.2;
 /** Turns of the event loop that a commit waits for further members at most. */
 const MAX_GATHERING_TURNS = 10;
 
@@ -26,6 +31,8 @@ const MAX_GATHERING_TURNS = 10;
  * two of work: four hundred pushes that were claimed together would hold it for all of that.
  */
 export const TOLD_PER_TURN = 64;
+
+const NOBODY = (): void => undefined;
 
 interface Member {
   statements: Statement[];
@@ -100,10 +107,21 @@ export class GroupCommit implements Db {
   }
 
   async #drain(): Promise<void> {
+    let tell = NOBODY;
+    let enough = Infinity;
     while (this.#waiting.length > 0) {
-      await this.#gather();
-      await this.#commit(this.#take());
+      if (this.#waiting.length < enough) {
+        tell();
+        tell = NOBODY;
+        await this.#gather();
+      }
+      const members = this.#take();
+      const committing = this.#commit(members);
+      tell();
+      tell = await committing;
+      if (this.#engine.isElsewhere === true) enough = members.length * SHARE_FOR_NEXT;
     }
+    tell();
     // In the same turn as the last look at who waits: a writer that comes now starts a new drain.
     this.#running = null;
   }
@@ -136,32 +154,41 @@ export class GroupCommit implements Db {
     return this.#waiting.splice(0, count);
   }
 
-  /** Commits the members together; a member whose statement is refused is taken out and the others are tried anew. */
-  async #commit(members: Member[]): Promise<void> {
+  /**
+   * Commits the members together; a member whose statement is refused is taken out and the others are tried anew.
+   * Gives what tells them.
+   */
+  async #commit(members: Member[]): Promise<() => void> {
     const refused = new Map<Member, unknown>();
-    await this.#commitOthers(members, refused);
-    // Told after the others have committed: who was refused looks next for the row that stood in its way.
-    for (const [member, error] of refused) member.reject(error);
+    const tell = await this.#commitOthers(members, refused);
+    return () => {
+      tell();
+      // Told after the others have committed: who was refused looks next for the row that stood in its way.
+      for (const [member, error] of refused) member.reject(error);
+    };
   }
 
   /** Puts the members that are refused aside. */
-  async #commitOthers(members: Member[], refused: Map<Member, unknown>): Promise<void> {
+  async #commitOthers(members: Member[], refused: Map<Member, unknown>): Promise<() => void> {
     let left = members;
     while (left.length > 0) {
       const startedAt = this.#clock.now();
       try {
         const results = await this.#batch(left.flatMap((member) => member.statements));
         this.#meter?.committed((this.#clock.now() - startedAt) / 1000, left.length);
-        void settle(left, results);
-        return;
+        return () => void settle(left, results);
       } catch (error) {
         const guilty = guiltyMember(left, error);
         if (!(error instanceof EngineError && error.fault === "constraint")) this.#meter?.failed();
-        if (guilty === null) return this.#commitApart(left, refused, error);
+        if (guilty === null) {
+          await this.#commitApart(left, refused, error);
+          return NOBODY;
+        }
         refused.set(guilty, translate(error));
         left = left.filter((member) => member !== guilty);
       }
     }
+    return NOBODY;
   }
 
   /**
