@@ -108,7 +108,9 @@ export class GroupCommit implements Db {
 
   async #drain(): Promise<void> {
     let tell = NOBODY;
-    let enough = Infinity;
+    const isElsewhere = this.#engine.isElsewhere === true;
+    // The first does not wait for others there: they join the next one.
+    let enough = isElsewhere ? 0 : Infinity;
     while (this.#waiting.length > 0) {
       if (this.#waiting.length < enough) {
         tell();
@@ -119,7 +121,7 @@ export class GroupCommit implements Db {
       const committing = this.#commit(members);
       tell();
       tell = await committing;
-      if (this.#engine.isElsewhere === true) enough = members.length * SHARE_FOR_NEXT;
+      if (isElsewhere) enough = members.length * SHARE_FOR_NEXT;
     }
     tell();
     // In the same turn as the last look at who waits: a writer that comes now starts a new drain.
