@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { gathering, turn } from "../../src/core/turn.ts";
+import { gathering, MAX_TOGETHER, turn } from "../../src/core/turn.ts";
 
 test("what comes in one turn goes on together, step by step, behind what is done first once for all", async () => {
   const steps: string[] = [];
@@ -39,4 +39,25 @@ test("what is done first and fails ends all that wait for it, and none that come
   expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   await turn();
   await gathered();
+});
+
+test("more than can go together go on in one turn after the other, each time behind a look of their own", async () => {
+  let looks = 0;
+  let turns = 0;
+  const gathered = gathering(() => looks++);
+  const went: string[] = [];
+  const all = Array.from({ length: 2 * MAX_TOGETHER + 1 }, () =>
+    gathered().then(() => went.push(`look ${looks} turn ${turns}`)),
+  );
+  while (went.length < all.length) {
+    await turn();
+    turns++;
+  }
+  expect(went[0]).toStartWith("look 1 ");
+  expect([...Map.groupBy(went, (how) => how).values()].map(({ length }) => length)).toEqual([
+    ...[MAX_TOGETHER, MAX_TOGETHER, 1],
+  ]);
+  // Nobody waits: the next one begins anew.
+  await gathered();
+  expect(looks).toBe(4);
 });
