@@ -28,4 +28,6 @@ export interface MailHandler {
    * have them for longer takes a copy.
    */
   message(envelope: Envelope, raw: Uint8Array): Promise<Reply>;
+  /** The listener stops: what is in hand is to be answered soon, and waits for nothing it can do without. */
+  stopping?(): void;
 }

@@ -2,11 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/clock.ts";
 import { type Inspect, read } from "../../src/flows/readings.ts";
+import { LOOK_AGAIN_MS } from "../../src/flows/send/early-reports.ts";
 import { takeFeedback, takeReport } from "../../src/flows/send/report.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
+/** Time for which a report that comes too early waits. */
+const WAIT_MS = LOOK_AGAIN_MS.reduce((sum, ms) => sum + ms);
 let service: TestService;
 let relay: TestMx;
 
@@ -256,7 +259,8 @@ describe("a report to a return path", () => {
     expect(await suppressions()).toEqual([]);
   });
 
-  test("that overtakes the record of its delivery is asked to come again, and counts then", async () => {
+  /** A mail whose delivery the smarthost does not answer before it is released; and its return path. */
+  async function underWay(): Promise<{ id: string; returnPath: string; release: (reply: string) => void }> {
     const { promise: reply, resolve: release } = Promise.withResolvers<string>();
     const { promise: held, resolve: hold } = Promise.withResolvers<void>();
     relay.set({
@@ -267,14 +271,58 @@ describe("a report to a return path", () => {
     });
     const id = await posted();
     await held;
-    const returnPath =
-      /<([^>]+)>/.exec(relay.commands.items.find((line) => line.startsWith("MAIL")) ?? "")?.[1] ?? "";
-    const early = deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
-    await expect(early).rejects.toThrow("451");
+    const from = relay.commands.items.find((line) => line.startsWith("MAIL")) ?? "";
+    return { id, returnPath: /<([^>]+)>/.exec(from)?.[1] ?? "", release };
+  }
+
+  /** Resolves when a report has waited for some of its time; rejects where it was answered. */
+  async function waits(report: Promise<void>): Promise<void> {
+    const answered = report.then(() => Promise.reject(new Error("answered already")));
+    await Promise.race([answered, Bun.sleep(WAIT_MS / 4)]);
+    answered.catch(() => undefined);
+  }
+
+  const unknownUser = dsn("failed", "5.1.1", "550 5.1.1 No such user");
+
+  test("that overtakes the record of its delivery waits a moment for it", async () => {
+    const { id, returnPath, release } = await underWay();
+    const early = deliver(returnPath, unknownUser);
+    await waits(early);
+    release("250 ok");
+    await early;
+    const { events } = await service.message(id, "bounced");
+    expect(events.map(({ type }: { type: string }) => type)).toEqual([
+      ...["accepted", "queued", "sending", "sent", "bounce"],
+    ]);
+  });
+
+  test("that overtakes it by more is asked to come again, and counts then", async () => {
+    const { id, returnPath, release } = await underWay();
+    await expect(deliver(returnPath, unknownUser)).rejects.toThrow("451");
     release("250 ok");
     await service.message(id, "sent");
-    await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
+    await deliver(returnPath, unknownUser);
     expect((await service.message(id, "bounced")).status).toBe("bounced");
+  });
+
+  test("that brings a large mail back waits for nothing: its memory is for others", async () => {
+    const { returnPath, release } = await underWay();
+    const startedAt = performance.now();
+    await expect(deliver(returnPath, `${unknownUser}${"x\n".repeat(200_000)}`)).rejects.toThrow("451");
+    expect(performance.now() - startedAt).toBeLessThan(WAIT_MS);
+    release("250 ok");
+  });
+
+  test("that waits is asked to come again at once when the service stops", async () => {
+    const { returnPath, release } = await underWay();
+    const early = deliver(returnPath, unknownUser);
+    await waits(early);
+    const startedAt = performance.now();
+    const stopped = service.app.stop();
+    await expect(early).rejects.toThrow("451");
+    expect(performance.now() - startedAt).toBeLessThan(WAIT_MS / 2);
+    release("250 ok");
+    await stopped;
   });
 
   test("whose message is gone, with all that was kept of it, changes nothing", async () => {

@@ -8,6 +8,7 @@ import type { ArrivalFacts } from "../../store/arrivals.ts";
 import { isInboxGone } from "../../store/inboxes.ts";
 import { isMessageBarred } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
+import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { earlierArrival } from "./duplicate.ts";
 import { factsOf, referencesOf } from "./facts.ts";
@@ -84,6 +85,7 @@ export function openDoor(deps: DoorDeps): MailHandler {
     inTurn: oneByOne(),
     led: new Map(),
     volume: roleVolume(deps.clock, deps.roleLimits),
+    early: earlyReports(deps.clock),
   };
   // An inbox that another process has just answered for must not be unknown here.
   const asked = gathering(() => deps.db.heard());
@@ -106,6 +108,7 @@ export function openDoor(deps: DoorDeps): MailHandler {
         throw error;
       }
     },
+    stopping: () => door.early.end(),
   };
 }
 
@@ -115,6 +118,7 @@ interface Door {
   /** Inboxes that addresses led to at RCPT. Whether they are still there is asked once more before mail is taken. */
   led: Map<string, InboundTarget>;
   volume: RoleVolume;
+  early: EarlyReports;
 }
 
 function remember(led: Door["led"], address: string, target: InboundTarget): void {
@@ -143,7 +147,7 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
     if (target.kind === "no_domain" || target.kind === "no_mailbox") gone++;
     if (target.kind !== "bounce" && target.kind !== "feedback") continue;
     // Before any check of its sender: reports come from wherever a mail has got to, unsigned.
-    const refusal = REPORT_REPLIES[await reportTo(deps, target, raw.subarray(0, MAX_REPORT_OCTETS))];
+    const refusal = REPORT_REPLIES[await reportTo(door, target, raw)];
     if (refusal !== null) return refusal;
     reports++;
   }
@@ -157,10 +161,13 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
 }
 
 function reportTo(
-  deps: DoorDeps,
+  { deps: given, early }: Door,
   target: Extract<InboundTarget, { kind: "bounce" | "feedback" }>,
-  report: Uint8Array,
+  raw: Uint8Array,
 ): Promise<ReportTaken> {
+  const report = raw.subarray(0, MAX_REPORT_OCTETS);
+  // A large mail would keep its memory from others while it waits.
+  const deps = { ...given, earlyReports: raw.length > MAX_REPORT_OCTETS ? undefined : early };
   return target.kind === "bounce"
     ? takeReport(deps, target.messageId, target.ord, report)
     : takeFeedback(deps, report);

@@ -11,6 +11,7 @@ import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
 import type { Inspect } from "../readings.ts";
 import { recipientOf } from "../recipient-token.ts";
+import type { EarlyReports } from "./early-reports.ts";
 import type { ReportedEnd } from "./read-report.ts";
 import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
@@ -20,6 +21,8 @@ export interface ReportDeps {
   clock: Clock;
   queue: Queue;
   inspect: Inspect;
+  /** Left out: a report that comes early is sent back at once. */
+  earlyReports?: EarlyReports | undefined;
 }
 
 /** `early`: the recipient is being delivered to just now. `busy`: too much mail waits to be read. Bring it again. */
@@ -65,9 +68,18 @@ const MAX_LOOKS = 5;
 async function takeEnd(deps: ReportDeps, found: Recipient, end: ReportedEnd | null): Promise<ReportTaken> {
   if (end === null) return "taken";
   const { messageId, ord } = found;
-  let recipient: Recipient | null = found;
+  const taken = await takeNow(deps, found, end);
+  if (taken !== "early" || deps.earlyReports === undefined) return taken;
+  return deps.earlyReports.wait<ReportTaken>("early", async () =>
+    takeNow(deps, await findRecipient(deps.db, messageId, ord), end),
+  );
+}
+
+async function takeNow(deps: ReportDeps, found: Recipient | null, end: ReportedEnd): Promise<ReportTaken> {
+  let recipient = found;
   for (let look = 0; look < MAX_LOOKS; look++) {
     if (recipient === null) return "taken";
+    const { messageId, ord } = recipient;
     // After a crash between the peer's 250 and our commit it waits in the queue again.
     if (recipient.status === "sending" || recipient.status === "queued") return "early";
     if (!canMove(recipient.status, end.status)) return "taken";
