@@ -59,3 +59,12 @@ export function verpAddress(token: string, domain: string): string {
 export function verpToken(local: string): string | null {
   return local.toLowerCase().startsWith(PREFIX) ? local.slice(PREFIX.length) : null;
 }
+
+/**
+ * The token in a return path that a system on the way may have rewritten: SRS of those who forward and BATV both put what
+ * they add before the local part that was there, with a "=" between. Their own may be longer than a local part is to be.
+ */
+export function rewrittenVerpToken(path: string): string | null {
+  const local = path.slice(0, Math.max(0, path.lastIndexOf("@")));
+  return verpToken(local.slice(local.lastIndexOf("=") + 1));
+}

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { recipientToken } from "../../src/flows/recipient-token.ts";
 import { verpAddress } from "../../src/mail/verp.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
@@ -7,6 +7,7 @@ import { deliver } from "../support/mail-in.ts";
 import { SERVICE_DOMAIN } from "../support/service.ts";
 
 const scene = inboxService();
+afterEach(() => scene.service.call("DELETE", "/v1/suppressions?email=far@one.test"));
 
 /** A message that was delivered, and the return path that it went out with. */
 async function sent(): Promise<{ id: string; returnPath: string }> {
@@ -58,7 +59,6 @@ describe("a feedback report", () => {
     expect((await service.message(id, "complained")).recipients[0].status).toBe("complained");
     const suppressed = await service.call("GET", "/v1/suppressions?email=far@one.test");
     expect(suppressed.body.data).toMatchObject([{ reason: "complaint" }]);
-    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
   });
 
   test("is read at its beginning: what it brings back may be as large as any mail", async () => {
@@ -67,7 +67,6 @@ describe("a feedback report", () => {
     const large = report("far.test", returnPath, "x\r\n".repeat(1_000_000));
     expect(await deliver(service, { to: returnPath, mailFrom: "", ...large })).toStartWith("250");
     await service.message(id, "complained");
-    await service.call("DELETE", "/v1/suppressions?email=far@one.test");
   });
 
   test("to a return path is not refused for its sender's policy", async () => {
@@ -75,6 +74,36 @@ describe("a feedback report", () => {
     const provider = strictProvider("strict.test");
     const { id, returnPath } = await sent();
     const letter = { to: returnPath, mailFrom: `x@${provider}`, ...report(provider, returnPath) };
+    expect(await deliver(service, letter)).toStartWith("250");
+    await service.message(id, "complained");
+  });
+
+  const fields = (...lines: string[]) => lines.map((line) => `${line}\r\n`).join("");
+
+  test.each<[what: string, part: (path: string) => string, header: (path: string) => string]>([
+    [
+      "blacks out its own field",
+      () => fields("Original-Mail-From: <redacted@redacted.invalid>"),
+      (path) => fields(`Return-Path: <${path}>`),
+    ],
+    [
+      "is about a mail that was forwarded, and shows the later return path first",
+      () => "",
+      (path) => fields("Return-Path: <else@far.test>", `Return-Path: <${path}>`),
+    ],
+    [
+      "is about a mail whose return path was rewritten (SRS)",
+      (path) => fields(`Original-Mail-From: <SRS0=x1=YZ=in.test=${path.replace("@in.test", "@fwd.test")}>`),
+      () => "",
+    ],
+  ])("that %s is about whom our token in it names", async (_, part, header) => {
+    const { service } = scene;
+    const { id, returnPath } = await sent();
+    const { headers, body } = report("far.test", returnPath);
+    const changed = body
+      .replace("Version: 1\r\n", `Version: 1\r\n${part(returnPath)}`)
+      .replace(`Return-Path: <${returnPath}>\r\n`, header(returnPath));
+    const letter = { to: `fbl@${SERVICE_DOMAIN}`, mailFrom: "x@far.test", headers, body: changed };
     expect(await deliver(service, letter)).toStartWith("250");
     await service.message(id, "complained");
   });

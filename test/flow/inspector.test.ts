@@ -167,7 +167,7 @@ describe("of a mail is read in a thread", () => {
     const found = await inspector().inspect({ kind: "report", raw: WITH_PARTS, email: "bob@to.test" });
     expect(found).toMatchObject({
       end: { status: "bounced", bounceType: "hard", finding: { smtpCode: 550, recipient: "bob@to.test" } },
-      returnPath: null,
+      returnPaths: [],
     });
   });
 
@@ -177,7 +177,7 @@ describe("of a mail is read in a thread", () => {
       raw: mail("Subject: x\r\n\r\n").raw,
       email: null,
     });
-    expect(found).toEqual({ end: null, returnPath: null });
+    expect(found).toEqual({ end: null, returnPaths: [] });
   });
 
   test("an attachment's bytes, by its place; null where there is none", async () => {
@@ -220,7 +220,7 @@ describe("a mail that the thread cannot cope with", () => {
     const { raw } = mail("spin");
     expect(await inspecting.inspect({ kind: "report", raw, email: null })).toEqual({
       end: null,
-      returnPath: null,
+      returnPaths: [],
     });
     await expect(inspecting.inspect({ kind: "attachment", raw, ord: 0 })).rejects.toThrow("cannot be read");
   }, 20_000);

@@ -416,7 +416,7 @@ describe("a feedback report (RFC 5965)", () => {
     expect(await arf("Feedback-Type: Abuse", "Original-Rcpt-To: <Eve@example.org>")).toEqual({
       feedbackType: "abuse",
       originalRecipient: "Eve@example.org",
-      originalReturnPath: null,
+      originalReturnPaths: [],
       originalMessageId: "<m1@example.com>",
     });
   });
@@ -426,10 +426,10 @@ describe("a feedback report (RFC 5965)", () => {
   });
 
   test.each([
-    ["Original-Mail-From: <b+token@bounce.example.com>", "b+token@bounce.example.com"],
-    ["Original-Mail-From: <>", null],
+    ["Original-Mail-From: <b+token@bounce.example.com>", ["b+token@bounce.example.com"]],
+    ["Original-Mail-From: <>", []],
   ])("tells the return path of that mail: %s", async (field, expected) => {
-    expect((await arf("Feedback-Type: abuse", field))?.originalReturnPath ?? null).toBe(expected);
+    expect((await arf("Feedback-Type: abuse", field))?.originalReturnPaths).toEqual(expected);
   });
 
   test("is read in Hotmail's form", async () => {
@@ -450,7 +450,7 @@ describe("a feedback report (RFC 5965)", () => {
     ).toEqual({
       feedbackType: "abuse",
       originalRecipient: "eve@example.org",
-      originalReturnPath: null,
+      originalReturnPaths: [],
       originalMessageId: "<m2@example.com>",
     });
   });

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_LOCAL_OCTETS } from "../../src/core/addresses.ts";
 import { idBytes, newId } from "../../src/core/ids.ts";
-import { decodeVerp, encodeVerp, MAX_VERP_ORD, verpAddress, verpToken } from "../../src/mail/verp.ts";
+import {
+  decodeVerp,
+  encodeVerp,
+  MAX_VERP_ORD,
+  rewrittenVerpToken,
+  verpAddress,
+  verpToken,
+} from "../../src/mail/verp.ts";
 
 const KEY = Buffer.alloc(32, 1);
 const ID = idBytes("msg", newId("msg", 1_700_000_000_000)) ?? new Uint8Array();
@@ -52,5 +59,19 @@ describe("a VERP token", () => {
 
   test.each(["bounce", "b", "bb+x", "user+b"])("is not in the local part %j", (local) => {
     expect(verpToken(local)).toBeNull();
+  });
+
+  test.each<[path: string, token: string | null]>([
+    ["b+TOKEN@bounce.test", "TOKEN"],
+    ["B+token@bounce.test", "token"],
+    ["SRS0=Ab+1=XY=sender.test=b+token@forwarder.test", "token"],
+    ["SRS1=xyz=first.test==Ab+1=XY=sender.test=b+token@second.test", "token"],
+    ["prvs=1234abcdef=b+token@sender.test", "token"],
+    ["SRS0=Ab1=XY=sender.test=ann@forwarder.test", null],
+    ["xb+token@sender.test", null],
+    ["b+token", null],
+    ["", null],
+  ])("in the path %j, rewritten or not, is %j", (path, token) => {
+    expect(rewrittenVerpToken(path)).toBe(token);
   });
 });

@@ -23,22 +23,22 @@ export interface ReportedEnd {
 export interface ReadReport {
   /** Null where it says nothing that changes anything. */
   end: ReportedEnd | null;
-  /** Return path of the mail that a complaint is about; null where it is not told. */
-  returnPath: string | null;
+  /** What may be the return path of the mail that a complaint is about, best first. */
+  returnPaths: readonly string[];
 }
 
 /** Of a mail that is no report. */
-export const NOTHING_REPORTED: ReadReport = { end: null, returnPath: null };
+export const NOTHING_REPORTED: ReadReport = { end: null, returnPaths: [] };
 
 /** Reads a report: a bounce or a complaint. Never throws. */
 export async function readReport({ raw, email }: ReportToRead): Promise<ReadReport> {
   const mail = await parseMail(raw);
   const feedback = readFeedback(mail);
   if (feedback === null) return email === null ? NOTHING_REPORTED : bounceOf(mail, raw, email);
-  const { feedbackType: category, originalReturnPath: returnPath } = feedback;
+  const { feedbackType: category, originalReturnPaths: returnPaths } = feedback;
   return {
     end: isComplaint(feedback) ? { status: "complained", bounceType: null, category, finding: {} } : null,
-    returnPath,
+    returnPaths,
   };
 }
 
@@ -50,7 +50,7 @@ function bounceOf(mail: ParsedMail, raw: Uint8Array, email: string): ReadReport 
     outcome === "hard" || outcome === "soft"
       ? { status: "bounced", bounceType: outcome, category, finding }
       : { status: "failed", bounceType: null, category, finding };
-  return { end, returnPath: null };
+  return { end, returnPaths: [] };
 }
 
 /**

@@ -1,8 +1,9 @@
-import { addressKey, splitAddress } from "../../core/addresses.ts";
+import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
 import { canMove } from "../../core/states.ts";
-import { verpToken } from "../../mail/verp.ts";
+import { log } from "../../log.ts";
+import { rewrittenVerpToken } from "../../mail/verp.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/outbox.ts";
@@ -55,11 +56,25 @@ export async function takeFeedback(
 ): Promise<ReportTaken> {
   const report = await deps.inspect({ kind: "report", raw, email: null });
   if (report === null) return "busy";
-  const path = splitAddress(report.returnPath ?? "");
-  const token = path === null ? null : verpToken(path.local);
-  const named = token === null ? null : recipientOf(deps.verpKey, token);
-  const recipient = named === null ? null : await findRecipient(deps.db, named.messageId, named.ord);
-  return recipient === null ? "taken" : takeEnd(deps, recipient, report.end);
+  const recipient = await firstNamed(deps, report.returnPaths);
+  if (recipient !== null) return takeEnd(deps, recipient, report.end);
+  // Whoever has asked a provider for these reports is to see that they name nobody.
+  if (report.end !== null)
+    log("send").info("a complaint names no mail of ours", { type: report.end.category });
+  return "taken";
+}
+
+/** The recipient whom the first of the paths with a token of ours names. */
+async function firstNamed(
+  { db, verpKey }: { db: Db; verpKey: Uint8Array },
+  paths: readonly string[],
+): Promise<Recipient | null> {
+  for (const path of paths) {
+    const token = rewrittenVerpToken(path);
+    const named = token === null ? null : recipientOf(verpKey, token);
+    if (named !== null) return findRecipient(db, named.messageId, named.ord);
+  }
+  return null;
 }
 
 /** Looks at a recipient that moves on between look and write, as at several reports at once; then it is left for later. */

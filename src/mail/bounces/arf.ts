@@ -9,11 +9,17 @@ export interface FeedbackReport {
   feedbackType: string;
   /** Who complained, where the report tells. */
   originalRecipient: string | null;
-  /** Return path of the mail complained about (RFC 5965 §3.2 Original-Mail-From, or its own header); null where unknown. */
-  originalReturnPath: string | null;
+  /**
+   * What may be the return path of the mail complained about, best first: the report's field (RFC 5965 §3.2), then those of
+   * its own header. Providers black out the one and leave the other, and a mail that was forwarded has had several.
+   */
+  originalReturnPaths: readonly string[];
   /** Message-ID of the mail complained about, with angle brackets. */
   originalMessageId: string | null;
 }
+
+/** Return-Path fields of one mail that are looked at. */
+const MAX_RETURN_PATHS = 10;
 
 /** Reports by which a person refuses our mail. `auth-failure` and `not-spam` are none. */
 const COMPLAINTS: ReadonlySet<string> = new Set([
@@ -40,7 +46,7 @@ export function readFeedback(mail: ParsedMail): FeedbackReport | null {
   return {
     feedbackType: "abuse",
     originalRecipient: addressOf(hotmail),
-    originalReturnPath: returnPathOf(original),
+    originalReturnPaths: returnPathsOf(original),
     originalMessageId: original?.messageId ?? null,
   };
 }
@@ -51,19 +57,23 @@ function fromFields(text: string, original: HeaderBlock | null): FeedbackReport 
     const field = fields.find((candidate) => candidate.name === name);
     return field === undefined ? null : fieldValue(field);
   };
+  const mailFrom = addressOf(value("original-mail-from"));
   return {
     feedbackType: /^[a-z-]+/.exec(value("feedback-type")?.toLowerCase() ?? "")?.[0] ?? "other",
     originalRecipient:
       addressOf(value("original-rcpt-to")) ??
       addressOf(value("removal-recipient")) ??
       onlyRecipient(original),
-    originalReturnPath: addressOf(value("original-mail-from")) ?? returnPathOf(original),
+    originalReturnPaths: [...(mailFrom === null ? [] : [mailFrom]), ...returnPathsOf(original)],
     originalMessageId: original?.messageId ?? null,
   };
 }
 
-function returnPathOf(original: HeaderBlock | null): string | null {
-  return original === null ? null : addressOf(fieldOf(original, "return-path"));
+function returnPathsOf(original: HeaderBlock | null): string[] {
+  return (original?.fields ?? [])
+    .filter(({ name }) => name.toLowerCase() === "return-path")
+    .slice(0, MAX_RETURN_PATHS)
+    .flatMap(({ value }) => addressOf(value) ?? []);
 }
 
 /** The header of the mail that a report is about, out of its message/rfc822 or text/rfc822-headers part. */
