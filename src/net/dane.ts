@@ -81,20 +81,37 @@ async function findHostDane(
   const failed = found.find((result) => result.status === "failure");
   if (known.length === 0)
     return failed === undefined ? NONE : { kind: "broken", reason: `address lookup: ${failed.reason}` };
-  // §2.2.2: the servers of zones that are not signed often stumble over TLSA questions; they are not asked.
-  const signed = known.filter((result) => result.authentic);
+  const ends = ownersOf(known.filter((result) => result.authentic));
+  if (ends.length === 0) {
+    const unsigned = await unsignedFinding(resolver, host, ownersOf(known));
+    if (unsigned !== null) return unsigned;
+  }
   // §2.2.3: a host that is an alias may have its records at the end of it, or else at its own name.
-  const bases = new Set([...signed.flatMap(({ records }) => records.slice(0, 1).map(ownerOf)), host]);
-  if (signed.length === 0) return NONE;
-  for (const base of bases) {
+  for (const base of new Set([...ends, host])) {
     const finding = readTlsa(await resolver.resolve(`_${port}._tcp.${base}`, "TLSA"), [base, host, domain]);
     if (finding.kind !== "none") return finding;
   }
   return NONE;
 }
 
-function ownerOf(answer: Answer): string {
-  return canonicalName(answer.name);
+/**
+ * What is found of a host whose addresses, at these names, are not signed: nothing, as servers of zones that are not signed
+ * often stumble over TLSA questions and are not asked (§2.2.2). Null where its own zone is signed and it is an alias into
+ * one that is not: one bit is said of the whole way, so the alias is asked for alone.
+ */
+async function unsignedFinding(
+  resolver: Resolver,
+  host: string,
+  owners: readonly string[],
+): Promise<DaneFinding | null> {
+  if (owners.every((owner) => owner === host)) return NONE;
+  const alias = await resolver.resolve(host, "CNAME");
+  if (alias.status === "failure") return { kind: "broken", reason: `alias lookup: ${alias.reason}` };
+  return alias.status === "ok" && alias.authentic ? null : NONE;
+}
+
+function ownersOf(found: readonly { records: readonly Answer[] }[]): string[] {
+  return found.flatMap(({ records }) => records.slice(0, 1).map(({ name }) => canonicalName(name)));
 }
 
 function readTlsa(found: DnsResult<Answer>, names: readonly string[]): DaneFinding {

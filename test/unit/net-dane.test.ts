@@ -9,6 +9,8 @@ const SHA512 = Buffer.alloc(64, 2);
 const WHOLE = Buffer.from("3082", "hex");
 /** Names of which nothing is signed, whatever the zone says of all others. */
 const UNSIGNED = new Set<string>();
+/** Names of which the alias is signed, and nothing else. */
+const SIGNED_ALIASES = new Set<string>();
 let dns: TestDns;
 
 const tlsa = (host: string, ...data: [usage: number, selector: number, matching: number, octets: Buffer]) =>
@@ -28,9 +30,13 @@ function domain(
 
 beforeAll(async () => {
   dns = await startDns();
-  signZone(dns, (name) => !UNSIGNED.has(name));
+  signZone(dns, isSigned);
 });
 afterAll(() => dns.stop());
+
+function isSigned(name: string, type: string): boolean {
+  return !UNSIGNED.has(name) || (type === "CNAME" && SIGNED_ALIASES.has(name));
+}
 
 async function find(name: string, host = `mx.${name}`, port = PORT): Promise<DaneFinding> {
   const [finding] = await findDane(testResolver(dns), name, [host], port);
@@ -204,6 +210,47 @@ describe("DANE", () => {
     }
   });
 
+  describe("of a signed host that is an alias into a zone that is not", () => {
+    /** Its addresses are not signed. */
+    function aliased(name: string): string {
+      const host = `mx.${name}`;
+      UNSIGNED.add(host);
+      dns.add(
+        mx(name, host),
+        { name: host, type: "CNAME", data: `real.${name}` },
+        a(`real.${name}`),
+        tlsa(host, 3, 1, 1, SHA256),
+        tlsa(`real.${name}`, 3, 1, 1, SHA512.subarray(32)),
+      );
+      return host;
+    }
+
+    test("is that of the host's own name", async () => {
+      SIGNED_ALIASES.add(aliased("into.test"));
+      expect(await find("into.test")).toMatchObject({
+        kind: "demand",
+        records: [{ data: SHA256 }],
+        names: ["mx.into.test"],
+      });
+      expect(dns.count(`_${PORT}._tcp.real.into.test`)).toBe(0);
+    });
+
+    test("is none where the alias is not signed either", async () => {
+      aliased("outside.test");
+      expect(await find("outside.test")).toEqual({ kind: "none" });
+      expect(dns.count(`_${PORT}._tcp.mx.outside.test`)).toBe(0);
+    });
+
+    test("makes the host one not to use where that cannot be told", async () => {
+      const host = aliased("hidden.test");
+      const resolver = testResolver(dns);
+      for (const type of ["A", "AAAA"] as const) await resolver.resolve(host, type);
+      dns.behave("servfail", host);
+      const found = await findDane(resolver, "hidden.test", [host], PORT);
+      expect(found).toEqual([{ kind: "broken", reason: "alias lookup: servfail" }]);
+    });
+  });
+
   test.each([
     ["servfail", "TLSA lookup: servfail"],
     ["refused", "TLSA lookup: refused"],
@@ -241,7 +288,7 @@ describe("DANE", () => {
         records: [{ data: { usage: 3 } }],
       });
     } finally {
-      signZone(dns, (asked) => !UNSIGNED.has(asked));
+      signZone(dns, isSigned);
     }
   });
 });

@@ -76,6 +76,28 @@ describe("what a lookup says", () => {
     expect(await resolverOver().resolve("a.test", "A")).toMatchObject({ authentic: true });
   });
 
+  test.each([
+    [true, true, true],
+    [true, false, false],
+    [false, true, false],
+  ])(
+    "of an alias vouched for %p, followed to an answer vouched for %p, it is %p",
+    async (first, last, all) => {
+      const AD = 1 << 5;
+      // The server goes no further than the alias, and leaves the rest to the asker.
+      dns.forge((answer) => {
+        const isAlias = answer.questions?.[0]?.name === "alias.test";
+        const flags = (answer.flags ?? 0) | ((isAlias ? first : last) ? AD : 0);
+        return [encode({ ...answer, flags, answers: answer.answers?.slice(0, 1), authorities: [] })];
+      });
+      const resolver = resolverOver();
+      // The second time what the alias leads to is in the cache.
+      for (let time = 0; time < 2; time++)
+        expect(await resolver.resolve("alias.test", "A")).toMatchObject({ status: "ok", authentic: all });
+      expect(await resolver.resolve("a.test", "A")).toMatchObject({ authentic: last });
+    },
+  );
+
   test("localhost names are loopback without a question", async () => {
     for (const name of ["localhost", "x.localhost", "LOCALHOST."])
       expect(await resolveAddresses(resolverOver(), name)).toMatchObject({ records: ["127.0.0.1", "::1"] });

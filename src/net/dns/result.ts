@@ -26,7 +26,13 @@ const REFUSED = 5;
 export interface ReadAnswer {
   result: DnsResult<Answer>;
   ttlSeconds: number;
-  alias?: string;
+  alias?: Alias;
+}
+
+/** Where an answer stops, and whether the server vouches for the way there. */
+export interface Alias {
+  name: string;
+  authentic: boolean;
 }
 
 /** Reads an answer's sections: follows CNAMEs (RFC 1034 §3.6.2) and ignores records of names nobody asked for. */
@@ -48,7 +54,7 @@ export function readAnswer(answer: DnsAnswer, question: DnsQuestion): ReadAnswer
     ttlSeconds: Math.min(ttl, negativeTtl(answer)),
   };
   const dangling = aliases > 0 && soaOf(answer) === null;
-  return dangling ? { ...negative, alias: name } : negative;
+  return dangling ? { ...negative, alias: { name, authentic: answer.authentic } } : negative;
 }
 
 function failure(rcode: number): DnsResult<Answer> {
