@@ -13,7 +13,7 @@ import type {
 import { MAX_NAMES_SHOWN } from "../../src/smtp/client/peer-certificate.ts";
 import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
 import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
-import { makeExpiredCert } from "../support/sts-host.ts";
+import { makeCommonNameCert, makeExpiredCert } from "../support/sts-host.ts";
 import { type KeyAndCert, makeCa, makeCert } from "../support/tls.ts";
 
 const RAW = Buffer.from("Subject: x\r\n\r\nhello\r\n");
@@ -230,6 +230,18 @@ test.each([
 );
 
 describe("what is asked of one host", () => {
+  test("is a subject alternative name, and no common name, where a policy asks", async () => {
+    const tls = await makeCommonNameCert(NAME, ca);
+    const asking = peer({ tls });
+    expect(await wayOf(asking, asked("verified"))).toBe(
+      "certificate of mx.test: no subject alternative name is mx.test",
+    );
+    expect(asking.messages.items).toEqual([]);
+    // A smarthost's certificate may be of the operator's own making.
+    const { result } = await send(peer({ tls }), { to: { tls: "verified" } });
+    expect(result).toMatchObject({ code: 250 });
+  });
+
   test("is not asked of another, and the mail goes to the one that does it", async () => {
     const bad = peer({ tls: certs.selfSigned });
     const good = peer({ tls: certs.good, ip: "127.0.0.2", port: bad.port });

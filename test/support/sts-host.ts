@@ -24,6 +24,13 @@ export async function makeExpiredCert(names: readonly string[], ca: KeyAndCert):
   return { key: made.private, cert: made.cert };
 }
 
+/** A certificate that names a host by its common name alone. */
+export async function makeCommonNameCert(name: string, ca: KeyAndCert): Promise<KeyAndCert> {
+  const extensions = [{ name: "basicConstraints", cA: false } as const];
+  const made = await generate([{ name: "commonName", value: name }], { algorithm: "sha256", extensions, ca });
+  return { key: made.private, cert: made.cert };
+}
+
 /** A policy's text from its lines. */
 export function policyText(...lines: string[]): string {
   return `${["version: STSv1", ...lines].join("\r\n")}\r\n`;

@@ -174,8 +174,12 @@ async function turnToTls(step: Step): Promise<TlsState> {
   const { host, tls, security, timeouts } = step.options;
   const dane = security?.dane;
   // RFC 7672 §8.1: the server is told the name under which its TLSA records lie, for it may have a certificate for each.
-  const wish = { host: dane?.names[0] ?? host, dane, timeoutMs: timeouts.tls };
-  const state = await step.wire.upgrade(wish);
+  const state = await step.wire.upgrade({
+    host: dane?.names[0] ?? host,
+    alternativeNamesOnly: security?.tls === "verified",
+    dane,
+    timeoutMs: timeouts.tls,
+  });
   if (typeof state === "string") throw new Stop(trouble("starttls", state));
   for (const line of tlsLines(step.options, state)) note(step.transcript, line);
   if (tls === "verified" && state.fault !== null)

@@ -50,6 +50,15 @@ export function presentedChain(socket: PeerSocket): X509Certificate[] {
   return chain;
 }
 
+/** Whether one of a certificate's subject alternative names is that of the host; its common name is none. */
+export function hasAlternativeName(certificate: X509Certificate | undefined, host: string): boolean {
+  try {
+    return certificate?.checkHost(host, { subject: "never" }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** What the record says of a certificate; null where it cannot be read. */
 export function certificateFacts(certificate: X509Certificate | undefined): CertificateFacts | null {
   try {

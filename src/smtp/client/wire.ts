@@ -1,7 +1,13 @@
+import type { X509Certificate } from "node:crypto";
 import { reasonOf } from "../../core/errors.ts";
 import { matchDane } from "./dane.ts";
 import type { DaneDemand } from "./delivery.ts";
-import { type CertificateFacts, certificateFacts, presentedChain } from "./peer-certificate.ts";
+import {
+  type CertificateFacts,
+  certificateFacts,
+  hasAlternativeName,
+  presentedChain,
+} from "./peer-certificate.ts";
 import { type Answers, createLine, cut, exchange, type Line, pump, received, type WireDeps } from "./line.ts";
 
 /** What a TLS handshake has led to. */
@@ -17,6 +23,8 @@ export interface TlsState {
 export interface TlsWish {
   /** The name the certificate must bear. */
   host: string;
+  /** Only a subject alternative name counts as one, as MTA-STS asks (RFC 8461 §4.2). */
+  alternativeNamesOnly?: boolean;
   /** Judges the certificate in place of the authorities. */
   dane?: DaneDemand | undefined;
   timeoutMs: number;
@@ -147,7 +155,10 @@ function tlsState(deps: WireDeps, wish: TlsWish, socket: Bun.Socket, error: Erro
   const chain = presentedChain(socket);
   return {
     name: `${socket.getTLSVersion()} ${cipher.name}`,
-    fault: wish.dane === undefined ? pkixFault(socket, error) : matchDane(wish.dane, chain, deps.clock.now()),
+    fault:
+      wish.dane === undefined
+        ? (pkixFault(socket, error) ?? nameFault(wish, chain[0]))
+        : matchDane(wish.dane, chain, deps.clock.now()),
     certificate: certificateFacts(chain[0]),
   };
 }
@@ -156,4 +167,13 @@ function tlsState(deps: WireDeps, wish: TlsWish, socket: Bun.Socket, error: Erro
 function pkixFault(socket: Bun.Socket, error: Error | null): string | null {
   if (socket.authorized) return null;
   return error === null || error === undefined ? "unknown" : reasonOf(error);
+}
+
+/** Where a certificate has no alternative names of hosts, the authorities' check takes the common name, which is free text. */
+function nameFault(
+  { host, alternativeNamesOnly }: TlsWish,
+  certificate: X509Certificate | undefined,
+): string | null {
+  if (alternativeNamesOnly !== true || hasAlternativeName(certificate, host)) return null;
+  return `no subject alternative name is ${host}`;
 }
