@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { stuffed } from "../../src/smtp/client/stuffing.ts";
+import { MAX_SLICES, stuffed } from "../../src/smtp/client/stuffing.ts";
 
 const onWire = (text: string): string =>
   Buffer.concat(stuffed(Buffer.from(text, "latin1"))).toString("latin1");
@@ -37,6 +37,17 @@ test("taking the dots off again gives the message, whatever it holds", () => {
     expect(wire.endsWith("\r\n.\r\n")).toBe(true);
     expect(wire.indexOf("\r\n.\r\n")).toBe(wire.length - 5);
     expect(wire.slice(0, -3).replace(/(^|\r\n)\./g, "$1")).toBe(text);
+  }
+});
+
+test("a message of dots goes out in few pieces", () => {
+  const lines = 100_000;
+  for (const line of [".\r\n", "..\n", ".a\r\n"]) {
+    const text = `x\r\n${line.repeat(lines)}`;
+    const pieces = stuffed(Buffer.from(text, "latin1"));
+    expect(pieces.length).toBeLessThanOrEqual(MAX_SLICES + 4);
+    const wire = Buffer.concat(pieces).toString("latin1");
+    expect(wire === `x\r\n${`.${line}`.repeat(lines)}${line.endsWith("\r\n") ? "" : "\r\n"}.\r\n`).toBe(true);
   }
 });
 
