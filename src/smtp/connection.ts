@@ -1,8 +1,8 @@
 import { sleep } from "../core/clock.ts";
+import { turn } from "../core/turn.ts";
 import type { Action } from "./actions.ts";
 import type { ConnectionDeps, ConnectionOptions } from "./connection-options.ts";
 import { Deadline } from "./deadline.ts";
-import type { Envelope } from "./envelope.ts";
 import type { Holder } from "./intake.ts";
 import { REPLIES, type Reply } from "./reply.ts";
 import { Session } from "./session.ts";
@@ -28,6 +28,8 @@ export class Connection implements Holder, SocketOwner {
   #closed = false;
   /** Whether the handler has a recipient or message in hand. */
   #asking = false;
+  /** Whether the session goes on with the next turn of the event loop. */
+  #catchingUp = false;
   /** Ends the wait before the greeting; null once it is over. */
   #cancelGreeting: (() => void) | null = null;
   /** Whether the message must wait for room among those of other connections. */
@@ -108,8 +110,8 @@ export class Connection implements Holder, SocketOwner {
     }
     const waiting = this.#session.phase === "waiting";
     this.#perform(this.#session.receive(chunk));
-    // A client that sends ahead is read on once it has its answer, and has read our replies.
-    if (waiting || this.#crowded || this.#unsent !== "") this.#pause();
+    // A client that sends ahead is read on once it has its answers, and has read them.
+    if (waiting || this.#session.behind || this.#crowded || this.#unsent !== "") this.#pause();
   }
 
   #stopGreeting(): void {
@@ -181,10 +183,9 @@ export class Connection implements Holder, SocketOwner {
     const { handler } = this.#deps;
     if (action.kind === "write") this.#write(action.text);
     else if (action.kind === "startTls") this.#startTls();
-    else if (action.kind === "recipient")
-      void this.#ask(() => handler.recipient(action.address, action.envelope), action.envelope);
+    else if (action.kind === "recipient") void this.#ask(handler.recipient(action.address, action.envelope));
     else if (action.kind === "message") {
-      void this.#ask(() => handler.message(action.envelope, action.raw), action.envelope);
+      void this.#ask(handler.message(action.envelope, action.raw));
       this.#deps.intake.hold(this, action.raw.length, "whole");
       this.#crowded = false;
     }
@@ -201,9 +202,9 @@ export class Connection implements Holder, SocketOwner {
     if (taken >= 0) this.#unsent = text.slice(taken);
   }
 
-  async #ask(question: () => Promise<Reply | null>, envelope: Envelope): Promise<void> {
+  async #ask(question: Promise<Reply | null>): Promise<void> {
     this.#asking = true;
-    const verdict = await this.#verdict(question, envelope);
+    const verdict = await question;
     if (verdict !== null && verdict.code >= 500) await this.#tarpit();
     this.#asking = false;
     if (this.#closed) this.#leave();
@@ -214,20 +215,6 @@ export class Connection implements Holder, SocketOwner {
     const { tarpit } = this.#options;
     if (tarpit && this.#session.refusedRecipients >= REFUSALS_AT_ONCE)
       await sleep(this.#deps.clock, TARPIT_MS);
-  }
-
-  async #verdict(question: () => Promise<Reply | null>, envelope: Envelope): Promise<Reply | null> {
-    try {
-      return await question();
-    } catch (error) {
-      const cause = error instanceof Error ? error.stack : String(error);
-      this.#deps.log.error("mail could not be taken", {
-        ip: this.ip,
-        recipients: envelope.rcptTo.length,
-        error: cause,
-      });
-      return REPLIES.localTrouble;
-    }
   }
 
   #startTls(): void {
@@ -251,13 +238,24 @@ export class Connection implements Holder, SocketOwner {
     }
   }
 
-  /** Reads on, or closes, whichever is due now. */
+  /** Reads on, or goes on with what was read, or closes, whichever is due now. */
   #settle(): void {
     if (this.#closed || this.#unsent !== "") return;
-    const { phase } = this.#session;
+    const { phase, behind } = this.#session;
     if (phase === "closed") this.#shutdown();
+    else if (behind) void this.#catchUp();
     else if (phase !== "waiting" && !this.#crowded) this.#resume();
-    if (this.#peerEnded && phase !== "waiting") this.#socket.end();
+    if (this.#peerEnded && phase !== "waiting" && !behind) this.#socket.end();
+  }
+
+  /** Has the session go on with the commands left, when others have had a turn. */
+  async #catchUp(): Promise<void> {
+    if (this.#catchingUp) return;
+    this.#catchingUp = true;
+    await turn();
+    this.#catchingUp = false;
+    // Replies that wait bring it back here once they are out.
+    if (!this.#closed && this.#unsent === "") this.#perform(this.#session.proceed());
   }
 
   /**

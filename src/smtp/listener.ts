@@ -5,6 +5,7 @@ import type { Log } from "../log.ts";
 import { Connection } from "./connection.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import type { MailHandler } from "./envelope.ts";
+import { guardedHandler } from "./guarded-handler.ts";
 import { Intake } from "./intake.ts";
 import { largest } from "./kept-message.ts";
 import { MessageMemory } from "./message-memory.ts";
@@ -76,7 +77,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   const admission = createAdmission(options);
   const intake = new Intake(deps.clock, LARGE_MESSAGES_IN_FLIGHT * options.maxMessageBytes);
   const memory = new MessageMemory(deps.clock, largest(options.maxMessageBytes));
-  const handler = returning(deps.handler, memory);
+  const handler = guardedHandler(deps, memory);
   const known = createKnownPeers(MAX_KNOWN_PEERS);
   let certificate = options.tls;
   const connections = new Set<Connection>();
@@ -172,20 +173,5 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     start,
     stop,
     setCertificate,
-  };
-}
-
-/**
- * The handler, which gives the message's memory back once it has answered. Where it threw it may still be reading, so the
- * memory is left to the garbage collector.
- */
-function returning(handler: MailHandler, memory: MessageMemory): MailHandler {
-  return {
-    recipient: (address, envelope) => handler.recipient(address, envelope),
-    async message(envelope, raw) {
-      const answer = await handler.message(envelope, raw);
-      memory.giveBack(raw.buffer);
-      return answer;
-    },
   };
 }

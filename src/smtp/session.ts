@@ -1,16 +1,17 @@
 import { parseCommand } from "./command.ts";
 import { DataReader } from "./data.ts";
-import type { Envelope } from "./envelope.ts";
 import type { MessageFault, MessageResult } from "./kept-message.ts";
 import { Input } from "./lines.ts";
 import { formatReply, REPLIES, type Reply, reply } from "./reply.ts";
 import type { Action, Phase, SessionOptions } from "./actions.ts";
-import { type Chunk, endTransaction, type Outcome, perform, type SessionState } from "./verbs.ts";
+import { type Chunk, endTransaction, envelopeOf, type Outcome, perform, type SessionState } from "./verbs.ts";
 
 /** Errors of one client (syntax, sequence, unknown commands) after which it is sent away. */
 export const MAX_ERRORS = 20;
 /** Recipients refused in one session after which the client is sent away: it is guessing addresses. */
 export const MAX_REFUSED_RECIPIENTS = 100;
+/** Commands answered in a row, of tens of thousands in one piece; then others have a turn, and the client takes its replies. */
+export const MAX_COMMANDS_IN_A_ROW = 100;
 /** Octets a client may have sent ahead of an answer it must wait for. The listener stops reading long before. */
 export const MAX_WAITING_OCTETS = 2 * 1024 * 1024;
 
@@ -29,6 +30,8 @@ export class Session {
   readonly #input = new Input();
   #state: SessionState = { helo: null, plainSmtp: false, tls: null, transaction: null, transactions: 0 };
   #phase: Phase = "command";
+  /** Commands answered since others had their turn. */
+  #inARow = 0;
   /** Where the octets of a message go: after DATA, or those still to come of a chunk. */
   #reader: DataReader | (Chunk & { left: number }) | null = null;
   #question: "message" | { recipient: string } | null = null;
@@ -44,6 +47,11 @@ export class Session {
 
   get phase(): Phase {
     return this.#phase;
+  }
+
+  /** Whether commands that have come are left for `proceed`. */
+  get behind(): boolean {
+    return this.#phase === "command" && this.#inARow >= MAX_COMMANDS_IN_A_ROW;
   }
 
   get helo(): string | null {
@@ -93,9 +101,20 @@ export class Session {
   receive(chunk: Buffer): Action[] {
     if (this.#phase === "closed" || this.#phase === "tls") return [];
     this.#input.add(chunk);
-    if (this.#phase === "waiting" && this.#input.length > MAX_WAITING_OCTETS)
-      return this.abort(REPLIES.tooMuchInput);
-    return this.#advance();
+    const waits = this.#phase === "waiting" || this.behind;
+    if (waits && this.#input.length > MAX_WAITING_OCTETS) return this.abort(REPLIES.tooMuchInput);
+    return this.behind ? [] : this.proceed();
+  }
+
+  /** Goes on with what has come, up to so many commands. */
+  proceed(): Action[] {
+    this.#inARow = 0;
+    let more = true;
+    while (more) {
+      if (this.#phase === "data") more = this.#readData();
+      else more = this.#phase === "command" && this.#readCommand();
+    }
+    return this.#flush();
   }
 
   /** The answer to the `recipient` (null = accepted) or `message` action asked last. */
@@ -106,7 +125,7 @@ export class Session {
     this.#phase = "command";
     if (question === "message") this.#endMessage(verdict ?? REPLIES.ok);
     else this.#endRecipient(question.recipient, verdict);
-    return this.#advance();
+    return this.proceed();
   }
 
   /** TLS stands. The client's knowledge of us and ours of it are forgotten (RFC 3207 §4.2). */
@@ -114,7 +133,7 @@ export class Session {
     if (this.#phase !== "tls") return [];
     this.#phase = "command";
     Object.assign(this.#state, { helo: null, plainSmtp: false, tls: version });
-    return this.#advance();
+    return this.proceed();
   }
 
   /** Ends the session with `farewell`, a 421: at once, or as soon as the message or recipient in hand is answered. */
@@ -122,7 +141,7 @@ export class Session {
     if (this.#phase === "closed") return [];
     if (this.#phase === "tls") return this.close();
     this.#farewell = farewell;
-    return this.#advance();
+    return this.proceed();
   }
 
   /** Says `farewell` and ends the session at once; what is in hand stays unanswered. */
@@ -138,23 +157,14 @@ export class Session {
     return this.#flush();
   }
 
-  #advance(): Action[] {
-    let more = true;
-    while (more) {
-      if (this.#phase === "data") more = this.#readData();
-      else if (this.#phase === "command") more = this.#readCommand();
-      else more = false;
-    }
-    return this.#flush();
-  }
-
   #readCommand(): boolean {
     if (this.#farewell !== null) {
       this.#say(this.#farewell);
       return false;
     }
-    const line = this.#input.line();
+    const line = this.behind ? null : this.#input.line();
     if (line === null) return false;
+    this.#inARow++;
     const command =
       typeof line === "string" ? parseCommand(line) : ({ verb: "refused", reply: line } as const);
     this.#act(perform(this.#state, command, this.#options));
@@ -169,7 +179,8 @@ export class Session {
     }
     if ("askRecipient" in outcome) {
       const address = outcome.askRecipient;
-      this.#ask({ recipient: address }, { kind: "recipient", address, envelope: this.#envelope() });
+      const envelope = envelopeOf(this.#state, this.#options.ip);
+      this.#ask({ recipient: address }, { kind: "recipient", address, envelope });
       return;
     }
     this.#say(outcome.reply);
@@ -232,7 +243,7 @@ export class Session {
   }
 
   #endData(result: MessageResult): void {
-    const envelope = this.#envelope();
+    const envelope = envelopeOf(this.#state, this.#options.ip);
     this.#state.transaction = null;
     this.#reader = null;
     this.#phase = "command";
@@ -257,19 +268,6 @@ export class Session {
     this.#say(verdict ?? REPLIES.recipientOk);
     if (verdict !== null && ++this.#refusedRecipients >= MAX_REFUSED_RECIPIENTS)
       this.#say(REPLIES.tooManyErrors);
-  }
-
-  #envelope(): Envelope {
-    const { transaction } = this.#state;
-    return {
-      mailFrom: transaction?.mailFrom ?? "",
-      rcptTo: [...(transaction?.rcptTo ?? [])],
-      ip: this.#options.ip,
-      helo: this.#state.helo ?? "",
-      tls: this.#state.tls,
-      smtpUtf8: transaction?.smtpUtf8 ?? false,
-      ...(this.#state.plainSmtp ? { plainSmtp: true } : {}),
-    };
   }
 
   /** Adds a reply to what is to be written. A 421 announces that the connection is closed (RFC 5321 §3.8). */

@@ -1,5 +1,6 @@
 import { ChunkReader } from "./chunks.ts";
 import type { Command, Verb } from "./command.ts";
+import type { Envelope } from "./envelope.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { ehloReply, REPLIES, type Reply, reply } from "./reply.ts";
 
@@ -131,6 +132,19 @@ function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: Sess
 export function endTransaction(state: SessionState): void {
   state.transaction?.chunks?.discard();
   state.transaction = null;
+}
+
+/** What is known of the transaction and of who brings it, by now. `ip`: the peer's address. */
+export function envelopeOf({ transaction, helo, tls, plainSmtp }: SessionState, ip: string): Envelope {
+  return {
+    mailFrom: transaction?.mailFrom ?? "",
+    rcptTo: [...(transaction?.rcptTo ?? [])],
+    ip,
+    helo: helo ?? "",
+    tls,
+    smtpUtf8: transaction?.smtpUtf8 ?? false,
+    ...(plainSmtp ? { plainSmtp } : {}),
+  };
 }
 
 /** What each command does. EHLO, HELO and RSET end a transaction without a trace (RFC 5321 §4.1.4, §4.1.1.5). */

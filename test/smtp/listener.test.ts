@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { PHASE_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS } from "../../src/smtp/deadline.ts";
 import { reply } from "../../src/smtp/reply.ts";
+import { MAX_COMMANDS_IN_A_ROW } from "../../src/smtp/session.ts";
 import { Client, HOSTNAME, signal, startServer, TAKEN } from "./server-harness.ts";
 
 const BODY = "Subject: dots\r\n\r\n.\r\n..\r\n.leading\r\nend\xe4\xff\r\n\r\n";
@@ -225,4 +226,20 @@ test("a client that will not close after our last word is cut off", async () => 
   expect(await (await Client.connect(server.port, false)).rest()).toStartWith("421 ");
   server.clock.advance(PHASE_TIMEOUT_MS.closed);
   expect(await (await Client.connect(server.port, false)).reply()).toStartWith("220 ");
+});
+
+test("a burst of commands is answered to its end, though its client has closed its side meanwhile", async () => {
+  const answer = signal<null>();
+  await using server = await startServer({ recipient: () => answer.wait });
+  const client = await Client.connect(server.port);
+  const commands = 20 * MAX_COMMANDS_IN_A_ROW;
+  client.send("EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\n");
+  client.send(`${"HELP\r\n".repeat(commands)}RSET\r\n`);
+  await client.codes(2);
+  client.halfClose();
+  await client.quiet();
+  answer.give(null);
+  const replies = (await client.rest()).split("\r\n");
+  expect(replies.filter((line) => line.startsWith("214 "))).toHaveLength(commands);
+  expect(replies.at(-2)).toBe("250 2.0.0 OK");
 });

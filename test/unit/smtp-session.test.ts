@@ -4,7 +4,13 @@ import { MAX_COMMAND_LINE_OCTETS } from "../../src/smtp/lines.ts";
 import { MessageMemory } from "../../src/smtp/message-memory.ts";
 import { REPLIES, type Reply, reply } from "../../src/smtp/reply.ts";
 import type { Action, SessionOptions } from "../../src/smtp/actions.ts";
-import { MAX_ERRORS, MAX_REFUSED_RECIPIENTS, MAX_WAITING_OCTETS, Session } from "../../src/smtp/session.ts";
+import {
+  MAX_COMMANDS_IN_A_ROW,
+  MAX_ERRORS,
+  MAX_REFUSED_RECIPIENTS,
+  MAX_WAITING_OCTETS,
+  Session,
+} from "../../src/smtp/session.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: 100, maxRecipients: 3, ip: "192.0.2.9" };
@@ -434,3 +440,52 @@ describe("a large message that will not end gives its memory back", () => {
     expect([session.held, memory.free]).toEqual([0, 1]);
   });
 });
+
+describe("commands far ahead of their answers", () => {
+  test("so many are answered in a row, the rest when asked to go on, in order", () => {
+    const { session, codes, say } = play();
+    const lines = Array.from({ length: 2 * MAX_COMMANDS_IN_A_ROW }, () => "NOOP");
+    say(...lines, "VRFY x", "QUIT");
+    expect(codes).toHaveLength(MAX_COMMANDS_IN_A_ROW);
+    expect(session.behind).toBe(true);
+    expect(session.receive(Buffer.from("NOOP\r\n"))).toEqual([]);
+    expect(repliesIn(session.proceed())).toBe(MAX_COMMANDS_IN_A_ROW);
+    expect(session.behind).toBe(true);
+    expect(session.proceed().map((action) => ("text" in action ? action.text : action.kind))).toEqual([
+      "252 2.5.0 Cannot verify; send the message and see\r\n221 2.0.0 Goodbye\r\n",
+      "close",
+    ]);
+    expect(session.behind).toBe(false);
+    expect(session.proceed()).toEqual([]);
+  });
+
+  test("more than may wait ends the session, as behind a question", () => {
+    const { session } = play();
+    session.receive(Buffer.from("NOOP\r\n".repeat(MAX_COMMANDS_IN_A_ROW + 1)));
+    const actions = session.receive(Buffer.alloc(MAX_WAITING_OCTETS, "x"));
+    expect(actions).toMatchObject([
+      { kind: "write", text: expect.stringMatching(/^421 /) },
+      { kind: "close" },
+    ]);
+  });
+
+  test("a session that is dismissed does not go on with them", () => {
+    const { session } = play();
+    session.receive(Buffer.from("NOOP\r\n".repeat(3 * MAX_COMMANDS_IN_A_ROW)));
+    expect(repliesIn(session.dismiss(REPLIES.shuttingDown))).toBe(1);
+    expect(session.behind).toBe(false);
+  });
+
+  test("a question among them is asked, and its answer goes on", () => {
+    const { codes, say, session } = play();
+    const noops = Array.from({ length: MAX_COMMANDS_IN_A_ROW - 3 }, () => "NOOP");
+    say(EHLO, MAIL, ...noops, RCPT, "DATA", "hi", ".", "NOOP");
+    expect(session.behind).toBe(false);
+    expect(codes.slice(-4)).toEqual(["250 2.1.5", "354", "250 2.0.0", "250 2.0.0"]);
+  });
+});
+
+function repliesIn(actions: readonly Action[]): number {
+  const text = actions.flatMap((action) => (action.kind === "write" ? [action.text] : [])).join("");
+  return text.match(/^\d{3} /gm)?.length ?? 0;
+}
