@@ -2,8 +2,8 @@ import { AppError } from "../core/errors.ts";
 
 /** Octets of request bodies in memory at a time, those that are still coming included. A body alone always fits. */
 export const MAX_OCTETS_HELD = 512 * 1024 * 1024;
-/** The same of one account: another's slow requests must leave room for ours. */
-export const MAX_OCTETS_OF_ACCOUNT = 256 * 1024 * 1024;
+/** The same of one project, or of an account's own routes: another's slow requests must leave room for ours. */
+export const MAX_OCTETS_OF_OWNER = 256 * 1024 * 1024;
 
 /** Where one request's body lies. */
 export interface BodyPlace {
@@ -18,39 +18,39 @@ export interface BodyPlace {
  * time, none of them to its end, and each is kept until it has come whole.
  */
 export class BodyRoom {
-  readonly #ofAccounts = new Map<string, number>();
+  readonly #ofOwners = new Map<string, number>();
   #held = 0;
 
-  /** A place for one body of the account's. */
-  enter(accountId: string): BodyPlace {
+  /** A place for one body of the owner's: a project's id, or an account's. */
+  enter(owner: string): BodyPlace {
     let own = 0;
     return {
       take: (octets) => {
-        this.#refuseOver(accountId, own, octets);
+        this.#refuseOver(owner, own, octets);
         own += octets;
-        this.#add(accountId, octets);
+        this.#add(owner, octets);
       },
       leave: () => {
-        this.#add(accountId, -own);
+        this.#add(owner, -own);
         own = 0;
       },
     };
   }
 
-  #refuseOver(accountId: string, own: number, octets: number): void {
-    const ofAccount = this.#ofAccounts.get(accountId) ?? 0;
+  #refuseOver(owner: string, own: number, octets: number): void {
+    const ofOwner = this.#ofOwners.get(owner) ?? 0;
     const fits = this.#held === own || this.#held + octets <= MAX_OCTETS_HELD;
-    const fitsAccount = ofAccount === own || ofAccount + octets <= MAX_OCTETS_OF_ACCOUNT;
-    if (fits && fitsAccount) return;
+    const fitsOwner = ofOwner === own || ofOwner + octets <= MAX_OCTETS_OF_OWNER;
+    if (fits && fitsOwner) return;
     throw new AppError("service_unavailable", "Too many large requests are under way. Try again.", {
       retryAfter: 1,
     });
   }
 
-  #add(accountId: string, octets: number): void {
+  #add(owner: string, octets: number): void {
     this.#held += octets;
-    const left = (this.#ofAccounts.get(accountId) ?? 0) + octets;
-    if (left === 0) this.#ofAccounts.delete(accountId);
-    else this.#ofAccounts.set(accountId, left);
+    const left = (this.#ofOwners.get(owner) ?? 0) + octets;
+    if (left === 0) this.#ofOwners.delete(owner);
+    else this.#ofOwners.set(owner, left);
   }
 }

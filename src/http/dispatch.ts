@@ -47,7 +47,7 @@ const NO_BYTES = new Uint8Array();
 interface Caller {
   principal: Principal | null;
   project: Sender | null;
-  /** Whose lists, cursors and idempotency keys these are. */
+  /** Whose lists, cursors and idempotency keys these are, and whose room a body takes. */
   owner: string;
 }
 
@@ -66,7 +66,7 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   if (arrived.refusal !== null) throw arrived.refusal;
   requireRights(route, arrived.presented.key);
   const query = readQuery(route.query, request.url);
-  const place = deps.room.enter(arrived.presented.key.accountId);
+  const place = deps.room.enter(arrived.caller.owner);
   try {
     const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes, place) : NO_BYTES;
     const incoming = { arrived, query, bytes };

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { Type } from "@sinclair/typebox";
 import Database from "libsql";
 import { ok, raw } from "../../src/http/answer.ts";
+import { MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
 import { openRoute } from "../../src/http/route.ts";
 import type { AnsweredRequest, Http } from "../../src/http/server.ts";
 import { findSender } from "../../src/store/senders.ts";
@@ -263,6 +264,37 @@ describe("a stop", () => {
     expect(await answer).toBe("cut");
   });
 });
+
+describe("bodies that come slowly", () => {
+  test("hold up their own project, and no other of the account", async () => {
+    const { api, port } = await started({ maxBodyBytes: MAX_OCTETS_OF_OWNER });
+    const { a, b, wide } = api.acme;
+    const post = (key: string) =>
+      api.call("POST", "/v1/webhooks", {
+        key,
+        body: { url: "https://hooks.example/", eventTypes: ["*"] },
+        headers: { "content-length": "64" },
+      });
+    const head = `POST /v1/webhooks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${a.key}\r\n`;
+    const slow = connect(port, "127.0.0.1", () =>
+      slow.write(`${head}Content-Length: ${MAX_OCTETS_OF_OWNER}\r\n\r\n{`),
+    );
+    // The use of its key is noted when its body is about to be read.
+    await until(async () => {
+      const keys = (await api.call("GET", "/v1/api-keys", { key: wide })).json.data;
+      return keys.some(({ senderId, lastUsedAt }: Noted) => senderId === a.id && lastUsedAt !== null);
+    });
+    expect((await post(a.key)).status).toBe(503);
+    expect((await post(b.key)).status).toBe(201);
+    slow.destroy();
+    await until(async () => (await post(a.key)).status === 201);
+  });
+});
+
+interface Noted {
+  senderId: string | null;
+  lastUsedAt: string | null;
+}
 
 describe("health", () => {
   test("livez and healthz answer whatever else is wrong; readyz names what fails, and not why", async () => {

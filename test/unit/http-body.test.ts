@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { AppError } from "../../src/core/errors.ts";
 import { parseJson, readBody } from "../../src/http/body.ts";
-import { BodyRoom, MAX_OCTETS_HELD, MAX_OCTETS_OF_ACCOUNT } from "../../src/http/body-room.ts";
+import { BodyRoom, MAX_OCTETS_HELD, MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
 
 const LIMIT = 1000;
 
@@ -109,45 +109,45 @@ describe("the bodies of all requests", () => {
     }
   };
 
-  test("of one account are held up to its limit, and one octet over it is 503 until another is gone", () => {
+  test("of one owner are held up to its limit, and one octet over it is 503 until another is gone", () => {
     const room = new BodyRoom();
-    const [first, second] = [room.enter("acc_a"), room.enter("acc_a")];
-    first.take(MAX_OCTETS_OF_ACCOUNT - 10);
+    const [first, second] = [room.enter("snd_a"), room.enter("snd_a")];
+    first.take(MAX_OCTETS_OF_OWNER - 10);
     second.take(10);
     expect(refusal(() => second.take(1))).toBe(503);
-    expect(refusal(() => room.enter("acc_b").take(1))).toBe(200);
+    expect(refusal(() => room.enter("snd_b").take(1))).toBe(200);
     first.leave();
     first.leave();
-    expect(refusal(() => second.take(MAX_OCTETS_OF_ACCOUNT - 10))).toBe(200);
-    expect(refusal(() => room.enter("acc_a").take(1))).toBe(503);
+    expect(refusal(() => second.take(MAX_OCTETS_OF_OWNER - 10))).toBe(200);
+    expect(refusal(() => room.enter("snd_a").take(1))).toBe(503);
   });
 
-  test("of all accounts are held up to the limit, and one octet over it is 503", () => {
+  test("of all owners are held up to the limit, and one octet over it is 503", () => {
     const room = new BodyRoom();
-    for (let at = 0; at < MAX_OCTETS_HELD / MAX_OCTETS_OF_ACCOUNT; at++)
-      room.enter(`acc_${at}`).take(MAX_OCTETS_OF_ACCOUNT);
-    expect(refusal(() => room.enter("acc_other").take(1))).toBe(503);
+    for (let at = 0; at < MAX_OCTETS_HELD / MAX_OCTETS_OF_OWNER; at++)
+      room.enter(`snd_${at}`).take(MAX_OCTETS_OF_OWNER);
+    expect(refusal(() => room.enter("snd_other").take(1))).toBe(503);
   });
 
   test("however large, one alone fits, whole and in pieces", () => {
-    const place = new BodyRoom().enter("acc_a");
+    const place = new BodyRoom().enter("snd_a");
     place.take(MAX_OCTETS_HELD + 1);
     expect(refusal(() => place.take(1))).toBe(200);
   });
 
   test("are counted as declared before any of it is read, or as they come", async () => {
     const room = new BodyRoom();
-    room.enter("acc_a").take(MAX_OCTETS_OF_ACCOUNT - LIMIT);
+    room.enter("snd_a").take(MAX_OCTETS_OF_OWNER - LIMIT);
     const request = declared(LIMIT, "x");
     const { request: other, taken } = chunked(LIMIT);
-    const held = room.enter("acc_a");
+    const held = room.enter("snd_a");
     expect(await statusOf(readBody(chunked(LIMIT / 2).request, LIMIT, held))).toBe(200);
-    expect(await statusOf(readBody(request, LIMIT, room.enter("acc_a")))).toBe(503);
+    expect(await statusOf(readBody(request, LIMIT, room.enter("snd_a")))).toBe(503);
     expect(request.bodyUsed).toBe(false);
-    const refused = room.enter("acc_a");
+    const refused = room.enter("snd_a");
     expect(await statusOf(readBody(other, LIMIT, refused))).toBe(503);
     expect(taken()).toBeLessThan(LIMIT / 100);
     for (const place of [held, refused]) place.leave();
-    expect(await statusOf(readBody(declared(LIMIT, "x"), LIMIT, room.enter("acc_a")))).toBe(200);
+    expect(await statusOf(readBody(declared(LIMIT, "x"), LIMIT, room.enter("snd_a")))).toBe(200);
   });
 });
