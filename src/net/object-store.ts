@@ -125,7 +125,7 @@ async function ask(
   }
   const { status, body } = answer;
   if (status < 200 || (status > 299 && status !== fine)) throw failed(refusalOf(status, body), status);
-  if (body === null) throw failed(`longer than ${maxBytes} bytes`, status);
+  if (body === null || body.length > maxBytes) throw failed(`longer than ${maxBytes} bytes`, status);
   return body;
 }
 
@@ -152,7 +152,7 @@ async function exchange(
   return { status: response.status, body: await readAll(response, maxBytes) };
 }
 
-/** The body, as long as its head said; null where it is longer than allowed. */
+/** The body, as long as its head said; null where it is longer than allowed, and than a refusal may be. */
 async function readAll(response: Response, maxBytes: number): Promise<Uint8Array | null> {
   const told = response.headers.get("content-length");
   const chunks: Uint8Array[] = [];

@@ -89,11 +89,12 @@ test("a removed object is gone, and removing it again is no trouble", async () =
   expect(await trouble(store.get("gone", 10))).toMatchObject({ status: 404 });
 });
 
-test("an object longer than allowed is trouble, one just as long is not", async () => {
-  await store.put("long", new Uint8Array(20_000));
-  expect((await store.get("long", 20_000)).length).toBe(20_000);
-  expect((await trouble(store.get("long", 19_999))).message).toContain("longer than 19999 bytes");
-});
+for (const size of [1, 4096, 20_000])
+  test(`an object of ${size} bytes is trouble where one less is allowed, and none where just as many are`, async () => {
+    await store.put("long", new Uint8Array(size));
+    expect((await store.get("long", size)).length).toBe(size);
+    expect((await trouble(store.get("long", size - 1))).message).toContain(`longer than ${size - 1} bytes`);
+  });
 
 for (const [name, keys] of [
   ["temporary keys", S3_SESSION],
