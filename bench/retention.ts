@@ -1,6 +1,6 @@
 /**
  * Whether the database grows without bound under a retention: a week of mail on a clock of its own, `bun
- * bench/retention.ts [--messages=N] [--json=FILE]`. Ends with 1 where day 7 is more than a third larger than day 4.
+ * bench/retention.ts [--messages=N] [--json=FILE]`. Ends with 1 where day 7 is more than three tenths larger than day 4.
  */
 import { DAY_MS } from "../src/core/time-units.ts";
 import { statSync } from "node:fs";

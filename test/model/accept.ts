@@ -12,7 +12,7 @@ import {
 const BASIC_TIER = 2000;
 
 /** The day of a time in UTC. */
-export function dayOf(now: number): string {
+function dayOf(now: number): string {
   return new Date(now).toISOString().slice(0, 10);
 }
 

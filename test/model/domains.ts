@@ -34,7 +34,7 @@ function firstRecords(name: string): object[] {
   ];
 }
 
-export function recordsOf(body: unknown): Domain["records"] {
+function recordsOf(body: unknown): Domain["records"] {
   return itemsOf(membersOf(body).records).map((record) => {
     const { type, name, value } = membersOf(record);
     return { type: textOf(type), name: textOf(name), value: textOf(value) };

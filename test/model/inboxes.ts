@@ -8,7 +8,7 @@ function base(project: Project, method: string, path: string): Ask {
   return { account: project.account, project, method, path: `/v1/inboxes${path}`, scope };
 }
 
-export function inboxView(project: Project, { domain, createdAt, ...facts }: Inbox): object {
+function inboxView(project: Project, { domain, createdAt, ...facts }: Inbox): object {
   return { ...facts, senderId: project.id, domainId: domain.id, createdAt: shownTime(createdAt) };
 }
 

@@ -9,7 +9,7 @@ const TYPES = [
   ...["rejected", "rendering_failure", "failed", "open", "click", "inbound_received", "inbound_rejected"],
 ];
 /** What an endpoint does, by the first segment of its path. */
-export const MANNERS = ["ok", "ok", "ok", "fail", "silent", "gone"] as const;
+const MANNERS = ["ok", "ok", "ok", "fail", "silent", "gone"] as const;
 
 function base(project: Project, method: string, path: string): Ask {
   const scope = method === "GET" ? "webhooks:read" : "webhooks:write";

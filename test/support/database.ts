@@ -36,7 +36,7 @@ export function useEngine(engine: EngineName): void {
 }
 
 /** The server that databases of tests lie on: one for all, for a process takes longer to start than a test to run. */
-export function sharedPrimary(): Promise<Primary> {
+function sharedPrimary(): Promise<Primary> {
   primary ??= startPrimary();
   return primary;
 }
@@ -61,6 +61,7 @@ const OPTIONS: Readonly<Record<EngineName, (folder: string) => Promise<DbOptions
   },
 };
 
+/** A database of the engine chosen, with the whole schema and nothing in it. */
 export async function testDatabase(engine: EngineName = chosen): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), "postrider-test-"));
   const [options, other] = await OPTIONS[engine](folder);

@@ -31,6 +31,7 @@ export interface Healthy {
   stop(): Promise<void>;
 }
 
+/** Starts the service with all that it stands on, and a verified domain; a doctor finds nothing. */
 export async function startHealthy(): Promise<Healthy> {
   const folder = mkdtempSync(join(tmpdir(), "postrider-healthy-"));
   const redis = await startRedis();

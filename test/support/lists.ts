@@ -74,6 +74,7 @@ export interface Lists {
 /** Statements of one write at most. */
 const PER_WRITE = 500;
 
+/** Lists over a database of the engine chosen, in which there is an account and nothing else. */
 export async function openLists(): Promise<Lists> {
   const database = await testDatabase();
   const { db, url } = database;

@@ -9,7 +9,7 @@ export interface Entity {
 const MAX_DEPTH = 8;
 
 /** Field names of the entity and of its parts. Throws for a header line that is neither a field nor its continuation. */
-export function readEntity(bytes: string, depth = 0): Entity {
+function readEntity(bytes: string, depth = 0): Entity {
   const end = bytes.indexOf("\r\n\r\n");
   const header = end < 0 ? bytes : bytes.slice(0, end);
   const fields = header

@@ -43,6 +43,7 @@ export interface ModelPeers {
   openingEndedAt: number;
 }
 
+/** Peers for the hosts, by the schedule that `chance` decides. `opened` is told all hosts of the destination to which a connection is being opened. */
 export function modelPeers(
   clock: SteppingClock,
   chance: Chance,

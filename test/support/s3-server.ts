@@ -68,6 +68,7 @@ const KNOWN: readonly { accessKeyId: string; secretAccessKey: string; sessionTok
 ];
 export const S3_BUCKET = "mail";
 
+/** Starts an object store in memory that checks every signature; it knows the keys above. */
 export async function startS3(): Promise<S3Server> {
   const objects = new Map<string, Uint8Array>();
   const seen: SeenRequest[] = [];

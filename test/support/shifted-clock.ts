@@ -6,6 +6,7 @@ export interface ShiftedClock extends Clock {
   shift(ms: number): void;
 }
 
+/** A clock that shows the time of the system until it is put forward. */
 export function shiftedClock(): ShiftedClock {
   let ahead = 0;
   return {

@@ -7,7 +7,7 @@ import type { Ground } from "./service.ts";
 const FILES = ["", "-wal"];
 
 /** Opens a copy of the service's files, hands it over and deletes it. */
-export function withCopy<Result>(ground: Ground, read: (db: Database) => Result): Result {
+function withCopy<Result>(ground: Ground, read: (db: Database) => Result): Result {
   const copy = join(ground.home, "autopsy.db");
   const remove = (): void => {
     for (const end of [...FILES, "-shm"]) rmSync(`${copy}${end}`, { force: true });

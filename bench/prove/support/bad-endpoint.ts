@@ -6,7 +6,7 @@ export type Badness = "ok" | "hang" | "drip" | "flood" | "reset" | "301" | "410"
 /** Seconds that an endpoint with 429 asks to be left alone for. */
 export const RETRY_AFTER_SECONDS = 3;
 /** Octets that a flooding endpoint announces: 10 GB. */
-export const FLOOD_OCTETS = 10_000_000_000;
+const FLOOD_OCTETS = 10_000_000_000;
 
 export interface BadEndpoint {
   /** Its URL under any name. */

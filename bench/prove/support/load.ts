@@ -58,7 +58,7 @@ export function mailBytes(n: number): string {
 }
 
 /** The text of send `n`. */
-export function sendText(n: number): string {
+function sendText(n: number): string {
   return `This is send ${n}.\n`;
 }
 

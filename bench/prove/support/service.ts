@@ -74,7 +74,7 @@ export function steadyPort(): number {
 }
 
 /** A service that is not started yet. `env` lies over settings fit for a run: no limits of rate or quota, loopback allowed. */
-export function provedService(home: string, env: Record<string, string>): ProvedService {
+function provedService(home: string, env: Record<string, string>): ProvedService {
   const folder = env.DATA_DIR ?? join(home, "data");
   mkdirSync(folder, { recursive: true });
   const [httpPort, smtpPort] = [steadyPort(), steadyPort()];
