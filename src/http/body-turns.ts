@@ -11,22 +11,29 @@ interface Waiting {
   begin: () => void;
 }
 
-/** Lets large bodies be worked on a few at a time, first come, first served. Those that wait are bytes and no more. */
+/**
+ * Lets large bodies be worked on a few at a time, those of one owner first come, first served, and the owners in turn: a
+ * work may take seconds, as rendering does, and one project's row of them must not be in front of all others. Those that
+ * wait are bytes and no more.
+ */
 export class BodyTurns {
-  readonly #waiting = new Fifo<Waiting>();
+  /** What waits, by owner, in the order of their turns. An owner without any is not there. */
+  readonly #waiting = new Map<string, Fifo<Waiting>>();
   /** The next of those waiting, taken out of the row and not begun. */
   #next: Waiting | undefined;
   #inHand = 0;
   #octets = 0;
 
-  /** Does the work on a body of so many octets, in its turn. A small one has it at once. */
-  run<Result>(octets: number, work: () => Promise<Result>): Promise<Result> {
-    return octets < LARGE_BODY_OCTETS ? work() : this.#inTurn(octets, work);
+  /** Does the work on a body of so many octets, in its owner's turn. A small one has it at once. */
+  run<Result>(owner: string, octets: number, work: () => Promise<Result>): Promise<Result> {
+    return octets < LARGE_BODY_OCTETS ? work() : this.#inTurn(owner, octets, work);
   }
 
-  async #inTurn<Result>(octets: number, work: () => Promise<Result>): Promise<Result> {
+  async #inTurn<Result>(owner: string, octets: number, work: () => Promise<Result>): Promise<Result> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.add({ octets, begin: resolve });
+    const row = this.#waiting.get(owner) ?? new Fifo<Waiting>();
+    row.add({ octets, begin: resolve });
+    this.#waiting.set(owner, row);
     this.#begin();
     await promise;
     // Not in the turn of the event loop in which the one before ended.
@@ -42,13 +49,24 @@ export class BodyTurns {
 
   #begin(): void {
     for (;;) {
-      this.#next ??= this.#waiting.take();
+      this.#next ??= this.#take();
       if (this.#next === undefined || !this.#hasRoom(this.#next.octets)) return;
       this.#inHand++;
       this.#octets += this.#next.octets;
       this.#next.begin();
       this.#next = undefined;
     }
+  }
+
+  /** The first of the owner whose turn it is; the owner's next one comes behind those of all others. */
+  #take(): Waiting | undefined {
+    const [first] = this.#waiting;
+    if (first === undefined) return undefined;
+    const [owner, row] = first;
+    const taken = row.take();
+    this.#waiting.delete(owner);
+    if (row.size > 0) this.#waiting.set(owner, row);
+    return taken;
   }
 
   #hasRoom(octets: number): boolean {

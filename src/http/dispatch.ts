@@ -47,7 +47,7 @@ const NO_BYTES = new Uint8Array();
 interface Caller {
   principal: Principal | null;
   project: Sender | null;
-  /** Whose lists, cursors and idempotency keys these are, and whose room a body takes. */
+  /** Whose lists, cursors and idempotency keys these are, and whose room and turn a body takes. */
   owner: string;
 }
 
@@ -66,11 +66,12 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   if (arrived.refusal !== null) throw arrived.refusal;
   requireRights(route, arrived.presented.key);
   const query = readQuery(route.query, request.url);
-  const place = deps.room.enter(arrived.caller.owner);
+  const { owner } = arrived.caller;
+  const place = deps.room.enter(owner);
   try {
     const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes, place) : NO_BYTES;
     const incoming = { arrived, query, bytes };
-    return await deps.turns.run(bytes.length, () => answerTo(deps, route, routed, incoming));
+    return await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
   } finally {
     place.leave();
   }

@@ -8,7 +8,7 @@ interface Work {
   result: Promise<string>;
 }
 
-function work(turns: BodyTurns, octets: number): Work {
+function work(turns: BodyTurns, octets: number, owner = "snd_a"): Work {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const it: Work = {
     begun: false,
@@ -16,7 +16,7 @@ function work(turns: BodyTurns, octets: number): Work {
     fail: () => reject(new Error("refused")),
     result: Promise.resolve(""),
   };
-  it.result = turns.run(octets, () => {
+  it.result = turns.run(owner, octets, () => {
     it.begun = true;
     return promise;
   });
@@ -50,7 +50,7 @@ test("one that is larger than all together may be is worked on alone", async () 
   expect(begun(all)).toEqual([true, true]);
 });
 
-test("first come, first served: nobody passes one that waits for more room", async () => {
+test("of one owner first come, first served: nobody passes one that waits for more room", async () => {
   const turns = new BodyTurns();
   const all = [work(turns, HALF), work(turns, MAX_OCTETS_IN_HAND), work(turns, LARGE_BODY_OCTETS)];
   await settled();
@@ -58,6 +58,22 @@ test("first come, first served: nobody passes one that waits for more room", asy
   all[0]?.end();
   await settled();
   expect(begun(all)).toEqual([true, true, false]);
+});
+
+test("owners have their turns one after the other, however many wait of one", async () => {
+  const turns = new BodyTurns();
+  const all = ["snd_a", "snd_a", "snd_a", "snd_a", "snd_a", "snd_b", "snd_b", "snd_c"].map((owner) =>
+    work(turns, MAX_OCTETS_IN_HAND, owner),
+  );
+  const order: number[] = [];
+  for (let ended = 0; ended < all.length; ended++) {
+    await settled();
+    const at = all.findIndex((one, index) => one.begun && !order.includes(index));
+    order.push(at);
+    all[at]?.end();
+  }
+  // The second one was the next of all before anybody else came, and the third the first in turn.
+  expect(order).toEqual([0, 1, 2, 5, 7, 3, 6, 4]);
 });
 
 test("a small body never waits", () => {
