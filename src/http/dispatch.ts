@@ -69,12 +69,22 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const { owner } = arrived.caller;
   const place = deps.room.enter(owner);
   try {
-    const bytes = WITH_BODY.has(route.method) ? await readBody(request, deps.maxBodyBytes, place) : NO_BYTES;
+    const bytes = WITH_BODY.has(route.method)
+      ? await readBody(request, maxBytesOf(deps, route), place)
+      : NO_BYTES;
     const incoming = { arrived, query, bytes };
     return await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
   } finally {
     place.leave();
   }
+}
+
+/**
+ * Bytes of a body at most. A route that describes none has no use for a large one, and may wait long, as for a name server:
+ * nobody's turn is to be taken up meanwhile.
+ */
+function maxBytesOf({ maxBodyBytes }: DispatchDeps, { body }: Route): number {
+  return body === undefined ? Math.min(maxBodyBytes, LARGE_BODY_OCTETS - 1) : maxBodyBytes;
 }
 
 /** What a request that is allowed has brought. */

@@ -65,7 +65,7 @@ function errorsOf(route: Route): ErrorType[] {
   add(route.body !== undefined, "invalid_request", "payload_too_large", "validation_error");
   add(route.query !== undefined, "validation_error");
   add(route.query?.properties?.cursor !== undefined, "invalid_request");
-  add(route.method === "POST" && route.level !== "open", "invalid_request", "conflict");
+  add(route.method === "POST" && route.level !== "open", "invalid_request", "conflict", "payload_too_large");
   add(true, "internal_error");
   return [...types].sort((a, b) => ERROR_STATUS[a] - ERROR_STATUS[b]);
 }

@@ -4,6 +4,7 @@ import { Type } from "@sinclair/typebox";
 import Database from "libsql";
 import { ok, raw } from "../../src/http/answer.ts";
 import { MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
+import { LARGE_BODY_OCTETS } from "../../src/http/body-turns.ts";
 import { openRoute } from "../../src/http/route.ts";
 import type { AnsweredRequest, Http } from "../../src/http/server.ts";
 import { findSender } from "../../src/store/senders.ts";
@@ -263,6 +264,15 @@ describe("a stop", () => {
     await stopped;
     expect(await answer).toBe("cut");
   });
+});
+
+test("a route that takes no body reads less than a large one, another one more", async () => {
+  const running = await started({ maxBodyBytes: 2 * LARGE_BODY_OCTETS });
+  const post = async (path: string, octets: number) =>
+    (await running.api.call("POST", path, { body: `${" ".repeat(octets - 2)}{}` })).status;
+  expect(await post("/v1/domains/dom_none/verify", LARGE_BODY_OCTETS - 1)).toBe(404);
+  expect(await post("/v1/domains/dom_none/verify", LARGE_BODY_OCTETS)).toBe(413);
+  expect(await post("/v1/domains", LARGE_BODY_OCTETS)).toBe(422);
 });
 
 describe("bodies that come slowly", () => {
