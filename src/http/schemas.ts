@@ -12,7 +12,9 @@ export const WITHOUT_NUL = "^[^\\u0000]*$";
 /** Pattern of a text that may get into a header field: a line break in it would begin a field of its own (header injection). */
 export const ONE_LINE = "^[^\\u0000-\\u001f\\u007f]*$";
 
-const MAX_NAME_CHARS = 200;
+/** Characters of a name: a key's, a project's, a template's, a contact's, an inbox's. */
+export const MAX_NAME_CHARS = 200;
+const MAX_SEARCH_CHARS = 256;
 
 /** A key's or a project's label. */
 export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: WITHOUT_NUL });
@@ -27,6 +29,13 @@ export function OneOf<Text extends string>(texts: readonly Text[], description?:
   return Type.Union(
     texts.map((text) => Type.Literal(text)),
     description === undefined ? {} : { description },
+  );
+}
+
+/** The text that a list is searched for; in a query, it may be left out. */
+export function Search(description: string) {
+  return Type.Optional(
+    Type.String({ minLength: 1, maxLength: MAX_SEARCH_CHARS, pattern: WITHOUT_NUL, description }),
   );
 }
 

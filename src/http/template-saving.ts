@@ -16,7 +16,7 @@ import {
 } from "../store/templates.ts";
 import { type Answer, created } from "./answer.ts";
 import type { ProjectContext } from "./route.ts";
-import { Nullable, ONE_LINE, showTime, Timestamp, WITHOUT_NUL } from "./schemas.ts";
+import { MAX_NAME_CHARS, Nullable, ONE_LINE, showTime, Timestamp, WITHOUT_NUL } from "./schemas.ts";
 import { slugOf } from "./slug.ts";
 
 /** What templates are saved with. */
@@ -25,7 +25,6 @@ export interface TemplateDeps {
   renderer: Renderer;
 }
 
-const MAX_NAME_CHARS = 200;
 /** How often a write is tried again because another one came between its read and itself. */
 const MAX_TRIES = 50;
 

@@ -15,10 +15,17 @@ import {
 } from "../../store/contacts.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, ONE_LINE, PAGE_QUERY, PageOf, showTime, Timestamp, WITHOUT_NUL } from "../schemas.ts";
+import {
+  MAX_NAME_CHARS,
+  Nullable,
+  ONE_LINE,
+  PAGE_QUERY,
+  PageOf,
+  Search,
+  showTime,
+  Timestamp,
+} from "../schemas.ts";
 
-const MAX_NAME_CHARS = 200;
-const MAX_SEARCH_CHARS = 256;
 /** Keys of a contact's metadata, its size as JSON, and how deep lists and objects may lie in one another. */
 const MAX_METADATA_KEYS = 50;
 const MAX_METADATA_BYTES = 16 * 1024;
@@ -58,14 +65,7 @@ const UpdateContact = Type.Object(
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
   subscribed: Type.Optional(Type.Boolean()),
-  q: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: MAX_SEARCH_CHARS,
-      pattern: WITHOUT_NUL,
-      description: "Part of the address, first or last name, in any case.",
-    }),
-  ),
+  q: Search("Part of the address, first or last name, in any case."),
 });
 
 function show(contact: Contact): Static<typeof ContactSchema> {

@@ -6,20 +6,15 @@ import type { Db } from "../../store/engine/client.ts";
 import { listMessages, type MessageFilter } from "../../store/search/message-list.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { OneOf, PAGE_QUERY, PageOf, Timestamp } from "../schemas.ts";
+import { OneOf, PAGE_QUERY, PageOf, Search, Timestamp } from "../schemas.ts";
 import { MESSAGE_STATUSES, MessageSummaryView, showSummary } from "../views/message.ts";
 
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
   status: Type.Optional(OneOf([...MESSAGE_STATUSES, "complaint"], "`complaint` means `complained`.")),
   direction: Type.Optional(OneOf(["inbound", "outbound"])),
-  q: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description:
-        "A part of a recipient, the sender or the subject, in any case. A page looks at 2000 messages at most, so it may be short, or empty, with more to come, above all for one or two characters.",
-    }),
+  q: Search(
+    "A part of a recipient, the sender or the subject, in any case. A page looks at 2000 messages at most, so it may be short, or empty, with more to come, above all for one or two characters.",
   ),
   from: Type.Optional(Type.String({ maxLength: 320, description: "Sender's address." })),
   to: Type.Optional(Type.String({ maxLength: 320, description: "A recipient's address: to, cc or bcc." })),

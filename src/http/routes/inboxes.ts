@@ -15,9 +15,7 @@ import {
 } from "../../store/inboxes.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { ONE_LINE, OneOf, showTime, Timestamp } from "../schemas.ts";
-
-const MAX_DISPLAY_NAME_CHARS = 200;
+import { MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../schemas.ts";
 
 const InboxSchema = Type.Object({
   id: Type.String(),
@@ -29,7 +27,7 @@ const InboxSchema = Type.Object({
   createdAt: Timestamp,
 });
 
-const DisplayName = Type.String({ maxLength: MAX_DISPLAY_NAME_CHARS, pattern: ONE_LINE });
+const DisplayName = Type.String({ maxLength: MAX_NAME_CHARS, pattern: ONE_LINE });
 const CreateInbox = Type.Object({
   address: Type.Optional(Type.String({ description: "Whole address, at a domain of the project." })),
   localPart: Type.Optional(Type.String({ description: "Together with `domainId`, in place of `address`." })),

@@ -14,12 +14,11 @@ import {
 } from "../../store/suppressions.ts";
 import { type Answer, created, multiStatus, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp, WITHOUT_NUL } from "../schemas.ts";
+import { Nullable, OneOf, PAGE_QUERY, PageOf, Search, showTime, Timestamp, WITHOUT_NUL } from "../schemas.ts";
 
 const MAX_NOTE_CHARS = 1000;
 /** Addresses of a batch at most. */
 const MAX_BATCH = 100;
-const MAX_SEARCH_CHARS = 256;
 /** How often an addition is tried again because another one of the same address came between its read and its write. */
 const MAX_TRIES = 10;
 
@@ -38,14 +37,7 @@ const ListQuery = Type.Object({
   ...PAGE_QUERY,
   email: Type.Optional(Type.String({ description: "Only this address, in any case." })),
   reason: Type.Optional(OneOf(SUPPRESSION_REASONS)),
-  q: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: MAX_SEARCH_CHARS,
-      pattern: WITHOUT_NUL,
-      description: "Part of the address, in any case.",
-    }),
-  ),
+  q: Search("Part of the address, in any case."),
 });
 
 const AddSuppression = Type.Object({

@@ -12,7 +12,7 @@ import { getThread, listThreadMessageIds, type Thread } from "../../store/thread
 import { logAccepted } from "../access-log.ts";
 import { accepted, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { Nullable, PAGE_QUERY, PageOf, Search, showTime, Timestamp } from "../schemas.ts";
 import { showConversation, ThreadMessageView } from "../views/conversation.ts";
 import { checkedSend, type EmailRouteDeps } from "./emails.ts";
 
@@ -37,13 +37,8 @@ const ThreadSchema = Type.Object({
 
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
-  q: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description:
-        "A part of the subject, of a participant's address or of the preview, in any case. A page looks at 100000 threads, so it may be short, or empty, with more to come.",
-    }),
+  q: Search(
+    "A part of the subject, of a participant's address or of the preview, in any case. A page looks at 100000 threads, so it may be short, or empty, with more to come.",
   ),
 });
 
