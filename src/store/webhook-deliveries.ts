@@ -185,7 +185,7 @@ export interface DueDelivery {
 export async function dueDeliveries(
   db: Db,
   now: number,
-  after: DueDelivery | null,
+  after: Pick<DueDelivery, "dueAt" | "id"> | null,
   limit: number,
 ): Promise<DueDelivery[]> {
   const rows = await db.all<{ id: string; webhook_id: string; due_at: number }>(

@@ -26,6 +26,16 @@ async function longRow() {
         args: [from, from + count, attempts, dueAt],
       },
     ]);
+  /** Deliveries to a webhook, by number as recipients are. */
+  const addPushes = (webhookId: string, from: number, count: number, dueAt: number) =>
+    db.write([
+      {
+        sql: `WITH RECURSIVE k (n) AS (SELECT ? UNION ALL SELECT n + 1 FROM k WHERE n + 1 < ?)
+          INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, status, due_at, created_at)
+          SELECT 'dlv.' || k.n, ?, sender_id, 'sent', 'pending', ?, 0 FROM recipients, k WHERE ord = 0`,
+        args: [from, from + count, webhookId, dueAt],
+      },
+    ]);
   const brought: { name: QueueName; ord: number }[] = [];
   const offered: { name: QueueName; ord: number }[] = [];
   const ordOf = ({ key }: Job) => Number(key.split(".")[1]);
@@ -50,7 +60,12 @@ async function longRow() {
     await sweep.turn();
     return [...brought];
   };
-  return { clock, addRows, sweepWanting, turn, offered };
+  return { clock, addRows, addPushes, sweepWanting, turn, offered };
+}
+
+async function webhook(url: string): Promise<string> {
+  const body = { url, eventTypes: ["*"] };
+  return (await service.call("POST", "/v1/webhooks", body)).body.id;
 }
 
 test("what becomes due is brought in the next turn, however long the row of what is due before it", async () => {
@@ -61,6 +76,17 @@ test("what becomes due is brought in the next turn, however long the row of what
   await addRows(DUE_ROWS + 1, 1, 3, clock.now() + 500);
   clock.advance(1_000);
   expect(await turn(sweep)).toContainEqual({ name: "retry", ord: DUE_ROWS + 1 });
+});
+
+test("a push that becomes due is brought in the next turn, however many wait for another webhook", async () => {
+  const { clock, addPushes, sweepWanting, turn } = await longRow();
+  const [dead, alive] = [await webhook("https://dead.test/"), await webhook("https://alive.test/")];
+  await addPushes(dead, 1, DUE_ROWS, clock.now() - 1_000);
+  const sweep = sweepWanting((name) => name === "push");
+  expect((await turn(sweep)).length).toBeLessThan(DUE_ROWS);
+  await addPushes(alive, DUE_ROWS + 1, 1, clock.now() + 500);
+  clock.advance(1_000);
+  expect(await turn(sweep)).toContainEqual({ name: "push", ord: DUE_ROWS + 1 });
 });
 
 test("the whole row is met in a few turns, and then anew", async () => {

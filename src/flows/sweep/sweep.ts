@@ -8,6 +8,7 @@ import { dueScheduled, queueScheduled, scheduledGuard } from "../../store/schedu
 import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
+import { DueRow } from "./due-row.ts";
 import { RestartedWaits } from "./restarted-waits.ts";
 
 export interface SweepDeps {
@@ -30,30 +31,26 @@ export interface Taker {
  */
 const HINT_PATIENCE_MS = 60_000;
 
-/** A place in the row of due recipients. */
-type Place = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
+/** Places in the rows of due recipients and due deliveries. */
+type RecipientPlace = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
+type DeliveryPlace = Pick<DueDelivery, "dueAt" | "id">;
 
-/** Rows of a kind that are read at a time, and how often in one turn: more a second than one process delivers. */
+/** Rows of a kind that are read at a time: with the pages of a turn, more a second than one process delivers. */
 const ROWS_PER_PAGE = 1000;
-const PAGES_PER_TURN = 4;
 /** Of scheduled mail, which is often all for the same full hour: each row is written too, so fewer at a time. */
 const SCHEDULED_PER_PAGE = 250;
 const PAGES_OF_SCHEDULED = 40;
 
 /**
  * Brings to the queue what is due and may not be in it: retries whose time has come, scheduled mail, and whatever a
- * lost, flushed or restarted queue forgot. Each turn looks first at what has become due since the last one, then goes
- * on where that one ended in the row of all that is due, so that a long row of waiting mail hides nothing behind it; at
- * the end of the row it starts anew.
+ * lost, flushed or restarted queue forgot.
  */
 export class Sweep {
   readonly #deps: SweepDeps;
   readonly #here: Taker;
   readonly #waits: RestartedWaits;
-  #afterRecipient: Place | null = null;
-  #afterDelivery: DueDelivery | null = null;
-  /** Recipients due up to this time have been looked at once. */
-  #lookedUntil: number;
+  readonly #recipients: DueRow<RecipientPlace>;
+  readonly #deliveries: DueRow<DeliveryPlace>;
   /** Time of the last turn; before the first one the clock may have been put back while nobody looked. */
   #lastTurn = Number.POSITIVE_INFINITY;
 
@@ -61,27 +58,31 @@ export class Sweep {
     this.#deps = deps;
     this.#here = here;
     this.#waits = new RestartedWaits(deps);
-    this.#lookedUntil = deps.clock.now();
+    const now = deps.clock.now();
+    this.#recipients = new DueRow(
+      (after) => this.#bringRecipients(after),
+      (dueAt) => ({ dueAt, messageId: "", ord: 0 }),
+      now,
+    );
+    this.#deliveries = new DueRow(
+      (after) => this.#bringDeliveries(after),
+      (dueAt) => ({ dueAt, id: "" }),
+      now,
+    );
   }
 
   /** One turn over everything that can be due. */
   async turn(): Promise<void> {
     await this.#mindClock();
     for (let page = 0; page < PAGES_OF_SCHEDULED && (await this.#scheduled()); page++);
-    await this.#newlyDue();
-    let page = 0;
-    do this.#afterRecipient = await this.#recipients(this.#afterRecipient);
-    while (this.#afterRecipient !== null && ++page < PAGES_PER_TURN);
-    for (page = 0; page < PAGES_PER_TURN && (await this.#deliveries()); page++);
+    await this.#recipients.turn(this.#deps.clock.now());
+    await this.#deliveries.turn(this.#deps.clock.now());
   }
 
   /** Sees to what a clock that was put back would leave waiting. */
   async #mindClock(): Promise<void> {
     const now = this.#deps.clock.now();
-    if (now < this.#lastTurn) {
-      this.#lookedUntil = Math.min(this.#lookedUntil, now);
-      this.#waits.begin();
-    }
+    if (now < this.#lastTurn) this.#waits.begin();
     this.#lastTurn = now;
     await this.#waits.turn();
   }
@@ -114,16 +115,8 @@ export class Sweep {
     hint(this.#deps.queue, "push", announced.pushes);
   }
 
-  /** What is past the pages of a turn is met in the row of all that is due. */
-  async #newlyDue(): Promise<void> {
-    const until = this.#deps.clock.now();
-    let after: Place | null = { dueAt: this.#lookedUntil, messageId: "", ord: 0 };
-    for (let page = 0; page < PAGES_PER_TURN && after !== null; page++) after = await this.#recipients(after);
-    this.#lookedUntil = until;
-  }
-
   /** One page of due recipients; the place where the next one goes on, null at the end. */
-  async #recipients(after: Place | null): Promise<Place | null> {
+  async #bringRecipients(after: RecipientPlace | null): Promise<RecipientPlace | null> {
     const due = await dueRecipients(this.#deps.db, this.#deps.clock.now(), after, ROWS_PER_PAGE);
     for (const name of ["transmit", "retry"] as const) {
       const rows = due.filter(({ attempts }) => attempts > 0 === (name === "retry"));
@@ -138,16 +131,15 @@ export class Sweep {
     return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
-  /** One page; whether another follows. */
-  async #deliveries(): Promise<boolean> {
+  /** The same of due deliveries. */
+  async #bringDeliveries(after: DeliveryPlace | null): Promise<DeliveryPlace | null> {
     const { db, clock } = this.#deps;
-    const due = await dueDeliveries(db, clock.now(), this.#afterDelivery, ROWS_PER_PAGE);
+    const due = await dueDeliveries(db, clock.now(), after, ROWS_PER_PAGE);
     this.#bring(
       "push",
       due.map(({ id, webhookId, dueAt }) => ({ job: { key: id, lane: webhookId }, dueAt })),
     );
-    this.#afterDelivery = due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
-    return this.#afterDelivery !== null;
+    return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
   /** Hints what is due, and takes up itself what has been due for long. */
