@@ -43,8 +43,8 @@ const MAX_PARTICIPANT_CHARS = 320;
 
 /**
  * Makes the thread with its first message, or moves it on by one. Participants stay in the order in which they came,
- * each once in any case. A mail dated before the last one does not become the last. Changes nothing in another
- * project's thread. Breaks NOT NULL where the inbox is gone (`isInboxGone`).
+ * each once in any case. A mail from before the last one, which was longer on its way here, does not become the last and
+ * puts no time back. Changes nothing in another project's thread. Breaks NOT NULL where the inbox is gone (`isInboxGone`).
  */
 export function stepThread(step: ThreadStep): Statement {
   const participants = JSON.stringify(participantsShown(step.participants));
@@ -66,8 +66,8 @@ export function stepThread(step: ThreadStep): Statement {
         last_message_id = CASE WHEN excluded.last_message_at >= last_message_at
           THEN excluded.last_message_id ELSE last_message_id END,
         last_message_at = max(last_message_at, excluded.last_message_at),
-        last_inbound_at = COALESCE(excluded.last_inbound_at, last_inbound_at),
-        updated_at = excluded.updated_at
+        last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
+        updated_at = max(updated_at, excluded.updated_at)
       WHERE threads.sender_id = excluded.sender_id`,
     args: [
       step.threadId,

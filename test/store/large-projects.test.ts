@@ -4,7 +4,7 @@ import { removeDeletedInboxes } from "../../src/flows/sweep/deleted-inboxes.ts";
 import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
 import { arrivalFacts } from "../../src/store/arrivals.ts";
 import type { ContentDeps } from "../../src/store/contents/content-read.ts";
-import type { Db, Written } from "../../src/store/engine/client.ts";
+import type { Db, Statement, Written } from "../../src/store/engine/client.ts";
 import { EVENTS_AT_A_TIME, listEvents } from "../../src/store/events.ts";
 import { deleteInbox, ROWS_PER_REMOVAL } from "../../src/store/inbox-removal.ts";
 import {
@@ -15,7 +15,7 @@ import {
   listInboxes,
   updateInbox,
 } from "../../src/store/inboxes.ts";
-import { lastMessageId, stepThread } from "../../src/store/threads.ts";
+import { getThread, lastMessageId, stepThread } from "../../src/store/threads.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
 
@@ -145,11 +145,7 @@ describe("inboxes", () => {
       ++writes === 1 ? api.db.write(statements) : Promise.reject(new Error("ended"));
     await expect(deleteInbox({ ...around(api.db), write }, mine, id)).rejects.toThrow("ended");
   };
-  const step = (threadId: string, inboxId: string) =>
-    stepThread({
-      ...{ threadId, inboxId, senderId: mine, messageId: "msg_1", subject: "", preview: "" },
-      ...{ participants: [], hasAttachments: false, inbound: true, at: NOW },
-    });
+  const step = (threadId: string, inboxId: string) => stepOf(threadId, inboxId, NOW);
 
   test("that never received mail are deleted with their threads, no write changing more rows than it may", async () => {
     await inbox("inb_sender");
@@ -248,6 +244,14 @@ describe("events of a message", () => {
   });
 });
 
+/** What a message that came in at a time makes of its thread. */
+function stepOf(threadId: string, inboxId: string, at: number): Statement {
+  return stepThread({
+    ...{ threadId, inboxId, senderId: mine, messageId: "msg_1", subject: "", preview: "" },
+    ...{ participants: [], hasAttachments: false, inbound: true, at },
+  });
+}
+
 /** An inbound message of `inb_mail`. */
 async function inbound(id: string, threadId: string, rfcMessageId: string, at: number): Promise<void> {
   await run(
@@ -268,6 +272,18 @@ async function thread(id: string, lastInboundAt: number | null): Promise<void> {
 
 describe("a thread of many messages", () => {
   beforeAll(() => inbox("inb_mail", 1));
+
+  test("is answered at its newest inbound one, also where an older one was longer on its way to the database", async () => {
+    const ids = [newId("msg", NOW), newId("msg", NOW + 5)] as const;
+    for (const [at, id] of ids.entries()) await inbound(id, "thr_late", `<late${at}@x>`, NOW + 5 * at);
+    for (const at of [NOW + 5, NOW]) await api.db.write([stepOf("thr_late", "inb_mail", at)]);
+    expect(await getThread(api.db, mine, "thr_late")).toMatchObject({
+      lastMessageAt: NOW + 5,
+      lastInboundAt: NOW + 5,
+      updatedAt: NOW + 5,
+    });
+    expect(await lastMessageId(api.db, mine, "thr_late")).toBe(ids[1]);
+  });
 
   test("is answered at its last inbound one, else its last, and of our own none is looked through for it", async () => {
     const id = (at: number) => newId("msg", at);
