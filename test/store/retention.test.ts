@@ -481,3 +481,15 @@ for (const [table, columns] of [
     await turn();
     expect(await ids(table, "day")).toEqual([day(COUNTED_DAYS), day(0)]);
   });
+
+test("counts of old days go on going after the clock was put back", async () => {
+  const own = manualClock(NOW);
+  const turn = forgetCounts({ db: lists.db, clock: own });
+  await turn();
+  own.step(-DAY_MS);
+  const day = utcDay(NOW - (COUNTED_DAYS + 5) * DAY_MS);
+  const old = "INSERT INTO usage (sender_id, day, recipients) VALUES ('snd_1', ?, 1)";
+  await lists.db.write([{ sql: old, args: [day] }]);
+  await turn();
+  expect(await ids("usage", "day")).toEqual([]);
+});

@@ -172,15 +172,16 @@ export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): ()
 
 /** The chore that deletes the counts of days that nothing asks for any more. */
 export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> {
-  let nextAt = Number.NEGATIVE_INFINITY;
+  let doneAt = Number.NEGATIVE_INFINITY;
   return async () => {
     const now = clock.now();
-    if (now < nextAt) return;
+    // Either way: a clock that was put back does not lengthen the pause.
+    if (Math.abs(now - doneAt) < COUNTS_PAUSE_MS) return;
     const day = utcDay(now - COUNTED_DAYS * DAY_MS);
     const counts = [
       await deleteOldCounts(db, "usage", day, COUNTS_PER_TURN),
       await deleteOldCounts(db, "reputation", day, COUNTS_PER_TURN),
     ];
-    if (counts.every((count) => count < COUNTS_PER_TURN)) nextAt = now + COUNTS_PAUSE_MS;
+    if (counts.every((count) => count < COUNTS_PER_TURN)) doneAt = now;
   };
 }
