@@ -31,10 +31,11 @@ export function untilNoRetry({ lostAt }: Lifeline, now: number): number {
 function connecting(clock: Clock, lifeline: Lifeline) {
   return {
     connectTimeout: CONNECT_MS,
+    /** @param tries the number of the try that is to come, from 1 on */
     retryStrategy: (tries: number): number | null => {
       if (lifeline.ended) return null;
       lifeline.lostAt = clock.now();
-      return Math.min(RETRY_FIRST_MS * 2 ** Math.min(tries, 10), RETRY_LONGEST_MS);
+      return Math.min(RETRY_FIRST_MS * 2 ** (tries - 1), RETRY_LONGEST_MS);
     },
   };
 }

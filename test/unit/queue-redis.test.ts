@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { untilNoRetry } from "../../src/queue/redis.ts";
+import { untilNoRetry, workerConnection } from "../../src/queue/redis.ts";
+import { manualClock } from "../support/manual-clock.ts";
 
 const NOW = 1_750_000_000_000;
 
@@ -15,3 +16,11 @@ test.each([
     expect(untilNoRetry({ ended: true, lostAt }, NOW)).toBe(expected);
   },
 );
+
+test("a lost connection is made again after 50 ms, then after twice as long each time, up to a second", () => {
+  const lifeline = { ended: false, lostAt: 0 };
+  const { retryStrategy } = workerConnection(manualClock(NOW), "redis://127.0.0.1", lifeline);
+  // ioredis counts its tries from 1 on.
+  expect([1, 2, 3, 4, 5, 6, 1000].map(retryStrategy)).toEqual([50, 100, 200, 400, 800, 1000, 1000]);
+  expect(lifeline.lostAt).toBe(NOW);
+});
