@@ -58,7 +58,9 @@ export function splitAddress(email: string): SplitAddress | null {
   if (octets(local) > MAX_LOCAL_OCTETS) return null;
   if (!PLAIN_DOT_ATOM.test(local) && !local.split(".").every((atom) => ATOM.test(atom))) return null;
   const domain = normalizeDomain(email.slice(at + 1));
-  return domain === null ? null : { local, domain };
+  // A-labels may be several times as long as what was typed, and are what goes out.
+  if (domain === null || octets(local) + 1 + domain.length > MAX_ADDRESS_OCTETS) return null;
+  return { local, domain };
 }
 
 /** The address with its domain in A-labels, the local part as given; null where it is none. */
