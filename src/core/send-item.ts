@@ -3,6 +3,8 @@ import { type Static, Type } from "@sinclair/typebox";
 /** Characters of a display name. */
 export const MAX_NAME_CHARS = 320;
 export const MAX_SUBJECT_CHARS = 998;
+/** Addresses in `replyTo`. */
+export const MAX_REPLY_TO = 50;
 
 const Address = Type.Object(
   {
@@ -39,7 +41,7 @@ export const SendItem = Type.Object(
     }),
     cc: Type.Optional(Type.Array(Address)),
     bcc: Type.Optional(Type.Array(Address)),
-    replyTo: Type.Optional(Type.Array(Address, { maxItems: 50 })),
+    replyTo: Type.Optional(Type.Array(Address, { maxItems: MAX_REPLY_TO })),
     subject: Type.Optional(
       Type.String({ maxLength: MAX_SUBJECT_CHARS, description: "Required unless `templateId` is given." }),
     ),

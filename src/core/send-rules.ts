@@ -1,6 +1,6 @@
 import { oneSpelling, normalizeAddress, splitAddress } from "./addresses.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
-import { type SendAttachment, SendItem } from "./send-item.ts";
+import { MAX_REPLY_TO, type SendAttachment, SendItem } from "./send-item.ts";
 import { DAY_MS } from "./time-units.ts";
 import { check, isDeeper, MAX_ISSUES } from "./validation.ts";
 
@@ -97,8 +97,16 @@ function checkAddresses(item: Readable, limits: SendLimits, report: Report): voi
   if (item.from !== undefined && normalizeAddress(item.from.email) === null)
     report("from.email", "Not an email address.", "invalid_from");
   checkName(item.from?.name, "from.name", report);
-  for (const field of ["to", "cc", "bcc", "replyTo"] as const) {
-    item[field]?.forEach((address, index) => {
+  const { maxRecipients } = limits;
+  const lists = [
+    ["to", maxRecipients],
+    ["cc", maxRecipients],
+    ["bcc", maxRecipients],
+    ["replyTo", MAX_REPLY_TO],
+  ] as const;
+  for (const [field, most] of lists) {
+    // A body has room for two million addresses, which would take seconds.
+    item[field]?.slice(0, most).forEach((address, index) => {
       const param = `${field}[${index}]`;
       if (normalizeAddress(address.email) === null)
         report(`${param}.email`, "Not an email address.", "invalid_email");
@@ -106,8 +114,8 @@ function checkAddresses(item: Readable, limits: SendLimits, report: Report): voi
     });
   }
   const count = (item.to?.length ?? 0) + (item.cc?.length ?? 0) + (item.bcc?.length ?? 0);
-  if (count > limits.maxRecipients)
-    report("to", `At most ${limits.maxRecipients} recipients over to, cc and bcc.`, "too_many_recipients");
+  if (count > maxRecipients)
+    report("to", `At most ${maxRecipients} recipients over to, cc and bcc.`, "too_many_recipients");
 }
 
 /** Header injection: a display name ends up in a header field. */

@@ -24,6 +24,13 @@ function issues(change: Record<string, unknown>) {
   return Array.isArray(result) ? result : [];
 }
 
+test("of recipients, no more are looked at than there may be in each list", () => {
+  const bad = { email: "no address" };
+  const lists = { to: [...many(50), bad], cc: [...many(50), bad], bcc: [...many(50), bad] };
+  expect(issues(lists).map(({ param, code }) => [param, code])).toEqual([["to", "too_many_recipients"]]);
+  expect(issues({ replyTo: [...many(49), bad] })).toMatchObject([{ param: "replyTo[49].email" }]);
+});
+
 describe("a send is refused", () => {
   const file = { filename: "a.txt", content: "aGk=" };
   test.each<[string, Record<string, unknown>, string, string | undefined]>([
