@@ -214,6 +214,16 @@ describe("the preview of a mail", () => {
     expect(newPreview({ text: beyond, html: null })).toStartWith("On Tue,");
   });
 
+  test("reads no more of html than of text, from the body's beginning on", () => {
+    const head = `<head><style>${"p { color: red }\n".repeat(1500)}</style></head>`;
+    const html = (before: number) =>
+      `<html>${head}<BODY class=a>${" ".repeat(before)}<p>Hi</p></BODY></html>`;
+    expect(newPreview({ text: null, html: html(MAX_PREVIEW_READ_CHARS - 100) })).toBe("Hi");
+    expect(newPreview({ text: null, html: html(MAX_PREVIEW_READ_CHARS) })).toBe("");
+    expect(newPreview({ text: " ", html: html(MAX_PREVIEW_READ_CHARS) })).toBe("");
+    expect(newPreview({ text: null, html: "<p>No body</p>" })).toBe("No body");
+  });
+
   test("is the beginning of its text where nothing is new", () => {
     expect(newPreview({ text: "> q\n> r", html: null })).toBe("> q > r");
     expect(newPreview({ text: null, html: null })).toBe("");

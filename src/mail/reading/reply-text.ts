@@ -13,7 +13,7 @@ import {
 
 /** Characters of a text in which a quoted mail is looked for. */
 export const MAX_REPLY_CHARS = 64 * 1024;
-/** The same for a preview alone, which is made on the main thread: the worst text takes a few milliseconds. */
+/** The same of text or html for a preview alone, which is made on the main thread: the worst takes some ten milliseconds. */
 export const MAX_PREVIEW_READ_CHARS = 16 * 1024;
 /** Characters of a line that may begin a quoted mail; bounds what each pattern can cost. */
 const MAX_INTRO_CHARS = 300;
@@ -68,8 +68,16 @@ export function newPart({ text, html }: Bodies): string | null {
 
 /** The first characters of what a mail says anew: a list of threads shows what is new, and not what it answers. */
 export function newPreview({ text, html }: Bodies): string {
-  const reply = newPart({ text: text?.slice(0, MAX_PREVIEW_READ_CHARS) ?? null, html });
-  return reply === null ? previewOf(text, html) : previewOf(reply, null);
+  const page = html === null ? null : pageBeginning(html);
+  const reply = newPart({ text: text?.slice(0, MAX_PREVIEW_READ_CHARS) ?? null, html: page });
+  return reply === null ? previewOf(text, page) : previewOf(reply, null);
+}
+
+/** The beginning of what an html shows: its head may be long, and says nothing. */
+function pageBeginning(html: string): string {
+  const read = html.slice(0, MAX_HTML_CHARS);
+  const body = Math.max(0, read.search(/<body\b/i));
+  return read.slice(body, body + MAX_PREVIEW_READ_CHARS);
 }
 
 /** Spaces that do not break, as French has before a colon, and marks of direction, as around Hebrew. */
