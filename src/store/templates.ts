@@ -89,6 +89,12 @@ export async function findTemplate(
   return row === null ? null : templateOf(row);
 }
 
+/** Whether the project has a template of that id or slug: its parts may be of megabytes, and are not read. */
+export async function hasTemplate(db: Db, senderId: string, idOrSlug: string): Promise<boolean> {
+  const sql = `SELECT 1 FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`;
+  return (await db.first(sql, [senderId, idOrSlug])) !== null;
+}
+
 /** Octets of html and text in one page, unless one template alone has more: a hundred of 4 MiB must not become one answer. */
 export const MAX_PAGE_OCTETS = 2 * 1024 * 1024;
 

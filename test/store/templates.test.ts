@@ -4,6 +4,7 @@ import {
   deleteTemplate,
   findTemplate,
   freeSlug,
+  hasTemplate,
   insertTemplate,
   listTemplates,
   MAX_PAGE_OCTETS,
@@ -54,6 +55,10 @@ describe("a saved template", () => {
     for (const name of [saved.id, "slug-1"]) expect(await findTemplate(api.db, theirs, name)).toBeNull();
     for (const name of ["", idOf("2"), "SLUG-1", "%"])
       expect(await findTemplate(api.db, mine, name)).toBeNull();
+    const has = (project: string, name: string) => hasTemplate(api.db, project, name);
+    for (const name of [saved.id, "slug-1"])
+      expect([await has(mine, name), await has(theirs, name)]).toEqual([true, false]);
+    for (const name of ["", idOf("2"), "SLUG-1"]) expect(await has(mine, name)).toBe(false);
   });
 
   test("has a slug that no other of the project has", async () => {

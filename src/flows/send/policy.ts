@@ -4,7 +4,7 @@ import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { Sender } from "../../store/senders.ts";
 import { ownerEmail } from "../../store/sending.ts";
-import { findTemplate } from "../../store/templates.ts";
+import { hasTemplate } from "../../store/templates.ts";
 import { simulatedName } from "./simulator.ts";
 
 /** The shared domain of test mode. */
@@ -77,6 +77,6 @@ async function refuseStrangersInTestMode(
 
 async function refuseUnknownTemplate(deps: PolicyDeps, project: Sender, send: CheckedSend): Promise<void> {
   const { templateId } = send.item;
-  if (templateId === undefined || (await findTemplate(deps.db, project.id, templateId)) !== null) return;
+  if (templateId === undefined || (await hasTemplate(deps.db, project.id, templateId))) return;
   throw invalid("templateId", "The project has no such template.", "template_not_found");
 }
