@@ -6,14 +6,15 @@ import { isContentGone } from "../../store/contents/contents.ts";
 import { type KeepDeps, keepBody, keepContent } from "../contents/keep.ts";
 import { base64Pieces, shownAttachment } from "./attachment.ts";
 
-/** Octets of JSON that a character of a body becomes at most: `\u0001`. */
-const MAX_OCTETS_PER_CHAR = 6;
+/** Octets of UTF-8 that a unit of UTF-16 becomes at most, and octets behind the texts of a body that a send has. */
+const MAX_OCTETS_PER_UNIT = 3;
+const MAX_BODY_END_OCTETS = 64;
 
 /** Whether something of a send may have to be written ahead of its commit; false is certain. */
 export function mayWriteAhead({ html, text, attachments = [] }: SendItem): boolean {
-  const chars = (html?.length ?? 0) + (text?.length ?? 0);
+  const units = (html?.length ?? 0) + (text?.length ?? 0);
   return (
-    chars * MAX_OCTETS_PER_CHAR > CHUNK_OCTETS ||
+    units * MAX_OCTETS_PER_UNIT + MAX_BODY_END_OCTETS > CHUNK_OCTETS ||
     attachments.some(({ content }) => content.length > CHUNK_OCTETS)
   );
 }
