@@ -80,9 +80,10 @@ test.skipIf(!existsSync(CORPUS))(
           matches(recipient, [candidate.recipient, candidate.finalRecipient]),
         );
         if (reason === "vacation") expect(bounce).toBeNull();
-        if (reason !== "delivered" && reason !== "vacation") {
+        // Whom a complaint concerns its return path tells.
+        if (reason !== "delivered" && reason !== "vacation" && feedback === null) {
           recipients++;
-          if (found !== undefined || matches(recipient, [feedback?.originalRecipient])) recipientsFound++;
+          if (found !== undefined) recipientsFound++;
         }
         if (label === undefined || NO_FAILURE.has(reason)) continue;
         const outcome = (found ?? bounce?.recipients[at] ?? bounce?.recipients[0])?.outcome ?? "none";

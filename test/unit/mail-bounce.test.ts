@@ -64,7 +64,6 @@ describe("a delivery status notification (RFC 3464)", () => {
       "",
       ...ORIGINAL,
     );
-    expect(bounce?.originalMessageId).toBe("<m1@example.com>");
     expect(bounce?.recipients).toMatchObject([
       {
         recipient: "Bob@example.org",
@@ -412,17 +411,11 @@ describe("a feedback report (RFC 5965)", () => {
       ...ORIGINAL,
     );
 
-  test("tells who complained of which mail", async () => {
+  test("tells what somebody says of a mail", async () => {
     expect(await arf("Feedback-Type: Abuse", "Original-Rcpt-To: <Eve@example.org>")).toEqual({
       feedbackType: "abuse",
-      originalRecipient: "Eve@example.org",
       originalReturnPaths: [],
-      originalMessageId: "<m1@example.com>",
     });
-  });
-
-  test("takes the recipient from the mail where it names none", async () => {
-    expect(await arf("Feedback-Type: abuse")).toMatchObject({ originalRecipient: "bob@example.org" });
   });
 
   test.each([
@@ -447,12 +440,7 @@ describe("a feedback report (RFC 5965)", () => {
         "x",
         "--b--",
       ),
-    ).toEqual({
-      feedbackType: "abuse",
-      originalRecipient: "eve@example.org",
-      originalReturnPaths: [],
-      originalMessageId: "<m2@example.com>",
-    });
+    ).toEqual({ feedbackType: "abuse", originalReturnPaths: [] });
   });
 
   test.each([

@@ -7,15 +7,11 @@ import { addressOf, MAX_STATUS_CHARS } from "./status-fields.ts";
 export interface FeedbackReport {
   /** Lower case: abuse, fraud, not-spam, virus, auth-failure, opt-out, other (RFC 5965 §7.3, RFC 6591). */
   feedbackType: string;
-  /** Who complained, where the report tells. */
-  originalRecipient: string | null;
   /**
    * What may be the return path of the mail complained about, best first: the report's field (RFC 5965 §3.2), then those of
    * its own header. Providers black out the one and leave the other, and a mail that was forwarded has had several.
    */
   originalReturnPaths: readonly string[];
-  /** Message-ID of the mail complained about, with angle brackets. */
-  originalMessageId: string | null;
 }
 
 /** Return-Path fields of one mail that are looked at. */
@@ -43,12 +39,7 @@ export function readFeedback(mail: ParsedMail): FeedbackReport | null {
   if (part !== undefined) return fromFields(Buffer.from(part.bytes).toString("latin1"), original);
   const hotmail = original === null ? null : fieldOf(original, "x-hmxmroriginalrecipient");
   if (hotmail === null) return null;
-  return {
-    feedbackType: "abuse",
-    originalRecipient: addressOf(hotmail),
-    originalReturnPaths: returnPathsOf(original),
-    originalMessageId: original?.messageId ?? null,
-  };
+  return { feedbackType: "abuse", originalReturnPaths: returnPathsOf(original) };
 }
 
 function fromFields(text: string, original: HeaderBlock | null): FeedbackReport {
@@ -60,12 +51,7 @@ function fromFields(text: string, original: HeaderBlock | null): FeedbackReport 
   const mailFrom = addressOf(value("original-mail-from"));
   return {
     feedbackType: /^[a-z-]+/.exec(value("feedback-type")?.toLowerCase() ?? "")?.[0] ?? "other",
-    originalRecipient:
-      addressOf(value("original-rcpt-to")) ??
-      addressOf(value("removal-recipient")) ??
-      onlyRecipient(original),
     originalReturnPaths: [...(mailFrom === null ? [] : [mailFrom]), ...returnPathsOf(original)],
-    originalMessageId: original?.messageId ?? null,
   };
 }
 

@@ -20,10 +20,9 @@ import { addressOf, type StatusRecipient, statusRecipients } from "./status-fiel
 import { statusText } from "./status-text.ts";
 import { storedText } from "../stored-text.ts";
 
+/** A bounce. */
 export interface DeliveryReportMail {
   recipients: ReportedRecipient[];
-  /** Message-ID of the mail reported on, with angle brackets, where the report has its header. */
-  originalMessageId: string | null;
 }
 
 /** Characters of one recipient's diagnostic that are read for its class: reading takes time, and a report has many. */
@@ -73,7 +72,7 @@ export function readBounce(
   const only = statuses.length === 1 ? onlyNamed(notice) : null;
   const recipients = statuses.map((status) => fromStatus(status, notice, only));
   if (recipients.length === 0) recipients.push(...fromNotice(mail, notice));
-  return { recipients, originalMessageId: original?.messageId ?? null };
+  return { recipients };
 }
 
 /** Whom a notice names; in its subject where its text names nobody. */

@@ -27,8 +27,6 @@ export interface HeaderBlock {
   references: string[];
   /** The keyword of Auto-Submitted (RFC 3834 §5) in lower case, e.g. `auto-replied`; null without the field. */
   autoSubmitted: string | null;
-  /** Number of Received fields: hops so far. */
-  receivedCount: number;
 }
 
 /** Reads the header block alone: no MIME, no bodies. Never throws. */
@@ -44,7 +42,6 @@ export function headerBlock(raw: Uint8Array): HeaderBlock {
     inReplyTo: messageIdsIn(value("in-reply-to"))[0] ?? null,
     references,
     autoSubmitted: auto === null ? null : (/^[a-z-]*/.exec(auto.toLowerCase())?.[0] ?? ""),
-    receivedCount: present.filter(({ name }) => name === "received").length,
   };
 }
 

@@ -50,8 +50,6 @@ export interface ParsedMail extends HeaderBlock {
   to: Mailbox[];
   cc: Mailbox[];
   replyTo: Mailbox[];
-  /** Milliseconds since the epoch; null where the mail gives no readable date. */
-  date: number | null;
   text: string | null;
   html: string | null;
   /** In the order of the mail; the same for the same bytes. A message within the mail is one attachment. */
@@ -108,7 +106,6 @@ export function headerOnly(raw: Uint8Array): ParsedMail {
     to: mailboxesIn(block, "to"),
     cc: mailboxesIn(block, "cc"),
     replyTo: mailboxesIn(block, "reply-to"),
-    date: dateOf(block),
     text: null,
     html: null,
     attachments: [],
@@ -188,13 +185,6 @@ function toMailbox({ address, name }: Address): Mailbox[] {
 /** The address without quotes around its local part, which change nothing where it can do without (RFC 5321 §4.1.2). */
 function unquoted(email: string): string {
   return email.replace(/^"([^"\\]+)"@/, "$1@");
-}
-
-function dateOf({ fields }: HeaderBlock): number | null {
-  const value = fields.find((field) => field.name.toLowerCase() === "date")?.value ?? "";
-  // RFC 5322 §3.3 lets a comment follow, as "(UTC)", which the runtime's reader would not take.
-  const ms = Date.parse(value.slice(0, 100).replace(/\([^()]*\)/g, ""));
-  return Number.isFinite(ms) ? ms : null;
 }
 
 function shownFile({ attachment, size }: ReadFile): Omit<ParsedAttachment, "bytes"> {
