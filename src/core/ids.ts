@@ -53,17 +53,17 @@ export function encodeBase32(bytes: Uint8Array): string {
 
 /** The bytes behind `encodeBase32`; null where the text is not such an encoding of `length` bytes. Case is folded. */
 export function decodeBase32(text: string, length: number): Uint8Array | null {
-  if (text.length !== Math.ceil((length * 8) / 5)) return null;
+  if (text.length !== Math.ceil((length * 8) / DIGIT_BITS)) return null;
   const out = new Uint8Array(length);
-  let pad = text.length * 5 - length * 8;
+  let pad = text.length * DIGIT_BITS - length * 8;
   let buffer = 0;
   let bits = 0;
   let at = 0;
   for (const char of text.toLowerCase()) {
     const value = DIGITS.get(char);
     if (value === undefined) return null;
-    buffer = (buffer << 5) | value;
-    bits += 5;
+    buffer = (buffer << DIGIT_BITS) | value;
+    bits += DIGIT_BITS;
     if (pad > 0) {
       if (buffer >> (bits - pad) !== 0) return null;
       bits -= pad;

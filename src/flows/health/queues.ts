@@ -1,12 +1,13 @@
 import type { Clock } from "../../core/clock.ts";
+import { HOUR_MS, MINUTE_MS } from "../../core/time-units.ts";
 import type { RedisFacts } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { MAX_COUNTED, type OutboxDepth, queueDepths } from "../../store/queue-depth.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** How long what is due may wait for a worker, milliseconds: a limit of a destination's rate may hold it for minutes. */
-const WARN_WAIT_MS = 5 * 60_000;
-const FAIL_WAIT_MS = 60 * 60_000;
+const WARN_WAIT_MS = 5 * MINUTE_MS;
+const FAIL_WAIT_MS = HOUR_MS;
 
 /** Share of its memory from which on a Redis is soon full. */
 const NEARLY_FULL = 0.9;
