@@ -17,7 +17,16 @@ import {
 } from "../store/dkim-keys.ts";
 import { onboardingDomain } from "./send/policy.ts";
 import { simulatorDomain } from "./send/simulator.ts";
-import { dkimName, dkimTarget, mxHost, spfInclude } from "./verify/records.ts";
+import {
+  bounceDomain,
+  dkimName,
+  dkimTarget,
+  dmarcRecord,
+  MX_PREFERENCE,
+  mxHost,
+  nsHost,
+  spfInclude,
+} from "./verify/records.ts";
 
 /** Where the zone lives: NS records and the addresses behind them. */
 const DELEGATION_TTL_SECONDS = 86_400;
@@ -31,8 +40,6 @@ const NEGATIVE_TTL_SECONDS = 300;
 const REFRESH_SECONDS = 7200;
 const RETRY_SECONDS = 900;
 const EXPIRE_SECONDS = 1_209_600;
-
-const MX_PREFERENCE = 10;
 
 /** How long this process answers for a key without looking: a deleted domain's key is gone after that. */
 export const KEY_CACHE_SECONDS = 30;
@@ -70,11 +77,6 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
     liveParent: `dkim.${serviceDomain}`,
     findLive: keyFinder(deps, serviceDomain),
   };
-}
-
-/** The zone's name server. */
-function nsHost(serviceDomain: string): string {
-  return `ns.${serviceDomain}`;
 }
 
 /**
@@ -122,11 +124,13 @@ function addresses(name: string, ips: readonly string[], ttl: number): ZoneRecor
 /** Who may send for each name of ours, and where its mail goes. */
 function policyRecords({ serviceDomain, publicIps }: ZoneSettings): ZoneRecord[] {
   const [mx, spf] = [mxHost(serviceDomain), spfInclude(serviceDomain)];
-  const [bounce, onboarding] = [`bounce.${serviceDomain}`, onboardingDomain(serviceDomain)];
+  const [bounce, onboarding] = [bounceDomain(serviceDomain), onboardingDomain(serviceDomain)];
   const simulator = simulatorDomain(serviceDomain);
   const all = publicIps.length === 0 ? "?all" : "~all";
   const ours = `v=spf1 include:${spf} ${all}`;
   const nobody = "v=spf1 -all";
+  // All mail under our own names is signed, so that what is not can be refused.
+  const dmarc = dmarcRecord("reject", serviceDomain);
   return [
     text(spf, ["v=spf1", ...publicIps.map((ip) => `${isIPv4(ip) ? "ip4" : "ip6"}:${ip}`), all].join(" ")),
     ...[serviceDomain, bounce, onboarding].map((name) =>
@@ -141,15 +145,10 @@ function policyRecords({ serviceDomain, publicIps }: ZoneSettings): ZoneRecord[]
     text(simulator, nobody),
     // RFC 7505: simulated recipients live within the service, and nothing is to be sent there from outside.
     policy(simulator, { type: "MX", data: { preference: 0, exchange: "" } }),
-    ...[serviceDomain, bounce, onboarding].map((name) => text(`_dmarc.${name}`, dmarc(serviceDomain))),
+    ...[serviceDomain, bounce, onboarding].map((name) => text(`_dmarc.${name}`, dmarc)),
     // RFC 7489 §7.1: without it nobody sends us the reports that our customers' records ask for.
     text(`*._report._dmarc.${serviceDomain}`, "v=DMARC1"),
   ];
-}
-
-/** All mail under our own names is signed, so that what is not can be refused. */
-function dmarc(serviceDomain: string): string {
-  return `v=DMARC1; p=reject; rua=mailto:dmarc@${serviceDomain}`;
 }
 
 function onboardingKey(key: PublicDkimKey | null, serviceDomain: string): ZoneRecord[] {

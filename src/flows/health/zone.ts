@@ -6,7 +6,7 @@ import { toReverseName } from "../../net/dns/reverse-name.ts";
 import type { ZoneRecord } from "../../net/zone/records.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { publishedKeys } from "../../store/dkim-keys.ts";
-import { dkimTarget } from "../verify/records.ts";
+import { dkimTarget, nsHost } from "../verify/records.ts";
 import { openZone } from "../zone.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -74,7 +74,7 @@ export function zoneChecks(parts: ZoneParts): Check[] {
 async function delegation({ resolver, settings }: ZoneParts): Promise<Finding> {
   const { serviceDomain: zone, dnsPort } = settings;
   const [names, soa] = await Promise.all([valuesOf(resolver, zone, "NS"), valuesOf(resolver, zone, "SOA")]);
-  const ours = `ns.${zone}`;
+  const ours = nsHost(zone);
   const fix = `at the DNS host of the domain above publish ${zone} NS ${ours}, and the addresses of ${ours} as glue`;
   if (names.includes(ours) && soa.length > 0) return ok(`${zone} is delegated to ${ours}, which answers`);
   if (names.includes(ours))

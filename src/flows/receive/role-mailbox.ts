@@ -4,7 +4,7 @@ import type { Db } from "../../store/engine/client.ts";
 import { operatorProject, receivingProject } from "../../store/role-mailboxes.ts";
 import { subscriptions } from "../../store/webhook-deliveries.ts";
 import { onboardingDomain } from "../send/policy.ts";
-import { mxHost } from "../verify/records.ts";
+import { bounceDomain, DMARC_MAILBOX, mxHost } from "../verify/records.ts";
 
 /**
  * A mailbox that is there for everybody to write to, without anybody having made it. Its mail is a message without
@@ -24,13 +24,13 @@ export interface RoleMailbox {
 const POSTMASTER = "postmaster";
 /** Where the other end complains of what comes from a name of ours (RFC 2142 §4). */
 const EVERYWHERE: readonly string[] = [POSTMASTER, "abuse"];
-/** `hostmaster` stands in our SOA, `dmarc` in the DMARC record of each domain: both are asked for by us. */
-const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, "hostmaster", "dmarc"];
+/** `hostmaster` stands in our SOA, the other in the DMARC record of each domain: both are asked for by us. */
+const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, "hostmaster", DMARC_MAILBOX];
 
 /** The role mailboxes of a name of our own: those that mail comes from, or that MX records lead here; null for others. */
 function rolesAt(domain: string, serviceDomain: string): readonly string[] | null {
   if (domain === serviceDomain) return AT_SERVICE_DOMAIN;
-  const hosts = [mxHost(serviceDomain), `bounce.${serviceDomain}`, onboardingDomain(serviceDomain)];
+  const hosts = [mxHost(serviceDomain), bounceDomain(serviceDomain), onboardingDomain(serviceDomain)];
   return hosts.includes(domain) ? EVERYWHERE : null;
 }
 

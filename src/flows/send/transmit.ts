@@ -13,6 +13,7 @@ import { announce, type Happening } from "../notify/announce.ts";
 import { recipientToken } from "../recipient-token.ts";
 import { Stopping } from "../renderings.ts";
 import { untilWritten } from "../until-written.ts";
+import { bounceDomain } from "../verify/records.ts";
 import { type Deliver, type DeliveryReport, noFacts } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
@@ -208,13 +209,13 @@ async function attempt(
   simulated: string | null,
   startedAt: number,
 ): Promise<Tried | null> {
-  const bounceDomain = receivingDomain ?? `bounce.${deps.serviceDomain}`;
+  const returnDomain = receivingDomain ?? bounceDomain(deps.serviceDomain);
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     const extra = deps.capture ? await kept(deps, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
-      mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), bounceDomain),
+      mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), returnDomain),
       rcptTo: recipient.email,
       domain: recipient.domain,
       raw: mail.raw,

@@ -19,8 +19,8 @@ export interface AuthHealth {
   dmarc: Health;
 }
 
-/** Preference of our MX record. */
-const MX_PRIORITY = 10;
+/** Preference of MX records that lead to our host (RFC 5321 §5.1): a lower one goes first, and there is no other. */
+export const MX_PREFERENCE = 10;
 
 /** Where a domain's owner points the selector to. */
 export function dkimTarget(token: string, serviceDomain: string): string {
@@ -40,6 +40,24 @@ export function spfInclude(serviceDomain: string): string {
 /** The host that receives mail for domains. */
 export function mxHost(serviceDomain: string): string {
   return `mx.${serviceDomain}`;
+}
+
+/** The name server of the installation's own zone. */
+export function nsHost(serviceDomain: string): string {
+  return `ns.${serviceDomain}`;
+}
+
+/** The domain of return paths, where the From domain receives no mail itself. */
+export function bounceDomain(serviceDomain: string): string {
+  return `bounce.${serviceDomain}`;
+}
+
+/** Local part of the mailbox that DMARC reports are asked for. */
+export const DMARC_MAILBOX = "dmarc";
+
+/** A DMARC record of that policy, with where its reports go (RFC 7489 §6.3). */
+export function dmarcRecord(policy: "none" | "reject", serviceDomain: string): string {
+  return `v=DMARC1; p=${policy}; rua=mailto:${DMARC_MAILBOX}@${serviceDomain}`;
 }
 
 function dkimRecord(domain: Domain, key: PublicDkimKey, serviceDomain: string): DnsRecord {
@@ -70,7 +88,7 @@ export function sendingRecords(
     {
       type: "TXT",
       name: `_dmarc.${domain.name}`,
-      value: `v=DMARC1; p=none; rua=mailto:dmarc@${serviceDomain}`,
+      value: dmarcRecord("none", serviceDomain),
       purpose: "dmarc",
       verified: domain.verified.dmarc,
     },
@@ -84,7 +102,7 @@ export function receivingRecords(domain: Domain, serviceDomain: string): DnsReco
       type: "MX",
       name: domain.name,
       value: mxHost(serviceDomain),
-      priority: MX_PRIORITY,
+      priority: MX_PREFERENCE,
       purpose: "inbound",
       verified: domain.verified.mx,
     },
