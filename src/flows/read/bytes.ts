@@ -11,7 +11,8 @@ import { getRaw, type KeptRaw } from "../../store/contents/message-content.ts";
 import { getMessage } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
 import { RenderingError } from "../send/make-mail.ts";
-import { type RenderDeps, renderMessage } from "../send/render.ts";
+import { type RenderDeps, type RenderMemory, renderMessage } from "../send/render.ts";
+import { tooMuchMail, withRoomFor } from "./large-mails.ts";
 
 /** Bytes to be handed out. */
 export interface Bytes {
@@ -24,7 +25,8 @@ export interface Bytes {
 /**
  * A message as RFC 5322 bytes: an inbound one as it was received, an outbound one as it goes (or went) on the wire.
  * Null where the project has none of that id, or its content is gone.
- * @throws AppError 404 where it has passed its retention, or cannot be rendered, with the reason
+ * @throws AppError 404 where it has passed its retention, or cannot be rendered, with the reason; 503 where too much mail
+ *   waits to be read
  */
 export async function messageBytes(deps: RenderDeps, senderId: string, id: string): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
@@ -33,7 +35,8 @@ export async function messageBytes(deps: RenderDeps, senderId: string, id: strin
   const message = await getMessage(deps.db, senderId, id);
   if (message === null || message.direction === "inbound") return null;
   try {
-    return oneBytes((await renderMessage(deps, senderId, id, null)).raw);
+    const rendering = () => renderMessage(deps, senderId, id, null);
+    return oneBytes((await withRoomFor(deps.memory.largeMails, senderId, message.size, rendering)).raw);
   } catch (error) {
     if (!(error instanceof RenderingError)) throw error;
     const message = `This message has no bytes, since it cannot be rendered: ${error.message}`;
@@ -63,6 +66,11 @@ function oneBytes(bytes: Uint8Array): Bytes {
 
 async function* none(): AsyncGenerator<Uint8Array> {}
 
+interface PartDeps extends ContentDeps {
+  inspect: Inspect;
+  memory: Pick<RenderMemory, "largeMails">;
+}
+
 /** An attachment with its bytes. */
 export interface AttachmentBytes {
   attachment: Attachment;
@@ -75,7 +83,7 @@ export interface AttachmentBytes {
  * @throws AppError 503 where too much mail waits to be read
  */
 export async function attachmentBytes(
-  deps: ContentDeps & { inspect: Inspect },
+  deps: PartDeps,
   senderId: string,
   messageId: string,
   id: string,
@@ -87,10 +95,22 @@ export async function attachmentBytes(
   const raw = await getRaw(deps.db, senderId, messageId);
   if (raw === null) await refuseLetGo(deps, senderId, messageId);
   if (raw === null) return null;
-  const part = await deps.inspect({ kind: "attachment", raw: await contentBytes(deps, raw.content), ord });
-  if (part === null)
-    throw new AppError("service_unavailable", "Too much mail is being read, try again later.");
-  return part.bytes === null ? null : { attachment, bytes: oneBytes(part.bytes) };
+  const bytes = await partOf(deps, senderId, raw.content, ord);
+  return bytes === null ? null : { attachment, bytes: oneBytes(bytes) };
+}
+
+/** The bytes of the attachment at that place of a mail as it came; null where it has none there. */
+async function partOf(
+  deps: PartDeps,
+  senderId: string,
+  content: StoredContent,
+  ord: number,
+): Promise<Uint8Array | null> {
+  const part = await withRoomFor(deps.memory.largeMails, senderId, content.size, async () =>
+    deps.inspect({ kind: "attachment", raw: await contentBytes(deps, content), ord }),
+  );
+  if (part === null) throw tooMuchMail();
+  return part.bytes;
 }
 
 function ownBytes(deps: ContentDeps, content: StoredContent): Bytes {

@@ -12,6 +12,7 @@ import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate, type SavedTemplate } from "../../store/templates.ts";
 import { type KeepDeps, keepBody } from "../contents/keep.ts";
+import { type LargeMails, largeMails } from "../read/large-mails.ts";
 import type { Renderer } from "../renderings.ts";
 import { type MailLinks, type MailToMake, RenderingError, UnsignedError } from "./make-mail.ts";
 import { onboardingDomain } from "./policy.ts";
@@ -24,7 +25,7 @@ export interface RenderDeps extends MailLinks, ContentDeps, KeepDeps {
   memory: RenderMemory;
 }
 
-/** What makes the next mail cheaper than the first. */
+/** What a process remembers of mails that it makes: what makes the next one cheaper than the first, and whose turn it is. */
 export interface RenderMemory {
   keys: KeyCache;
   /** By message: a template is rendered for the first of its recipients. */
@@ -34,11 +35,13 @@ export interface RenderMemory {
    * seconds to find the same again.
    */
   failures: Map<string, RenderingError>;
+  /** Of mails that are shown; those that go out have room of their own (`dispatch/room`). */
+  largeMails: LargeMails;
 }
 
 /** An empty one. */
 export function renderMemory(): RenderMemory {
-  return { keys: new Map(), inTurn: oneByOne(), failures: new Map() };
+  return { keys: new Map(), inTurn: oneByOne(), failures: new Map(), largeMails: largeMails() };
 }
 
 /** Opened private keys, by `cacheName`: reading a PEM costs as much as signing with it. */
