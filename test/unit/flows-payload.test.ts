@@ -16,6 +16,8 @@ const ROWS: [body: string, part: string | null, expected: { part: string | null;
     `${"x".repeat(MOST - 3)}😀`,
     { part: "x".repeat(MOST - 3), cut: true },
   ],
+  ["with a pair of surrogates behind it", `${"x".repeat(MOST)}😀`, { part: "x".repeat(MOST), cut: true }],
+  ["many times as long", "é".repeat(4 * MOST), { part: "é".repeat(MOST / 2), cut: true }],
 ];
 
 test.each(ROWS)("of a body %s an event carries what fits", (_body, part, expected) => {

@@ -60,7 +60,8 @@ async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<
 /** The first `MAX_PUSHED_BODY_BYTES` of a body, not cut within a character; `cut` where that is not all of it. */
 export function clip(part: string | null): { part: string | null; cut: boolean } {
   if (part === null || part.length * 3 <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };
-  const bytes = Buffer.from(part);
+  // Each unit of UTF-16 takes an octet or more: what lies beyond so many units is cut off in any case.
+  const bytes = Buffer.from(part.slice(0, MAX_PUSHED_BODY_BYTES + 1));
   if (bytes.length <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };
   let end = MAX_PUSHED_BODY_BYTES;
   // A byte 10xxxxxx continues a character that began before it.
