@@ -30,7 +30,7 @@ function modelEngine(chance: Chance, wait: (ms: number) => Promise<void>, troubl
     return written;
   };
   const engine: Engine = {
-    isElsewhere: chance.happens(0.5),
+    isInThread: chance.happens(0.5),
     all: async () => [],
     first: async () => null,
     close: async () => undefined,

@@ -4,12 +4,12 @@ import { turn } from "../../src/core/turn.ts";
 import { overEngine } from "../../src/store/engine/client.ts";
 
 /** A database whose engine says when a batch begins, and the log that it and its writers keep. */
-function logged(isElsewhere: boolean) {
+function logged(isInThread: boolean) {
   const log: string[] = [];
   const ends: (() => void)[] = [];
   const db = overEngine(
     {
-      isElsewhere,
+      isInThread,
       all: async () => [],
       first: async () => null,
       close: async () => undefined,
@@ -31,8 +31,8 @@ async function turns(): Promise<void> {
 }
 
 /** One writes, ten while that is committed, and so many more meanwhile; each commit ends once they all wait. */
-async function oneTenAnd(more: number, isElsewhere: boolean): Promise<string[]> {
-  const { log, ends, write } = logged(isElsewhere);
+async function oneTenAnd(more: number, isInThread: boolean): Promise<string[]> {
+  const { log, ends, write } = logged(isInThread);
   const all: Promise<unknown>[] = [];
   for (const [name, count] of Object.entries({ a: 1, b: 10, c: more })) {
     for (let at = 0; at < count; at++) all.push(write(`${name}${at}`));
@@ -45,7 +45,7 @@ async function oneTenAnd(more: number, isElsewhere: boolean): Promise<string[]> 
   return log.filter((said) => !/^told .[1-9]$/.test(said));
 }
 
-test("a commit that is made elsewhere is begun, where enough wait for it, before those of the one before are told", async () => {
+test("a commit that a thread makes is begun, where enough wait for it, before those of the one before are told", async () => {
   const said = await oneTenAnd(2, true);
   expect(said).toEqual(["begins 1", "begins 10", "told a0", "begins 2", "told b0", "told c0"]);
 });

@@ -76,7 +76,7 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
         reading.leave();
       }
     },
-    isElsewhere: valuesHere === 0,
+    isInThread: valuesHere === 0,
     renew: reading.leave,
     version() {
       // To ask the connection would wait for the disk. It may have ended already, and another process have committed since.

@@ -52,8 +52,8 @@ export interface Engine {
   first(sql: string, args: Value[]): Promise<Record<string, unknown> | null>;
   /** Runs the statements as one transaction that takes the write lock first. Throws `EngineError`; then none took effect. */
   batch(statements: readonly Statement[]): Promise<Written[]>;
-  /** Whether all of a batch is done elsewhere, its statements too, while the event loop goes on. Left out: it is not. */
-  readonly isElsewhere?: boolean;
+  /** Whether a thread of ours does all of a batch, its statements too, while the event loop goes on. Left out: it does not. */
+  readonly isInThread?: boolean;
   /** What is read from here on is not older than now. An engine without it never reads anything older. */
   renew?(): void;
   /**

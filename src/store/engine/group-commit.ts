@@ -19,7 +19,7 @@ const MAX_STATEMENTS_PER_COMMIT = 1000;
 /** Octets of contents in one commit at most, unless a single writer brings more: they hold the event loop. */
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /**
- * Share of a commit's members that are enough for the next one, where that is done elsewhere: it is begun before those of the first
+ * Share of a commit's members that are enough for the next one, where a thread does that: it is begun before those of the first
  * are told, whose next steps are work for this thread.
  */
 const SHARE_FOR_NEXT = 0.2;
@@ -108,9 +108,9 @@ export class GroupCommit implements Db {
 
   async #drain(): Promise<void> {
     let tell = NOBODY;
-    const isElsewhere = this.#engine.isElsewhere === true;
-    // The first does not wait for others there: they join the next one.
-    let enough = isElsewhere ? 0 : Infinity;
+    const isInThread = this.#engine.isInThread === true;
+    // There the first waits for nobody, and who comes meanwhile joins the next one: the disk is near, unlike a server.
+    let enough = isInThread ? 0 : Infinity;
     while (this.#waiting.length > 0) {
       if (this.#waiting.length < enough) {
         tell();
@@ -121,7 +121,7 @@ export class GroupCommit implements Db {
       const committing = this.#commit(members);
       tell();
       tell = await committing;
-      if (isElsewhere) enough = members.length * SHARE_FOR_NEXT;
+      if (isInThread) enough = members.length * SHARE_FOR_NEXT;
     }
     tell();
     // In the same turn as the last look at who waits: a writer that comes now starts a new drain.

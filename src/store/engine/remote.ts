@@ -48,7 +48,6 @@ export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Eng
     async first(sql, args) {
       return plain((await ask(READS_AGAIN, () => client.execute({ sql, args }))).rows.slice(0, 1))[0] ?? null;
     },
-    isElsewhere: true,
     async batch(statements) {
       const made = ready(statements);
       const results = await ask(WRITES_AGAIN, () => client.batch(made, "write"));

@@ -78,7 +78,6 @@ function openSynced(path: string, { url, authToken }: RemoteOptions): Database.D
 }
 
 class Replica implements Engine {
-  readonly isElsewhere = true;
   readonly #clock: Clock;
   readonly #database: Database.Database;
   readonly #remote: Engine;
