@@ -55,8 +55,17 @@ type Report = (param: string, message: string, code?: ErrorCode) => void;
 /** An item as far as its fields have their shape. */
 type Readable = Partial<SendItem>;
 
-/** Checks the shape and every rule of one send item; `now` in milliseconds. Returns all issues, or the item. */
-export function checkSend(value: unknown, limits: SendLimits, now: number): CheckedSend | Issue[] {
+/**
+ * Checks the shape and every rule of one send item. Returns all issues, or the item.
+ * @param now milliseconds
+ * @param ownHeaders how many of its headers are the service's own: the client has the whole number to himself
+ */
+export function checkSend(
+  value: unknown,
+  limits: SendLimits,
+  now: number,
+  ownHeaders = 0,
+): CheckedSend | Issue[] {
   const issues = shapeIssues(value);
   const misshapen = new Set(issues.map(({ param }) => /^[^.[]*/.exec(param)?.[0] ?? ""));
   // It is no object, and has no fields to look at. Or there are as many issues as are told, and which other fields have
@@ -69,7 +78,7 @@ export function checkSend(value: unknown, limits: SendLimits, now: number): Chec
   checkAddresses(item, limits, report);
   checkRequired(item, misshapen, report);
   checkContent(item, report);
-  checkHeaders(item, report);
+  checkHeaders(item, MAX_CUSTOM_HEADERS + ownHeaders, report);
   checkData(item, report);
   checkTags(item, report);
   checkAttachments(item, limits, report);
@@ -156,11 +165,10 @@ function checkData(item: Readable, report: Report): void {
   if (isDeeper(item.data, MAX_DATA_DEPTH)) report("data", `Nested more than ${MAX_DATA_DEPTH} deep.`);
 }
 
-function checkHeaders(item: Readable, report: Report): void {
+function checkHeaders(item: Readable, most: number, report: Report): void {
   const headers = Object.entries(item.headers ?? {});
-  if (headers.length > MAX_CUSTOM_HEADERS)
-    report("headers", `At most ${MAX_CUSTOM_HEADERS} headers.`, "invalid_header");
-  for (const [name, value] of headers.slice(0, MAX_CUSTOM_HEADERS)) {
+  if (headers.length > most) report("headers", `At most ${MAX_CUSTOM_HEADERS} headers.`, "invalid_header");
+  for (const [name, value] of headers.slice(0, most)) {
     const param = `headers.${name.slice(0, MAX_HEADER_NAME_CHARS)}`;
     if (!HEADER_NAME.test(name) || name.length > MAX_HEADER_NAME_CHARS)
       report(param, "Not a header name.", "invalid_header");

@@ -117,3 +117,20 @@ describe("the references of a reply", () => {
     expect((await answerTo(["References: <x@client.test>"])).headers).toEqual({});
   });
 });
+
+describe("the headers of a client in a reply", () => {
+  test.each([
+    [50, 202],
+    [51, 422],
+  ])("%i of them are %i, whatever the service adds", async (count, status) => {
+    const { address } = await newInbox();
+    const { threadId } = await deliveredRecord(scene.service, {
+      to: address,
+      headers: [`Message-ID: ${newMessageId()}`],
+    });
+    const headers = Object.fromEntries(Array.from({ length: count }, (_, at) => [`X-${at}`, "v"]));
+    const answer = await scene.reply(threadId, { headers: { ...headers, "In-Reply-To": "<mine@x.test>" } });
+    expect(answer.status).toBe(status);
+    if (status === 422) expect(answer.body.error).toMatchObject({ param: "headers", code: "invalid_header" });
+  });
+});

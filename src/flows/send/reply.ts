@@ -29,6 +29,13 @@ export const MAX_REFERENCES = 20;
 /** Fields that say what is answered; a client's own would contradict the message it names. */
 const REFERENCE_FIELDS = /^(?:in-reply-to|references)$/i;
 
+/** A reply before it has been checked. */
+export interface ComposedReply {
+  item: SendItem;
+  /** How many of its headers are ours. */
+  ownHeaders: number;
+}
+
 /**
  * The send that a reply is: from the inbox, to whom the message asks, under its subject and references. What the client
  * gives stands in its own place, doubles included, so that what is wrong with it is told by its place.
@@ -41,7 +48,7 @@ export async function composeReply(
   threadId: string,
   request: ReplyRequest,
   now: number,
-): Promise<SendItem> {
+): Promise<ComposedReply> {
   const thread = await getThread(deps.db, senderId, threadId);
   const inbox = thread === null ? null : await getInbox(deps.db, senderId, thread.inboxId);
   if (thread === null || inbox === null) throw notFound("thread");
@@ -50,20 +57,21 @@ export async function composeReply(
   const { text, html, bcc, attachments, tags } = request;
   if (text === undefined && html === undefined)
     throw invalid("html", "One of html and text is required.", "missing_field");
-  const own = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
+  const given = Object.entries(request.headers ?? {}).filter(([name]) => !REFERENCE_FIELDS.test(name));
+  const references = await referenceHeaders(deps, parent);
   const item: SendItem = {
     from:
       inbox.displayName === "" ? { email: inbox.address } : { email: inbox.address, name: inbox.displayName },
     ...addresseesOfReply(parent, inbox, request),
     subject: replySubject(parent.subject),
-    headers: { ...Object.fromEntries(own), ...(await referenceHeaders(deps, parent)) },
+    headers: { ...Object.fromEntries(given), ...references },
   };
   if (text !== undefined) item.text = text;
   if (html !== undefined) item.html = html;
   if (bcc !== undefined) item.bcc = bcc;
   if (attachments !== undefined) item.attachments = attachments;
   if (tags !== undefined) item.tags = tags;
-  return item;
+  return { item, ownHeaders: Object.keys(references).length };
 }
 
 async function refuseLoops(deps: AcceptDeps, senderId: string, threadId: string, now: number): Promise<void> {

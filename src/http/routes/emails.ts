@@ -167,9 +167,9 @@ function showRefusal({
   return { error: { message, code: code ?? type, param, type, resetAt } };
 }
 
-/** The send in a body that keeps all rules. Throws 422 with every issue. */
-export function checkedSend(body: unknown, limits: SendLimits, now: number): CheckedSend {
-  const result = checkSend(body, limits, now);
+/** The send in a body that keeps all rules, as `checkSend` knows them. Throws 422 with every issue. */
+export function checkedSend(body: unknown, limits: SendLimits, now: number, ownHeaders = 0): CheckedSend {
+  const result = checkSend(body, limits, now, ownHeaders);
   if (isIssues(result)) throw validationError(result);
   return result;
 }

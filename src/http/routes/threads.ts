@@ -168,8 +168,8 @@ function replyRoute(deps: EmailRouteDeps): Route {
     errors: ["not_found", "conflict"],
     handle: ({ senderId, project, params, body, now, record, requestId }) =>
       inTurn(params.id, async () => {
-        const item = await composeReply(deps, senderId, params.id, body, now);
-        const checked = checkedSend(item, deps.limits, now);
+        const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
+        const checked = checkedSend(item, deps.limits, now, ownHeaders);
         const reply = { ...checked, item: withoutDoubles(checked.item, body.cc?.length ?? 0) };
         const prepared = await prepareSend(deps, project, reply, params.id);
         const { id, status } = prepared.accepted;
