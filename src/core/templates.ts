@@ -1,4 +1,11 @@
-import { AssertionError, Context, type Liquid, LiquidError, type Template, type Variable } from "liquidjs";
+import {
+  AssertionError,
+  type Context,
+  type Liquid,
+  LiquidError,
+  type Template,
+  type Variable,
+} from "liquidjs";
 import { type AppError, invalid } from "./errors.ts";
 import { firstChars } from "./first-chars.ts";
 import { MAX_SUBJECT_CHARS } from "./send-item.ts";
@@ -11,6 +18,7 @@ import {
   type RenderLimits,
   templateEngine,
 } from "./template-engine.ts";
+import { dataContext, makePrintable } from "./template-data.ts";
 import { type TemplateVariable, variablesOf } from "./template-variables.ts";
 
 /** A template's source. */
@@ -84,10 +92,10 @@ export function renderTemplate(
 ): RenderedTemplate {
   const parsed = parse(source, limits);
   const output: TemplateSource = { subject: "", html: null, text: null };
+  makePrintable(data);
   for (const { part, engine, templates } of parsed) {
     const failed = failureOf(part, "rendering");
-    // A copy for each part: `increment` counts in the data itself.
-    output[part] = attempt(failed, () => String(engine.renderSync(templates, { ...data })));
+    output[part] = attempt(failed, () => String(engine.renderSync(templates, dataContext(engine, data))));
   }
   output.subject = oneLine(output.subject);
   checkSizes(output);
@@ -154,18 +162,18 @@ function checkSizes({ subject, html, text }: TemplateSource): void {
 function missingIn(parsed: readonly Parsed[], data: Readonly<Record<string, unknown>>): string[] {
   const engine = parsed[0]?.engine;
   if (engine === undefined) return [];
-  const context = new Context({ ...data }, engine.options, { sync: true });
+  const context = dataContext(engine, data);
   return namesOf(parsed)
-    .filter(({ variable }) => lookUp(context, data, variable) === undefined)
+    .filter(({ variable }) => lookUp(context, variable) === undefined)
     .map(({ name }) => name);
 }
 
 /** The value at a variable's path by Liquid's own rules; undefined where there is none, null where the data says null. */
-function lookUp(context: Context, data: Readonly<Record<string, unknown>>, { segments }: Variable): unknown {
-  let value: unknown = data;
+function lookUp(context: Context, { segments }: Variable): unknown {
+  let value: unknown = context.environments;
   for (const segment of segments) {
     if (value === null || value === undefined) return undefined;
-    const key = typeof segment === "object" ? lookUp(context, data, segment) : segment;
+    const key = typeof segment === "object" ? lookUp(context, segment) : segment;
     if (typeof key !== "string" && typeof key !== "number") return undefined;
     value = context.readProperty(value, key);
   }

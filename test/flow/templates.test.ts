@@ -58,6 +58,15 @@ describe("a templated send", () => {
     );
   });
 
+  test("reads keys of its data that every object inherits, and those alone", async () => {
+    const templateId = await template({ text: "{{ __proto__ }} {{ o.toString }} {{ o }} [{{ valueOf }}]" });
+    const data = JSON.parse('{"__proto__": "own", "o": {"toString": "its"}}');
+    const sent = await send({ templateId, data });
+    const record = await service.message(sent, "sent");
+    expect(record.text).toBe("own its [object Object] []");
+    expect(JSON.stringify(record.data)).toBe(JSON.stringify(data));
+  });
+
   test("that is looked at before its time goes out by the template as it then is", async () => {
     const scheduledAt = new Date(Date.now() + HOUR_MS).toISOString();
     const sent = await send({ scheduledAt, templateId: await template(), data: { user: { name: "Ada" } } });

@@ -156,6 +156,65 @@ test("a name that is also a property of every object is read only where the data
   expect(html("{{ __proto__.x }} {{ constructor }}", data)).toBe("own too");
 });
 
+describe.each([
+  ...["toString", "valueOf", "constructor", "__proto__", "hasOwnProperty", "isPrototypeOf", "toLocaleString"],
+  ...[
+    "propertyIsEnumerable",
+    "__defineGetter__",
+    "__lookupGetter__",
+    "toJSON",
+    "then",
+    "next",
+    "toLiquid",
+    "size",
+  ],
+])("a key named %s", (name) => {
+  const own: Data = JSON.parse(
+    `{"${name}": "own", "a": {"${name}": "its"}, "items": [{"${name}": "one"}, {"n": 1}]}`,
+  );
+
+  test("is read where the data has it", () => {
+    const template = `{{ ${name} }} {{ a.${name} }} {{ a["${name}"] }} {% for i in items %}{{ ${name} }}{% endfor %}
+      {{ items | map: "${name}" | first }} {{ items | where: "${name}", "one" | size }}
+      {%- assign of = items | group_by: "${name}" | first %} {{ of.name }}`;
+    expect(html(template, own)?.replace(/\s+/g, " ")).toBe("own its its ownown one 1 one");
+    expect(renderTemplate(source({ html: template }), own).missing).toEqual([]);
+  });
+
+  test("is missing where the data lacks it", () => {
+    const template = `[{{ ${name} }}{{ a.b.${name} }}]{{ items | where: "${name}" | size }}`;
+    const { html: output, missing } = renderTemplate(source({ html: template }), { a: {}, items: [{}] });
+    expect({ output, missing }).toEqual({ output: "[]0", missing: [name, `a.b.${name}`] });
+  });
+
+  test("can be counted in", () => {
+    expect(html(`{% increment ${name} %}{% increment ${name} %}`)).toBe("01");
+  });
+
+  test("leaves the object that has it one to be printed, compared and sorted as any other", () => {
+    const template = `{{ a }}{{ "" | append: a | upcase }}{{ items | sort | size }}{% if a > 1 %}{% endif %}
+      {%- for i in items limit: a %}{% endfor %}{{ items | join: "," }}{{ items[a] }}{{ a | json }}`;
+    const any: Data = JSON.parse(JSON.stringify(own).replaceAll(name, "any"));
+    const expected = html(template, any)?.replaceAll("any", name);
+    expect(html(template, own)).toBe(expected ?? null);
+  });
+
+  test.each(["forloop", "tablerowloop", "empty", "blank", "nil"])("leads nowhere from %s", (object) => {
+    const tag = object === "tablerowloop" ? "tablerow" : "for";
+    const around = (inner: string): string | null => html(`{% ${tag} i in (1..1) %}${inner}{% end${tag} %}`);
+    expect(around(`[{{ ${object}.${name} }}{{ ${object}.${name}.constructor }}]`)).toBe(around("[]"));
+  });
+});
+
+test("a loop says where it is", () => {
+  const facts = ["name", "length", "index", "index0", "rindex", "rindex0", "first", "last"];
+  const loop = `{% for i in (1..3) limit: 1 %}${facts.map((fact) => `{{ forloop.${fact} }} `).join("")}{% endfor %}`;
+  expect(html(loop)).toBe("i-(1..3) 1 1 0 1 0 true true ");
+  const cells = ["row", "col", "col0", "col_first", "col_last"];
+  const table = `{% tablerow i in (1..1) %}${cells.map((fact) => `{{ tablerowloop.${fact} }} `).join("")}{% endtablerow %}`;
+  expect(html(table)).toContain(">1 1 0 true true <");
+});
+
 describe("a subject is one line", () => {
   const rows: [string, Data, string][] = [
     ["Hi {{ name }}", { name: "Ada\r\nBcc: eve@example.com" }, "Hi Ada Bcc: eve@example.com"],
