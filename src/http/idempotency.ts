@@ -23,6 +23,8 @@ const KEY = /^[\x20-\x7e]{1,256}$/;
  */
 const MAX_UNRECORDED_CHARS = 256 * 1024;
 
+const SHA256_HEX_CHARS = 64;
+
 /** Keys whose first request is still running in this process. Between processes the primary key decides. */
 export type InFlight = Set<string>;
 
@@ -60,7 +62,8 @@ export function readIdempotencyKey(headers: Headers): string | null {
 /**
  * Runs a request once for its key: the same again within 24 hours gets the stored answer. Only 2xx answers are stored,
  * since a refused request had no effect.
- * @throws AppError 409 `idempotency_mismatch` for another body, `idempotency_in_flight` while the first one runs
+ * @throws AppError 409 `idempotency_mismatch` for another body, or from a key that must not have the answer;
+ *   `idempotency_in_flight` while the first one runs
  */
 export async function runOnce(deps: IdempotencyDeps, request: IdempotentRequest, run: Run): Promise<Answer> {
   const { scope, endpoint, key } = request.at;
@@ -109,11 +112,19 @@ function textOf({ body }: Answer): string {
   return body === undefined ? "" : JSON.stringify(body);
 }
 
+/**
+ * What tells whether a request is the one that was answered. Where the answer holds a secret, that is the hash of the body
+ * with the key that asked, and behind it that of the body alone, which tells another body from another key.
+ */
 function hashOf({ body, secretFor }: IdempotentRequest): string {
-  return createHash("sha256")
-    .update(secretFor === null ? "" : `${secretFor}\n`)
-    .update(body)
-    .digest("hex");
+  const ofBody = sha256(body);
+  return secretFor === null ? ofBody : sha256(`${secretFor}\n`, body) + ofBody;
+}
+
+function sha256(...parts: (string | Uint8Array)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex");
 }
 
 function isTaken(error: unknown): boolean {
@@ -129,7 +140,7 @@ function stored(
   return { bodyHash, status, body, createdAt: request.now };
 }
 
-/** The answer stored for the request; null where there is none within the window. Throws 409 for another body. */
+/** The answer stored for the request; null where there is none within the window. Throws 409 where it is another's. */
 async function replay(
   deps: IdempotencyDeps,
   request: IdempotentRequest,
@@ -137,14 +148,21 @@ async function replay(
 ): Promise<Answer | null> {
   const found = await findAnswer(deps.db, request.at);
   if (found === null || found.createdAt <= request.now - IDEMPOTENCY_WINDOW_MS) return null;
-  if (found.bodyHash !== bodyHash)
-    throw new AppError("conflict", "This Idempotency-Key was used with another body.", {
-      code: "idempotency_mismatch",
-    });
+  // Earlier releases kept no hash of the body alone.
+  if (!bodyHash.startsWith(found.bodyHash)) throw mismatch(found.bodyHash, bodyHash);
   const text = request.secretFor !== null ? unseal(deps.boxKey, found.body) : found.body;
   return {
     status: found.status,
     body: text === "" ? undefined : JSON.parse(text),
     headers: { [REPLAYED_HEADER]: "true" },
   };
+}
+
+function mismatch(found: string, asked: string): AppError {
+  const bodyAlone = found.slice(SHA256_HEX_CHARS);
+  const message =
+    bodyAlone !== "" && bodyAlone === asked.slice(SHA256_HEX_CHARS)
+      ? "This Idempotency-Key was used by another API key, and the answer holds a secret that only that one gets again."
+      : "This Idempotency-Key was used with another body.";
+  return new AppError("conflict", message, { code: "idempotency_mismatch" });
 }

@@ -15,7 +15,7 @@ export interface IdempotencyKey {
 
 /** The answer once given. */
 export interface StoredAnswer {
-  /** SHA-256 of the request body, hex. */
+  /** What tells the request again: SHA-256 of its body, hex, or of more than that. */
   bodyHash: string;
   status: number;
   body: string;

@@ -277,7 +277,40 @@ describe("an answer that holds a secret", () => {
     const weaker = await api.key({ scopes: ["api_keys:write"] });
     const called = await post("/v1/api-keys", key, { key: weaker, body });
     expect([called.status, called.json.error.code]).toEqual([409, "idempotency_mismatch"]);
-    expect(called.text).not.toContain("secret");
+    expect(called.text).not.toContain("pr_");
+  });
+
+  test("is told apart: whether another key asks, or for another body", async () => {
+    const key = newKey();
+    const webhook = { url: "https://hooks.example/in", eventTypes: ["*"] };
+    const header = { "x-service-product": api.acme.a.id };
+    const made = await post("/v1/webhooks", key, { key: api.acme.a.key, body: webhook });
+    expect(made.status).toBe(201);
+    const asked = async (caller: string, body: unknown) => {
+      const headers = caller === api.acme.wide ? header : {};
+      const { status, json } = await post("/v1/webhooks", key, { key: caller, body, headers });
+      return [status, json.error?.message ?? json.id];
+    };
+    const other = { ...webhook, url: "https://hooks.example/out" };
+    const used = "This Idempotency-Key was used";
+    expect(await asked(api.acme.wide, webhook)).toEqual([
+      409,
+      expect.stringContaining(`${used} by another API key`),
+    ]);
+    expect(await asked(api.acme.wide, other)).toEqual([409, `${used} with another body.`]);
+    expect(await asked(api.acme.a.key, other)).toEqual([409, `${used} with another body.`]);
+    expect(await asked(api.acme.a.key, webhook)).toEqual([201, made.json.id]);
+  });
+
+  test("stored by an earlier release is replayed to the key that asked", async () => {
+    const key = newKey();
+    const first = await post("/v1/api-keys", key, { key: api.acme.wide, body });
+    await api.db.write([
+      { sql: "UPDATE idempotency SET body_hash = substr(body_hash, 1, 64) WHERE key = ?", args: [key] },
+    ]);
+    expect((await post("/v1/api-keys", key, { key: api.acme.wide, body })).text).toBe(first.text);
+    const weaker = await api.key({ scopes: ["api_keys:write"] });
+    expect((await post("/v1/api-keys", key, { key: weaker, body })).status).toBe(409);
   });
 });
 
