@@ -322,3 +322,9 @@ test("each library of package.json has a home, and each home is a room or a file
     expect([home, known]).toEqual([home, true]);
   }
 });
+
+test("temporary folders of tests are made in one place, which sees to their end", async () => {
+  const texts = Object.entries(await readFiles(ROOT, "test/**/*.ts"));
+  const makers = texts.filter(([, text]) => /\b(?:mkdtemp|tmpdir)\w*\(/.test(text));
+  expect(makers.map(([path]) => path)).toEqual(["test/support/folder.ts"]);
+});

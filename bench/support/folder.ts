@@ -10,15 +10,20 @@ export function benchFolder(): string {
   if (IN_MEMORY.has(statfsSync(tmpdir()).type))
     throw new Error("the temporary folder is in memory: set TMPDIR to one on a disk");
   const folder = mkdtempSync(join(tmpdir(), "postrider-bench-"));
-  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  goneAtExit(folder);
   return folder;
+}
+
+function goneAtExit(folder: string): void {
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 }
 
 let copies = 0;
 
-/** A copy of a data folder, beside it. */
+/** A copy of a data folder, beside it, gone with the bench. */
 export function copyOf(folder: string): string {
   const copy = `${folder}-${++copies}`;
+  goneAtExit(copy);
   cpSync(folder, copy, { recursive: true });
   return copy;
 }

@@ -1,8 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run, titled, toolMissing } from "../support/dns-tools.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -15,15 +14,11 @@ const missing = toolMissing("promtool");
 
 /** Runs the cases over rules that `change` has been made to; gives what promtool says and its exit code. */
 async function judged(change: (rules: string) => string) {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-alerts-"));
-  try {
-    const cases = join(folder, "test/fixtures/alerts.yaml");
-    await Bun.write(cases, Bun.file(CASES));
-    await Bun.write(join(folder, "deploy/alerts.yaml"), change(await Bun.file(RULES).text()));
-    return await run(["promtool", "test", "rules", cases]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = newFolder("alerts");
+  const cases = join(folder, "test/fixtures/alerts.yaml");
+  await Bun.write(cases, Bun.file(CASES));
+  await Bun.write(join(folder, "deploy/alerts.yaml"), change(await Bun.file(RULES).text()));
+  return run(["promtool", "test", "rules", cases]);
 }
 
 describe("alerts, as Prometheus evaluates them", () => {

@@ -1,16 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
+import { newFolder } from "../support/folder.ts";
 import { letterLines, smtpSession } from "../support/mail-in.ts";
 import { freePort, startRedis } from "../support/redis.ts";
 
@@ -26,7 +18,7 @@ const MESSAGE_POLL_MS = 10;
 const SERVICE_DOMAIN = "mail.test";
 
 /** The program alone, the folder it is started in, and where it unpacks what only the system can load. */
-const home = mkdtempSync(join(tmpdir(), "postrider-binary-"));
+const home = newFolder("binary");
 const [program, cwd, unpacked] = [join(home, "program/postrider"), join(home, "cwd"), join(home, "unpacked")];
 const port = freePort();
 const smtpPort = freePort();
@@ -53,7 +45,6 @@ afterAll(async () => {
   child?.kill("SIGKILL");
   await child?.exited;
   dns.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 function tell(text: string): void {

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "libsql";
+import { newFolder } from "../support/folder.ts";
 import { serviceProcess } from "../support/process.ts";
-import { captureService, newFolder, postrider, statusWith } from "./command-program.ts";
+import { captureService, postrider, statusWith } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -86,7 +87,7 @@ describe("backup", () => {
       const clients = load(service.url, service.key);
       await clients.reached(CLIENTS * HEAD_START);
       const before = [...clients.answered];
-      const restored = newFolder();
+      const restored = newFolder("command");
       const file = join(restored, "postrider.db");
       const ran = await postrider(["backup", file, "--with-key"], env);
       const during = clients.answered.length - before.length;
@@ -138,7 +139,7 @@ describe("backup", () => {
   );
 
   test("without the key says loudly that it is not in it, and where it is", async () => {
-    const file = join(newFolder(), "copy.db");
+    const file = join(newFolder("command"), "copy.db");
     const ran = await postrider(["backup", file], env);
     const masterKey = join(folder, "master.key");
     expect([ran.code, ran.json()]).toMatchObject([0, [{ file, keyFile: null, masterKey }]]);
@@ -154,7 +155,7 @@ describe("backup", () => {
   test(
     "put back without the key it was sealed with does not start, and gets no other one",
     async () => {
-      const restored = newFolder();
+      const restored = newFolder("command");
       await postrider(["backup", join(restored, "postrider.db")], env);
       const ran = await postrider(["serve"], { ...env, DATA_DIR: restored });
       const lost = `there is no master key at ${join(restored, "master.key")}`;
@@ -169,7 +170,7 @@ describe("backup", () => {
     ["the key of FILE", "copy.db.key", ["--with-key"]],
     ["a FILE.part, which another backup may be writing", "copy.db.part", []],
   ])("neither overwrites nor deletes %s that is there", async (_case, name, flags) => {
-    const target = newFolder();
+    const target = newFolder("command");
     writeFileSync(join(target, name), "precious");
     const ran = await postrider(["backup", join(target, "copy.db"), ...flags], env);
     expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining(`${name} exists`)]);
@@ -177,9 +178,9 @@ describe("backup", () => {
   });
 
   test("leaves nothing behind where the copy fails", async () => {
-    const source = newFolder();
+    const source = newFolder("command");
     writeFileSync(join(source, "postrider.db"), "this is no database, whatever its name says".repeat(100));
-    const target = newFolder();
+    const target = newFolder("command");
     writeFileSync(join(source, "master.key"), "0".repeat(64));
     const ran = await postrider(["backup", join(target, "copy.db"), "--with-key"], { DATA_DIR: source });
     expect([ran.code, ran.stdout, readdirSync(target)]).toEqual([70, "", []]);

@@ -2,7 +2,8 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../../src/config.ts";
-import { newFolder, onTerminal, postrider } from "./command-program.ts";
+import { onTerminal, postrider } from "./command-program.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -28,7 +29,7 @@ test("config shows every setting of the table, with its value where it has one",
 });
 
 test("config says where each setting comes from", async () => {
-  const file = join(newFolder(), "root.key");
+  const file = join(newFolder("command"), "root.key");
   writeFileSync(file, `${"r".repeat(40)}\n`);
   const env = { PORT: "3000", HOST: "", ROOT_API_KEY_FILE: file, PLAN_GOLD: "7/9", TIER_NEW: "5" };
   const rows = await shown(env);

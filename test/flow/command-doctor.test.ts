@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { type Healthy, startHealthy } from "../support/healthy.ts";
-import { newFolder, onTerminal, postrider } from "./command-program.ts";
+import { onTerminal, postrider } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -56,7 +57,7 @@ test(
 test(
   "doctor warns and is 0 on a first try, makes nothing where there is nothing, and is 1 then",
   async () => {
-    const folder = newFolder();
+    const folder = newFolder("command");
     const DATA_DIR = join(folder, "data");
     const ran = await postrider(["doctor"], { DATA_DIR });
     expect([ran.code, ran.json().find(({ name }) => name === "database")?.message]).toEqual([

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS } from "../../src/commands/table.ts";
-import { captureService, newFolder, onTerminal, postrider } from "./command-program.ts";
+import { captureService, onTerminal, postrider } from "./command-program.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -23,7 +24,7 @@ test.each(NAMES)(
   "%s --help tells its use, its flags and an example, needs no settings and does nothing",
   async (name) => {
     const words = name.split(" ");
-    const folder = newFolder();
+    const folder = newFolder("command");
     const ran = await postrider([...words, "--help"], { PORT: "x", DATA_DIR: folder });
     expect([ran.code, ran.stderr]).toEqual([0, ""]);
     expect(ran.stdout).toStartWith(`usage: postrider ${name}`);
@@ -56,7 +57,7 @@ test.each<[string[], string]>([
 
 describe("on a terminal", () => {
   test("migrate and its status are text", async () => {
-    const env = { DATA_DIR: newFolder() };
+    const env = { DATA_DIR: newFolder("command") };
     expect(await onTerminal(["migrate", "status"], env)).toMatch(
       /^version +name +applied\n1 +initial +pending\n/,
     );
@@ -67,7 +68,7 @@ describe("on a terminal", () => {
   });
 
   test("a folder that migrate makes is its owner's alone", async () => {
-    const folder = join(newFolder(), "data");
+    const folder = join(newFolder("command"), "data");
     await postrider(["migrate"], { DATA_DIR: folder });
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
@@ -80,7 +81,7 @@ describe("the examples", () => {
     await service.remove();
     rmSync(folder, { recursive: true, force: true });
   });
-  const bin = newFolder();
+  const bin = newFolder("command");
   const program = join(bin, "postrider");
   writeFileSync(program, `#!/bin/sh\nexec bun ${join(import.meta.dir, "../../src/main.ts")} "$@"\n`);
   chmodSync(program, 0o755);
@@ -93,7 +94,7 @@ describe("the examples", () => {
       const example = (help.split("\nexample:\n")[1] ?? "").replaceAll(/^ {2}/gm, "");
       expect(example).toContain(`postrider ${name}`);
       const shell = Bun.spawn(["sh", "-e", "-c", example], {
-        cwd: newFolder(),
+        cwd: newFolder("command"),
         env: { ...env, PATH: `${bin}:${Bun.env.PATH}` },
         ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
       });

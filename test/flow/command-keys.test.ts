@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "libsql";
-import { captureService, newFolder, onTerminal, postrider, statusWith } from "./command-program.ts";
+import { captureService, onTerminal, postrider, statusWith } from "./command-program.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -98,7 +99,7 @@ describe("keys", () => {
   test(
     "may have their secret written into a new file for its owner alone, and printed nowhere",
     async () => {
-      const file = join(newFolder(), "postrider.key");
+      const file = join(newFolder("command"), "postrider.key");
       const key = await createKey("--name", "kept", "--out", file);
       const secret = readFileSync(file, "utf8").trim();
       expect([key.secret, key.secretFile, statSync(file).mode & 0o777]).toEqual([undefined, file, 0o600]);
@@ -193,7 +194,7 @@ describe("the database", () => {
   test(
     "is not made by looking at it, and its absence is said",
     async () => {
-      const empty = newFolder();
+      const empty = newFolder("command");
       const ran = await postrider(["keys", "list"], { DATA_DIR: empty });
       expect([ran.code, existsSync(join(empty, "postrider.db"))]).toEqual([70, false]);
       expect(ran.stderr).toContain("start the service, or run postrider migrate");

@@ -1,8 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
+import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -11,7 +10,7 @@ const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 async function run(args: string[], env: Record<string, string> = {}) {
   const child = Bun.spawn([process.execPath, MAIN, ...args], {
-    cwd: mkdtempSync(join(tmpdir(), "postrider-command-")),
+    cwd: newFolder("command"),
     env: { PATH: Bun.env.PATH ?? "", ...env },
     stdout: "pipe",
     stderr: "pipe",
@@ -36,7 +35,7 @@ test("an unknown command is exit code 64, and help needs no settings", async () 
 });
 
 test("migrate brings a new file up to date, and says so", async () => {
-  const env = { DATA_DIR: mkdtempSync(join(tmpdir(), "postrider-migrate-")) };
+  const env = { DATA_DIR: newFolder("migrate") };
   // To a program, such as this one, it speaks JSON.
   expect(JSON.parse((await run(["migrate"], env)).stdout).applied).toContain(1);
   expect(JSON.parse((await run(["migrate"], env)).stdout).applied).toEqual([]);
@@ -48,7 +47,7 @@ test("migrate brings a new file up to date, and says so", async () => {
 });
 
 test("a program older than the database changes nothing in it", async () => {
-  const env = { DATA_DIR: mkdtempSync(join(tmpdir(), "postrider-newer-")) };
+  const env = { DATA_DIR: newFolder("newer") };
   await run(["migrate"], env);
   const db = new Database(join(env.DATA_DIR, "postrider.db"));
   db.exec("INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (9999, 'x', 'x', 1)");
@@ -63,7 +62,7 @@ test("a program older than the database changes nothing in it", async () => {
 });
 
 test("a process that only works stays alive until it is told to end", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-worker-"));
+  const folder = newFolder("worker");
   const child = Bun.spawn([process.execPath, MAIN, "serve"], {
     cwd: folder,
     env: { PATH: Bun.env.PATH ?? "", ROLES: "worker", HOST: "127.0.0.1", PORT: "0", DATA_DIR: folder },
@@ -84,7 +83,7 @@ test("a process that only works stays alive until it is told to end", async () =
 });
 
 test("a log that cannot be written, as on a full disk, ends nothing", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-log-"));
+  const folder = newFolder("log");
   const child = Bun.spawn(["sh", "-c", 'exec "$0" "$1" serve 2>/dev/full', process.execPath, MAIN], {
     cwd: folder,
     env: { PATH: Bun.env.PATH ?? "", HOST: "127.0.0.1", PORT: "0", ROLES: "api", LOG_LEVEL: "debug" },

@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -27,7 +26,7 @@ export async function postrider(
   env: Env = {},
   options: RunOptions = {},
 ): Promise<Ran> {
-  const cwd = newFolder();
+  const cwd = newFolder("command");
   const child = Bun.spawn([process.execPath, MAIN, ...args], {
     cwd,
     env: { PATH: Bun.env.PATH ?? "", ...env },
@@ -40,7 +39,6 @@ export async function postrider(
     textOf(child.stderr, (text) => options.onError?.(text, child)),
   ]);
   const code = await child.exited;
-  rmSync(cwd, { recursive: true });
   const json = () => stdout.split("\n").flatMap((line) => (line === "" ? [] : JSON.parse(line)));
   return { code, stdout, stderr, json };
 }
@@ -59,7 +57,7 @@ async function textOf(stream: ReadableStream<Uint8Array>, told: (text: string) =
 export async function onTerminal(args: readonly string[], env: Env): Promise<string> {
   let shown = "";
   const decoder = new TextDecoder();
-  const cwd = newFolder();
+  const cwd = newFolder("command");
   const child = Bun.spawn([process.execPath, MAIN, ...args], {
     cwd,
     env: { PATH: Bun.env.PATH ?? "", ...env },
@@ -72,18 +70,12 @@ export async function onTerminal(args: readonly string[], env: Env): Promise<str
     },
   });
   await child.exited;
-  rmSync(cwd, { recursive: true });
   return shown.replaceAll("\r\n", "\n");
-}
-
-/** A folder of its own. */
-export function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), "postrider-command-"));
 }
 
 /** A service that keeps all mail here, with the settings by which commands find it. */
 export function captureService(env: Env = {}): { service: ServiceProcess; env: Env; folder: string } {
-  const folder = newFolder();
+  const folder = newFolder("command");
   const service = serviceProcess({
     ...{ DATA_DIR: folder, SERVICE_DOMAIN: "postrider.localhost", DELIVERY: "capture" },
     ...env,

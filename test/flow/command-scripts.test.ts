@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { scripts } from "../../package.json";
-import { newFolder } from "./command-program.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -17,7 +17,7 @@ test.each(["dev", "start"] as const)(
       stdout: "pipe",
       stderr: "pipe",
       env: {
-        ...{ PATH: Bun.env.PATH ?? "", DATA_DIR: newFolder(), LOG_FORMAT: "json" },
+        ...{ PATH: Bun.env.PATH ?? "", DATA_DIR: newFolder("command"), LOG_FORMAT: "json" },
         ...{ HOST: "127.0.0.1", PORT: "0", SMTP_HOST: "127.0.0.1", SMTP_PORT: "0" },
       },
     });

@@ -4,8 +4,9 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "libsql";
 import { explained } from "../../src/commands/trouble.ts";
+import { newFolder } from "../support/folder.ts";
 import { startRole } from "../support/role-process.ts";
-import { captureService, newFolder, onTerminal, postrider, type Ran } from "./command-program.ts";
+import { captureService, onTerminal, postrider, type Ran } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -32,7 +33,7 @@ describe("a start says what it cannot have", () => {
     locked: (child: Bun.Subprocess) => void = () => undefined,
   ): Promise<Ran & { port: string }> {
     const { port, free } = await takenPort();
-    const env = { ...nothing, DATA_DIR: newFolder(), PORT: port, LOG_LEVEL: "debug" };
+    const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port, LOG_LEVEL: "debug" };
     const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
     database.exec("BEGIN EXCLUSIVE");
     const ran = await postrider(["serve"], env, {
@@ -51,7 +52,7 @@ describe("a start says what it cannot have", () => {
     "a port that another program has: %s",
     async (name) => {
       const { port, free } = await takenPort();
-      const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder(), [name]: port });
+      const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder("command"), [name]: port });
       free();
       expect(ran.code).toBe(70);
       expect(ran.stderr).toContain(`cannot listen at 127.0.0.1:${port} (EADDRINUSE)`);
@@ -65,7 +66,7 @@ describe("a start says what it cannot have", () => {
     async (which) => {
       const { port, free } = await takenPort("::1");
       const at = which === "SMTP" ? { SMTP_HOST: "::1", SMTP_PORT: port } : { HOST: "::1", PORT: port };
-      const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder(), ...at });
+      const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder("command"), ...at });
       free();
       expect(ran.stderr).toContain(`cannot listen at [::1]:${port} (EADDRINUSE)`);
     },
@@ -76,7 +77,7 @@ describe("a start says what it cannot have", () => {
     "a port that another Postrider has, rather than to take half of its requests",
     async () => {
       const { service, env, folder } = captureService();
-      const other = { ...nothing, ...env, DATA_DIR: newFolder() };
+      const other = { ...nothing, ...env, DATA_DIR: newFolder("command") };
       try {
         await service.start();
         const started = startRole(other).then(async (process) => process.kill().then(() => "started"));
@@ -113,7 +114,7 @@ describe("a start says what it cannot have", () => {
     "and shows the keys of a first start, which no later one can",
     async () => {
       const { port, free } = await takenPort();
-      const env = { ...nothing, DATA_DIR: newFolder(), PORT: port };
+      const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port };
       const first = await postrider(["serve"], env);
       expect([first.code, first.stderr]).toEqual([70, expect.stringContaining("EADDRINUSE")]);
       expect(first.stdout).toMatch(/account-wide key {2}pr_\w+\n {2}project key {7}pr_\w+\n$/);
@@ -126,7 +127,7 @@ describe("a start says what it cannot have", () => {
 
   test("a folder that it makes is its owner's alone", async () => {
     const { port, free } = await takenPort();
-    const folder = join(newFolder(), "data");
+    const folder = join(newFolder("command"), "data");
     await postrider(["serve"], { ...nothing, DATA_DIR: folder, PORT: port });
     free();
     expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -135,7 +136,7 @@ describe("a start says what it cannot have", () => {
   test.each(["SMTP_HOST", "HOST"])(
     "an address that is no machine's here: %s",
     async (name) => {
-      const env = { ...nothing, DATA_DIR: newFolder(), [name]: "192.0.2.1" };
+      const env = { ...nothing, DATA_DIR: newFolder("command"), [name]: "192.0.2.1" };
       const { code, stderr } = await postrider(["serve"], env);
       expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at 192.0.2.1:0 (EADDRNOT")]);
     },
@@ -152,7 +153,11 @@ describe("a start says what it cannot have", () => {
   ])(
     "%s that it can neither find nor make",
     async (_what, over, says) => {
-      const { code, stderr } = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder(), ...over });
+      const { code, stderr } = await postrider(["serve"], {
+        ...nothing,
+        DATA_DIR: newFolder("command"),
+        ...over,
+      });
       expect([code, stderr]).toEqual([70, `postrider: ${says}\n`]);
     },
     LIMIT_MS,
@@ -160,7 +165,7 @@ describe("a start says what it cannot have", () => {
 
   test("a database that it may not write", () => {
     // Root may write any file: what SQLite says of one that is another user's, it says of this one as well.
-    const db = new Database(join(newFolder(), "x.db"));
+    const db = new Database(join(newFolder("command"), "x.db"));
     db.exec("PRAGMA query_only = ON");
     const write = (): void => {
       try {
@@ -176,7 +181,11 @@ describe("a start says what it cannot have", () => {
   test(
     "a database in a folder that is not there",
     async () => {
-      const env = { ...nothing, DATA_DIR: newFolder(), DATABASE_URL: `file:${newFolder()}/gone/x.db` };
+      const env = {
+        ...nothing,
+        DATA_DIR: newFolder("command"),
+        DATABASE_URL: `file:${newFolder("command")}/gone/x.db`,
+      };
       const ran = await postrider(["serve"], env);
       expect([ran.code, ran.stderr]).toEqual([70, expect.stringContaining("/gone/x.db cannot be opened")]);
     },
@@ -188,7 +197,7 @@ test.each([
   ["a file in no folder", ["backup", "/nowhere/x.db"], 1, "/nowhere/x.db.part cannot be made (ENOENT)"],
   ["a flag's value that begins with a dash", ["readyz", "--timeout", "-3"], 64, "argument is ambiguous\n"],
 ])("%s is one sentence", async (_name, args, code, says) => {
-  const folder = newFolder();
+  const folder = newFolder("command");
   await postrider(["migrate"], { DATA_DIR: folder });
   const ran = await postrider(args, { DATA_DIR: folder });
   expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(says)]);

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { systemClock } from "../../src/clock.ts";
@@ -12,6 +10,7 @@ import { startZoneServer, type ZoneServer } from "../../src/net/zone/server.ts";
 import { arrivals } from "../support/arrivals.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
 import { run, startUnbound, type TestUnbound, titled, toolMissing } from "../support/dns-tools.ts";
+import { newFolder } from "../support/folder.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { ORIGIN, queryOctets, quietLog, testZone, TOKEN } from "../support/zone.ts";
@@ -304,11 +303,10 @@ describe(titled("postrider dns zone", CHECKZONE), () => {
   );
 
   test("says what is missing: PUBLIC_IPS, or a database", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "postrider-zone-"));
+    const folder = newFolder("zone");
     const without = await command({ DATA_DIR: folder });
     expect([without.code, without.output]).toEqual([78, expect.stringContaining("PUBLIC_IPS is not set")]);
     const empty = await command({ DATA_DIR: folder, PUBLIC_IPS: IPS });
     expect([empty.code, empty.output]).toEqual([70, expect.stringContaining("not up to date")]);
-    rmSync(folder, { recursive: true });
   });
 });

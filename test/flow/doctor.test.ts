@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, openSync, rmSync, writeFileSync, writeSync, closeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { openSync, writeFileSync, writeSync, closeSync } from "node:fs";
 import { join } from "node:path";
 import { generate } from "selfsigned";
 import { systemClock } from "../../src/clock.ts";
@@ -10,6 +9,7 @@ import { copyDatabase } from "../../src/store/engine/backup.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { doctorChecks } from "../../src/wiring/doctor.ts";
+import { newFolder } from "../support/folder.ts";
 import {
   CUSTOMER,
   type Healthy,
@@ -31,12 +31,11 @@ const closing: (() => unknown)[] = [];
 
 beforeAll(async () => {
   healthy = await startHealthy();
-  folder = mkdtempSync(join(tmpdir(), "postrider-doctor-"));
+  folder = newFolder("doctor");
 }, START_MS);
 afterAll(async () => {
   for (const close of closing) await close();
   await healthy.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 interface Look {

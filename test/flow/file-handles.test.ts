@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { freePort } from "../support/redis.ts";
-import { newFolder } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -24,7 +24,7 @@ let lines: Record<string, unknown>[];
 let failed: PromiseWithResolvers<void>;
 
 beforeEach(async () => {
-  folder = newFolder();
+  folder = newFolder("command");
   ports = { http: freePort(), smtp: freePort() };
   [sockets, lines, failed] = [[], [], Promise.withResolvers<void>()];
   child = Bun.spawn(["sh", "-c", `ulimit -n ${LIMIT}; exec "$@"`, "sh", process.execPath, MAIN, "serve"], {

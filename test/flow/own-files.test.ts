@@ -1,7 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { captureService, newFolder, postrider } from "./command-program.ts";
+import { captureService, postrider } from "./command-program.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -9,7 +10,7 @@ setDefaultTimeout(30_000);
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 test("what a start makes in a folder that everybody may enter is its owner's alone", async () => {
-  const folder = newFolder();
+  const folder = newFolder("command");
   chmodSync(folder, 0o755);
   const { service, folder: made } = captureService({ DATA_DIR: folder });
   try {
@@ -24,7 +25,7 @@ test("what a start makes in a folder that everybody may enter is its owner's alo
 });
 
 test("doctor tells of files that everybody can read, unless their folder keeps everybody out", async () => {
-  const folder = newFolder();
+  const folder = newFolder("command");
   const env = { DATA_DIR: folder };
   const found = async () => {
     const line = (await postrider(["doctor"], env)).json().find(({ name }) => name === "files");

@@ -2,8 +2,9 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, getPriority } from "node:os";
 import { POOL_NICE } from "../../src/wiring/threads/priority.ts";
+import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
-import { type Env, newFolder, postrider } from "./command-program.ts";
+import { type Env, postrider } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -19,7 +20,13 @@ function priorities(pid: number, name: string): number[] {
 /** Runs a service of these roles and ends it once that holds of its process. */
 async function serves(env: Env, holds: (pid: number) => boolean): Promise<number> {
   let looking: Promise<void> | null = null;
-  const own = { DATA_DIR: newFolder(), HOST: "127.0.0.1", PORT: "0", SMTP_PORT: "0", DELIVERY: "capture" };
+  const own = {
+    DATA_DIR: newFolder("command"),
+    HOST: "127.0.0.1",
+    PORT: "0",
+    SMTP_PORT: "0",
+    DELIVERY: "capture",
+  };
   const ran = await postrider(
     ["serve"],
     { ...own, ...env },

@@ -4,8 +4,9 @@ import { systemClock } from "../../src/clock.ts";
 import { type QueueParts, queueChecks } from "../../src/flows/health/queues.ts";
 import { databaseRefusal, redisFacts } from "../../src/queue/redis-facts.ts";
 import { openBullQueue } from "../../src/queue/bullmq.ts";
+import { newFolder } from "../support/folder.ts";
 import { startRedis, type TestRedis } from "../support/redis.ts";
-import { newFolder, postrider } from "./command-program.ts";
+import { postrider } from "./command-program.ts";
 
 let redis: TestRedis;
 let primary: TestRedis;
@@ -30,7 +31,7 @@ async function finding() {
 const NO_DATABASE = "/99";
 
 test("a database that Redis does not have is no other one: a start refuses it, and makes nothing", async () => {
-  const folder = newFolder();
+  const folder = newFolder("command");
   const env = { DATA_DIR: folder, HOST: "127.0.0.1", PORT: "0", SMTP_PORT: "0" };
   const ran = await postrider(["serve"], { ...env, REDIS_URL: redis.url + NO_DATABASE });
   expect([ran.code, ran.stdout, readdirSync(folder)]).toEqual([78, "", []]);

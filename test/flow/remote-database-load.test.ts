@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { openDb } from "../../src/store/engine/client.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
+import { newFolder } from "../support/folder.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { deliverTo } from "../support/mail-in.ts";
@@ -31,7 +29,7 @@ const call = (method: string, path: string, body?: unknown, headers?: Record<str
   callRole(service, ROOT_API_KEY, method, path, body, headers);
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "postrider-load-"));
+  folder = newFolder("load");
   primary = await startPrimary();
   dns = await startDns();
   dns.add({ name: "there.test", type: "A", data: "127.0.0.1" });
@@ -52,7 +50,6 @@ afterAll(async () => {
   peer.stop();
   dns.stop();
   await primary.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 interface Load {

@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createClient } from "@libsql/client";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { hashSecret } from "../../src/flows/api-keys.ts";
@@ -14,6 +12,7 @@ import { migrate } from "../../src/store/engine/migrate.ts";
 import { SILENCE_MS } from "../../src/store/engine/remote.ts";
 import { isUnavailable } from "../../src/store/engine/unavailable.ts";
 import { BOX_KEY } from "../support/api.ts";
+import { newFolder } from "../support/folder.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { until } from "../support/poll.ts";
@@ -29,7 +28,7 @@ let db: Db;
 let folder: string;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "postrider-remote-"));
+  folder = newFolder("remote");
   primary = await startPrimary({ token: TOKEN, idleMs: 200 });
   db = await openDb(systemClock, { url: primary.url, authToken: TOKEN, syncUrl: null });
   await migrate(db, 1);
@@ -44,7 +43,6 @@ afterAll(async () => {
     process.stdout.write(`${name}: ${JSON.stringify(counts)}\n`);
   await db.close();
   await primary.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Adds what the server has carried out to what is printed at the end; asked before it is killed, which forgets it. */

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { MIGRATIONS } from "../../src/store/engine/migrate.ts";
 import { publish, startDns, type TestDns } from "../support/dns.ts";
+import { newFolder } from "../support/folder.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
@@ -32,7 +32,7 @@ interface Ground {
 }
 
 async function ground(shared: Shared): Promise<Ground> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-several-"));
+  const folder = newFolder("several");
   const primary: Primary | null = shared === "server" ? await startPrimary() : null;
   const databaseUrl = primary?.url ?? `file:${join(folder, "postrider.db")}`;
   return {
@@ -41,7 +41,6 @@ async function ground(shared: Shared): Promise<Ground> {
     db: () => openDb(systemClock, { url: databaseUrl, authToken: null, syncUrl: null }),
     async remove() {
       await primary?.stop();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

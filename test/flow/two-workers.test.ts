@@ -1,10 +1,9 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { openDb } from "../../src/store/engine/client.ts";
 import { publish, startDns } from "../support/dns.ts";
+import { newFolder } from "../support/folder.ts";
 import { startSink } from "../support/https-sink.ts";
 import { startMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
@@ -22,10 +21,10 @@ afterEach(async () => {
 });
 
 test("two workers on one file without Redis, all recipients due at the same time: each is delivered to once", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-two-"));
+  const folder = newFolder("two");
   const [dns, peer, sink] = [await startDns(), startMx(), startSink()];
   dns.add({ name: "there.test", type: "A", data: "127.0.0.1" });
-  stops.push(() => rmSync(folder, { recursive: true, force: true }), dns.stop, peer.stop, sink.stop);
+  stops.push(dns.stop, peer.stop, sink.stop);
   const databaseUrl = `file:${join(folder, "postrider.db")}`;
   const env = {
     ...{ DATA_DIR: folder, DATABASE_URL: databaseUrl, ROOT_API_KEY, DELIVERY: "mx", DESTINATION_RATE: "0" },

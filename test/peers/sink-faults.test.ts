@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { readyToSend, type Sending } from "../support/peers/exchange.ts";
 import { SINK_MISSING, type Sink, startSink } from "../support/peers/sink.ts";
+import { newFolder } from "../support/folder.ts";
 import { freePort } from "../support/redis.ts";
 import { startService, type TestService } from "../support/service.ts";
 
@@ -90,13 +88,11 @@ const PEER = SINK_MISSING === null ? "smtp-sink" : `smtp-sink (skipped: ${SINK_M
 describe.skipIf(SINK_MISSING !== null)(PEER, () => {
   let service: TestService;
   let sending: Sending;
-  let home: string;
   let sinks: Sink[];
   const sent = new Map<number, string[]>();
 
   /** All sinks at once, each at an address of its own: that what they do takes time costs it once. */
   beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), "postrider-sinks-"));
     service = await startService({
       DELIVERY: "mx",
       SMTP_OUT_PORT: String(port),
@@ -111,12 +107,11 @@ describe.skipIf(SINK_MISSING !== null)(PEER, () => {
   afterAll(async () => {
     await service?.stop();
     for (const sink of sinks ?? []) await sink.stop();
-    rmSync(home, { recursive: true, force: true });
   });
 
   async function start(at: number, switches: readonly string[]): Promise<Sink> {
     service.dns.add({ name: `sink${at}.test`, type: "A", data: ipOf(at) });
-    const folder = mkdtempSync(join(home, `${at}-`));
+    const folder = newFolder("sink");
     return startSink({ ip: ipOf(at), port }, switches, folder);
   }
 
@@ -151,7 +146,6 @@ describe.skipIf(SINK_MISSING !== null)(PEER, () => {
 test.skipIf(SINK_MISSING !== null)(
   "what a peer refuses for now it gets, each once, when it is well again",
   async () => {
-    const home = mkdtempSync(join(tmpdir(), "postrider-sink-"));
     const address = { ip: "127.0.2.1", port: freePort() };
     const service = await startService({
       DELIVERY: "mx",
@@ -160,17 +154,16 @@ test.skipIf(SINK_MISSING !== null)(
     });
     const sending = await readyToSend(service);
     service.dns.add({ name: "sink.test", type: "A", data: address.ip });
-    const ill = await startSink(address, ["-r", "rcpt"], mkdtempSync(join(home, "ill-")));
+    const ill = await startSink(address, ["-r", "rcpt"], newFolder("sink"));
     const users = Array.from({ length: 20 }, (_, n) => `user${10 + n}@sink.test`);
     const ids = await Promise.all(users.map((to) => sending.send(to)));
     for (const id of ids) await service.message(id, "delivery_delayed");
     await ill.stop();
-    const well = await startSink(address, [], mkdtempSync(join(home, "well-")));
+    const well = await startSink(address, [], newFolder("sink"));
     for (const id of ids) await service.message(id, "delivered");
     expect(well.taken().sort()).toEqual(users);
     await service.stop();
     await well.stop();
-    rmSync(home, { recursive: true, force: true });
   },
   LIMIT_MS,
 );

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { type Program, PROGRAMS } from "./client-programs.ts";
 
@@ -32,13 +30,12 @@ let service: TestService;
 let folder = "";
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "postrider-clients-"));
+  folder = newFolder("clients");
   service = await startService();
   await receivingInboxes(service, "in.test", [INBOX, OTHER]);
 }, LIMIT_MS);
 afterAll(async () => {
   await service.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** A message whose subject nobody else's has. */

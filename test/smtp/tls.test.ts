@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type KeyAndCert, makeCert } from "../support/tls.ts";
 import { Client, startServer } from "./server-harness.ts";
@@ -99,7 +99,7 @@ async function reload(line: string): Promise<void> {
 }
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "postrider-reload-"));
+  folder = newFolder("reload");
   process = serviceProcess({
     SMTP_TLS_KEY: join(folder, "key.pem"),
     SMTP_TLS_CERT: join(folder, "cert.pem"),
@@ -108,7 +108,6 @@ beforeAll(() => {
 });
 afterAll(async () => {
   await process.remove();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test("SIGHUP has a running service read its certificate anew; files it cannot use leave the old one in use", async () => {

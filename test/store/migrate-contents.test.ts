@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { getAttachment, loadAttachments } from "../../src/store/attachments.ts";
@@ -9,6 +7,7 @@ import { contentBytes } from "../../src/store/contents/content-read.ts";
 import { getContent, getRaw } from "../../src/store/contents/message-content.ts";
 import { MIGRATIONS, migrate, splitStatements } from "../../src/store/engine/migrate.ts";
 import { findOutgoing } from "../../src/store/outgoing.ts";
+import { newFolder } from "../support/folder.ts";
 
 const NOW = 1_750_000_000_000;
 const LONG = "A long text. ".repeat(2000);
@@ -32,7 +31,7 @@ function message(id: string, direction: string): Statement {
 
 /** A database as the schema before left it, with a message of each kind. */
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "postrider-migrate-"));
+  folder = newFolder("migrate");
   db = await openDb(systemClock, { url: `file:${join(folder, "old.db")}`, authToken: null, syncUrl: null });
   const before = MIGRATIONS.filter(({ version }) => version <= 6);
   for (const { sql } of before)
@@ -110,7 +109,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await db.close();
-  rmSync(folder, { recursive: true });
 });
 
 const content = (id: string) => getContent({ db }, "snd_1", id);

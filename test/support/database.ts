@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { type Db, type DbOptions, openDb } from "../../src/store/engine/client.ts";
 import { migrate } from "../../src/store/engine/migrate.ts";
+import { newFolder, removeFolder } from "./folder.ts";
 import { type Primary, startPrimary } from "./hrana-server.ts";
 
 /** What a database can be: a file of the process's own, a server, or a file that replicates one. */
@@ -63,7 +62,7 @@ const OPTIONS: Readonly<Record<EngineName, (folder: string) => Promise<DbOptions
 
 /** A database of the engine chosen, with the whole schema and nothing in it. */
 export async function testDatabase(engine: EngineName = chosen): Promise<TestDatabase> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-test-"));
+  const folder = newFolder("test");
   const [options, other] = await OPTIONS[engine](folder);
   if (options === undefined || other === undefined) throw new Error(`no such engine: ${engine}`);
   const db = await openDb(systemClock, options);
@@ -78,7 +77,7 @@ export async function testDatabase(engine: EngineName = chosen): Promise<TestDat
     caughtUp: (reader = db) => reader.migrate([{ sql: "SELECT 1", args: [] }]),
     async remove() {
       await db.close();
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
 }

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newFolder, removeFolder } from "./folder.ts";
 import { freePort } from "./redis.ts";
 
 /** Debian keeps some where only root's PATH looks. */
@@ -44,7 +44,7 @@ export interface TestUnbound {
  * with random letter case, as little of a name as it can, and knows no other zones.
  */
 export async function startUnbound(stubs: Readonly<Record<string, number>>): Promise<TestUnbound> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-unbound-"));
+  const folder = newFolder("unbound");
   const port = freePort();
   const config = join(folder, "unbound.conf");
   writeFileSync(config, unboundConfig(folder, port, stubs));
@@ -61,7 +61,7 @@ export async function startUnbound(stubs: Readonly<Record<string, number>>): Pro
     async stop() {
       child.kill();
       await child.exited;
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
 }

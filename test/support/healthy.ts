@@ -1,6 +1,5 @@
 import { createServer } from "node:net";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
@@ -10,6 +9,7 @@ import { dkimRecord } from "../../src/mail/dkim.ts";
 import { textStrings } from "../../src/net/zone/records.ts";
 import { publishedKeys } from "../../src/store/dkim-keys.ts";
 import type { TestDns } from "./dns.ts";
+import { newFolder, removeFolder } from "./folder.ts";
 import { startRedis, type TestRedis } from "./redis.ts";
 import { startService, type TestService, verifiedDomain } from "./service.ts";
 import { makeCa, makeCert } from "./tls.ts";
@@ -33,7 +33,7 @@ export interface Healthy {
 
 /** Starts the service with all that it stands on, and a verified domain; a doctor finds nothing. */
 export async function startHealthy(): Promise<Healthy> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-healthy-"));
+  const folder = newFolder("healthy");
   const redis = await startRedis();
   await redis.command("config", "set", "appendonly", "yes");
   const { key, cert } = await makeCert([`mx.${ZONE}`], await makeCa());
@@ -73,7 +73,7 @@ export async function startHealthy(): Promise<Healthy> {
       greeter.close();
       await service.stop();
       await redis.stop();
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
 }

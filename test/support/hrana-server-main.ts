@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
+import { removeFolder } from "./folder.ts";
 import { type Connection, openConnection } from "./hrana-server-connection.ts";
 import { HttpRefusal, type PipelineBody, Streams } from "./hrana-server-streams.ts";
 import { Log } from "./sync-server-log.ts";
@@ -42,7 +43,10 @@ process.on("message", (order: Order) => {
   else if ("open" in order) serve(order.open, 0);
   else process.send?.({ counts: Object.fromEntries(counts) } satisfies Report);
 });
-process.on("disconnect", () => process.exit(0));
+process.on("disconnect", () => {
+  removeFolder(settings.folder);
+  process.exit(0);
+});
 
 interface Served {
   streams: Streams;

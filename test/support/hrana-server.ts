@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { lastingFolder, removeFolder } from "./folder.ts";
 import type { Order, Report, ServerSettings, Trouble } from "./hrana-server-main.ts";
 import { freePort } from "./redis.ts";
 
@@ -31,7 +30,8 @@ const STREAM_IDLE_MS = 10_000;
 
 /** Starts a primary on an empty file. */
 export async function startPrimary(given: Partial<ServerSettings> = {}): Promise<Primary> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-primary-"));
+  // Databases of many files may lie on it, so its process, which ends with ours, sees to it.
+  const folder = lastingFolder("primary");
   const settings: ServerSettings = {
     ...{ folder, port: freePort(), token: null, idleMs: STREAM_IDLE_MS, fineCodes: false, sync: "http" },
     ...given,
@@ -93,7 +93,7 @@ export async function startPrimary(given: Partial<ServerSettings> = {}): Promise
     async stop() {
       await kill();
       process.off("exit", killNow);
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
 }

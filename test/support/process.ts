@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { newFolder, removeFolder } from "./folder.ts";
 import { freePort } from "./redis.ts";
 import { type RoleProcess, startRole } from "./role-process.ts";
 
@@ -30,7 +28,7 @@ const READY_POLL_MS = 20;
 
 /** A process that is not started yet. `env` lies over settings fit for a test. */
 export function serviceProcess(env: Record<string, string>): ServiceProcess {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-process-"));
+  const folder = newFolder("process");
   const [port, smtpPort] = [freePort(), freePort()];
   const url = `http://127.0.0.1:${port}`;
   const own = { PORT: String(port), SMTP_PORT: String(smtpPort), DATA_DIR: folder, ROOT_API_KEY };
@@ -51,7 +49,7 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
     exited: async () => (await child?.exited()) ?? 0,
     async remove() {
       await process.kill();
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
   return process;

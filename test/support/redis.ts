@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { newFolder, removeFolder } from "./folder.ts";
 
 /** A real Redis for one test file: its own port, its own folder, nothing kept on disk. */
 export interface TestRedis {
@@ -67,7 +65,7 @@ async function launch(port: number, folder: string): Promise<Server | null> {
 
 /** Starts a Redis on a free port. Call `stop` when done; the end of the process stops it too. */
 export async function startRedis(): Promise<TestRedis> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-redis-"));
+  const folder = newFolder("redis");
   let server: Server | null = null;
   let port = 0;
   for (let tries = 0; server === null && tries < PORT_TRIES; tries++) {
@@ -99,7 +97,7 @@ export async function startRedis(): Promise<TestRedis> {
     async stop() {
       await kill();
       process.off("exit", killNow);
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
 }

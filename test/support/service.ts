@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type App, startApp } from "../../src/app.ts";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { publish, startDns, type TestDns } from "./dns.ts";
+import { newFolder, removeFolder } from "./folder.ts";
 
 /** An answer of the API, read. */
 export interface ApiAnswer {
@@ -49,7 +47,7 @@ export async function startService(
   env: Record<string, string> = {},
   clock: Clock = systemClock,
 ): Promise<TestService> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-service-"));
+  const folder = newFolder("service");
   const dns = await startDns();
   const settings = {
     HOST: "127.0.0.1",
@@ -111,7 +109,7 @@ export async function startService(
     async stop() {
       await app.stop();
       dns.stop();
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
   return service;

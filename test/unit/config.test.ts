@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withSettings } from "../../scripts/settings.ts";
 import { ConfigError, loadConfig, SETTINGS } from "../../src/config.ts";
+import { newFolder } from "../support/folder.ts";
 
 /** A bucket and its keys. */
 const BUCKET = { CONTENT_STORE: "s3://mail", S3_ACCESS_KEY_ID: "a", S3_SECRET_ACCESS_KEY: "b" };
@@ -166,7 +166,7 @@ describe("settings", () => {
   });
 
   test("a secret is read from the file that NAME_FILE names", () => {
-    const file = join(mkdtempSync(join(tmpdir(), "postrider-config-")), "key");
+    const file = join(newFolder("config"), "key");
     writeFileSync(file, `${"k".repeat(40)}\n`);
     expect(loadConfig({ ROOT_API_KEY_FILE: file }).rootApiKey).toBe("k".repeat(40));
     expect(problems({ ROOT_API_KEY_FILE: "/nowhere" }).join()).toContain("ROOT_API_KEY_FILE");

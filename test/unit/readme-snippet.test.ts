@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newFolder } from "../support/folder.ts";
 
 type IsGenuine = (header: string | null, rawBody: Uint8Array, secret: string) => boolean;
 
@@ -10,7 +9,7 @@ type IsGenuine = (header: string | null, rawBody: Uint8Array, secret: string) =>
 async function snippet(): Promise<IsGenuine> {
   const readme = await Bun.file(join(import.meta.dir, "../../README.md")).text();
   const code = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
-  const file = join(mkdtempSync(join(tmpdir(), "postrider-readme-")), "snippet.ts");
+  const file = join(newFolder("readme"), "snippet.ts");
   await Bun.write(file, `${code}\nexport { isGenuine };\n`);
   return ((await import(file)) as { isGenuine: IsGenuine }).isGenuine;
 }

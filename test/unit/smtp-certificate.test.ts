@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadCertificate } from "../../src/smtp/certificate.ts";
 import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/self-signed.ts";
+import { newFolder } from "../support/folder.ts";
 
 const NOW = Date.UTC(2026, 0, 15);
 const clock = { now: () => NOW, after: () => () => {} };
@@ -38,7 +37,7 @@ test("no two certificates share a key or a serial number", async () => {
 });
 
 test("files are read as they are; a missing one, one that is no PEM and a foreign key are refused", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "postrider-certificate-"));
+  const folder = newFolder("certificate");
   const [own, other] = await twoCertificates();
   const file = async (name: string, text: string) => {
     await Bun.write(join(folder, name), text);
@@ -71,5 +70,4 @@ test("files are read as they are; a missing one, one that is no PEM and a foreig
   await expect(load({ keyFile, certFile: broken })).rejects.toThrow(
     `${broken} holds a chain that cannot be served`,
   );
-  await rm(folder, { recursive: true });
 });

@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   MAILBOX_UID,
@@ -24,6 +14,7 @@ import {
   PEER_MAX_OCTETS,
   type PeerOptions,
 } from "./peer.ts";
+import { newFolder, removeFolder } from "../folder.ts";
 
 const MASTER = "/usr/lib/postfix/sbin/master";
 
@@ -48,7 +39,7 @@ export async function startPostfix(
 ): Promise<Peer & { folder: string; pid: number }> {
   const ip = "127.0.0.1";
   const started = await onFreePort(ip, async (port) => {
-    const folder = mkdtempSync(join(tmpdir(), "postrider-postfix-"));
+    const folder = newFolder("postfix");
     // Its processes run as other users and must find their way.
     chmodSync(folder, 0o755);
     makeFolders(folder);
@@ -73,7 +64,7 @@ export async function startPostfix(
     const stop = async (): Promise<void> => {
       atExit();
       await child.exited;
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+      removeFolder(folder);
       process.off("exit", atExit);
     };
     return { folder, process: child, log, stop };

@@ -4,15 +4,13 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readlinkSync,
-  rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { MAILBOX_UID, needsRoot, PEERS } from "./peer.ts";
+import { newFolder, removeFolder } from "../folder.ts";
 
 /** A root folder with one mail server in it, in which it runs as if the machine were its own. */
 export interface PeerRoot {
@@ -45,7 +43,7 @@ export function rootMissing(name: string): string | null {
 
 /** Copies the unpacked server into a root of its own. */
 export function makeRoot({ name, users, files, folders }: RootOptions): PeerRoot {
-  const folder = mkdtempSync(join(tmpdir(), `postrider-${name}-`));
+  const folder = newFolder(name);
   // The server runs as other users than we, whose root this is.
   chmodSync(folder, 0o755);
   cpSync(join(PEERS, name), folder, { recursive: true, verbatimSymlinks: true });
@@ -77,7 +75,7 @@ export function makeRoot({ name, users, files, folders }: RootOptions): PeerRoot
   const remove = async (): Promise<void> => {
     endProcesses(folder);
     await Promise.all(children.map((child) => child.exited));
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    removeFolder(folder);
     process.off("exit", atExit);
   };
   const atExit = (): void => endProcesses(folder);

@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newFolder, removeFolder } from "../folder.ts";
 
 /** Where a verifier finds the key. */
 export interface PublishedKey {
@@ -71,7 +71,7 @@ async function verifyByOpenDkim(
   messages: readonly Buffer[],
   { name, record }: PublishedKey,
 ): Promise<string[]> {
-  const folder = mkdtempSync(join(tmpdir(), "postrider-opendkim-"));
+  const folder = newFolder("opendkim");
   const files = messages.map((message, at) => {
     const file = join(folder, String(at));
     writeFileSync(file, message);
@@ -85,7 +85,7 @@ async function verifyByOpenDkim(
     stderr: "pipe",
   });
   const said = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
   const lines = said.join("").split("\n");
   return files.map((file) => {
     const line = lines.find((candidate) => candidate.includes(` ${file}: `)) ?? "no verdict";
