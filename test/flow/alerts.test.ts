@@ -35,6 +35,8 @@ describe("alerts, as Prometheus evaluates them", () => {
     ["every bounce is too many", "> 0.1", "> 0.01"],
     ["no push fails", '!="succeeded"', '=~"none"'],
     ["commits that fail count for nothing", "postrider_commit_failures_total", "none"],
+    ["files that are open count for nothing", "> 0.85", "> 1"],
+    ["sessions up to their share are too many", "> 0.85", "> 0.75"],
   ];
   test.skipIf(missing !== null).each(FAULTS)(
     titled("a fault would be found: %s", missing),
@@ -47,7 +49,7 @@ describe("alerts, as Prometheus evaluates them", () => {
   test("each has cases", async () => {
     const names = [...(await Bun.file(RULES).text()).matchAll(/alert: (\w+)/g)].map(([, name = ""]) => name);
     const cases = await Bun.file(CASES).text();
-    expect(names).toHaveLength(5);
+    expect(names).toHaveLength(6);
     for (const name of names) {
       const asked = cases.split("\n").filter((line) => line.includes(`alertname: ${name}`));
       expect([name, asked.some((line) => line.includes("exp_alerts: []"))]).toEqual([name, true]);
