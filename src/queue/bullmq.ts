@@ -21,6 +21,13 @@ export const MAX_PENDING_JOBS = 20_000;
 const IDLE_READ_SECONDS = 2;
 /** Time after which a job whose worker died goes to another, and how often that is looked for, milliseconds. */
 const LOCK_MS = 30_000;
+/**
+ * What BullMQ says of a job whose lock has ended while it was in hand: the event loop stood still for about as long as a lock
+ * lives, or Redis was flushed. Such a job may be handed out once more, up to two lock times later; that its row is claimed
+ * keeps it from being worked on twice.
+ */
+const LOCK_GONE = /^(?:Missing (?:lock|key)|could not renew lock) for job /;
+const LOCK_GONE_MESSAGE = "a job outlived its lock, it may be handed out again";
 /** Wait after a command failed for the connection's sake, milliseconds. */
 const RETRY_MS = 1_000;
 /** Time a close takes after the jobs in hand are done: to record them and to part from Redis, milliseconds. */
@@ -120,7 +127,10 @@ function openWorker(state: State, name: QueueName, handler: JobHandler, concurre
     runRetryDelay: RETRY_MS,
   });
   // Without a listener an `error` event would end the process.
-  worker.on("error", (error) => state.trouble("redis trouble", { error: reason(error) }));
+  worker.on("error", (error) => {
+    const kind = LOCK_GONE.test(reason(error)) ? LOCK_GONE_MESSAGE : "redis trouble";
+    state.trouble(kind, { error: reason(error) });
+  });
   worker.on("failed", (job, error) => {
     state.trouble("job given up", { key: job?.data.key, error: reason(error) });
   });
