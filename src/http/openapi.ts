@@ -4,6 +4,7 @@ import { HEADERS, headersOfAnswer, headersOfError } from "./openapi-headers.ts";
 import { WEBHOOKS } from "./openapi-webhooks.ts";
 import { PROJECT_HEADER } from "./project.ts";
 import type { Route } from "./route.ts";
+import { DATE_TIME, withFormats } from "./shown-format.ts";
 
 const OPENAPI_VERSION = "3.1.0";
 
@@ -25,7 +26,7 @@ const ErrorEnvelope = Type.Object(
           }),
         ),
       ),
-      resetAt: Type.Optional(Type.String({ description: "When a used-up quota starts anew." })),
+      resetAt: Type.Optional(Type.String({ ...DATE_TIME, description: "When a used-up quota starts anew." })),
       requestId: Type.String(),
     }),
   },
@@ -173,7 +174,7 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
       },
     ]),
   );
-  return {
+  return withFormats({
     openapi: OPENAPI_VERSION,
     info: { title: "Postrider", version: "1", description: "Sends and receives email over a REST API." },
     servers: [{ url: publicUrl }],
@@ -186,5 +187,5 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
       headers: HEADERS,
       responses,
     },
-  };
+  });
 }

@@ -1,8 +1,10 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from "./paging.ts";
+import { DATE_TIME } from "./shown-format.ts";
 
 /** ISO 8601 time, as every `…At` field shows it. */
 export const Timestamp = Type.String({
+  ...DATE_TIME,
   description: "ISO 8601 time, UTC.",
   examples: ["2026-01-31T09:30:00.000Z"],
 });

@@ -45,6 +45,23 @@ function absent(tool: Tool): string {
 }
 
 describe("the OpenAPI document", () => {
+  test("names the format of times in answers and of a webhook's URL, which are as it says, and no request's", () => {
+    const formatsIn = (part: unknown): string[] =>
+      [...JSON.stringify(part).matchAll(/"format":"([^"]*)"/g)].map(([, format = ""]) => format);
+    const paths: object[] = Object.values(world.document.paths);
+    const operations: Record<string, unknown>[] = paths.flatMap((path) => Object.values(path));
+    expect(formatsIn(operations.map(({ parameters, requestBody }) => [parameters, requestBody]))).toEqual([]);
+    const of = (id: string) =>
+      new Set(formatsIn(operations.find(({ operationId }) => operationId === id)?.responses));
+    expect([of("getContact"), of("getWebhook")]).toEqual([
+      new Set(["date-time"]),
+      new Set(["uri", "date-time"]),
+    ]);
+    const times = JSON.stringify(world.document).match(/\{[^{}]*ISO 8601 time, UTC\.[^{}]*\}/g) ?? [];
+    expect(times.length).toBeGreaterThan(50);
+    expect(times.filter((time) => !time.includes('"format":"date-time"'))).toEqual([]);
+  });
+
   const run = test.skipIf(absent(REDOCLY) !== "");
 
   async function lint(path: string) {

@@ -1,7 +1,7 @@
 import { type Document, resolve, type Schema } from "./openapi-document.ts";
 
 /** Keywords that say nothing about a value. */
-const SILENT: ReadonlySet<string> = new Set(["description", "default", "examples", "title", "format"]);
+const SILENT: ReadonlySet<string> = new Set(["description", "default", "examples", "title"]);
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === "string",
   boolean: (value) => typeof value === "boolean",
@@ -10,6 +10,13 @@ const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   null: (value) => value === null,
   array: Array.isArray,
   object: isObject,
+};
+
+const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
+  // RFC 3339 §5.6, as far as times of ours go, and years of six digits: figures may be asked for before the year 0.
+  "date-time": (text) =>
+    /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(text) && !Number.isNaN(Date.parse(text)),
+  uri: (text) => URL.canParse(text) && /^[\x21-\x7e]+$/.test(text),
 };
 
 type Keyword = (document: Document, schema: Schema, value: unknown, at: string) => string[];
@@ -47,6 +54,8 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
     allOf.flatMap((part) => faultsOf(document, part, value, at)),
   pattern: (_document, { pattern = "" }, value, at) =>
     typeof value !== "string" || new RegExp(pattern).test(value) ? [] : [`${at} does not match ${pattern}`],
+  format: (_document, { format = "" }, value, at) =>
+    typeof value !== "string" || FORMATS[format]?.(value) === true ? [] : [`${at} is no ${format}`],
   minimum: bound("minimum", (value) => value, 1, "number"),
   maximum: bound("maximum", (value) => value, -1, "number"),
   minLength: bound("minLength", ({ length }) => length, 1, "string"),

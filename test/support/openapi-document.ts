@@ -18,6 +18,7 @@ export interface Schema {
   minItems?: number;
   maxItems?: number;
   pattern?: string;
+  format?: string;
 }
 
 /** A named value of the query. */

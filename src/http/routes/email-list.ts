@@ -6,9 +6,10 @@ import type { Db } from "../../store/engine/client.ts";
 import { listMessages, type MessageFilter } from "../../store/search/message-list.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { OneOf, PAGE_QUERY, PageOf, Search, Timestamp } from "../schemas.ts";
+import { OneOf, PAGE_QUERY, PageOf, Search } from "../schemas.ts";
 import { MESSAGE_STATUSES, MessageSummaryView, showSummary } from "../views/message.ts";
 
+const TIME_EXAMPLES = ["2026-01-31T09:30:00.000Z", "2026-01-31"];
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
   status: Type.Optional(OneOf([...MESSAGE_STATUSES, "complaint"], "`complaint` means `complained`.")),
@@ -21,14 +22,18 @@ const ListQuery = Type.Object({
   tag: Type.Optional(
     Type.String({ maxLength: 513, pattern: "^[^:]+:.+$", description: "A tag as `name:value`." }),
   ),
-  after: Type.Optional({
-    ...Timestamp,
-    description: "Created at or after this ISO 8601 time, or the beginning of this UTC day.",
-  }),
-  before: Type.Optional({
-    ...Timestamp,
-    description: "Created before this ISO 8601 time, or the beginning of this UTC day.",
-  }),
+  after: Type.Optional(
+    Type.String({
+      description: "Created at or after this ISO 8601 time, or the beginning of this UTC day.",
+      examples: TIME_EXAMPLES,
+    }),
+  ),
+  before: Type.Optional(
+    Type.String({
+      description: "Created before this ISO 8601 time, or the beginning of this UTC day.",
+      examples: TIME_EXAMPLES,
+    }),
+  ),
 });
 
 /** `GET /v1/emails`. */

@@ -18,6 +18,7 @@ import {
 import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
+import { URI } from "../shown-format.ts";
 import { type WebhookUrlRules, webhookUrl } from "../webhook-url.ts";
 
 /** Random bytes of a signing secret: 43 characters in base64url. */
@@ -41,7 +42,7 @@ const EventTypes = Type.Array(OneOf([...EVENT_TYPES, ALL_TYPES]), {
 });
 const WebhookSchema = Type.Object({
   id: Type.String(),
-  url: Type.String(),
+  url: Type.String(URI),
   enabled: Type.Boolean(),
   eventTypes: Type.Array(Type.String()),
   signingSecret: Type.String({ description: "Shown once, when it is made; empty ever after." }),
