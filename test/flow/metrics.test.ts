@@ -192,7 +192,7 @@ describe("dashboard and alerts", () => {
       groups: { rules: object[] }[];
     };
     const alerts = rules.groups.flatMap((group) => group.rules);
-    expect(alerts).toHaveLength(5);
+    expect(alerts).toHaveLength(6);
     for (const alert of alerts)
       expect(alert).toMatchObject({
         for: expect.stringMatching(/^\d+m$/),
