@@ -94,6 +94,8 @@ interface Peer {
 
 const MAX_CHUNK_KEPT = 4096;
 const END = Buffer.from("\r\n.\r\n");
+/** First octet of a record that begins a handshake (RFC 8446 §5.1). */
+const TLS_HANDSHAKE = 0x16;
 
 /** An SMTP peer on loopback whose every answer a test decides. It shares no code with the server under test. */
 export function startMx(options: MxOptions = {}): TestMx {
@@ -191,6 +193,8 @@ async function work(peer: Peer, socket: Bun.Socket<Session>): Promise<void> {
       if (!(await takeMessage(peer, socket))) return;
       continue;
     }
+    // A TLS handshake that was not offered is met with silence: by chance there may be a line end among its octets.
+    if (session.buffered[0] === TLS_HANDSHAKE) return;
     const end = session.buffered.indexOf("\r\n");
     if (end < 0) return;
     const line = session.buffered.toString("utf8", 0, end);
