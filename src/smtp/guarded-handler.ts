@@ -10,7 +10,7 @@ import { REPLIES } from "./reply.ts";
 export function guardedHandler(
   { handler, log }: { handler: MailHandler; log: Log },
   memory: MessageMemory,
-): MailHandler {
+): Required<MailHandler> {
   const guarded = async <Answer>(envelope: Envelope, ask: () => Promise<Answer>) => {
     try {
       return await ask();
@@ -31,5 +31,6 @@ export function guardedHandler(
         memory.giveBack(raw.buffer);
         return answer;
       }),
+    stopping: () => handler.stopping?.(),
   };
 }

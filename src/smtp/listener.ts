@@ -150,7 +150,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
       allGone = resolve;
     });
     server?.stop(false);
-    deps.handler.stopping?.();
+    handler.stopping();
     for (const connection of [...connections]) connection.dismiss();
     if (connections.size > 0) await within(deps.clock, graceMs, empty, undefined);
     for (const connection of [...connections]) connection.cutOff();
