@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { log } from "../log.ts";
 import type { Job } from "../queue/port.ts";
-import { Fifo } from "./dispatch/turns.ts";
+import { Fifo } from "../core/fifo.ts";
 
 /** What may be in hand and what may wait, in numbers of jobs. */
 export interface LaneLimits {

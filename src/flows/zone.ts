@@ -4,7 +4,7 @@ import { isWithin, normalizeDomain } from "../core/addresses.ts";
 import { type Clock, inTime } from "../core/clock.ts";
 import { dkimRecord } from "../mail/dkim.ts";
 import { createTtlCache } from "../net/dns/cache.ts";
-import { createGate } from "../net/dns/gate.ts";
+import { createGate } from "../core/gate.ts";
 import type { Zone } from "../net/zone/answer.ts";
 import type { RecordData, SoaData, ZoneRecord } from "../net/zone/records.ts";
 import { zoneLine } from "../net/zone/zone-file.ts";

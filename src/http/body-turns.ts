@@ -1,5 +1,5 @@
 import { turn } from "../core/turn.ts";
-import { Fifo } from "../flows/dispatch/turns.ts";
+import { Fifo } from "../core/fifo.ts";
 
 /** Octets of a body from which on it waits for its turn: reading one takes several times its size. */
 export const LARGE_BODY_OCTETS = 1024 * 1024;

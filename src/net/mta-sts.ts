@@ -2,7 +2,7 @@ import { within } from "../core/clock.ts";
 import { organizationalDomain } from "../core/public-suffix.ts";
 import type { Log } from "../log.ts";
 import { createTtlCache, type TtlCache } from "./dns/cache.ts";
-import { createGate, type Gate } from "./dns/gate.ts";
+import { createGate, type Gate } from "../core/gate.ts";
 import type { GuardedDeps } from "./guarded-request.ts";
 import { resolveTxt } from "./dns/lookups.ts";
 import { type FetchOptions, fetchStsPolicy } from "./mta-sts-fetch.ts";

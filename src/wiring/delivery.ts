@@ -5,7 +5,7 @@ import { capturePassage, mxPassages, relayPassage } from "../flows/send/deliver.
 import type { FindPassage, Passage } from "../flows/send/outcome.ts";
 import { simulatorDomain } from "../flows/send/simulator.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
-import { createGate } from "../net/dns/gate.ts";
+import { createGate } from "../core/gate.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { addressesOfHost } from "../net/dns/lookups.ts";
 import { createMtaSts, type MtaSts } from "../net/mta-sts.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Fifo, TURNS_A_ROUND, Turns } from "../../src/flows/dispatch/turns.ts";
+import { Fifo } from "../../src/core/fifo.ts";
+import { TURNS_A_ROUND, Turns } from "../../src/flows/dispatch/turns.ts";
 
 describe("first in, first out", () => {
   test("keeps its order and its size over thousands taken and added in turns", () => {

@@ -1,3 +1,4 @@
+import { Fifo } from "../../core/fifo.ts";
 import {
   type AttemptFacts,
   type DeliveryReport,
@@ -5,7 +6,7 @@ import {
   type PassageKind,
   standingOf,
 } from "../send/outcome.ts";
-import { Fifo, Turns } from "./turns.ts";
+import { Turns } from "./turns.ts";
 
 /** Mail of one recipient domain that waits. */
 export interface Line {

@@ -1,6 +1,6 @@
 import { AppError } from "../../core/errors.ts";
 import { type OneByOne, oneByOne } from "../../core/one-by-one.ts";
-import { createGate, type Gate } from "../../net/dns/gate.ts";
+import { createGate, type Gate } from "../../core/gate.ts";
 
 /** Octets beyond which a mail that is taken into memory whole, to hand something of it out, waits for its turn. */
 export const LARGE_OCTETS = 1024 * 1024;

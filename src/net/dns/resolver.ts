@@ -1,7 +1,7 @@
 import type { Answer, RecordType } from "dns-packet";
 import type { Clock } from "../../core/clock.ts";
 import { createTtlCache, MAX_CACHE_ENTRIES, type TtlCache } from "./cache.ts";
-import { createGate, type Gate } from "./gate.ts";
+import { createGate, type Gate } from "../../core/gate.ts";
 import { type DnsFailure, type DnsResult, MAX_CNAME_CHAIN, type ReadAnswer, readAnswer } from "./result.ts";
 import type { DnsServer } from "./servers.ts";
 import { type Exchange, exchange } from "./transport.ts";

@@ -1,4 +1,4 @@
-import { Fifo } from "../../flows/dispatch/turns.ts";
+import { Fifo } from "../../core/fifo.ts";
 
 /** What a task has while it is worked on. */
 export interface Place {

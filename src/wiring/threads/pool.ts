@@ -1,5 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
-import { Fifo } from "../../flows/dispatch/turns.ts";
+import { Fifo } from "../../core/fifo.ts";
 import { Stopping } from "../../flows/renderings.ts";
 import { type Loss, PoolThread, type Task, type ThreadOptions } from "./thread.ts";
 

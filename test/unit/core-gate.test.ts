@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createGate } from "../../src/net/dns/gate.ts";
+import { createGate } from "../../src/core/gate.ts";
 
 test("as many as the limit run at a time, the rest in their order, one over the room not at all", async () => {
   const gate = createGate(2, 3);
