@@ -1,5 +1,6 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
 import type { Db, Guard, Statement, Value } from "./engine/client.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
 interface EventRow {
@@ -35,7 +36,10 @@ function insertText(count: number): string {
 }
 
 /** An accepted mail to one has two, most other changes one. Made once, for wherever a text is looked up it is hashed. */
-const [INSERT_ONE, INSERT_TWO] = [insertText(1), insertText(2)];
+const [ONE, TWO] = [
+  rowsText("events", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
+  rowsText("events", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7), (?1, ?2, ?3, ?8, ?9, ?10, ?11)"),
+];
 
 /**
  * One statement that stores events of one message and one moment; with a guard, only where it holds. What they share is
@@ -47,8 +51,9 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
   const args: Value[] = [first.messageId, first.senderId, first.createdAt];
   for (const { id, type, email, data } of events) args.push(id, type, email, JSON.stringify(data));
   const count = events.length;
+  if (guard === undefined && count <= 2) return rowsStatement(count === 1 ? ONE : TWO, args);
   return guard === undefined
-    ? { sql: count === 1 ? INSERT_ONE : count === 2 ? INSERT_TWO : insertText(count), args }
+    ? { sql: insertText(count), args }
     : {
         // One row, as nearly always, needs no table of its own to be selected from.
         sql:

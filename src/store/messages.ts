@@ -2,7 +2,8 @@ import type { Mailbox } from "../core/addresses.ts";
 import type { MessageStatus } from "../core/states.ts";
 import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
-import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
+import { ConstraintError, type Db, type Guard, type Statement, type Value } from "./engine/client.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
 import { takeContent } from "./contents/contents.ts";
 
@@ -139,46 +140,42 @@ export function insertListed(message: Message): Statement {
   return insertUnlessBarred(message, null);
 }
 
-function insertText(createdAt: string): string {
-  return `INSERT INTO messages (${MESSAGE_COLUMNS})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${createdAt})`;
-}
-
-/** Made once: a text that is made anew is put together and hashed anew wherever it is looked up. */
-const INSERT = insertText("?");
+/** Those of its row, but the last. */
+const VALUES = `?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24`;
+const INSERT = rowsText("messages", MESSAGE_COLUMNS, `(${VALUES}, ?25)`);
 
 function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
+  const args: Value[] = [
+    message.id,
+    message.senderId,
+    message.direction,
+    message.status,
+    message.from.email,
+    message.from.name ?? null,
+    JSON.stringify(message.to),
+    JSON.stringify(message.cc),
+    JSON.stringify(message.bcc),
+    JSON.stringify(message.replyTo),
+    message.subject,
+    JSON.stringify(message.tags),
+    message.rfcMessageId,
+    message.inReplyTo,
+    message.threadId,
+    message.inboxId,
+    message.templateId,
+    message.scheduledAt,
+    message.sentAt,
+    message.size,
+    Number(message.testMode),
+    Number(message.trackOpens),
+    Number(message.trackClicks),
+    Number(message.unsubscribeLink),
+  ];
+  if (guard === null) return rowsStatement(INSERT, [...args, message.createdAt]);
   return {
     // The column takes no NULL. A statement of its own for the guard would cost twice as much.
-    sql: guard === null ? INSERT : insertText(`CASE WHEN ${guard.sql} THEN ? END`),
-    args: [
-      message.id,
-      message.senderId,
-      message.direction,
-      message.status,
-      message.from.email,
-      message.from.name ?? null,
-      JSON.stringify(message.to),
-      JSON.stringify(message.cc),
-      JSON.stringify(message.bcc),
-      JSON.stringify(message.replyTo),
-      message.subject,
-      JSON.stringify(message.tags),
-      message.rfcMessageId,
-      message.inReplyTo,
-      message.threadId,
-      message.inboxId,
-      message.templateId,
-      message.scheduledAt,
-      message.sentAt,
-      message.size,
-      Number(message.testMode),
-      Number(message.trackOpens),
-      Number(message.trackClicks),
-      Number(message.unsubscribeLink),
-      ...(guard?.args ?? []),
-      message.createdAt,
-    ],
+    sql: `INSERT INTO messages (${MESSAGE_COLUMNS}) VALUES (${VALUES}, CASE WHEN ${guard.sql} THEN ? END)`,
+    args: [...args, ...guard.args, message.createdAt],
   };
 }
 
@@ -186,6 +183,12 @@ function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
 export function isMessageBarred(error: unknown): boolean {
   return error instanceof ConstraintError && error.notNull === "messages.created_at";
 }
+
+const INSERT_CONTENT = rowsText(
+  "message_content",
+  "message_id, body, headers, data, envelope, auth, trace, raw",
+  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+);
 
 /**
  * Statements that store a message with its content and attachments. Large contents have been written ahead.
@@ -202,20 +205,16 @@ export function insertMessage(
   return [
     insertUnlessBarred(message, guard),
     ...contents.flatMap((kept) => (kept === null ? [] : [takeContent(kept, message.createdAt)])),
-    {
-      sql: `INSERT INTO message_content (message_id, body, headers, data, envelope, auth, trace, raw)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      args: [
-        message.id,
-        body?.key ?? null,
-        JSON.stringify(headers),
-        data === null ? null : JSON.stringify(data),
-        envelope === null ? null : JSON.stringify(envelope),
-        auth === null ? null : JSON.stringify(auth),
-        trace,
-        raw?.key ?? null,
-      ],
-    },
+    rowsStatement(INSERT_CONTENT, [
+      message.id,
+      body?.key ?? null,
+      JSON.stringify(headers),
+      data === null ? null : JSON.stringify(data),
+      envelope === null ? null : JSON.stringify(envelope),
+      auth === null ? null : JSON.stringify(auth),
+      trace,
+      raw?.key ?? null,
+    ]),
     ...attachments.map((attachment, ord) => insertAttachment(message.id, attachment, ord)),
   ];
 }

@@ -2,6 +2,7 @@ import { isAsciiText } from "../core/ascii.ts";
 import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/states.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { FROM_DOMAIN } from "./mailbox.ts";
 
 /** One recipient of an outbound message: the outbox row. Times are milliseconds. */
@@ -82,14 +83,16 @@ export interface NewRecipient {
   dueAt: number | null;
 }
 
+const COLUMNS_STORED =
+  "message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at";
+
 function insertText(rows: number): string {
   const values = Array(rows).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
-  return `INSERT INTO recipients (message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at)
-    VALUES ${values}`;
+  return `INSERT INTO recipients (${COLUMNS_STORED}) VALUES ${values}`;
 }
 
-/** Most mail has one. The text is made once, for wherever it is looked up it is hashed. */
-const INSERT_ONE = insertText(1);
+/** Most mail has one. */
+const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
 
 /** One statement that stores all recipients of a message. */
 export function insertRecipients(
@@ -101,7 +104,7 @@ export function insertRecipients(
   const args: Value[] = [messageId, senderId, now];
   for (const { ord, email, domain, kind, status, reason, dueAt } of recipients)
     args.push(ord, email, domain, kind, status, reason, dueAt);
-  return { sql: recipients.length === 1 ? INSERT_ONE : insertText(recipients.length), args };
+  return recipients.length === 1 ? rowsStatement(ONE, args) : { sql: insertText(recipients.length), args };
 }
 
 /** All recipients of a message of the project, in their order. */

@@ -1,4 +1,16 @@
 import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
+
+const COLUMNS = "sender_id, day, recipients";
+const UNLIMITED = rowsText("usage", COLUMNS, "(?1, ?2, ?3)", {
+  after: " ON CONFLICT (sender_id, day) DO UPDATE SET recipients = usage.recipients + excluded.recipients",
+});
+/** By itself for each, since the limit is a parameter of what is done where there is a row. */
+const LIMITED = rowsText("usage", COLUMNS, "(?1, ?2, CASE WHEN ?3 <= ?4 THEN ?3 END)", {
+  after: ` ON CONFLICT (sender_id, day) DO UPDATE SET
+    recipients = CASE WHEN usage.recipients + ?3 <= ?4 THEN usage.recipients + ?3 END`,
+  repeats: false,
+});
 
 /** The UTC day of a time, as `YYYY-MM-DD`. */
 export function utcDay(at: number): string {
@@ -16,13 +28,9 @@ export function takeUsage(
   recipients: number,
   limit: number | null,
 ): Statement {
-  const most = limit ?? Number.MAX_SAFE_INTEGER;
-  return {
-    sql: `INSERT INTO usage (sender_id, day, recipients) VALUES (?, ?, CASE WHEN ? <= ? THEN ? END)
-      ON CONFLICT (sender_id, day) DO UPDATE SET
-        recipients = CASE WHEN usage.recipients + excluded.recipients <= ? THEN usage.recipients + excluded.recipients END`,
-    args: [senderId, day, recipients, most, recipients, most],
-  };
+  return limit === null
+    ? rowsStatement(UNLIMITED, [senderId, day, recipients])
+    : rowsStatement(LIMITED, [senderId, day, recipients, limit]);
 }
 
 /** Whether a write failed because `takeUsage` in it went over its limit. */

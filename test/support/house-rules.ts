@@ -104,8 +104,8 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
   ...["Array", "Array.from", "Array.of", "Number", "String", "BigInt", "Symbol", "RegExp"],
   ...["Buffer.from", "Buffer.alloc", "Buffer.concat", "Uint8Array.from", "Uint8Array.of"],
   ...["ipaddr.parseCIDR", "ipaddr.IPv4.parseCIDR", "ipaddr.IPv6.parseCIDR", "ipaddr.parse"],
-  // Our own makers of constants: schemas and SMTP replies.
-  ...["Nullable", "OneOf", "Search", "reply"],
+  // Our own makers of constants: schemas, SMTP replies and texts of SQL.
+  ...["Nullable", "OneOf", "Search", "reply", "rowsText"],
   // A command's text and flags, and the columns of its table.
   ...["defineCommand", "field"],
 ]);

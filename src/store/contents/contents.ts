@@ -2,6 +2,7 @@ import { HOUR_MS } from "../../core/time-units.ts";
 import { chunkCount, type HashedContent, type NewContent } from "./content-bytes.ts";
 import type { ContentEncoding } from "../engine/content-values.ts";
 import { ConstraintError, type Db, type Guard, type Statement } from "../engine/client.ts";
+import { rowsStatement, rowsText } from "../engine/rows-text.ts";
 
 /**
  * Time that a content nobody names is kept, from its last chunk or from the moment when it was let go of. A writer that
@@ -13,16 +14,20 @@ export const UNUSED_KEPT_MS = HOUR_MS;
 const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
   AND (place <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?1) = ?6))`;
 
+const COLUMNS_STORED = "key, refs, size, encoding, place, created_at, bytes";
+const OR_NAME_ONCE_MORE = " ON CONFLICT (key) DO UPDATE SET refs = refs + 1";
+
 function takeText(ahead: boolean, guard: Guard | undefined): string {
   // The column takes no NULL.
   const values = `?1, ${ahead ? REFS_AHEAD : "1"}, ?2, ?3, ?4, ?5, ${ahead ? "NULL" : "?6"}`;
-  return `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
-    ${guard === undefined ? `VALUES (${values})` : `SELECT ${values} WHERE ${guard.sql}`}
-    ON CONFLICT (key) DO UPDATE SET refs = refs + 1`;
+  return `INSERT INTO contents (${COLUMNS_STORED})
+    ${guard === undefined ? `VALUES (${values})` : `SELECT ${values} WHERE ${guard.sql}`}${OR_NAME_ONCE_MORE}`;
 }
 
-/** Of a content in its row, as most are. Made once, for wherever a text is looked up it is hashed. */
-const TAKE = takeText(false, undefined);
+/** Of a content in its row, as most are. */
+const TAKE = rowsText("contents", COLUMNS_STORED, "(?1, 1, ?2, ?3, ?4, ?5, ?6)", {
+  after: OR_NAME_ONCE_MORE,
+});
 
 /**
  * The statement by which a write takes a content up: it is stored where it is not there, and named once more. One that
@@ -32,9 +37,10 @@ const TAKE = takeText(false, undefined);
  */
 export function takeContent(content: NewContent, now: number, guard?: Guard): Statement {
   const { key, size, encoding, bytes } = content;
-  const isPlain = bytes !== null && guard === undefined;
+  if (bytes !== null && guard === undefined)
+    return rowsStatement(TAKE, [key, size, encoding, "row", now, bytes]);
   return {
-    sql: isPlain ? TAKE : takeText(bytes === null, guard),
+    sql: takeText(bytes === null, guard),
     args: [
       key,
       size,

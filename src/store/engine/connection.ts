@@ -1,6 +1,7 @@
 import Database from "libsql";
 import PromiseDatabase from "libsql/promise";
 import { EngineError, errorCode, type ReadyStatement, type Value, type Written } from "./engine.ts";
+import { together } from "./rows-text.ts";
 
 /**
  * Prepared statements kept at most. Preparing costs several times what running does; the texts of a process are few,
@@ -94,9 +95,31 @@ export class Transaction {
   }
 
   run(statements: readonly ReadyStatement[]): void {
+    // What an earlier piece has written could not be taken back alone.
+    if (this.#written.length === 0 && this.#runTogether(statements)) return;
     this.#step(() => {
       for (const { sql, args } of statements) this.#written.push(run(this.#connection.prepare(sql), args));
     }, true);
+  }
+
+  /** Runs them as few statements. False where they are still to be run, each by itself. */
+  #runTogether(statements: readonly ReadyStatement[]): boolean {
+    const few = together(statements);
+    if (few === null) return false;
+    const written: Written[] = [];
+    try {
+      for (const { sql, args, places } of few) {
+        const { rows, changes } = run(this.#connection.prepare(sql), args);
+        for (const place of places) written[place] = { rows, changes: changes / places.length };
+      }
+    } catch {
+      // Which of them fails, if any does, shows when each is run by itself.
+      this.abandon();
+      this.#step(() => this.#connection.database.exec("BEGIN IMMEDIATE"));
+      return false;
+    }
+    this.#written.push(...written);
+    return true;
   }
 
   /** What each statement has done, in their order. */

@@ -1,3 +1,5 @@
+import type { RowsText } from "./rows-text.ts";
+
 /** A value bound to a statement. */
 export type Value = string | number | null | Uint8Array;
 
@@ -12,6 +14,8 @@ export interface LaterValue {
 export interface Statement {
   sql: string;
   args: (Value | LaterValue)[];
+  /** Where it is one that may be run together with others of its text, with `sql` as its text says. */
+  rows?: RowsText | undefined;
 }
 
 /** One whose values are all there. */

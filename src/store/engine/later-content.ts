@@ -53,8 +53,8 @@ function isReady(statement: Statement): statement is ReadyStatement {
   return !statement.args.some(isLater);
 }
 
-function made({ sql, args }: Statement): ReadyStatement {
-  return { sql, args: args.map((value) => (isLater(value) ? value.value : value)) };
+function made(statement: Statement): ReadyStatement {
+  return { ...statement, args: statement.args.map((value) => (isLater(value) ? value.value : value)) };
 }
 
 function isLater(value: Value | LaterValue): value is LaterValue {

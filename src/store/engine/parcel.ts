@@ -31,10 +31,13 @@ interface PackedStatements {
   contents: PackedContent[];
 }
 
+/** The text of statements. */
+type Text = Pick<ReadyStatement, "sql" | "rows">;
+
 /** Statements on their way. */
 export interface StatementParcel {
   /** Texts that have not gone before; each is named by its number from then on. */
-  texts: string[];
+  texts: Text[];
   /** Whether those that have gone before are forgotten first. */
   anew: boolean;
   /** `PackedStatements` as JSON. */
@@ -61,12 +64,12 @@ export class StatementPacker {
     const anew = this.#unfinished || this.#numbers.size > MAX_PREPARED;
     if (anew) this.#numbers.clear();
     this.#unfinished = true;
-    const texts: string[] = [];
+    const texts: Text[] = [];
     const pieces = new Pieces();
     const contents = new Contents(pieces);
-    const rows = statements.map(({ sql, args }) => {
-      const row: PackedStatements["rows"][number] = [this.#number(sql, texts)];
-      for (const value of args)
+    const rows = statements.map((statement) => {
+      const row: PackedStatements["rows"][number] = [this.#number(statement, texts)];
+      for (const value of statement.args)
         row.push(value instanceof LaterPart ? contents.part(value) : pieces.packed(value as Value));
       return row;
     });
@@ -77,19 +80,19 @@ export class StatementPacker {
     return { texts, anew, values, bytes };
   }
 
-  #number(sql: string, texts: string[]): number {
+  #number({ sql, rows }: Text, texts: Text[]): number {
     const known = this.#numbers.get(sql);
     if (known !== undefined) return known;
     const number = this.#numbers.size;
     this.#numbers.set(sql, number);
-    texts.push(sql);
+    texts.push({ sql, rows });
     return number;
   }
 }
 
 /** Unpacks the statements that one packer has sent, in their order: a text comes once, and later by its number. */
 export class StatementOpener {
-  #texts: string[] = [];
+  #texts: Text[] = [];
 
   open({ texts, anew, values, bytes }: StatementParcel): ReadyStatement[] {
     if (anew) this.#texts = [];
@@ -97,12 +100,12 @@ export class StatementOpener {
     const { rows, contents }: PackedStatements = JSON.parse(values);
     const stored = contents.map(([senderId, ...plain]) => contentValues(senderId, bytesAt(plain, bytes)));
     return rows.map(([text, ...packed]) => {
-      const sql = this.#texts[text];
-      if (sql === undefined) throw new Error("a statement has a text that was never told");
+      const told = this.#texts[text];
+      if (told === undefined) throw new Error("a statement has a text that was never told");
       const args = packed.map((value) =>
         isPart(value) ? (stored[value.of]?.[value.name] ?? null) : opened(value, bytes),
       );
-      return { sql, args };
+      return { sql: told.sql, rows: told.rows, args };
     });
   }
 }
