@@ -43,7 +43,7 @@ export async function startService(folder: string, env: Record<string, string>):
         SERVICE_DOMAIN: "mail.test",
         DELIVERY: "capture",
         // As `npm start` and the image have it: the heap is collected as on a small machine.
-        BUN_JSC_forceRAMSize: "300000000",
+        BUN_JSC_forceRAMSize: "400000000",
         ...env,
       },
     },

@@ -109,7 +109,7 @@ function provedService(home: string, env: Record<string, string>): ProvedService
         env: {
           PATH: Bun.env.PATH ?? "",
           // As `npm start` has it: the heap is collected as on a small machine.
-          BUN_JSC_forceRAMSize: "300000000",
+          BUN_JSC_forceRAMSize: "400000000",
           HOST: "127.0.0.1",
           PORT: String(httpPort),
           SMTP_HOST: "127.0.0.1",
