@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../core/errors.ts";
 import { seal, unseal } from "../core/secretbox.ts";
-import { ConstraintError, type Db, type Statement } from "../store/engine/client.ts";
+import type { Db, Statement } from "../store/engine/client.ts";
 import {
   findAnswer,
   IDEMPOTENCY_WINDOW_MS,
   type IdempotencyKey,
   insertAnswer,
+  isAnswered,
   type StoredAnswer,
 } from "../store/idempotency.ts";
 import type { Answer } from "./answer.ts";
@@ -86,8 +87,9 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
   const replayed = await replay(deps, request, bodyHash);
   if (replayed !== null) return replayed;
   let recorded = false;
-  const statements = (answer: Answer, text = textOf(answer)): Statement[] =>
-    insertAnswer(request.at, stored(deps, request, { bodyHash, status: answer.status, text }));
+  const statements = (answer: Answer, text = textOf(answer)): Statement[] => [
+    insertAnswer(request.at, stored(deps, request, { bodyHash, status: answer.status, text })),
+  ];
   try {
     const answer = await run((own) => {
       recorded = true;
@@ -101,7 +103,7 @@ async function runAlone(deps: IdempotencyDeps, request: IdempotentRequest, run: 
   } catch (error) {
     // Another process took the key first: this request's own write was undone with the record, or it was refused for what
     // the first one had made (a duplicate) or spent (the day's volume).
-    if (!isTaken(error) && !(error instanceof AppError)) throw error;
+    if (!isAnswered(error) && !(error instanceof AppError)) throw error;
     const won = await replay(deps, request, bodyHash);
     if (won === null) throw error;
     return won;
@@ -125,10 +127,6 @@ function sha256(...parts: (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(part);
   return hash.digest("hex");
-}
-
-function isTaken(error: unknown): boolean {
-  return error instanceof ConstraintError && error.unique !== null && error.unique.startsWith("idempotency.");
 }
 
 function stored(

@@ -1,4 +1,5 @@
 import type { Db, Statement } from "./engine/client.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
 import {
   CONTENT_COLUMNS,
@@ -30,23 +31,25 @@ export interface LoadedAttachment extends Attachment {
   bytes: Uint8Array;
 }
 
+const INSERT = rowsText(
+  "attachments",
+  "id, message_id, ord, filename, content_type, disposition, content_id, size, content",
+  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+);
+
 /** The statement that stores an attachment at its place in the message. */
 export function insertAttachment(messageId: string, attachment: NewAttachment, ord: number): Statement {
-  return {
-    sql: `INSERT INTO attachments (id, message_id, ord, filename, content_type, disposition, content_id, size, content)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: [
-      attachment.id,
-      messageId,
-      ord,
-      attachment.filename,
-      attachment.contentType,
-      attachment.disposition,
-      attachment.contentId,
-      attachment.size,
-      attachment.content?.key ?? null,
-    ],
-  };
+  return rowsStatement(INSERT, [
+    attachment.id,
+    messageId,
+    ord,
+    attachment.filename,
+    attachment.contentType,
+    attachment.disposition,
+    attachment.contentId,
+    attachment.size,
+    attachment.content?.key ?? null,
+  ]);
 }
 
 interface AttachmentRow {

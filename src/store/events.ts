@@ -1,6 +1,6 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
 import type { Db, Guard, Statement, Value } from "./engine/client.ts";
-import { rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
 interface EventRow {
@@ -31,15 +31,16 @@ function rowsOf(count: number): string {
   return Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?)").join(", ");
 }
 
-function insertText(count: number): string {
-  return `INSERT INTO events (${COLUMNS_STORED}) VALUES ${rowsOf(count)}`;
-}
-
 /** An accepted mail to one has two, most other changes one. Made once, for wherever a text is looked up it is hashed. */
 const [ONE, TWO] = [
   rowsText("events", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
   rowsText("events", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7), (?1, ?2, ?3, ?8, ?9, ?10, ?11)"),
 ];
+
+function textFor(count: number): RowsText {
+  if (count <= 2) return count === 1 ? ONE : TWO;
+  return rowsText("events", COLUMNS_STORED, rowsOf(count), { repeats: false });
+}
 
 /**
  * One statement that stores events of one message and one moment; with a guard, only where it holds. What they share is
@@ -51,17 +52,15 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
   const args: Value[] = [first.messageId, first.senderId, first.createdAt];
   for (const { id, type, email, data } of events) args.push(id, type, email, JSON.stringify(data));
   const count = events.length;
-  if (guard === undefined && count <= 2) return rowsStatement(count === 1 ? ONE : TWO, args);
-  return guard === undefined
-    ? { sql: insertText(count), args }
-    : {
-        // One row, as nearly always, needs no table of its own to be selected from.
-        sql:
-          count === 1
-            ? `INSERT INTO events (${COLUMNS_STORED}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`
-            : `INSERT INTO events (${COLUMNS_STORED}) SELECT * FROM (VALUES ${rowsOf(count)}) WHERE ${guard.sql}`,
-        args: [...args, ...guard.args],
-      };
+  if (guard === undefined) return rowsStatement(textFor(count), args);
+  return {
+    // One row, as nearly always, needs no table of its own to be selected from.
+    sql:
+      count === 1
+        ? `INSERT INTO events (${COLUMNS_STORED}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`
+        : `INSERT INTO events (${COLUMNS_STORED}) SELECT * FROM (VALUES ${rowsOf(count)}) WHERE ${guard.sql}`,
+    args: [...args, ...guard.args],
+  };
 }
 
 /** Events read in one go, some ten milliseconds: a mail to many that is opened often has tens of thousands. */

@@ -1,5 +1,6 @@
 import { DAY_MS } from "../core/time-units.ts";
-import type { Db, Statement } from "./engine/client.ts";
+import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 
 /** How long an answer is kept for its key, in milliseconds. */
 export const IDEMPOTENCY_WINDOW_MS = DAY_MS;
@@ -41,23 +42,30 @@ export async function findAnswer(db: Db, at: IdempotencyKey): Promise<StoredAnsw
     : { bodyHash: row.body_hash, status: row.status, body: row.body, createdAt: row.created_at };
 }
 
+/** An older answer makes place. Of one that stands the hash becomes NULL, which the column refuses. */
+const INSERT = rowsText(
+  "idempotency",
+  "scope, endpoint, key, body_hash, status, body, created_at",
+  "(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+  {
+    after: ` ON CONFLICT (scope, endpoint, key) DO UPDATE SET
+      body_hash = CASE WHEN idempotency.created_at <= excluded.created_at - ${IDEMPOTENCY_WINDOW_MS} THEN excluded.body_hash END,
+      status = excluded.status, body = excluded.body, created_at = excluded.created_at`,
+  },
+);
+
 /**
- * The statements that store an answer, for the write that gives the request its effect. They take the place of an
- * answer older than the window; a younger one breaks the primary key (`ConstraintError.unique` names
- * `idempotency.scope`), and so undoes that whole write: another process has answered already.
+ * The statement that stores an answer, for the write that gives the request its effect. It takes the place of an answer
+ * older than the window; a younger one undoes that whole write, and `isAnswered` tells why: another process has answered already.
  */
-export function insertAnswer(at: IdempotencyKey, answer: StoredAnswer): Statement[] {
-  return [
-    {
-      sql: "DELETE FROM idempotency WHERE scope = ? AND endpoint = ? AND key = ? AND created_at <= ?",
-      args: [at.scope, at.endpoint, at.key, answer.createdAt - IDEMPOTENCY_WINDOW_MS],
-    },
-    {
-      sql: `INSERT INTO idempotency (scope, endpoint, key, body_hash, status, body, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?)`,
-      args: [at.scope, at.endpoint, at.key, answer.bodyHash, answer.status, answer.body, answer.createdAt],
-    },
-  ];
+export function insertAnswer(at: IdempotencyKey, answer: StoredAnswer): Statement {
+  const { bodyHash, status, body, createdAt } = answer;
+  return rowsStatement(INSERT, [at.scope, at.endpoint, at.key, bodyHash, status, body, createdAt]);
+}
+
+/** Whether a write failed because its `insertAnswer` found the key answered. */
+export function isAnswered(error: unknown): boolean {
+  return error instanceof ConstraintError && error.notNull === "idempotency.body_hash";
 }
 
 /** Deletes at most `limit` answers older than the window; returns how many. */

@@ -2,7 +2,7 @@ import { isAsciiText } from "../core/ascii.ts";
 import { addressKey } from "../core/addresses.ts";
 import type { RecipientStatus } from "../core/states.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
-import { rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { FROM_DOMAIN } from "./mailbox.ts";
 
 /** One recipient of an outbound message: the outbox row. Times are milliseconds. */
@@ -86,13 +86,13 @@ export interface NewRecipient {
 const COLUMNS_STORED =
   "message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at";
 
-function insertText(rows: number): string {
-  const values = Array(rows).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
-  return `INSERT INTO recipients (${COLUMNS_STORED}) VALUES ${values}`;
-}
-
 /** Most mail has one. */
 const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+
+function textFor(count: number): RowsText {
+  const rows = Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  return rowsText("recipients", COLUMNS_STORED, rows, { repeats: false });
+}
 
 /** One statement that stores all recipients of a message. */
 export function insertRecipients(
@@ -104,7 +104,7 @@ export function insertRecipients(
   const args: Value[] = [messageId, senderId, now];
   for (const { ord, email, domain, kind, status, reason, dueAt } of recipients)
     args.push(ord, email, domain, kind, status, reason, dueAt);
-  return recipients.length === 1 ? rowsStatement(ONE, args) : { sql: insertText(recipients.length), args };
+  return rowsStatement(recipients.length === 1 ? ONE : textFor(recipients.length), args);
 }
 
 /** All recipients of a message of the project, in their order. */

@@ -1,5 +1,6 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
 import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
+import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { STANDS } from "./webhooks.ts";
 
 /** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
@@ -67,8 +68,22 @@ export function insertDeliveries(
   return statements;
 }
 
+const COLUMNS_STORED = "id, webhook_id, sender_id, message_id, event_id, type, status, due_at, created_at";
+const ROW = "(?, ?, ?, ?, ?, ?, 'pending', ?, ?)";
+/**
+ * A webhook deleted since it was read would break the foreign key and with it the whole commit. Each is looked up: a list of
+ * those that stand would be made of all webhooks of all projects, for every statement.
+ */
+const WEBHOOK_STANDS = `EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND ${STANDS})`;
+
+function insertText(count: number, where: string): RowsText {
+  return rowsText("webhook_deliveries", COLUMNS_STORED, Array(count).fill(ROW).join(", "), { where });
+}
+
+/** Most projects have one webhook. Made once, for wherever a text is looked up it is hashed. */
+const ONE = insertText(1, WEBHOOK_STANDS);
+
 function insertSome(deliveries: readonly NewDelivery[], now: number, guard?: Guard): Statement {
-  const rows = deliveries.map(() => "(?, ?, ?, ?, ?, ?, 'pending', ?, ?)").join(", ");
   const args = deliveries.flatMap(({ id, webhookId, event }) => [
     id,
     webhookId,
@@ -79,13 +94,12 @@ function insertSome(deliveries: readonly NewDelivery[], now: number, guard?: Gua
     now,
     now,
   ]);
-  const columns = "id, webhook_id, sender_id, message_id, event_id, type, status, due_at, created_at";
-  // A webhook deleted since it was read would break the foreign key and with it the whole commit. Each is looked up: a
-  // list of those that stand would be made of all webhooks of all projects, for every statement.
+  const count = deliveries.length;
+  if (guard === undefined) return rowsStatement(count === 1 ? ONE : insertText(count, WEBHOOK_STANDS), args);
+  // What its guard looks at may be another's row, so it stays where it stands.
   return {
-    sql: `INSERT INTO webhook_deliveries (${columns}) SELECT * FROM (VALUES ${rows})
-      WHERE EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND ${STANDS})${guard === undefined ? "" : ` AND ${guard.sql}`}`,
-    args: guard === undefined ? args : [...args, ...guard.args],
+    sql: insertText(count, `${WEBHOOK_STANDS} AND ${guard.sql}`).sql,
+    args: [...args, ...guard.args],
   };
 }
 

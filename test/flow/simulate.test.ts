@@ -149,7 +149,7 @@ describe("a simulated mail", () => {
     const at = { scope: senderId, endpoint: "POST /v1/inbound/simulate", key: "both" };
     const answer = { bodyHash: "x", status: 202, body: "{}", createdAt: systemClock.now() };
     const simulate = () =>
-      simulateInbound(deps, senderId, { inboxId, attachments: [] }, () => insertAnswer(at, answer));
+      simulateInbound(deps, senderId, { inboxId, attachments: [] }, () => [insertAnswer(at, answer)]);
     const first = await simulate();
     await expect(simulate()).rejects.toThrow(ConstraintError);
     expect(await inbound()).toEqual([first.messageId, ...before]);

@@ -6,9 +6,11 @@ import { type Connection, connect, Transaction } from "../../src/store/engine/co
 import { EngineError, type ReadyStatement, type Written } from "../../src/store/engine/engine.ts";
 import { rowsStatement, rowsText, together } from "../../src/store/engine/rows-text.ts";
 import { insertEvents } from "../../src/store/events.ts";
+import { insertAnswer, isAnswered } from "../../src/store/idempotency.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { insertSender } from "../../src/store/senders.ts";
+import { insertDeliveries } from "../../src/store/webhook-deliveries.ts";
 import { isOverUsage, takeUsage, usageOf } from "../../src/store/usage.ts";
 import { testSender } from "../support/api.ts";
 import { type Chance, chanceOf } from "../support/chance.ts";
@@ -68,13 +70,29 @@ function send(id: string, body: string, limit: number | null = null): Statement[
   ];
 }
 
+/** What besides is written for one with an Idempotency-Key, of a project with webhooks, one of which is not there any more. */
+function more(id: string, key: string): Statement[] {
+  const event = { id: `evt_${id}_1`, senderId: project.id, messageId: id, type: "accepted" } as const;
+  const deliveries = ["whk_there", "whk_gone"].flatMap((webhookId) =>
+    insertDeliveries([{ id: `dlv_${id}_${webhookId}`, webhookId, event }], NOW),
+  );
+  const at = { scope: project.id, endpoint: "POST /v1/emails", key };
+  return [...deliveries, insertAnswer(at, { bodyHash: id, status: 202, body: "{}", createdAt: NOW })];
+}
+
 describe("sends that commit together", () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await testDatabase();
     const account =
       "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)";
-    await database.db.write([{ sql: account, args: [] }, insertSender(project)]);
+    const webhook = `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
+      VALUES ('whk_there', ?, 'https://hook.test', '["accepted"]', 's', 1, 1)`;
+    await database.db.write([
+      { sql: account, args: [] },
+      insertSender(project),
+      { sql: webhook, args: [project.id] },
+    ]);
   });
   afterAll(() => database.remove());
 
@@ -112,6 +130,33 @@ describe("sends that commit together", () => {
     ).toEqual({ n: 20 });
   });
 
+  test("and have webhooks and Idempotency-Keys are as few statements, each key with one answer", async () => {
+    const keys = Array.from({ length: 16 }, (_, n) => `key_${n}`).toSpliced(9, 0, "key_3");
+    const writes = keys.map((key, n) => [...send(`msg_key_${n}`, `${n}`), ...more(`msg_key_${n}`, key)]);
+    const ended = await Promise.allSettled(writes.map((write) => database.db.write(write)));
+    const failed = ended.flatMap((one, at) =>
+      one.status === "rejected" ? [[at, isAnswered(one.reason)]] : [],
+    );
+    expect(failed).toEqual([[9, true]]);
+    const answers = await database.db.all<{ key: string; body_hash: string }>(
+      "SELECT key, body_hash FROM idempotency",
+    );
+    expect(answers).toHaveLength(16);
+    expect(answers.find(({ key }) => key === "key_3")?.body_hash).toBe("msg_key_3");
+    expect(await database.db.first("SELECT count(*) AS n FROM messages WHERE id = 'msg_key_9'")).toEqual({
+      n: 0,
+    });
+    expect(
+      await database.db.all("SELECT webhook_id, count(*) AS n FROM webhook_deliveries GROUP BY webhook_id"),
+    ).toEqual([{ webhook_id: "whk_there", n: 16 }]);
+    const few = together(writes.flat().filter((_, at) => at < 100) as ReadyStatement[]) ?? [];
+    const tables = few.map(({ sql }) => /^INSERT INTO (\w+)/.exec(sql)?.[1]);
+    expect(tables.filter((table, at) => table !== tables[at - 1])).toEqual([
+      ...["usage", "idempotency", "contents", "messages", "message_content", "recipients", "events"],
+      "webhook_deliveries",
+    ]);
+  });
+
   test("go as far as the limit of the day and not over it", async () => {
     const used = await usageOf(database.db, project.id, DAY);
     const ended = await Promise.allSettled(
@@ -128,6 +173,7 @@ const CHILDREN = rowsText("recipients", "parent, n", "(?1, ?2), (?1, -1)");
 const COUNTS = rowsText("usage", "id, n", "(?1, ?2)", {
   after: " ON CONFLICT (id) DO UPDATE SET n = n + excluded.n",
 });
+const SOME_CHILDREN = rowsText("recipients", "parent, n", "(?1, ?2), (?1, ?3)", { where: "column2 % 2 = 0" });
 const COUNTS_UP_TO = rowsText("usage", "id, n", "(?1, ?2)", {
   after: " ON CONFLICT (id) DO UPDATE SET n = CASE WHEN n < ?3 THEN n + ?2 END",
   repeats: false,
@@ -193,6 +239,7 @@ function someStatement(chance: Chance): ReadyStatement {
       rowsStatement(PARENTS, [`${id}_${chance.below(30)}`, chance.happens(0.02) ? 9 : 1 + chance.below(3)]),
     () => rowsStatement(CHILDREN, ["root", chance.below(100)]),
     () => rowsStatement(CHILDREN, [chance.happens(0.97) ? "root" : id, 0]),
+    () => rowsStatement(SOME_CHILDREN, ["root", chance.below(9), chance.below(9)]),
     () => rowsStatement(COUNTS, [`u${chance.below(3)}`, 1 + chance.below(5)]),
     () => rowsStatement(COUNTS_UP_TO, [`v${chance.below(3)}`, 1, 40]),
     () => ({ sql: "INSERT INTO log SELECT count(*) FROM messages", args: [] }),

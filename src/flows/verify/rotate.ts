@@ -40,8 +40,9 @@ export async function rotateDkim(deps: RotateDeps, rotation: Rotation): Promise<
   try {
     await deps.db.write([putPendingKey(key, id), check, ...rotation.also(domain, [...active, key])]);
   } catch (error) {
-    if (!(error instanceof ConstraintError) || error.unique !== null) throw error;
+    if (!(error instanceof ConstraintError)) throw error;
     // A pending key that another rotation has made meanwhile, or no domain any more to have one.
+    if (error.notNull !== "dkim_keys.status" && !error.foreignKey) throw error;
     throw (await getDomain(deps.db, senderId, id)) === null ? notFound("domain") : notOver();
   }
 }

@@ -133,8 +133,8 @@ function collectionRoutes(db: Db): Route[] {
           await db.write([insertInbox(inbox), ...record(answer)]);
         } catch (error) {
           if (!(error instanceof ConstraintError)) throw error;
-          if (error.unique === null) throw notFound("domain");
-          throw error.unique.startsWith("inboxes.") ? duplicate(address) : error;
+          if (error.foreignKey) throw notFound("domain");
+          throw error.unique?.startsWith("inboxes.") === true ? duplicate(address) : error;
         }
         return answer;
       },

@@ -17,17 +17,21 @@ const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
 const COLUMNS_STORED = "key, refs, size, encoding, place, created_at, bytes";
 const OR_NAME_ONCE_MORE = " ON CONFLICT (key) DO UPDATE SET refs = refs + 1";
 
-function takeText(ahead: boolean, guard: Guard | undefined): string {
-  // The column takes no NULL.
-  const values = `?1, ${ahead ? REFS_AHEAD : "1"}, ?2, ?3, ?4, ?5, ${ahead ? "NULL" : "?6"}`;
-  return `INSERT INTO contents (${COLUMNS_STORED})
-    ${guard === undefined ? `VALUES (${values})` : `SELECT ${values} WHERE ${guard.sql}`}${OR_NAME_ONCE_MORE}`;
-}
-
 /** Of a content in its row, as most are. */
 const TAKE = rowsText("contents", COLUMNS_STORED, "(?1, 1, ?2, ?3, ?4, ?5, ?6)", {
   after: OR_NAME_ONCE_MORE,
 });
+/** Of one that was written ahead. The column takes no NULL. */
+const AHEAD = `?1, ${REFS_AHEAD}, ?2, ?3, ?4, ?5, NULL`;
+const TAKE_AHEAD = rowsText("contents", COLUMNS_STORED, `(${AHEAD})`, {
+  after: OR_NAME_ONCE_MORE,
+  repeats: false,
+});
+
+function guardedText(ahead: boolean, guard: Guard): string {
+  const values = ahead ? AHEAD : "?1, 1, ?2, ?3, ?4, ?5, ?6";
+  return `INSERT INTO contents (${COLUMNS_STORED}) SELECT ${values} WHERE ${guard.sql}${OR_NAME_ONCE_MORE}`;
+}
 
 /**
  * The statement by which a write takes a content up: it is stored where it is not there, and named once more. One that
@@ -37,20 +41,11 @@ const TAKE = rowsText("contents", COLUMNS_STORED, "(?1, 1, ?2, ?3, ?4, ?5, ?6)",
  */
 export function takeContent(content: NewContent, now: number, guard?: Guard): Statement {
   const { key, size, encoding, bytes } = content;
-  if (bytes !== null && guard === undefined)
-    return rowsStatement(TAKE, [key, size, encoding, "row", now, bytes]);
-  return {
-    sql: takeText(bytes === null, guard),
-    args: [
-      key,
-      size,
-      encoding,
-      bytes === null ? "chunks" : "row",
-      now,
-      bytes ?? chunkCount(size),
-      ...(guard?.args ?? []),
-    ],
-  };
+  const ahead = bytes === null;
+  const args = [key, size, encoding, ahead ? "chunks" : "row", now, ahead ? chunkCount(size) : bytes];
+  return guard === undefined
+    ? rowsStatement(ahead ? TAKE_AHEAD : TAKE, args)
+    : { sql: guardedText(ahead, guard), args: [...args, ...guard.args] };
 }
 
 /** Whether it is written ahead of the write that takes it up. */

@@ -7,7 +7,10 @@ import type { ReadyStatement, Statement, Value } from "./engine.ts";
  */
 
 /** The tables that rows may be put into together, parents first. */
-const ORDER = ["usage", "contents", "messages", "message_content", "recipients", "events"] as const;
+const ORDER = [
+  ...["usage", "idempotency", "contents", "messages"],
+  ...["message_content", "attachments", "recipients", "events", "webhook_deliveries"],
+] as const;
 
 /** Rows of one statement at most. Each power of two up to it is a prepared statement. */
 const MOST_AT_ONCE = 16;
@@ -29,14 +32,26 @@ export interface RowsText {
   parameters: number | null;
 }
 
-/** @param rows e.g. `(?1, ?2)` */
+/** What a text has besides its rows. */
+interface RowsOptions {
+  /** Behind the rows: what is done where there is one of that key. */
+  after?: string;
+  /** What holds for the rows that are stored, `column1` being the first of a row; left out: all of them are. */
+  where?: string;
+  /** False for a text that stands for one statement alone: it is run before or after others, but never with them. */
+  repeats?: boolean;
+}
+
+/** @param rows e.g. `(?1, ?2)`. Of a text that repeats they have no other parameters, and all of them are stored. */
 export function rowsText(
   table: RowsText["table"],
   columns: string,
   rows: string,
-  { after = "", repeats = true } = {},
+  { after: behind = "", where, repeats = where === undefined }: RowsOptions = {},
 ): RowsText {
-  const before = `INSERT INTO ${table} (${columns}) VALUES `;
+  const [source, end] =
+    where === undefined ? ["VALUES ", ""] : ["SELECT * FROM (VALUES ", `) WHERE ${where}`];
+  const [before, after] = [`INSERT INTO ${table} (${columns}) ${source}`, `${end}${behind}`];
   const parameters = repeats ? new Set(rows.match(/\?\d+/g)).size : null;
   return { sql: `${before}${rows}${after}`, table, before, rows, after, parameters };
 }
