@@ -39,6 +39,10 @@ const TAG = /^[A-Za-z0-9_.-]{1,256}$/;
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const DAY_CHARS = 10;
+/** 0000-01-01T00:00:00.000Z, the first millisecond of those that RFC 3339 can name. */
+export const FIRST_TIME = -62_167_219_200_000;
+/** 9999-12-31T23:59:59.999Z, the last of them. */
+const LAST_TIME = 253_402_300_799_999;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const CONTENT_TYPE =
   /^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+(?:\s*;\s*[A-Za-z0-9!#$&^_.+-]+=(?:[A-Za-z0-9!#$&^_.+-]+|"[^"\\\r\n]*"))*$/;
@@ -230,11 +234,14 @@ function checkSchedule(item: Readable, limits: SendLimits, now: number, report: 
   return null;
 }
 
-/** Milliseconds of an RFC 3339 date-time; null where the text is none, or names a day that its month has not. */
+/**
+ * Milliseconds of an RFC 3339 date-time; null where the text is none, names a day that its month has not, or is in UTC a time
+ * of no year with four digits (RFC 3339 §1): we could not show it.
+ */
 export function parseTime(text: string): number | null {
-  if (!DATE_TIME.test(text)) return null;
+  if (!DATE_TIME.test(text) || parseDay(text.slice(0, DAY_CHARS)) === null) return null;
   const at = Date.parse(text);
-  return Number.isNaN(at) || parseDay(text.slice(0, DAY_CHARS)) === null ? null : at;
+  return at >= FIRST_TIME && at <= LAST_TIME ? at : null;
 }
 
 /** Milliseconds of the UTC midnight with which a day as `2026-11-22` begins; null where the text is none. */

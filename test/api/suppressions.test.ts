@@ -104,6 +104,7 @@ describe("POST /v1/suppressions", () => {
     ["NUL in the note", { note: "a\u0000b" }, "note", undefined],
     ["a time without a zone", { expiresAt: "2030-01-01T00:00:00" }, "expiresAt", undefined],
     ["what is no time", { expiresAt: "tomorrow" }, "expiresAt", undefined],
+    ["a time after the last of UTC", { expiresAt: "9999-12-31T23:59:59-00:01" }, "expiresAt", undefined],
     [
       "a time of this moment",
       { expiresAt: new Date(1_750_000_000_000).toISOString() },

@@ -168,6 +168,12 @@ test.each([
   ["to=2026-02-30", 422, "to"],
   ["to=2026-02-30T00:00:00Z", 422, "to"],
   ["from=2026-01-01&to=2026-01-01", 200, null],
+  ["to=0000-01-01T00:00:00Z", 422, "from"],
+  ["to=0000-01-02T00:00:00%2B24:00", 422, "to"],
+  ["from=0000-01-01T00:00:00%2B00:01&to=0000-01-02", 422, "from"],
+  ["from=0000-01-01&to=0000-01-01", 200, null],
+  ["from=9999-12-31&to=9999-12-31", 200, null],
+  ["from=9999-12-31T00:00:00Z&to=9999-12-31T23:59:59.999-00:01", 422, "to"],
   ["from=2026-01-02&to=2026-01-01", 422, "from"],
   ["interval=week", 422, "interval"],
   ["from=2026-01-02T00:00:00Z&to=2026-01-02T00:00:00Z", 422, "from"],
@@ -178,4 +184,5 @@ test.each([
 ])("a range of %s is answered %i", async (query, status, param) => {
   const answer = await service.call("GET", `/v1/stats?${query}`);
   expect([answer.status, answer.body.error?.param ?? null]).toEqual([status, param]);
+  for (const { at } of answer.body.data ?? []) expect(at).toMatch(/^\d{4}-/);
 });

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid, readAll } from "../../core/errors.ts";
-import { parseDay, parseTime } from "../../core/send-rules.ts";
+import { FIRST_TIME, parseDay, parseTime } from "../../core/send-rules.ts";
 import { DAY_MS } from "../../core/time-units.ts";
 import { INTERVALS, type Interval, type Range, readStats, SHOWN_DESTINATIONS } from "../../flows/stats.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -106,7 +106,7 @@ function rangeOf(query: Static<typeof StatsQuery>, interval: Interval, now: numb
     () => timeOf("to", query.to) ?? now,
   );
   const begun = Math.floor((to - 1) / intervalMs) * intervalMs;
-  const from = asked ?? begun + intervalMs - DEFAULT_DAYS * DAY_MS;
+  const from = asked ?? Math.max(begun + intervalMs - DEFAULT_DAYS * DAY_MS, FIRST_TIME);
   if (from >= to) throw invalid("from", "The range ends before it begins.");
   if (to - from > longestMs)
     throw invalid("from", `By the ${interval}, a range is at most ${longestMs / DAY_MS} days long.`);
