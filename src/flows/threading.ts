@@ -1,5 +1,6 @@
 import { inboxLocalPart, splitAddress } from "../core/addresses.ts";
 import type { Message } from "../store/messages.ts";
+import type { Guard } from "../store/engine/client.ts";
 
 /** Whether mail to the address comes to the inbox: in any case, with any `+label` (RFC 5233). */
 export function reachesInbox(inboxAddress: string, email: string): boolean {
@@ -17,4 +18,10 @@ export function participantsOf(message: Message, inboxAddress: string): string[]
   return [message.from, ...message.to, ...message.cc]
     .map(({ email }) => email)
     .filter((email) => email !== "" && !reachesInbox(inboxAddress, email));
+}
+
+/** A thread that a send goes into while the guard holds; where it does not, `isMessageBarred` knows the commit's error. */
+export interface ThreadEntry {
+  threadId: string;
+  guard: Guard;
 }

@@ -1,7 +1,7 @@
 import { firstChars } from "../core/first-chars.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
-import type { Db, Statement } from "./engine/client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
 import { STANDING_INBOX } from "./inboxes.ts";
 
 /** A conversation of one inbox. Times are milliseconds. */
@@ -189,6 +189,14 @@ export async function countSentSince(
     [threadId, senderId, floor],
   );
   return row?.n ?? 0;
+}
+
+/** Holds while the project has sent fewer than `most` messages in a thread since an id's time. */
+export function fewSentGuard(senderId: string, threadId: string, floor: string, most: number): Guard {
+  return {
+    sql: `(SELECT count(*) FROM messages WHERE thread_id = ? AND sender_id = ? AND id >= ? AND direction = 'outbound') < ?`,
+    args: [threadId, senderId, floor, most],
+  };
 }
 
 /**

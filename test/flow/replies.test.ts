@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
+import { startService } from "../support/service.ts";
 
 const scene = inboxService();
 const { newInbox, newMessageId, reply, replied, answerTo } = scene;
@@ -229,6 +232,29 @@ describe("a reply", () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(answers.filter(({ status }) => status === 202).length).toBe(20);
     expect(refused.map(({ headers }) => headers.get("retry-after"))).toEqual(Array(5).fill("60"));
+  });
+
+  test("is one of twenty a minute, also when two processes are asked", async () => {
+    const { service } = scene;
+    const masterKey = readFileSync(join(service.folder, "master.key"), "utf8").trim();
+    const url = `file:${service.folder}/postrider.db`;
+    const second = await startService({ DATABASE_URL: url, MASTER_KEY: masterKey, ROLES: "api" });
+    try {
+      const { address } = await newInbox();
+      const { threadId } = await deliveredRecord(service, { to: address });
+      const ask = (at: number) =>
+        (at % 2 === 0 ? service : second).call(
+          "POST",
+          `/v1/threads/${threadId}/reply`,
+          { text: "An answer" },
+          { key: service.projectKey },
+        );
+      const answers = await Promise.all(Array.from({ length: 60 }, (_, at) => ask(at)));
+      expect(answers.filter(({ status }) => status === 202)).toHaveLength(20);
+      expect(answers.filter(({ status }) => status === 429)).toHaveLength(40);
+    } finally {
+      await second.stop();
+    }
   });
 
   test("keeps the thread when its answer comes, and the record names everybody once", async () => {

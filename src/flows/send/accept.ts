@@ -20,7 +20,7 @@ import type { Subscription } from "../../store/webhook-deliveries.ts";
 import type { KeepDeps } from "../contents/keep.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
-import { inboxAddressOf, participantsOf } from "../threading.ts";
+import { inboxAddressOf, participantsOf, type ThreadEntry } from "../threading.ts";
 import { contentGone, contentSize, keepAttachments, keepBodyOf, mayWriteAhead } from "./content.ts";
 import { applyPolicy } from "./policy.ts";
 import { commitWithinVolume, type Counted, refuseOverVolume, type VolumeDeps } from "./volume.ts";
@@ -49,13 +49,13 @@ export interface PreparedSend extends Counted {
 
 /**
  * Everything about one send but the commit; what is large of it is written ahead. Throws the AppError that refuses it.
- * @param threadId the thread of the From inbox that it goes into; null: the one its references lead to
+ * @param into the thread of the From inbox that it goes into; null: the one its references lead to
  */
 export async function prepareSend(
   deps: AcceptDeps,
   project: Sender,
   send: CheckedSend,
-  threadId: string | null = null,
+  into: ThreadEntry | null = null,
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
@@ -72,14 +72,14 @@ export async function prepareSend(
   const attachments = await keepAttachments(deps, senderId, send.item, now);
   const message = newMessage(project, send, from, recipients, attachments, now);
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
-  const thread = await joinThread(deps, message, send.item, inbox, threadId);
+  const thread = await joinThread(deps, message, send.item, inbox, into?.threadId ?? null);
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
   const content = { body, headers: send.item.headers ?? {}, data: send.item.data ?? null };
   return {
     accepted: answer(message),
     recipients: recipients.length,
     statements: [
-      ...insertMessage(message, content, attachments),
+      ...insertMessage(message, content, attachments, into?.guard),
       insertRecipients(senderId, message.id, recipients, now),
       ...thread,
     ],

@@ -8,10 +8,12 @@ import { MINUTE_MS } from "../../core/time-units.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { getInbox, type Inbox } from "../../store/inboxes.ts";
 import { getContent } from "../../store/contents/message-content.ts";
-import { getMessage, type Message } from "../../store/messages.ts";
-import { countSentSince, getThread, lastMessageId } from "../../store/threads.ts";
-import { reachesInbox } from "../threading.ts";
-import type { AcceptDeps } from "./accept.ts";
+import type { Statement } from "../../store/engine/client.ts";
+import { getMessage, isMessageBarred, type Message } from "../../store/messages.ts";
+import type { Sender } from "../../store/senders.ts";
+import { countSentSince, fewSentGuard, getThread, lastMessageId } from "../../store/threads.ts";
+import { reachesInbox, type ThreadEntry } from "../threading.ts";
+import { type AcceptDeps, commitSend, type PreparedSend } from "./accept.ts";
 import { replySubject } from "./reply-subject.ts";
 
 /** What a client says in a reply; the rest comes of the message replied to. */
@@ -76,8 +78,29 @@ export async function composeReply(
 
 async function refuseLoops(deps: AcceptDeps, senderId: string, threadId: string, now: number): Promise<void> {
   const sent = await countSentSince(deps.db, senderId, threadId, idFloor("msg", now - MINUTE_MS));
-  if (sent < MAX_REPLIES_PER_MINUTE) return;
-  throw new AppError("rate_limited", `A thread takes ${MAX_REPLIES_PER_MINUTE} replies a minute.`, {
+  if (sent >= MAX_REPLIES_PER_MINUTE) throw tooManyReplies();
+}
+
+/** A reply's thread, for as long as it takes one more: other processes may have answered it since this one looked. */
+export function replyEntry(senderId: string, threadId: string, now: number): ThreadEntry {
+  const floor = idFloor("msg", now - MINUTE_MS);
+  return { threadId, guard: fewSentGuard(senderId, threadId, floor, MAX_REPLIES_PER_MINUTE) };
+}
+
+/** Commits a prepared reply with its idempotent answer. Throws 429 over the replies of a minute. */
+export async function commitReply(
+  deps: AcceptDeps,
+  project: Sender,
+  reply: PreparedSend,
+  record: readonly Statement[],
+): Promise<void> {
+  await commitSend(deps, project, reply, record).catch((error: unknown) => {
+    throw isMessageBarred(error) ? tooManyReplies() : error;
+  });
+}
+
+function tooManyReplies(): AppError {
+  return new AppError("rate_limited", `A thread takes ${MAX_REPLIES_PER_MINUTE} replies a minute.`, {
     retryAfter: 60,
   });
 }

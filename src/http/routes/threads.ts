@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { oneByOne } from "../../core/one-by-one.ts";
-import { commitSend, prepareSend } from "../../flows/send/accept.ts";
-import { composeReply, withoutDoubles } from "../../flows/send/reply.ts";
+import { prepareSend } from "../../flows/send/accept.ts";
+import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { getInbox } from "../../store/inboxes.ts";
@@ -155,7 +155,7 @@ function messagesRoute(deps: ContentDeps): Route {
 }
 
 function replyRoute(deps: EmailRouteDeps): Route {
-  // Of a thread's replies at the same time each counts those before it: the limit of a minute must not be raced past.
+  // Of a thread's replies at the same time each counts those before it. Between processes the commit decides.
   const inTurn = oneByOne();
   return projectRoute({
     method: "POST",
@@ -171,10 +171,11 @@ function replyRoute(deps: EmailRouteDeps): Route {
         const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
         const checked = checkedSend(item, deps.limits, now, ownHeaders);
         const reply = { ...checked, item: withoutDoubles(checked.item, body.cc?.length ?? 0) };
-        const prepared = await prepareSend(deps, project, reply, params.id);
+        const entry = replyEntry(senderId, params.id, now);
+        const prepared = await prepareSend(deps, project, reply, entry);
         const { id, status } = prepared.accepted;
         const answer = accepted({ id, status, threadId: params.id });
-        await commitSend(deps, project, prepared, record(answer));
+        await commitReply(deps, project, prepared, record(answer));
         logAccepted(requestId, [id]);
         return answer;
       }),
