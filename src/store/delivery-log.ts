@@ -1,7 +1,6 @@
 import type { EventType } from "../core/events.ts";
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { STANDS } from "./webhooks.ts";
 
 /** One line of a webhook's delivery log. Times are milliseconds. */
 export interface LoggedDelivery {
@@ -81,9 +80,16 @@ export function insertSampleDelivery(
 ): Statement {
   return {
     sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
-      SELECT ?, id, sender_id, ?, ?, 'pending', ?, ? FROM webhooks
-        WHERE id = ? AND sender_id = ? AND ${STANDS}`,
-    args: [sample.id, sample.type, JSON.stringify(sample.data), now, now, webhookId, senderId],
+      VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
+    args: [sample.id, webhookId, senderId, sample.type, JSON.stringify(sample.data), now, now],
+  };
+}
+
+/** Holds while the webhook is enabled, which a deleted one is not: what a sample asks. */
+export function enabledGuard(senderId: string, webhookId: string): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND sender_id = ? AND enabled = 1)",
+    args: [webhookId, senderId],
   };
 }
 

@@ -172,7 +172,8 @@ export async function removeDeleted(db: Db, lines: number): Promise<boolean> {
 /** Notes that the endpoint at `url` works again; one that the webhook has moved to since has a record of its own. */
 export function noteWebhookSuccess(senderId: string, webhookId: string, url: string): Statement {
   return {
-    sql: "UPDATE webhooks SET failing_since = NULL WHERE id = ? AND sender_id = ? AND url = ?",
+    sql: `UPDATE webhooks SET failing_since = NULL
+      WHERE id = ? AND sender_id = ? AND url = ? AND failing_since IS NOT NULL`,
     args: [webhookId, senderId, url],
   };
 }

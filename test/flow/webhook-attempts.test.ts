@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { replay, sendSample } from "../../src/flows/notify/sample.ts";
 import { until } from "../support/poll.ts";
 import { FAST_PUSHES, webhookService } from "../support/webhook-service.ts";
 
@@ -42,6 +44,38 @@ test("the delay before the first attempt is waited for, as those before the othe
   expect(JSON.parse(request.body).id).toBe(body.id);
 });
 
+describe.each([
+  ["deleted", "DELETE", undefined, "not_found"],
+  ["switched off", "PATCH", { enabled: false }, "conflict"],
+] as const)("for a webhook that is %s while it is asked, there is", (_, method, body, type) => {
+  test("no sample", async () => {
+    const webhook = await changed();
+    const asked = sendSample(deps(), webhook, "delivery", () => []);
+    expect(await asked.catch((error) => error.type)).toBe(type);
+    expect(await logged(webhook.id)).toBe(0);
+  });
+
+  test("no replay, and it is told why", async () => {
+    const webhook = await changed();
+    const asked = replay(deps(), webhook, `dlv_${"0".repeat(26)}`, []);
+    expect(await asked.catch(({ type, message }) => [type, /webhook/.test(message)])).toEqual([type, true]);
+  });
+
+  const deps = () => ({ db: scene.service.app.db, queue: scene.service.app.queue, clock: systemClock });
+
+  /** A webhook as it was read, before the change. */
+  async function changed() {
+    const { id } = await subscribe(["delivery"]);
+    const { body: sender } = await scene.service.call("GET", "/v1/senders", undefined, {
+      key: scene.service.accountKey,
+    });
+    await scene.service.call(method, `/v1/webhooks/${id}`, body);
+    return { id, senderId: sender.data[0].id, enabled: true, eventTypes: ["delivery"] };
+  }
+  const logged = async (id: string) =>
+    (await scene.service.app.db.all("SELECT 1 FROM webhook_deliveries WHERE webhook_id = ?", [id])).length;
+});
+
 test("of an answer no part of a character is kept", async () => {
   const { id } = await subscribe(["delivery"]);
   scene.sink.answer(() => new Response(`x${"é".repeat(4096)}`));
@@ -51,7 +85,7 @@ test("of an answer no part of a character is kept", async () => {
   expect((await read()).response).toBe(`x${"é".repeat(2047)}`);
 });
 
-describe("an attempt that fails late", () => {
+describe("an attempt that ends late", () => {
   /** Holds the first request, lets `meanwhile` happen, and answers it then. Returns the webhook after it. */
   async function late(
     status: number,
@@ -92,6 +126,14 @@ describe("an attempt that fails late", () => {
       await until(async () => (await failing())?.failing_since === null);
     };
     expect(await late(500, succeed)).toMatchObject({ enabled: true, disabledReason: null });
+  });
+
+  test("with 200 ends a row of failures that has begun meanwhile", async () => {
+    const fail = () =>
+      scene.service.app.db.write([{ sql: "UPDATE webhooks SET failing_since = 7", args: [] }]);
+    await late(200, fail, null);
+    const row = await scene.service.app.db.first("SELECT failing_since FROM webhooks");
+    expect(row).toEqual({ failing_since: null });
   });
 
   test("with 410 from where the webhook no longer goes does not either", async () => {

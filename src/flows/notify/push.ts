@@ -240,10 +240,10 @@ function disabling({ delivery, now }: Ended, { where, reason }: Disabling): Stat
   return disableWebhook(delivery.senderId, delivery.webhookId, where, reason, now);
 }
 
-/** The first failure of a row of them is noted, and its end. */
+/** The first failure of a row of them is noted, and its end: of one, too, that has begun since the attempt did. */
 function healthNote({ delivery, target, outcome, now }: Ended): Statement[] {
   const { senderId, webhookId } = delivery;
   const { url, failingSince } = target;
-  if (isSuccess(outcome)) return failingSince === null ? [] : [noteWebhookSuccess(senderId, webhookId, url)];
+  if (isSuccess(outcome)) return [noteWebhookSuccess(senderId, webhookId, url)];
   return failingSince === null ? [noteWebhookFailure(senderId, webhookId, url, now)] : [];
 }

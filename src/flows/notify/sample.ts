@@ -1,11 +1,12 @@
 import type { Clock } from "../../core/clock.ts";
-import { AppError } from "../../core/errors.ts";
+import { AppError, notFound } from "../../core/errors.ts";
 import { EVENT_TYPES, type EventType } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { insertSampleDelivery, replayDelivery, replayGuard } from "../../store/delivery-log.ts";
+import { enabledGuard, insertSampleDelivery, replayDelivery, replayGuard } from "../../store/delivery-log.ts";
 import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
+import { getWebhook } from "../../store/webhooks.ts";
 import { hint } from "../hint.ts";
 
 export interface SampleDeps {
@@ -89,6 +90,7 @@ const INBOUND: ReadonlySet<EventType> = new Set<EventType>(["inbound_received", 
  * Sends a sample of an event to a webhook, flagged as test mode, through the same push as every other.
  * @param type the type asked for; null: the one that the webhook names first
  * @param record statements for the same write, given the delivery's id and type
+ * @throws AppError 409 where the webhook is disabled, 404 where it has just been deleted
  */
 export async function sendSample(
   deps: SampleDeps,
@@ -100,7 +102,15 @@ export async function sendSample(
   const now = deps.clock.now();
   const wanted = type ?? firstType(webhook.eventTypes);
   const sample = { id: newId("dlv", now), type: wanted, data: sampleData(webhook.senderId, wanted, now) };
-  await deps.db.write([insertSampleDelivery(webhook.senderId, webhook.id, sample, now), ...record(sample)]);
+  const write = deps.db.write([
+    allOrNothing(enabledGuard(webhook.senderId, webhook.id)),
+    insertSampleDelivery(webhook.senderId, webhook.id, sample, now),
+    ...record(sample),
+  ]);
+  await write.catch(async (error: unknown) => {
+    if (isGuardBroken(error)) await requireStillEnabled(deps, webhook);
+    throw error;
+  });
   hint(deps.queue, "push", [{ key: sample.id, lane: webhook.id }]);
 }
 
@@ -124,7 +134,7 @@ function sampleData(senderId: string, type: EventType, now: number): Record<stri
 
 /**
  * Pushes a delivery of the log once more, under its own id.
- * @throws AppError 409 while an attempt is under way or the webhook is disabled
+ * @throws AppError 409 while an attempt is under way or the webhook is disabled, 404 where it has just been deleted
  */
 export async function replay(
   deps: SampleDeps,
@@ -139,11 +149,22 @@ export async function replay(
     replayDelivery(senderId, webhook.id, id, deps.clock.now()),
     ...record,
   ]);
-  await write.catch((error: unknown) => {
+  await write.catch(async (error: unknown) => {
     if (!isGuardBroken(error)) throw error;
+    await requireStillEnabled(deps, webhook);
     throw new AppError("conflict", "An attempt at this delivery is under way.", { code: "invalid_state" });
   });
   hint(deps.queue, "push", [{ key: id, lane: webhook.id }]);
+}
+
+/** Throws what refuses a webhook that has changed since it was read. */
+async function requireStillEnabled(
+  { db }: SampleDeps,
+  { senderId, id }: { senderId: string; id: string },
+): Promise<void> {
+  const webhook = await getWebhook(db, senderId, id);
+  if (webhook === null) throw notFound("webhook");
+  requireEnabled(webhook.enabled);
 }
 
 function requireEnabled(enabled: boolean): void {
