@@ -19,8 +19,12 @@ export const MAX_PENDING_JOBS = 20_000;
 
 /** Seconds an idle worker waits in one blocking read. */
 const IDLE_READ_SECONDS = 2;
-/** Time after which a job whose worker died goes to another, and how often that is looked for, milliseconds. */
-const LOCK_MS = 30_000;
+/**
+ * Time for which a job in hand is its worker's alone, and how often those are looked for whose worker died, milliseconds:
+ * after three of them at most another has it. Until then its key is taken, and no hint helps. Jobs are in hand for as long as
+ * handing over takes, so the time is short.
+ */
+const LOCK_MS = 5_000;
 /**
  * What BullMQ says of a job whose lock has ended while it was in hand: the event loop stood still for about as long as a lock
  * lives, or Redis was flushed. Such a job may be handed out once more, up to two lock times later; that its row is claimed

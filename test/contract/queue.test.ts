@@ -466,6 +466,24 @@ describe("the queue BullMQ on Redis", () => {
     await queue.check();
   });
 
+  test("gives a job whose worker died to another soon, and no hint is needed for it", async () => {
+    const prefix = `test${++prefixes}`;
+    const died = openOnRedis(prefix);
+    const hold = holder();
+    died.work("transmit", hold.handler, 1);
+    await died.add("transmit", [job("held")]);
+    await hold.reached(1);
+    // Cut off, it leaves its job locked, as a kill does.
+    await died.close(0);
+    const other = openOnRedis(prefix);
+    const seen = collector(1);
+    const since = systemClock.now();
+    other.work("transmit", seen.handler, 1);
+    await seen.all;
+    expect(seen.keys).toEqual(["held"]);
+    expect(systemClock.now() - since).toBeLessThan(20_000);
+  });
+
   test("closes while Redis is down", async () => {
     const queue = openOnRedis();
     const hold = holder();
