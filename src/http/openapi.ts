@@ -4,7 +4,7 @@ import { HEADERS, headersOfAnswer, headersOfError } from "./openapi-headers.ts";
 import { WEBHOOKS } from "./openapi-webhooks.ts";
 import { PROJECT_HEADER } from "./project.ts";
 import type { Route } from "./route.ts";
-import { DATE_TIME, withFormats } from "./shown-format.ts";
+import { asShown, DATE_TIME } from "./shown-format.ts";
 
 const OPENAPI_VERSION = "3.1.0";
 
@@ -174,7 +174,7 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
       },
     ]),
   );
-  return withFormats({
+  return asShown({
     openapi: OPENAPI_VERSION,
     info: { title: "Postrider", version: "1", description: "Sends and receives email over a REST API." },
     servers: [{ url: publicUrl }],
