@@ -55,7 +55,11 @@ export const SendItem = Type.Object(
           "Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` beside it that is not empty takes the place of the template's.",
       }),
     ),
-    data: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: "Merge variables." })),
+    data: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "Merge variables. Whole numbers beyond 2^53 lose digits: send them as texts.",
+      }),
+    ),
     headers: Type.Optional(
       Type.Record(Type.String(), Type.String(), {
         description:

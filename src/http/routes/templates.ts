@@ -28,7 +28,9 @@ const RenderedSchema = Type.Object({
   }),
 });
 
-const Data = Type.Record(Type.String(), Type.Unknown(), { description: "Merge variables." });
+const Data = Type.Record(Type.String(), Type.Unknown(), {
+  description: "Merge variables. Whole numbers beyond 2^53 lose digits: send them as texts.",
+});
 
 const RenderTemplate = Type.Object({ data: Type.Optional(Data) });
 const PreviewTemplate = Type.Object({
