@@ -1,5 +1,6 @@
 import { isAsciiText } from "../../core/ascii.ts";
 import type { Value } from "../engine/client.ts";
+import { kinOf, spelledOut, WRITTEN_OUT } from "./folding.ts";
 
 /** A condition with its parameters. */
 export interface Condition {
@@ -7,21 +8,9 @@ export interface Condition {
   args: Value[];
 }
 
-/** Letters that are one where case does not count, though no change of case leads from each to each. */
-const KIN = ["iIıİ", "kK\u212a", "sSſ", "åÅ\u212b", "βΒϐ", "θΘϑϴ", "μΜµ", "σΣς", "ωΩ\u2126"];
-
-/** Letters that another case writes with several, by what these are in lower case. */
-const WRITTEN_OUT: Readonly<Record<string, string>> = {
-  ...{ ß: "ss", ẞ: "ss", ﬀ: "ff", ﬁ: "fi", ﬂ: "fl", ﬃ: "ffi", ﬄ: "ffl", ﬅ: "st", ﬆ: "st" },
-};
-
-/** An i with a dot of its own: what `İ` is in lower case. In the one form of it that Unicode has, an i has a dot anyway. */
-const DOTTED = /([iI])\u0307/g;
-
 /**
- * Holds where one of the columns contains the text as it is, in any case: `привет` finds `Привет Мир`. Nor does it count how
- * Unicode spells an accent, whose i has a dot (`istanbul`, `İstanbul`) and whether `ß` or `ss` is written. The characters that
- * LIKE and GLOB read as patterns stand for themselves.
+ * Holds where one of the columns contains the text, but for what does not count (`fold`): `привет` finds `Привет Мир`. The
+ * characters that LIKE and GLOB read as patterns stand for themselves.
  */
 export function containsText(columns: readonly string[], text: string): Condition {
   // As it is typed, and in both ways of Unicode to write accents: names that come from a Mac's files have them apart.
@@ -65,31 +54,31 @@ function globMatch(forms: readonly string[]): Match {
   };
 }
 
-/** The text with one letter for all its kin, and those that another case writes with several as they are then. */
-function spelledOut(text: string): string {
-  return Array.from(text.replace(DOTTED, "$1"), (char) => WRITTEN_OUT[char] ?? kinOf(char)?.[0] ?? char).join(
-    "",
-  );
-}
-
 /** The column's text spelled out, as far as that may let it contain the form. */
 function spelledOutBy(form: string, column: string): string {
   const lower = form.toLowerCase();
-  const written = Object.entries(WRITTEN_OUT).filter(([, letters]) => lower.includes(letters));
+  const written = Object.entries(WRITTEN_OUT).filter(([, letters]) => mayShare(letters, lower));
   const dotted = lower.includes("i") ? [["i\u0307", "i"] as const, ["I\u0307", "I"] as const] : [];
   return [...dotted, ...written].reduce((sql, [from, to]) => `REPLACE(${sql}, '${from}', '${to}')`, column);
 }
 
 /** Whether a text in ASCII may stand in one that is not. */
 function mayBeBeyondAscii(text: string): boolean {
+  const lower = text.toLowerCase();
   return (
-    Array.from(text).some(kinOf) ||
-    Object.values(WRITTEN_OUT).some((part) => text.toLowerCase().includes(part))
+    Array.from(text).some(kinOf) || Object.values(WRITTEN_OUT).some((letters) => mayShare(letters, lower))
   );
 }
 
-function kinOf(char: string): string | undefined {
-  return KIN.find((letters) => letters.includes(char));
+/** Whether where a text stands there may be the letters, too, or some of them at either end of it. */
+function mayShare(letters: string, text: string): boolean {
+  return (
+    text.includes(letters) ||
+    letters.includes(text) ||
+    Array.from(letters).some(
+      (_, at) => at > 0 && (text.startsWith(letters.slice(at)) || text.endsWith(letters.slice(0, at))),
+    )
+  );
 }
 
 /** A character in each of its cases. */
