@@ -349,7 +349,7 @@ CREATE TABLE messages (
   track_clicks INTEGER NOT NULL DEFAULT 0 CHECK (track_clicks IN (0, 1)),
   unsubscribe_link INTEGER NOT NULL DEFAULT 0 CHECK (unsubscribe_link IN (0, 1)),
   created_at INTEGER NOT NULL
-, position INTEGER) STRICT;
+, position INTEGER, terms_rule INTEGER NOT NULL DEFAULT 1) STRICT;
 
 CREATE INDEX messages_by_position ON messages (position) WHERE position IS NOT NULL;
 
@@ -361,7 +361,16 @@ CREATE INDEX messages_by_status ON messages (sender_id, status, id);
 
 CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
 
+CREATE INDEX messages_older_terms ON messages (position) WHERE position IS NOT NULL AND terms_rule < 2
+  AND length(CAST(from_email || COALESCE(from_name, '') || to_list || cc_list || bcc_list || subject AS BLOB))
+    <> length(from_email || COALESCE(from_name, '') || to_list || cc_list || bcc_list || subject);
+
 CREATE INDEX messages_unindexed ON messages (sender_id, id) WHERE position IS NULL;
+
+CREATE TRIGGER messages_reenter AFTER INSERT ON messages_reentering
+BEGIN
+  UPDATE messages SET terms_rule = 1 WHERE id = NEW.message_id;
+END;
 
 CREATE TABLE messages_reentering (
   message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,

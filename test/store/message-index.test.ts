@@ -63,7 +63,7 @@ describe("entering the index", () => {
     );
     const places = await lists.db.all<{ rowid: number }>(
       "SELECT rowid FROM message_terms WHERE message_terms MATCH ?",
-      [expressionOf(termsWanted(senderId, { q: "entered twice" }).grams)],
+      [expressionOf([], termsWanted(senderId, { q: "entered twice" }).grams)],
     );
     expect(places).toHaveLength(messages.length);
   });
@@ -283,7 +283,7 @@ test("an index that counted its rows with time is made anew by the upgrade", () 
       late.map(({ id }) => id).reverse(),
     );
     const rows = await db.all("SELECT rowid FROM message_terms WHERE message_terms MATCH ?", [
-      expressionOf(termsWanted(senderId, { q: "before it" }).grams),
+      expressionOf([], termsWanted(senderId, { q: "before it" }).grams),
     ]);
     expect(rows).toHaveLength(messages.length);
   }));

@@ -264,13 +264,15 @@ describe("filters of many messages each with next to none in common", () => {
         from: { email: half || at === 0 ? "a@shop.example" : "b@shop.example" },
         tags: [{ name: "kind", value: half && at !== 0 ? "x" : "y" }],
         status: at % 3 === 0 ? ("delivery_delayed" as const) : ("bounced" as const),
-        subject: `order ${at}`,
+        subject: `order ${at} weiß`,
       };
     });
   const wanted = { from: "a@shop.example", tag: { name: "kind", value: "y" } } as const;
   const filters: [string, MessageFilter, (one: Message) => boolean][] = [
     ["sender and tag", wanted, () => true],
     ["and a text of all", { ...wanted, q: "order" }, () => true],
+    ["and a text of all, of which there are two foldings", { ...wanted, q: "weiß" }, () => true],
+    ["and a text of all in another spelling", { ...wanted, q: "WEISS" }, () => true],
     ["and a status that still moves", { ...wanted, status: "delivery_delayed" }, () => true],
     ["and one that none of them has", { ...wanted, status: "bounced" }, () => false],
     ["and a text of another", { ...wanted, q: "order 77" }, () => false],

@@ -18,6 +18,7 @@ import plainConditions from "../../../db/migrations/0016_plain_conditions.sql" w
 import configurationVersion from "../../../db/migrations/0017_configuration_version.sql" with {
   type: "text",
 };
+import oneFolding from "../../../db/migrations/0018_one_folding.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
 import { indexOlderMessages } from "../search/message-index.ts";
 
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 15, name: "walks", sql: walks },
   { version: 16, name: "plain_conditions", sql: plainConditions },
   { version: 17, name: "configuration_version", sql: configurationVersion },
+  { version: 18, name: "one_folding", sql: oneFolding },
 ];
 
 /** Whether a step has been applied: when, in milliseconds; null: not yet. */

@@ -83,6 +83,9 @@ interface WaitingRow extends SearchedRow {
   place: number | null;
 }
 
+/** The rule by which messages enter the index. Programs up to schema 17 entered them by rule 1, and say nothing of it. */
+export const TERMS_RULE = 2;
+
 /** Statements that enter something into the index, and the place they do it at. */
 interface Entry {
   place: number;
@@ -136,7 +139,10 @@ function enter(row: WaitingRow, place: number): Statement[] {
       sql: `INSERT INTO message_terms (rowid, terms) VALUES (?, (SELECT ? FROM messages WHERE ${AS_READ}))`,
       args: [rowOfPlace(place), termsOf(searchable(row)), ...guard],
     },
-    { sql: `UPDATE messages SET position = ? WHERE ${AS_READ}`, args: [place, ...guard] },
+    {
+      sql: `UPDATE messages SET position = ?, terms_rule = ${TERMS_RULE} WHERE ${AS_READ}`,
+      args: [place, ...guard],
+    },
   ];
 }
 

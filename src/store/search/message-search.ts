@@ -60,19 +60,19 @@ interface Way {
  * that few have. The status is one that many have, or this way would not be taken.
  */
 async function wayThrough(db: Db, page: Page, { status, wholes, grams }: Terms): Promise<Way> {
-  const terms = [...status, ...wholes, ...grams];
+  const terms = [...status, ...wholes];
   const places = placesOf(page.filter, page.before);
-  const whole: Way = { expression: expressionOf(terms), places, end: null };
+  const whole: Way = { expression: expressionOf(terms, grams), places, end: null };
   const compared = page.filter.status !== undefined && status.length === 0;
-  if (!compared && (terms.length === 1 || grams.length === terms.length)) return whole;
-  const parts = wholes.map((term) => [term]);
-  const few = await rarePart(db, grams.length === 0 ? parts : [...parts, grams], places);
+  if (!compared && (terms.length === 0 || (terms.length === 1 && grams.length === 0))) return whole;
+  const parts = wholes.map((term) => expressionOf([term]));
+  const few = await rarePart(db, grams.length === 0 ? parts : [...parts, expressionOf([], grams)], places);
   if (few !== null) return { ...whole, expression: few };
   const milestone = milestoneTerm(page.senderId);
   const low = await milestoneBelow(db, milestone, places);
   const end = low === null ? null : passedPlace(page, low);
   if (low === null || end === null) return whole;
-  return { expression: expressionOr(terms, milestone), places: { ...places, low }, end };
+  return { expression: expressionOr(terms, grams, milestone), places: { ...places, low }, end };
 }
 
 /** The place of the milestone at which a page ends; null where there are not so many. */
@@ -95,14 +95,9 @@ function passedPlace({ before }: Page, place: number): string | null {
   return before === null || passed < before ? passed : null;
 }
 
-/** The expression of the first of the parts, which are terms to be had together, that few messages have; null: of none. */
-async function rarePart(
-  db: Db,
-  parts: readonly (readonly string[])[],
-  { low, high }: Places,
-): Promise<string | null> {
-  for (const part of parts) {
-    const expression = expressionOf(part);
+/** The first of the parts of an expression that few messages have; null: none. */
+async function rarePart(db: Db, parts: readonly string[], { low, high }: Places): Promise<string | null> {
+  for (const expression of parts) {
     const row = await db.first<{ count: number }>(
       `SELECT count(*) AS count FROM (SELECT 1 FROM message_terms
         WHERE message_terms MATCH ? AND rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER) LIMIT ?)`,

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Mailbox } from "../../core/addresses.ts";
+import { isAsciiText } from "../../core/ascii.ts";
 import { type MessageStatus, MOVING, ROLL_UP_ORDER } from "../../core/states.ts";
+import { fold, foldCase } from "./folding.ts";
 
 /** What of a message can be searched. */
 export interface Searchable {
@@ -47,14 +49,6 @@ const MILESTONE_END = "00";
 /** What stands before a value in a term that holds all of it. */
 const FACETS = { status: "status=", direction: "direction=", from: "from=", to: "to=", tag: "tag=" } as const;
 
-/** A text as it is compared: case and the way that accents are written do not count. */
-export function fold(text: string): string {
-  return (BEYOND_LATIN.test(text) ? text.normalize("NFC") : text).toLowerCase();
-}
-
-/** Below U+0300, where combining marks begin, every text is in its normal form. */
-const BEYOND_LATIN = /[^\0-\u02ff]/;
-
 /** Whether the message's recipient, sender or subject has the text in it, in any case. */
 export function hasText(
   message: Pick<Searchable, "from" | "to" | "cc" | "bcc" | "subject">,
@@ -75,7 +69,11 @@ export const FINAL_STATUSES: readonly MessageStatus[] = [
   "inbound_rejected",
 ];
 
-/** The terms of a message, as the index's tokenizer takes them: a space before each. */
+/**
+ * The terms of a message, as the index's tokenizer takes them: a space before each. Of a text whose letters are not all what
+ * they are compared as, there are those of it as it stands as well: programs up to schema 17 look for these alone, and may
+ * still run beside this one.
+ */
 export function termsOf(message: Searchable): string {
   const { id, senderId, direction, status, from, tags } = message;
   const terms = termWriter(senderId);
@@ -85,8 +83,24 @@ export function termsOf(message: Searchable): string {
   terms.whole(FACETS.from, from.email);
   for (const tag of tags) terms.whole(FACETS.tag, tagText(tag));
   for (const { email } of recipientsOf(message)) terms.whole(FACETS.to, email);
-  for (const text of textsOf(message)) terms.grams(text);
+  const texts = textsOf(message).map(inBothFoldings);
+  for (const { folded } of texts) terms.grams(folded);
+  for (const { folded, cased } of texts) if (cased !== folded) terms.grams(cased, folded);
   return terms.text();
+}
+
+/** Those of its terms that it may lack where a program up to schema 17 has entered it. */
+export function termsLacking(message: Searchable): string {
+  const terms = termWriter(message.senderId);
+  for (const { folded, cased } of textsOf(message).map(inBothFoldings))
+    if (cased !== folded) terms.grams(folded, cased);
+  return terms.text();
+}
+
+/** A text as it is compared, and as programs up to schema 17 did that. */
+function inBothFoldings(text: string): { folded: string; cased: string } {
+  const folded = fold(text);
+  return { folded, cased: isAsciiText(text) ? folded : foldCase(text) };
 }
 
 /** The term of a status alone. */
@@ -102,8 +116,8 @@ export interface Terms {
   status: string[];
   /** Those of other whole values. */
   wholes: string[];
-  /** Those of the text. */
-  grams: string[];
+  /** Those of the text, by each folding that a message may have been entered by: it has all of one of these. */
+  grams: string[][];
 }
 
 /** The terms by which the index finds what is wanted. */
@@ -115,10 +129,19 @@ export function termsWanted(senderId: string, wanted: Wanted): Terms {
   if (to !== undefined) wholes.whole(FACETS.to, to);
   if (tag !== undefined) wholes.whole(FACETS.tag, tagText(tag));
   if (direction !== undefined) wholes.whole(FACETS.direction, direction);
-  const found = split(wholes.text());
-  const grams = termWriter(senderId);
-  if (q !== undefined) grams.grams(q);
-  return { status: settled, wholes: found, grams: spread(split(grams.text())) };
+  return { status: settled, wholes: split(wholes.text()), grams: gramsWanted(senderId, q ?? "") };
+}
+
+/** Messages that a program up to schema 17 has entered have the terms of the older folding, until they are entered anew. */
+function gramsWanted(senderId: string, q: string): string[][] {
+  const { folded, cased } = inBothFoldings(q);
+  const all = [...new Set([folded, cased])].map((text) => {
+    const grams = termWriter(senderId);
+    grams.grams(text);
+    return spread(split(grams.text()));
+  });
+  // Too short a text by one of them: by that one every message may have it.
+  return all.some((grams) => grams.length === 0) ? [] : all;
 }
 
 /**
@@ -132,14 +155,24 @@ export function milestoneTerm(senderId: string): string {
   return split(terms.text()).join();
 }
 
-/** The expression that finds in the index the messages that have all the terms. */
-export function expressionOf(terms: readonly string[]): string {
-  return terms.map((term) => `"${term}"`).join(" AND ");
+/** The expression that finds in the index the messages that have all the terms, and all of one of the lists of grams. */
+export function expressionOf(
+  terms: readonly string[],
+  grams: readonly (readonly string[])[] = [],
+  quoted = (term: string) => `"${term}"`,
+): string {
+  const all = (list: readonly string[]) => list.map(quoted).join(" AND ");
+  const texts = grams.map((list) => `(${all(list)})`).join(" OR ");
+  return [...(terms.length === 0 ? [] : [all(terms)]), ...(texts === "" ? [] : [`(${texts})`])].join(" AND ");
 }
 
 /** The same, which finds those that have the other term too. */
-export function expressionOr(terms: readonly string[], other: string): string {
-  return terms.map((term) => `("${term}" OR "${other}")`).join(" AND ");
+export function expressionOr(
+  terms: readonly string[],
+  grams: readonly (readonly string[])[],
+  other: string,
+): string {
+  return expressionOf(terms, grams, (term) => `("${term}" OR "${other}")`);
 }
 
 function split(terms: string): string[] {
@@ -173,8 +206,11 @@ function spread(all: string[]): string[] {
 interface TermWriter {
   /** A term of the whole value. */
   whole(kind: string, value: string): void;
-  /** A term for every run of three units of the text. Cut surrogates become U+FFFD, here and in a search alike. */
-  grams(text: string): void;
+  /**
+   * A term for every run of three units of a folded text, but for those of the other text. Cut surrogates become U+FFFD, here
+   * and in a search alike.
+   */
+  grams(text: string, other?: string): void;
   text(): string;
 }
 
@@ -203,19 +239,35 @@ function termWriter(senderId: string): TermWriter {
       const token = kind + asToken(facet(value));
       if (begin(token.length)) put(token, 0, token.length);
     },
-    grams(text) {
-      const token = asToken(fold(text));
-      for (let at = GRAM; at <= token.length && begin(GRAM); at++) put(token, at - GRAM, at);
+    grams(text, other) {
+      const token = asToken(text);
+      const isOthers = other === undefined ? null : gramsOf(asToken(other));
+      for (let at = GRAM; at <= token.length; at++) {
+        if (isOthers?.(token.slice(at - GRAM, at)) === true) continue;
+        if (!begin(GRAM)) return;
+        put(token, at - GRAM, at);
+      }
     },
     text: () => decoder.decode(written.subarray(0, length)),
   };
 }
 
+/** Units of a text up to which a look through all of it is sooner done than a set of its grams. */
+const SHORT_UNITS = 100;
+
+/** Whether a text has a gram. */
+function gramsOf(text: string): (gram: string) => boolean {
+  if (text.length <= SHORT_UNITS) return (gram) => text.includes(gram);
+  const grams = new Set<string>();
+  for (let at = GRAM; at <= text.length; at++) grams.add(text.slice(at - GRAM, at));
+  return (gram) => grams.has(gram);
+}
+
 /** A value as it stands in its term. */
 function facet(value: string): string {
-  const beginning = fold(value.slice(0, MAX_FACET_UNITS));
+  const beginning = foldCase(value.slice(0, MAX_FACET_UNITS));
   if (value.length <= MAX_FACET_UNITS) return beginning;
-  const hash = createHash("sha256").update(fold(value)).digest("hex");
+  const hash = createHash("sha256").update(foldCase(value)).digest("hex");
   return `${beginning}#${hash.slice(0, FACET_HASH_CHARS)}`;
 }
 
