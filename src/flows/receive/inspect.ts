@@ -12,7 +12,8 @@ import { previewOf } from "../../mail/reading/preview.ts";
 import { newPart } from "../../mail/reading/reply-text.ts";
 import { CHUNK_OCTETS, type HashedContent, newContent } from "../../store/contents/content-bytes.ts";
 import { bodyBytes } from "../../store/contents/message-body.ts";
-import { type BodyChunk, writeBody } from "./large-body.ts";
+import { type BodyChunk, type LargeBody, writeBody } from "./large-body.ts";
+import { refusedByPolicy } from "./refused-by-policy.ts";
 import { fieldsByName } from "./shown-headers.ts";
 
 /** Time that the checks of one mail may wait for name servers; what is not known by then is `temperror`. */
@@ -30,12 +31,17 @@ export interface MailToInspect {
 /** A mail as it is recorded, but for its bodies and fields. */
 export type ReadMail = Omit<OpenMail, "fields" | "text" | "html">;
 
-/** What there is to keep of a mail, hashed, and small parts compressed: all of that is work for the thread that reads. */
-export interface MailContents {
-  /** Html, text, reply text and header fields. */
+/** A body that is hashed. */
+export interface WrittenBody {
   body: HashedContent;
   /** Its bytes in chunks where it is large. */
   largeBody: BodyChunk[] | null;
+}
+
+/** What there is to keep of a mail, hashed, and small parts compressed: all of that is work for the thread that reads. */
+export interface MailContents extends WrittenBody {
+  /** The body has html, text, reply text and header fields. This one has the fields alone; null unless the mail is refused. */
+  header: WrittenBody | null;
   /** The mail as it came. */
   raw: HashedContent;
 }
@@ -59,11 +65,10 @@ export async function inspectMail(deps: InspectDeps, { raw, session }: MailToIns
   const reply = newPart({ text: parsed.text?.beginning ?? null, html: parsed.html?.beginning ?? null });
   // A list of threads shows what is new, and not what it answers.
   const preview = reply === null ? parsed.preview : previewOf(reply, null);
-  return {
-    mail: { ...recorded(parsed), preview },
-    contents: contentsOf(parsed, reply, raw),
-    authentication: await checking,
-  };
+  const contents = contentsOf(parsed, reply, raw);
+  const authentication = await checking;
+  const header = refusedByPolicy(authentication.verdict) ? headerBody(raw) : null;
+  return { mail: { ...recorded(parsed), preview }, contents: { ...contents, header }, authentication };
 }
 
 function recorded({ text: _, html: __, fields: ___, ...mail }: OpenMail): ReadMail {
@@ -76,13 +81,22 @@ function contentsOf({ html, text, fields }: OpenMail, reply: string | null, raw:
     replyText: reply?.trim() === text?.beginning.trim() ? null : reply,
     headers: fieldsByName(fields),
   };
-  const kept = { raw: newContent(raw), largeBody: null };
+  return { ...written({ html, text, ...more }), raw: newContent(raw), header: null };
+}
+
+/** What is kept of a mail that is refused. Read anew: of the many that wait for name servers, few come to it. */
+function headerBody(raw: Uint8Array): WrittenBody {
+  const { fields } = headerOnly(raw);
+  return written({ html: null, text: null, replyText: null, headers: fieldsByName(fields) });
+}
+
+function written({ html, text, ...more }: LargeBody): WrittenBody {
   if (text?.whole !== false && html?.whole !== false) {
     const bytes = bodyBytes({ html: html?.beginning ?? null, text: text?.beginning ?? null, ...more });
-    if (bytes.length <= CHUNK_OCTETS) return { ...kept, body: newContent(bytes) };
+    if (bytes.length <= CHUNK_OCTETS) return { body: newContent(bytes), largeBody: null };
   }
   const { content, chunks } = writeBody({ html, text, ...more });
-  return { ...kept, body: content, largeBody: chunks };
+  return { body: content, largeBody: chunks };
 }
 
 async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array): Promise<Authentication> {

@@ -1,20 +1,8 @@
-import type { AuthVerdict } from "../../mail/authenticate.ts";
-import { headerOnly } from "../../mail/reading/parse.ts";
 import { insertMessage } from "../../store/messages.ts";
-import { keepBody } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
 import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
-import { fieldsByName } from "./shown-headers.ts";
-import { type ArrivalPlace, type TakeDeps, webhooksOf } from "./take.ts";
-
-/**
- * Whether the author's domain wants this mail refused (RFC 9989 §5.4). An ARC chain overrides nothing: that takes trust
- * in a sealer (RFC 8617 §7.2.1), and nobody is trusted here. What could not be found out is no failure.
- */
-export function refusedByPolicy({ dmarc }: AuthVerdict): boolean {
-  return dmarc.result === "fail" && dmarc.policy === "reject";
-}
+import { type ArrivalPlace, keepWritten, type TakeDeps, webhooksOf } from "./take.ts";
 
 /**
  * Records a refused mail with its header, without its bodies and bytes: once in each project that it was for. Gives the
@@ -42,12 +30,9 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
   const addresses = own.flatMap((place) => place.addresses);
   const message = inboundMessage(mail, { inbox, addresses, status: "inbound_rejected", threadId: null, at });
   const { verdict: auth } = mail.inspection.authentication;
-  const { fields } = headerOnly(mail.raw);
-  const body = await keepBody(deps, inbox.senderId, {
-    html: null,
-    text: null,
-    headers: fieldsByName(fields),
-  });
+  const { header } = mail.inspection.contents;
+  if (header === null) throw new Error("a mail that is refused has its header written");
+  const body = await keepWritten(deps, inbox.senderId, header);
   const content = inboundContent(mail, { body, raw: null }, addresses);
   const { from, to, subject } = message;
   const happening: Happening = {

@@ -15,6 +15,7 @@ import { hint } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
 import { participantsOf } from "../threading.ts";
 import { DUPLICATE_WINDOW_MS, MAX_COMPARED, referencesOf } from "./facts.ts";
+import type { WrittenBody } from "./inspect.ts";
 import { chunkPieces } from "./large-body.ts";
 import {
   type InboundMail,
@@ -90,13 +91,21 @@ async function keep(
   senderId: string,
   { inspection: { contents }, raw }: InboundMail,
 ): Promise<Kept> {
-  const body = ofProject(senderId, contents.body);
   const whole = ofProject(senderId, contents.raw);
-  const { largeBody } = contents;
   return {
-    body: largeBody === null ? body : await writeAhead(deps, body, chunkPieces(largeBody, body.size)),
+    body: await keepWritten(deps, senderId, contents),
     raw: whole.bytes === null ? await writeAhead(deps, whole, raw) : whole,
   };
+}
+
+/** Makes a body a content of the project's, ready for the write of its message. */
+export async function keepWritten(
+  deps: TakeDeps,
+  senderId: string,
+  { body, largeBody }: WrittenBody,
+): Promise<HashedContent> {
+  const own = ofProject(senderId, body);
+  return largeBody === null ? own : writeAhead(deps, own, chunkPieces(largeBody, own.size));
 }
 
 function withoutBytes({ body, raw }: Kept): Kept {

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { read } from "../../src/flows/readings.ts";
+import { openDoor } from "../../src/flows/receive/door.ts";
+import { publish } from "../support/dns.ts";
+import { deliver, letterLines } from "../support/mail-in.ts";
+import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+/** Projects that one mail is for. */
+const PROJECTS = 3;
+const REFUSED = "550 5.7.1";
+
+let service: TestService;
+const keys: string[] = [];
+const addresses: string[] = [];
+
+beforeAll(async () => {
+  service = await startService();
+  service.dns.add({ name: "_dmarc.bank.test", type: "TXT", data: "v=DMARC1; p=reject" });
+  service.dns.add({ name: "bank.test", type: "TXT", data: "v=spf1 -all" });
+  for (let at = 0; at < PROJECTS; at++) await newProject(`in${at}.test`);
+});
+afterAll(() => service.stop());
+
+async function newProject(domain: string): Promise<void> {
+  const options = { key: service.accountKey };
+  const project = await service.call("POST", "/v1/senders", { name: domain }, options);
+  const made = await service.call("POST", "/v1/api-keys", { name: "k", senderId: project.body.id }, options);
+  const key: string = made.body.secret;
+  const id = await verifiedDomain(service, domain, key);
+  const receiving = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true }, { key });
+  publish(service.dns, receiving.body.records);
+  await service.call("POST", "/v1/inboxes", { address: `box@${domain}` }, { key });
+  keys.push(key);
+  addresses.push(`box@${domain}`);
+}
+
+/** What each project has of the mail with that subject. */
+async function recorded(subject: string) {
+  return Promise.all(
+    keys.map(async (key) => {
+      const listed = await service.call("GET", `/v1/emails?direction=inbound&q=${subject}`, undefined, {
+        key,
+      });
+      const [first] = listed.body.data;
+      return (await service.call("GET", `/v1/emails/${first.id}`, undefined, { key })).body;
+    }),
+  );
+}
+
+const mailWith = (subject: string, fields: readonly string[]) => ({
+  ...{ to: addresses, mailFrom: "x@bank.test" },
+  headers: ["From: x@bank.test", `Subject: ${subject}`, ...fields],
+});
+
+test("the fields of a refused mail are recorded in each project, those too that are kept in several pieces", async () => {
+  const value = "v".repeat(4000);
+  const fields = Array.from({ length: 150 }, (_, at) => `X-${at}: ${value}${at}`);
+  expect(await deliver(service, mailWith("pieces", fields))).toStartWith(REFUSED);
+  for (const { status, headers } of await recorded("pieces")) {
+    expect(status).toBe("inbound_rejected");
+    expect([headers["X-0"], headers["X-149"]]).toEqual([`${value}0`, `${value}149`]);
+  }
+});
+
+/** Answers as the name servers of a domain that wants what is not its own refused. */
+async function resolve(name: string): Promise<string[][]> {
+  if (name === "_dmarc.bank.test") return [["v=DMARC1; p=reject"]];
+  throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
+}
+
+test("the header of a refused mail is not read again where its inboxes are looked for, once for each project", async () => {
+  const letter = Buffer.from(letterLines(mailWith("once", ["X-Read: elsewhere"])).join("\r\n"));
+  const asking = { clock: systemClock, host: "mx.test", resolve };
+  const { db, queue } = service.app;
+  const door = openDoor({
+    ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
+    verpKey: new Uint8Array(32),
+    // A header of a megabyte takes some fifty milliseconds, which is for the threads that read mail.
+    inspect: (asked) => read(asking, asked.kind === "mail" ? { ...asked, raw: letter } : asked),
+  });
+  const unread = Buffer.from("X-Read: here\r\n\r\n");
+  const envelope = { mailFrom: "x@bank.test", rcptTo: addresses, ip: "192.0.2.1", helo: "x", tls: null };
+  expect(await door.message({ ...envelope, smtpUtf8: false }, unread)).toMatchObject({ code: 550 });
+  for (const { headers } of await recorded("once")) expect(headers["X-Read"]).toBe("elsewhere");
+});
