@@ -2,8 +2,6 @@ import { KeptMessage, type MessageResult } from "./kept-message.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { CR, indexOr, LF } from "./octets.ts";
 
-const CRLF = Uint8Array.of(CR, LF);
-
 /**
  * Puts one message together from the chunks of BDAT (RFC 3030 §2), which have no stuffed dots. BINARYMIME is not
  * offered, so a chunk holds text: a CR or LF outside a CRLF, though the two may come in two chunks, makes it a refused
@@ -45,7 +43,7 @@ export class ChunkReader {
   /** The end of a chunk: what is wrong with the message, or the whole of it; null where more is to come. */
   end(last: boolean): MessageResult | null {
     if (last && this.#afterCr) this.#kept.foundBareLineEnd();
-    if (last && !this.#lineEnded && !this.#afterCr) this.#kept.add(CRLF);
+    if (last && !this.#lineEnded && !this.#afterCr) this.#kept.endLine();
     return last || this.#kept.faulty ? this.#kept.result() : null;
   }
 

@@ -1,4 +1,5 @@
 import type { MessageMemory } from "./message-memory.ts";
+import { CR, LF } from "./octets.ts";
 
 const NUL = 0x00;
 
@@ -85,9 +86,12 @@ function roundedUp(octets: number): number {
   return Math.ceil(octets / GROWTH_OCTETS) * GROWTH_OCTETS;
 }
 
+/** Octets of the line end that a message may get from us, beyond its limit. */
+const LINE_END = Uint8Array.of(CR, LF);
+
 /** Octets that the memory of a large message may take, for messages up to a limit. */
 export function largest(limit: number): number {
-  return roundedUp(Math.max(limit, MAX_SMALL_OCTETS));
+  return roundedUp(Math.max(limit + LINE_END.length, MAX_SMALL_OCTETS));
 }
 
 /** The octets of a message as they come in, and what is wrong with it. Nothing is held of one that has a fault. */
@@ -130,6 +134,11 @@ export class KeptMessage {
     if (!this.#nul && slice.indexOf(NUL) >= 0) this.#nul = true;
     if (this.#fault() === null) this.#octets.add(slice);
     else this.#octets.clear();
+  }
+
+  /** Adds the line end that the message lacks. It is ours: its sender has kept to the limit without it. */
+  endLine(): void {
+    if (this.#fault() === null) this.#octets.add(LINE_END);
   }
 
   result(): MessageResult {

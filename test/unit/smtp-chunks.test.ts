@@ -34,6 +34,8 @@ describe("chunks make one message", () => {
     ["LF that begins a message", ["\na\r\n"], "bareLineEnd"],
     ["a NUL", ["a\0\r\n"], "nul"],
     ["the limit", ["x".repeat(MAX - 2), "\r\n"], `${"x".repeat(MAX - 2)}\r\n`],
+    ["the limit, and no line end at the end", ["x".repeat(MAX)], `${"x".repeat(MAX)}\r\n`],
+    ["one octet past it, and no line end at the end", ["x".repeat(MAX + 1)], "tooLarge"],
     ["one octet past it", ["x".repeat(MAX - 1), "\r\n"], "tooLarge"],
     ["a fault shows before the last chunk", ["a\nb", "never read"], "bareLineEnd"],
   ];
@@ -42,6 +44,16 @@ describe("chunks make one message", () => {
     const octets = [...pieces.join("")];
     if (message !== "bareLineEnd" || pieces.length === 1) expect(read([...octets, ""])).toBe(message);
   });
+
+  test.each([64 * 1024, 1024 * 1024])(
+    "a line end has room behind a message of the limit, %i octets",
+    (max) => {
+      const reader = new ChunkReader(max);
+      reader.feed(Buffer.alloc(max, "x"));
+      const end = reader.end(true);
+      expect(end !== null && "raw" in end && Buffer.from(end.raw.subarray(max)).toString()).toBe("\r\n");
+    },
+  );
 
   test("nothing is held of a refused message", () => {
     const reader = new ChunkReader(MAX);
