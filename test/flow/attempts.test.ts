@@ -228,6 +228,11 @@ describe("a peer that talks too much", () => {
     [
       "a reply of ten thousand lines",
       { answers: { RCPT: `${"550-no\r\n".repeat(9_999)}550 no` } },
+      "bounced",
+    ],
+    [
+      "a reply that is longer than any",
+      { answers: { RCPT: `${"550-no\r\n".repeat(40_000)}550 no` } },
       "delivery_delayed",
     ],
     [

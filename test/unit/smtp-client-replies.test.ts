@@ -6,6 +6,7 @@ import {
   MAX_EXPLANATION,
   MAX_REPLY_LINE_OCTETS,
   MAX_REPLY_LINES,
+  MAX_REPLY_OCTETS,
   type Reply,
   ReplySyntaxError,
   replyText,
@@ -31,6 +32,8 @@ describe("replies", () => {
     ["250 5.1.1x no code\r\n", 250, null, ["5.1.1x no code"]],
     ["250 a\tb\x00c\x1b[31m\r\n", 250, null, ["a b c [31m"]],
     ["250 grüß\r\n", 250, null, ["grüß"]],
+    ["250-a\r\n251 b\r\n", 251, null, ["a", "b"]],
+    ["550-a\r\n551-b\r\n552 c\r\n", 552, null, ["a", "b", "c"]],
   ];
   test.each(rows)("%j", (text, code, enhanced, lines) => {
     expect(parse(text)).toEqual([{ code, enhanced, lines }]);
@@ -66,7 +69,7 @@ describe("replies", () => {
     expect(() => parse(text)).toThrow(ReplySyntaxError);
   });
 
-  test.each(["no reply\r\n", "250-a\r\n550 b\r\n", `250 ${"x".repeat(MAX_REPLY_LINE_OCTETS)}`])(
+  test.each(["no reply\r\n", "250-a\r\n550 b\r\n", `250 ${"x".repeat(MAX_REPLY_OCTETS)}`])(
     "those before %j in one chunk are handed on",
     (fault) => {
       const replies: Reply[] = [];
@@ -77,17 +80,36 @@ describe("replies", () => {
     },
   );
 
-  test("a line of the greatest length is taken, one octet more is not", () => {
-    const line = (octets: number): string => `250 ${"x".repeat(octets - 4)}`;
-    expect(parse(`${line(MAX_REPLY_LINE_OCTETS)}\r\n`)).toHaveLength(1);
-    expect(() => parse(`${line(MAX_REPLY_LINE_OCTETS + 1)}\r\n`)).toThrow("too long");
-    expect(() => parse(line(MAX_REPLY_LINE_OCTETS + 1))).toThrow("too long");
+  test("of a line over the greatest length its beginning is kept, however it is cut into chunks", () => {
+    const kept = "x".repeat(MAX_REPLY_LINE_OCTETS - 4);
+    for (const more of [0, 1, 2, 100_000]) {
+      const octets = Buffer.from(`250-${kept}${"y".repeat(more)}\r\n250 ok\r\n354 go\r\n`);
+      for (const size of [octets.length, 1000, 2049, MAX_REPLY_LINE_OCTETS + 1]) {
+        const parser = createReplyParser();
+        const replies: Reply[] = [];
+        for (let at = 0; at < octets.length; at += size)
+          parser.push(octets.subarray(at, at + size), (reply) => replies.push(reply));
+        expect(replies.map(({ code, lines }) => [code, lines])).toEqual([
+          [250, [kept, "ok"]],
+          [354, ["go"]],
+        ]);
+      }
+    }
   });
 
-  test("a reply of the greatest number of lines is taken, one line more is not", () => {
-    const reply = (lines: number): string => `${"250-x\r\n".repeat(lines - 1)}250 x\r\n`;
-    expect(parse(reply(MAX_REPLY_LINES))).toHaveLength(1);
-    expect(() => parse(reply(MAX_REPLY_LINES + 1))).toThrow("too many lines");
+  test("of a reply of more than the greatest number of lines the first are kept, and the last", () => {
+    const reply = (lines: number): string => `${"250-x\r\n".repeat(lines - 1)}250 end\r\n`;
+    for (const lines of [MAX_REPLY_LINES, MAX_REPLY_LINES + 1, 5000])
+      expect(parse(reply(lines))).toMatchObject([{ code: 250, lines: { length: MAX_REPLY_LINES } }]);
+    expect(parse(reply(5000))[0]?.lines.at(-1)).toBe("end");
+  });
+
+  test("a reply of the greatest length is read, one octet more is not", () => {
+    const reply = (octets: number): string => `250-x\r\n250 ${"x".repeat(octets - 12)}\n`;
+    expect(parse(reply(MAX_REPLY_OCTETS).repeat(2))).toHaveLength(2);
+    expect(() => parse(reply(MAX_REPLY_OCTETS + 1))).toThrow("too long");
+    expect(() => parse(`250 ${"x".repeat(MAX_REPLY_OCTETS)}`)).toThrow("too long");
+    expect(() => parse("250-x\r\n".repeat(MAX_REPLY_OCTETS / 5))).toThrow("too long");
   });
 
   test("a text over the bound is cut where it is kept", () => {

@@ -1,10 +1,12 @@
 import { firstChars } from "../../core/first-chars.ts";
 import { CR, LF } from "../octets.ts";
 
-/** RFC 5321 §4.5.3.1.5 says 512 octets; peers with long explanations send more. */
+/** RFC 5321 §4.5.3.1.5 says 512 octets; of a line of a peer with long explanations so many are kept. */
 export const MAX_REPLY_LINE_OCTETS = 2048;
-/** Lines of one reply; an endless multi-line reply ends here. */
+/** Lines of one reply that are kept. */
 export const MAX_REPLY_LINES = 128;
+/** Octets of one reply; an endless one ends here. */
+export const MAX_REPLY_OCTETS = 256 * 1024;
 
 /** Characters kept of a reply's text: a peer may send a quarter of a megabyte, and it is stored with each attempt. */
 export const MAX_EXPLANATION = 2000;
@@ -46,49 +48,71 @@ interface Line {
   text: string;
 }
 
-/** RFC 5321 §4.2: three digits, then a hyphen on all lines but the last. */
+/** RFC 5321 §4.2.1: three digits, then a hyphen on all lines but the last. */
 const LINE = /^([2-5][0-9]{2})(?:([ -])(.*))?$/s;
 const ENHANCED = /^([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:[ \t]+|$)/;
 const CONTROL = /[\x00-\x1f\x7f\u0080-\u009f]+/g;
 
-/** Cuts the peer's bytes into replies. Takes a bare LF as the end of a line, as some peers send it. */
+/**
+ * Cuts the peer's bytes into replies. Takes a bare LF as the end of a line, as some peers send it. A long reply is read to
+ * its end though not all of it is kept: it may be the one by which the peer takes a message, which would be sent again.
+ */
 export function createReplyParser(): ReplyParser {
-  let buffered: Buffer = Buffer.alloc(0);
+  let line: Buffer = NOTHING;
   let open: Line[] = [];
-  const take = (line: Line, handOn: (reply: Reply) => void): void => {
-    const first = open[0];
-    // Two codes in one reply leave open what the peer means.
-    if (first !== undefined && first.code !== line.code) throw new ReplySyntaxError("reply with two codes");
-    open.push(line);
-    if (open.length > MAX_REPLY_LINES) throw new ReplySyntaxError("reply of too many lines");
-    if (!line.last) return;
-    const whole = open;
+  let octets = 0;
+  const take = (whole: Line, handOn: (reply: Reply) => void): void => {
+    const before = open.at(-1);
+    // Codes of two classes leave open what the peer means.
+    if (before !== undefined && classOf(before) !== classOf(whole))
+      throw new ReplySyntaxError("reply with two codes");
+    if (open.length >= MAX_REPLY_LINES) open.pop();
+    open.push(whole);
+    if (!whole.last) return;
+    const lines = open;
     open = [];
-    handOn(toReply(whole));
+    octets = 0;
+    handOn(toReply(lines));
   };
   return {
     push(chunk, handOn) {
-      buffered = buffered.length === 0 ? Buffer.from(chunk) : Buffer.concat([buffered, chunk]);
-      let start = 0;
-      for (let end = buffered.indexOf(LF); end >= 0; end = buffered.indexOf(LF, start)) {
-        take(parseLine(buffered, start, end), handOn);
-        start = end + 1;
+      for (let start = 0; start < chunk.length; ) {
+        const lf = chunk.indexOf(LF, start);
+        const end = lf < 0 ? chunk.length : lf;
+        line = withMore(line, chunk.subarray(start, end));
+        octets += (lf < 0 ? end : lf + 1) - start;
+        if (octets > MAX_REPLY_OCTETS) throw new ReplySyntaxError("reply too long");
+        if (lf < 0) return;
+        const whole = parseLine(line);
+        line = NOTHING;
+        start = lf + 1;
+        take(whole, handOn);
       }
-      buffered = buffered.subarray(start);
-      if (buffered.length > MAX_REPLY_LINE_OCTETS) throw new ReplySyntaxError("reply line too long");
     },
-    pending: () => buffered.length > 0 || open.length > 0,
+    pending: () => line.length > 0 || open.length > 0,
   };
 }
 
-function parseLine(buffer: Buffer, start: number, lf: number): Line {
-  const end = lf > start && buffer[lf - 1] === CR ? lf - 1 : lf;
-  if (end - start > MAX_REPLY_LINE_OCTETS) throw new ReplySyntaxError("reply line too long");
-  const match = LINE.exec(buffer.toString("utf8", start, end));
+const NOTHING = Buffer.alloc(0);
+
+/** As much of a line as is kept, and one octet for its CR. */
+function withMore(line: Buffer, piece: Uint8Array): Buffer {
+  const room = MAX_REPLY_LINE_OCTETS + 1 - line.length;
+  return room > 0 ? Buffer.concat([line, piece.subarray(0, room)]) : line;
+}
+
+function parseLine(line: Buffer): Line {
+  const end = line.at(-1) === CR ? line.length - 1 : Math.min(line.length, MAX_REPLY_LINE_OCTETS);
+  const match = LINE.exec(line.toString("utf8", 0, end));
   if (match === null) throw new ReplySyntaxError("not an SMTP reply");
   return { code: Number(match[1]), last: match[2] !== "-", text: match[3] ?? "" };
 }
 
+function classOf({ code }: Line): number {
+  return Math.floor(code / 100);
+}
+
+/** The code of the last line counts, where they differ: some peers write the reason in front of it. */
 function toReply(lines: readonly Line[]): Reply {
   let enhanced: string | null = null;
   const texts = lines.map(({ text }) => {
@@ -99,7 +123,7 @@ function toReply(lines: readonly Line[]): Reply {
       .replace(CONTROL, " ")
       .trim();
   });
-  return { code: lines[0]?.code ?? 0, enhanced, lines: texts };
+  return { code: lines.at(-1)?.code ?? 0, enhanced, lines: texts };
 }
 
 /** RFC 5321 §4.2.1: the first digit tells, and holds for codes that nobody knows. */
