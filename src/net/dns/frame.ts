@@ -13,6 +13,12 @@ const MAX_LABEL_OCTETS = 63;
 /** RFC 1035 §2.3.4: octets of a name, length octets included. */
 const MAX_NAME_OCTETS = 255;
 
+/**
+ * Records of a packet that is read. One of 64 KiB has room for five thousand, and with names of a hundred labels, which
+ * pointers make out of two octets, to decode them takes a tenth of a second.
+ */
+export const MAX_RECORDS = 1000;
+
 /** Record types whose data have one length: A and AAAA. */
 const DATA_OCTETS: Readonly<Record<number, number>> = { 1: 4, 28: 16 };
 /** Record types whose data have a fixed beginning: TLSA (RFC 6698 §2.1). */
@@ -26,7 +32,7 @@ export interface RecordSpan {
 }
 
 /**
- * Whether a packet holds all that its counts and lengths say. The decoder we use does not look: it would read the data of
+ * Whether a packet holds all that its counts and lengths say, and no more than is read. The decoder we use does not look: it would read the data of
  * a record that is cut off from beyond the end, or from the record behind it.
  */
 export function isWellFormed(packet: Buffer): boolean {
@@ -35,6 +41,7 @@ export function isWellFormed(packet: Buffer): boolean {
   for (let left = packet.readUInt16BE(COUNTS_AT); left > 0 && at !== null; left--)
     at = afterQuestion(packet, at);
   const records = packet.readUInt16BE(6) + packet.readUInt16BE(8) + packet.readUInt16BE(10);
+  if (records > MAX_RECORDS) return false;
   for (let left = records; left > 0 && at !== null; left--) at = afterRecord(packet, at);
   return at !== null;
 }
