@@ -13,11 +13,13 @@ export function inboxAddressOf(email: string): string {
   return split === null ? email.toLowerCase() : `${inboxLocalPart(split.local)}@${split.domain}`;
 }
 
-/** Everybody in a message's conversation but the inbox itself. Bcc is nobody's to know. */
-export function participantsOf(message: Message, inboxAddress: string): string[] {
-  return [message.from, ...message.to, ...message.cc]
-    .map(({ email }) => email)
-    .filter((email) => email !== "" && !reachesInbox(inboxAddress, email));
+/**
+ * Everybody in a message's conversation but the inbox itself. Bcc is nobody's to know. Found one after another: a thread
+ * shows few, a mail may name thousands, and be for a hundred inboxes.
+ */
+export function* participantsOf({ from, to, cc }: Message, inboxAddress: string): Iterable<string> {
+  for (const list of [[from], to, cc])
+    for (const { email } of list) if (email !== "" && !reachesInbox(inboxAddress, email)) yield email;
 }
 
 /** A thread that a send goes into while the guard holds; where it does not, `isMessageBarred` knows the commit's error. */

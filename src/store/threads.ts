@@ -29,8 +29,8 @@ export interface ThreadStep {
   messageId: string;
   subject: string;
   preview: string;
-  /** Addresses that take part in it, without the inbox. */
-  participants: readonly string[];
+  /** Addresses that take part in it, without the inbox; asked for as long as one more is shown. */
+  participants: Iterable<string>;
   hasAttachments: boolean;
   inbound: boolean;
   at: number;
@@ -86,13 +86,14 @@ export function stepThread(step: ThreadStep): Statement {
   };
 }
 
-function participantsShown(participants: readonly string[]): string[] {
+function participantsShown(participants: Iterable<string>): string[] {
   const shown = new Map<string, string>();
   for (const email of participants) {
     const key = email.toLowerCase();
     if (email.length <= MAX_PARTICIPANT_CHARS && !shown.has(key)) shown.set(key, email);
+    if (shown.size === MAX_PARTICIPANTS) break;
   }
-  return [...shown.values()].slice(0, MAX_PARTICIPANTS);
+  return [...shown.values()];
 }
 
 /** A row of the table. */
