@@ -43,12 +43,18 @@ function bare(verb: "STARTTLS" | "DATA" | "RSET" | "QUIT"): Parser {
   return (argument) => (argument === "" ? { verb } : refused(REPLIES.noArgument));
 }
 
+/** RFC 1035 §2.3.4: octets of a name. */
+const MAX_HELO_CHARS = 255;
+
 /**
- * Any name of characters that cannot break out of a Received line. It should be a domain or an address literal, but real
- * peers call themselves otherwise, and no mail is refused for it (RFC 5321 §4.1.4).
+ * Any name. It should be a domain or an address literal, but real peers call themselves otherwise, and no mail is refused
+ * for it (RFC 5321 §4.1.4). In place of characters that might break out of a Received line stands `?`, as with Postfix.
  */
 function greeting(verb: "EHLO" | "HELO"): Parser {
-  return (name) => (/^[A-Za-z0-9._:[\]-]{1,255}$/.test(name) ? { verb, name } : refused(REPLIES.badHelo));
+  return (name) =>
+    name === "" || name.length > MAX_HELO_CHARS
+      ? refused(REPLIES.badHelo)
+      : { verb, name: name.replace(/[^A-Za-z0-9._:[\]-]/gu, "?") };
 }
 
 /** RFC 5321 §4.1.2: esmtp-keyword, and an esmtp-value of printable characters other than "=". */

@@ -131,10 +131,6 @@ describe("malformed commands are refused", () => {
     ["RCPT TO:<a@b.example> NOTIFY=NEVER", REPLIES.unknownParameter],
     ["RCPT TO:<a@b.example> SMTPUTF8", REPLIES.unknownParameter],
     ["EHLO", REPLIES.badHelo],
-    ["EHLO a b", REPLIES.badHelo],
-    ["EHLO a(b)", REPLIES.badHelo],
-    ["EHLO [x(y)]", REPLIES.badHelo],
-    ["EHLO é.example", REPLIES.badHelo],
     [`HELO ${"a".repeat(256)}`, REPLIES.badHelo],
     ["DATA now", REPLIES.noArgument],
     ["RSET x", REPLIES.noArgument],
@@ -173,6 +169,18 @@ describe("EHLO and HELO take what real peers call themselves", () => {
       expect(parseCommand(`EHLO ${name}`)).toEqual({ verb: "EHLO", name });
       expect(parseCommand(`helo ${name} `)).toEqual({ verb: "HELO", name });
     });
+  test.each([
+    ["o'brien-pc", "o?brien-pc"],
+    ["%COMPUTERNAME%", "?COMPUTERNAME?"],
+    ["a b", "a?b"],
+    ["a(b)", "a?b?"],
+    ["[x(y)]", "[x?y?]"],
+    ["jos\u00e9-\u{1f4bb}.example", "jos?-?.example"],
+    ["a;by\tx", "a?by?x"],
+  ])("%s, without what might break out of a header field", (given, name) => {
+    expect(parseCommand(`EHLO ${given}`)).toEqual({ verb: "EHLO", name });
+    expect(parseCommand(`HELO ${given}`)).toEqual({ verb: "HELO", name });
+  });
 });
 
 test("commands without arguments, in any case, with white space at the end", () => {

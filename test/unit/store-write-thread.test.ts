@@ -156,15 +156,17 @@ test("a thread writes what would be written here, and says the same of it", asyn
 });
 
 describe("what goes to the thread", () => {
-  test("is what has many values, or much of contents", async () => {
+  test("is what has many values, or much of contents or texts", async () => {
     const { engine, given } = await started();
     const begun = given();
     await engine.batch(weighing(VALUES_HERE));
     await engine.batch([put(new Uint8Array(OCTETS_HERE))]);
+    await engine.batch([put("x".repeat(OCTETS_HERE))]);
     expect(given()).toBe(begun);
     await engine.batch(weighing(VALUES_HERE + 1));
     await engine.batch([put(new Uint8Array(OCTETS_HERE + 1))]);
-    expect(given()).toBe(begun + 2);
+    await engine.batch([put("x".repeat(OCTETS_HERE + 1))]);
+    expect(given()).toBe(begun + 3);
   });
 
   test("waits for it to start only where it is very long", async () => {

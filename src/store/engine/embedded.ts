@@ -5,7 +5,7 @@ import { ready } from "./later-content.ts";
 import { turnReads } from "./turn-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
 
-/** Octets of contents that a transaction may store here. */
+/** Octets of contents and texts that a transaction may store here. */
 export const OCTETS_HERE = 256 * 1024;
 
 export interface EmbeddedOptions {

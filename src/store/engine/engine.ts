@@ -29,13 +29,15 @@ export interface ReadyStatement extends Statement {
  */
 export const VALUES_PER_TURN = 5000;
 
-/** How many values statements store, and the octets of contents among them. */
+/** How many values statements store, and the octets of contents and characters of texts among them. */
 export function weightOf(statements: readonly Statement[]): { values: number; octets: number } {
   let values = 0;
   let octets = 0;
   for (const { args } of statements) {
     values += args.length;
-    for (const value of args) if (typeof value === "object" && value !== null) octets += value.byteLength;
+    for (const value of args)
+      if (typeof value === "string") octets += value.length;
+      else if (typeof value === "object" && value !== null) octets += value.byteLength;
   }
   return { values, octets };
 }

@@ -16,7 +16,7 @@ import { untilFree } from "./until-free.ts";
 
 /** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
 const MAX_STATEMENTS_PER_COMMIT = 1000;
-/** Octets of contents in one commit at most, unless a single writer brings more: they hold the event loop. */
+/** Octets of contents and texts in one commit at most, unless a single writer brings more: they hold the event loop. */
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /**
  * Share of a commit's members that are enough for the next one, where a thread does that: it is begun before those of the first
