@@ -5,6 +5,7 @@ export const ERROR_STATUS = {
   permission_error: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   conflict: 409,
   payload_too_large: 413,
   validation_error: 422,

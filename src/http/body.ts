@@ -1,57 +1,98 @@
 import { isAscii } from "node:buffer";
 import { AppError } from "../core/errors.ts";
+import type { Clock } from "../core/clock.ts";
+import { BodyPieces } from "./body-pieces.ts";
 import type { BodyPlace } from "./body-room.ts";
+import { startBodyTime } from "./body-time.ts";
 
 function tooLarge(maxBytes: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${maxBytes} bytes.`);
 }
 
+function tooSlow(): AppError {
+  return new AppError("request_timeout", "The body came too slowly.");
+}
+
+/**
+ * Octets from which on a declared body is taken in as it comes, and room for it as well: to declare it alone would keep
+ * others out at no cost. Smaller ones are read whole, in half the time, and are too many to be had for nothing.
+ */
+export const PIECEWISE_OCTETS = 64 * 1024;
+/** How a body is read. */
+export interface BodyReading {
+  /** Gives it its time. */
+  clock: Clock;
+  /** Octets at most. */
+  maxBytes: number;
+  /** What it lies in; null: it is not counted. */
+  place: BodyPlace | null;
+}
+
 /**
  * The body's bytes. What `Content-Length` declares as too large is refused unread; a body without a declared length
  * is counted while it is read and dropped at the first byte over: a stream without end must not fill the memory.
- * @param place what the body lies in; null: it is not counted
- * @throws AppError 413 over `maxBytes`, 400 where the client broke off, 503 where the place is too small
+ * @throws AppError 413 over `maxBytes`, 408 where it does not come in its time, 400 where the client broke off, 503 where
+ *   the place is too small
  */
-export async function readBody(
-  request: Request,
-  maxBytes: number,
-  place: BodyPlace | null = null,
-): Promise<Uint8Array> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes);
-  if (declared !== null) place?.take(Number(declared));
+export async function readBody(request: Request, reading: BodyReading): Promise<Uint8Array> {
+  const length = request.headers.get("content-length");
+  const declared = length === null ? null : Number(length);
+  if (declared !== null && declared > reading.maxBytes) throw tooLarge(reading.maxBytes);
   try {
-    // The server holds the client to the length it declared, so such a body needs no counting. `request.body` is not
-    // even looked at: that alone makes a stream, through which all of it would then go.
-    if (declared !== null) return new Uint8Array(await request.arrayBuffer());
-    return request.body === null ? new Uint8Array() : await readCounted(request.body, maxBytes, place);
+    // `request.body` is not even looked at where a body is read whole: that alone makes a stream, through which all of it would go.
+    if (declared !== null && declared < PIECEWISE_OCTETS) return await readWhole(request, declared, reading);
+    return request.body === null ? new Uint8Array() : await readPieces(request.body, reading);
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError("invalid_request", "The body could not be read to its end.");
   }
 }
 
-async function readCounted(
-  body: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  place: BodyPlace | null,
+/** The server holds the client to the length it declared, so such a body needs no counting. */
+async function readWhole(
+  request: Request,
+  declared: number,
+  { clock, place }: BodyReading,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+  place?.take(declared);
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const time = startBodyTime(clock, () => reject(tooSlow()));
+  time.add(declared);
+  try {
+    return new Uint8Array(await Promise.race([request.arrayBuffer(), over]));
+  } finally {
+    time.end();
+  }
+}
+
+async function readPieces(
+  body: ReadableStream<Uint8Array>,
+  { clock, maxBytes, place }: BodyReading,
+): Promise<Uint8Array> {
+  const pieces = new BodyPieces();
   const reader = body.getReader();
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return Buffer.concat(chunks, size);
-    size += value.byteLength;
-    try {
-      if (size > maxBytes) throw tooLarge(maxBytes);
-      place?.take(value.byteLength);
-    } catch (refusal) {
-      // Not awaited: the answer need not wait for the client to stop.
-      reader.cancel().catch(() => undefined);
-      throw refusal;
+  let refusal: AppError | null = null;
+  // Not awaited: the answer need not wait for the client to stop. What is waited for ends as if the body did.
+  const stop = () => void reader.cancel().catch(() => undefined);
+  const time = startBodyTime(clock, () => {
+    refusal = tooSlow();
+    stop();
+  });
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (refusal !== null) throw refusal;
+      if (done) return pieces.join();
+      if (pieces.size + value.length > maxBytes) throw tooLarge(maxBytes);
+      place?.take(value.length);
+      time.add(value.length);
+      pieces.add(value);
     }
-    chunks.push(value);
+  } catch (error) {
+    stop();
+    throw error;
+  } finally {
+    time.end();
   }
 }
 

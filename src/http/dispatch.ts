@@ -70,7 +70,7 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const place = deps.room.enter(owner);
   try {
     const bytes = WITH_BODY.has(route.method)
-      ? await readBody(request, maxBytesOf(deps, route), place)
+      ? await readBody(request, { clock: deps.clock, maxBytes: maxBytesOf(deps, route), place })
       : NO_BYTES;
     const incoming = { arrived, query, bytes };
     return await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
@@ -194,7 +194,9 @@ function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   const query = readQuery(route.query, request.url);
-  const bytes = route.body === undefined ? NO_BYTES : await readBody(request, deps.maxBodyBytes);
+  const { clock, maxBodyBytes: maxBytes } = deps;
+  const bytes =
+    route.body === undefined ? NO_BYTES : await readBody(request, { clock, maxBytes, place: null });
   const now = deps.clock.now();
   const body = bodyOf(route, bytes, request);
   return route.handle(contextOf(deps, routed, NOBODY, { now, query, body, record: () => [] }));

@@ -26,6 +26,8 @@ function headersOf({ type, details }: AppError): Record<string, string> {
   if (type === "authentication_error") headers["www-authenticate"] = "Bearer";
   // RFC 9110 §15.5.6: a 405 names the methods there are.
   if (details.allow !== undefined) headers.allow = details.allow.join(", ");
+  // RFC 9110 §15.5.9: nothing more is read of a request that has not come in its time, so there is none behind it.
+  if (type === "request_timeout") headers.connection = "close";
   if (details.retryAfter !== undefined) headers["retry-after"] = String(details.retryAfter);
   return headers;
 }

@@ -40,6 +40,7 @@ const ERROR_TEXT: Readonly<Record<ErrorType, string>> = {
   permission_error: "The key, the project or its quota does not allow this.",
   not_found: "There is no such thing, or not in this project.",
   method_not_allowed: "The path does not take this method.",
+  request_timeout: "The body did not come in its time, 30 seconds and one more for each 16 KiB.",
   conflict: "It is there already, in the wrong state, or the Idempotency-Key was used otherwise.",
   payload_too_large: "The body is over the limit.",
   validation_error: "A value breaks its rule; `issues` names each.",
@@ -63,10 +64,22 @@ function errorsOf(route: Route): ErrorType[] {
   );
   add(route.level === "project", "invalid_request", "not_found");
   add(route.path.includes(":"), "not_found");
-  add(route.body !== undefined, "invalid_request", "payload_too_large", "validation_error");
+  add(
+    route.body !== undefined,
+    "invalid_request",
+    "request_timeout",
+    "payload_too_large",
+    "validation_error",
+  );
   add(route.query !== undefined, "validation_error");
   add(route.query?.properties?.cursor !== undefined, "invalid_request");
-  add(route.method === "POST" && route.level !== "open", "invalid_request", "conflict", "payload_too_large");
+  add(
+    route.method === "POST" && route.level !== "open",
+    "invalid_request",
+    "request_timeout",
+    "conflict",
+    "payload_too_large",
+  );
   add(true, "internal_error");
   return [...types].sort((a, b) => ERROR_STATUS[a] - ERROR_STATUS[b]);
 }

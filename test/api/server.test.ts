@@ -1,15 +1,20 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { Type } from "@sinclair/typebox";
 import Database from "libsql";
 import { ok, raw } from "../../src/http/answer.ts";
+import { PIECEWISE_OCTETS } from "../../src/http/body.ts";
 import { MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
+import { BODY_BASE_MS, BODY_LEAST_RATE, bodyTimeMs } from "../../src/http/body-time.ts";
 import { LARGE_BODY_OCTETS } from "../../src/http/body-turns.ts";
 import { openRoute } from "../../src/http/route.ts";
 import type { AnsweredRequest, Http } from "../../src/http/server.ts";
 import { findSender } from "../../src/store/senders.ts";
 import { type TestApi, testApi, type TestApiOptions } from "../support/api.ts";
 import { until } from "../support/poll.ts";
+
+/** Milliseconds in which what lies in a socket of this machine has been read. */
+const SETTLED_MS = 30;
 
 let api: TestApi | null = null;
 afterEach(async () => {
@@ -276,35 +281,140 @@ test("a route that takes no body reads less than a large one, another one more",
 });
 
 describe("bodies that come slowly", () => {
-  test("hold up their own project, and no other of the account", async () => {
-    const { api, port } = await started({ maxBodyBytes: MAX_OCTETS_OF_OWNER });
-    const { a, b, wide } = api.acme;
-    const post = (key: string) =>
-      api.call("POST", "/v1/webhooks", {
-        key,
-        body: { url: "https://hooks.example/", eventTypes: ["*"] },
-        headers: { "content-length": "64" },
-      });
-    const head = `POST /v1/webhooks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${a.key}\r\n`;
-    const slow = connect(port, "127.0.0.1", () =>
-      slow.write(`${head}Content-Length: ${MAX_OCTETS_OF_OWNER}\r\n\r\n{`),
-    );
-    // The use of its key is noted when its body is about to be read.
-    await until(async () => {
-      const keys = (await api.call("GET", "/v1/api-keys", { key: wide })).json.data;
-      return keys.some(({ senderId, lastUsedAt }: Noted) => senderId === a.id && lastUsedAt !== null);
+  const head = (key: string, length: string): string =>
+    [
+      "POST /v1/domains HTTP/1.1",
+      "Host: localhost",
+      `Authorization: Bearer ${key}`,
+      "Content-Type: application/json",
+      "X-Request-Id: slow-1",
+      `${length}\r\n\r\n`,
+    ].join("\r\n");
+
+  interface Client {
+    socket: Socket;
+    got(): string;
+    closed: Promise<void>;
+  }
+
+  /** Sends the head and the beginning of a body, and waits until the service waits for the rest. */
+  async function begun(port: number, { clock }: TestApi, ...sent: string[]): Promise<Client> {
+    const before = clock.pending();
+    let got = "";
+    const socket = connect(port, "127.0.0.1", () => {
+      for (const bytes of sent) socket.write(bytes);
     });
-    expect((await post(a.key)).status).toBe(503);
-    expect((await post(b.key)).status).toBe(201);
-    slow.destroy();
-    await until(async () => (await post(a.key)).status === 201);
+    socket.on("data", (bytes) => {
+      got += bytes.toString();
+    });
+    const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+    await until(() => clock.pending() > before);
+    return { socket, got: () => got, closed };
+  }
+
+  const LARGE = 10 * PIECEWISE_OCTETS;
+  const body = JSON.stringify({ domain: "slow.example" });
+  const padded = `${body}${" ".repeat(LARGE - body.length)}`;
+  const rows: [string, string, string, string, number][] = [
+    ["small", `Content-Length: ${body.length}`, "{", body.slice(1), bodyTimeMs(body.length)],
+    ["large", `Content-Length: ${LARGE}`, "{", padded.slice(1), bodyTimeMs(1)],
+    [
+      ...(["of no declared length", "Transfer-Encoding: chunked", "1\r\n{\r\n"] as const),
+      ...([`${(body.length - 1).toString(16)}\r\n${body.slice(1)}\r\n0\r\n\r\n`, bodyTimeMs(1)] as const),
+    ],
+  ];
+
+  test.each(rows)(
+    "have their time: one that is %s is taken in the last millisecond of it",
+    async (_name, length, first, rest, timeMs) => {
+      const { api, port } = await started({ maxBodyBytes: LARGE });
+      const client = await begun(port, api, head(api.acme.a.key, length), first);
+      await Bun.sleep(SETTLED_MS);
+      api.clock.advance(Math.ceil(timeMs) - 1);
+      await Bun.sleep(SETTLED_MS);
+      client.socket.write(rest);
+      await until(() => client.got().includes("slow-1"));
+      expect(client.got()).toStartWith("HTTP/1.1 201 ");
+      client.socket.destroy();
+    },
+  );
+
+  test.each(rows)(
+    "have no more: one that is %s is answered 408 then, its connection ended, nothing stored",
+    async (_name, length, first, _rest, timeMs) => {
+      const { api, port } = await started({ maxBodyBytes: LARGE });
+      const client = await begun(port, api, head(api.acme.a.key, length), first);
+      await Bun.sleep(SETTLED_MS);
+      api.clock.advance(BODY_BASE_MS);
+      await Bun.sleep(SETTLED_MS);
+      api.clock.advance(Math.ceil(timeMs) - BODY_BASE_MS);
+      await client.closed;
+      const [top = "", json = ""] = client.got().split("\r\n\r\n");
+      expect(top).toStartWith("HTTP/1.1 408 ");
+      expect(top.toLowerCase()).toContain("\r\nconnection: close");
+      expect(JSON.parse(json)).toEqual({
+        error: { type: "request_timeout", message: "The body came too slowly.", requestId: "slow-1" },
+      });
+      expect((await api.call("GET", "/v1/domains")).json.data).toEqual([]);
+      expect(api.clock.pending()).toBe(0);
+    },
+  );
+
+  test("keep their time as long as they come at the least rate", async () => {
+    const { api, port } = await started({ maxBodyBytes: 4 * 1024 * 1024 });
+    const seconds = 60;
+    const whole = `${body}${" ".repeat(seconds * BODY_LEAST_RATE - body.length)}`;
+    const client = await begun(port, api, head(api.acme.a.key, `Content-Length: ${whole.length}`));
+    for (let at = 0; at < whole.length; at += BODY_LEAST_RATE) {
+      api.clock.advance(1000);
+      await Bun.sleep(1);
+      client.socket.write(whole.slice(at, at + BODY_LEAST_RATE));
+      await Bun.sleep(1);
+    }
+    await until(() => client.got().includes("slow-1"));
+    expect(client.got()).toStartWith("HTTP/1.1 201 ");
+    client.socket.destroy();
+  });
+
+  const post = ({ call }: TestApi, key: string) =>
+    call("POST", "/v1/webhooks", {
+      key,
+      body: { url: "https://hooks.example/", eventTypes: ["*"] },
+      headers: { "content-length": "64" },
+    });
+
+  test.each(["time is over", "client breaks off"])(
+    "hold up their own project by what they have brought, and no other of the account, until their %s",
+    async (end) => {
+      const { api, port } = await started({ maxBodyBytes: MAX_OCTETS_OF_OWNER });
+      const { a, b } = api.acme;
+      const client = await begun(port, api, head(a.key, `Content-Length: ${MAX_OCTETS_OF_OWNER}`));
+      const piece = " ".repeat(1024 * 1024);
+      for (let sent = piece.length; sent < MAX_OCTETS_OF_OWNER; sent += piece.length)
+        await new Promise((resolve) => client.socket.write(piece, resolve));
+      client.socket.write(" ".repeat(piece.length - 1));
+      await until(async () => (await post(api, a.key)).status === 503);
+      expect((await post(api, b.key)).status).toBe(201);
+      if (end === "client breaks off") client.socket.destroy();
+      else {
+        api.clock.advance(BODY_BASE_MS);
+        await Bun.sleep(SETTLED_MS);
+        api.clock.advance(bodyTimeMs(MAX_OCTETS_OF_OWNER) - BODY_BASE_MS);
+        await client.closed;
+        expect(client.got()).toStartWith("HTTP/1.1 408 ");
+      }
+      await until(async () => (await post(api, a.key)).status === 201);
+    },
+  );
+
+  test("keep nobody out by what they declare", async () => {
+    const { api, port } = await started({ maxBodyBytes: MAX_OCTETS_OF_OWNER });
+    const { a } = api.acme;
+    const client = await begun(port, api, head(a.key, `Content-Length: ${MAX_OCTETS_OF_OWNER}`), "{");
+    expect((await post(api, a.key)).status).toBe(201);
+    client.socket.destroy();
   });
 });
-
-interface Noted {
-  senderId: string | null;
-  lastUsedAt: string | null;
-}
 
 describe("health", () => {
   test("livez and healthz answer whatever else is wrong; readyz names what fails, and not why", async () => {

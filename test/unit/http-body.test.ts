@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { heapStats } from "bun:jsc";
 import { AppError } from "../../src/core/errors.ts";
+import { turn } from "../../src/core/turn.ts";
 import { parseJson, readBody } from "../../src/http/body.ts";
-import { BodyRoom, MAX_OCTETS_HELD, MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
+import { BodyPieces } from "../../src/http/body-pieces.ts";
+import { type BodyPlace, BodyRoom, MAX_OCTETS_HELD, MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
+import { BODY_BASE_MS, BODY_LEAST_RATE, startBodyTime } from "../../src/http/body-time.ts";
+import { manualClock } from "../support/manual-clock.ts";
 
 const LIMIT = 1000;
 
@@ -29,6 +34,9 @@ function declared(length: number, body: string): Request {
   });
 }
 
+const read = (request: Request, place: BodyPlace | null = null) =>
+  readBody(request, { clock: manualClock(), maxBytes: LIMIT, place });
+
 async function statusOf(promise: Promise<unknown>): Promise<number> {
   return promise.then(
     () => 200,
@@ -38,29 +46,114 @@ async function statusOf(promise: Promise<unknown>): Promise<number> {
 
 describe("a body", () => {
   test("of exactly the limit is read", async () => {
-    expect((await readBody(chunked(LIMIT).request, LIMIT)).byteLength).toBe(LIMIT);
-    expect((await readBody(declared(LIMIT, "x".repeat(LIMIT)), LIMIT)).byteLength).toBe(LIMIT);
+    expect((await read(chunked(LIMIT).request)).byteLength).toBe(LIMIT);
+    expect((await read(declared(LIMIT, "x".repeat(LIMIT)))).byteLength).toBe(LIMIT);
   });
 
   test("one byte over the limit is 413", async () => {
-    expect(await statusOf(readBody(chunked(LIMIT + 1).request, LIMIT))).toBe(413);
-    expect(await statusOf(readBody(declared(LIMIT + 1, "x".repeat(LIMIT + 1)), LIMIT))).toBe(413);
+    expect(await statusOf(read(chunked(LIMIT + 1).request))).toBe(413);
+    expect(await statusOf(read(declared(LIMIT + 1, "x".repeat(LIMIT + 1))))).toBe(413);
   });
 
   test("declared as too large is refused unread", async () => {
     const request = declared(LIMIT + 1, "short");
-    expect(await statusOf(readBody(request, LIMIT))).toBe(413);
+    expect(await statusOf(read(request))).toBe(413);
     expect(request.bodyUsed).toBe(false);
   });
 
   test("without a declared length is read no further than the limit", async () => {
     const { request, taken } = chunked(LIMIT * 100);
-    expect(await statusOf(readBody(request, LIMIT))).toBe(413);
+    expect(await statusOf(read(request))).toBe(413);
     expect(taken()).toBeLessThanOrEqual(LIMIT / 100 + 2);
   });
 
   test("that is absent is no bytes", async () => {
-    expect((await readBody(new Request("http://localhost/", { method: "POST" }), LIMIT)).byteLength).toBe(0);
+    expect((await read(new Request("http://localhost/", { method: "POST" }))).byteLength).toBe(0);
+  });
+});
+
+describe("the time of a body", () => {
+  const rows: [string, number, number][] = [
+    ["of no octets is the base", 0, BODY_BASE_MS],
+    ["has a second more for as many as the least rate brings in it", BODY_LEAST_RATE, BODY_BASE_MS + 1000],
+    ["is 43 minutes for 40 MiB", 40 * 1024 * 1024, BODY_BASE_MS + 2_560_000],
+  ];
+  test.each(rows)("%s, and is over then, not a millisecond before", async (_name, octets, timeMs) => {
+    const clock = manualClock();
+    let late = 0;
+    const time = startBodyTime(clock, () => late++);
+    time.add(octets);
+    clock.advance(BODY_BASE_MS);
+    for (let turns = 0; turns < 5; turns++) await turn();
+    clock.advance(timeMs - BODY_BASE_MS - 1);
+    for (let turns = 0; turns < 5; turns++) await turn();
+    if (octets > 0) expect(late).toBe(0);
+    clock.advance(1);
+    for (let turns = 0; turns < 5; turns++) await turn();
+    expect([late, clock.pending()]).toEqual([1, 0]);
+  });
+
+  test("is not over a millisecond before the base", async () => {
+    const clock = manualClock();
+    let late = 0;
+    startBodyTime(clock, () => late++);
+    clock.advance(BODY_BASE_MS - 1);
+    for (let turns = 0; turns < 5; turns++) await turn();
+    expect(late).toBe(0);
+  });
+
+  test("that has ended leaves no timer and is never late", async () => {
+    const clock = manualClock();
+    let late = 0;
+    const [first, second] = [startBodyTime(clock, () => late++), startBodyTime(clock, () => late++)];
+    first.end();
+    clock.advance(BODY_BASE_MS);
+    second.end();
+    for (let turns = 0; turns < 5; turns++) await turn();
+    expect([late, clock.pending()]).toEqual([0, 0]);
+  });
+
+  test("goes on where octets that lay in the socket are read as it ends", async () => {
+    const clock = manualClock();
+    let late = 0;
+    const time = startBodyTime(clock, () => late++);
+    setImmediate(() => time.add(1000));
+    clock.advance(BODY_BASE_MS);
+    for (let turns = 0; turns < 5; turns++) await turn();
+    expect([late, clock.pending()]).toEqual([0, 1]);
+  });
+});
+
+describe("the pieces of a body", () => {
+  test.each([1, 100, 4095, 4096, 16_384, 20_000])("of %p octets each are joined in order", (size) => {
+    const whole = Uint8Array.from({ length: 70_001 }, (_, at) => at % 251);
+    const pieces = new BodyPieces();
+    for (let at = 0; at < whole.length; at += size) pieces.add(whole.slice(at, at + size));
+    expect(pieces.size).toBe(whole.length);
+    expect(Buffer.compare(pieces.join(), whole)).toBe(0);
+  });
+
+  test("of mixed sizes are joined in order", () => {
+    const whole = Uint8Array.from({ length: 100_000 }, (_, at) => at % 251);
+    const pieces = new BodyPieces();
+    let at = 0;
+    for (let turns = 0; at < whole.length; turns++) {
+      const end = at + ([1, 5000, 3, 4000, 16_000][turns % 5] ?? 1);
+      pieces.add(whole.slice(at, end));
+      at = end;
+    }
+    expect(Buffer.compare(pieces.join(), whole)).toBe(0);
+  });
+
+  test("that bring an octet each take no multiple of it in memory", () => {
+    const OCTETS = 400_000;
+    const pieces = new BodyPieces();
+    Bun.gc(true);
+    const before = heapStats().objectCount;
+    for (let count = 0; count < OCTETS; count++) pieces.add(new Uint8Array(1));
+    Bun.gc(true);
+    expect(heapStats().objectCount - before).toBeLessThan(OCTETS / 100);
+    expect(pieces.join().length).toBe(OCTETS);
   });
 });
 
@@ -141,13 +234,13 @@ describe("the bodies of all requests", () => {
     const request = declared(LIMIT, "x");
     const { request: other, taken } = chunked(LIMIT);
     const held = room.enter("snd_a");
-    expect(await statusOf(readBody(chunked(LIMIT / 2).request, LIMIT, held))).toBe(200);
-    expect(await statusOf(readBody(request, LIMIT, room.enter("snd_a")))).toBe(503);
+    expect(await statusOf(read(chunked(LIMIT / 2).request, held))).toBe(200);
+    expect(await statusOf(read(request, room.enter("snd_a")))).toBe(503);
     expect(request.bodyUsed).toBe(false);
     const refused = room.enter("snd_a");
-    expect(await statusOf(readBody(other, LIMIT, refused))).toBe(503);
+    expect(await statusOf(read(other, refused))).toBe(503);
     expect(taken()).toBeLessThan(LIMIT / 100);
     for (const place of [held, refused]) place.leave();
-    expect(await statusOf(readBody(declared(LIMIT, "x"), LIMIT, room.enter("snd_a")))).toBe(200);
+    expect(await statusOf(read(declared(LIMIT, "x"), room.enter("snd_a")))).toBe(200);
   });
 });
