@@ -4,6 +4,7 @@ import {
   type ContentDeps,
   contentBytes,
   contentPieces,
+  heldOf,
   type StoredContent,
 } from "../../store/contents/content-read.ts";
 import { isLetGo } from "../../store/contents/content-release.ts";
@@ -18,6 +19,8 @@ import { tooMuchMail, withRoomFor } from "./large-mails.ts";
 export interface Bytes {
   /** Octets of them all. */
   size: number;
+  /** Octets of them in memory at a time, at most. */
+  held: number;
   /** All of them in order; large ones piece by piece, each read when it is asked for. */
   pieces: AsyncIterable<Uint8Array>;
 }
@@ -52,7 +55,8 @@ async function refuseLetGo({ db }: ContentDeps, senderId: string, id: string): P
 
 function keptBytes(deps: ContentDeps, { trace, content }: KeptRaw): Bytes {
   const before = Buffer.from(trace ?? "");
-  return { size: before.length + content.size, pieces: both(before, contentPieces(deps, content)) };
+  const size = before.length + content.size;
+  return { size, held: before.length + heldOf(content), pieces: both(before, contentPieces(deps, content)) };
 }
 
 async function* both(before: Uint8Array, after: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -61,7 +65,7 @@ async function* both(before: Uint8Array, after: AsyncIterable<Uint8Array>): Asyn
 }
 
 function oneBytes(bytes: Uint8Array): Bytes {
-  return { size: bytes.length, pieces: both(bytes, none()) };
+  return { size: bytes.length, held: bytes.length, pieces: both(bytes, none()) };
 }
 
 async function* none(): AsyncGenerator<Uint8Array> {}
@@ -114,5 +118,5 @@ async function partOf(
 }
 
 function ownBytes(deps: ContentDeps, content: StoredContent): Bytes {
-  return { size: content.size, pieces: contentPieces(deps, content) };
+  return { size: content.size, held: heldOf(content), pieces: contentPieces(deps, content) };
 }

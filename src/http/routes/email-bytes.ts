@@ -1,8 +1,9 @@
 import { notFound } from "../../core/errors.ts";
-import { attachmentBytes, type Bytes, messageBytes } from "../../flows/read/bytes.ts";
+import { attachmentBytes, messageBytes } from "../../flows/read/bytes.ts";
 import type { Inspect } from "../../flows/readings.ts";
 import type { RenderDeps } from "../../flows/send/render.ts";
 import { raw } from "../answer.ts";
+import { type HandOut, openDownloads } from "../download.ts";
 import { projectRoute, type Route } from "../route.ts";
 
 export interface EmailBytesDeps extends RenderDeps {
@@ -11,10 +12,11 @@ export interface EmailBytesDeps extends RenderDeps {
 
 /** The message as bytes, and its attachments. */
 export function emailBytesRoutes(deps: EmailBytesDeps): Route[] {
-  return [rawRoute(deps), attachmentRoute(deps)];
+  const handOut = openDownloads(deps.clock);
+  return [rawRoute(deps, handOut), attachmentRoute(deps, handOut)];
 }
 
-function rawRoute(deps: RenderDeps): Route {
+function rawRoute(deps: RenderDeps, handOut: HandOut): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/raw",
@@ -26,12 +28,12 @@ function rawRoute(deps: RenderDeps): Route {
     async handle({ senderId, params }) {
       const bytes = await messageBytes(deps, senderId, params.id);
       if (bytes === null) throw notFound("message");
-      return raw(await bodyOf(bytes), "message/rfc822", { "content-disposition": "attachment" });
+      return raw(await handOut(senderId, bytes), "message/rfc822", { "content-disposition": "attachment" });
     },
   });
 }
 
-function attachmentRoute(deps: EmailBytesDeps): Route {
+function attachmentRoute(deps: EmailBytesDeps, handOut: HandOut): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/emails/:id/attachments/:attachmentId",
@@ -45,47 +47,11 @@ function attachmentRoute(deps: EmailBytesDeps): Route {
       if (found === null) throw notFound("attachment");
       const { filename, contentType } = found.attachment;
       // Always a download: an attachment is a stranger's html as likely as not.
-      return raw(await bodyOf(found.bytes), mediaType(contentType), {
+      return raw(await handOut(senderId, found.bytes), mediaType(contentType), {
         "content-disposition": disposition(filename),
       });
     },
   });
-}
-
-/** Octets that are read before the answer begins: all of most messages, and of larger ones what tells that they can be read. */
-const READ_BEFORE = 512 * 1024;
-
-/** The bytes as the body of an answer. Throws where they cannot be read. */
-async function bodyOf({
-  size,
-  pieces,
-}: Bytes): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
-  const iterator = pieces[Symbol.asyncIterator]();
-  const first: Uint8Array[] = [];
-  let octets = 0;
-  while (octets < Math.min(size, READ_BEFORE)) {
-    const { value, done } = await iterator.next();
-    if (done === true) break;
-    first.push(value);
-    octets += value.length;
-  }
-  const read = new Uint8Array(Buffer.concat(first));
-  return octets >= size ? read : streamOf(read, iterator);
-}
-
-function streamOf(read: Uint8Array, rest: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      start: (controller) => controller.enqueue(read),
-      async pull(controller) {
-        const { value, done } = await rest.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel: async () => void (await rest.return?.()),
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 /** The type as stored, where a header can carry it. */

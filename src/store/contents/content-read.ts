@@ -61,6 +61,14 @@ export function contentIn(row: ContentRow): StoredContent | null {
 /** Chunks read at a time: 1 MiB. */
 const CHUNKS_PER_READ = 4;
 
+/**
+ * Octets in memory at a time of a content that is read in pieces, at most: what a read has brought, with as many of the one
+ * before that its reader has still to hand on.
+ */
+export function heldOf({ place, size }: StoredContent): number {
+  return place === "chunks" ? Math.min(size, 2 * CHUNKS_PER_READ * CHUNK_OCTETS) : size;
+}
+
 /** The bytes of a content in pieces, as they are read. Throws where they are not all there. */
 export async function* contentPieces(
   deps: ContentDeps,

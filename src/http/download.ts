@@ -1,0 +1,121 @@
+import type { Clock } from "../core/clock.ts";
+import type { Bytes } from "../flows/read/bytes.ts";
+import { BodyRoom, type RoomLimits } from "./body-room.ts";
+import { type BodyTime, startBodyTime } from "./body-time.ts";
+
+/** Octets that are read before the answer begins: all of most messages, and of larger ones what tells that they can be read. */
+export const READ_BEFORE = 512 * 1024;
+/** Octets handed to the socket at a time. */
+const SLICE_OCTETS = 256 * 1024;
+
+/** What large answers hold until their clients have read them. */
+export const LARGE_ANSWERS: RoomLimits = {
+  all: 256 * 1024 * 1024,
+  ofOwner: 128 * 1024 * 1024,
+  refusal: "Too many large downloads are under way. Try again.",
+};
+
+/** Hands bytes out as the body of an answer of the project's. */
+export type HandOut = (
+  senderId: string,
+  bytes: Bytes,
+) => Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>;
+
+/**
+ * Hands bytes out as fast as the client reads them. Clients that ask for the largest and read an octet a second would keep
+ * each of them in memory: what they hold together is bounded, and each has the time of a body that is sent to us, after which
+ * its connection is cut.
+ * @returns a function that throws where the bytes cannot be read, and 503 where there is no room for them
+ */
+export function openDownloads(clock: Clock): HandOut {
+  const room = new BodyRoom(LARGE_ANSWERS);
+  return async (senderId, bytes) => {
+    if (bytes.size <= READ_BEFORE) return readWhole(bytes);
+    const place = room.enter(senderId);
+    place.take(bytes.held);
+    try {
+      const iterator = bytes.pieces[Symbol.asyncIterator]();
+      return streamOf(clock, slices(await firstOf(iterator), iterator), () => place.leave());
+    } catch (error) {
+      place.leave();
+      throw error;
+    }
+  };
+}
+
+async function readWhole({ pieces }: Bytes): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(Buffer.concat(await Array.fromAsync(pieces)));
+}
+
+async function firstOf(iterator: AsyncIterator<Uint8Array>): Promise<Uint8Array[]> {
+  const first: Uint8Array[] = [];
+  for (let octets = 0; octets < READ_BEFORE; ) {
+    const { value, done } = await iterator.next();
+    if (done === true) break;
+    first.push(value);
+    octets += value.length;
+  }
+  return first;
+}
+
+async function* slices(
+  first: Uint8Array[],
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for (;;) {
+      const piece = first.shift() ?? (await rest.next()).value;
+      if (piece === undefined) return;
+      for (let at = 0; at < piece.length; at += SLICE_OCTETS) yield piece.subarray(at, at + SLICE_OCTETS);
+    }
+  } finally {
+    await rest.return?.();
+  }
+}
+
+/** @param left is called once nothing of the bytes is needed any more */
+function streamOf(
+  clock: Clock,
+  source: AsyncGenerator<Uint8Array, void, undefined>,
+  left: () => void,
+): ReadableStream<Uint8Array> {
+  let time: BodyTime | null = null;
+  let ended = false;
+  const end = (): void => {
+    ended = true;
+    time?.end();
+    left();
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        // An answer that nobody takes, as that to HEAD, ends so as well.
+        time = startBodyTime(clock, () => {
+          end();
+          // Without an error Bun prints none.
+          controller.error(undefined);
+          void source.return();
+        });
+      },
+      async pull(controller) {
+        const { value, done } = await source.next().catch((error: unknown) => {
+          end();
+          throw error;
+        });
+        if (ended) return;
+        if (done === true) {
+          end();
+          controller.close();
+          return;
+        }
+        time?.add(value.length);
+        controller.enqueue(value);
+      },
+      async cancel() {
+        end();
+        await source.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

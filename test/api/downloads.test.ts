@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { raw } from "../../src/http/answer.ts";
+import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body-time.ts";
+import { LARGE_ANSWERS, openDownloads, READ_BEFORE } from "../../src/http/download.ts";
+import { projectRoute, type Route } from "../../src/http/route.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { until } from "../support/poll.ts";
+
+/** Octets of a download: more than sockets take up that nobody reads. */
+const SIZE = 32 * 1024 * 1024;
+/** As many as one project may have at a time. */
+const AT_A_TIME = LARGE_ANSWERS.ofOwner / SIZE;
+const WHOLE = new Uint8Array(SIZE).map((_, at) => (at * 7 + (at >> 8) * 31) & 255);
+/** Milliseconds in which what lies in a socket of this machine has been read. */
+const SETTLED_MS = 50;
+
+let api: TestApi;
+let clock: ManualClock;
+let port: number;
+let sockets: Socket[];
+
+function download(): Route[] {
+  const handOut = openDownloads(clock);
+  return [
+    projectRoute({
+      method: "GET",
+      path: "/v1/download/:octets",
+      operationId: "download",
+      summary: "Hands out bytes",
+      scope: "emails:read",
+      answers: { 200: "*/*" },
+      async handle({ senderId, params }) {
+        const bytes = WHOLE.subarray(0, Number(params.octets));
+        const pieces = (async function* () {
+          yield bytes;
+        })();
+        const body = await handOut(senderId, { size: bytes.length, held: bytes.length, pieces });
+        return raw(body, "application/octet-stream");
+      },
+    }),
+  ];
+}
+
+beforeEach(async () => {
+  clock = manualClock();
+  sockets = [];
+  api = await testApi({ routes: download });
+  port = (await api.http.start()).port;
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await api.close();
+});
+
+const get = (key: string, octets: number) =>
+  fetch(`http://127.0.0.1:${port}/v1/download/${octets}`, { headers: { authorization: `Bearer ${key}` } });
+
+/** A client that asks for a download and reads its beginning alone. */
+async function slow(key: string): Promise<Socket> {
+  const before = clock.pending();
+  const socket = connect(port, "127.0.0.1", () =>
+    socket.write(
+      `GET /v1/download/${SIZE} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    ),
+  );
+  sockets.push(socket);
+  socket.once("data", () => socket.pause());
+  await until(() => clock.pending() > before);
+  return socket;
+}
+
+describe("large downloads", () => {
+  test.each([READ_BEFORE, READ_BEFORE + 1, SIZE])(
+    "of %p octets come whole, and leave nothing behind",
+    async (octets) => {
+      const answer = await get(api.acme.a.key, octets);
+      const bytes = new Uint8Array(await answer.arrayBuffer());
+      expect(answer.status).toBe(200);
+      expect(Buffer.compare(bytes, WHOLE.subarray(0, octets))).toBe(0);
+      expect(clock.pending()).toBe(0);
+    },
+  );
+
+  test("that clients do not read keep out their own project's beyond its room, until one is broken off", async () => {
+    const { a, b } = api.acme;
+    for (let count = 0; count < AT_A_TIME; count++) await slow(a.key);
+    const refused = await get(a.key, SIZE);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.json()).toMatchObject({ error: { type: "service_unavailable" } });
+    expect((await get(a.key, READ_BEFORE)).status).toBe(200);
+    expect((await get(b.key, SIZE)).status).toBe(200);
+    sockets[0]?.destroy();
+    await until(async () => (await get(a.key, SIZE)).status === 200);
+  });
+
+  test("are cut when their time is over, and not before, and nobody takes such a one for whole", async () => {
+    const { a } = api.acme;
+    const socket = await slow(a.key);
+    await Bun.sleep(SETTLED_MS);
+    clock.advance(BODY_BASE_MS);
+    await Bun.sleep(SETTLED_MS);
+    expect(clock.pending()).toBe(1);
+    clock.advance(bodyTimeMs(SIZE) - BODY_BASE_MS);
+    await until(() => clock.pending() === 0);
+    let tail = "";
+    socket.on("data", (bytes) => {
+      tail = `${tail}${bytes.toString("latin1")}`.slice(-5);
+    });
+    socket.resume();
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(tail).not.toBe("0\r\n\r\n");
+    for (let count = 0; count < AT_A_TIME; count++) await slow(a.key);
+  });
+
+  test("that nobody takes, as for HEAD, give their room back in time", async () => {
+    const { a } = api.acme;
+    const headers = { authorization: `Bearer ${a.key}` };
+    for (let count = 0; count < AT_A_TIME; count++)
+      await fetch(`http://127.0.0.1:${port}/v1/download/${SIZE}`, { method: "HEAD", headers });
+    clock.advance(BODY_BASE_MS);
+    await until(() => clock.pending() === 0);
+    expect((await get(a.key, SIZE)).status).toBe(200);
+  });
+});
