@@ -194,7 +194,7 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
   const http = createHttp(httpDeps(parts));
   ports.http = (await http.start()).port;
   const unwatchLag = watchLag(clock, ground.metrics.lagged);
-  const unwatchFiles = watchFileHandles(clock);
+  const unwatchFiles = watchFileHandles(clock, () => http.closeIdle());
   let stopping: Promise<void> | null = null;
   return {
     db,

@@ -60,6 +60,8 @@ export interface Http {
   start(): Promise<{ port: number }>;
   /** Takes no new connection, waits for requests in hand and those sent by now, at most `graceMs`, then cuts what is left. */
   stop(graceMs: number): Promise<void>;
+  /** Closes connections that have been answered and have sent nothing since. Their clients make new ones. */
+  closeIdle(): void;
   /** Answers one request without a socket. */
   fetch(request: Request): Promise<Response>;
 }
@@ -114,6 +116,9 @@ export function createHttp(deps: HttpDeps): Http {
       parting = true;
       if (server !== null) await stopServer(server, deps.clock, graceMs);
       await keyUse.settled();
+    },
+    closeIdle() {
+      server?.closeIdleConnections();
     },
     async fetch(request) {
       return app.fetch(request);

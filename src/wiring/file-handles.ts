@@ -5,6 +5,8 @@ import { maxFds } from "./process-sample.ts";
 
 /** How often it is looked, milliseconds. */
 const LOOK_MS = 1000;
+/** Of all handles the share in use from which on those that only may be of use are given up. */
+const SCARCE_SHARE = 0.9;
 /** Time in which it is told once, milliseconds. */
 const TELL_PAUSE_MS = 60_000;
 /** Always there, and nothing is read of it. */
@@ -15,15 +17,18 @@ const NONE_LEFT: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
 /**
  * Tells in the log when no file handles are left. The runtime says nothing then: connections to the API and to the SMTP
  * listener, `/readyz` and `/metrics` among them, wait in the system unanswered. The returned function ends the watch.
+ * @param onScarce called at each look at which few are left or none: it closes what it can
  */
-export function watchFileHandles(clock: Clock): () => void {
+export function watchFileHandles(clock: Clock, onScarce: () => void): () => void {
   // Asked for now: to read it takes a handle.
   const limit = maxFds();
   let toldAt: number | null = null;
   let cancel = (): void => undefined;
   const look = (): void => {
     cancel = clock.after(LOOK_MS, look);
-    const error = missing();
+    const { error, handle } = probe();
+    // The system gives the lowest free number, so at least as many handles are in use.
+    if (error !== null || handle >= SCARCE_SHARE * (limit ?? Infinity)) onScarce();
     const now = clock.now();
     // Either way: a clock that was put back must not silence it until it has come round again.
     if (error === null || (toldAt !== null && Math.abs(now - toldAt) < TELL_PAUSE_MS)) return;
@@ -34,13 +39,14 @@ export function watchFileHandles(clock: Clock): () => void {
   return () => cancel();
 }
 
-/** The error by which no file can be opened for want of handles; null where one can, or for another reason cannot. */
-function missing(): string | null {
+/** The handle that a file is given, closed again, and the error by which none can be opened for want of handles. */
+function probe(): { error: string | null; handle: number } {
   try {
-    closeSync(openSync(ANY_FILE, "r"));
-    return null;
+    const handle = openSync(ANY_FILE, "r");
+    closeSync(handle);
+    return { error: null, handle };
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    return NONE_LEFT.has(code) ? code : null;
+    return { error: NONE_LEFT.has(code) ? code : null, handle: 0 };
   }
 }

@@ -92,3 +92,16 @@ test("SMTP sessions leave a quarter of the handles to everything else", async ()
   const { status } = await fetch(`http://127.0.0.1:${ports.http}/readyz`);
   expect([status, lines.filter(({ level }) => level === "error")]).toEqual([200, []]);
 });
+
+test("API connections that were answered and kept are closed when handles run short", async () => {
+  for (let count = 0; count < CONNECTIONS; count++) {
+    const socket = connect(ports.http, "127.0.0.1", () =>
+      socket.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    );
+    socket.on("error", () => undefined);
+    sockets.push(socket);
+  }
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("data", resolve))));
+  const { status } = await fetch(`http://127.0.0.1:${ports.http}/readyz`);
+  expect(status).toBe(200);
+});
