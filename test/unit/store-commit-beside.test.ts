@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import Database from "libsql";
+import { systemClock } from "../../src/clock.ts";
 import { openEmbedded } from "../../src/store/engine/embedded.ts";
 import { type Engine, EngineError, type Statement } from "../../src/store/engine/engine.ts";
 import { writerFor } from "../../src/wiring/database.ts";
@@ -12,7 +13,7 @@ let engine: Engine;
 beforeEach(async () => {
   database = await testDatabase();
   path = database.url.slice("file:".length);
-  engine = openEmbedded({ path, writer: writerFor({ roles: new Set(["worker"]) }) });
+  engine = openEmbedded(systemClock, { path, writer: writerFor({ roles: new Set(["worker"]) }) });
 });
 afterEach(async () => {
   await engine.close();
@@ -104,6 +105,6 @@ test("a file that is being closed waits for the commit under way", async () => {
   const writing = engine.batch([insertAccount("one")]);
   await engine.close();
   expect((await writing).length).toBe(1);
-  engine = openEmbedded({ path, writer: null });
+  engine = openEmbedded(systemClock, { path, writer: null });
   expect(await names()).toEqual(["one"]);
 });

@@ -12,7 +12,7 @@ let engine: Engine;
 beforeEach(async () => {
   database = await testDatabase();
   const path = database.url.slice("file:".length);
-  engine = openEmbedded({
+  engine = openEmbedded(systemClock, {
     path,
     writer: { open: () => openWorker("write-worker.ts"), valuesHere: VALUES_HERE },
   });

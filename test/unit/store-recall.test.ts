@@ -29,7 +29,7 @@ afterEach(async () => {
 async function counted(change: (engine: Engine) => Partial<Engine> = () => ({})) {
   database = await testDatabase();
   await database.db.write([insertAccount("one")]);
-  const file = openEmbedded({ path: database.url.slice("file:".length), writer: null });
+  const file = openEmbedded(systemClock, { path: database.url.slice("file:".length), writer: null });
   let queries = 0;
   const engine: Engine = {
     ...file,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import Database from "libsql";
+import { systemClock } from "../../src/clock.ts";
 import { openEmbedded } from "../../src/store/engine/embedded.ts";
 import type { Engine } from "../../src/store/engine/engine.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -11,7 +12,7 @@ let other: Database.Database;
 beforeEach(async () => {
   database = await testDatabase();
   const path = database.url.slice("file:".length);
-  engine = openEmbedded({ path, writer: null });
+  engine = openEmbedded(systemClock, { path, writer: null });
   other = new Database(path, { timeout: 0 });
   other.exec(
     "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('one', 'first', 'a@a.test', 0)",
@@ -82,6 +83,6 @@ test("an engine closes in the middle of a turn's reads", async () => {
   await engine.close();
   await turn();
   other.exec("BEGIN EXCLUSIVE; ROLLBACK");
-  engine = openEmbedded({ path: database.url.slice("file:".length), writer: null });
+  engine = openEmbedded(systemClock, { path: database.url.slice("file:".length), writer: null });
   expect(await name()).toBe("first");
 });

@@ -53,7 +53,7 @@ function watched(): Watched {
     workers.push(worker);
     return worker;
   };
-  const engine = openEmbedded({ path, writer: { open, valuesHere: VALUES_HERE } });
+  const engine = openEmbedded(systemClock, { path, writer: { open, valuesHere: VALUES_HERE } });
   engines.add(engine);
   return { engine, workers, given: () => given };
 }
@@ -142,7 +142,7 @@ test("a thread writes what would be written here, and says the same of it", asyn
     { sql: "UPDATE kinds SET value = value WHERE id > ?", args: [3] },
     { sql: "UPDATE kinds SET value = 1 WHERE id = ? RETURNING value", args: [0] },
   ];
-  const here = openEmbedded({ path, writer: null });
+  const here = openEmbedded(systemClock, { path, writer: null });
   engines.add(here);
   const written = await here.batch([...statements, ...HEAVY]);
   const rows = await here.all("SELECT value, typeof(value) AS type FROM kinds ORDER BY id", []);
@@ -203,7 +203,7 @@ test("a statement that is refused is named as it would be here, and nothing of i
 });
 
 function openedHere(): Engine {
-  const engine = openEmbedded({ path, writer: null });
+  const engine = openEmbedded(systemClock, { path, writer: null });
   engines.add(engine);
   return engine;
 }

@@ -47,7 +47,7 @@ export function overEngine(engine: Engine, clock: Clock, meter?: CommitMeter): D
 function openEngine(clock: Clock, { url, authToken, syncUrl, writer }: DbOptions): Engine | Promise<Engine> {
   const path = databasePath(url);
   if (path === null) return openRemote(clock, { url, authToken });
-  if (syncUrl === null) return openEmbedded({ path, writer: writer ?? null });
+  if (syncUrl === null) return openEmbedded(clock, { path, writer: writer ?? null });
   return openReplica(clock, { path, primary: { url: syncUrl, authToken } });
 }
 

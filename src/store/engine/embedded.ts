@@ -1,7 +1,9 @@
 import type Database from "libsql";
+import type { Clock } from "../../core/clock.ts";
 import { connect, openReader, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
 import { ready } from "./later-content.ts";
+import { watchPlace } from "./place.ts";
 import { turnReads } from "./turn-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
 
@@ -22,8 +24,9 @@ export interface EmbeddedOptions {
  * What another connection has committed empties SQLite's cache of pages here. So a process that reads between its writes
  * makes most of them itself.
  */
-export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
+export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): Engine {
   const own = connect(path);
+  const place = watchPlace(clock, path);
   const reading = turnReads(own.database);
   const version = versionOf(own.database);
   const watch = writer === null ? null : versionWatch(path);
@@ -47,6 +50,22 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
     committing = ending.then(ended, ended);
     return ending;
   };
+  const batch = async (statements: readonly Statement[]): Promise<Written[]> => {
+    const { values, octets } = weightOf(statements);
+    const heavy = values > valuesHere || octets > OCTETS_HERE;
+    // While the thread starts, what is not very long is done here.
+    const beside =
+      thread !== null &&
+      heavy &&
+      (thread.wake() || (values > VALUES_PER_TURN && (await thread.becomesReady())));
+    if (!beside) return here(statements);
+    reading.leave();
+    try {
+      return await thread.batch(statements);
+    } finally {
+      reading.leave();
+    }
+  };
   const reads = readsOf((sql) => {
     reading.enter();
     return own.prepare(sql);
@@ -54,27 +73,19 @@ export function openEmbedded({ path, writer }: EmbeddedOptions): Engine {
   return {
     async all(sql, args) {
       while (committing !== null) await committing;
+      place.check();
       return reads.all(sql, args);
     },
     async first(sql, args) {
       while (committing !== null) await committing;
+      place.check();
       return reads.first(sql, args);
     },
     async batch(statements) {
-      const { values, octets } = weightOf(statements);
-      const heavy = values > valuesHere || octets > OCTETS_HERE;
-      // While the thread starts, what is not very long is done here.
-      const beside =
-        thread !== null &&
-        heavy &&
-        (thread.wake() || (values > VALUES_PER_TURN && (await thread.becomesReady())));
-      if (!beside) return here(statements);
-      reading.leave();
-      try {
-        return await thread.batch(statements);
-      } finally {
-        reading.leave();
-      }
+      const written = await batch(statements);
+      // Before anybody is told that it is stored.
+      place.committed();
+      return written;
     },
     isInThread: valuesHere === 0,
     renew: reading.leave,

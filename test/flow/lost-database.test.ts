@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { cpSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, removeFolder } from "../support/folder.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startService();
+});
+// What is in hand waits for a database to be written to: here that is in vain.
+afterEach(async () => {
+  await service.app.stop(0).catch(() => undefined);
+  await service.stop().catch(() => undefined);
+});
+
+const mail = {
+  from: { email: "hello@onboarding.mail.test" },
+  to: [{ email: "delivered@simulator.mail.test" }],
+  subject: "Hello",
+  text: "Hello",
+};
+const send = async () => (await service.call("POST", "/v1/emails", mail)).status;
+const isReady = async (): Promise<unknown> => (await fetch(`${service.url}/readyz`)).json();
+
+const LOSSES: readonly [how: string, lose: (file: string) => void][] = [
+  ["deleted", (file) => rmSync(file)],
+  ["moved away", (file) => renameSync(file, `${file}.old`)],
+  [
+    "replaced by a copy",
+    (file) => {
+      cpSync(file, `${file}.copy`);
+      renameSync(`${file}.copy`, file);
+    },
+  ],
+  ["bereft of its log", (file) => rmSync(`${file}-wal`)],
+];
+
+// It would be written all the same, in a file without a name.
+test.each(LOSSES)("a database that was %s while it was open takes no mail", async (_how, lose) => {
+  expect(await send()).toBe(202);
+  lose(join(service.folder, "postrider.db"));
+  // What was looked at a moment ago is not looked at again.
+  await Bun.sleep(150);
+  expect(await send()).toBe(503);
+  expect(await isReady()).toEqual({
+    status: "unavailable",
+    checks: { database: "failed", queue: "ok", listener: "ok" },
+  });
+});
+
+test("a database that is put back is taken up again", async () => {
+  const [folder, aside] = [service.folder, `${service.folder}.aside`];
+  renameSync(folder, aside);
+  await Bun.sleep(150);
+  expect(await send()).toBe(503);
+  renameSync(aside, folder);
+  expect(await send()).toBe(202);
+});
+
+test("a database behind a link is found with its log", async () => {
+  const folder = newFolder("link");
+  const file = join(folder, "link.db");
+  symlinkSync(join(service.folder, "postrider.db"), file);
+  await service.restart({ DATABASE_URL: `file:${file}` });
+  expect(await send()).toBe(202);
+  await Bun.sleep(150);
+  expect(await send()).toBe(202);
+  rmSync(join(service.folder, "postrider.db-wal"));
+  await Bun.sleep(150);
+  expect(await send()).toBe(503);
+  removeFolder(folder);
+});
