@@ -4,7 +4,7 @@ import type { Config } from "../config.ts";
 import { copyDatabase } from "../store/engine/backup.ts";
 import { MASTER_KEY_FILE } from "../wiring/master-key.ts";
 import { defineCommand } from "./command.ts";
-import { databaseFile } from "./database.ts";
+import { databaseFile, isThere } from "./database.ts";
 import { EX_OK, refused, unavailable } from "./exit.ts";
 import { claimFile, syncFile, syncFolder } from "./new-file.ts";
 
@@ -45,7 +45,7 @@ function sourceOf(config: Config): string {
   const source = databaseFile(config);
   if (source === null)
     throw refused("the database is a server's: a backup is made there (DATABASE_URL, DATABASE_SYNC_URL)");
-  if (!existsSync(source)) throw unavailable(`there is no database at ${source}`);
+  if (!isThere(source)) throw unavailable(`there is no database at ${source}`);
   return source;
 }
 

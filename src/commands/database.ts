@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { Config } from "../config.ts";
 import { configureLog } from "../log.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
@@ -13,6 +13,15 @@ const OUTDATED = "start the service, or run postrider migrate";
 /** The file of a database that is a file of its own; null for a server, and for a replica of one. */
 export function databaseFile(config: Config): string | null {
   return config.databaseSyncUrl === null ? databasePath(config.databaseUrl) : null;
+}
+
+/** Whether a file is there. Throws where that cannot be told: in a folder that is another user's it may well be. */
+export function isThere(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return explained(error);
+  }
 }
 
 /** Opens the database, runs `task` on it and closes it. The schema may be of any age. */
@@ -35,7 +44,7 @@ export async function withDatabase<Value>(
   task: (db: Db) => Promise<Value>,
 ): Promise<Value> {
   const file = databaseFile(context.config);
-  if (file !== null && !existsSync(file))
+  if (file !== null && !isThere(file))
     throw new Error(`the database is not up to date, there is none at ${file}: ${OUTDATED}`);
   return withAnyDatabase(context, async (db) => {
     if (!(await untilFree(context.clock, () => isUpToDate(db))))

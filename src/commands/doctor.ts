@@ -1,12 +1,11 @@
 import { isIP } from "node:net";
-import { existsSync } from "node:fs";
 import { configureLog } from "../log.ts";
 import { runHealth, worstOf } from "../flows/health/check.ts";
 import type { Db } from "../store/engine/client.ts";
 import { openDatabase } from "../wiring/database.ts";
 import { doctorChecks } from "../wiring/doctor.ts";
 import { type Context, defineCommand } from "./command.ts";
-import { databaseFile } from "./database.ts";
+import { databaseFile, isThere } from "./database.ts";
 import { EX_NO, EX_OK, usage } from "./exit.ts";
 import { type Column, field } from "./output.ts";
 
@@ -55,7 +54,7 @@ async function databaseOrWhyNot({
   const file = databaseFile(config);
   try {
     // Opening one that is not there would make it.
-    if (file !== null && !existsSync(file)) throw new Error(`there is no database at ${file}`);
+    if (file !== null && !isThere(file)) throw new Error(`there is no database at ${file}`);
     const db = await openDatabase(config, clock);
     return { get: () => db, close: () => db.close() };
   } catch (error) {

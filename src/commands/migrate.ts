@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { MIGRATIONS, type MigrationState, migrate, migrationStates } from "../store/engine/migrate.ts";
 import { type Context, defineCommand } from "./command.ts";
 import { untilFree } from "../store/engine/until-free.ts";
-import { databaseFile, withAnyDatabase } from "./database.ts";
+import { databaseFile, isThere, withAnyDatabase } from "./database.ts";
 import { EX_OK } from "./exit.ts";
 import { field } from "./output.ts";
 
@@ -52,7 +52,7 @@ export const migrateStatus = defineCommand({
 /** Where there is no database every step is still to come: opening one that is not there would make it. */
 async function statesOf(context: Context): Promise<readonly MigrationState[]> {
   const file = databaseFile(context.config);
-  if (file !== null && !existsSync(file))
+  if (file !== null && !isThere(file))
     return MIGRATIONS.map(({ version, name }) => ({ version, name, appliedAt: null }));
   return withAnyDatabase(context, (db) => untilFree(context.clock, () => migrationStates(db)));
 }

@@ -7,6 +7,7 @@ const CANNOT_OPEN = /Unable to open connection to local database (.*): 14\b/s;
 const CALLS: Readonly<Record<string, (path: string) => string>> = {
   mkdir: (path) => `the folder ${path} cannot be made`,
   open: (path) => `${path} cannot be opened`,
+  stat: (path) => `whether there is ${path} cannot be told`,
   read: (path) => `${path} cannot be read`,
 };
 
@@ -15,6 +16,9 @@ const HINTS: Readonly<Record<string, string>> = {
   EACCES: ": ports below 1024 need a right of their own",
   EADDRNOTAVAIL: ": this machine has no such address",
 };
+
+/** Of a file that may not be looked at: it is the service's, and mode 600. */
+const OTHERS = ": are we the user of the service, or root?";
 
 /**
  * Throws what has gone wrong at a start in words that lead to its cause, where ours are better than those of the parts.
@@ -28,11 +32,13 @@ export function explained(error: unknown, http?: { host: string; port: number })
 function wordsFor(error: unknown, http?: { host: string; port: number }): string | null {
   const database = CANNOT_OPEN.exec(String(error))?.[1];
   if (database !== undefined)
-    return `the database ${database} cannot be opened: is its folder there, and ours to write?`;
+    return `the database ${database} cannot be opened: is its folder there, and are both ours to read and write?`;
   if (!(error instanceof Error) || !("code" in error)) return null;
   const code = String(error.code);
   if (code.startsWith("SQLITE_READONLY"))
     return "the database cannot be written: do its file and folder belong to the user of the service?";
+  if (code.startsWith("SQLITE_CANTOPEN"))
+    return "the database cannot be opened: do its file, the -wal and -shm beside it, and the folder belong to the user of the service?";
   if (!("syscall" in error)) return null;
   if (error.syscall === "listen") {
     const at = "port" in error && "address" in error ? { host: error.address, port: error.port } : http;
@@ -41,5 +47,6 @@ function wordsFor(error: unknown, http?: { host: string; port: number }): string
       : `cannot listen at ${hostPort(String(at.host), at.port)} (${code})${HINTS[code] ?? ""}`;
   }
   const failed = CALLS[String(error.syscall)];
-  return failed !== undefined && "path" in error ? `${failed(String(error.path))} (${code})` : null;
+  if (failed === undefined || !("path" in error)) return null;
+  return `${failed(String(error.path))} (${code})${code === "EACCES" ? OTHERS : ""}`;
 }

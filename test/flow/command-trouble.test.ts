@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, statSync } from "node:fs";
+import { rmSync, statSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "libsql";
@@ -178,6 +178,12 @@ describe("a start says what it cannot have", () => {
     db.close();
   });
 
+  test("a database whose log is another user's", () => {
+    // As SQLite says it behind the opening, which looks at the file alone.
+    const error = Object.assign(new Error("unable to open database file"), { code: "SQLITE_CANTOPEN" });
+    expect(() => explained(error)).toThrow("the -wal and -shm beside it");
+  });
+
   test(
     "a database in a folder that is not there",
     async () => {
@@ -192,6 +198,19 @@ describe("a start says what it cannot have", () => {
     LIMIT_MS,
   );
 });
+
+// Root may look anywhere: a link to itself cannot be followed by anybody.
+test.each(["keys list", "backup x.db", "migrate status", "doctor --json"])(
+  "%s does not take a database that it may not look at for none",
+  async (command) => {
+    const folder = join(newFolder("command"), "loop");
+    symlinkSync(folder, folder);
+    const env = { DATA_DIR: newFolder("command"), DATABASE_URL: `file:${folder}/x.db` };
+    const { code, stdout, stderr } = await postrider(command.split(" "), env);
+    expect(code).not.toBe(0);
+    expect(stdout + stderr).toContain(`whether there is ${folder}/x.db cannot be told (ELOOP)`);
+  },
+);
 
 test.each([
   ["a file in no folder", ["backup", "/nowhere/x.db"], 1, "/nowhere/x.db.part cannot be made (ENOENT)"],

@@ -35,7 +35,7 @@ export function storageChecks({ db, disk }: Pick<StorageParts, "db" | "disk">): 
     {
       name: "database",
       run: () => readable(db),
-      fix: "start the service; see what DATABASE_URL and DATA_DIR name, and who may read it",
+      fix: "start the service; see what DATABASE_URL and DATA_DIR name, and who may read and write it",
     },
   ];
 }
