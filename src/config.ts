@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { normalizeAddress, normalizeDomain } from "./core/addresses.ts";
-import { isNetwork, MAX_DNS_SERVERS } from "./core/networks.ts";
+import { distinctAddresses, isNetwork, MAX_DNS_SERVERS } from "./core/networks.ts";
 import type { LogFormat, LogLevel } from "./log.ts";
 
 /** Roles that one process may take. */
@@ -773,9 +773,9 @@ export function loadConfig(env: Env, terminal = false): Config {
     smtpTlsKey: text("SMTP_TLS_KEY"),
     smtpTlsCert: text("SMTP_TLS_CERT"),
     dnsServers: list(text("DNS_SERVERS") ?? ""),
-    dnsHost: list(required("DNS_HOST")),
+    dnsHost: distinctAddresses(list(required("DNS_HOST"))),
     dnsPort: text("DNS_PORT") === null ? null : number("DNS_PORT"),
-    publicIps: list(text("PUBLIC_IPS") ?? ""),
+    publicIps: distinctAddresses(list(text("PUBLIC_IPS") ?? "")),
     allowPrivateWebhooks: text("ALLOW_PRIVATE_WEBHOOKS") === "1",
     allowPrivateMx: text("ALLOW_PRIVATE_MX") === "1",
     deliveryRetrySeconds: numbers("DELIVERY_RETRY_SECONDS"),

@@ -27,6 +27,11 @@ export function isNetwork(text: string): boolean {
   return parseNetwork(text) !== null;
 }
 
+/** Addresses, each once, however often and in whatever spelling it is named. */
+export function distinctAddresses(texts: readonly string[]): string[] {
+  return [...new Set(texts.map((text) => ipaddr.process(text).toString()))];
+}
+
 /** Whether the address lies within one of the networks. An IPv4 address counts the same on an IPv6 socket. */
 export function isInNetworks(ip: string, networks: readonly string[]): boolean {
   if (networks.length === 0 || !isAddress(ip)) return false;

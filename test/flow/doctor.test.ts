@@ -362,7 +362,7 @@ const BREAKS: Broken[] = [
       dns().add({ name: `ns.${ZONE}`, type: "A", data: PUBLIC_IP });
     },
     lines: ["fail our hosts"],
-    says: /ns\.mail\.test A is 192\.0\.2\.99, not 192\.0\.2\.1/,
+    says: /ns\.mail\.test A is 192\.0\.2\.99, not 203\.0\.112\.1/,
   },
   {
     breaks: "a zone that nobody has delegated",

@@ -14,8 +14,9 @@ import { startRedis, type TestRedis } from "./redis.ts";
 import { startService, type TestService, verifiedDomain } from "./service.ts";
 import { makeCa, makeCert } from "./tls.ts";
 
-export const PUBLIC_IP = "192.0.2.1";
-export const REVERSE_NAME = "1.2.0.192.in-addr.arpa";
+/** One that the world could know, unlike those of documentation. It is asked for in the test's own zone alone. */
+export const PUBLIC_IP = "203.0.112.1";
+export const REVERSE_NAME = "1.112.0.203.in-addr.arpa";
 export const ZONE = "mail.test";
 export const CUSTOMER = "customer.test";
 

@@ -120,6 +120,14 @@ describe("settings", () => {
     expect(config).toMatchObject({ dnsPort: 53, dnsHost: ["192.0.2.1", "::1"], publicIps: ips });
   });
 
+  test("an address that is named again, or as IPv6 writes IPv4, is one", () => {
+    const addresses = "192.0.2.1,::ffff:192.0.2.1,2001:DB8::1,2001:db8:0::1,192.0.2.2";
+    const each = ["192.0.2.1", "2001:db8::1", "192.0.2.2"];
+    expect(loadConfig({ DNS_HOST: addresses, PUBLIC_IPS: addresses })).toMatchObject({
+      ...{ dnsHost: each, publicIps: each },
+    });
+  });
+
   test("all problems are told at once", () => {
     expect(problems({ PORT: "x", ROLES: "cook", DELIVERY: "pigeon", PLAN_FREE: "fast" }).length).toBe(4);
   });

@@ -12,7 +12,9 @@ import {
 } from "../../src/flows/health/check.ts";
 import { clockCheck } from "../../src/flows/health/clock.ts";
 import { domainChecks, MAX_DOMAINS } from "../../src/flows/health/domains.ts";
+import { settingsChecks } from "../../src/flows/health/settings.ts";
 import { integrityCheck, QUICK_CHECK_BYTES, storageChecks } from "../../src/flows/health/storage.ts";
+import { loadConfig } from "../../src/config.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -24,6 +26,22 @@ function check(name: string, run: Check["run"], more: Partial<Check> = {}): Chec
 const noDatabase = (): Db => {
   throw new Error("there is no database");
 };
+
+test.each<[string[], string]>([
+  [[], "warn"],
+  [["203.0.112.1", "2a00::1"], "ok"],
+  // As the machine itself knows it, behind the NAT of a cloud.
+  [["10.0.0.5"], "warn"],
+  [["203.0.112.1", "100.64.0.1"], "warn"],
+  [["0.0.0.0"], "warn"],
+])("PUBLIC_IPS are the world's: %p is %s", async (publicIps, status) => {
+  const settings = { ...loadConfig({}), publicIps };
+  const lines = await runHealth(
+    manualClock(),
+    settingsChecks(settings, async () => null),
+  );
+  expect(lines.find(({ name }) => name === "public ips")?.status).toBe(status as "ok");
+});
 
 describe("a look", () => {
   test("has a line for each check in their order, and a check that throws is a failure of its line alone", async () => {

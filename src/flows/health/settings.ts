@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { Config } from "../../config.ts";
+import { isPublicAddress } from "../../net/address-guard.ts";
 import { type Check, type Finding, ok, warn } from "./check.ts";
 
 export type HealthSettings = Pick<
@@ -39,6 +40,12 @@ function isOwnMachine(hostname: string): boolean {
 }
 
 function publicIps({ publicIps: ips }: HealthSettings): Finding {
+  const within = ips.filter((ip) => !isPublicAddress(ip));
+  if (within.length > 0)
+    return warn(
+      `${within.join(", ")}: the world knows no such address of ours, and our zone tells it to look there`,
+      "set PUBLIC_IPS to the addresses that others see us by, which a provider may keep apart from the machine's own",
+    );
   if (ips.length > 0) return ok(ips.join(", "));
   return warn(
     "PUBLIC_IPS is not set: ns. and mx. of our zone have no addresses, and spf. names nobody",
