@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Config } from "../config.ts";
 import type { Clock } from "../core/clock.ts";
 import { certificateCheck } from "../flows/health/certificate.ts";
@@ -49,17 +51,22 @@ async function accountOwner(db: () => Db): Promise<string | null> {
   }
 }
 
-/** Disk and database. */
+/** The database, and the disk that it grows on: not that of DATA_DIR, where DATABASE_URL names a file elsewhere. */
 export function storageParts({ config, db }: HealthParts): StorageParts {
   const path = databasePath(config.databaseUrl);
   return {
     db,
     async disk() {
-      const { bavail, blocks, bsize } = await statfs(config.dataDir);
+      const { bavail, blocks, bsize } = await statfs(placeOf(path) ?? config.dataDir);
       return { free: bavail * bsize, total: blocks * bsize };
     },
     octets: path === null ? null : () => databaseOctets(path),
   };
+}
+
+/** What lies on the disk of a database's file: itself, which may be a link to another disk, or the folder that it will be made in. */
+function placeOf(path: string | null): string | null {
+  return path === null || existsSync(path) ? path : dirname(path);
 }
 
 /** Clocks of the servers that belong to the installation; a database file's is our own. */

@@ -18,7 +18,7 @@ const RESTORE = "stop the service, keep a copy of the file, and go back to the l
 export interface StorageParts {
   /** Opens the database where it can be; throws why it cannot. */
   db: () => Db;
-  /** Bytes of the disk under DATA_DIR. */
+  /** Bytes of the disk that the database is on. */
   disk: () => Promise<{ free: number; total: number }>;
   /** Octets of its file; null where the database is no file of ours. */
   octets: (() => number) | null;
@@ -30,7 +30,7 @@ export function storageChecks({ db, disk }: Pick<StorageParts, "db" | "disk">): 
     {
       name: "disk",
       run: async () => diskFinding(await disk()),
-      fix: "see that DATA_DIR is there and can be read",
+      fix: "see that DATA_DIR, or the folder that DATABASE_URL names, is there and can be read",
     },
     {
       name: "database",
@@ -85,7 +85,7 @@ function diskFinding({ free, total }: { free: number; total: number }): Finding 
   const left = free < GIGABYTE ? `${Math.floor(free / MEGABYTE)} MB` : `${(free / GIGABYTE).toFixed(1)} GB`;
   const message = `${(share * 100).toFixed(1)} % free, ${left}`;
   const fix =
-    "make room under DATA_DIR, or set RETENTION_CONTENT_DAYS, RETENTION_EVENT_DAYS or CONTENT_STORE";
+    "make room where the database is, or set RETENTION_CONTENT_DAYS, RETENTION_EVENT_DAYS or CONTENT_STORE";
   if (isBelow(FAIL_FREE)) return fail(message, fix);
   return isBelow(WARN_FREE) ? warn(message, fix) : ok(message);
 }
