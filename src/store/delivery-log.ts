@@ -1,6 +1,7 @@
 import type { EventType } from "../core/events.ts";
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { STANDS } from "./webhooks.ts";
 
 /** One line of a webhook's delivery log. Times are milliseconds. */
 export interface LoggedDelivery {
@@ -80,8 +81,9 @@ export function insertSampleDelivery(
 ): Statement {
   return {
     sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
-      VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
-    args: [sample.id, webhookId, senderId, sample.type, JSON.stringify(sample.data), now, now],
+      SELECT ?, id, sender_id, ?, ?, 'pending', ?, ? FROM webhooks
+        WHERE id = ? AND sender_id = ? AND ${STANDS}`,
+    args: [sample.id, sample.type, JSON.stringify(sample.data), now, now, webhookId, senderId],
   };
 }
 
