@@ -1,5 +1,5 @@
 import { type MessageEvent, subscribes } from "../core/events.ts";
-import type { Db, Guard, Statement } from "./engine/client.ts";
+import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
 import type { NewDelivery, Subscription, ToldEvent } from "./webhook-deliveries.ts";
 
 /** The enabled webhooks of projects, by the project's id. */
@@ -48,7 +48,7 @@ function note(
   senderId: string,
   events: readonly MessageEvent[],
   webhooks: string,
-  guard: Guard = { sql: "true", args: [] },
+  guard: Guard = ALWAYS,
 ): Statement {
   const messageIds = events.map(({ messageId }) => messageId).sort();
   const list = JSON.stringify(events.map(({ id, messageId, type }) => ({ id, messageId, type })));

@@ -1,4 +1,4 @@
-import type { Db, Statement } from "./engine/client.ts";
+import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
 
 /** One running process, as its claims name it. */
 export interface Instance {
@@ -22,9 +22,17 @@ export function beat(id: string, now: number): Statement {
   return { sql: "UPDATE instances SET heartbeat_at = ? WHERE id = ?", args: [now, id] };
 }
 
+/** Holds while a process has not beaten since it was read: what takes it for dead. It may have stood still, and wake up. */
+export function silentGuard({ id, heartbeatAt }: Instance): Guard {
+  return {
+    sql: "EXISTS (SELECT 1 FROM instances i WHERE i.id = ? AND i.heartbeat_at = ?)",
+    args: [id, heartbeatAt],
+  };
+}
+
 /** Takes a process off the list. Its claims are freed in the same write. */
-export function deleteInstance(id: string): Statement {
-  return { sql: "DELETE FROM instances WHERE id = ?", args: [id] };
+export function deleteInstance(id: string, guard: Guard = ALWAYS): Statement {
+  return { sql: `DELETE FROM instances WHERE id = ? AND ${guard.sql}`, args: [id, ...guard.args] };
 }
 
 /** All processes on the list. */

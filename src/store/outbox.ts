@@ -1,5 +1,5 @@
 import { ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
-import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
+import { ALWAYS, ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
 import type { TriedRecipient } from "./recipients.ts";
 
 /** A recipient that a worker has claimed: only this claim may settle it. */
@@ -45,6 +45,12 @@ export function claimGuard(claim: Claim): Guard {
     sql: `EXISTS (SELECT 1 FROM recipients WHERE ${CLAIMED})`,
     args: [claim.messageId, claim.ord, claim.instanceId, claim.attempt],
   };
+}
+
+/** Whether the claim is still there. One that others have freed is not, though it may be settled. */
+export async function isClaimHeld(db: Db, { messageId, ord, instanceId, attempt }: Claim): Promise<boolean> {
+  const sql = "SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND claimed_by = ? AND attempts = ?";
+  return (await db.first(sql, [messageId, ord, instanceId, attempt])) !== null;
 }
 
 /** Takes a due recipient for an instance. No row changed: somebody else has it, or it is not due. */
@@ -194,19 +200,23 @@ export async function dueRecipients(
   return found === null ? [] : JSON.parse(found.due);
 }
 
-/** Frees every claim of an instance that is gone: the recipients are due again at once. Changes message statuses too. */
-export function freeClaims(instanceId: string, now: number): Statement[] {
+/**
+ * Frees every claim of an instance that is gone, where the guard holds: the recipients are due again at once. Changes message
+ * statuses too.
+ */
+export function freeClaims(instanceId: string, now: number, guard: Guard = ALWAYS): Statement[] {
   return [
     {
       sql: `UPDATE messages SET status = (
           SELECT freed FROM (SELECT CASE WHEN claimed_by = ? THEN 'queued' ELSE status END AS freed
             FROM recipients WHERE message_id = messages.id) ORDER BY CASE freed ${RANK} END LIMIT 1)
-        WHERE id IN (SELECT message_id FROM recipients WHERE claimed_by = ?)`,
-      args: [instanceId, instanceId],
+        WHERE id IN (SELECT message_id FROM recipients WHERE claimed_by = ?) AND ${guard.sql}`,
+      args: [instanceId, instanceId, ...guard.args],
     },
     {
-      sql: `UPDATE recipients SET status = 'queued', due_at = ?, claimed_by = NULL WHERE claimed_by = ?`,
-      args: [now, instanceId],
+      sql: `UPDATE recipients SET status = 'queued', due_at = ?, claimed_by = NULL
+        WHERE claimed_by = ? AND ${guard.sql}`,
+      args: [now, instanceId, ...guard.args],
     },
   ];
 }

@@ -1,5 +1,5 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
-import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
+import { ALWAYS, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
 import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { STANDS } from "./webhooks.ts";
 
@@ -210,11 +210,11 @@ export async function dueDeliveries(
   return rows.map((row) => ({ id: row.id, webhookId: row.webhook_id, dueAt: row.due_at }));
 }
 
-/** Frees every claim of an instance that is gone: the deliveries are due again at once. */
-export function freeDeliveryClaims(instanceId: string, now: number): Statement {
+/** Frees every claim of an instance that is gone, where the guard holds: the deliveries are due again at once. */
+export function freeDeliveryClaims(instanceId: string, now: number, guard: Guard = ALWAYS): Statement {
   return {
-    sql: "UPDATE webhook_deliveries SET due_at = ?, claimed_by = NULL WHERE claimed_by = ?",
-    args: [now, instanceId],
+    sql: `UPDATE webhook_deliveries SET due_at = ?, claimed_by = NULL WHERE claimed_by = ? AND ${guard.sql}`,
+    args: [now, instanceId, ...guard.args],
   };
 }
 

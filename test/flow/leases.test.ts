@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { BEAT_MS, Heartbeat, LEASE_MS } from "../../src/flows/sweep/instance.ts";
+import type { Db } from "../../src/store/engine/client.ts";
 import { type Instance, insertInstance, listInstances } from "../../src/store/instances.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
@@ -69,6 +70,25 @@ describe("a process", () => {
     clock.step(-HOUR_MS);
     await beats(BEATS_IN_LEASE + 1, here.heartbeat);
     expect(await listed()).toEqual(["here"]);
+  });
+
+  test("that beats while others are about to take it for dead is not", async () => {
+    const [here, there] = [await process("here"), await process("there")];
+    await beats(BEATS_IN_LEASE, here.heartbeat, there.heartbeat);
+    const { db } = database;
+    let beaten = 0;
+    // Ours is held up between its look at the list and its write: by a lock, or stopped as well.
+    const late: Pick<Db, "all" | "write"> = {
+      all: (sql, args) => db.all(sql, args),
+      async write(statements) {
+        if (statements.length > 1 && beaten++ === 0) await there.heartbeat.turn();
+        return db.write(statements);
+      },
+    };
+    const slow = new Heartbeat({ db: late as Db, clock }, here.instance);
+    await beats(BEATS_IN_LEASE + 1, slow);
+    expect(beaten).toBe(1);
+    expect(await listed()).toEqual(["here", "there"]);
   });
 
   test("that others took for dead goes on under the same name", async () => {

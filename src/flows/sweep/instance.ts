@@ -4,7 +4,14 @@ import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { log } from "../../log.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import { beat, deleteInstance, type Instance, insertInstance, listInstances } from "../../store/instances.ts";
+import {
+  beat,
+  deleteInstance,
+  type Instance,
+  insertInstance,
+  listInstances,
+  silentGuard,
+} from "../../store/instances.ts";
 import { freeClaims } from "../../store/outbox.ts";
 import { freeDeliveryClaims } from "../../store/webhook-deliveries.ts";
 
@@ -28,7 +35,7 @@ export async function registerInstance(deps: InstanceDeps, pid: number): Promise
   const now = deps.clock.now();
   const self: Instance = { id: newId("ins", now), host: thisHost(), pid, heartbeatAt: now };
   const dead = (await listInstances(deps.db)).filter((other) => isDeadHere(other, self));
-  await deps.db.write([...dead.flatMap((other) => burial(other.id, now)), insertInstance(self)]);
+  await deps.db.write([...dead.flatMap((other) => burial(other, now)), insertInstance(self)]);
   if (dead.length > 0) log("sweep").info("took up the work of dead processes", { instances: dead.length });
   return self;
 }
@@ -62,9 +69,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Frees everything an instance has claimed and forgets it. */
-function burial(id: string, now: number): Statement[] {
-  return [...freeClaims(id, now), freeDeliveryClaims(id, now), deleteInstance(id)];
+/** Frees everything an instance has claimed and forgets it, unless it has beaten since it was read. */
+function burial(seen: Instance, now: number): Statement[] {
+  const guard = silentGuard(seen);
+  const { id } = seen;
+  // The guard's own row goes last.
+  return [...freeClaims(id, now, guard), freeDeliveryClaims(id, now, guard), deleteInstance(id, guard)];
 }
 
 /** What was last seen of another process. */
@@ -96,7 +106,7 @@ export class Heartbeat {
     const seen = new Map(others.map((other) => [other.id, this.#sighting(other)]));
     const silent = others.filter(({ id }) => (seen.get(id)?.still ?? 0) >= SILENT_BEATS);
     const now = clock.now();
-    const [beaten] = await db.write([beat(self.id, now), ...silent.flatMap(({ id }) => burial(id, now))]);
+    const [beaten] = await db.write([beat(self.id, now), ...silent.flatMap((other) => burial(other, now))]);
     this.#sightings = seen;
     // Others took us for dead (a long sleep of the machine): our claims are freed, and we go on under the same name.
     if (beaten?.changes === 0) await db.write([insertInstance({ ...self, heartbeatAt: now })]);
@@ -110,5 +120,8 @@ export class Heartbeat {
 
 /** At a stop: gives back what is still claimed and takes this process off the list. */
 export async function deregisterInstance(deps: InstanceDeps, self: Instance): Promise<void> {
-  await deps.db.write(burial(self.id, deps.clock.now()));
+  const now = deps.clock.now();
+  await deps.db.write(
+    [freeClaims(self.id, now), freeDeliveryClaims(self.id, now), deleteInstance(self.id)].flat(),
+  );
 }

@@ -18,6 +18,9 @@ export interface Guard {
   args: Value[];
 }
 
+/** The guard of what is to happen in any case. */
+export const ALWAYS: Guard = { sql: "true", args: [] };
+
 /** Where the database is. */
 export interface DbOptions {
   /** `file:`, `libsql://`, `http://` or `https://`. */
