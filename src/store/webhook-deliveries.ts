@@ -165,7 +165,11 @@ export interface DeliveryResult {
   error: string | null;
 }
 
-/** Ends the claim of an attempt with its result. Changes nothing where the claim no longer holds. */
+/**
+ * Ends the claim of an attempt with its result. Changes nothing where the claim no longer holds. It does, too, where others
+ * have freed it (they took its process for dead) and nobody has taken the delivery up since: what the endpoint has said must
+ * not be forgotten, or it hears the event again.
+ */
 export function settleDelivery(
   delivery: WebhookDelivery,
   instanceId: string,
@@ -174,7 +178,7 @@ export function settleDelivery(
   return {
     sql: `UPDATE webhook_deliveries SET status = ?, due_at = ?, claimed_by = NULL, last_status = ?, last_response = ?,
         last_error = ?
-      WHERE id = ? AND claimed_by = ? AND attempts = ?`,
+      WHERE id = ? AND (claimed_by = ? OR (claimed_by IS NULL AND status = 'pending')) AND attempts = ?`,
     args: [
       result.status,
       result.dueAt,
