@@ -1,5 +1,5 @@
 import type { Connection, ConnectionOptions } from "../../src/smtp/client/connection.ts";
-import type { OutboundMail, SendResult, Stage } from "../../src/smtp/client/delivery.ts";
+import type { OutboundMail, PeerResult, SendResult, Stage } from "../../src/smtp/client/delivery.ts";
 import type { PoolDeps } from "../../src/smtp/client/pool-state.ts";
 import type { Chance, SteppingClock } from "./chance.ts";
 
@@ -87,7 +87,7 @@ export function modelPeers(
   };
 
   const wait = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
-  const reply = (stage: Stage, code: number): SendResult => ({
+  const reply = (stage: Stage, code: number): PeerResult => ({
     kind: "reply",
     stage,
     code,
@@ -95,7 +95,7 @@ export function modelPeers(
     text: "as it is",
   });
 
-  async function opening(host: ModelHost, { timeouts }: ConnectionOptions): Promise<SendResult | null> {
+  async function opening(host: ModelHost, { timeouts }: ConnectionOptions): Promise<PeerResult | null> {
     if (chance.happens(host.mute)) {
       await wait(timeouts.greeting);
       return { kind: "trouble", stage: "connect", reason: "timeout" };

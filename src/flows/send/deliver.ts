@@ -4,7 +4,7 @@ import { type Secured, type SecuredHost, securityKey } from "../../net/transport
 import {
   type DeliveryReport as ClientReport,
   type Destination,
-  type SendResult,
+  type PeerResult,
   SHUTTING_DOWN,
 } from "../../smtp/client/delivery.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
@@ -17,6 +17,7 @@ import {
   noFacts,
   type Passage,
   type Shipment,
+  Withdrawn,
 } from "./outcome.ts";
 
 /** Keeps mail on the machine: every recipient is delivered to, and no connection is made. */
@@ -121,19 +122,22 @@ async function shipTo(
   shipment: Shipment,
   signal: AbortSignal | undefined,
 ): Promise<DeliveryReport> {
-  const { mailFrom, rcptTo, raw, smtpUtf8 } = shipment;
-  const report = await pool.deliver(destination, { mailFrom, rcptTo, raw, smtpUtf8 }, signal);
-  if (isOurStop(report.result)) throw new Stopping(SHUTTING_DOWN);
-  return toReport(report);
+  const { domain: _, ...mail } = shipment;
+  const { result, ...facts } = await pool.deliver(destination, mail, signal);
+  if (result.kind === "withdrawn") throw new Withdrawn("another process has it");
+  if (isOurStop(result)) throw new Stopping(SHUTTING_DOWN);
+  return toReport(facts, result);
 }
 
 /** Whether our own end came before the peer had the mail. Once it has, it may have taken it, and the next try is to wait. */
-function isOurStop(result: SendResult): boolean {
+function isOurStop(result: PeerResult): boolean {
   return result.kind === "trouble" && result.stage !== "final" && result.reason === SHUTTING_DOWN;
 }
 
-function toReport(report: ClientReport): DeliveryReport {
-  const { result, mx, ip, tls, transcript, startedAt, durationMs } = report;
+function toReport(
+  { mx, ip, tls, transcript, startedAt, durationMs }: Omit<ClientReport, "result">,
+  result: PeerResult,
+): DeliveryReport {
   const facts = { mx, ip, tls, transcript, startedAt, durationMs };
   switch (result.kind) {
     case "trouble":

@@ -53,11 +53,16 @@ export interface Shipment {
   domain: string;
   raw: Buffer;
   smtpUtf8: boolean;
+  /** Whether it is still ours to send; asked until the peer is given the content. Left out: nobody else can have it. */
+  mayGo?: () => boolean | Promise<boolean>;
 }
+
+/** The mail was not handed over, for it was found to be another's by then. */
+export class Withdrawn extends Error {}
 
 /**
  * Hands one mail over. Every outcome of mail is a report; a throw of `Stopping` says that there is none, for the process
- * ends, and any other is a bug. An aborted `signal` ends it in trouble as soon as nothing else would be lost by that.
+ * ends, one of `Withdrawn` likewise, and any other is a bug. An aborted `signal` ends it in trouble as soon as nothing else would be lost by that.
  */
 export type Deliver = (shipment: Shipment, signal?: AbortSignal) => Promise<DeliveryReport>;
 

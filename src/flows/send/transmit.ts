@@ -14,7 +14,8 @@ import { recipientToken } from "../recipient-token.ts";
 import { Stopping } from "../renderings.ts";
 import { untilWritten } from "../until-written.ts";
 import { bounceDomain } from "../verify/records.ts";
-import { type Deliver, type DeliveryReport, noFacts } from "./outcome.ts";
+import { claimCheck } from "./claim-check.ts";
+import { type Deliver, type DeliveryReport, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
 import { type Settling, settle, settlement } from "./settle.ts";
@@ -201,11 +202,11 @@ function knownBefore(deps: TransmitDeps, { refusal }: Due, simulated: string | n
   return foregone === null ? null : { report: foregone, extra: [], decided: null };
 }
 
-/** Null: the process ends, and gives the claim back. */
+/** Null: the process ends and gives the claim back, or has lost it. */
 async function attempt(
   deps: TransmitDeps,
-  { recipient }: Claiming,
-  { receivingDomain }: Due,
+  { recipient, held }: Claiming,
+  { receivingDomain, readAt }: Due,
   simulated: string | null,
   startedAt: number,
 ): Promise<Tried | null> {
@@ -220,12 +221,13 @@ async function attempt(
       domain: recipient.domain,
       raw: mail.raw,
       smtpUtf8: mail.smtpUtf8,
+      mayGo: claimCheck(deps, held, readAt),
     });
     return { report, extra, decided: null };
   } catch (error) {
     if (error instanceof RenderingError) return refused(startedAt, "rendering_failure", error.message);
     if (error instanceof UnsignedError) return refused(startedAt, "rejected", DOMAIN_GONE);
-    if (error instanceof Stopping) return null;
+    if (error instanceof Stopping || error instanceof Withdrawn) return null;
     // A bug or a broken outside: the recipient is tried again like after any other trouble.
     log("send").error("an attempt failed", { messageId: recipient.messageId, error: String(error) });
     const report = {

@@ -1,4 +1,11 @@
-import type { Destination, HostSecurity, OutboundMail, SendResult, Timeouts } from "./delivery.ts";
+import type {
+  Destination,
+  HostSecurity,
+  OutboundMail,
+  PeerResult,
+  SendResult,
+  Timeouts,
+} from "./delivery.ts";
 import { type OpeningOptions, type OpenSession, openSession } from "./opening.ts";
 import { transact } from "./transaction.ts";
 import { note } from "./transcript.ts";
@@ -35,7 +42,7 @@ export interface ConnectionOptions
 }
 
 /** What came of opening a connection to one host. */
-export type Connecting = { kind: "open"; connection: Connection } | { kind: "failed"; result: SendResult };
+export type Connecting = { kind: "open"; connection: Connection } | { kind: "failed"; result: PeerResult };
 
 /**
  * Opens a session as the host's policy wants it. Where TLS is opportunistic and its handshake fails, the host is tried

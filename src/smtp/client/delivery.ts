@@ -3,8 +3,8 @@ import { MINUTE_MS } from "../../core/time-units.ts";
 /** Where in a delivery something happened. `final` is the reply to the message itself. */
 export type Stage = "connect" | "ehlo" | "starttls" | "auth" | "mail" | "rcpt" | "data" | "final";
 
-/** The end of one delivery to one recipient. */
-export type SendResult =
+/** What came of asking a peer. */
+export type PeerResult =
   /** The peer has spoken: `final` with 2xx means it has the message, any other reply that it has not. */
   | { kind: "reply"; stage: Stage; code: number; enhanced: string | null; text: string }
   /**
@@ -14,6 +14,9 @@ export type SendResult =
   | { kind: "unsendable"; stage: "mail"; code: number; enhanced: string; text: string }
   /** Connection, TLS or protocol failed, or time ran out: try again later. */
   | { kind: "trouble"; stage: Stage; reason: string };
+
+/** The end of one delivery to one recipient. `withdrawn`: its owner says that it is not to go any more; the peer does not have it. */
+export type SendResult = PeerResult | { kind: "withdrawn" };
 
 /** The reason of trouble by which a pool that closes ends what is not through. */
 export const SHUTTING_DOWN = "shutting down";
@@ -29,6 +32,8 @@ export interface OutboundMail {
   smtpUtf8?: boolean;
   /** Whether `raw` has octets over 127; looked up where not given. */
   eightBit?: boolean;
+  /** Asked before the transaction begins, and once more before the content, whether it is still to go. Left out: it is. */
+  mayGo?: () => boolean | Promise<boolean>;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Connecting, Connection } from "./connection.ts";
-import type { Destination, SendResult } from "./delivery.ts";
+import type { Destination, PeerResult } from "./delivery.ts";
 
 /** Time for which an address that failed is tried behind all others. */
 export const SHUN_MS = 60_000;
@@ -17,7 +17,7 @@ export interface Candidate {
 /** What came of trying the hosts; `tried`: the address that failed so, null where none was tried. */
 export type Connected =
   | { kind: "open"; connection: Connection }
-  | { kind: "failed"; result: SendResult; tried: Candidate | null };
+  | { kind: "failed"; result: PeerResult; tried: Candidate | null };
 
 /**
  * The addresses to try in order, those that failed of late behind all others. Each host has its share of the tries:
@@ -91,7 +91,7 @@ function shunKey({ host, ip }: Candidate, port: number): string {
   return `${host} ${ip}:${port}`;
 }
 
-function isPermanent(result: SendResult): boolean {
+function isPermanent(result: PeerResult): boolean {
   return result.kind === "reply" && result.code >= 500;
 }
 

@@ -3,7 +3,7 @@ import type {
   Credentials,
   Destination,
   HostSecurity,
-  SendResult,
+  PeerResult,
   Stage,
   Timeouts,
   TlsMode,
@@ -35,12 +35,12 @@ export interface OpenSession {
 }
 
 /** What came of opening a session. */
-export type Opening = { kind: "open"; session: OpenSession } | { kind: "failed"; result: SendResult };
+export type Opening = { kind: "open"; session: OpenSession } | { kind: "failed"; result: PeerResult };
 
 /** Ends the opening with its outcome, from whichever step it happens in. Never leaves this file. */
 class Stop extends Error {
-  readonly result: SendResult;
-  constructor(result: SendResult) {
+  readonly result: PeerResult;
+  constructor(result: PeerResult) {
     super(result.kind);
     this.result = result;
   }
@@ -80,12 +80,12 @@ export async function openSession(
   }
 }
 
-function failed(transcript: string[], result: SendResult): Opening {
+function failed(transcript: string[], result: PeerResult): Opening {
   if (result.kind === "trouble") note(transcript, `* ${result.stage}: ${result.reason}`);
   return { kind: "failed", result };
 }
 
-function trouble(stage: Stage, reason: string): SendResult {
+function trouble(stage: Stage, reason: string): PeerResult {
   return { kind: "trouble", stage, reason };
 }
 

@@ -1,7 +1,15 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Connection, openConnection } from "./connection.ts";
-import type { DeliveryReport, Destination, OutboundMail, SendResult, Stage, Timeouts } from "./delivery.ts";
+import type {
+  DeliveryReport,
+  Destination,
+  OutboundMail,
+  PeerResult,
+  SendResult,
+  Stage,
+  Timeouts,
+} from "./delivery.ts";
 import type { Candidate } from "./host-order.ts";
 import type { WireDeps } from "./line.ts";
 
@@ -83,7 +91,7 @@ export interface State {
 }
 
 /** The outcome of a delivery that never got to a peer. */
-export function notTried(reason: string): SendResult {
+export function notTried(reason: string): PeerResult {
   return { kind: "trouble", stage: "connect", reason };
 }
 
@@ -115,10 +123,11 @@ export function allLanes(state: State): Lane[] {
 const SESSION_STAGES: ReadonlySet<Stage> = new Set<Stage>(["mail", "rcpt", "data", "final"]);
 
 /**
- * Whether a host has decided on the message itself. One that could not be asked decides nothing, where another before it
- * has put the message off.
+ * Whether a host has decided on the message itself, or its owner has. A host that could not be asked decides nothing, where
+ * another before it has put the message off.
  */
 function isDecision(result: SendResult): boolean {
+  if (result.kind === "withdrawn") return true;
   return result.kind === "reply" && SESSION_STAGES.has(result.stage);
 }
 

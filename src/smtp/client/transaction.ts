@@ -32,6 +32,7 @@ interface Command {
 
 type Envelope = { kind: "go" } | { kind: "stopped"; result: SendResult };
 
+const WITHDRAWN: SendResult = { kind: "withdrawn" };
 const START_INPUT = 354;
 /** RFC 5321 §4.1.2 allows no control characters, spaces or angle brackets in an unquoted path. */
 const PATH = /^[^\x00-\x20\x7f<>]*$/;
@@ -46,12 +47,26 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
     deps.released(deps.reset);
     return misfit;
   }
+  if (await isWithdrawn(mail)) {
+    deps.released(deps.reset);
+    return WITHDRAWN;
+  }
   const envelope = await sendEnvelope(deps, mail);
   if (envelope.kind === "stopped") {
     deps.released(true);
     return envelope.result;
   }
+  // A peer may have let us wait, and so may our own machine.
+  if (await isWithdrawn(mail)) {
+    deps.wire.cut("the message is not to go any more");
+    deps.released(true);
+    return WITHDRAWN;
+  }
   return sendContent(deps, mail.raw);
+}
+
+async function isWithdrawn({ mayGo }: OutboundMail): Promise<boolean> {
+  return mayGo !== undefined && !(await mayGo());
 }
 
 function isUtf8Mail(mail: OutboundMail): boolean {
