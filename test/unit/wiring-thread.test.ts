@@ -46,3 +46,18 @@ test("a task whose end was lost is found, no later where the clock is put back",
   }
   expect(losses).toEqual([{ kind: "held", suspect: 1 }]);
 });
+
+test("what a process that stood still has in hand is no fault of its threads", () => {
+  const { clock, losses, beat } = watched();
+  clock.advance(1000);
+  beat();
+  // Timers run on where they stood, and the thread's next beat comes behind our look.
+  clock.step(24 * HOUR_MS);
+  clock.advance(1000);
+  beat();
+  clock.advance(1000);
+  expect(losses).toEqual([]);
+  // From then on it is watched as ever.
+  clock.advance(STALL_MS + 1000);
+  expect(losses.map(({ kind }) => kind)).toEqual(["held"]);
+});

@@ -65,6 +65,7 @@ export class PoolThread<Asked, Found> {
   #ended = false;
   #beats = 0;
   #beatAt = 0;
+  #lookedAt = 0;
   #cancelWatch: () => void = () => undefined;
 
   constructor(clock: Clock, options: ThreadOptions<Asked>, events: ThreadEvents<Asked, Found>) {
@@ -127,6 +128,7 @@ export class PoolThread<Asked, Found> {
 
   #watch(now: number): void {
     this.#beatAt = now;
+    this.#lookedAt = now;
     this.#cancelWatch();
     this.#cancelWatch = this.#clock.after(WATCH_MS, () => this.#look());
   }
@@ -137,9 +139,12 @@ export class PoolThread<Asked, Found> {
     const beats = Atomics.load(pulse, BEATS);
     if (beats !== this.#beats) this.#beatAt = now;
     this.#beats = beats;
+    // A time in which we did not look ourselves is nobody's silence: the whole process stood still, or the clock was put forward.
+    const missed = Math.max(0, now - this.#lookedAt - WATCH_MS);
+    this.#lookedAt = now;
     // Where the clock was put back times begin anew, rather than to last until it has come round again.
-    this.#beatAt = Math.min(this.#beatAt, now);
-    for (const task of this.#tasks.values()) task.since = Math.min(task.since, now);
+    this.#beatAt = Math.min(this.#beatAt + missed, now);
+    for (const task of this.#tasks.values()) task.since = Math.min(task.since + missed, now);
     const silence = now - this.#beatAt;
     const late = [...this.#tasks.values()].find(({ since }) => now - since > MAX_TASK_MS);
     if (beats === 0 && silence > START_MS)
