@@ -178,7 +178,7 @@ export function settleDelivery(
   return {
     sql: `UPDATE webhook_deliveries SET status = ?, due_at = ?, claimed_by = NULL, last_status = ?, last_response = ?,
         last_error = ?
-      WHERE id = ? AND (claimed_by = ? OR (claimed_by IS NULL AND status = 'pending')) AND attempts = ?`,
+      WHERE id = ? AND (claimed_by = ? OR (claimed_by IS NULL AND due_at IS NOT NULL)) AND attempts = ?`,
     args: [
       result.status,
       result.dueAt,
