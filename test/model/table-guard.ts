@@ -25,6 +25,7 @@ export function tableGuard(bare: Db): TableGuard {
     first: (sql, args) => bare.first(sql, args),
     recall: (query, args) => bare.recall(query, args),
     heard: () => bare.heard(),
+    catchUp: () => bare.catchUp(),
     migrate: (statements) => bare.migrate(statements),
     close: () => bare.close(),
     async write(statements) {

@@ -7,6 +7,7 @@ export function around(db: Db): Db {
     first: (sql, args) => db.first(sql, args),
     recall: (query, args) => db.recall(query, args),
     heard: () => db.heard(),
+    catchUp: () => db.catchUp(),
     write: (statements) => db.write(statements),
     migrate: (statements) => db.migrate(statements),
     close: () => db.close(),

@@ -93,7 +93,7 @@ export function openDoor(deps: DoorDeps): MailHandler {
   return {
     async recipient(address: string): Promise<Reply | null> {
       await asked();
-      const target = await routeAddress(deps, address);
+      const target = await knownTarget(deps, address);
       remember(door.led, address, target);
       if (target.kind === "no_domain") return NO_DOMAIN;
       if (target.kind === "role" && !door.volume.hasRoom(target.mailbox.address)) return ROLE_FULL;
@@ -111,6 +111,13 @@ export function openDoor(deps: DoorDeps): MailHandler {
     },
     stopping: () => door.early.end(),
   };
+}
+
+/** Where an address leads. That it leads nowhere is told for good, so a database that may not have heard yet is asked again. */
+async function knownTarget(deps: DoorDeps, address: string): Promise<InboundTarget> {
+  const target = await routeAddress(deps, address);
+  const isUnknown = target.kind === "no_domain" || target.kind === "no_mailbox";
+  return isUnknown && (await deps.db.catchUp()) ? routeAddress(deps, address) : target;
 }
 
 interface Door {

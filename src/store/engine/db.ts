@@ -22,6 +22,11 @@ export interface Db {
    */
   heard(): void;
   /**
+   * Has what is read behind it see all that anybody committed before. False where it always does: whoever has read need not read
+   * again. A replica asks its primary, so it is for answers that cannot be taken back.
+   */
+  catchUp(): Promise<boolean>;
+  /**
    * Commits the statements as one transaction, together with those of other callers that wait at the same time.
    * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,
    * and then none of them took effect.

@@ -62,6 +62,8 @@ export interface Engine {
   readonly isInThread?: boolean;
   /** What is read from here on is not older than now. An engine without it never reads anything older. */
   renew?(): void;
+  /** Resolves when reads see all that anybody has committed. An engine without it never reads anything older. */
+  catchUp?(): Promise<void>;
   /**
    * A number that differs from the one before where configuration has changed since, seen by whoever reads now. An engine
    * without it cannot tell; null: neither can this one, now.

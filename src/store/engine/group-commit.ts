@@ -63,6 +63,13 @@ export class GroupCommit implements Db {
     this.#engine.renew?.();
   }
 
+  async catchUp(): Promise<boolean> {
+    this.#refuseClosed();
+    if (this.#engine.catchUp === undefined) return false;
+    await this.#engine.catchUp();
+    return true;
+  }
+
   async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
     this.#refuseClosed();
     // The one cast of the store: the query and its row type stand side by side in each table's file.

@@ -116,11 +116,11 @@ class Replica implements Engine {
   async batch(statements: readonly Statement[]): Promise<Written[]> {
     try {
       const written = await this.#remote.batch(statements);
-      await this.#catchUp();
+      await this.catchUp();
       return written;
     } catch (error) {
       // What stood in the way is somebody's row, and whoever was refused will want to see it.
-      if (error instanceof EngineError && error.fault === "constraint") await this.#catchUp();
+      if (error instanceof EngineError && error.fault === "constraint") await this.catchUp();
       // Perhaps it was committed. Whoever brings it again must not read in a file without it that it has never been.
       if (error instanceof EngineError && error.fault === "lost") this.#owe();
       throw error;
@@ -134,7 +134,7 @@ class Replica implements Engine {
   }
 
   /** Waits until the file has what the primary has now. Where that takes too long, reads go to the primary. */
-  async #catchUp(): Promise<void> {
+  async catchUp(): Promise<void> {
     const mark = ++this.#asked;
     const brought = this.sync().then(
       () => true,
