@@ -40,7 +40,7 @@ export async function takeReport(
   ord: number,
   raw: Uint8Array,
 ): Promise<ReportTaken> {
-  const recipient = await findRecipient(deps.db, messageId, ord);
+  const recipient = await namedRecipient(deps.db, messageId, ord);
   if (recipient === null) return "taken";
   const report = await deps.inspect({ kind: "report", raw, email: recipient.email });
   return report === null ? "busy" : takeEnd(deps, recipient, report.end);
@@ -64,6 +64,12 @@ export async function takeFeedback(
   return "taken";
 }
 
+/** The recipient that a token of ours names. A report on one that is not there is forgotten, so a database that may not have heard is asked again. */
+async function namedRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
+  const found = await findRecipient(db, messageId, ord);
+  return found === null && (await db.catchUp()) ? findRecipient(db, messageId, ord) : found;
+}
+
 /** The recipient whom the first of the paths with a token of ours names. */
 async function firstNamed(
   { db, verpKey }: { db: Db; verpKey: Uint8Array },
@@ -72,7 +78,7 @@ async function firstNamed(
   for (const path of paths) {
     const token = rewrittenVerpToken(path);
     const named = token === null ? null : recipientOf(verpKey, token);
-    if (named !== null) return findRecipient(db, named.messageId, named.ord);
+    if (named !== null) return namedRecipient(db, named.messageId, named.ord);
   }
   return null;
 }
