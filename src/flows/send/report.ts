@@ -64,7 +64,10 @@ export async function takeFeedback(
   return "taken";
 }
 
-/** The recipient that a token of ours names. A report on one that is not there is forgotten, so a database that may not have heard is asked again. */
+/**
+ * The recipient that a token of ours names. A report on one that is not there is forgotten, so a database that may not have
+ * heard is asked again.
+ */
 async function namedRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
   const found = await findRecipient(db, messageId, ord);
   return found === null && (await db.catchUp()) ? findRecipient(db, messageId, ord) : found;
