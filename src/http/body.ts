@@ -71,17 +71,13 @@ async function readPieces(
 ): Promise<Uint8Array> {
   const pieces = new BodyPieces();
   const reader = body.getReader();
-  let refusal: AppError | null = null;
-  // Not awaited: the answer need not wait for the client to stop. What is waited for ends as if the body did.
-  const stop = () => void reader.cancel().catch(() => undefined);
-  const time = startBodyTime(clock, () => {
-    refusal = tooSlow();
-    stop();
-  });
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  // It may be over while nobody waits.
+  over.catch(() => undefined);
+  const time = startBodyTime(clock, () => reject(tooSlow()));
   try {
     for (;;) {
-      const { done, value } = await reader.read();
-      if (refusal !== null) throw refusal;
+      const { done, value } = await Promise.race([reader.read(), over]);
       if (done) return pieces.join();
       if (pieces.size + value.length > maxBytes) throw tooLarge(maxBytes);
       place?.take(value.length);
@@ -89,7 +85,8 @@ async function readPieces(
       pieces.add(value);
     }
   } catch (error) {
-    stop();
+    // Not awaited: the answer need not wait for the client to stop.
+    reader.cancel().catch(() => undefined);
     throw error;
   } finally {
     time.end();
