@@ -3,7 +3,7 @@ import { AppError } from "../core/errors.ts";
 import type { Clock } from "../core/clock.ts";
 import { BodyPieces } from "./body-pieces.ts";
 import type { BodyPlace } from "./body-room.ts";
-import { startBodyTime } from "./body-time.ts";
+import { type BodyTime, startBodyTime } from "./body-time.ts";
 
 function tooLarge(maxBytes: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${maxBytes} bytes.`);
@@ -55,14 +55,10 @@ async function readWhole(
   { clock, place }: BodyReading,
 ): Promise<Uint8Array> {
   place?.take(declared);
-  const { promise: over, reject } = Promise.withResolvers<never>();
-  const time = startBodyTime(clock, () => reject(tooSlow()));
-  time.add(declared);
-  try {
+  return inTime(clock, async (time, over) => {
+    time.add(declared);
     return new Uint8Array(await Promise.race([request.arrayBuffer(), over]));
-  } finally {
-    time.end();
-  }
+  });
 }
 
 async function readPieces(
@@ -71,23 +67,35 @@ async function readPieces(
 ): Promise<Uint8Array> {
   const pieces = new BodyPieces();
   const reader = body.getReader();
+  try {
+    return await inTime(clock, async (time, over) => {
+      for (;;) {
+        const { done, value } = await Promise.race([reader.read(), over]);
+        if (done) return pieces.join();
+        if (pieces.size + value.length > maxBytes) throw tooLarge(maxBytes);
+        place?.take(value.length);
+        time.add(value.length);
+        pieces.add(value);
+      }
+    });
+  } catch (error) {
+    // Not awaited: the answer need not wait for the client to stop.
+    reader.cancel().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Reads a body with its time running. @param read is given what rejects with 408 once that is over */
+async function inTime<Value>(
+  clock: Clock,
+  read: (time: BodyTime, over: Promise<never>) => Promise<Value>,
+): Promise<Value> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   // It may be over while nobody waits.
   over.catch(() => undefined);
   const time = startBodyTime(clock, () => reject(tooSlow()));
   try {
-    for (;;) {
-      const { done, value } = await Promise.race([reader.read(), over]);
-      if (done) return pieces.join();
-      if (pieces.size + value.length > maxBytes) throw tooLarge(maxBytes);
-      place?.take(value.length);
-      time.add(value.length);
-      pieces.add(value);
-    }
-  } catch (error) {
-    // Not awaited: the answer need not wait for the client to stop.
-    reader.cancel().catch(() => undefined);
-    throw error;
+    return await read(time, over);
   } finally {
     time.end();
   }
