@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { log } from "../../log.ts";
-import type { Db, Statement } from "../../store/engine/client.ts";
+import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import {
   beat,
   deleteInstance,
@@ -69,11 +69,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Frees everything an instance has claimed and forgets it, unless it has beaten since it was read. */
+/** Takes up the work of a process, unless it has beaten since it was read. */
 function burial(seen: Instance, now: number): Statement[] {
-  const guard = silentGuard(seen);
-  const { id } = seen;
-  // The guard's own row goes last.
+  return release(seen.id, now, silentGuard(seen));
+}
+
+/** Frees everything an instance has claimed and forgets it, where the guard holds. */
+function release(id: string, now: number, guard?: Guard): Statement[] {
+  // The row that a guard looks at goes last.
   return [...freeClaims(id, now, guard), freeDeliveryClaims(id, now, guard), deleteInstance(id, guard)];
 }
 
@@ -120,8 +123,5 @@ export class Heartbeat {
 
 /** At a stop: gives back what is still claimed and takes this process off the list. */
 export async function deregisterInstance(deps: InstanceDeps, self: Instance): Promise<void> {
-  const now = deps.clock.now();
-  await deps.db.write(
-    [freeClaims(self.id, now), freeDeliveryClaims(self.id, now), deleteInstance(self.id)].flat(),
-  );
+  await deps.db.write(release(self.id, deps.clock.now()));
 }
