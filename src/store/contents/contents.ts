@@ -18,9 +18,8 @@ const COLUMNS_STORED = "key, refs, size, encoding, place, created_at, bytes";
 const OR_NAME_ONCE_MORE = " ON CONFLICT (key) DO UPDATE SET refs = refs + 1";
 
 /** Of a content in its row, as most are. */
-const TAKE = rowsText("contents", COLUMNS_STORED, "(?1, 1, ?2, ?3, ?4, ?5, ?6)", {
-  after: OR_NAME_ONCE_MORE,
-});
+const IN_ROW = "?1, 1, ?2, ?3, ?4, ?5, ?6";
+const TAKE = rowsText("contents", COLUMNS_STORED, `(${IN_ROW})`, { after: OR_NAME_ONCE_MORE });
 /** Of one that was written ahead. The column takes no NULL. */
 const AHEAD = `?1, ${REFS_AHEAD}, ?2, ?3, ?4, ?5, NULL`;
 const TAKE_AHEAD = rowsText("contents", COLUMNS_STORED, `(${AHEAD})`, {
@@ -29,7 +28,7 @@ const TAKE_AHEAD = rowsText("contents", COLUMNS_STORED, `(${AHEAD})`, {
 });
 
 function guardedText(ahead: boolean, guard: Guard): string {
-  const values = ahead ? AHEAD : "?1, 1, ?2, ?3, ?4, ?5, ?6";
+  const values = ahead ? AHEAD : IN_ROW;
   return `INSERT INTO contents (${COLUMNS_STORED}) SELECT ${values} WHERE ${guard.sql}${OR_NAME_ONCE_MORE}`;
 }
 

@@ -91,7 +91,7 @@ export class Transaction {
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    this.#step(() => connection.database.exec("BEGIN IMMEDIATE"));
+    this.#begin();
   }
 
   run(statements: readonly ReadyStatement[]): void {
@@ -115,7 +115,7 @@ export class Transaction {
     } catch {
       // Which of them fails, if any does, shows when each is run by itself.
       this.abandon();
-      this.#step(() => this.#connection.database.exec("BEGIN IMMEDIATE"));
+      this.#begin();
       return false;
     }
     this.#written.push(...written);
@@ -147,6 +147,10 @@ export class Transaction {
   abandon(): void {
     const { database } = this.#connection;
     if (database.inTransaction) database.exec("ROLLBACK");
+  }
+
+  #begin(): void {
+    this.#step(() => this.#connection.database.exec("BEGIN IMMEDIATE"));
   }
 
   #step(step: () => void, counts = false): void {
