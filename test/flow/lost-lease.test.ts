@@ -16,6 +16,19 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
+/** Sends a message to one.test, which is this machine, and gives its id. */
+async function posted(service: TestService): Promise<string> {
+  await verifiedDomain(service, "sender.test");
+  service.dns.add({ name: "one.test", type: "A", data: "127.0.0.1" });
+  const { body } = await service.call("POST", "/v1/emails", {
+    from: { email: "news@sender.test" },
+    to: [{ email: "a@one.test" }],
+    subject: "Hi",
+    text: "x",
+  });
+  return body.id;
+}
+
 test("a 250 that comes after the lease was lost counts where nobody else has taken the mail up", async () => {
   const answer = Promise.withResolvers<string>();
   const handed = Promise.withResolvers<void>();
@@ -32,18 +45,11 @@ test("a 250 that comes after the lease was lost counts where nobody else has tak
   });
   const service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port) });
   stops.push(mx.stop, () => service.stop());
-  await verifiedDomain(service, "sender.test");
-  service.dns.add({ name: "one.test", type: "A", data: "127.0.0.1" });
-  const { body } = await service.call("POST", "/v1/emails", {
-    from: { email: "news@sender.test" },
-    to: [{ email: "a@one.test" }],
-    subject: "Hi",
-    text: "x",
-  });
+  const id = await posted(service);
   await handed.promise;
   await takenForDead(service);
   answer.resolve("250 2.0.0 taken");
-  const record = await service.message(body.id, "delivered");
+  const record = await service.message(id, "delivered");
   expect(mx.messages.items).toHaveLength(1);
   expect(record.recipients[0].attempts).toBe(1);
 });
@@ -87,16 +93,8 @@ describe("a process that wakes up behind the lease with a mail that another has 
     const settings = { DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port), DESTINATION_CONNECTIONS: "1" };
     service = await startService(settings, clock);
     stops.push(mx.stop, () => service.stop());
-    await verifiedDomain(service, "sender.test");
-    service.dns.add({ name: "one.test", type: "A", data: "127.0.0.1" });
-    const { body } = await service.call("POST", "/v1/emails", {
-      from: { email: "news@sender.test" },
-      to: [{ email: "a@one.test" }],
-      subject: "Hi",
-      text: "x",
-    });
+    const id = await posted(service);
     await handed.promise;
-    const id: string = body.id;
     const { db } = service.app;
     const own = await listInstances(db);
     clock.shift(LEASE_MS + BEAT_MS);
