@@ -1,12 +1,20 @@
 import type { DMARCResult } from "mailauth";
 import { arc, getARChain } from "mailauth/lib/arc";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
-import { evaluateDmarc } from "mailauth/lib/dmarc";
 import { spf } from "mailauth/lib/spf";
 import { organizationalDomain } from "../core/public-suffix.ts";
 import { type AuthResolver, boundedResolver, type MailauthResolver } from "./auth-resolver.ts";
-import { authorReadings, type ShownAuthors, shownAuthorDomain, shownAuthors } from "./author-readings.ts";
-import { checkable } from "./checkable.ts";
+import { type ShownAuthors, shownAuthorDomain, shownAuthors } from "./author-readings.ts";
+import {
+  type Chain,
+  type CheckDeps,
+  checkDmarc,
+  type Evaluated,
+  type Sender,
+  type Signed,
+} from "./check-dmarc.ts";
+import { checkable, isSigned } from "./checkable.ts";
+import { CheckMemory, MAX_KEY_CHARS } from "./check-memory.ts";
 import { headerField, headerText } from "./composing/header-fields.ts";
 import { rawFields } from "./reading/raw-headers.ts";
 
@@ -44,6 +52,8 @@ export interface AuthDeps {
   resolve: AuthResolver;
   /** Our host name, the authserv-id of RFC 8601 §2.5. */
   host: string;
+  /** What was found for other mails; left out: nothing. */
+  memory?: CheckMemory;
 }
 
 /**
@@ -65,8 +75,22 @@ export async function authenticate(
     const shown = shownAuthorDomain(authors, envelope.mailFrom);
     const author = shown === null ? null : organizationalDomain(shown);
     const resolver = boundedResolver(deps.resolve, { signal, last, author });
-    const checked = checkable(raw, fields);
-    return await check({ host: deps.host, resolver }, envelope, { checked, authors, shown });
+    const mail = { checked: checkable(raw, fields), authors, shown };
+    const { host, memory = new CheckMemory() } = deps;
+    if (isSigned(fields)) return await check({ host, resolver, memory }, envelope, mail);
+    // Without signatures, whose end may come with time, all that is found follows from these.
+    const { ip, helo, mailFrom } = envelope;
+    const key = [
+      "mail",
+      ip,
+      helo,
+      mailFrom,
+      authors.text,
+      mail.checked.toString("latin1", 0, MAX_KEY_CHARS + 1),
+    ];
+    return await memory.recall(JSON.stringify(key), resolver, (noted) =>
+      check({ host, resolver: noted, memory }, envelope, mail),
+    );
   } catch {
     return undecided(deps.host);
   }
@@ -105,29 +129,17 @@ interface CheckedMail {
 }
 
 async function check(
-  { host, resolver }: { host: string; resolver: MailauthResolver },
-  { ip, helo, mailFrom }: AuthEnvelope,
+  deps: CheckDeps,
+  envelope: AuthEnvelope,
   { checked, authors, shown }: CheckedMail,
 ): Promise<Authentication> {
+  const { host, resolver } = deps;
   const [signed, sender] = await Promise.all([
-    dkimVerify(checked, { resolver, minBitLength: MIN_KEY_BITS, sender: mailFrom }),
-    spf({
-      resolver,
-      // RFC 7208 to the letter, as its suite tests it.
-      strict: true,
-      ip,
-      helo: helo === "" ? `[${ip}]` : helo,
-      mta: host,
-      ...(mailFrom === "" ? {} : { sender: mailFrom }),
-    }),
+    dkimVerify(checked, { resolver, minBitLength: MIN_KEY_BITS, sender: envelope.mailFrom }),
+    senderOf(deps, envelope),
   ]);
   const chain = await chainOf(resolver, signed);
-  const evaluate = (addresses: string[], from = signed): Promise<Evaluated> =>
-    dmarcOf(resolver, addresses, from, sender, chain);
-  const read = await worstOf(authorReadings(authors, signed.headerFrom ?? []), evaluate);
-  const evaluated = await heldAsShown(read, shown, (author) =>
-    evaluate([author], { ...signed, fromFields: 1 }),
-  );
+  const evaluated = await checkDmarc(deps, { authors, shown }, { signed, sender, chain });
   const dmarc = evaluated.response ? evaluated.response.info : undefined;
   const rows = [...signed.results.map(({ info }) => info), sender.info, chain?.info, dmarc];
   const header = resultsField(
@@ -135,6 +147,24 @@ async function check(
     rows.filter((row) => row !== undefined),
   );
   return { verdict: verdictOf(signed, sender, chain, evaluated), header };
+}
+
+/** SPF of the client. */
+function senderOf(
+  { host, resolver, memory }: CheckDeps,
+  { ip, helo, mailFrom }: AuthEnvelope,
+): Promise<Sender> {
+  return memory.recall(JSON.stringify(["spf", ip, helo, mailFrom]), resolver, (noted) =>
+    spf({
+      resolver: noted,
+      // RFC 7208 to the letter, as its suite tests it.
+      strict: true,
+      ip,
+      helo: helo === "" ? `[${ip}]` : helo,
+      mta: host,
+      ...(mailFrom === "" ? {} : { sender: mailFrom }),
+    }),
+  );
 }
 
 function verdictOf(signed: Signed, sender: Sender, chain: Chain | null, evaluated: Evaluated): AuthVerdict {
@@ -168,86 +198,6 @@ async function chainOf(resolver: MailauthResolver, signed: Signed): Promise<Chai
   } catch {
     return { ...chain, status: { ...chain.status, result: "fail" }, info: "arc=fail" };
   }
-}
-
-type Signed = Awaited<ReturnType<typeof dkimVerify>>;
-type DkimResult = Signed["results"][number];
-type Sender = Awaited<ReturnType<typeof spf>>;
-type Chain = Awaited<ReturnType<typeof arc>>;
-type Evaluated = Awaited<ReturnType<typeof evaluateDmarc>>;
-
-/** The result of the first reading by which the mail fails, else of the first that names one author's domain. */
-async function worstOf(
-  readings: readonly string[][],
-  evaluate: (authors: string[]) => Promise<Evaluated>,
-): Promise<Evaluated> {
-  const [first, ...others] = readings;
-  let evaluated = await evaluate(first ?? []);
-  for (const authors of others) {
-    if (failsBy(evaluated)) break;
-    const other = await evaluate(authors);
-    if (failsBy(other) || evaluated.response === false) evaluated = other;
-  }
-  return evaluated;
-}
-
-/**
- * The result; or that of the domain that the record shows as the author's, where this is another and the mail fails by
- * it: who names no author, or writes him so that others read him differently, does not get round the policy of the one
- * shown. Nothing passes by it.
- */
-async function heldAsShown(
-  evaluated: Evaluated,
-  shown: string | null,
-  evaluate: (author: string) => Promise<Evaluated>,
-): Promise<Evaluated> {
-  const { response } = evaluated;
-  if (shown === null || failsBy(evaluated)) return evaluated;
-  if (response !== false && response.status.header?.from === shown) return evaluated;
-  const alone = await evaluate(shown);
-  return failsBy(alone) ? alone : evaluated;
-}
-
-function failsBy({ response }: Evaluated): boolean {
-  return response !== false && response.status.result === "fail";
-}
-
-/**
- * DMARC by RFC 9989. A mail that fails, and would not if what could not be looked up had passed, is `temperror`: a name
- * server's trouble must not get an honest mail refused.
- */
-async function dmarcOf(
-  resolver: MailauthResolver,
-  authors: string[],
-  signed: Signed,
-  sender: Sender,
-  chain: Chain | null,
-): Promise<Evaluated> {
-  const evaluate = (...counted: string[]): Promise<Evaluated> =>
-    evaluateDmarc({
-      headerFrom: authors,
-      fromFields: signed.fromFields,
-      spfDomains: counted.includes(sender.status.result) ? [sender.domain] : [],
-      dkimDomains: signed.results
-        .filter(({ status }) => counted.includes(status.result))
-        .flatMap(signingDomainOf),
-      ...(chain === null ? {} : { arcResult: chain }),
-      resolver,
-    });
-  const evaluated = await evaluate("pass");
-  const { response } = evaluated;
-  if (response === false || response.status.result !== "fail") return evaluated;
-  const hoped = await evaluate("pass", "temperror");
-  if (hoped.response === false || hoped.response.status.result === "fail") return evaluated;
-  response.status.result = "temperror";
-  response.info = response.info.replace(/^dmarc=fail\b/, "dmarc=temperror");
-  return evaluated;
-}
-
-function signingDomainOf({ id, signingDomain, status }: DkimResult) {
-  if (!signingDomain) return [];
-  const { aligned, underSized } = status;
-  return [{ domain: signingDomain, aligned, underSized, ...(id === undefined ? {} : { id }) }];
 }
 
 const NO_DMARC = { policy: null, domain: null };

@@ -49,11 +49,16 @@ const LF = 0x0a;
  * @param fields those of its header, by `rawFields`
  */
 export function checkable(raw: Buffer, fields: readonly RawField[]): Buffer {
-  if (!fields.some(({ name }) => SIGNATURE_FIELDS.has(name))) return unsigned(raw, fields);
+  if (!isSigned(fields)) return unsigned(raw, fields);
   const checked = withinLimits(raw, fields);
   return isLoose(checked, findHeaderEnd(checked).body, MAX_LOOSE_LINES)
     ? withBodyMadeReady(checked)
     : checked;
+}
+
+/** Whether a header has fields that hold signatures. */
+export function isSigned(fields: readonly RawField[]): boolean {
+  return fields.some(({ name }) => SIGNATURE_FIELDS.has(name));
 }
 
 function unsigned(raw: Buffer, fields: readonly RawField[]): Buffer {

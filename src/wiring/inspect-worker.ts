@@ -1,6 +1,7 @@
 // Entry of the threads that read received mail.
 import { systemClock } from "../clock.ts";
 import { type AnyAsked, type Found, type ReadingDeps, type ReadingKind, read } from "../flows/readings.ts";
+import { CheckMemory } from "../mail/check-memory.ts";
 import { dnsServers } from "../net/dns/servers.ts";
 import { nodeStyleResolver } from "../net/dns/node-style-resolver.ts";
 import { createResolver } from "../net/dns/resolver.ts";
@@ -15,7 +16,8 @@ serveThread(reading);
 
 function reading({ host, dnsServers: texts }: InspectorSettings): Work<AnyAsked, Found<ReadingKind>> {
   const resolver = createResolver({ clock: systemClock }, { servers: dnsServers(texts) });
-  const deps: ReadingDeps = { clock: systemClock, host, resolve: nodeStyleResolver(resolver) };
+  const memory = new CheckMemory();
+  const deps: ReadingDeps = { clock: systemClock, host, resolve: nodeStyleResolver(resolver), memory };
   const oneAtWork = new OneAtWork();
   return {
     async run(asked, turnTo) {
