@@ -101,7 +101,10 @@ export interface ArrivingMail {
   limit: number;
 }
 
-/** Holds while the inbox has not taken the mail: a sender may bring it to another process at the same time. */
+/**
+ * Holds while the inbox has not taken the mail: a sender may bring it to another process at the same time. In one process
+ * mails with its Message-ID come one after another.
+ */
 export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limit }: ArrivingMail): Guard {
   return {
     sql: `NOT EXISTS (SELECT 1 FROM (SELECT id, sender_id, direction, created_at FROM messages
@@ -109,5 +112,6 @@ export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limi
         JOIN message_content c ON c.message_id = m.id
         WHERE m.sender_id = ? AND m.direction = 'inbound' AND m.created_at > ? AND c.raw = ?)`,
     args: [inboxId, rfcMessageId, limit, senderId, since, raw],
+    apart: true,
   };
 }

@@ -1,4 +1,5 @@
 import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
+import { movableText, rowsStatement } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
 /** What an inbox is for. */
@@ -109,14 +110,21 @@ export async function updateInbox(
 
 /** The statement that counts a mail received, for the write that stores it. */
 export function countReceived(senderId: string, id: string): Statement {
-  return {
-    sql: "UPDATE inboxes SET received_count = received_count + 1 WHERE sender_id = ? AND id = ?",
-    args: [senderId, id],
-  };
+  return rowsStatement(COUNT_RECEIVED, [senderId, id]);
 }
 
-/** The statement's value for an inbox that a row names; NULL, which no such row takes, for one that was deleted meanwhile. */
-export const STANDING_INBOX = `(SELECT id FROM inboxes WHERE id = ? AND ${STANDS})`;
+const COUNT_RECEIVED = movableText(
+  "inboxes",
+  "UPDATE inboxes SET received_count = received_count + 1 WHERE sender_id = ? AND id = ?",
+);
+
+/**
+ * The statement's value for an inbox that a row names; NULL, which no such row takes, for one that was deleted meanwhile.
+ * @param parameter e.g. `?3`
+ */
+export function standingInbox(parameter: string): string {
+  return `(SELECT id FROM inboxes WHERE id = ${parameter} AND ${STANDS})`;
+}
 
 /** Whether a write that stores a message was refused since its inbox was deleted meanwhile. */
 export function isInboxGone(error: unknown): boolean {

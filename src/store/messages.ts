@@ -3,7 +3,7 @@ import type { MessageStatus } from "../core/states.ts";
 import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import { ConstraintError, type Db, type Guard, type Statement, type Value } from "./engine/client.ts";
-import { rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
 import { takeContent } from "./contents/contents.ts";
 
@@ -142,7 +142,21 @@ export function insertListed(message: Message): Statement {
 
 /** Those of its row, but the last. */
 const VALUES = `?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24`;
+const COLUMNS_BEFORE = 24;
 const INSERT = rowsText("messages", MESSAGE_COLUMNS, `(${VALUES}, ?25)`);
+/** By the guard's text, of which there are few. */
+const GUARDED = new Map<string, RowsText>();
+
+/** The column takes no NULL. A statement of its own for the guard would cost twice as much. */
+function guardedText({ sql }: Guard): RowsText {
+  const known = GUARDED.get(sql);
+  if (known !== undefined) return known;
+  let number = COLUMNS_BEFORE;
+  const value = `CASE WHEN ${sql} THEN ? END`.replace(/\?/g, () => `?${++number}`);
+  const text = rowsText("messages", MESSAGE_COLUMNS, `(${VALUES}, ${value})`);
+  GUARDED.set(sql, text);
+  return text;
+}
 
 function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
   const args: Value[] = [
@@ -172,11 +186,9 @@ function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
     Number(message.unsubscribeLink),
   ];
   if (guard === null) return rowsStatement(INSERT, [...args, message.createdAt]);
-  return {
-    // The column takes no NULL. A statement of its own for the guard would cost twice as much.
-    sql: `INSERT INTO messages (${MESSAGE_COLUMNS}) VALUES (${VALUES}, CASE WHEN ${guard.sql} THEN ? END)`,
-    args: [...args, ...guard.args, message.createdAt],
-  };
+  const text = guardedText(guard);
+  args.push(...guard.args, message.createdAt);
+  return guard.apart === true ? rowsStatement(text, args) : { sql: text.sql, args };
 }
 
 /** Whether a write was undone since the guard of a message that it stores did not hold. */

@@ -2,7 +2,8 @@ import { firstChars } from "../core/first-chars.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { STANDING_INBOX } from "./inboxes.ts";
+import { movableText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { standingInbox } from "./inboxes.ts";
 
 /** A conversation of one inbox. Times are milliseconds. */
 export interface Thread {
@@ -48,43 +49,44 @@ const MAX_PARTICIPANT_CHARS = 320;
  */
 export function stepThread(step: ThreadStep): Statement {
   const participants = JSON.stringify(participantsShown(step.participants));
-  const lastInbound = step.inbound ? step.at : null;
-  return {
-    sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, participants, message_count,
-        has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at)
-      VALUES (?, ?, ${STANDING_INBOX}, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (id) DO UPDATE SET
-        subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
-        preview = CASE WHEN excluded.last_message_at >= last_message_at THEN excluded.preview ELSE preview END,
-        participants = (SELECT json_group_array(value) FROM (
-          SELECT value, 0 AS late, key FROM json_each(threads.participants)
-          UNION ALL SELECT value, 1, key FROM json_each(excluded.participants)
-            WHERE lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))
-          ORDER BY late, key LIMIT ${MAX_PARTICIPANTS})),
-        message_count = message_count + 1,
-        has_attachments = max(has_attachments, excluded.has_attachments),
-        last_message_id = CASE WHEN excluded.last_message_at >= last_message_at
-          THEN excluded.last_message_id ELSE last_message_id END,
-        last_message_at = max(last_message_at, excluded.last_message_at),
-        last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
-        updated_at = max(updated_at, excluded.updated_at)
-      WHERE threads.sender_id = excluded.sender_id`,
-    args: [
-      step.threadId,
-      step.senderId,
-      step.inboxId,
-      firstChars(step.subject, MAX_SUBJECT_CHARS),
-      step.preview,
-      participants,
-      Number(step.hasAttachments),
-      step.messageId,
-      step.at,
-      lastInbound,
-      step.at,
-      step.at,
-    ],
-  };
+  return rowsStatement(STEP, [
+    step.threadId,
+    step.senderId,
+    step.inboxId,
+    firstChars(step.subject, MAX_SUBJECT_CHARS),
+    step.preview,
+    participants,
+    Number(step.hasAttachments),
+    step.messageId,
+    step.at,
+    step.inbound ? step.at : null,
+  ]);
 }
+
+const STEP = rowsText(
+  "threads",
+  `id, sender_id, inbox_id, subject, preview, participants, message_count,
+    has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at`,
+  `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9)`,
+  {
+    after: ` ON CONFLICT (id) DO UPDATE SET
+    subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
+    preview = CASE WHEN excluded.last_message_at >= last_message_at THEN excluded.preview ELSE preview END,
+    participants = (SELECT json_group_array(value) FROM (
+      SELECT value, 0 AS late, key FROM json_each(threads.participants)
+      UNION ALL SELECT value, 1, key FROM json_each(excluded.participants)
+        WHERE lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))
+      ORDER BY late, key LIMIT ${MAX_PARTICIPANTS})),
+    message_count = message_count + 1,
+    has_attachments = max(has_attachments, excluded.has_attachments),
+    last_message_id = CASE WHEN excluded.last_message_at >= last_message_at
+      THEN excluded.last_message_id ELSE last_message_id END,
+    last_message_at = max(last_message_at, excluded.last_message_at),
+    last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
+    updated_at = max(updated_at, excluded.updated_at)
+  WHERE threads.sender_id = excluded.sender_id`,
+  },
+);
 
 function participantsShown(participants: Iterable<string>): string[] {
   const shown = new Map<string, string>();
@@ -249,13 +251,13 @@ export function rememberReferences(place: ThreadPlace, rfcMessageIds: readonly s
   if (rfcMessageIds.length === 0) return [];
   const { senderId, inboxId, threadId } = place;
   const nearest = rfcMessageIds.slice(-MAX_REMEMBERED_REFERENCES);
-  return [
-    {
-      sql: `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
-      SELECT ?1, value, ?2, ?3 FROM json_each(?4)
-        WHERE NOT EXISTS (SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = value)
-      ON CONFLICT DO NOTHING`,
-      args: [inboxId, senderId, threadId, JSON.stringify(nearest)],
-    },
-  ];
+  return [rowsStatement(REMEMBER, [inboxId, senderId, threadId, JSON.stringify(nearest)])];
 }
+
+const REMEMBER = movableText(
+  "thread_references",
+  `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
+    SELECT ?1, value, ?2, ?3 FROM json_each(?4)
+      WHERE NOT EXISTS (SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = value)
+    ON CONFLICT DO NOTHING`,
+);

@@ -81,7 +81,10 @@ function insertText(count: number, where: string): RowsText {
 }
 
 /** Most projects have one webhook. Made once, for wherever a text is looked up it is hashed. */
-const ONE = insertText(1, WEBHOOK_STANDS);
+const ONE = rowsText("webhook_deliveries", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)", {
+  where: WEBHOOK_STANDS,
+  repeats: true,
+});
 
 function insertSome(deliveries: readonly NewDelivery[], now: number, guard?: Guard): Statement {
   const args = deliveries.flatMap(({ id, webhookId, event }) => [

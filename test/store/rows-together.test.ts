@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { untakenGuard } from "../../src/store/arrivals.ts";
 import { newContent, ofProject } from "../../src/store/contents/content-bytes.ts";
 import { ConstraintError, type Statement } from "../../src/store/engine/client.ts";
 import { type Connection, connect, Transaction } from "../../src/store/engine/connection.ts";
@@ -7,9 +8,11 @@ import { EngineError, type ReadyStatement, type Written } from "../../src/store/
 import { rowsStatement, rowsText, together } from "../../src/store/engine/rows-text.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { insertAnswer, isAnswered } from "../../src/store/idempotency.ts";
-import { insertMessage, type Message } from "../../src/store/messages.ts";
+import { countReceived, isInboxGone } from "../../src/store/inboxes.ts";
+import { insertMessage, isMessageBarred, type Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { insertSender } from "../../src/store/senders.ts";
+import { rememberReferences, stepThread } from "../../src/store/threads.ts";
 import { insertDeliveries } from "../../src/store/webhook-deliveries.ts";
 import { isOverUsage, takeUsage, usageOf } from "../../src/store/usage.ts";
 import { testSender } from "../support/api.ts";
@@ -165,6 +168,123 @@ describe("sends that commit together", () => {
     expect(ended.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
     for (const one of ended) if (one.status === "rejected") expect(isOverUsage(one.reason)).toBe(true);
     expect(await usageOf(database.db, project.id, DAY)).toBe(used + 5);
+  });
+});
+
+/** What a mail to the inbox writes. */
+function arrival(
+  id: string,
+  { threadId = `thr_${id}`, rfcId = `<${id}@away.test>`, names = [] as string[] },
+): Statement[] {
+  const raw = ofProject(project.id, newContent(Buffer.from(`raw ${rfcId}`)));
+  const arriving: Message = {
+    ...message(id),
+    ...{ direction: "inbound", status: "delivered", rfcMessageId: rfcId, threadId, inboxId: INBOX },
+  };
+  const guard = untakenGuard({
+    ...{ inboxId: INBOX, senderId: project.id, rfcMessageId: rfcId, raw: raw.key, since: 0, limit: 5 },
+  });
+  const event = { id: `evt_${id}`, senderId: project.id, messageId: id, type: "inbound_received" } as const;
+  return [
+    ...insertMessage(arriving, { body: null, raw }, [], guard),
+    stepThread({
+      ...{ threadId, inboxId: INBOX, senderId: project.id, messageId: id, subject: `of ${id}`, preview: "p" },
+      ...{ participants: [`${id}@away.test`], hasAttachments: false, inbound: true, at: NOW },
+    }),
+    ...rememberReferences({ senderId: project.id, inboxId: INBOX, threadId }, names),
+    countReceived(project.id, INBOX),
+    insertEvents([{ ...event, email: null, data: {}, createdAt: NOW }]),
+    ...insertDeliveries([{ id: `dlv_${id}`, webhookId: "whk_there", event }], NOW),
+  ];
+}
+
+const INBOX = "inb_1";
+
+describe("mails that come in and commit together", () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await testDatabase();
+    const rows = [
+      "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
+      insertSender(project),
+      `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
+        VALUES ('whk_there', '${project.id}', 'https://hook.test', '["inbound_received"]', 's', 1, 1)`,
+      `INSERT INTO domains (id, account_id, sender_id, name, status, receiving, created_at)
+        VALUES ('dom_1', 'acc_1', '${project.id}', 'in.test', 'verified', 1, 1)`,
+      `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at)
+        VALUES ('${INBOX}', '${project.id}', 'dom_1', 'a@in.test', 'agent', 1)`,
+    ];
+    await database.db.write(rows.map((row) => (typeof row === "string" ? { sql: row, args: [] } : row)));
+  });
+  afterAll(() => database.remove());
+  const received = async () =>
+    (await database.db.first<{ n: number }>("SELECT received_count AS n FROM inboxes"))?.n;
+
+  test("are few statements, and each moves its thread and its inbox", async () => {
+    const writes = Array.from({ length: 16 }, (_, n) =>
+      arrival(`in_${n}`, { threadId: `thr_${n % 3}`, names: [`<named_${n % 2}@away.test>`] }),
+    );
+    const few = together(writes.flat() as ReadyStatement[]) ?? [];
+    const tables = few.map(({ sql, places }) => `${/(?:INTO|UPDATE) (\w+)/.exec(sql)?.[1]} ${places.length}`);
+    expect(tables).toEqual([
+      ...[
+        "contents 16",
+        "messages 16",
+        "message_content 16",
+        "events 16",
+        "webhook_deliveries 16",
+        "threads 16",
+      ],
+      ...Array(16).fill("thread_references 1"),
+      ...Array(16).fill("inboxes 1"),
+    ]);
+    await Promise.all(writes.map((write) => database.db.write(write)));
+    expect(await received()).toBe(16);
+    expect(
+      await database.db.all("SELECT id, message_count AS n, subject, participants FROM threads ORDER BY id"),
+    ).toEqual(
+      [6, 5, 5].map((n, thread) => ({
+        ...{ id: `thr_${thread}`, n, subject: `of in_${thread}` },
+        participants: JSON.stringify(Array.from({ length: n }, (_, m) => `in_${3 * m + thread}@away.test`)),
+      })),
+    );
+    expect(
+      await database.db.all("SELECT rfc_message_id AS id, thread_id AS thread FROM thread_references"),
+    ).toEqual([
+      { id: "<named_0@away.test>", thread: "thr_0" },
+      { id: "<named_1@away.test>", thread: "thr_1" },
+    ]);
+    for (const table of ["messages", "message_content", "contents", "events", "webhook_deliveries"])
+      expect(await database.db.first(`SELECT count(*) AS n FROM ${table}`)).toEqual({ n: 16 });
+  });
+
+  test("do not fail with the one that the inbox has already", async () => {
+    const writes = Array.from({ length: 9 }, (_, n) =>
+      arrival(`more_${n}`, n === 4 ? { rfcId: "<in_7@away.test>" } : {}),
+    );
+    const ended = await Promise.allSettled(writes.map((write) => database.db.write(write)));
+    const failed = ended.flatMap((one, at) =>
+      one.status === "rejected" ? [[at, isMessageBarred(one.reason)]] : [],
+    );
+    expect(failed).toEqual([[4, true]]);
+    expect(await received()).toBe(24);
+    expect(await database.db.first("SELECT id FROM threads WHERE id = 'thr_more_4'")).toBeNull();
+    expect(await database.db.first("SELECT refs FROM contents ORDER BY refs DESC")).toEqual({ refs: 1 });
+  });
+
+  test("do not fail with the one whose inbox is gone", async () => {
+    const writes = Array.from({ length: 5 }, (_, n) => arrival(`last_${n}`, {}));
+    writes[2] =
+      writes[2]?.map(({ args, ...rest }) => ({
+        ...rest,
+        args: args.map((v) => (v === INBOX ? "inb_2" : v)),
+      })) ?? [];
+    const ended = await Promise.allSettled(writes.map((write) => database.db.write(write)));
+    const failed = ended.flatMap((one, at) =>
+      one.status === "rejected" ? [[at, isInboxGone(one.reason)]] : [],
+    );
+    expect(failed).toEqual([[2, true]]);
+    expect(await received()).toBe(28);
   });
 });
 

@@ -16,6 +16,8 @@ export type { ConfigurationQuery } from "./recall.ts";
 export interface Guard {
   sql: string;
   args: Value[];
+  /** Whether nothing that may commit together with the statements changes what it asks: they need no order then. */
+  apart?: boolean;
 }
 
 /** The guard of what is to happen in any case. */

@@ -10,6 +10,7 @@ import type { ReadyStatement, Statement, Value } from "./engine.ts";
 const ORDER = [
   ...["usage", "idempotency", "contents", "messages"],
   ...["message_content", "attachments", "recipients", "events", "webhook_deliveries"],
+  ...["threads", "thread_references", "inboxes"],
 ] as const;
 
 /** Rows of one statement at most. Each power of two up to it is a prepared statement. */
@@ -38,11 +39,14 @@ interface RowsOptions {
   after?: string;
   /** What holds for the rows that are stored, `column1` being the first of a row; left out: all of them are. */
   where?: string;
-  /** False for a text that stands for one statement alone: it is run before or after others, but never with them. */
+  /**
+   * False for a text that stands for one statement alone, as with `where` unless told otherwise: it is run before or after
+   * others, but never with them. True with `where`: nobody asks how many rows a statement has stored.
+   */
   repeats?: boolean;
 }
 
-/** @param rows e.g. `(?1, ?2)`. Of a text that repeats they have no other parameters, and all of them are stored. */
+/** @param rows e.g. `(?1, ?2)`. Of a text that repeats they have no other parameters. */
 export function rowsText(
   table: RowsText["table"],
   columns: string,
@@ -56,6 +60,14 @@ export function rowsText(
   return { sql: `${before}${rows}${after}`, table, before, rows, after, parameters };
 }
 
+/**
+ * A text for one statement alone, which adds rows to a table or counts on one that is there as others do: it is run before or
+ * after them.
+ */
+export function movableText(table: RowsText["table"], sql: string): RowsText {
+  return { sql, table, before: sql, rows: "", after: "", parameters: null };
+}
+
 /** A statement of such a text. */
 export function rowsStatement(rows: RowsText, args: Statement["args"]): Statement {
   return { sql: rows.sql, args, rows };
@@ -65,7 +77,7 @@ export function rowsStatement(rows: RowsText, args: Statement["args"]): Statemen
 export interface Together {
   sql: string;
   args: Value[];
-  /** Places of those it stands for, each of which changes as many rows as the others. */
+  /** Places of those it stands for, each of which changes as many rows as the others, if anybody asks. */
   places: number[];
 }
 
