@@ -5,6 +5,7 @@ import { startMx, type TestMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type TestRedis, startRedis } from "../support/redis.ts";
+import { reason } from "../support/reason.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(30_000);
@@ -78,7 +79,7 @@ describe("a process killed", () => {
     await service.kill();
     await service.start({}, DIE_BEFORE_HINT);
     const key = { "idempotency-key": "the-one" };
-    await expect(call("POST", "/v1/emails", mail("a@there.test"), key)).rejects.toThrow();
+    expect(await reason(call("POST", "/v1/emails", mail("a@there.test"), key))).toBeInstanceOf(Error);
     expect(await service.exited()).not.toBe(0);
     await service.start();
     const retried = await call("POST", "/v1/emails", mail("a@there.test"), key);

@@ -7,6 +7,7 @@ import { takeFeedback, takeReport } from "../../src/flows/send/report.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { reason } from "../support/reason.ts";
 
 /** Time for which a report that comes too early waits. */
 const WAIT_MS = LOOK_AGAIN_MS.reduce((sum, ms) => sum + ms);
@@ -298,7 +299,7 @@ describe("a report to a return path", () => {
 
   test("that overtakes it by more is asked to come again, and counts then", async () => {
     const { id, returnPath, release } = await underWay();
-    await expect(deliver(returnPath, unknownUser)).rejects.toThrow("451");
+    expect(String(await reason(deliver(returnPath, unknownUser)))).toContain("451");
     release("250 ok");
     await service.message(id, "sent");
     await deliver(returnPath, unknownUser);
@@ -312,7 +313,7 @@ describe("a report to a return path", () => {
     // A busy machine may take as long once, what waits takes as long each time.
     while (took.length < 3 && !took.some((ms) => ms < WAIT_MS)) {
       const startedAt = performance.now();
-      await expect(deliver(returnPath, large)).rejects.toThrow("451");
+      expect(String(await reason(deliver(returnPath, large)))).toContain("451");
       took.push(performance.now() - startedAt);
     }
     release("250 ok");
@@ -325,7 +326,7 @@ describe("a report to a return path", () => {
     await waits(early);
     const startedAt = performance.now();
     const stopped = service.app.stop();
-    await expect(early).rejects.toThrow("451");
+    expect(String(await reason(early))).toContain("451");
     expect(performance.now() - startedAt).toBeLessThan(0.7 * WAIT_MS);
     release("250 ok");
     await stopped;
@@ -341,7 +342,9 @@ describe("a report to a return path", () => {
   test("with an altered token is refused at RCPT", async () => {
     const { id, returnPath } = await sent();
     const altered = returnPath.replace(/^b\+./, (start) => (start === "b+0" ? "b+1" : "b+0"));
-    await expect(deliver(altered, dsn("failed", "5.1.1", "550 5.1.1 No such user"))).rejects.toThrow("550");
+    expect(
+      String(await reason(deliver(altered, dsn("failed", "5.1.1", "550 5.1.1 No such user")))),
+    ).toContain("550");
     expect((await service.message(id, "sent")).status).toBe("sent");
   });
 });

@@ -14,6 +14,7 @@ import type { Zone } from "../../src/net/zone/answer.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { insertDkimKey, type PublicDkimKey } from "../../src/store/dkim-keys.ts";
 import { SERVICE_DOMAIN, type TestApi, testApi } from "../support/api.ts";
+import { reason } from "../support/reason.ts";
 
 const SETTINGS: ZoneSettings = {
   serviceDomain: SERVICE_DOMAIN,
@@ -135,7 +136,7 @@ describe("a customer's key", () => {
     const zone = await openZone({ db, clock: api.clock }, SETTINGS);
     const { key } = await registered("a.example.com");
     db.state = "failing";
-    await expect(zone.findLive(key.token)).rejects.toThrow("SQLITE_IOERR");
+    expect(String(await reason(zone.findLive(key.token)))).toContain("SQLITE_IOERR");
     db.state = "fine";
     expect(await zone.findLive(key.token)).not.toBeNull();
   });
@@ -147,7 +148,7 @@ describe("a customer's key", () => {
     db.asked = 0;
     const token = (at: number) => String(at).padStart(26, "0");
     const lookups = Array.from({ length: 32 + 1000 }, (_, at) => zone.findLive(token(at)).catch(String));
-    await expect(zone.findLive(token(5000))).rejects.toThrow("too many lookups");
+    expect(String(await reason(zone.findLive(token(5000))))).toContain("too many lookups");
     expect(db.asked).toBe(32);
     // Each gives its place up in time, and those behind it find a database that answers.
     db.state = "fine";

@@ -33,6 +33,7 @@ import {
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
+import { reason } from "../support/reason.ts";
 
 const SENDER = "snd_of_the_contents";
 
@@ -315,13 +316,13 @@ describe("reading", () => {
     }
     expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
     expect((await read(key, { db, objects })).equals(bytes)).toBe(true);
-    await expect(read(key)).rejects.toThrow("none is configured");
+    expect(String(await reason(read(key)))).toContain("none is configured");
   });
 
   test("of a content that has lost a chunk fails", async () => {
     const { key } = await keepContent({ db, clock }, SENDER, random(3 * CHUNK_OCTETS));
     await db.write([{ sql: "DELETE FROM content_chunks WHERE ord = 1", args: [] }]);
-    await expect(read(key)).rejects.toThrow("not whole");
+    expect(String(await reason(read(key)))).toContain("not whole");
   });
 
   test.each([
@@ -334,7 +335,9 @@ describe("reading", () => {
     await db.write([
       { sql: "UPDATE contents SET place = 'object', object = 'moved' WHERE key = ?", args: [key] },
     ]);
-    await expect(read(key, { db, objects: { read: async () => cut } })).rejects.toThrow("not whole");
+    expect(String(await reason(read(key, { db, objects: { read: async () => cut } })))).toContain(
+      "not whole",
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { MAX_COUNTED, queueDepths } from "../../src/store/queue-depth.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { reason } from "../support/reason.ts";
 
 const NOW = 1_750_000_000_000;
 
@@ -111,7 +112,7 @@ test("each part walks an index, whatever the tables hold", async () => {
     sql = text;
     return null;
   };
-  await expect(queueDepths({ ...database.db, first }, NOW)).rejects.toThrow("none");
+  expect(String(await reason(queueDepths({ ...database.db, first }, NOW)))).toContain("none");
   const plan = await database.db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, [NOW, MAX_COUNTED]);
   const steps = plan
     .map(({ detail }) => detail)

@@ -10,6 +10,7 @@ import { subscriptions } from "../../src/store/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
 import { around } from "../support/around.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { reason } from "../support/reason.ts";
 
 const NOW = 1_750_000_000_000;
 const SENDER = testSender("acc_recall", "recall", NOW);
@@ -183,7 +184,7 @@ test("a statement that the database refuses leaves what is remembered true", asy
     { sql: "UPDATE senders SET name = 'undone' WHERE id = ?", args: [SENDER.id] },
     insertSender(SENDER),
   ];
-  await expect(db.write(twice)).rejects.toThrow();
+  expect(await reason(db.write(twice))).toBeInstanceOf(Error);
   expect(await findSender(db, SENDER.accountId, SENDER.id)).toEqual(before);
 });
 

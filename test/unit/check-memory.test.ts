@@ -7,6 +7,7 @@ import {
   MAX_REMEMBERED,
   MAX_REMEMBERED_LOOKUPS,
 } from "../../src/mail/check-memory.ts";
+import { reason } from "../support/reason.ts";
 
 type Zone = Map<string, string[] | string>;
 
@@ -77,7 +78,7 @@ describe("what a check has found", () => {
   test("is not remembered where the check throws, or leaves a lookup alone", async () => {
     const memory = new CheckMemory();
     const throwing = memory.recall("key", asking(new Map()), () => Promise.reject(new Error("no")));
-    expect(throwing).rejects.toThrow("no");
+    expect(String(await reason(throwing))).toContain("no");
     await memory.recall(
       "key",
       () => new Promise(() => {}),

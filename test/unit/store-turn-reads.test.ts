@@ -4,6 +4,7 @@ import { systemClock } from "../../src/clock.ts";
 import { openEmbedded } from "../../src/store/engine/embedded.ts";
 import type { Engine } from "../../src/store/engine/engine.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { reason } from "../support/reason.ts";
 
 let database: TestDatabase;
 let engine: Engine;
@@ -49,7 +50,7 @@ test("a write of ours is seen at once, in the middle of a turn's reads too", asy
 test("a write that is refused leaves the reads of the turn as they are", async () => {
   expect([await name(), await name()]).toEqual(["first", "first"]);
   const twice = { sql: "INSERT INTO accounts SELECT * FROM accounts", args: [] };
-  await expect(engine.batch([rename("undone"), twice])).rejects.toThrow("UNIQUE");
+  expect(String(await reason(engine.batch([rename("undone"), twice])))).toContain("UNIQUE");
   expect([await name(), await name()]).toEqual(["first", "first"]);
 });
 
@@ -62,7 +63,7 @@ test("behind a turn no state is held: others may empty the log", async () => {
   expect(emptied()).toBe(0);
   await name();
   await engine.all("SELECT id FROM accounts", []);
-  await expect(engine.first("SELECT missing FROM accounts", [])).rejects.toThrow("no such column");
+  expect(String(await reason(engine.first("SELECT missing FROM accounts", [])))).toContain("no such column");
   await turn();
   expect(emptied()).toBe(0);
 });
