@@ -161,6 +161,22 @@ describe("what is known of a mail's sender", () => {
     );
   });
 
+  test("is what its domain says now, though the same was asked of his last mail", async () => {
+    const domain = `d${++domains}.test`;
+    const publish = (spf: string): void => {
+      service.dns.remove(domain);
+      service.dns.add({ name: domain, type: "TXT", ttl: 0, data: `v=spf1 ${spf}` });
+    };
+    service.dns.add({ name: `_dmarc.${domain}`, type: "TXT", ttl: 0, data: "v=DMARC1; p=reject" });
+    const [here, nowhere] = ["ip4:127.0.0.1 -all", "-all"];
+    const replies: string[] = [];
+    for (const spf of [here, here, nowhere, nowhere, here]) {
+      publish(spf);
+      replies.push((await deliver(mailOf(domain), `ann@${domain}`)).slice(0, 3));
+    }
+    expect(replies).toEqual(["250", "250", "550", "550", "250"]);
+  });
+
   test("is nothing for a simulated mail", async () => {
     const simulated = await service.call("POST", "/v1/inbound/simulate", { inboxId: inboxes[0], text: "x" });
     const { body } = await service.call("GET", `/v1/emails/${simulated.body.messageId}`);
