@@ -31,7 +31,11 @@ export interface HeaderBlock {
 
 /** Reads the header block alone: no MIME, no bodies. Never throws. */
 export function headerBlock(raw: Uint8Array): HeaderBlock {
-  const present = rawFields(raw);
+  return headerBlockOf(rawFields(raw));
+}
+
+/** The header block that those fields are. */
+export function headerBlockOf(present: readonly RawField[]): HeaderBlock {
   const value = (name: string): string => firstValue(present, name) ?? "";
   const auto = firstValue(present, "auto-submitted");
   const references = boundedReferences(messageIdsIn(value("references"), MAX_HEADER_OCTETS));

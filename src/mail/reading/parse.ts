@@ -1,11 +1,11 @@
 import { type Address, addressParser } from "postal-mime";
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
-import { decodedText, type HeaderBlock, headerBlock, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
+import { decodedText, type HeaderBlock, headerBlockOf, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
 import { typeByBody } from "./lost-parts.ts";
 import { type MailText, wholeText } from "./mail-text.ts";
 import { MAX_PARTS } from "./mime-tree.ts";
 import { previewOf } from "./preview.ts";
-import { findHeaderEnd, rawFields } from "./raw-headers.ts";
+import { findHeaderEnd, type RawField, rawFields } from "./raw-headers.ts";
 import { type ReadFile, type ReadParts, readParts } from "./read-parts.ts";
 import { storedLine } from "../stored-text.ts";
 
@@ -67,9 +67,10 @@ export interface OpenMail extends Omit<ParsedMail, "attachments" | "text" | "htm
 
 /** Reads a mail. Never throws: garbage gives `ok: false` or empty values. */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
-  const parts = await partsOf(raw);
+  const fields = rawFields(raw);
+  const parts = await partsOf(raw, fields);
   const attachments = (parts?.files ?? []).map((file) => ({ ...shownFile(file), bytes: file.bytes() }));
-  const { text, html, ...mail } = shownOf(raw, parts);
+  const { text, html, ...mail } = shownOf(fields, parts);
   return {
     ...mail,
     text: text === null ? null : wholeText(text),
@@ -80,25 +81,30 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
 
 /** Reads a mail whose bodies may be large; its bytes are not to be changed while its texts are wanted. Never throws. */
 export async function openMail(raw: Uint8Array): Promise<OpenMail> {
-  const parts = await partsOf(raw);
-  return { ...shownOf(raw, parts), attachments: (parts?.files ?? []).map(shownFile) };
+  const fields = rawFields(raw);
+  const parts = await partsOf(raw, fields);
+  return { ...shownOf(fields, parts), attachments: (parts?.files ?? []).map(shownFile) };
 }
 
 /** The bytes of one attachment, by its place in the order of the mail; null where there is none. Never throws. */
 export async function partBytes(raw: Uint8Array, ord: number): Promise<Uint8Array | null> {
-  const parts = await partsOf(raw);
+  const parts = await partsOf(raw, rawFields(raw));
   return parts?.files[ord]?.bytes() ?? null;
 }
 
-function shownOf(raw: Uint8Array, parts: ReadParts | null): Omit<OpenMail, "attachments"> {
+function shownOf(fields: readonly RawField[], parts: ReadParts | null): Omit<OpenMail, "attachments"> {
   const { text, html } = parts ?? { text: null, html: null };
   const preview = previewOf(text?.beginning ?? null, html?.beginning ?? null);
-  return { ...headerOnly(raw), ok: parts !== null, text, html, preview };
+  return { ...shownHeader(fields), ok: parts !== null, text, html, preview };
 }
 
 /** What the header block alone tells of a mail: `ok: false`, and nothing of the body. Never throws. */
 export function headerOnly(raw: Uint8Array): ParsedMail {
-  const block = headerBlock(raw);
+  return shownHeader(rawFields(raw));
+}
+
+function shownHeader(fields: readonly RawField[]): ParsedMail {
+  const block = headerBlockOf(fields);
   return {
     ...block,
     ok: false,
@@ -114,14 +120,14 @@ export function headerOnly(raw: Uint8Array): ParsedMail {
 }
 
 /** Null for a mail that cannot be read. */
-async function partsOf(raw: Uint8Array): Promise<ReadParts | null> {
+async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<ReadParts | null> {
   if (isEndlessHeader(raw) || hasTooManyLines(raw)) return null;
   const { body } = findHeaderEnd(raw);
   try {
-    const parts = await readParts(raw, mimeHeader(raw, null), body);
+    const parts = await readParts(raw, mimeHeader(fields, null), body);
     if (parts.text !== null || parts.html !== null || parts.files.length > 0) return parts;
     const type = typeByBody(raw, MAX_PARTS);
-    return type === null ? parts : await readParts(raw, mimeHeader(raw, type), body);
+    return type === null ? parts : await readParts(raw, mimeHeader(fields, type), body);
   } catch {
     return null;
   }
@@ -138,10 +144,10 @@ function isEndlessHeader(raw: Uint8Array): boolean {
  * which has limits; the MIME reader has none, and a megabyte of "a:" in a To holds it for seconds.
  * @param type in place of the mail's own Content-Type; null leaves that
  */
-function mimeHeader(raw: Uint8Array, type: string | null): Uint8Array {
+function mimeHeader(fields: readonly RawField[], type: string | null): Uint8Array {
   const kept = new Map<string, string>();
   if (type !== null) kept.set("content-type", `Content-Type: ${type}\r\n`);
-  for (const { name, line } of rawFields(raw)) {
+  for (const { name, line } of fields) {
     if (name.startsWith("content-") && !kept.has(name))
       kept.set(name, `${line.slice(0, MAX_MIME_FIELD_CHARS).trimEnd()}\r\n`);
   }
