@@ -153,15 +153,35 @@ describe("content past its retention", () => {
     const hook = (await service.call("POST", "/v1/webhooks", { url, eventTypes: ["inbound_received"] })).body;
     const id = await received();
     expect(JSON.parse((await sink.requests.reached(1)).body).data.inbound_received.text).toContain("cost");
+    const log = `/v1/webhooks/${hook.id}/deliveries`;
+    await until(async () => (await get(log)).body.data[0].status === "succeeded");
     clock.shift(DAY_MS + HOUR_MS);
     await contents();
-    const log = `/v1/webhooks/${hook.id}/deliveries`;
     const [line] = (await get(log)).body.data;
     await service.call("POST", `${log}/${line.id}/replay`);
     const { data } = JSON.parse((await sink.requests.reached(2)).body);
     expect(data).toMatchObject({
       messageId: id,
-      inbound_received: { text: null, html: null, subject: "Question" },
+      inbound_received: { text: null, html: null, truncated: true, subject: "Question" },
+    });
+  });
+
+  test("waits for a webhook that has not heard of the mail yet", async () => {
+    await service.restart({ WEBHOOK_RETRY_SECONDS: "0,93600" });
+    sink.answer(500, 200);
+    const url = sink.url;
+    const hook = (await service.call("POST", "/v1/webhooks", { url, eventTypes: ["inbound_received"] })).body;
+    const id = await received();
+    const log = `/v1/webhooks/${hook.id}/deliveries`;
+    await until(async () => (await get(log)).body.data[0].httpStatus === 500);
+    clock.shift(DAY_MS + HOUR_MS);
+    await contents();
+    clock.shift(DAY_MS);
+    const { data } = JSON.parse((await sink.requests.reached(2)).body);
+    expect(data.inbound_received.text).toContain("cost");
+    await until(async () => {
+      await contents();
+      return (await get(`/v1/emails/${id}`)).body.text === null;
     });
   });
 

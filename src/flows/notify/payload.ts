@@ -3,6 +3,7 @@ import type { MessageEvent } from "../../core/events.ts";
 import { getEvent } from "../../store/events.ts";
 import { listAttachments } from "../../store/attachments.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
+import { isLetGo } from "../../store/contents/content-release.ts";
 import { getContent } from "../../store/contents/message-content.ts";
 import { getMessage, type Message } from "../../store/messages.ts";
 import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
@@ -51,7 +52,8 @@ async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<
     subject: message.subject,
     text: text.part,
     html: html.part,
-    truncated: text.cut || html.cut,
+    // A mail whose content has passed its retention must not pass for one without any.
+    truncated: text.cut || html.cut || (await isLetGo(deps.db, message.senderId, message.id)),
     attachments: await listAttachments(deps.db, message.senderId, message.id),
     auth: content?.auth ?? null,
   };

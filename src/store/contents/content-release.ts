@@ -20,16 +20,26 @@ export function releaseContents(ids: readonly string[], now: number): Statement 
   };
 }
 
+/**
+ * Whether the contents of a message `m` may go, by a time as `OVER` has it: not while a webhook is still to hear what came in.
+ * Retries go on for more than a day, and it would be told of a mail without a word in it.
+ */
+const MAY_LET_GO = `${OVER}
+  AND (m.direction = 'outbound' OR NOT EXISTS (SELECT 1 FROM webhook_deliveries d
+      WHERE d.message_id = m.id AND d.status = 'pending' AND d.type = 'inbound_received')
+    AND NOT EXISTS (SELECT 1 FROM fan_outs f
+      WHERE f.sender_id = m.sender_id AND f.first_message <= m.id AND f.last_message >= m.id))`;
+
 /** A message that has its content, and whether that may go. */
 export interface KeptContent {
   id: string;
   mayGo: boolean;
 }
 
-/** Messages of a stretch that have their contents, oldest first, with whether those may go: older than `before` (ms). */
+/** Messages of a stretch that have their contents, oldest first, with whether those may go that are older than `before` (ms). */
 export async function keptContents(db: Db, stretch: Stretch, before: number): Promise<KeptContent[]> {
   const rows = await db.all<{ id: string; may_go: number }>(
-    `SELECT m.id, ${OVER} AS may_go
+    `SELECT m.id, ${MAY_LET_GO} AS may_go
       FROM message_content c INDEXED BY message_content_kept CROSS JOIN messages m ON m.id = c.message_id
       WHERE c.let_go_at IS NULL AND c.message_id > ? AND c.message_id < ? ORDER BY c.message_id LIMIT ?`,
     [before, stretch.after, stretch.below, stretch.limit],
@@ -41,7 +51,7 @@ export async function keptContents(db: Db, stretch: Stretch, before: number): Pr
 export function keptGuard(ids: readonly string[], before: number): Guard {
   return {
     sql: `(SELECT count(*) FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value
-        JOIN message_content c ON c.message_id = m.id WHERE c.let_go_at IS NULL AND ${OVER}) = ?`,
+        JOIN message_content c ON c.message_id = m.id WHERE c.let_go_at IS NULL AND ${MAY_LET_GO}) = ?`,
     args: [JSON.stringify(ids), before, ids.length],
   };
 }
