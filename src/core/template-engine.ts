@@ -72,6 +72,12 @@ const INDENTING_FILTERS: ReadonlySet<string> = new Set(["json", "jsonify", "insp
 /** Spaces a level at most, whatever is asked for (`JSON.stringify`). */
 const MAX_INDENT_CHARS = 10;
 
+/**
+ * What a character of a date's format costs, in characters that another filter handles: two of them become two dozen, each
+ * pair by a search of its own. The library charges none of that.
+ */
+const FORMAT_CHAR_UNITS = 16;
+
 /** How the values of placeholders go into the output. */
 export type Escaping = "html" | "none";
 
@@ -114,6 +120,7 @@ function meteredFilter(name: string, filter: FilterImplOptions): FilterImplOptio
   if (typeof filter !== "function") return { ...filter, handler: metered(filter.handler) };
   if (ITEM_FILTERS.has(name)) return metered(meteredByItem(filter));
   if (INDENTING_FILTERS.has(name)) return metered(meteredByIndent(filter));
+  if (name === "date") return metered(meteredByFormat(filter));
   return ESCAPING_FILTERS.has(name) ? { raw: true, handler: metered(filter) } : metered(filter);
 }
 
@@ -132,6 +139,15 @@ function meteredByIndent(handler: Handler): Handler {
   return function (value, ...args) {
     const [space] = args;
     if (space !== undefined) this.context.memoryLimit.use(charge(this.context, value) * MAX_INDENT_CHARS);
+    return handler.call(this, value, ...args);
+  };
+}
+
+/** The filter, what its format becomes charged first. */
+function meteredByFormat(handler: Handler): Handler {
+  return function (value, ...args) {
+    // What it may hold has been charged by now, so that it can be printed.
+    this.context.memoryLimit.use(textOf(args[0]).length * FORMAT_CHAR_UNITS);
     return handler.call(this, value, ...args);
   };
 }
