@@ -15,6 +15,8 @@ export interface WebhookDelivery {
   data: Record<string, unknown> | null;
   status: "pending" | "succeeded" | "failed";
   attempts: number;
+  /** Whether an attempt has ended before: a replay counts its attempts anew. */
+  tried: boolean;
   createdAt: number;
 }
 
@@ -116,10 +118,12 @@ interface DeliveryRow {
   data: string | null;
   status: "pending" | "succeeded" | "failed";
   attempts: number;
+  tried: number;
   created_at: number;
 }
 
-const COLUMNS = "id, webhook_id, sender_id, message_id, event_id, type, data, status, attempts, created_at";
+const COLUMNS = `id, webhook_id, sender_id, message_id, event_id, type, data, status, attempts,
+  last_status IS NOT NULL OR last_error IS NOT NULL AS tried, created_at`;
 
 /** Takes a due delivery for an instance on the list; its RETURNING row is the delivery, no row: not due or taken. */
 export function claimDelivery(id: string, instanceId: string, now: number): Statement {
@@ -153,6 +157,7 @@ export function claimedDelivery(row: Record<string, unknown>): WebhookDelivery {
     data: delivery.data === null ? null : JSON.parse(delivery.data),
     status: delivery.status,
     attempts: delivery.attempts,
+    tried: delivery.tried === 1,
     createdAt: delivery.created_at,
   };
 }

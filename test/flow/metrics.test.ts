@@ -7,6 +7,7 @@ import { testDatabase } from "../support/database.ts";
 import { startSink } from "../support/https-sink.ts";
 import { delivered, deliver, smtpSession } from "../support/mail-in.ts";
 import { manualClock } from "../support/manual-clock.ts";
+import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 const DEPLOY = join(import.meta.dir, "../../deploy");
@@ -32,7 +33,7 @@ async function live(service: TestService, sink: ReturnType<typeof startSink>): P
   await verifiedDomain(service, "sender.test");
   const hook = { url: sink.url, eventTypes: ["delivery", "bounce"] };
   const { id: webhookId } = (await service.call("POST", "/v1/webhooks", hook)).body;
-  sink.answer(200, 500);
+  sink.answer(200, 500, 200);
   const send = async (to: string, status: string): Promise<string> => {
     const mail = { from: { email: "a@sender.test" }, to: [{ email: to }], subject: "Hi", text: "x" };
     const { id } = (await service.call("POST", "/v1/emails", mail)).body;
@@ -43,6 +44,12 @@ async function live(service: TestService, sink: ReturnType<typeof startSink>): P
   await sink.requests.reached(1);
   const second = await send(`bounced@simulator.${"mail.test"}`, "bounced");
   await sink.requests.reached(2);
+  // A replay has not waited since the event.
+  const log = `/v1/webhooks/${webhookId}/deliveries`;
+  const told = (await service.call("GET", log)).body.data.at(-1).id;
+  const replay = () => service.call("POST", `${log}/${told}/replay`);
+  await until(async () => (await replay()).status === 202);
+  await sink.requests.reached(3);
   const later = { from: { email: "a@sender.test" }, to: [{ email: "l@x.test" }], subject: "Hi", text: "x" };
   const scheduledAt = new Date(systemClock.now() + 3_600_000).toISOString();
   expect((await service.call("POST", "/v1/emails", { ...later, scheduledAt })).status).toBe(202);
@@ -57,6 +64,7 @@ async function live(service: TestService, sink: ReturnType<typeof startSink>): P
     const read = await (await fetch(`${service.url}/metrics`)).text();
     const there =
       value(read, 'postrider_webhook_duration_seconds_count{outcome="refused"}') === 1 &&
+      value(read, 'postrider_webhook_duration_seconds_count{outcome="succeeded"}') === 2 &&
       (value(read, 'postrider_smtp_session_duration_seconds_count{end="quit"}') ?? 0) > 0;
     if (!there) {
       await Bun.sleep(20);
@@ -82,7 +90,7 @@ describe("the metrics of a service", () => {
     ['postrider_queue_wait_seconds_count{queue="webhook"}', 2],
     ['postrider_attempt_duration_seconds_count{outcome="delivered"}', 1],
     ['postrider_attempt_duration_seconds_count{outcome="bounced"}', 1],
-    ['postrider_webhook_duration_seconds_count{outcome="succeeded"}', 1],
+    ['postrider_webhook_duration_seconds_count{outcome="succeeded"}', 2],
     ['postrider_inbound_messages_total{outcome="taken"}', 1],
     ['postrider_inbound_messages_total{outcome="bare_line_end"}', 1],
     ['postrider_inspection_duration_seconds_count{kind="mail",outcome="read"}', 1],

@@ -85,6 +85,24 @@ test("of an answer no part of a character is kept", async () => {
   expect((await read()).response).toBe(`x${"é".repeat(2047)}`);
 });
 
+test.each([null, 1])(
+  "an attempt that fails on our side is not held against the endpoint (%p)",
+  async (since) => {
+    const { id } = await subscribe(["delivery"]);
+    await scene.service.app.db.write([
+      { sql: "UPDATE webhooks SET secret = 'unreadable', failing_since = ?", args: [since] },
+    ]);
+    await scene.service.call("POST", `/v1/webhooks/${id}/test`);
+    const log = async () => (await scene.service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data[0];
+    await until(async () => (await log()).status === "failed");
+    expect(await log()).toMatchObject({ error: "internal error", httpStatus: null });
+    expect(await scene.service.app.db.first("SELECT enabled, failing_since FROM webhooks")).toEqual({
+      enabled: 1,
+      failing_since: since,
+    });
+  },
+);
+
 describe("an attempt that ends late", () => {
   /** Holds the first request, lets `meanwhile` happen, and answers it then. Returns the webhook after it. */
   async function late(

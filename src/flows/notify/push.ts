@@ -68,7 +68,8 @@ export async function push(deps: PushDeps, job: Job): Promise<void> {
   const claimed = (await deps.db.write(claim(deps, job.key))).at(-1)?.rows[0];
   if (claimed === undefined) return;
   const delivery = claimedDelivery(claimed);
-  if (delivery.attempts === 1) deps.meter?.claimed((deps.clock.now() - delivery.createdAt) / 1000);
+  if (delivery.attempts === 1 && !delivery.tried)
+    deps.meter?.claimed((deps.clock.now() - delivery.createdAt) / 1000);
   const target = await pushTarget(deps.db, delivery.senderId, delivery.webhookId);
   const data = target?.enabled ? await readData(deps, delivery) : null;
   if (target === null || !target.enabled || data === null) {
@@ -228,7 +229,7 @@ interface Disabling {
 /** An endpoint that says 410, or has only failed for days, is switched off with the reason beside it; null for any other. */
 function whyToDisable(deps: PushDeps, { target, outcome, now }: Ended): Disabling | null {
   const { failingSince, updatedAt } = target;
-  if (isSuccess(outcome)) return null;
+  if (isSuccess(outcome) || outcome === OUR_FAULT) return null;
   if (outcome.kind === "answered" && outcome.status === GONE)
     return { where: { updatedAt }, reason: "the endpoint answered 410 Gone" };
   const since = now - deps.policy.disableAfterMs;
@@ -240,10 +241,14 @@ function disabling({ delivery, now }: Ended, { where, reason }: Disabling): Stat
   return disableWebhook(delivery.senderId, delivery.webhookId, where, reason, now);
 }
 
-/** The first failure of a row of them is noted, and its end: of one, too, that has begun since the attempt did. */
+/**
+ * The first failure of a row of them is noted, and its end: of one, too, that has begun since the attempt did. What fails on
+ * our side says nothing of the endpoint.
+ */
 function healthNote({ delivery, target, outcome, now }: Ended): Statement[] {
   const { senderId, webhookId } = delivery;
   const { url, failingSince } = target;
   if (isSuccess(outcome)) return [noteWebhookSuccess(senderId, webhookId, url)];
+  if (outcome === OUR_FAULT) return [];
   return failingSince === null ? [noteWebhookFailure(senderId, webhookId, url, now)] : [];
 }

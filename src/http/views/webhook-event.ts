@@ -63,7 +63,9 @@ const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
     threadId: Text,
     text: Text,
     html: Text,
-    truncated: Type.Boolean({ description: "Text or html has more than the 256 KiB shown here, or has passed its retention." }),
+    truncated: Type.Boolean({
+      description: "Text or html has more than the 256 KiB shown here, or has passed its retention.",
+    }),
     attachments: Type.Array(AttachmentView),
   }),
   inbound_rejected: Type.Object({ reason: Type.Literal("dmarc"), ...ARRIVAL }),
