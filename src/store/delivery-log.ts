@@ -95,6 +95,14 @@ export function enabledGuard(senderId: string, webhookId: string): Guard {
   };
 }
 
+/** Holds while the webhook has not been deleted. */
+export function standingGuard(senderId: string, webhookId: string): Guard {
+  return {
+    sql: `EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND sender_id = ? AND ${STANDS})`,
+    args: [webhookId, senderId],
+  };
+}
+
 /** Holds while the webhook is enabled and no attempt at the delivery is under way: what a replay changes. */
 export function replayGuard(senderId: string, webhookId: string, id: string): Guard {
   return {

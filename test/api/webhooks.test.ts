@@ -192,6 +192,16 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
     expect(row?.previous_secret_until).toBe(api.clock.now() + 60_000);
   });
 
+  test("of a webhook that is deleted meanwhile tells no secret that signs nothing", async () => {
+    const { json } = await create();
+    const path = `/v1/webhooks/${json.id}`;
+    const deleting = api.call("DELETE", path);
+    const called = await api.call("POST", `${path}/rotate-secret`);
+    expect((await deleting).status).toBe(204);
+    expect([called.status, called.json.signingSecret]).toEqual([404, undefined]);
+    expect(unseal(BOX_KEY, (await secretsOf(json.id))?.secret ?? "")).toBe(json.signingSecret);
+  });
+
   const rows: [unknown, number][] = [
     [undefined, 200],
     [{}, 200],

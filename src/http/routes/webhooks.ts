@@ -5,6 +5,8 @@ import { EVENT_TYPES } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import { seal } from "../../core/secretbox.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { standingGuard } from "../../store/delivery-log.ts";
+import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
 import {
   deleteWebhook,
   getWebhook,
@@ -223,10 +225,15 @@ function rotateRoute({ db, boxKey }: WebhookDeps): Route {
       const secret = newSigningSecret();
       const until = now + (body.graceSeconds ?? 0) * 1000;
       const answer = ok(show({ ...webhook, updatedAt: now }, secret));
-      await db.write([
+      const write = db.write([
+        allOrNothing(standingGuard(senderId, webhook.id)),
         rotateSecret(senderId, webhook.id, seal(boxKey, secret), until, now),
         ...record(answer),
       ]);
+      await write.catch((error: unknown) => {
+        // Deleted since it was read: a secret that signs nothing must not be handed out.
+        throw isGuardBroken(error) ? notFound("webhook") : error;
+      });
       return answer;
     },
   });
