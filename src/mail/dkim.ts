@@ -7,7 +7,10 @@ import { withRelaxedBody } from "./relaxed-body.ts";
 /** RFC 8301 §3.2: signers should use at least 2048 bits; longer keys do not fit the DNS answers of many. */
 const KEY_BITS = 2048;
 
-/** Fields signed when present (RFC 6376 §5.4.1). List-Unsubscribe fields: RFC 8058 §4. */
+/**
+ * Fields signed when present (RFC 6376 §5.4.1). List-Unsubscribe fields: RFC 8058 §4. Feedback-ID: Gmail asks
+ * for a signature that comes behind it.
+ */
 const SIGNED_FIELDS = [
   "from",
   "to",
@@ -21,8 +24,15 @@ const SIGNED_FIELDS = [
   "content-transfer-encoding",
   "in-reply-to",
   "references",
+  "list-id",
+  "list-help",
+  "list-subscribe",
+  "list-post",
+  "list-owner",
+  "list-archive",
   "list-unsubscribe",
   "list-unsubscribe-post",
+  "feedback-id",
 ] as const;
 
 export interface DkimKey {

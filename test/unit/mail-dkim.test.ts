@@ -128,6 +128,15 @@ describe("a signed mail", () => {
     );
   });
 
+  test("has the fields of a list signed, and the one by which Gmail counts complaints", async () => {
+    const names = ["List-Id", "List-Help", "List-Subscribe", "List-Post", "List-Owner", "List-Archive"];
+    const fields = [...names, "Feedback-ID"].map((name) => `${name}: <https://example.com/x>\r\n`);
+    const mail = await signed(`From: a@example.com\r\n${fields.join("")}\r\nx\r\n`);
+    expect(await verdict(mail)).toBe("pass");
+    for (const field of fields)
+      expect(await verdict(Buffer.from(mail.toString().replace(`\r\n${field}`, "\r\n")))).not.toBe("pass");
+  });
+
   test("has no line over 78 characters in its signature", async () => {
     const lines = (await signed()).toString().split("\r\nFrom:", 1)[0]?.split("\r\n") ?? [];
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);
