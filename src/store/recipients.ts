@@ -148,6 +148,8 @@ export interface WaitingRecipient {
   unsubscribed: boolean;
   /** The project may not send. */
   suspended: boolean;
+  /** The From domain is the project's, and not verified any more. */
+  unverified: boolean;
   /** The From domain where it receives; null where it does not. */
   receivingDomain: string | null;
   /** Since when it has been due. */
@@ -162,6 +164,7 @@ interface WaitingRow
   suppressed: number;
   unsubscribed: number;
   suspended: number;
+  unverified: number;
   receiving_domain: string | null;
   due_at: number;
 }
@@ -172,10 +175,11 @@ const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.
       AND (s.expires_at IS NULL OR s.expires_at > ?)) AS suppressed,
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
       AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
-    EXISTS (SELECT 1 FROM senders p WHERE p.id = r.sender_id AND p.suspended_at IS NOT NULL) AS suspended,
-    (SELECT d.name FROM senders p JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN}
-      WHERE p.id = r.sender_id AND d.sender_id = r.sender_id AND d.receiving = 1) AS receiving_domain
+    p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
+    CASE WHEN d.receiving = 1 THEN d.name END AS receiving_domain
   FROM recipients r JOIN messages m ON m.id = r.message_id
+    LEFT JOIN senders p ON p.id = r.sender_id
+    LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
   WHERE r.message_id = ? AND r.ord = ? AND r.due_at <= ? AND r.claimed_by IS NULL`;
 
 /** The recipient behind a job, of whichever project; null where it is gone, not due at `now`, or taken. For workers. */
@@ -205,6 +209,7 @@ export async function waitingRecipient(
     suppressed: row.suppressed === 1,
     unsubscribed: row.unsubscribed === 1,
     suspended: row.suspended === 1,
+    unverified: row.unverified === 1,
     receivingDomain: row.receiving_domain,
     dueAt: row.due_at,
   };

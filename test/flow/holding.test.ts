@@ -51,10 +51,10 @@ async function lift(): Promise<void> {
 }
 
 /** The recipient once it is put off. */
-async function held(id: string) {
+async function held(id: string, reason = "sender_suspended") {
   for (;;) {
     const { body } = await service.call("GET", `/v1/emails/${id}`);
-    if (body.recipients[0].reason === "sender_suspended") return body;
+    if (body.recipients[0].reason === reason) return body;
     await Bun.sleep(POLL_MS);
   }
 }
@@ -99,6 +99,48 @@ describe("mail that waits when its project is suspended", () => {
     expect(record.events.at(-1)).toMatchObject({
       type: "rejected",
       data: { rejected: { reason: "sender_suspended" } },
+    });
+    expect(relay.messages.items.length).toBe(0);
+  });
+});
+
+describe("mail that waits when its domain falls back to pending", () => {
+  /** What failing checks of 72 hours lead to. */
+  async function lapse(): Promise<void> {
+    await service.app.db.write([{ sql: "UPDATE domains SET status = 'pending'", args: [] }]);
+  }
+
+  test("is held, and goes out once the domain is verified again", async () => {
+    const id = await send("a@one.test", inAMinute());
+    await lapse();
+    clock.advance(MINUTE_MS);
+    const record = await held(id, "domain_not_verified");
+    expect(record.recipients[0]).toMatchObject({ status: "queued", attempts: 0 });
+    expect(types(record)).toEqual(["accepted", "queued"]);
+    const { body } = await service.call("GET", "/v1/domains");
+    const verified = await service.call("POST", `/v1/domains/${body.data[0].id}/verify`);
+    expect(verified.body.status).toBe("verified");
+    clock.advance(HOLD_MS);
+    const sent = await service.message(id, "sent");
+    expect(sent.recipients[0]).toMatchObject({ attempts: 1, reason: null });
+    expect(types(sent)).toEqual(["accepted", "queued", "sending", "sent"]);
+  });
+
+  test("is rejected where that lasts longer than a mail is tried", async () => {
+    relay.set({ RCPT: "451 4.3.0 later" });
+    const id = await send("a@one.test");
+    await service.message(id, "delivery_delayed");
+    await lapse();
+    clock.advance(2 * MINUTE_MS);
+    expect((await held(id, "domain_not_verified")).recipients[0]).toMatchObject({
+      status: "delivery_delayed",
+      attempts: 1,
+    });
+    clock.advance(72 * HOUR_MS);
+    const record = await service.message(id, "rejected");
+    expect(record.events.at(-1)).toMatchObject({
+      type: "rejected",
+      data: { rejected: { reason: "domain_not_verified" } },
     });
     expect(relay.messages.items.length).toBe(0);
   });

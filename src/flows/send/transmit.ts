@@ -51,9 +51,14 @@ export interface TransmitDeps extends RenderDeps {
 
 /** Why a recipient waits, and at last is refused, whose project may not send. */
 const SUSPENDED = "sender_suspended";
-/** Why a recipient is refused whose mail's From domain was deleted, as a send is that comes after it. */
-const DOMAIN_GONE = "domain_not_verified";
-/** Mail of a suspended project is looked at again after so long: once the suspension is lifted it goes out. */
+/**
+ * Why a recipient is refused whose mail's From domain was deleted, as a send is that comes after it; and why one waits whose
+ * domain has lost its records: whoever owns the name by now has not let us send.
+ */
+const NOT_VERIFIED = "domain_not_verified";
+/** What may be put right meanwhile: the mail waits for it, and goes out then. */
+const HOLDING: ReadonlySet<string> = new Set([SUSPENDED, NOT_VERIFIED]);
+/** Held mail is looked at again after so long. */
 const HOLD_MS = 120_000;
 
 /** One job from claim to settlement. A job whose recipient is not due any more does nothing. */
@@ -132,8 +137,8 @@ async function takeUp(deps: TransmitDeps, messageId: string, ord: number): Promi
   if (waiting === null) return null;
   const { recipient } = waiting;
   const refusal = refusalOf(waiting);
-  if (refusal === SUSPENDED && heldFor(recipient, now) < deps.retry.giveUpMs) {
-    await deps.db.write([holdRecipient(recipient, SUSPENDED, now + HOLD_MS, now)]);
+  if (refusal !== null && HOLDING.has(refusal) && heldFor(recipient, now) < deps.retry.giveUpMs) {
+    await deps.db.write([holdRecipient(recipient, refusal, now + HOLD_MS, now)]);
     return null;
   }
   return { ...waiting, refusal, readAt: now };
@@ -177,10 +182,11 @@ async function claim(deps: TransmitDeps, { recipient, dueAt, readAt }: Due): Pro
 }
 
 /** What may have changed while the mail waited for its time or for another try. */
-function refusalOf({ suppressed, unsubscribed, suspended }: WaitingRecipient): string | null {
+function refusalOf({ suppressed, unsubscribed, suspended, unverified }: WaitingRecipient): string | null {
   if (suppressed) return "suppressed";
   if (unsubscribed) return "unsubscribed";
-  return suspended ? SUSPENDED : null;
+  if (suspended) return SUSPENDED;
+  return unverified ? NOT_VERIFIED : null;
 }
 
 /** Milliseconds for which a recipient has been held: being put off is no event, so the last one came before that. */
@@ -226,7 +232,7 @@ async function attempt(
     return { report, extra, decided: null };
   } catch (error) {
     if (error instanceof RenderingError) return refused(startedAt, "rendering_failure", error.message);
-    if (error instanceof UnsignedError) return refused(startedAt, "rejected", DOMAIN_GONE);
+    if (error instanceof UnsignedError) return refused(startedAt, "rejected", NOT_VERIFIED);
     if (error instanceof Stopping || error instanceof Withdrawn) return null;
     // A bug or a broken outside: the recipient is tried again like after any other trouble.
     log("send").error("an attempt failed", { messageId: recipient.messageId, error: String(error) });
