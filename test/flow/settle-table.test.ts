@@ -169,6 +169,14 @@ const TABLE: [string, Case][] = [
   ["552 5.2.2 to the message", { peer: answering(".", "552 5.2.2 full"), ...bounced("soft", 552, "5.2.2") }],
   ["a bare 554 to the message", { peer: answering(".", "554 no"), ...failed(554, null) }],
   ["554 5.6.0 to the message", { peer: answering(".", "554 5.6.0 odd"), ...failed(554, "5.6.0") }],
+  [
+    "a SIZE that is less than the mail's",
+    {
+      peer: { extensions: ["SIZE 10"] },
+      end: "failed",
+      data: { category: "content", enhancedCode: "5.3.4" },
+    },
+  ],
   ["hanging up at EHLO", { peer: answering("EHLO", "close"), ...delayed(null, null) }],
   ["hanging up at MAIL", { peer: answering("MAIL", "close"), ...delayed(null, null) }],
   ["hanging up after the message", { peer: answering(".", "close"), ...delayed(null, null) }],

@@ -48,23 +48,7 @@ export function verdictOf(
     case "accepted":
       return { ...facts, status: custody, reason: null, bounce: null, category: null, retryInMs: null };
     case "undeliverable":
-      return report.verdict === "hard"
-        ? {
-            ...facts,
-            status: "bounced",
-            reason: report.reason,
-            bounce: { type: "hard", category: "recipient" },
-            category: "recipient",
-            retryInMs: null,
-          }
-        : {
-            ...facts,
-            status: "failed",
-            reason: report.reason,
-            bounce: null,
-            category: "protocol",
-            retryInMs: null,
-          };
+      return undeliverable(facts, report);
     case "trouble":
       return deferred(facts, report.reason, "infrastructure", policy, soFar);
     case "refused":
@@ -83,6 +67,27 @@ function factsOf(report: DeliveryReport): Facts {
     };
   const { code = null, enhanced = null } = report.kind === "undeliverable" ? report : {};
   return { smtpCode: code, enhancedCode: enhanced, diagnostic: report.reason };
+}
+
+function undeliverable(
+  facts: Facts,
+  { verdict, reason }: DeliveryReport & { kind: "undeliverable" },
+): Verdict {
+  if (verdict === "hard") {
+    const category = "recipient";
+    return {
+      ...facts,
+      status: "bounced",
+      reason,
+      bounce: { type: "hard", category },
+      category,
+      retryInMs: null,
+    };
+  }
+  // By its code, as the same refusal is that a peer says itself: a mail too large is one whoever measures it.
+  const { smtpCode: code, enhancedCode: enhanced } = facts;
+  const { category } = classifyReply({ code, enhanced, text: "" });
+  return { ...facts, status: "failed", reason, bounce: null, category, retryInMs: null };
 }
 
 function refused(facts: Facts, found: ReplyClass, policy: RetryPolicy, soFar: AttemptSoFar): Verdict {
