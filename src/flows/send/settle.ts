@@ -1,6 +1,7 @@
 import { addressKey } from "../../core/addresses.ts";
 import type { Clock } from "../../core/clock.ts";
 import { EVENT_OF_STATUS } from "../../core/events.ts";
+import type { RecipientStatus } from "../../core/states.ts";
 import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
 import type { Db, Guard, Statement, Written } from "../../store/engine/client.ts";
@@ -11,12 +12,14 @@ import { announce, type Happening } from "../notify/announce.ts";
 import { type DeliveryReport, wholeReply } from "./outcome.ts";
 import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
-import type { Verdict } from "./verdict.ts";
+import type { CustodyStatus, Verdict } from "./verdict.ts";
 
 export interface SettleDeps {
   db: Db;
   clock: Clock;
   queue: Queue;
+  /** What a peer's 250 means. */
+  custody: CustodyStatus;
 }
 
 /** A try that has ended. */
@@ -47,6 +50,13 @@ export async function settle(deps: SettleDeps, settling: Settling): Promise<void
   tell(await deps.db.write(statements));
 }
 
+/** Outcomes of a mail that has left. A complaint that ends a try is a simulated one, behind its delivery. */
+const HANDED_OVER: ReadonlySet<RecipientStatus> = new Set<RecipientStatus>([
+  "sent",
+  "delivered",
+  "complained",
+]);
+
 /** The same for a write that does more. */
 export async function settlement(deps: SettleDeps, settling: Settling): Promise<Settlement> {
   const { recipient, claim, report, verdict } = settling;
@@ -55,7 +65,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
   const announced = await announce(deps, recipient.senderId, happeningsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
-  const uncounted = settling.simulated || isOurs(report);
+  const uncounted = settling.simulated || isOurs(report, deps.custody);
   const counted = countOutcome({ recipient, status, uncounted, guard }, now);
   const statements = [
     ...counted,
@@ -79,7 +89,7 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
       { status, reason, dueAt, mx: report.mx, tls: report.tls, smtpCode, enhancedCode, diagnostic },
       now,
     ),
-    rollUpMessage(claim.messageId, status === "delivered" || status === "sent" ? now : null),
+    rollUpMessage(claim.messageId, HANDED_OVER.has(status) ? now : null),
   ];
   return {
     statements,
@@ -90,13 +100,18 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
   };
 }
 
-/** Whether the trouble lies with us alone: it says nothing of the recipient, and nothing of the sender. */
-function isOurs(report: DeliveryReport): boolean {
-  return report.kind === "trouble" && OUR_STAGES.has(report.stage);
+/**
+ * Whether the trouble lies with us alone: it says nothing of the recipient, and nothing of the sender. A smarthost is ours:
+ * while it is down, or takes nothing from us, no recipient has been asked.
+ */
+function isOurs(report: DeliveryReport, custody: CustodyStatus): boolean {
+  const relayed = custody === "sent";
+  if (report.kind === "trouble") return relayed || report.stage === "internal";
+  return relayed && report.kind === "refused" && BEFORE_RECIPIENT.has(report.reply.stage);
 }
 
-/** A fault of this program, and a smarthost that does not know us. */
-const OUR_STAGES: ReadonlySet<string> = new Set(["internal", "auth"]);
+/** Stages at which a peer has not heard of the recipient yet. */
+const BEFORE_RECIPIENT: ReadonlySet<string> = new Set(["connect", "ehlo", "starttls", "auth", "mail"]);
 
 /** The conversation; where there was none, why, in the same form. */
 function transcriptOf({ report, verdict }: Settling): readonly string[] {

@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
+import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
+import { until } from "../support/poll.ts";
+import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+
+const RETRY_MS = 60_000;
+
+let clock: ManualClock;
+let relay: TestMx;
+let service: TestService;
+
+afterEach(async () => {
+  await service.stop();
+  relay.stop();
+});
+
+async function start(options: MxOptions, credentials = ""): Promise<void> {
+  clock = manualClock();
+  relay = startMx(options);
+  service = await startService(
+    {
+      DELIVERY: "relay",
+      SMTP_RELAY_URL: `smtp://${credentials}127.0.0.1:${relay.port}?insecure=1`,
+      DELIVERY_RETRY_SECONDS: String(RETRY_MS / 1000),
+      DELIVERY_GIVE_UP_SECONDS: String((4 * RETRY_MS) / 1000),
+    },
+    clock,
+  );
+  await verifiedDomain(service, "sender.test");
+}
+
+async function send(to: string): Promise<string> {
+  const { body } = await service.call("POST", "/v1/emails", {
+    from: { email: "news@sender.test" },
+    to: [{ email: to }],
+    subject: "Hi",
+    text: "x",
+  });
+  return body.id;
+}
+
+/** The records of both once they are given up: of one the smarthost was asked, the other was put off beside it. */
+async function givenUp(...ids: string[]) {
+  let records: Awaited<ReturnType<TestService["call"]>>["body"][] = [];
+  await until(async () => {
+    clock.advance(RETRY_MS / 4);
+    records = await Promise.all(ids.map(async (id) => (await service.call("GET", `/v1/emails/${id}`)).body));
+    return records.every(({ status }) => status === "bounced");
+  });
+  return records;
+}
+
+async function suppressed(): Promise<string[]> {
+  const { body } = await service.call("GET", "/v1/suppressions");
+  return body.data.map(({ email }: { email: string }) => email).sort();
+}
+
+async function counted(): Promise<number> {
+  const row = await service.app.db.first<{ bounced: number }>(
+    "SELECT COALESCE(SUM(bounced), 0) AS bounced FROM reputation",
+  );
+  return row?.bounced ?? 0;
+}
+
+const LOGIN = { extensions: ["PIPELINING", "AUTH PLAIN LOGIN"] };
+
+describe("a smarthost that takes nothing from us", () => {
+  const rows: [trouble: string, options: MxOptions | null, credentials?: string][] = [
+    ["cannot be reached", null],
+    ["refuses our password", { ...LOGIN, answers: { AUTH: "535 5.7.8 no" } }, "u:p@"],
+    ["puts off who connects", { banner: "421 4.3.2 busy" }],
+    ["puts off who sends", { answers: { MAIL: "451 4.7.1 too much mail from you" } }],
+    ["hangs up on content", { answers: { ".": "close" } }],
+  ];
+  for (const [trouble, options, credentials] of rows)
+    test(`and ${trouble} has mail given up, and says nothing of recipients or sender`, async () => {
+      await start(options ?? {}, credentials);
+      if (options === null) relay.stop();
+      const records = await givenUp(await send("a@one.test"), await send("b@one.test"));
+      for (const { recipients, events } of records) {
+        expect(recipients[0]).toMatchObject({ status: "bounced", reason: "retries_exhausted" });
+        expect(events.at(-1)).toMatchObject({ type: "bounce", data: { bounce: { type: "soft" } } });
+      }
+      expect(await suppressed()).toEqual([]);
+      expect(await counted()).toBe(0);
+    });
+});
+
+test("a smarthost that puts off the recipient says that of the recipient", async () => {
+  await start({ answers: { RCPT: "451 4.2.2 mailbox full" } });
+  await givenUp(await send("a@one.test"));
+  expect(await suppressed()).toEqual(["a@one.test"]);
+  expect(await counted()).toBe(1);
+});
