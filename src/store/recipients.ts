@@ -150,7 +150,7 @@ export interface WaitingRecipient {
   suspended: boolean;
   /** The From domain is the project's, and not verified any more. */
   unverified: boolean;
-  /** The From domain where it receives; null where it does not. */
+  /** The From domain where it receives, and its MX record leads to us; null otherwise: a report would be lost on its way. */
   receivingDomain: string | null;
   /** Since when it has been due. */
   dueAt: number;
@@ -176,7 +176,7 @@ const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
       AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
     p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
-    CASE WHEN d.receiving = 1 THEN d.name END AS receiving_domain
+    CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receiving_domain
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
     LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id

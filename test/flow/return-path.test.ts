@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
+import { publish } from "../support/dns.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import {
   OWNER,
@@ -70,9 +71,16 @@ async function report(to: string): Promise<number> {
   }
 }
 
+/** Lets a domain receive, and publishes its MX record, or has it receive no more. */
 async function setReceiving(domainId: string, enabled: boolean): Promise<void> {
-  const { status } = await service.call("PATCH", `/v1/domains/${domainId}/receiving`, { enabled });
+  const { status, body } = await service.call("PATCH", `/v1/domains/${domainId}/receiving`, { enabled });
   expect(status).toBe(200);
+  if (!enabled) return;
+  publish(service.dns, body.records);
+  const { body: receiving } = await service
+    .call("POST", `/v1/domains/${domainId}/verify`)
+    .then(() => service.call("GET", `/v1/domains/${domainId}/receiving`));
+  expect(receiving.records[0].verified).toBe(true);
 }
 
 describe("the return path", () => {
@@ -85,6 +93,15 @@ describe("the return path", () => {
     expect((await send("news@other.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
     await setReceiving(id, false);
     expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
+  });
+
+  test("lies at the bounce domain until the MX record of the From domain is there: no report would arrive", async () => {
+    const id = await verifiedDomain(service, "sender.test");
+    const { body } = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
+    expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
+    publish(service.dns, body.records);
+    await service.call("POST", `/v1/domains/${id}/verify`);
+    expect((await send("news@sender.test")).domain).toBe("sender.test");
   });
 
   test("of mail from the onboarding domain lies at the bounce domain", async () => {

@@ -108,18 +108,19 @@ describe("a recipient that waits", () => {
   });
 
   test.each([
-    ["shop.test", 1, "shop.test"],
-    ["shop.test", 0, null],
-    ["other.test", 1, null],
+    ["shop.test", 1, 1, "shop.test"],
+    ["shop.test", 0, 1, null],
+    ["shop.test", 1, 0, null],
+    ["other.test", 1, 1, null],
   ])(
-    "has its bounces at %s, receiving %i, only where that is the From domain",
-    async (name, receiving, wanted) => {
+    "has its bounces at %s, receiving %i, by an MX record seen %i, only where that is the From domain",
+    async (name, receiving, mx, wanted) => {
       const { senderId } = await waiting();
       await database.db.write([
         {
-          sql: `INSERT INTO domains (id, account_id, sender_id, name, status, receiving, created_at)
-          VALUES ('dom_1', 'acc_1', ?, ?, 'verified', ?, 1)`,
-          args: [senderId, name, receiving],
+          sql: `INSERT INTO domains (id, account_id, sender_id, name, status, receiving, mx_verified, created_at)
+          VALUES ('dom_1', 'acc_1', ?, ?, 'verified', ?, ?, 1)`,
+          args: [senderId, name, receiving, mx],
         },
       ]);
       expect((await waitingRecipient(database.db, messageId, 0, NOW))?.receivingDomain).toBe(wanted);
