@@ -70,6 +70,8 @@ describe("a smarthost that takes nothing from us", () => {
     ["cannot be reached", null],
     ["refuses our password", { ...LOGIN, answers: { AUTH: "535 5.7.8 no" } }, "u:p@"],
     ["puts off who connects", { banner: "421 4.3.2 busy" }],
+    ["refuses who connects", { banner: "554 5.7.1 not from there" }],
+    ["asks for a login that we have not", { answers: { MAIL: "530 5.7.0 authentication required" } }],
     ["puts off who sends", { answers: { MAIL: "451 4.7.1 too much mail from you" } }],
     ["hangs up on content", { answers: { ".": "close" } }],
   ];
@@ -85,6 +87,23 @@ describe("a smarthost that takes nothing from us", () => {
       expect(await suppressed()).toEqual([]);
       expect(await counted()).toBe(0);
     });
+});
+
+test("mail waits for a smarthost that refuses us, and goes out once that is put right", async () => {
+  await start({ answers: { EHLO: "550 5.7.1 who are you", HELO: "550 5.7.1 who are you" } });
+  const id = await send("a@one.test");
+  const waiting = await service.message(id, "delivery_delayed");
+  expect(waiting.recipients[0].diagnostic).toBe("the smarthost refuses us: 550 5.7.1 who are you");
+  relay.set({ EHLO: "250 relay.test", MAIL: ["530 5.7.0 authentication required", "250 ok"] });
+  clock.advance(2 * RETRY_MS);
+  await until(async () => (await service.call("GET", `/v1/emails/${id}`)).body.recipients[0].attempts === 2);
+  clock.advance(2 * RETRY_MS);
+  await service.message(id, "sent");
+});
+
+test("what a smarthost refuses of a mail is an outcome of that mail", async () => {
+  await start({ answers: { MAIL: "550 5.7.1 not from this domain" } });
+  await service.message(await send("a@one.test"), "failed");
 });
 
 test("a smarthost that puts off the recipient says that of the recipient", async () => {

@@ -14,10 +14,12 @@ import {
   type Deliver,
   type DeliveryReport,
   type FindPassage,
+  isOpening,
   noFacts,
   type Passage,
   type Shipment,
   Withdrawn,
+  wholeReply,
 } from "./outcome.ts";
 
 /** Keeps mail on the machine: every recipient is delivered to, and no connection is made. */
@@ -46,9 +48,25 @@ export function relayPassage(
     if (found === null) return trouble("dns", `no address of ${host} is known now`, clock);
     const hosts = [{ name: host, addresses: found }];
     const destination = { key, hosts, port, tls, implicitTls, ehloName };
-    return shipTo(pool, auth === undefined ? destination : { ...destination, auth }, shipment, signal);
+    const withLogin = auth === undefined ? destination : { ...destination, auth };
+    return asOurTrouble(await shipTo(pool, withLogin, shipment, signal));
   };
   return { kind: "relay", destination: key, foregone: null, deliver };
+}
+
+/** RFC 4954 §6: authentication required. RFC 3207 §4: STARTTLS must be issued first. */
+const NOT_LET_IN = 530;
+
+/**
+ * Where the smarthost refuses us for good, whatever the mail, that is no outcome of the mail: as with a wrong password, it
+ * waits until the operator has put that right.
+ */
+function asOurTrouble(report: DeliveryReport): DeliveryReport {
+  if (report.kind !== "refused" || report.reply.code < 500) return report;
+  const { kind: _, reply, ...facts } = report;
+  const stage = reply.code === NOT_LET_IN ? "auth" : reply.stage;
+  if (!isOpening(stage)) return report;
+  return { ...facts, kind: "trouble", stage, reason: `the smarthost refuses us: ${wholeReply(reply)}` };
 }
 
 export interface MxPassages {

@@ -96,6 +96,12 @@ export type Standing = "answers" | "dead" | "unknown";
 
 /** Stages before a session stands: what fails there has not to do with the mail. */
 const OPENING_STAGES: ReadonlySet<string> = new Set(["dns", "connect", "ehlo", "starttls", "auth"]);
+
+/** Whether no session stands yet at that stage. */
+export function isOpening(stage: string): boolean {
+  return OPENING_STAGES.has(stage);
+}
+
 /** Time after which a try that came to nothing has cost more than the next one should, milliseconds. */
 export const HANG_MS = 10_000;
 
@@ -105,11 +111,11 @@ export function standingOf(report: DeliveryReport): Standing {
     case "accepted":
       return "answers";
     case "refused":
-      if (!OPENING_STAGES.has(report.reply.stage)) return "answers";
+      if (!isOpening(report.reply.stage)) return "answers";
       // A refusal for good is the outcome of each mail, which must hear it: it costs one connection for all who wait.
       return report.reply.code < 500 ? "dead" : "unknown";
     case "trouble":
-      return OPENING_STAGES.has(report.stage) || report.durationMs >= HANG_MS ? "dead" : "unknown";
+      return isOpening(report.stage) || report.durationMs >= HANG_MS ? "dead" : "unknown";
     case "undeliverable":
       return "unknown";
   }

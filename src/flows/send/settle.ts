@@ -9,7 +9,7 @@ import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../st
 import type { TriedRecipient } from "../../store/recipients.ts";
 import { hint } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
-import { type DeliveryReport, wholeReply } from "./outcome.ts";
+import { type DeliveryReport, isOpening, wholeReply } from "./outcome.ts";
 import { countOutcome, tellSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 import type { CustodyStatus, Verdict } from "./verdict.ts";
@@ -107,11 +107,9 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
 function isOurs(report: DeliveryReport, custody: CustodyStatus): boolean {
   const relayed = custody === "sent";
   if (report.kind === "trouble") return relayed || report.stage === "internal";
-  return relayed && report.kind === "refused" && BEFORE_RECIPIENT.has(report.reply.stage);
+  if (!relayed || report.kind !== "refused") return false;
+  return isOpening(report.reply.stage) || report.reply.stage === "mail";
 }
-
-/** Stages at which a peer has not heard of the recipient yet. */
-const BEFORE_RECIPIENT: ReadonlySet<string> = new Set(["connect", "ehlo", "starttls", "auth", "mail"]);
 
 /** The conversation; where there was none, why, in the same form. */
 function transcriptOf({ report, verdict }: Settling): readonly string[] {
