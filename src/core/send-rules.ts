@@ -27,6 +27,9 @@ const MAX_DATA_DEPTH = 50;
 const REFUSED_HEADERS =
   /^(?:from|to|cc|bcc|sender|reply-to|subject|date|message-id|return-path|received|content-.*|mime-version|dkim-signature|arc-.*|authentication-results|resent-bcc)$/i;
 
+/** Fields that a mail may have once (RFC 5322 §3.6, RFC 2369 §3, RFC 8058 §3.1): large receivers refuse one with two. */
+const SINGLE_HEADERS = /^(?:in-reply-to|references|list-.*)$/i;
+
 /** Whether a header field of this name is not the client's to set. */
 export function isReservedHeader(name: string): boolean {
   return REFUSED_HEADERS.test(name);
@@ -172,11 +175,16 @@ function checkData(item: Readable, report: Report): void {
 function checkHeaders(item: Readable, most: number, report: Report): void {
   const headers = Object.entries(item.headers ?? {});
   if (headers.length > most) report("headers", `At most ${MAX_CUSTOM_HEADERS} headers.`, "invalid_header");
+  const named = new Set<string>();
   for (const [name, value] of headers.slice(0, most)) {
+    const key = name.toLowerCase();
+    const again = named.has(key) && SINGLE_HEADERS.test(name);
+    named.add(key);
     const param = `headers.${name.slice(0, MAX_HEADER_NAME_CHARS)}`;
     if (!HEADER_NAME.test(name) || name.length > MAX_HEADER_NAME_CHARS)
       report(param, "Not a header name.", "invalid_header");
     else if (isReservedHeader(name)) report(param, "This header is not yours to set.", "invalid_header");
+    else if (again) report(param, "Named twice, in another case.", "invalid_header");
     else if (/[\r\n\0]/.test(value)) report(param, "Must not contain CR, LF or NUL.", "invalid_header");
     else if (Buffer.byteLength(value) > MAX_HEADER_VALUE_BYTES)
       report(param, `At most ${MAX_HEADER_VALUE_BYTES} bytes.`, "invalid_header");

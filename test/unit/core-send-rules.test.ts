@@ -96,6 +96,12 @@ describe("a send is refused", () => {
       "invalid_header",
     ],
     ["with a header name that is none", { headers: { "X Y": "v" } }, "headers.X Y", "invalid_header"],
+    [
+      "with References twice",
+      { headers: { References: "<a@x>", references: "<b@x>" } },
+      "headers.references",
+      "invalid_header",
+    ],
     ["with CR LF in a header", { headers: { "X-A": "v\r\nBcc: x@y.z" } }, "headers.X-A", "invalid_header"],
     [
       "with 4097 bytes in a header",
