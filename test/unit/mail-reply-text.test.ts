@@ -123,9 +123,90 @@ describe("the new part of a reply", () => {
     ["a telephone of Samsung's, in German", "Gut.\n\nVon meinem/meiner Galaxy gesendet", "Gut."],
     ["Outlook's telephone, in German", "Gut.\n\nOutlook für iOS beziehen<https://aka.ms/o0ukef>", "Gut."],
     ["a sentence about it", "Gut.\n\nIch habe Outlook für iOS", "Gut.\n\nIch habe Outlook für iOS"],
+    [
+      "a telephone's line that stands within the text",
+      "Colis\nEnvoyé de Paris hier\nMerci",
+      "Colis\nEnvoyé de Paris hier\nMerci",
+    ],
+    [
+      "a journey",
+      "Please book:\n\nFrom: Berlin\nTo: Munich\nDate: 14 Nov\n\nThanks",
+      "Please book:\n\nFrom: Berlin\nTo: Munich\nDate: 14 Nov\n\nThanks",
+    ],
+    [
+      "a header of Lotus Notes without a subject",
+      "Gut.\n\nVon: Ann <a@x.test>\nAn: Bob\nDatum: 14.11.2023\n\nq",
+      "Gut.",
+    ],
+    [
+      "a sentence that ends with an address",
+      "Hi,\n\nPlease mail it to Ann <a@x.test>:\n\n- the form",
+      "Hi,\n\nPlease mail it to Ann <a@x.test>:\n\n- the form",
+    ],
+    [
+      "minutes",
+      "Minutes\n\nAnn <a@x.test>:\nlate\n\nBob <b@x.test>:\nill",
+      "Minutes\n\nAnn <a@x.test>:\nlate\n\nBob <b@x.test>:\nill",
+    ],
+    [
+      "a German sentence about writing",
+      "Hi\n\nAm 3.5. um 10:00 hat er geschrieben:\n\nJa",
+      "Hi\n\nAm 3.5. um 10:00 hat er geschrieben:\n\nJa",
+    ],
     ["nothing", "", ""],
   ])("%s", (_name, text, expected) => {
     expect(replyText(text)).toBe(expected);
+  });
+
+  test.each([
+    ["Apple Mail in Dutch", "Op 14 nov 2023, om 22:13 heeft Ann <a@x.test> het volgende geschreven:", "q"],
+    [
+      "Apple Mail in Polish",
+      "Wiadomość napisana przez Ann <a@x.test> w dniu 14 lis 2023, o godz. 22:13:",
+      "q",
+    ],
+    ["Apple Mail in Finnish", "Ann <a@x.test> kirjoitti 14.11.2023 kello 22.13:", "q"],
+    [
+      "Yahoo in German",
+      "Am Dienstag, 14. November 2023 um 22:13 MEZ hat Ann <a@x.test> Folgendes geschrieben:",
+      "q",
+    ],
+    [
+      "Gmail in Arabic",
+      "في الثلاثاء، ١٤ نوفمبر ٢٠٢٣ في ١٠:١٣ م تمت كتابة ما يلي بواسطة Ann <\na@x.test>:",
+      "> q",
+    ],
+    ["Gmail in Vietnamese", "Vào Th 3, 14 thg 11, 2023 vào lúc 22:13 Ann <\na@x.test> đã viết:", "> q"],
+    ["Gmail in Catalan", "Missatge de Ann <a@x.test> del dia dt., 14 de nov. 2023 a les\n22:13:", "> q"],
+    ["T-Online", "-----Original-Nachricht-----\nBetreff: q\nDatum: 2023-11-14T22:13:11+0100", "q"],
+    ["Zimbra in German", '----- Ursprüngliche Mail -----\nVon: "Ann" <a@x.test>', "q"],
+    ["Zimbra in French", '----- Mail original -----\nDe: "Ann" <a@x.test>', "q"],
+    ["NetEase", "---- 回复的原邮件 ----\n| 发件人 | Ann<a@x.test> |", "q"],
+    ["Apple Mail, a mail passed on", "Begin forwarded message:\n\nFrom: Ann <a@x.test>\nSubject: q", "q"],
+    ["Outlook in Arabic", "من: Ann <a@x.test>\n\u200f\u200fتم الإرسال: الثلاثاء\nإلى: Bob\nالموضوع: q", "q"],
+    ["Outlook in Hebrew", "מאת: Ann <a@x.test>\nנשלח: יום שלישי\nאל: Bob\nנושא: q", "q"],
+    ["Outlook in Croatian", "Od: Ann\nPoslano: utorak\nPrima: Bob\nPredmet: q", "q"],
+    ["Outlook in Vietnamese", "Từ: Ann\nĐã gửi: Thứ Ba\nĐến: Bob\nChủ đề: q", "q"],
+    ["Foxmail", "发件人： Ann\n日期： 2023-11-14 22:13\n收件人： Bob", "q"],
+  ])("stands above what %s quotes", (_, introduction, quoted) => {
+    expect(replyText(`New.\n\n${introduction}\n\n${quoted}`)).toBe("New.");
+  });
+
+  test.each([
+    ["Arabic", "أُرسلت من الـ iPhone"],
+    ["Chinese of Taiwan", "從我的 iPhone 傳送"],
+    ["Czech", "Odesláno z iPhonu"],
+    ["Finnish", "Lähetetty iPhonesta"],
+    ["Greek", "Στάλθηκε από το iPhone μου"],
+    ["Hebrew", "נשלח מה-iPhone שלי"],
+    ["Japanese", "iPadから送信"],
+    ["Korean", "나의 iPhone에서 보냄"],
+    ["Turkish", "iPhone'umdan gönderildi"],
+    ["Ukrainian", "Надіслано з iPhone"],
+  ])("stands above a telephone's line in %s", (_, line) => {
+    expect(replyText(`New.\n\n${line}\n\n> On 14 Nov 2023, at 22:13, Ann <a@x.test> wrote:\n> \n> q`)).toBe(
+      "New.",
+    );
   });
 
   const quoted = "> q\n".repeat(MAX_REPLY_CHARS / 4);
@@ -163,6 +244,11 @@ describe("the new part of a reply", () => {
       '<div>Yes.</div><div><blockquote type="cite">On 14 Nov 2023, at 22:13, Ann &lt;a@x.test&gt; wrote:<br></blockquote></div><blockquote type="cite">q</blockquote>',
       "Yes.",
     ],
+    [
+      "and is what is shown of it",
+      '<div style="DISPLAY: none">Peek</div><p hidden>x</p><span style="color:red;visibility:hidden">y</span><p>Yes.</p>',
+      "Yes.",
+    ],
     ["without a quote", "<h1>Title</h1><p>One &amp; two</p>", "Title\n\nOne & two"],
     ["without text", '<img src="x">', null],
     [
@@ -192,6 +278,12 @@ describe("the new part of a reply", () => {
     "> \n",
     "-",
     "1:\n",
+    "<a@b>:1:11\n",
+    "1 <a@b> 1:11\n",
+    "From: a\nTo: b\nDate: c\n",
+    "Begin forwarded message\n",
+    "iPhone'umdan \n",
+    "Küldve \n",
   ])("is found in linear time in %j repeated", (piece) => {
     const text = piece.repeat(MAX_REPLY_CHARS / piece.length);
     const started = Bun.nanoseconds();
@@ -222,6 +314,11 @@ describe("the preview of a mail", () => {
     expect(newPreview({ text: null, html: html(MAX_PREVIEW_READ_CHARS) })).toBe("");
     expect(newPreview({ text: " ", html: html(MAX_PREVIEW_READ_CHARS) })).toBe("");
     expect(newPreview({ text: null, html: "<p>No body</p>" })).toBe("No body");
+  });
+
+  test("leaves out what fills a row with nothing, and not what joins letters", () => {
+    const html = `<p>Your order${"&#847;&zwnj;&nbsp;&#8203; ".repeat(100)}</p><p>می\u200cخواهم 👨\u200d👩</p>`;
+    expect(newPreview({ text: null, html })).toBe("Your order\u034f\u200c می\u200cخواهم 👨\u200d👩");
   });
 
   test("is the beginning of its text where nothing is new", () => {

@@ -17,12 +17,21 @@ const cell: Formatter = (element, walk, builder) => {
   builder.addInline(" ");
 };
 
+/** What a page does not show: a preheader, or words for programs that read along. Selectors compare styles as written. */
+const HIDDEN = [
+  ...["display:none", "display: none", "visibility:hidden", "visibility: hidden"].map(
+    (style) => `*[style*="${style}" i]`,
+  ),
+  "*[hidden]",
+];
+
 const HTML_OPTIONS = {
   wordwrap: false as const,
   formatters: { cell },
   selectors: [
     { selector: "a", options: { ignoreHref: true } },
     { selector: "img", format: "skip" },
+    ...HIDDEN.map((selector) => ({ selector, format: "skip" })),
     { selector: "tr", format: "block", options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
     ...["td", "th"].map((selector) => ({ selector, format: "cell" })),
     // As they are written: capitals shout, and are nobody's words.
@@ -45,10 +54,20 @@ export function htmlText(html: string): string {
   }
 }
 
+/**
+ * Characters that nobody sees, among spaces: mails put rows of them behind their first words, so that nothing else is
+ * shown beside those. Within words they join letters, and stay.
+ */
+const FILLERS =
+  /(?<=^|\s)(?:\u034f|[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u2800\ufeff])+(?=\s|$)/g;
+/** Texts in Latin letters have none of these, and cost one look. */
+const MAY_FILL = /\u00ad|[^\0-\u034e]/;
+
 /** The first characters of a mail's text, or of its html's text, on one line. */
 export function previewOf(text: string | null, html: string | null): string {
   const own = (text ?? "").slice(0, PREVIEW_CHARS * 20).trim();
   const source = own !== "" || html === null ? own : htmlText(html);
-  const line = source.replace(/\s+/g, " ").trim();
+  const filled = MAY_FILL.test(source) ? source.replace(FILLERS, " ") : source;
+  const line = filled.replace(/\s+/g, " ").trim();
   return firstChars(line, PREVIEW_CHARS);
 }

@@ -5,9 +5,10 @@ export const INTRODUCTIONS: readonly RegExp[] = [
   /^El .+ (?:escribió|va escriure) ?:$/i,
   /^Il .+ ha scritto ?:$/i,
   /^Em .+ escreveu ?:$/i,
-  /^Am .+ schrieb\b.*:$/i,
-  /^Op .+ schreef\b.*:$/i,
+  /^Am .+ (?:schrieb\b.*|hat .+ folgendes geschrieben ?):$/i,
+  /^Op .+ (?:schreef\b.*|heeft .+ het volgende geschreven ?):$/i,
   /^(?:Den|På) .+ skrev\b.*:$/i,
+  /^Wiadomość napisana przez .+:$/i,
 ];
 
 /** Those that end with it. What stands above such a line without an empty one between may be no part of it. */
@@ -15,7 +16,7 @@ export const OPEN_INTRODUCTIONS: readonly RegExp[] = [
   /^.+ schrieb(?: am .+)? ?:$/i,
   /^.+ (?:pisze|napisał|napisała|napisał\(a\)) ?:$/i,
   /^.+ (?:napsal|napsala|napsal\(a\)|napísal|napísal\(a\)) ?:$/i,
-  /^.+ kirjoitti ?:$/i,
+  /^.+ kirjoitti(?: .+)? ?:$/i,
   /^.+ (?:пишет|написал|написала|писал|писала|пише)\b.*:$/i,
   /^.+ şunu yazdı ?:$/i,
   /^.+ ezt írta(?: \(időpont: .+\))? ?:$/i,
@@ -23,25 +24,40 @@ export const OPEN_INTRODUCTIONS: readonly RegExp[] = [
   /^.+写道 ?[：:]$/,
   /^.+のメッセージ ?[：:]$/,
   /^.+(?:작성|님이 작성) ?:$/,
-  /^.+<[^<>\s]+@[^<>\s]+>.{0,20}[：:]$/,
 ];
+
+/** In whatever language: an address at the end, as programs break a line before or within it; a sentence may end so, too. */
+export const ADDRESS_AT_END = /<\s?[^<>\s]+@[^<>\s]+>.{0,20}[：:]$/;
+/** The same anywhere, as some stand before the date. */
+export const ADDRESS = /<\s?[^<>\s]+@[^<>\s]+>/;
+/** A time of day, in any digits. */
+export const TIMED = /\p{Nd}{1,2}[:.h]\p{Nd}{2}/u;
 
 /** What tells an introduction from a sentence that ends with a colon: an address, a time of day, a date or a year. */
 export const DATED = /@|\d{1,2}[:.h]\d{2}|\d{1,2}[/-]\d{1,2}|\d{4}/;
 
 /** "-----Original Message-----" and the like. */
 export const SEPARATOR =
-  /^-{2,20} ?(?:original message|forwarded message|ursprüngliche nachricht|weitergeleitete nachricht|message d['’]origine|message original|mensaje original|mensagem original|messaggio originale|oorspronkelijk bericht|oprindelig besked|originalmeddelande|wiadomość oryginalna|исходное сообщение|原始邮件|元のメッセージ) ?-{2,20}$/i;
+  /^-{2,20} ?(?:original message|forwarded message|original appointment|ursprüngliche (?:nachricht|mail)|original-nachricht|weitergeleitete nachricht|message d['’]origine|(?:message|mail) original|message transféré|mensaje original|mensaje reenviado|mensagem original|mensagem encaminhada|messaggio originale|messaggio inoltrato|oorspronkelijk bericht|doorgestuurd bericht|oprindelig besked|originalmeddelande|wiadomość oryginalna|исходное сообщение|пересылаемое сообщение|原始邮件|回复的原邮件|转发的邮件|元のメッセージ|転送メッセージ) ?-{2,20}$/i;
+
+/** What Apple Mail puts above a mail that is passed on. */
+export const FORWARD =
+  /^(?:Begin forwarded message|Anfang der weitergeleiteten Nachricht|Début du message (?:transféré|réexpédié)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Início da mensagem (?:reencaminhada|encaminhada)|Begin doorgestuurd bericht|Начало переадресованного сообщения|开始转发的邮件|転送されたメッセージ) ?[:：]$/i;
 
 /** The author's line of a header block as Outlook puts it above a quoted mail. */
 export const BLOCK_FROM =
-  /^[*> ]{0,3}(?:From|Von|De|De la|Da|Van|Från|Fra|Od|Feladó|Lähettäjä|Kimden|От|Від|Από|差出人|发件人|寄件者|보낸 사람) ?[:：]/i;
+  /^[*> ]{0,3}(?:From|Von|De|De la|Da|Van|Från|Fra|Od|Feladó|Lähettäjä|Kimden|От|Від|Από|Từ|Dari|จาก|من|מאת|差出人|发件人|寄件者|보낸 사람) ?[:：]/i;
 /** Its other lines. */
 export const BLOCK_OTHER =
-  /^[*> ]{0,3}(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado|Enviado el|Enviada|Enviada em|Para|Asunto|Assunto|Inviato|Oggetto|Verzonden|Aan|Onderwerp|Skickat|Till|Ämne|Sendt|Til|Emne|Wysłano|Data|Temat|Odesláno|Komu|Předmět|Elküldve|Címzett|Tárgy|Lähetetty|Vastaanottaja|Aihe|Gönderildi|Kime|Konu|Trimis|Către|Subiect|Отправлено|Кому|Тема|Надіслано|Στάλθηκε|Προς|Θέμα|送信日時|宛先|件名|发送时间|收件人|主题|寄件日期|收件者|主旨|보낸 날짜|받는 사람|제목) ?[*]? ?[:：]/i;
+  /^[*> ]{0,3}(?:Sent|Date|To|Cc|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado|Enviado el|Enviada|Enviada em|Fecha|Para|Asunto|Assunto|Inviato|Oggetto|Verzonden|Aan|Onderwerp|Skickat|Till|Ämne|Sendt|Til|Emne|Wysłano|Data|Temat|Odesláno|Komu|Předmět|Elküldve|Címzett|Tárgy|Lähetetty|Vastaanottaja|Aihe|Gönderildi|Kime|Konu|Trimis|Către|Subiect|Отправлено|Кому|Тема|Надіслано|Στάλθηκε|Προς|Θέμα|送信日時|宛先|件名|发送时间|收件人|主题|寄件日期|收件者|主旨|보낸 날짜|받는 사람|제목|Poslano|Prima|Za|Zadeva|Predmet|Odoslané|Enviat el|Assumpte|Изпратено|До|Относно|Đã gửi|Ngày|Đến|Tới|Chủ đề|Dikirim|Tanggal|Kepada|Perihal|ส่ง|ถึง|เรื่อง|تاريخ الإرسال|تم الإرسال|التاريخ|إلى|الموضوع|נשלח|תאריך|אל|עבור|נושא|日期|日付) ?[*]? ?[:：]/i;
 
-/** What each of the lines below begins with, so that any other line costs one look. */
-export const SIGNATURE_START = /^[-_SGEIVOHTDiОW发]/i;
+/** Words of it that a letter has elsewhere, above a journey or a period; where these are all there is, an address tells. */
+export const BLOCK_COMMON =
+  /^[*> ]{0,3}(?:Date|To|Datum|An|À|A|Para|Fecha|Data|Aan|Till|Til|Do|Za|До|日期|日付|إلى|אל) ?[*]? ?[:：]/i;
+
+/** What each of the lines below begins with or names, so that any other line costs one look. */
+export const SIGNATURE_START =
+  /^(?:[-_]|Sen[td]|Skickat|Ge[ts]|Von |Envoy|Enviad|Inviat|Ver[zs]|Отп|Wys|iP|发|Над|Изп|Od[eo]s|Posla|Läh|Kül|Στά|從|나|נ|أ)|Outlook /i;
 
 /** The line above a signature (RFC 3676 §4.3), as often without its space. */
 export const SIGNATURE = /^--\s?$/;
@@ -60,6 +76,16 @@ export const FOOTERS: readonly RegExp[] = [
   /^(?:Skickat från|Sendt fra) .{1,80}$/i,
   /^Отправлено (?:с|из) .{1,80}$/i,
   /^Wysłane z .{1,80}$/i,
-  /^iPhone ?から送信$/,
+  /^(?:Надіслано|Изпратено) (?:з|от) .{1,80}$/i,
+  /^(?:Odesláno|Odoslané) z .{1,80}$/i,
+  /^(?:Poslano|Poslato) (?:s|z|sa) .{1,80}$/i,
+  // Whose grammar bends the device's name.
+  /^(?:Lähetetty (?:iPhone|iPad)\p{L}{1,5}|iP(?:hone|ad)['’]umdan gönderildi|Küldve .{0,20}(?:iPhone|iPad)\S{0,6})$/iu,
+  /^Στάλθηκε από (?:το|τη) .{1,80}$/i,
+  /^iP(?:hone|ad) ?から送信$/,
   /^发自.{1,80}$/,
+  /^從我的 ?.{1,40}傳送$/,
+  /^나의 .{1,40}에서 보냄$/,
+  /^נשלח מה-?.{1,60}$/,
+  /^أ\p{M}?رسلت من .{1,60}$/u,
 ];

@@ -1,14 +1,19 @@
 import { htmlText, MAX_HTML_CHARS, previewOf } from "./preview.ts";
 import {
+  ADDRESS,
+  ADDRESS_AT_END,
+  BLOCK_COMMON,
   BLOCK_FROM,
   BLOCK_OTHER,
   DATED,
   FOOTERS,
+  FORWARD,
   INTRODUCTIONS,
   OPEN_INTRODUCTIONS,
   SEPARATOR,
   SIGNATURE,
   SIGNATURE_START,
+  TIMED,
 } from "./quote-signs.ts";
 
 /** Characters of a text in which a quoted mail is looked for. */
@@ -110,7 +115,8 @@ function quoteStart(lines: readonly string[]): QuoteStart {
 const COLON = /[:：]/;
 
 function isSeparator(line: string): boolean {
-  return line.includes("--") && SEPARATOR.test(line.trim().slice(0, MAX_INTRO_CHARS));
+  if (line.includes("--")) return SEPARATOR.test(line.trim().slice(0, MAX_INTRO_CHARS));
+  return line.length <= MAX_INTRO_CHARS && COLON.test(line) && FORWARD.test(line.trim());
 }
 
 /** Lines that the introduction beginning here takes; 0 where none begins. */
@@ -135,9 +141,11 @@ function introduces(said: string, first: string, quotes: boolean): boolean {
   // "On 1 May, Bob wrote:" may as well begin a sentence: what follows tells.
   if (!dated && !(quotes && /\d/.test(said))) return false;
   if (INTRODUCTIONS.some((pattern) => pattern.test(said))) return true;
-  if (OPEN_INTRODUCTIONS.some((pattern) => pattern.test(said))) return /[\d@]/.test(first);
-  // In whatever language: one line right above quoted ones.
-  return dated && quotes && said === first;
+  const begins = /[\p{Nd}@]/u.test(first);
+  if (OPEN_INTRODUCTIONS.some((pattern) => pattern.test(said))) return begins;
+  // In whatever language: what names an author, and one line right above quoted ones.
+  if (ADDRESS_AT_END.test(said) && (quotes || TIMED.test(said))) return begins;
+  return dated && quotes && (said === first || (begins && ADDRESS.test(said) && TIMED.test(said)));
 }
 
 function quotesBelow(lines: readonly string[], from: number): boolean {
@@ -154,7 +162,11 @@ function isHeaderBlock(lines: readonly string[], at: number): boolean {
   )
     return false;
   const below = lines.slice(at + 1, at + 1 + HEADER_BLOCK_LINES);
-  return below.filter((other) => BLOCK_OTHER.test(other.slice(0, MAX_INTRO_CHARS))).length >= 2;
+  const others = below
+    .map((other) => other.slice(0, MAX_INTRO_CHARS))
+    .filter((other) => BLOCK_OTHER.test(other));
+  const named = (): boolean => [line, ...others].some((one) => one.includes("@"));
+  return others.length >= 2 && (others.some((other) => !BLOCK_COMMON.test(other)) || named());
 }
 
 function isBlockLine(pattern: RegExp, line = ""): boolean {
@@ -200,12 +212,18 @@ function withoutSignature(lines: readonly string[], from = 1): readonly string[]
     left ??= textLinesFrom(lines);
     return left[index + 1] ?? 0;
   };
+  // A sentence may begin as one does: a footer has the end of the text, an empty line or a rule.
+  const standsAlone = (index: number): boolean => {
+    const below = linesBelow(index);
+    const ruled = (lines[index] ?? "").startsWith("__") || (lines[index - 1] ?? "").trim() === "";
+    return below === 0 || (ruled && below <= MAX_FOOTER_LINES);
+  };
   const at = lines.findIndex(
     (line, index) =>
       index >= from &&
       SIGNATURE_START.test(line) &&
       line.length <= MAX_INTRO_CHARS &&
-      (SIGNATURE.test(line.trimEnd()) || (isFooter(line) && linesBelow(index) <= MAX_FOOTER_LINES)),
+      (SIGNATURE.test(line.trimEnd()) || (isFooter(line) && standsAlone(index))),
   );
   return at < 0 ? lines : lines.slice(0, at);
 }
