@@ -15,6 +15,8 @@ describe("the subject of a reply", () => {
     ["Re^3: Re(4): Help", "Re: Help"],
     ["AW: Antw: Sv: VS: Help", "Re: Help"],
     ["=?UTF-8?B?5Zue5aSN77yaSGVscA==?=", "Re: Help"],
+    ["Antwort: Odg: Help", "Re: Help"],
+    ["رد: 答覆：답장: Відп: Help", "Re: Help"],
     ["Fwd: Re: Help", "Re: Fwd: Re: Help"],
     ["Regarding: Help", "Re: Regarding: Help"],
     ["Re-sent: Help", "Re: Re-sent: Help"],

@@ -3,8 +3,8 @@ import { MAX_SUBJECT_CHARS } from "../../core/send-item.ts";
 
 /** What mail programs of several languages put before the subject of an answer. */
 const REPLY_PREFIXES = [
-  ...["re", "res", "rif", "aw", "antw", "sv", "vs", "odp", "ynt", "vá"],
-  ...["απ", "ответ", "השב", "回复", "回覆", "答复", "返信", "회신"],
+  ...["re", "rép", "res", "rif", "aw", "antw", "antwort", "sv", "vs", "odp", "odg", "ynt", "vá"],
+  ...["απ", "ответ", "відп", "השב", "رد", "回复", "回覆", "答复", "答覆", "返信", "회신", "답장"],
 ];
 
 /** Any number of them, some counted as in `Re[2]:` or `Re^2:`; East Asian programs write a full-width colon. */
