@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseMail, partBytes } from "../../src/mail/reading/parse.ts";
 import { MAX_PARTS } from "../../src/mail/reading/mime-tree.ts";
 import { unflowed } from "../../src/mail/reading/flowed.ts";
+import { WINDOW_OCTETS } from "../../src/mail/reading/part-octets.ts";
 
 /** Lines as latin1 octets with CRLF between them. */
 function bytes(...lines: string[]): Buffer {
@@ -31,7 +32,32 @@ describe("text that does not say its charset, or not truly", () => {
     ["a charset nobody knows", "Content-Type: text/plain; charset=x-foo", "ab\xe9", "abé"],
     ["a name that only the reader knows", "Content-Type: text/plain; charset=x-gbk", "\xc4\xe3", "你"],
     ["a charset that is named", "Content-Type: text/plain; charset=koi8-r", "\xf0", "П"],
-    ["UTF-8 that is broken", "Content-Type: text/plain; charset=utf-8", "a\xe9b", "a\ufffdb"],
+    ["ASCII by its full name", "Content-Type: text/plain; charset=ANSI_X3.4-1968", latin1("Grüße"), "Grüße"],
+    ["UTF-8 that is broken", "Content-Type: text/plain; charset=utf-8", `a\xe9b${latin1("ü")}`, "a\ufffdbü"],
+    [
+      "UTF-8 that has lost a character",
+      "Content-Type: text/plain; charset=utf-8",
+      latin1("a\ufffdb"),
+      "a\ufffdb",
+    ],
+    ["not UTF-8 at all", "Content-Type: text/plain; charset=utf-8", "Gr\xfc\xdfe", "Grüße"],
+    [
+      "UTF-8 that is called Latin",
+      "Content-Type: text/plain; charset=iso-8859-1",
+      latin1("Grüße ✓"),
+      "Grüße ✓",
+    ],
+    ["Latin", "Content-Type: text/plain; charset=iso-8859-1", `Gr\xfc\xdfe ${latin1("ü")}`, "Grüße Ã¼"],
+    ...[1, 2, 3, 4].map((ahead): [string, string, string, string] => {
+      const text = "x".repeat(ahead) + "😀✓ü".repeat(WINDOW_OCTETS / 8);
+      const type = "Content-Type: text/plain; charset=iso-8859-1";
+      return [
+        `UTF-8 that is called Latin, of which a piece ends elsewhere (${ahead})`,
+        type,
+        latin1(text),
+        text,
+      ];
+    }),
   ])("%s", async (_name, field, body, expected) => {
     expect((await parseMail(bytes("Subject: x", field, "", body, ""))).text?.trim()).toBe(expected);
   });

@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from "node:buffer";
 import PostalMime from "postal-mime";
 import type { Reader } from "./mime-part.ts";
 
@@ -49,4 +50,32 @@ export function decoderAsRead(charset: string): TextDecoder {
     if (decoder?.decode(octets) === read) return decoder;
   }
   return new TextDecoder("windows-1252");
+}
+
+/**
+ * The decoder that a text is to be read by, which may name its charset by mistake: what is called UTF-8 and has no character
+ * of it beyond ASCII is what old programs write, and what is called Latin and has characters of UTF-8 alone is that.
+ * @param beginning its first octets
+ */
+export function decoderFor(named: TextDecoder, beginning: Uint8Array): TextDecoder {
+  if (named.encoding === "windows-1252") {
+    const octets = withoutCutCharacter(beginning);
+    return !isAscii(octets) && isUtf8(octets) ? new TextDecoder() : named;
+  }
+  if (named.encoding !== "utf-8" || isUtf8(withoutCutCharacter(beginning))) return named;
+  const hasUtf8 = /[^\0-\x7f\ufffd]/.test(new TextDecoder().decode(beginning));
+  return hasUtf8 ? named : new TextDecoder("windows-1252");
+}
+
+/** Octets of a character of UTF-8, at most. */
+const MAX_UTF8_OCTETS = 4;
+
+/** The octets up to the last character, if they may go on in the midst of it. */
+function withoutCutCharacter(octets: Uint8Array): Uint8Array {
+  for (let at = octets.length - 1; at >= Math.max(0, octets.length - MAX_UTF8_OCTETS); at--) {
+    const octet = octets[at] ?? 0;
+    if (octet < HIGH) return octets;
+    if (octet >= 0xc0) return octets.subarray(0, at);
+  }
+  return octets;
 }

@@ -79,10 +79,20 @@ function trimmedReferences(value: string): string {
 export function decodedText(value: string): string {
   const bounded = value.slice(0, MAX_HEADER_VALUE_CHARS);
   try {
-    return storedLine(decodeWords(bounded), MAX_HEADER_VALUE_CHARS);
+    return storedLine(decodeWords(joinedWords(bounded)), MAX_HEADER_VALUE_CHARS);
   } catch {
     return storedLine(bounded, MAX_HEADER_VALUE_CHARS);
   }
+}
+
+const BASE64_WORDS = /=\?([^?\s]{1,60})\?b\?[a-z0-9+/]*={0,2}\?=(?:\s+=\?\1\?b\?[a-z0-9+/]*={0,2}\?=)+/gi;
+
+/** Words of base64 in a row as one: many programs begin the next one in the midst of a character (RFC 2047 §5 forbids it). */
+export function joinedWords(value: string): string {
+  return value.replace(BASE64_WORDS, (words: string, charset: string) => {
+    const octets = words.split(/\s+/).map((word) => Buffer.from(word.split("?")[3] ?? "", "base64"));
+    return `=?${charset}?B?${Buffer.concat(octets).toString("base64")}?=`;
+  });
 }
 
 /**

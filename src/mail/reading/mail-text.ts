@@ -1,4 +1,4 @@
-import { decoderAsRead, decoderOf } from "./charsets.ts";
+import { decoderAsRead, decoderFor, decoderOf } from "./charsets.ts";
 import { unflowed } from "./flowed.ts";
 import type { MimePart } from "./mime-part.ts";
 import { MAX_HTML_CHARS } from "./preview.ts";
@@ -76,9 +76,13 @@ export function* partText(part: MimePart, content: Iterable<Uint8Array>): Genera
   yield* /^flowed$/i.test(format ?? "") ? unflowed(pieces, /^yes$/i.test(delsp ?? "")) : pieces;
 }
 
-function* decoded(decoder: TextDecoder, content: Iterable<Uint8Array>): Generator<string> {
-  for (const octets of content) yield decoder.decode(octets, { stream: true });
-  yield decoder.decode();
+function* decoded(named: TextDecoder, content: Iterable<Uint8Array>): Generator<string> {
+  let decoder: TextDecoder | null = null;
+  for (const octets of content) {
+    decoder ??= decoderFor(named, octets);
+    yield decoder.decode(octets, { stream: true });
+  }
+  yield (decoder ?? named).decode();
 }
 
 /** A text that was made as a whole, piece by piece. */

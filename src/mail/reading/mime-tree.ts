@@ -1,5 +1,5 @@
 import { leaveBody, type MimePart, type Reader } from "./mime-part.ts";
-import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
+import { lineAsUtf8, MAX_HEADER_OCTETS } from "./raw-headers.ts";
 
 /** MIME parts of one mail: each takes memory, and a few octets are enough to make one. */
 export const MAX_PARTS = 1000;
@@ -60,9 +60,8 @@ export async function readTree(
 function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): void {
   const part = reader.currentNode;
   // A line beyond the limit is refused by its length; nobody wants all of it.
-  part.feed(
-    Uint8Array.from(bytes.subarray(line.start, Math.min(line.end, line.start + MAX_HEADER_OCTETS + 1))),
-  );
+  const octets = bytes.subarray(line.start, Math.min(line.end, line.start + MAX_HEADER_OCTETS + 1));
+  part.feed(Uint8Array.from(lineAsUtf8(octets)));
   if (part.state === "header") return;
   spans.set(part, { from: line.next, to: bytes.length });
   trimBoundaries(reader);

@@ -1,11 +1,17 @@
 import { type Address, addressParser } from "postal-mime";
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
-import { decodedText, type HeaderBlock, headerBlockOf, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
+import {
+  decodedText,
+  type HeaderBlock,
+  headerBlockOf,
+  joinedWords,
+  MAX_HEADER_VALUE_CHARS,
+} from "./header-block.ts";
 import { typeByBody } from "./lost-parts.ts";
 import { type MailText, wholeText } from "./mail-text.ts";
 import { MAX_PARTS } from "./mime-tree.ts";
 import { previewOf } from "./preview.ts";
-import { findHeaderEnd, type RawField, rawFields } from "./raw-headers.ts";
+import { findHeaderEnd, lineAsUtf8, type RawField, rawFields } from "./raw-headers.ts";
 import { type ReadFile, type ReadParts, readParts } from "./read-parts.ts";
 import { storedLine } from "../stored-text.ts";
 
@@ -151,7 +157,7 @@ function mimeHeader(fields: readonly RawField[], type: string | null): Uint8Arra
     if (name.startsWith("content-") && !kept.has(name))
       kept.set(name, `${line.slice(0, MAX_MIME_FIELD_CHARS).trimEnd()}\r\n`);
   }
-  return Buffer.from([...kept.values()].join(""), "latin1");
+  return Buffer.concat([...kept.values()].map((line) => lineAsUtf8(Buffer.from(line, "latin1"))));
 }
 
 function hasTooManyLines(raw: Uint8Array): boolean {
@@ -172,7 +178,7 @@ function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
 /** The mailboxes in an address list (RFC 5322 §3.4), names decoded. Never throws. */
 export function mailboxes(value: string): Mailbox[] {
   try {
-    return addressParser(value.slice(0, MAX_ADDRESS_FIELD_CHARS), { flatten: true })
+    return addressParser(joinedWords(value.slice(0, MAX_ADDRESS_FIELD_CHARS)), { flatten: true })
       .slice(0, MAX_MAILBOXES)
       .flatMap(toMailbox);
   } catch {
@@ -197,12 +203,17 @@ function shownFile({ attachment, size }: ReadFile): Omit<ParsedAttachment, "byte
   const contentType = storedLine(attachment.mimeType, MAX_NAME_CHARS) || "application/octet-stream";
   const contentId = storedLine(attachment.contentId ?? "", MAX_NAME_CHARS).replace(/^<|>$/g, "");
   return {
-    filename: storedLine(attachment.filename ?? "", MAX_NAME_CHARS) || defaultFilename(contentType),
+    filename: bareName(storedLine(attachment.filename ?? "", MAX_NAME_CHARS)) || defaultFilename(contentType),
     contentType,
     size: size(),
     contentId: contentId === "" ? null : contentId,
     disposition: attachment.disposition === "inline" || attachment.related ? "inline" : "attachment",
   };
+}
+
+/** The name as one of a file alone: whoever saves it under its name is to be led to no other folder (RFC 2183 §2.3). */
+function bareName(filename: string): string {
+  return /^\.*$/.test(filename) ? "" : filename.replace(/[/\\]/g, "_");
 }
 
 function defaultFilename(contentType: string): string {

@@ -1,5 +1,6 @@
 import { isAscii } from "node:buffer";
 import { decoderOf } from "./charsets.ts";
+import { joinedWords } from "./header-block.ts";
 import { isText, type MimePart } from "./mime-part.ts";
 
 /** Octets of a page in which its charset is looked for, as in a browser. */
@@ -15,7 +16,8 @@ export interface PartBody {
 
 /**
  * Has parts taken for what they are where the MIME reader would not: text in a charset that is not named or not known, a
- * malformed type, a file of text that came along. All parts are known then, and none is made text or attachment yet.
+ * malformed type, a file of text that came along, a name whose words divide its characters. All parts are known then, and
+ * none is made text or attachment yet.
  */
 export function repairParts(root: MimePart, bodyOf: (part: MimePart) => PartBody): void {
   repair(root, null, 0, bodyOf);
@@ -29,6 +31,9 @@ function repair(
   bodyOf: (part: MimePart) => PartBody,
 ): void {
   const { parsed } = part.contentType;
+  const { params } = part.contentDisposition.parsed;
+  if (params.filename !== undefined) params.filename = joinedWords(params.filename);
+  if (parsed.params.name !== undefined) parsed.params.name = joinedWords(parsed.params.name);
   // RFC 2045 §5.2: a type that breaks the grammar is none, and what has none is plain text, unless it came as a file.
   if (!parsed.value.includes("/") && nameOf(part) === "") parsed.value = "text/plain";
   if (isText(part)) {
@@ -52,10 +57,13 @@ function nameOf({ contentType, contentDisposition }: MimePart): string {
   return contentDisposition.parsed.params.filename ?? contentType.parsed.params.name ?? "";
 }
 
+/** Names of ASCII; programs that know of no locale call so whatever they write. */
+const ASCII_NAMES: ReadonlySet<string> = new Set(["us-ascii", "ascii", "ansi_x3.4-1968"]);
+
 /** What is to be read as text that does not say how: UTF-8 where it is that, else what old programs write. */
 function nameCharset({ value, params }: MimePart["contentType"]["parsed"], body: PartBody): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
-  const unnamed = charset === "" || charset === "us-ascii" || charset === "ascii";
+  const unnamed = charset === "" || ASCII_NAMES.has(charset);
   if ((!unnamed && decoderOf(charset) !== null) || body.isAscii()) return;
   const octets = kindOf(body.content());
   if (octets === "utf-8") params.charset = "utf-8";

@@ -71,6 +71,11 @@ export function fieldValue(field: RawField): string {
   return (isAsciiText(value) ? value : beyondAscii(Buffer.from(value, "latin1"))).trim();
 }
 
+/** A line of a header as UTF-8, its octets read as `fieldValue` reads them. */
+export function lineAsUtf8(line: Uint8Array): Uint8Array {
+  return isUtf8(line) ? line : Buffer.from(new TextDecoder("windows-1252").decode(line));
+}
+
 function beyondAscii(bytes: Buffer): string {
   return isUtf8(bytes) ? bytes.toString("utf8") : new TextDecoder("windows-1252").decode(bytes);
 }
