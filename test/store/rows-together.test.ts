@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { untakenGuard } from "../../src/store/arrivals.ts";
 import { newContent, ofProject } from "../../src/store/contents/content-bytes.ts";
+import { takeContent } from "../../src/store/contents/contents.ts";
 import { ConstraintError, type Statement } from "../../src/store/engine/client.ts";
 import { type Connection, connect, Transaction } from "../../src/store/engine/connection.ts";
 import { EngineError, type ReadyStatement, type Written } from "../../src/store/engine/engine.ts";
@@ -330,6 +331,15 @@ describe("statements", () => {
     const parent = (id: string): ReadyStatement => rowsStatement(PARENTS, [id, 1]) as ReadyStatement;
     const few = together([parent("a"), parent("b"), count, parent("c"), parent("d")]) ?? [];
     expect(few.map(({ places }) => places)).toEqual([[0, 1], [2], [3, 4]]);
+  });
+
+  test("store a content by the text that repeats before they name it by one for itself", () => {
+    const large = { ...ofProject("snd_1", newContent(Buffer.from("large"))), bytes: null };
+    const [first, second] = ["one", "two"].map((text) => ofProject("snd_1", newContent(Buffer.from(text))));
+    if (first === undefined || second === undefined) throw new Error("two contents");
+    const named = [large, first, { ...first, bytes: null }, second, { ...second, bytes: null }];
+    const few = together(named.map((content) => takeContent(content, NOW)) as ReadyStatement[]) ?? [];
+    expect(few.map(({ places }) => places)).toEqual([[1, 3], [0], [2], [4]]);
   });
 
   test("stay as they are where none can be joined", () => {

@@ -106,8 +106,9 @@ export function together(statements: readonly ReadyStatement[]): Together[] | nu
 
 function inOrder(statements: readonly ReadyStatement[], waiting: ReadonlyMap<string, number[]>): number[][] {
   const rank = ([place = 0]: number[]): number => {
-    const table = statements[place]?.rows?.table;
-    return table === undefined ? -1 : ORDER.indexOf(table);
+    const rows = statements[place]?.rows;
+    // A content that a write names a second time, by a text for one statement, is stored by one that repeats.
+    return rows === undefined ? -1 : 2 * ORDER.indexOf(rows.table) + Number(rows.parameters === null);
   };
   return [...waiting.values()].sort((a, b) => rank(a) - rank(b));
 }
