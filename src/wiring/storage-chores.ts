@@ -24,7 +24,7 @@ export function storageChores(
   return [
     () => sweepContents(deps),
     () => removeDeletedWebhooks(deps.db),
-    removeDeletedInboxes(deps.db),
+    removeDeletedInboxes(deps),
     forgetCounts(deps),
     ...(contentDays === 0 ? [] : [forgetContents(deps, contentDays)]),
     ...(eventDays === 0 ? [] : [forgetMessages(deps, eventDays), forgetDeliveries(deps, eventDays)]),

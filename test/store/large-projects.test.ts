@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor, newId } from "../../src/core/ids.ts";
-import { removeDeletedInboxes } from "../../src/flows/sweep/deleted-inboxes.ts";
+import { INBOXES_PAUSE_MS, removeDeletedInboxes } from "../../src/flows/sweep/deleted-inboxes.ts";
 import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
 import { arrivalFacts } from "../../src/store/arrivals.ts";
 import type { ContentDeps } from "../../src/store/contents/content-read.ts";
@@ -18,6 +18,7 @@ import {
 import { getThread, lastMessageId, stepThread } from "../../src/store/threads.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
+import { manualClock } from "../support/manual-clock.ts";
 import { reason } from "../support/reason.ts";
 
 const NOW = 1_750_000_000_000;
@@ -193,10 +194,28 @@ describe("inboxes", () => {
       await threads(id, 2);
     }
     await beginDelete("inb_half");
-    await removeDeletedInboxes(api.db)();
+    await removeDeletedInboxes({ db: api.db, clock: manualClock() })();
     expect(await countOf("inboxes", "id = 'inb_half'")).toBe(0);
     expect(await countOf("threads", "inbox_id = 'inb_half'")).toBe(0);
     expect(await countOf("threads", "inbox_id = 'inb_stays'")).toBe(2);
+  });
+
+  test("and left half done by another process are removed by one that runs, and their domain can be deleted", async () => {
+    const clock = manualClock();
+    const chore = removeDeletedInboxes({ db: api.db, clock });
+    await chore();
+    const { json: domain } = await api.call("POST", "/v1/domains", { body: { domain: "half.example.com" } });
+    await inbox("inb_left");
+    await run("UPDATE inboxes SET domain_id = ? WHERE id = 'inb_left'", domain.id);
+    await threads("inb_left", 2);
+    await beginDelete("inb_left");
+    clock.advance(INBOXES_PAUSE_MS - 1);
+    await chore();
+    expect((await api.call("DELETE", `/v1/domains/${domain.id}`)).status).toBe(409);
+    clock.advance(1);
+    await chore();
+    expect(await countOf("threads", "inbox_id = 'inb_left'")).toBe(0);
+    expect((await api.call("DELETE", `/v1/domains/${domain.id}`)).status).toBe(204);
   });
 
   test("that have received, or are another project's, keep their threads", async () => {
