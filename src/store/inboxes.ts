@@ -1,4 +1,4 @@
-import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
+import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
 import { movableText, rowsStatement } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
@@ -124,6 +124,12 @@ const COUNT_RECEIVED = movableText(
  */
 export function standingInbox(parameter: string): string {
   return `(SELECT id FROM inboxes WHERE id = ${parameter} AND ${STANDS})`;
+}
+
+/** Holds while the inbox has not been deleted, for a message that names it and moves no thread. */
+export function standingGuard(id: string): Guard {
+  // What deletes it is no statement that is moved.
+  return { sql: `EXISTS (SELECT 1 FROM inboxes WHERE id = ? AND ${STANDS})`, args: [id], apart: true };
 }
 
 /** Whether a write that stores a message was refused since its inbox was deleted meanwhile. */

@@ -84,3 +84,20 @@ test("the header of a refused mail is not read again where its inboxes are looke
   expect(await door.message({ ...envelope, smtpUtf8: false }, unread)).toMatchObject({ code: 550 });
   for (const { headers } of await recorded("once")) expect(headers["X-Read"]).toBe("elsewhere");
 });
+
+test("a refused mail names no inbox that was deleted as it was recorded", async () => {
+  const [key = ""] = keys;
+  const box = (await service.call("POST", "/v1/inboxes", { address: "going@in0.test" }, { key })).body;
+  const { db } = service.app;
+  const write = db.write;
+  db.write = async (statements) => {
+    if (!statements.some(({ sql }) => sql.includes("INSERT INTO messages ")))
+      return write.call(db, statements);
+    db.write = write;
+    expect((await service.call("DELETE", `/v1/inboxes/${box.id}`, undefined, { key })).status).toBe(204);
+    return db.write(statements);
+  };
+  const mail = { ...mailWith("going", []), to: box.address };
+  expect(await deliver(service, mail)).toStartWith("550 5.1.1");
+  expect(await db.all("SELECT id FROM messages WHERE inbox_id = ?", [box.id])).toEqual([]);
+});

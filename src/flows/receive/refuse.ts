@@ -1,3 +1,4 @@
+import { standingGuard } from "../../store/inboxes.ts";
 import { insertMessage } from "../../store/messages.ts";
 import { hint } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
@@ -6,7 +7,7 @@ import { type ArrivalPlace, keepWritten, type TakeDeps, webhooksOf } from "./tak
 
 /**
  * Records a refused mail with its header, without its bodies and bytes: once in each project that it was for. Gives the
- * ids of its records.
+ * ids of its records. Where an inbox has been deleted meanwhile nothing is written, and `isMessageBarred` knows the error.
  */
 export async function recordRefusal(
   deps: TakeDeps,
@@ -43,7 +44,7 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
   };
   return {
     messageId: message.id,
-    statements: insertMessage(message, content, []),
+    statements: insertMessage(message, content, [], inbox.id === null ? null : standingGuard(inbox.id)),
     events: eventsOf(deps.clock, inbox.senderId, [happening]),
   };
 }
