@@ -280,6 +280,25 @@ test("where the thread has ended, nobody knows of what it had in hand, and all e
   expect((await db.all("SELECT value FROM kinds")).at(-1)).toEqual({ value: 2 });
 });
 
+test("where the thread fails in the middle of a transaction, that holds nobody up", async () => {
+  const { engine, workers } = await started();
+  const [worker] = workers;
+  const post = worker?.postMessage.bind(worker);
+  const postMessage = (message: ToWriter, handed: Bun.Transferable[]) =>
+    post?.(
+      message.kind === "statements" && !message.first
+        ? { ...message, parcel: { ...message.parcel, values: "no JSON" } }
+        : message,
+      handed,
+    );
+  Object.assign(worker ?? {}, { postMessage });
+  const many = Array.from({ length: 4 * VALUES_PER_TURN }, (_, at) => put(at));
+  expect(((await reason(engine.batch(many))) as EngineError).fault).toBe("lost");
+  // By its own connection, which waits for no lock.
+  expect(await openedHere().batch([put(1)])).toHaveLength(1);
+  expect(await engine.first("SELECT count(*) AS n FROM kinds", [])).toEqual({ n: 1 });
+});
+
 test("a thread ends when the engine is closed, after what it had in hand", async () => {
   const { engine, workers } = await started();
   const ended = new Promise((resolve) => workers[0]?.addEventListener("close", resolve));

@@ -9,8 +9,14 @@ declare const self: Worker;
 export function serveWrites(): void {
   const writer = new Writer();
   self.onmessage = ({ data }: MessageEvent<ToWriter>): void => {
-    const said = writer.hear(data);
-    if (said !== null) say(said);
+    try {
+      const said = writer.hear(data);
+      if (said !== null) say(said);
+    } catch (error) {
+      // The thread ends, and its connection stays open: the write lock would be held for as long as the process lives.
+      writer.hear({ kind: "abandon" });
+      throw error;
+    }
   };
 }
 
