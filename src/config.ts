@@ -682,6 +682,7 @@ function contradictions(
   // A relay that was given wrongly is missing as well, and has been told.
   const relayIsWrong = known.some((problem) => problem.startsWith("SMTP_RELAY_URL"));
   const checks: [contradicts: boolean, problem: string][] = [
+    ...samePorts(text).map((names): [boolean, string] => [true, `${names} are the same port`]),
     [isSet("SMTP_TLS_KEY") !== isSet("SMTP_TLS_CERT"), "SMTP_TLS_KEY and SMTP_TLS_CERT must be set together"],
     [
       delivery === "relay" && !isSet("SMTP_RELAY_URL") && !relayIsWrong,
@@ -721,6 +722,29 @@ function contradictions(
     ],
   ];
   return checks.flatMap(([contradicts, problem]) => (contradicts ? [problem] : []));
+}
+
+/** Pairs of our own listeners that would have one port of one address: of the second a start would say that another program has it. */
+function samePorts(text: (name: string) => string | null): string[] {
+  const smtp = list(text("ROLES") ?? "").includes("smtp");
+  const doors = ["PORT", ...(smtp ? ["SMTP_PORT"] : []), "DNS_PORT"].map((name) => ({
+    name,
+    port: Number(text(name) ?? 0),
+    hosts: list(text(name.replace("PORT", "HOST")) ?? "").map(withoutBrackets),
+  }));
+  return doors.flatMap((one, index) =>
+    doors
+      .slice(index + 1)
+      .filter(({ port, hosts }) => port !== 0 && port === one.port && meet(hosts, one.hosts))
+      .map(({ name, port }) => `${one.name} and ${name} (${port})`),
+  );
+}
+
+/** Whether an address of the one is among the other's. `::` is all there are, `0.0.0.0` all of IPv4. */
+function meet(hosts: readonly string[], others: readonly string[]): boolean {
+  const holds = (all: string, host: string): boolean =>
+    all === "::" || all === host || (all === "0.0.0.0" && !host.includes(":"));
+  return hosts.some((host) => others.some((other) => holds(host, other) || holds(other, host)));
 }
 
 /**

@@ -1,11 +1,15 @@
 import { version } from "../../package.json";
 import { FirstStartError, startApp } from "../app.ts";
+import type { Clock } from "../core/clock.ts";
 import { configureLog, log } from "../log.ts";
 import { bannerText, secretsText } from "../wiring/banner.ts";
 import { poolBehindEventLoop } from "../wiring/threads/priority.ts";
 import { defineCommand } from "./command.ts";
 import { EX_OK, EX_SOFTWARE } from "./exit.ts";
-import { explained } from "./trouble.ts";
+import { explained, unknownHost } from "./trouble.ts";
+
+/** Time that a start has to come to its end once it is told to stop; with it, a first start tells the keys that it has made. */
+const START_GRACE_MS = 5000;
 
 /** Starts the service; it runs until SIGTERM or SIGINT. */
 export const serve = defineCommand({
@@ -25,13 +29,13 @@ certificate anew.`,
       asked = true;
       reload?.();
     });
-    const app = await startApp(config, clock).catch((error: unknown) => {
-      if (!(error instanceof FirstStartError)) return explained(error, config);
-      out.plain(secretsText(error.firstStart));
-      return explained(error.cause, config);
+    const stopSignals = hearStopSignals(clock);
+    const app = await startApp(config, clock).catch(async (error: unknown) => {
+      const first = error instanceof FirstStartError;
+      if (first) out.plain(secretsText(error.firstStart));
+      return explained(first ? error.cause : error, config, await unknownHost(config));
     });
-    const stop = (signal: string): void => {
-      log("app").info("stopping", { signal });
+    const stop = (): void => {
       app.stop().then(
         () => process.exit(EX_OK),
         (error: unknown) => {
@@ -40,6 +44,10 @@ certificate anew.`,
         },
       );
     };
+    if (stopSignals.started(stop)) {
+      if (app.firstStart !== null) out.plain(secretsText(app.firstStart));
+      return EX_OK;
+    }
     reload = () => {
       app.reload().then(
         (read) =>
@@ -48,8 +56,6 @@ certificate anew.`,
       );
     };
     if (asked) reload();
-    process.on("SIGTERM", () => stop("SIGTERM"));
-    process.on("SIGINT", () => stop("SIGINT"));
     const { roles, delivery } = config;
     if (roles.has("worker")) void poolBehindEventLoop();
     log("app").info("started", { version, roles: [...roles], delivery, ports: app.ports });
@@ -58,3 +64,29 @@ certificate anew.`,
     return EX_OK;
   },
 });
+
+/**
+ * Hears SIGTERM and SIGINT from now on. As the first process of a container nobody else would: there the kernel drops a
+ * signal that has no handler. A start that is told to stop goes on to its end, since nobody knows from without whether it
+ * has made the first keys; one that takes longer is left as it is, which loses nothing.
+ */
+function hearStopSignals(clock: Clock): { started(stop: () => void): boolean } {
+  let stop: (() => void) | null = null;
+  let giveUp: (() => void) | null = null;
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.on(signal, () => {
+      log("app").info("stopping", { signal });
+      if (stop !== null) stop();
+      else giveUp ??= clock.after(START_GRACE_MS, () => process.exit(EX_OK));
+    });
+  return {
+    /** Says how to stop from now on, and stops at once where a signal has come; tells whether one has. */
+    started(how) {
+      stop = how;
+      if (giveUp === null) return false;
+      giveUp();
+      stop();
+      return true;
+    },
+  };
+}

@@ -1,3 +1,5 @@
+import { lookup } from "node:dns/promises";
+import type { Config } from "../config.ts";
 import { hostPort } from "../core/host-port.ts";
 
 /** The number by which SQLite says that it cannot open a file: libSQL puts it behind the path. */
@@ -21,12 +23,42 @@ const HINTS: Readonly<Record<string, string>> = {
 const OTHERS = ": are we the user of the service, or root?";
 
 /**
+ * Which of the names to listen at this machine cannot look up; null where it can, or where they are addresses. Asked for
+ * behind a failure: Bun says of such a name what it last said of something else, EADDRINUSE for one.
+ */
+export async function unknownHost({ host, smtpHost, roles }: Config): Promise<string | null> {
+  for (const name of roles.has("smtp") ? [host, smtpHost] : [host])
+    if (
+      !(await lookup(name).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return name;
+  return null;
+}
+
+/**
  * Throws what has gone wrong at a start in words that lead to its cause, where ours are better than those of the parts.
  * @param http where the API should listen: its error, unlike those of the other listeners, names no address
+ * @param unknown a name to listen at that this machine cannot look up
  */
-export function explained(error: unknown, http?: { host: string; port: number }): never {
-  const words = wordsFor(error, http);
+export function explained(
+  error: unknown,
+  http?: { host: string; port: number },
+  unknown: string | null = null,
+): never {
+  const words =
+    unknown !== null && isListening(error)
+      ? `cannot listen at ${unknown}: this machine cannot look up that name`
+      : wordsFor(error, http);
   throw words === null ? error : new Error(words, { cause: error });
+}
+
+/** Whether it is the failure to listen; of a name that is none Bun tells no code. */
+function isListening(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ("syscall" in error && error.syscall === "listen") || error.message.startsWith("Failed to listen");
 }
 
 function wordsFor(error: unknown, http?: { host: string; port: number }): string | null {
@@ -37,6 +69,8 @@ function wordsFor(error: unknown, http?: { host: string; port: number }): string
   const code = String(error.code);
   if (code.startsWith("SQLITE_READONLY"))
     return "the database cannot be written: do its file and folder belong to the user of the service?";
+  if (code.startsWith("SQLITE_NOTADB"))
+    return "the database's file holds something else: is it the one that DATA_DIR or DATABASE_URL should name?";
   if (code.startsWith("SQLITE_CANTOPEN"))
     return "the database cannot be opened: do its file, the -wal and -shm beside it, and the folder belong to the user of the service?";
   if (!("syscall" in error)) return null;

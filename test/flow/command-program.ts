@@ -16,6 +16,8 @@ export interface RunOptions {
   stdin?: string | Uint8Array;
   /** Is told what has come on standard error so far, each time more has, and of what program. */
   onError?: (stderr: string, child: Bun.Subprocess) => void;
+  /** Is given the program once it has been spawned. */
+  onStart?: (child: Bun.Subprocess) => void;
 }
 
 export type Env = Readonly<Record<string, string>>;
@@ -34,6 +36,7 @@ export async function postrider(
     stdout: "pipe",
     stderr: "pipe",
   });
+  options.onStart?.(child);
   const [stdout, stderr] = await Promise.all([
     new Response(child.stdout).text(),
     textOf(child.stderr, (text) => options.onError?.(text, child)),

@@ -28,12 +28,14 @@ describe("a start says what it cannot have", () => {
   /**
    * A start on a database that another process holds until it has said so. It comes as far as its port, which is taken.
    * @param locked is told of it before the database is let go of
+   * @param over settings of its own, such as a port that it gets
    */
   async function startBehindLock(
     locked: (child: Bun.Subprocess) => void = () => undefined,
+    over: Record<string, string> = {},
   ): Promise<Ran & { port: string }> {
     const { port, free } = await takenPort();
-    const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port, LOG_LEVEL: "debug" };
+    const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port, LOG_LEVEL: "debug", ...over };
     const database = new Database(join(env.DATA_DIR, "postrider.db"), { timeout: 5000 });
     database.exec("BEGIN EXCLUSIVE");
     const ran = await postrider(["serve"], env, {
@@ -110,6 +112,39 @@ describe("a start says what it cannot have", () => {
     LIMIT_MS,
   );
 
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "and one that is told to stop before it has started shows the keys that it makes, and ends: %s",
+    async (signal) => {
+      const ran = await startBehindLock((child) => child.kill(signal), { PORT: "0" });
+      expect([ran.code, ran.stdout]).toEqual([
+        0,
+        expect.stringMatching(/account-wide key {2}pr_\S+\n {2}project key {7}pr_\S+\n$/),
+      ]);
+      expect(ran.stdout).not.toContain("is running");
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "and one that does not come to its end is left when it is told to stop",
+    async () => {
+      // A database server that takes the connection, and says nothing.
+      const silent = createServer();
+      const connected = new Promise<void>((resolve) => silent.once("connection", () => resolve()));
+      await new Promise<void>((listening) => silent.listen(0, "127.0.0.1", listening));
+      const address = silent.address();
+      const port = address === null || typeof address === "string" ? 0 : address.port;
+      const env = { ...nothing, DATA_DIR: newFolder("command"), DATABASE_URL: `http://127.0.0.1:${port}` };
+      const ran = postrider(["serve"], env, {
+        onStart: (child) => void connected.then(() => child.kill("SIGTERM")),
+      });
+      const { code, stdout } = await ran;
+      silent.close();
+      expect([code, stdout]).toEqual([0, ""]);
+    },
+    LIMIT_MS,
+  );
+
   test(
     "and shows the keys of a first start, which no later one can",
     async () => {
@@ -139,6 +174,19 @@ describe("a start says what it cannot have", () => {
       const env = { ...nothing, DATA_DIR: newFolder("command"), [name]: "192.0.2.1" };
       const { code, stderr } = await postrider(["serve"], env);
       expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at 192.0.2.1:0 (EADDRNOT")]);
+    },
+    LIMIT_MS,
+  );
+
+  test.each(["SMTP_HOST", "HOST"])(
+    "a name that this machine does not know: %s",
+    async (name) => {
+      const env = { ...nothing, DATA_DIR: newFolder("command"), [name]: "nobody.invalid" };
+      const { code, stderr } = await postrider(["serve"], env);
+      expect([code, stderr]).toEqual([
+        70,
+        expect.stringContaining("cannot listen at nobody.invalid: this machine cannot look up that name"),
+      ]);
     },
     LIMIT_MS,
   );
@@ -177,6 +225,20 @@ describe("a start says what it cannot have", () => {
     expect(write).toThrow("belong to the user of the service?");
     db.close();
   });
+
+  test(
+    "a database that is none",
+    async () => {
+      const folder = newFolder("command");
+      await Bun.write(join(folder, "postrider.db"), "Dear diary, ".repeat(1000));
+      const { code, stderr } = await postrider(["serve"], { ...nothing, DATA_DIR: folder });
+      expect([code, stderr]).toEqual([
+        70,
+        expect.stringContaining("the database's file holds something else"),
+      ]);
+    },
+    LIMIT_MS,
+  );
 
   test("a database whose log is another user's", () => {
     // As SQLite says it behind the opening, which looks at the file alone.

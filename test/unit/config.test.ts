@@ -138,6 +138,9 @@ describe("settings", () => {
     [{ DELIVERY: "relay", SMTP_RELAY_URL: "smtp://" }, ["SMTP_RELAY_URL"]],
     [{ ...BUCKET, CONTENT_STORE: "s3:///prefix" }, ["CONTENT_STORE"]],
     [{ ...BUCKET, AWS_SESSION_TOKEN: "stray" }, ["AWS_SESSION_TOKEN"]],
+    [{ PORT: "25", SMTP_PORT: "25", SMTP_HOST: "192.0.2.1" }, ["PORT and SMTP_PORT (25)"]],
+    [{ DNS_PORT: "2525", DNS_HOST: "::1,192.0.2.1", PORT: "x" }, ["PORT=", "SMTP_PORT and DNS_PORT"]],
+    [{ PORT: "53", HOST: "::", DNS_PORT: "53" }, ["PORT and DNS_PORT (53)"]],
     [{ DATABASE_URL: "http://db.example", DATABASE_SYNC_URL: "http://x.example" }, ["DATABASE_SYNC_URL"]],
   ])("what contradicts itself is told beside the rest: %p", (env, starts) => {
     const told = problems(env);
@@ -153,6 +156,15 @@ describe("settings", () => {
   ])("a token of AWS is no trouble where it goes with no key of ours: %p", (env) => {
     expect(problems(env)).toEqual([]);
     expect(loadConfig(env).s3SessionToken).toBe(env.S3_SESSION_TOKEN || null);
+  });
+
+  test.each<[Record<string, string>]>([
+    [{ PORT: "2525", ROLES: "api,worker" }],
+    [{ PORT: "25", HOST: "192.0.2.1", SMTP_PORT: "25", SMTP_HOST: "192.0.2.2" }],
+    [{ PORT: "25", HOST: "[::1]", SMTP_PORT: "25" }],
+    [{ PORT: "0", SMTP_PORT: "0", DNS_PORT: "0" }],
+  ])("one port is two where addresses or roles are apart: %p", (env) => {
+    expect(problems(env)).toEqual([]);
   });
 
   test.each<[string, string]>([
