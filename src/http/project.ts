@@ -1,4 +1,4 @@
-import { AppError, notFound } from "../core/errors.ts";
+import { AppError } from "../core/errors.ts";
 import type { Db } from "../store/engine/client.ts";
 import type { PresentedKey } from "../store/keys.ts";
 import { findSender, type Sender } from "../store/senders.ts";
@@ -39,6 +39,6 @@ export async function resolveProject(
       param: PROJECT_HEADER,
     });
   const found = await findSender(db, key.accountId, name);
-  if (found === null) throw notFound("project");
+  if (found === null) throw new AppError("not_found", "No such project.", { param: PROJECT_HEADER });
   return found;
 }

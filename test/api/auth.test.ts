@@ -128,13 +128,19 @@ describe("the project of a request", () => {
       400,
       { type: "invalid_request", param: "X-Service-Product" },
     ],
-    ["wide key, unknown", "wide", () => ({ "x-service-product": "nobody" }), 404, { type: "not_found" }],
+    [
+      "wide key, unknown",
+      "wide",
+      () => ({ "x-service-product": "nobody" }),
+      404,
+      { type: "not_found", param: "X-Service-Product" },
+    ],
     [
       "wide key, another account's id",
       "wide",
       ({ other }) => ({ "x-service-product": other.a.id }),
       404,
-      { type: "not_found" },
+      { type: "not_found", param: "X-Service-Product" },
     ],
     [
       "wide key, another account's external id",
