@@ -11,24 +11,27 @@ const Address = Type.Object(
     email: Type.String({ description: "Email address.", examples: ["ada@example.com"] }),
     name: Type.Optional(Type.String({ description: "Display name.", maxLength: MAX_NAME_CHARS })),
   },
-  { description: "An address with an optional display name." },
+  { title: "SendAddress", description: "An address with an optional display name." },
 );
 
-const Attachment = Type.Object({
-  filename: Type.String({ minLength: 1, maxLength: 255 }),
-  content: Type.String({ description: "The file's bytes in base64, padded, without line breaks." }),
-  contentType: Type.Optional(
-    Type.String({ maxLength: 255, description: "MIME type; derived from the filename when absent." }),
-  ),
-  contentId: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 255, description: "Content-ID, for `cid:` links in the html." }),
-  ),
-  disposition: Type.Optional(
-    Type.Union([Type.Literal("attachment"), Type.Literal("inline")], {
-      description: "Default `inline` with a contentId, else `attachment`.",
-    }),
-  ),
-});
+const Attachment = Type.Object(
+  {
+    filename: Type.String({ minLength: 1, maxLength: 255 }),
+    content: Type.String({ description: "The file's bytes in base64, padded, without line breaks." }),
+    contentType: Type.Optional(
+      Type.String({ maxLength: 255, description: "MIME type; derived from the filename when absent." }),
+    ),
+    contentId: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, description: "Content-ID, for `cid:` links in the html." }),
+    ),
+    disposition: Type.Optional(
+      Type.Union([Type.Literal("attachment"), Type.Literal("inline")], {
+        description: "Default `inline` with a contentId, else `attachment`.",
+      }),
+    ),
+  },
+  { title: "SendAttachment" },
+);
 
 /** A message to send, as the client posts it. Rules beyond the shape are in `send-rules`. */
 export const SendItem = Type.Object(
@@ -88,7 +91,7 @@ export const SendItem = Type.Object(
       }),
     ),
   },
-  { description: "A message to send." },
+  { title: "SendItem", description: "A message to send." },
 );
 export type SendItem = Static<typeof SendItem>;
 export type SendAttachment = Static<typeof Attachment>;

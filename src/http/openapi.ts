@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { ERROR_STATUS, type ErrorType } from "../core/errors.ts";
 import { HEADERS, headersOfAnswer, headersOfError } from "./openapi-headers.ts";
+import { withNamedSchemas } from "./openapi-schemas.ts";
 import { WEBHOOKS } from "./openapi-webhooks.ts";
 import { PROJECT_HEADER } from "./project.ts";
 import type { Route } from "./route.ts";
@@ -177,6 +178,7 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
     const path = route.path.replace(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
   }
+  const named = withNamedSchemas(paths);
   const responses = Object.fromEntries(
     (Object.keys(ERROR_TEXT) as ErrorType[]).map((type) => [
       type,
@@ -191,11 +193,11 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
     openapi: OPENAPI_VERSION,
     info: { title: "Postrider", version: "1", description: "Sends and receives email over a REST API." },
     servers: [{ url: publicUrl }],
-    paths,
+    paths: named.part,
     webhooks: WEBHOOKS,
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer" } },
-      schemas: { Error: ErrorEnvelope },
+      schemas: { Error: ErrorEnvelope, ...named.schemas },
       parameters: PARAMETERS,
       headers: HEADERS,
       responses,

@@ -29,17 +29,20 @@ export interface TemplateDeps {
 const MAX_TRIES = 50;
 
 /** A template as the API shows it. */
-export const TemplateSchema = Type.Object({
-  id: Type.String(),
-  slug: Type.String(),
-  name: Type.String(),
-  subject: Type.String(),
-  html: Nullable(Type.String()),
-  text: Nullable(Type.String()),
-  variables: Type.Array(Type.String(), { description: "Full paths, in order of first use." }),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
+export const TemplateSchema = Type.Object(
+  {
+    id: Type.String(),
+    slug: Type.String(),
+    name: Type.String(),
+    subject: Type.String(),
+    html: Nullable(Type.String()),
+    text: Nullable(Type.String()),
+    variables: Type.Array(Type.String(), { description: "Full paths, in order of first use." }),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: "Template" },
+);
 
 const Name = Type.String({
   minLength: 1,

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { withNamedSchemas } from "../../src/http/openapi-schemas.ts";
 import { bodyFor, makePath, missingFor, queryFor } from "../support/estate.ts";
 import { spawnTool, toolPath, type Tool } from "../support/npm-tool.ts";
 import { freePort } from "../support/redis.ts";
-import { fill, headerFaults, type Operation } from "../support/openapi-document.ts";
+import { fill, headerFaults, type Operation, resolve, type Schema } from "../support/openapi-document.ts";
 import { generate, generateQuery, type Random, seeded } from "../support/openapi-values.ts";
 import { PROJECT_HEADER } from "../support/tenancy.ts";
 import { type RawAnswer, send, startWorld, type World } from "../support/tenants.ts";
@@ -40,6 +41,14 @@ async function writeDocument(
   return path;
 }
 
+/** A part of the document with what it refers to in its place. */
+function whole<Part>(part: Part): Part {
+  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) return part.map(whole) as Part;
+  if ("$ref" in part) return whole(resolve(world.document, part as Schema)) as Part;
+  return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, whole(value)])) as Part;
+}
+
 function absent(tool: Tool): string {
   return existsSync(toolPath(tool)) ? "" : ` (skipped: ${tool.name} ${tool.version} is not installed)`;
 }
@@ -48,7 +57,7 @@ describe("the OpenAPI document", () => {
   test("names the format of times in answers and of a webhook's URL, which are as it says, and no request's", () => {
     const formatsIn = (part: unknown): string[] =>
       [...JSON.stringify(part).matchAll(/"format":"([^"]*)"/g)].map(([, format = ""]) => format);
-    const paths: object[] = Object.values(world.document.paths);
+    const paths: object[] = Object.values(whole(world.document.paths));
     const operations: Record<string, unknown>[] = paths.flatMap((path) => Object.values(path));
     expect(formatsIn(operations.map(({ parameters, requestBody }) => [parameters, requestBody]))).toEqual([]);
     const of = (id: string) =>
@@ -57,7 +66,7 @@ describe("the OpenAPI document", () => {
       new Set(["date-time"]),
       new Set(["uri", "date-time"]),
     ]);
-    const times = JSON.stringify(world.document).match(/\{[^{}]*ISO 8601 time, UTC\.[^{}]*\}/g) ?? [];
+    const times = JSON.stringify(whole(world.document)).match(/\{[^{}]*ISO 8601 time, UTC\.[^{}]*\}/g) ?? [];
     expect(times.length).toBeGreaterThan(50);
     expect(times.filter((time) => !time.includes('"format":"date-time"'))).toEqual([]);
   });
@@ -69,6 +78,31 @@ describe("the OpenAPI document", () => {
       '"name":"direction","in":"query","required":false,"schema":{"type":"string","enum":["inbound","outbound"]}',
     );
     expect(text).toContain('"anyOf":[{"type":"string","enum":["hard","soft"]},{"type":"null"}]');
+  });
+
+  test("names what it shows in several places, of which generators of clients make one type each", () => {
+    const { schemas = {} } = world.document.components;
+    const names = Object.keys(schemas);
+    for (const name of ["Message", "Contact", "Domain", "Webhook", "Thread", "SendItem", "Template", "Error"])
+      expect(names).toContain(name);
+    const referred = JSON.stringify([world.document.paths, schemas, world.document.components.responses]);
+    for (const name of names) expect(referred).toContain(`{"$ref":"#/components/schemas/${name}"}`);
+    // Besides those: answers of one operation alone, and small parts.
+    const inline = (JSON.stringify(world.document.paths).match(/"type":"object"/g) ?? []).length;
+    expect(inline).toBeLessThan(100);
+  });
+
+  test("does not call two schemas by one name", () => {
+    const of = (name: string) => ({
+      type: "object",
+      title: "Thing",
+      properties: { [name]: { type: "string" } },
+    });
+    expect(withNamedSchemas<unknown>([of("title"), of("title")])).toEqual({
+      part: [{ $ref: "#/components/schemas/Thing" }, { $ref: "#/components/schemas/Thing" }],
+      schemas: { Thing: of("title") },
+    });
+    expect(() => withNamedSchemas([of("a"), of("b")])).toThrow("two schemas are called Thing");
   });
 
   const run = test.skipIf(absent(REDOCLY) !== "");

@@ -21,11 +21,14 @@ const KEY_FIELDS = {
   revokedAt: Nullable(Timestamp),
   createdAt: Timestamp,
 };
-const ApiKeySchema = Type.Object(KEY_FIELDS);
-const NewApiKeySchema = Type.Object({
-  ...KEY_FIELDS,
-  secret: Type.String({ description: "Shown this once." }),
-});
+const ApiKeySchema = Type.Object(KEY_FIELDS, { title: "ApiKey" });
+const NewApiKeySchema = Type.Object(
+  {
+    ...KEY_FIELDS,
+    secret: Type.String({ description: "Shown this once." }),
+  },
+  { title: "NewApiKey" },
+);
 
 const CreateApiKey = Type.Object({
   name: Name,

@@ -31,17 +31,20 @@ const MAX_METADATA_KEYS = 50;
 const MAX_METADATA_BYTES = 16 * 1024;
 const MAX_METADATA_DEPTH = 10;
 
-const ContactSchema = Type.Object({
-  id: Type.String(),
-  email: Type.String(),
-  firstName: Nullable(Type.String()),
-  lastName: Nullable(Type.String()),
-  subscribed: Type.Boolean(),
-  unsubscribedAt: Nullable(Timestamp),
-  metadata: Type.Record(Type.String(), Type.Unknown()),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
+const ContactSchema = Type.Object(
+  {
+    id: Type.String(),
+    email: Type.String(),
+    firstName: Nullable(Type.String()),
+    lastName: Nullable(Type.String()),
+    subscribed: Type.Boolean(),
+    unsubscribedAt: Nullable(Timestamp),
+    metadata: Type.Record(Type.String(), Type.Unknown()),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: "Contact" },
+);
 
 const Name = Type.Optional(Nullable(Type.String({ maxLength: MAX_NAME_CHARS, pattern: ONE_LINE })));
 const Metadata = Type.Optional(

@@ -13,30 +13,39 @@ import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../sch
 
 export type DomainDeps = RegisterDeps & VerifyDeps;
 
-const RecordSchema = Type.Object({
-  type: OneOf(["CNAME", "TXT", "MX"]),
-  name: Type.String({ description: "DNS name to publish at." }),
-  value: Type.String(),
-  priority: Type.Optional(Type.Integer({ description: "Only on MX records." })),
-  purpose: OneOf(["dkim", "spf", "dmarc", "inbound"]),
-  verified: Type.Boolean({ description: "False until the record resolves." }),
-});
+const RecordSchema = Type.Object(
+  {
+    type: OneOf(["CNAME", "TXT", "MX"]),
+    name: Type.String({ description: "DNS name to publish at." }),
+    value: Type.String(),
+    priority: Type.Optional(Type.Integer({ description: "Only on MX records." })),
+    purpose: OneOf(["dkim", "spf", "dmarc", "inbound"]),
+    verified: Type.Boolean({ description: "False until the record resolves." }),
+  },
+  { title: "DnsRecord" },
+);
 const Health = OneOf(["verified", "pending", "failing"]);
-const DomainSchema = Type.Object({
-  id: Type.String(),
-  domain: Type.String(),
-  status: OneOf(["pending", "verified"]),
-  records: Type.Array(RecordSchema),
-  authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
-  receiving: Type.Boolean(),
-  verifiedAt: Nullable(Timestamp),
-  checkedAt: Nullable(Timestamp),
-  createdAt: Timestamp,
-});
-const ReceivingSchema = Type.Object({
-  enabled: Type.Boolean(),
-  records: Type.Array(RecordSchema),
-});
+const DomainSchema = Type.Object(
+  {
+    id: Type.String(),
+    domain: Type.String(),
+    status: OneOf(["pending", "verified"]),
+    records: Type.Array(RecordSchema),
+    authHealth: Type.Object({ dkim: Health, spf: Health, dmarc: Health }),
+    receiving: Type.Boolean(),
+    verifiedAt: Nullable(Timestamp),
+    checkedAt: Nullable(Timestamp),
+    createdAt: Timestamp,
+  },
+  { title: "Domain" },
+);
+const ReceivingSchema = Type.Object(
+  {
+    enabled: Type.Boolean(),
+    records: Type.Array(RecordSchema),
+  },
+  { title: "Receiving" },
+);
 const CreateDomain = Type.Object({
   domain: Type.String({
     minLength: 1,

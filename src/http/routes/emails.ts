@@ -36,11 +36,14 @@ const Batch = Type.Object({ emails: Type.Array(SendItem, BATCH_BOUNDS) });
 const BatchEnvelope = Type.Object({ emails: Type.Array(Type.Unknown(), BATCH_BOUNDS) });
 
 const ACCEPTED_STATUS = OneOf(["accepted", "queued", "rejected"]);
-const Accepted = Type.Object({
-  id: Type.String(),
-  status: ACCEPTED_STATUS,
-  scheduledAt: Type.Optional(Timestamp),
-});
+const Accepted = Type.Object(
+  {
+    id: Type.String(),
+    status: ACCEPTED_STATUS,
+    scheduledAt: Type.Optional(Timestamp),
+  },
+  { title: "AcceptedMessage" },
+);
 
 const BatchResult = Type.Object({
   data: Type.Array(

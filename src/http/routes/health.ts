@@ -6,18 +6,21 @@ import { OneOf, showTime, Timestamp } from "../schemas.ts";
 
 const STATUSES = ["ok", "warn", "fail"] as const;
 
-const HealthSchema = Type.Object({
-  status: OneOf(STATUSES, "The worst of the checks'."),
-  checks: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      status: OneOf(STATUSES),
-      message: Type.String({ description: "What was found, in words for the operator." }),
-      fix: Type.Optional(Type.String({ description: "How to put it right." })),
-    }),
-  ),
-  checkedAt: Timestamp,
-});
+const HealthSchema = Type.Object(
+  {
+    status: OneOf(STATUSES, "The worst of the checks'."),
+    checks: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        status: OneOf(STATUSES),
+        message: Type.String({ description: "What was found, in words for the operator." }),
+        fix: Type.Optional(Type.String({ description: "How to put it right." })),
+      }),
+    ),
+    checkedAt: Timestamp,
+  },
+  { title: "Health" },
+);
 
 export interface HealthDeps {
   health: () => Promise<Health>;

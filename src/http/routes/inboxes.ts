@@ -17,15 +17,18 @@ import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../schemas.ts";
 
-const InboxSchema = Type.Object({
-  id: Type.String(),
-  senderId: Type.String(),
-  domainId: Type.String(),
-  address: Type.String(),
-  displayName: Type.String(),
-  type: OneOf(INBOX_TYPES),
-  createdAt: Timestamp,
-});
+const InboxSchema = Type.Object(
+  {
+    id: Type.String(),
+    senderId: Type.String(),
+    domainId: Type.String(),
+    address: Type.String(),
+    displayName: Type.String(),
+    type: OneOf(INBOX_TYPES),
+    createdAt: Timestamp,
+  },
+  { title: "Inbox" },
+);
 
 const DisplayName = Type.String({ maxLength: MAX_NAME_CHARS, pattern: ONE_LINE });
 const CreateInbox = Type.Object({

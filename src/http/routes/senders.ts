@@ -22,17 +22,20 @@ const MAX_QUOTA = 1_000_000_000;
 
 const Tracking = Type.Object({ opens: Type.Boolean(), clicks: Type.Boolean() });
 
-const SenderSchema = Type.Object({
-  id: Type.String(),
-  externalId: Type.String(),
-  name: Type.String(),
-  plan: Type.String({ description: "Decides the request rate." }),
-  trustTier: Type.String({ description: "Decides the recipients a UTC day." }),
-  dailyQuota: Nullable(Type.Integer({ description: "Own limit, where it is lower than the tier's." })),
-  tracking: Tracking,
-  suspendedAt: Nullable(Timestamp),
-  createdAt: Timestamp,
-});
+const SenderSchema = Type.Object(
+  {
+    id: Type.String(),
+    externalId: Type.String(),
+    name: Type.String(),
+    plan: Type.String({ description: "Decides the request rate." }),
+    trustTier: Type.String({ description: "Decides the recipients a UTC day." }),
+    dailyQuota: Nullable(Type.Integer({ description: "Own limit, where it is lower than the tier's." })),
+    tracking: Tracking,
+    suspendedAt: Nullable(Timestamp),
+    createdAt: Timestamp,
+  },
+  { title: "Sender" },
+);
 
 const ExternalId = Type.String({
   minLength: 1,

@@ -28,36 +28,39 @@ const FIGURES = {
   received: Type.Integer({ minimum: 0, description: "Messages received, one an inbox." }),
 };
 
-const StatsSchema = Type.Object({
-  data: Type.Array(Type.Object({ at: Timestamp, ...FIGURES }), {
-    description: "Every interval that the range touches, oldest first, those without mail too.",
-  }),
-  totals: Type.Object(FIGURES),
-  rates: Type.Object(
-    { bounce: Type.Number(), complaint: Type.Number() },
-    {
-      description:
-        "Shares, from 0 to 1, of the recipients whose outcome became known in the range: sent, delivered, bounced, complained or failed, each once. Simulated recipients, rejected ones and canceled sends are not among them. The rule is that by which a project is suspended.",
-    },
-  ),
-  byDestination: Type.Array(
-    Type.Object({
-      domain: Type.String(),
-      delivered: Count,
-      delayed: Count,
-      bounced: Count,
-      medianSeconds: Nullable(
-        Type.Number({
-          description:
-            "Half of the deliveries took at most so long from acceptance, or from `scheduledAt`; within a tenth.",
-        }),
-      ),
+const StatsSchema = Type.Object(
+  {
+    data: Type.Array(Type.Object({ at: Timestamp, ...FIGURES }), {
+      description: "Every interval that the range touches, oldest first, those without mail too.",
     }),
-    {
-      description: `The ${SHOWN_DESTINATIONS} domains with the most of these, over the UTC days that the range touches. Of a day the first 1000 domains are told apart, the rest is \`${OTHER_DOMAINS}\`; after 400 days they may be forgotten.`,
-    },
-  ),
-});
+    totals: Type.Object(FIGURES),
+    rates: Type.Object(
+      { bounce: Type.Number(), complaint: Type.Number() },
+      {
+        description:
+          "Shares, from 0 to 1, of the recipients whose outcome became known in the range: sent, delivered, bounced, complained or failed, each once. Simulated recipients, rejected ones and canceled sends are not among them. The rule is that by which a project is suspended.",
+      },
+    ),
+    byDestination: Type.Array(
+      Type.Object({
+        domain: Type.String(),
+        delivered: Count,
+        delayed: Count,
+        bounced: Count,
+        medianSeconds: Nullable(
+          Type.Number({
+            description:
+              "Half of the deliveries took at most so long from acceptance, or from `scheduledAt`; within a tenth.",
+          }),
+        ),
+      }),
+      {
+        description: `The ${SHOWN_DESTINATIONS} domains with the most of these, over the UTC days that the range touches. Of a day the first 1000 domains are told apart, the rest is \`${OTHER_DOMAINS}\`; after 400 days they may be forgotten.`,
+      },
+    ),
+  },
+  { title: "Stats" },
+);
 
 const StatsQuery = Type.Object({
   from: Type.Optional(

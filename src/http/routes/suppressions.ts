@@ -22,16 +22,19 @@ const MAX_BATCH = 100;
 /** How often an addition is tried again because another one of the same address came between its read and its write. */
 const MAX_TRIES = 10;
 
-const SuppressionSchema = Type.Object({
-  id: Type.String(),
-  email: Type.String({ description: "The address, all lower case." }),
-  reason: OneOf(SUPPRESSION_REASONS),
-  bounceType: Nullable(OneOf(["hard", "soft"])),
-  messageId: Nullable(Type.String({ description: "The message whose bounce or complaint it was." })),
-  note: Nullable(Type.String()),
-  expiresAt: Nullable(Timestamp),
-  createdAt: Timestamp,
-});
+const SuppressionSchema = Type.Object(
+  {
+    id: Type.String(),
+    email: Type.String({ description: "The address, all lower case." }),
+    reason: OneOf(SUPPRESSION_REASONS),
+    bounceType: Nullable(OneOf(["hard", "soft"])),
+    messageId: Nullable(Type.String({ description: "The message whose bounce or complaint it was." })),
+    note: Nullable(Type.String()),
+    expiresAt: Nullable(Timestamp),
+    createdAt: Timestamp,
+  },
+  { title: "Suppression" },
+);
 
 const ListQuery = Type.Object({
   ...PAGE_QUERY,

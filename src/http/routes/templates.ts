@@ -19,14 +19,17 @@ import {
   updateTemplate,
 } from "../template-saving.ts";
 
-const RenderedSchema = Type.Object({
-  subject: Type.String(),
-  html: Nullable(Type.String()),
-  text: Nullable(Type.String()),
-  missing: Type.Array(Type.String(), {
-    description: "Variables that `data` lacks; they render as empty strings.",
-  }),
-});
+const RenderedSchema = Type.Object(
+  {
+    subject: Type.String(),
+    html: Nullable(Type.String()),
+    text: Nullable(Type.String()),
+    missing: Type.Array(Type.String(), {
+      description: "Variables that `data` lacks; they render as empty strings.",
+    }),
+  },
+  { title: "RenderedTemplate" },
+);
 
 const Data = Type.Record(Type.String(), Type.Unknown(), {
   description: "Merge variables. Whole numbers beyond 2^53 lose digits: send them as texts.",

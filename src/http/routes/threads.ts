@@ -19,21 +19,24 @@ import { checkedSend, type EmailRouteDeps } from "./emails.ts";
 /** Messages that a thread read at once shows; older ones are in its pages. */
 const MESSAGES_SHOWN = 100;
 
-const ThreadSchema = Type.Object({
-  id: Type.String(),
-  inboxId: Type.String(),
-  senderId: Type.String(),
-  subject: Type.String(),
-  preview: Type.String({ description: "First characters of the last message." }),
-  participants: Type.Array(Type.String()),
-  messageCount: Type.Integer(),
-  hasAttachments: Type.Boolean(),
-  lastMessageId: Nullable(Type.String()),
-  lastMessageAt: Timestamp,
-  lastInboundAt: Nullable(Timestamp),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
+const ThreadSchema = Type.Object(
+  {
+    id: Type.String(),
+    inboxId: Type.String(),
+    senderId: Type.String(),
+    subject: Type.String(),
+    preview: Type.String({ description: "First characters of the last message." }),
+    participants: Type.Array(Type.String()),
+    messageCount: Type.Integer(),
+    hasAttachments: Type.Boolean(),
+    lastMessageId: Nullable(Type.String()),
+    lastMessageAt: Timestamp,
+    lastInboundAt: Nullable(Timestamp),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: "Thread" },
+);
 
 const ListQuery = Type.Object({
   ...PAGE_QUERY,

@@ -8,20 +8,23 @@ import { accepted, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
 
-const DeliverySchema = Type.Object({
-  id: Type.String({ description: "The envelope's `id`: the same in every retry and replay." }),
-  type: OneOf(EVENT_TYPES),
-  messageId: Nullable(Type.String()),
-  eventId: Nullable(Type.String()),
-  status: OneOf(["pending", "succeeded", "failed"]),
-  attempts: Type.Integer(),
-  nextAttemptAt: Nullable(Timestamp),
-  lastAttemptAt: Nullable(Timestamp),
-  httpStatus: Nullable(Type.Integer({ description: "Status that the endpoint answered last." })),
-  response: Nullable(Type.String({ description: "First 4 KiB of that answer." })),
-  error: Nullable(Type.String({ description: "Why there was no answer." })),
-  createdAt: Timestamp,
-});
+const DeliverySchema = Type.Object(
+  {
+    id: Type.String({ description: "The envelope's `id`: the same in every retry and replay." }),
+    type: OneOf(EVENT_TYPES),
+    messageId: Nullable(Type.String()),
+    eventId: Nullable(Type.String()),
+    status: OneOf(["pending", "succeeded", "failed"]),
+    attempts: Type.Integer(),
+    nextAttemptAt: Nullable(Timestamp),
+    lastAttemptAt: Nullable(Timestamp),
+    httpStatus: Nullable(Type.Integer({ description: "Status that the endpoint answered last." })),
+    response: Nullable(Type.String({ description: "First 4 KiB of that answer." })),
+    error: Nullable(Type.String({ description: "Why there was no answer." })),
+    createdAt: Timestamp,
+  },
+  { title: "WebhookDelivery" },
+);
 const Pending = Type.Object({ id: Type.String(), status: Type.Literal("pending") });
 
 function show(delivery: LoggedDelivery): Record<string, unknown> {

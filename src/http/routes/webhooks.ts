@@ -42,16 +42,19 @@ const EventTypes = Type.Array(OneOf([...EVENT_TYPES, ALL_TYPES]), {
   maxItems: 4 * EVENT_TYPES.length,
   description: 'Event types to push, or `["*"]` for all.',
 });
-const WebhookSchema = Type.Object({
-  id: Type.String(),
-  url: Type.String(URI),
-  enabled: Type.Boolean(),
-  eventTypes: Type.Array(Type.String()),
-  signingSecret: Type.String({ description: "Shown once, when it is made; empty ever after." }),
-  disabledReason: Nullable(Type.String({ description: "Why the service switched it off." })),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
+const WebhookSchema = Type.Object(
+  {
+    id: Type.String(),
+    url: Type.String(URI),
+    enabled: Type.Boolean(),
+    eventTypes: Type.Array(Type.String()),
+    signingSecret: Type.String({ description: "Shown once, when it is made; empty ever after." }),
+    disabledReason: Nullable(Type.String({ description: "Why the service switched it off." })),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: "Webhook" },
+);
 const CreateWebhook = Type.Object({ url: Type.String(), eventTypes: EventTypes });
 const UpdateWebhook = Type.Object({
   url: Type.Optional(Type.String()),

@@ -48,7 +48,10 @@ export const AttemptView = Type.Object(
       ],
     }),
   },
-  { description: "One try at delivering to one recipient, with its SMTP conversation." },
+  {
+    title: "DeliveryAttempt",
+    description: "One try at delivering to one recipient, with its SMTP conversation.",
+  },
 );
 
 /** An attempt of a list. */

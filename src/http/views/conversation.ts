@@ -16,14 +16,17 @@ export const MAX_CONVERSATION_CHARS = 8 * 1024 * 1024;
 export const MAX_EVENTS_SHOWN = 300;
 
 /** A message as it is shown within its thread. */
-export const ThreadMessageView = Type.Object({
-  ...MessageView.properties,
-  truncated: Type.Optional(
-    Type.Literal(true, {
-      description: "Something is cut or left out here; `GET /v1/emails/{id}` has all of it.",
-    }),
-  ),
-});
+export const ThreadMessageView = Type.Object(
+  {
+    ...MessageView.properties,
+    truncated: Type.Optional(
+      Type.Literal(true, {
+        description: "Something is cut or left out here; `GET /v1/emails/{id}` has all of it.",
+      }),
+    ),
+  },
+  { title: "ThreadMessage" },
+);
 
 const BODIES = ["text", "html", "replyText"] as const;
 

@@ -25,7 +25,10 @@ export const MESSAGE_STATUSES = [
 const Direction = OneOf(["inbound", "outbound"]);
 const Status = OneOf(MESSAGE_STATUSES);
 /** A mailbox of a header field. */
-export const Address = Type.Object({ email: Type.String(), name: Type.Optional(Type.String()) });
+export const Address = Type.Object(
+  { email: Type.String(), name: Type.Optional(Type.String()) },
+  { title: "MailAddress" },
+);
 /** An object of any fields. */
 export const Json = Type.Record(Type.String(), Type.Unknown());
 
@@ -40,40 +43,49 @@ export const MessageSummaryView = Type.Object(
     direction: Direction,
     createdAt: Timestamp,
   },
-  { description: "A message as lists show it." },
+  { title: "MessageSummary", description: "A message as lists show it." },
 );
 
-const RecipientView = Type.Object({
-  email: Type.String(),
-  kind: OneOf(["to", "cc", "bcc"]),
-  status: Status,
-  reason: Nullable(Type.String({ description: "Why the recipient is in this state, e.g. `suppressed`." })),
-  attempts: Type.Integer(),
-  mx: Nullable(Type.String()),
-  tls: Nullable(Type.String()),
-  smtpCode: Nullable(Type.Integer()),
-  enhancedCode: Nullable(Type.String()),
-  diagnostic: Nullable(Type.String()),
-  lastEventAt: Nullable(Timestamp),
-});
+const RecipientView = Type.Object(
+  {
+    email: Type.String(),
+    kind: OneOf(["to", "cc", "bcc"]),
+    status: Status,
+    reason: Nullable(Type.String({ description: "Why the recipient is in this state, e.g. `suppressed`." })),
+    attempts: Type.Integer(),
+    mx: Nullable(Type.String()),
+    tls: Nullable(Type.String()),
+    smtpCode: Nullable(Type.Integer()),
+    enhancedCode: Nullable(Type.String()),
+    diagnostic: Nullable(Type.String()),
+    lastEventAt: Nullable(Timestamp),
+  },
+  { title: "Recipient" },
+);
 
-const EventView = Type.Object({
-  id: Type.String(),
-  type: OneOf(EVENT_TYPES),
-  createdAt: Timestamp,
-  email: Nullable(Type.String()),
-  data: Json,
-});
+const EventView = Type.Object(
+  {
+    id: Type.String(),
+    type: OneOf(EVENT_TYPES),
+    createdAt: Timestamp,
+    email: Nullable(Type.String()),
+    data: Json,
+  },
+  { title: "MessageEvent" },
+);
 
 /** An attachment as a message shows it. */
-export const AttachmentView = Type.Object({
-  id: Type.String(),
-  filename: Type.String(),
-  contentType: Type.String(),
-  size: Type.Integer({ description: "Bytes." }),
-  contentId: Nullable(Type.String()),
-  disposition: OneOf(["attachment", "inline"]),
-});
+export const AttachmentView = Type.Object(
+  {
+    id: Type.String(),
+    filename: Type.String(),
+    contentType: Type.String(),
+    size: Type.Integer({ description: "Bytes." }),
+    contentId: Nullable(Type.String()),
+    disposition: OneOf(["attachment", "inline"]),
+  },
+  { title: "Attachment" },
+);
 
 /** A message by itself. */
 export const MessageView = Type.Object(
@@ -114,7 +126,7 @@ export const MessageView = Type.Object(
       { description: "The same addresses with their display names." },
     ),
   },
-  { description: "A message with its body and its events." },
+  { title: "Message", description: "A message with its body and its events." },
 );
 
 /** A message of a list. */
