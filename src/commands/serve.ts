@@ -1,5 +1,4 @@
 import { version } from "../../package.json";
-import { FirstStartError, startApp } from "../app.ts";
 import type { Clock } from "../core/clock.ts";
 import { configureLog, log } from "../log.ts";
 import { bannerText, secretsText } from "../wiring/banner.ts";
@@ -30,6 +29,8 @@ certificate anew.`,
       reload?.();
     });
     const stopSignals = hearStopSignals(clock);
+    // Read behind that: reading it is most of the time until then.
+    const { FirstStartError, startApp } = await import("../app.ts");
     const app = await startApp(config, clock).catch(async (error: unknown) => {
       const first = error instanceof FirstStartError;
       if (first) out.plain(secretsText(error.firstStart));
