@@ -29,6 +29,16 @@ describe("POST /v1/senders", () => {
     expect((await api.call("GET", "/v1/domains", { key: api.acme.wide, headers })).status).toBe(200);
   });
 
+  test("takes what a change takes, but for a suspension", async () => {
+    const said = { plan: "free", trustTier: "new", dailyQuota: 5, tracking: { opens: false } };
+    const body = { name: "Said", ...said, suspendedAt: "2026-01-01T00:00:00Z" };
+    const { status, json } = await wide("POST", "/v1/senders", body);
+    expect(status).toBe(201);
+    const shown = { ...said, tracking: { opens: false, clicks: true }, suspendedAt: null };
+    expect(json).toMatchObject(shown);
+    expect((await wide("GET", `/v1/senders/${json.id}`)).json).toMatchObject(shown);
+  });
+
   const derived: [string, string | RegExp][] = [
     ["My Shop & Co.", "my-shop-co"],
     ["  Ünïcode Café ", "unicode-cafe"],
@@ -49,6 +59,9 @@ describe("POST /v1/senders", () => {
     ["an external id with a space", { name: "x", externalId: "a b" }, 422, { param: "externalId" }],
     ["one of 129 characters", { name: "x", externalId: "x".repeat(129) }, 422, { param: "externalId" }],
     ["one that looks like an id", { name: "x", externalId: "snd_x" }, 422, { param: "externalId" }],
+    ["a plan that there is not", { name: "x", plan: "gold" }, 422, { param: "plan" }],
+    ["a trust tier that there is not", { name: "x", trustTier: "gold" }, 422, { param: "trustTier" }],
+    ["a quota below 0", { name: "x", dailyQuota: -1 }, 422, { param: "dailyQuota" }],
     ["a name with NUL in it", { name: "a\u0000b" }, 422, { param: "name" }],
     ["one that is taken", { name: "x", externalId: "acme-a" }, 409, { type: "conflict", code: "duplicate" }],
     ["a name whose external id is taken", { name: "Acme A" }, 409, { type: "conflict", param: "externalId" }],

@@ -43,21 +43,27 @@ const ExternalId = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:@/-]*$",
 });
 
+/** What a project may do, and what its mail carries: ours where a new project does not say. */
+const SWITCHES = {
+  plan: Type.Optional(Type.String()),
+  trustTier: Type.Optional(Type.String()),
+  dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
+  tracking: Type.Optional(Type.Partial(Tracking)),
+};
+
 const CreateSender = Type.Object({
   name: Name,
   externalId: Type.Optional({
     ...ExternalId,
     description: "Your own name for the project, unique in the account; derived from `name` when absent.",
   }),
+  ...SWITCHES,
 });
 
 const UpdateSender = Type.Object({
   name: Type.Optional(Name),
   externalId: Type.Optional(ExternalId),
-  plan: Type.Optional(Type.String()),
-  trustTier: Type.Optional(Type.String()),
-  dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
-  tracking: Type.Optional(Type.Partial(Tracking)),
+  ...SWITCHES,
   suspendedAt: Type.Optional(Nullable(Type.String({ description: "Null lifts a suspension." }))),
 });
 
@@ -107,19 +113,16 @@ async function withExternalId<Result>(
   }
 }
 
-function newSender(
-  { config }: SenderDeps,
-  accountId: string,
-  body: Static<typeof CreateSender>,
-  now: number,
-) {
+function newSender(deps: SenderDeps, accountId: string, body: Static<typeof CreateSender>, now: number) {
   const id = newId("snd", now);
+  // New projects are not suspended, whatever else a client sends.
+  const { suspendedAt: _, ...wanted } = changesOf(deps, body);
   const name = body.name.toWellFormed();
   const externalId = body.externalId ?? derivedExternalId(name, id);
   refuseIdLike(externalId);
-  const { defaultPlan: plan, defaultTrustTier: trustTier } = config;
+  const { defaultPlan: plan, defaultTrustTier: trustTier } = deps.config;
   const defaults = { plan, trustTier, dailyQuota: null, trackOpens: true, trackClicks: true };
-  return { ...defaults, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
+  return { ...defaults, ...wanted, id, accountId, externalId, name, suspendedAt: null, createdAt: now };
 }
 
 function suspension(text: string | null | undefined): number | null | undefined {
