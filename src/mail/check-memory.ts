@@ -1,3 +1,4 @@
+import { setNewest } from "../core/newest.ts";
 import type { MailauthResolver } from "./auth-resolver.ts";
 
 /** Checks remembered; the longest unused goes first. */
@@ -44,13 +45,13 @@ export class CheckMemory {
     if (key.length > MAX_KEY_CHARS) return check(resolver);
     const known = this.#known.get(key);
     if (known !== undefined && (await isSaidStill(known.lookups, resolver))) {
-      this.#keep(key, known);
+      setNewest(this.#known, key, known, MAX_REMEMBERED);
       // It was found by a check of the same key, which begins with its kind.
       return known.found as Found;
     }
     const noted = new NotedLookups(resolver);
     const found = await check((name, type) => noted.ask(name, type));
-    if (noted.isFinal()) this.#keep(key, { lookups: noted.lookups, found });
+    if (noted.isFinal()) setNewest(this.#known, key, { lookups: noted.lookups, found }, MAX_REMEMBERED);
     else this.#known.delete(key);
     return found;
   }
@@ -58,14 +59,6 @@ export class CheckMemory {
   /** Checks remembered. */
   get size(): number {
     return this.#known.size;
-  }
-
-  #keep(key: string, remembered: Remembered): void {
-    // A Map keeps the order of insertion, so the first is the longest unused.
-    this.#known.delete(key);
-    this.#known.set(key, remembered);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Plan } from "../config.ts";
+import { setNewest } from "../core/newest.ts";
 
 /** A bucket as it was left: tokens in it, and when that was, milliseconds. */
 export interface Bucket {
@@ -61,13 +62,7 @@ export function memoryBuckets(now: () => number, maxBuckets = MAX_BUCKETS): Take
     const tokens = refilled(before, plan, at);
     const allowed = tokens + EPSILON >= 1;
     const left = allowed ? Math.max(0, tokens - 1) : tokens;
-    // Set anew, so that the map's order is that of last use.
-    buckets.delete(id);
-    buckets.set(id, { tokens: left, at });
-    if (buckets.size > maxBuckets) {
-      const [oldest] = buckets.keys();
-      if (oldest !== undefined) buckets.delete(oldest);
-    }
+    setNewest(buckets, id, { tokens: left, at }, maxBuckets);
     return takenOf(plan, allowed, left);
   };
 }

@@ -1,3 +1,4 @@
+import { setNewest } from "../../core/newest.ts";
 import { type OneByOne, oneByOne } from "../../core/one-by-one.ts";
 import { gathering } from "../../core/turn.ts";
 import { log } from "../../log.ts";
@@ -130,11 +131,8 @@ interface Door {
 }
 
 function remember(led: Door["led"], address: string, target: InboundTarget): void {
-  led.delete(address);
-  if (target.kind !== "inbox") return;
-  const oldest = led.size >= MAX_REMEMBERED ? led.keys().next().value : undefined;
-  if (oldest !== undefined) led.delete(oldest);
-  led.set(address, target);
+  if (target.kind === "inbox") setNewest(led, address, target, MAX_REMEMBERED);
+  else led.delete(address);
 }
 
 async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise<Reply> {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { setNewest } from "../../core/newest.ts";
 import { DAY_MS } from "../../core/time-units.ts";
 
 /** What one role mailbox takes a day: mails, and octets of them. */
@@ -44,10 +45,8 @@ export function roleVolume(clock: Clock, limits: RoleLimits = ROLE_LIMITS): Role
     take(address, octets) {
       const use = useOf(address);
       if (!isRoomy(use)) return false;
-      uses.delete(address);
-      const oldest = uses.size >= MAX_COUNTED_ROLE_MAILBOXES ? uses.keys().next().value : undefined;
-      if (oldest !== undefined) uses.delete(oldest);
-      uses.set(address, { mails: use.mails + 1, octets: use.octets + octets, at: use.at });
+      const taken = { mails: use.mails + 1, octets: use.octets + octets, at: use.at };
+      setNewest(uses, address, taken, MAX_COUNTED_ROLE_MAILBOXES);
       return true;
     },
   };

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { setNewest } from "../../core/newest.ts";
 
 /** Answers kept at most; the longest unused goes first. */
 export const MAX_CACHE_ENTRIES = 10_000;
@@ -33,7 +34,7 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
       const now = clock.now();
       // A clock that was put back ends a life rather than to lengthen it.
       if (entry.expiresAt <= now || entry.keptAt > now) return undefined;
-      // Put back behind all others: a Map keeps the order of insertion, so the first is the longest unused.
+      // Put back behind all others, so that the longest unused goes first.
       entries.set(key, entry);
       return entry.value;
     },
@@ -41,9 +42,7 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
       entries.delete(key);
       if (ttlSeconds <= 0) return;
       const now = clock.now();
-      entries.set(key, { value, keptAt: now, expiresAt: now + ttlSeconds * 1000 });
-      const [oldest] = entries.keys();
-      if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
+      setNewest(entries, key, { value, keptAt: now, expiresAt: now + ttlSeconds * 1000 }, maxEntries);
     },
     size: () => entries.size,
   };

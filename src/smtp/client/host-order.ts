@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { setNewest } from "../../core/newest.ts";
 import type { Connecting, Connection } from "./connection.ts";
 import type { Destination, PeerResult } from "./delivery.ts";
 
@@ -67,7 +68,7 @@ export async function connectInOrder(
       shunned.delete(address);
       return connecting;
     }
-    shun(shunned, address, clock.now() + SHUN_MS);
+    setNewest(shunned, address, clock.now() + SHUN_MS, MAX_SHUNNED);
     if (failure.tried === null || !isPermanent(connecting.result))
       failure = { kind: "failed", result: connecting.result, tried: candidate };
   }
@@ -93,11 +94,4 @@ function shunKey({ host, ip }: Candidate, port: number): string {
 
 function isPermanent(result: PeerResult): boolean {
   return result.kind === "reply" && result.code >= 500;
-}
-
-function shun(shunned: Map<string, number>, address: string, until: number): void {
-  shunned.delete(address);
-  shunned.set(address, until);
-  const [oldest] = shunned.keys();
-  if (shunned.size > MAX_SHUNNED && oldest !== undefined) shunned.delete(oldest);
 }

@@ -1,5 +1,6 @@
 import Database from "libsql";
 import PromiseDatabase from "libsql/promise";
+import { setNewest } from "../../core/newest.ts";
 import { EngineError, errorCode, type ReadyStatement, type Value, type Written } from "./engine.ts";
 import { together } from "./rows-text.ts";
 
@@ -72,10 +73,8 @@ export function preparedIn(cache: Map<string, Prepared>, database: Database.Data
   const known = cache.get(sql);
   if (known !== undefined) return known;
   const statement = database.prepare(sql) as Database.Statement & { readonly reader: boolean };
-  const oldest = cache.size >= MAX_PREPARED ? cache.keys().next().value : undefined;
-  if (oldest !== undefined) cache.delete(oldest);
   const prepared = { statement, reader: statement.reader };
-  cache.set(sql, prepared);
+  setNewest(cache, sql, prepared, MAX_PREPARED);
   return prepared;
 }
 

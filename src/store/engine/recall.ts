@@ -1,3 +1,4 @@
+import { setNewest } from "../../core/newest.ts";
 import type { Engine } from "./engine.ts";
 
 /**
@@ -46,7 +47,7 @@ export class Recall {
     const known = answers.get(key);
     if (known !== undefined) return known;
     const answer = await this.#ask(query, args);
-    if (answer !== null) keep(answers, key, frozen(answer));
+    if (answer !== null) setNewest(answers, key, frozen(answer), MAX_ANSWERS);
     return answer;
   }
 
@@ -95,10 +96,4 @@ function frozen<Answer>(answer: Answer): Answer {
   if (typeof answer !== "object" || answer === null || Object.isFrozen(answer)) return answer;
   for (const part of Object.values(answer)) frozen(part);
   return Object.freeze(answer);
-}
-
-function keep<Answer>(answers: Map<string, Answer>, key: string, answer: Answer): void {
-  const oldest = answers.size >= MAX_ANSWERS ? answers.keys().next().value : undefined;
-  if (oldest !== undefined) answers.delete(oldest);
-  answers.set(key, answer);
 }
