@@ -96,7 +96,7 @@ export function enabledGuard(senderId: string, webhookId: string): Guard {
 }
 
 /** Holds while the webhook has not been deleted. */
-export function standingGuard(senderId: string, webhookId: string): Guard {
+export function standingWebhookGuard(senderId: string, webhookId: string): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND sender_id = ? AND ${STANDS})`,
     args: [webhookId, senderId],

@@ -127,9 +127,9 @@ export function standingInbox(parameter: string): string {
 }
 
 /** Holds while the inbox has not been deleted, for a message that names it and moves no thread. */
-export function standingGuard(id: string): Guard {
+export function standingInboxGuard(id: string): Guard {
   // What deletes it is no statement that is moved.
-  return { sql: `EXISTS (SELECT 1 FROM inboxes WHERE id = ? AND ${STANDS})`, args: [id], apart: true };
+  return { sql: `EXISTS ${standingInbox("?")}`, args: [id], apart: true };
 }
 
 /** Whether a write that stores a message was refused since its inbox was deleted meanwhile. */

@@ -3,7 +3,7 @@ import type { MessageStatus } from "../core/states.ts";
 import { storedMailbox } from "./mailbox.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
 import { ConstraintError, type Db, type Guard, type Statement, type Value } from "./engine/client.ts";
-import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { numbered, type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
 import { takeContent } from "./contents/contents.ts";
 
@@ -151,8 +151,7 @@ const GUARDED = new Map<string, RowsText>();
 function guardedText({ sql }: Guard): RowsText {
   const known = GUARDED.get(sql);
   if (known !== undefined) return known;
-  let number = COLUMNS_BEFORE;
-  const value = `CASE WHEN ${sql} THEN ? END`.replace(/\?/g, () => `?${++number}`);
+  const value = numbered(`CASE WHEN ${sql} THEN ? END`, COLUMNS_BEFORE + 1);
   const text = rowsText("messages", MESSAGE_COLUMNS, `(${VALUES}, ${value})`);
   GUARDED.set(sql, text);
   return text;

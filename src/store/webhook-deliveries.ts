@@ -1,6 +1,6 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
 import { ALWAYS, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
-import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { numbered, type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { STANDS } from "./webhooks.ts";
 
 /** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
@@ -83,7 +83,7 @@ function insertText(count: number, where: string): RowsText {
 }
 
 /** Most projects have one webhook. Made once, for wherever a text is looked up it is hashed. */
-const ONE = rowsText("webhook_deliveries", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)", {
+const ONE = rowsText("webhook_deliveries", COLUMNS_STORED, numbered(ROW), {
   where: WEBHOOK_STANDS,
   repeats: true,
 });

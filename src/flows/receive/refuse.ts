@@ -1,4 +1,4 @@
-import { standingGuard } from "../../store/inboxes.ts";
+import { standingInboxGuard } from "../../store/inboxes.ts";
 import { insertMessage } from "../../store/messages.ts";
 import { hint } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
@@ -44,7 +44,7 @@ async function refusalOf(deps: TakeDeps, own: readonly ArrivalPlace[], mail: Inb
   };
   return {
     messageId: message.id,
-    statements: insertMessage(message, content, [], inbox.id === null ? null : standingGuard(inbox.id)),
+    statements: insertMessage(message, content, [], inbox.id === null ? null : standingInboxGuard(inbox.id)),
     events: eventsOf(deps.clock, inbox.senderId, [happening]),
   };
 }

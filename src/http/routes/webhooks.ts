@@ -5,7 +5,7 @@ import { EVENT_TYPES } from "../../core/events.ts";
 import { newId } from "../../core/ids.ts";
 import { seal } from "../../core/secretbox.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { standingGuard } from "../../store/delivery-log.ts";
+import { standingWebhookGuard } from "../../store/delivery-log.ts";
 import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
 import {
   deleteWebhook,
@@ -229,7 +229,7 @@ function rotateRoute({ db, boxKey }: WebhookDeps): Route {
       const until = now + (body.graceSeconds ?? 0) * 1000;
       const answer = ok(show({ ...webhook, updatedAt: now }, secret));
       const write = db.write([
-        allOrNothing(standingGuard(senderId, webhook.id)),
+        allOrNothing(standingWebhookGuard(senderId, webhook.id)),
         rotateSecret(senderId, webhook.id, seal(boxKey, secret), until, now),
         ...record(answer),
       ]);

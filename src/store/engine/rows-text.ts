@@ -60,6 +60,12 @@ export function rowsText(
   return { sql: `${before}${rows}${after}`, table, before, rows, after, parameters };
 }
 
+/** An SQL text whose parameters are `?` alone, with numbers for them. */
+export function numbered(sql: string, first = 1): string {
+  let number = first;
+  return sql.replace(/\?/g, () => `?${number++}`);
+}
+
 /**
  * A text for one statement alone, which adds rows to a table or counts on one that is there as others do: it is run before or
  * after them.
