@@ -44,6 +44,7 @@ async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<
   const content = await getContent(deps, message.senderId, message.id);
   const text = clip(content?.text ?? null);
   const html = clip(content?.html ?? null);
+  const isEmpty = text.part === null && html.part === null;
   return {
     inboxId: message.inboxId,
     threadId: message.threadId,
@@ -53,7 +54,7 @@ async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<
     text: text.part,
     html: html.part,
     // A mail whose content has passed its retention must not pass for one without any.
-    truncated: text.cut || html.cut || (await isLetGo(deps.db, message.senderId, message.id)),
+    truncated: text.cut || html.cut || (isEmpty && (await isLetGo(deps.db, message.senderId, message.id))),
     attachments: await listAttachments(deps.db, message.senderId, message.id),
     auth: content?.auth ?? null,
   };
