@@ -34,7 +34,8 @@ certificate anew.`,
     const app = await startApp(config, clock).catch(async (error: unknown) => {
       const first = error instanceof FirstStartError;
       if (first) out.plain(secretsText(error.firstStart));
-      return explained(first ? error.cause : error, config, await unknownHost(config));
+      const cause = first ? error.cause : error;
+      return explained(cause, config, await unknownHost(cause, config));
     });
     const stop = (): void => {
       app.stop().then(

@@ -23,25 +23,25 @@ const HINTS: Readonly<Record<string, string>> = {
 const OTHERS = ": are we the user of the service, or root?";
 
 /**
- * Which of the names to listen at this machine cannot look up; null where it can, or where they are addresses. Asked for
- * behind a failure: Bun says of such a name what it last said of something else, EADDRINUSE for one.
+ * Which of the names to listen at this machine cannot look up, behind a failure to listen: Bun says of such a name what it
+ * last said of something else, EADDRINUSE for one. Null where it can look them up, where they are addresses, and behind any
+ * other failure.
  */
-export async function unknownHost({ host, smtpHost, roles }: Config): Promise<string | null> {
+export async function unknownHost(error: unknown, { host, smtpHost, roles }: Config): Promise<string | null> {
+  if (!isListening(error)) return null;
   for (const name of roles.has("smtp") ? [host, smtpHost] : [host])
-    if (
-      !(await lookup(name).then(
-        () => true,
-        () => false,
-      ))
-    )
+    try {
+      await lookup(name);
+    } catch {
       return name;
+    }
   return null;
 }
 
 /**
  * Throws what has gone wrong at a start in words that lead to its cause, where ours are better than those of the parts.
  * @param http where the API should listen: its error, unlike those of the other listeners, names no address
- * @param unknown a name to listen at that this machine cannot look up
+ * @param unknown as `unknownHost` gives it
  */
 export function explained(
   error: unknown,
@@ -49,7 +49,7 @@ export function explained(
   unknown: string | null = null,
 ): never {
   const words =
-    unknown !== null && isListening(error)
+    unknown !== null
       ? `cannot listen at ${unknown}: this machine cannot look up that name`
       : wordsFor(error, http);
   throw words === null ? error : new Error(words, { cause: error });
