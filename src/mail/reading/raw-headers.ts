@@ -72,8 +72,8 @@ export function fieldValue(field: RawField): string {
 }
 
 /** A line of a header as UTF-8, its octets read as `fieldValue` reads them. */
-export function lineAsUtf8(line: Uint8Array): Uint8Array {
-  return isUtf8(line) ? line : Buffer.from(new TextDecoder("windows-1252").decode(line));
+export function lineAsUtf8(line: Buffer): Uint8Array {
+  return isUtf8(line) ? line : Buffer.from(beyondAscii(line));
 }
 
 function beyondAscii(bytes: Buffer): string {
