@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Answer, encode } from "dns-packet";
-import { MAX_RECORDS } from "../../src/net/dns/frame.ts";
+import { MAX_NAME_STEPS, MAX_RECORDS } from "../../src/net/dns/frame.ts";
 import { decodeAnswer } from "../../src/net/dns/wire.ts";
 
 const ID = 7;
@@ -22,4 +22,34 @@ test("an answer of the greatest number of records is read, one more is not, what
   expect(decodeAnswer(answer(MAX_RECORDS), QUESTION, ID)?.answers).toHaveLength(MAX_RECORDS);
   expect(decodeAnswer(answer(MAX_RECORDS + 1), QUESTION, ID)).toBeNull();
   expect(decodeAnswer(answer(1, MAX_RECORDS), QUESTION, ID)).toBeNull();
+});
+
+/** A pointer, and the one label before it, of which a name of so many labels more is made. */
+const LABEL = Buffer.from([1, 0x61]);
+const POINTER_TO_QUESTION = Buffer.from([0xc0, 12]);
+
+/** An answer of so many MX records whose hosts all have the name of the first, which has so many labels. */
+function mailHosts(records: number, labels: number): Buffer {
+  const head = encode({ type: "response", id: ID, questions: [{ name: QUESTION.name, type: "MX" }] });
+  head.writeUInt16BE(records, 6);
+  const first = head.length + POINTER_TO_QUESTION.length + 12;
+  const name = Buffer.concat([...new Array<Buffer>(labels).fill(LABEL), Buffer.from([0])]);
+  const again = Buffer.from([0xc0 | (first >> 8), first & 255]);
+  const rows = Array.from({ length: records }, (_, at) => {
+    const host = at === 0 ? name : again;
+    const fixed = Buffer.from([0, 15, 0, 1, 0, 0, 0, 60, 0, host.length + 2, 0, 10]);
+    return Buffer.concat([POINTER_TO_QUESTION, fixed, host]);
+  });
+  return Buffer.concat([head, ...rows]);
+}
+
+test("an answer whose names take more steps than are allowed is not decoded, however few octets they have", () => {
+  const question = { name: QUESTION.name, type: "MX" } as const;
+  // The question's name takes its pointer and two labels of each record, a host its pointer and its labels.
+  const steps = (labels: number) => 3 + 1 + labels;
+  const labels = 120;
+  const most = Math.floor((MAX_NAME_STEPS + 1) / steps(labels));
+  expect(decodeAnswer(mailHosts(most, labels), question, ID)?.answers).toHaveLength(most);
+  expect(decodeAnswer(mailHosts(most + 1, labels), question, ID)).toBeNull();
+  expect(decodeAnswer(mailHosts(MAX_RECORDS, 2), question, ID)?.answers).toHaveLength(MAX_RECORDS);
 });

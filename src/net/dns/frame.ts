@@ -19,10 +19,33 @@ const MAX_NAME_OCTETS = 255;
  */
 export const MAX_RECORDS = 1000;
 
+/**
+ * Labels and pointers that are read for all names of a packet together. A thousand MX records whose hosts are one name of 120
+ * labels fit into 16 KiB, as resolvers themselves write them, and to decode them holds the event loop for forty milliseconds.
+ */
+export const MAX_NAME_STEPS = 10_000;
+
 /** Record types whose data have one length: A and AAAA. */
 const DATA_OCTETS: Readonly<Record<number, number>> = { 1: 4, 28: 16 };
 /** Record types whose data have a fixed beginning: TLSA (RFC 6698 §2.1). */
 const LEAST_DATA_OCTETS: Readonly<Record<number, number>> = { 52: 3 };
+
+/** Where the names stand in the data of the record types that the decoder reads names of: octets before the first, and how many. */
+const NAMES_IN_DATA: Readonly<Record<number, { before: number; names: number }>> = {
+  // NS, CNAME, PTR, DNAME, NSEC
+  2: { before: 0, names: 1 },
+  5: { before: 0, names: 1 },
+  12: { before: 0, names: 1 },
+  39: { before: 0, names: 1 },
+  47: { before: 0, names: 1 },
+  // SOA, RP
+  6: { before: 0, names: 2 },
+  17: { before: 0, names: 2 },
+  // MX, SRV, RRSIG
+  15: { before: 2, names: 1 },
+  33: { before: 6, names: 1 },
+  46: { before: 18, names: 1 },
+};
 
 /** Where a record of this type has its data: from `data` to before `end`, all within the packet. */
 export interface RecordSpan {
@@ -42,8 +65,39 @@ export function isWellFormed(packet: Buffer): boolean {
     at = afterQuestion(packet, at);
   const records = packet.readUInt16BE(6) + packet.readUInt16BE(8) + packet.readUInt16BE(10);
   if (records > MAX_RECORDS) return false;
-  for (let left = records; left > 0 && at !== null; left--) at = afterRecord(packet, at);
-  return at !== null;
+  let steps = MAX_NAME_STEPS;
+  for (let left = records; left > 0 && at !== null && steps >= 0; left--) {
+    const record = at;
+    at = afterRecord(packet, record);
+    if (at !== null) steps = stepsLeftOver(packet, record, steps);
+  }
+  return at !== null && steps >= 0;
+}
+
+/** What is left of the steps behind a record's names; less than none where they take more. */
+function stepsLeftOver(packet: Buffer, start: number, steps: number): number {
+  const record = recordSpan(packet, start);
+  const { before, names } = NAMES_IN_DATA[record?.type ?? 0] ?? { before: 0, names: 0 };
+  let left = stepsLeft(packet, start, steps);
+  let at = record === null ? null : record.data + before;
+  for (let count = 0; count < names && at !== null && left >= 0; count++) {
+    left = stepsLeft(packet, at, left);
+    at = afterName(packet, at);
+  }
+  return left;
+}
+
+/** The same behind the name from `start`, its pointers followed, be they wrong: what takes too many steps is not decoded. */
+function stepsLeft(packet: Buffer, start: number, steps: number): number {
+  let left = steps;
+  for (let at = start; left >= 0; left--) {
+    const length = packet[at] ?? 0;
+    if (length === 0) return left;
+    if ((length & POINTER) === POINTER && at + 1 < packet.length)
+      at = packet.readUInt16BE(at) & ~(POINTER << 8);
+    else at += length + 1;
+  }
+  return left;
 }
 
 function afterQuestion(packet: Buffer, start: number): number | null {
