@@ -1,3 +1,6 @@
+/** Content type of JSON. */
+export const JSON_TYPE = "application/json";
+
 /** What a route answers with, before it becomes bytes. */
 export interface Answer {
   status: number;
@@ -43,7 +46,8 @@ export function raw(
   return { status: 200, body, headers: { "content-type": contentType, ...headers } };
 }
 
-function isRaw(body: unknown): body is RawBody {
+/** Whether a body goes out as it is. */
+export function isRaw(body: unknown): body is RawBody {
   return (
     typeof body === "string" ||
     body instanceof Uint8Array ||
@@ -59,6 +63,6 @@ export function toResponse(answer: Answer): Response {
   if (isRaw(body)) return new Response(body, { status, headers: { ...answer.headers } });
   return new Response(JSON.stringify(body), {
     status,
-    headers: { "content-type": "application/json", ...answer.headers },
+    headers: { "content-type": JSON_TYPE, ...answer.headers },
   });
 }

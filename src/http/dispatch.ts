@@ -10,6 +10,7 @@ import { authenticate } from "./auth.ts";
 import { parseJson, readBody } from "./body.ts";
 import type { BodyRoom } from "./body-room.ts";
 import { type BodyTurns, LARGE_BODY_OCTETS } from "./body-turns.ts";
+import type { SendAnswer } from "./download.ts";
 import { type InFlight, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { KeyUse } from "./key-use.ts";
 import { openPage } from "./paging.ts";
@@ -30,6 +31,7 @@ export interface DispatchDeps {
   inFlight: InFlight;
   room: BodyRoom;
   turns: BodyTurns;
+  send: SendAnswer;
 }
 
 /** A request that has found its route. */
@@ -73,7 +75,8 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
       ? await readBody(request, { clock: deps.clock, maxBytes: maxBytesOf(deps, route), place })
       : NO_BYTES;
     const incoming = { arrived, query, bytes };
-    return await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
+    const answer = await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
+    return deps.send(owner, answer);
   } finally {
     place.leave();
   }

@@ -1,10 +1,14 @@
 import type { Clock } from "../core/clock.ts";
 import type { Bytes } from "../flows/read/bytes.ts";
+import { type Answer, isRaw, JSON_TYPE } from "./answer.ts";
 import { BodyRoom, type RoomLimits } from "./body-room.ts";
 import { type BodyTime, startBodyTime } from "./body-time.ts";
 
-/** Octets that are read before the answer begins: all of most messages, and of larger ones what tells that they can be read. */
-export const READ_BEFORE = 512 * 1024;
+/**
+ * Octets that are read before the answer begins: all of most messages, and of larger ones what tells that they can be read.
+ * Answers of no more are not counted: what a socket has taken of them leaves little.
+ */
+export const READ_BEFORE = 128 * 1024;
 /** Octets handed to the socket at a time. */
 const SLICE_OCTETS = 256 * 1024;
 
@@ -12,7 +16,7 @@ const SLICE_OCTETS = 256 * 1024;
 export const LARGE_ANSWERS: RoomLimits = {
   all: 256 * 1024 * 1024,
   ofOwner: 128 * 1024 * 1024,
-  refusal: "Too many large downloads are under way. Try again.",
+  refusal: "Too many large answers are under way. Try again.",
 };
 
 /** Hands bytes out as the body of an answer of the project's. */
@@ -71,6 +75,35 @@ async function* slices(
   } finally {
     await rest.return?.();
   }
+}
+
+/** What of an answer's JSON is sent at a time. */
+async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let at = 0; at < bytes.length; at += SLICE_OCTETS) yield bytes.subarray(at, at + SLICE_OCTETS);
+}
+
+/** Makes an answer of the owner's ready to be sent. */
+export type SendAnswer = (owner: string, answer: Answer) => Answer;
+
+/**
+ * Turns JSON into what is sent. A record, a list or a template may have tens of megabytes, and a client that asks for a hundred
+ * and reads none would keep each in memory: large ones are bounded and timed as downloads are, with a room of their own.
+ * @returns a function that throws 503 where there is no room
+ */
+export function openAnswers(clock: Clock): SendAnswer {
+  const room = new BodyRoom(LARGE_ANSWERS);
+  return (owner, answer) => {
+    if (answer.body === undefined || isRaw(answer.body)) return answer;
+    const text = JSON.stringify(answer.body);
+    const headers = { "content-type": JSON_TYPE, ...answer.headers };
+    // A character takes three octets at most.
+    if (text.length * 3 <= READ_BEFORE) return { ...answer, body: text, headers };
+    const bytes = new TextEncoder().encode(text);
+    if (bytes.length <= READ_BEFORE) return { ...answer, body: bytes, headers };
+    const place = room.enter(owner);
+    place.take(bytes.length);
+    return { ...answer, body: streamOf(clock, whole(bytes), () => place.leave()), headers };
+  };
 }
 
 /** @param left is called once nothing of the bytes is needed any more */

@@ -11,6 +11,7 @@ import { BodyRoom } from "./body-room.ts";
 import { BodyTurns } from "./body-turns.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./docs.ts";
+import { openAnswers } from "./download.ts";
 import { errorAnswer } from "./errors.ts";
 import { probeRoutes, type ReadyCheck } from "./health.ts";
 import { trackKeyUse } from "./key-use.ts";
@@ -85,6 +86,7 @@ export function createHttp(deps: HttpDeps): Http {
     inFlight: new Set(),
     room: new BodyRoom(),
     turns: new BodyTurns(),
+    send: openAnswers(deps.clock),
   };
   const routes = [
     ...probeRoutes(deps.clock, deps.checks),

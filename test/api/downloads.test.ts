@@ -1,6 +1,7 @@
+import { Type } from "@sinclair/typebox";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { raw } from "../../src/http/answer.ts";
+import { ok, raw } from "../../src/http/answer.ts";
 import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body-time.ts";
 import { LARGE_ANSWERS, openDownloads, READ_BEFORE } from "../../src/http/download.ts";
 import { projectRoute, type Route } from "../../src/http/route.ts";
@@ -13,6 +14,10 @@ const SIZE = 32 * 1024 * 1024;
 /** As many as one project may have at a time. */
 const AT_A_TIME = LARGE_ANSWERS.ofOwner / SIZE;
 const WHOLE = new Uint8Array(SIZE).map((_, at) => (at * 7 + (at >> 8) * 31) & 255);
+/** A text of as many octets in JSON, and of fewer characters: two octets to one. */
+const LETTERS = "é".repeat(SIZE / 2);
+/** Octets of a record around its text. */
+const AROUND = JSON.stringify({ text: "" }).length;
 /** Milliseconds in which what lies in a socket of this machine has been read. */
 const SETTLED_MS = 50;
 
@@ -40,13 +45,22 @@ function download(): Route[] {
         return raw(body, "application/octet-stream");
       },
     }),
+    projectRoute({
+      method: "GET",
+      path: "/v1/record/:chars",
+      operationId: "record",
+      summary: "Answers a record",
+      scope: "emails:read",
+      answers: { 200: Type.Object({ text: Type.String() }) },
+      handle: ({ params }) => ok({ text: LETTERS.slice(0, Number(params.chars)) }),
+    }),
   ];
 }
 
 beforeEach(async () => {
   clock = manualClock();
   sockets = [];
-  api = await testApi({ routes: download });
+  api = await testApi({ routes: download, http: { clock } });
   port = (await api.http.start()).port;
 });
 afterEach(async () => {
@@ -57,13 +71,11 @@ afterEach(async () => {
 const get = (key: string, octets: number) =>
   fetch(`http://127.0.0.1:${port}/v1/download/${octets}`, { headers: { authorization: `Bearer ${key}` } });
 
-/** A client that asks for a download and reads its beginning alone. */
-async function slow(key: string): Promise<Socket> {
+/** A client that asks for so much and reads its beginning alone. */
+async function slow(key: string, path = `download/${SIZE}`): Promise<Socket> {
   const before = clock.pending();
   const socket = connect(port, "127.0.0.1", () =>
-    socket.write(
-      `GET /v1/download/${SIZE} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`,
-    ),
+    socket.write(`GET /v1/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`),
   );
   sockets.push(socket);
   socket.once("data", () => socket.pause());
@@ -122,5 +134,36 @@ describe("large downloads", () => {
     clock.advance(BODY_BASE_MS);
     await until(() => clock.pending() === 0);
     expect((await get(a.key, SIZE)).status).toBe(200);
+  });
+});
+
+describe("large JSON answers", () => {
+  const record = (key: string, chars: number) =>
+    fetch(`http://127.0.0.1:${port}/v1/record/${chars}`, { headers: { authorization: `Bearer ${key}` } });
+
+  test.each([(READ_BEFORE - AROUND) / 2, READ_BEFORE / 2, LETTERS.length])(
+    "of a text of %p letters come whole, and leave nothing behind",
+    async (chars) => {
+      const answer = await record(api.acme.a.key, chars);
+      expect(answer.headers.get("content-type")).toBe("application/json");
+      expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(await answer.json()).toEqual({ text: LETTERS.slice(0, chars) });
+      expect(clock.pending()).toBe(0);
+    },
+  );
+
+  test("that clients do not read keep out their own project's alone, until their time is over", async () => {
+    const { a, b } = api.acme;
+    const fit = Math.floor(LARGE_ANSWERS.ofOwner / (SIZE + AROUND));
+    for (let count = 0; count < fit; count++) await slow(a.key, `record/${LETTERS.length}`);
+    const refused = await record(a.key, LETTERS.length);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect((await record(a.key, 1000)).status).toBe(200);
+    expect((await record(b.key, LETTERS.length)).status).toBe(200);
+    clock.advance(BODY_BASE_MS);
+    await Bun.sleep(SETTLED_MS);
+    clock.advance(bodyTimeMs(SIZE + AROUND));
+    await until(() => clock.pending() === 0);
+    expect((await record(a.key, LETTERS.length)).status).toBe(200);
   });
 });
