@@ -28,9 +28,10 @@ const LOCK_MS = 5_000;
 /**
  * What BullMQ says of a job whose lock has ended while it was in hand: the event loop stood still for about as long as a lock
  * lives, or Redis was flushed. Such a job may be handed out once more, up to two lock times later; that its row is claimed
- * keeps it from being worked on twice.
+ * keeps it from being worked on twice. Where another worker has it by then, the lock is that one's, or the job waits again.
  */
-const LOCK_GONE = /^(?:Missing (?:lock|key)|could not renew lock) for job /;
+const LOCK_GONE =
+  /^(?:(?:Missing (?:lock|key)|Lock mismatch|could not renew lock) for job |Job \S+ is not in the active state)/;
 const LOCK_GONE_MESSAGE = "a job outlived its lock, it may be handed out again";
 /** Wait after a command failed for the connection's sake, milliseconds. */
 const RETRY_MS = 1_000;
@@ -135,8 +136,12 @@ function openWorker(state: State, name: QueueName, handler: JobHandler, concurre
     const kind = LOCK_GONE.test(reason(error)) ? LOCK_GONE_MESSAGE : "redis trouble";
     state.trouble(kind, { error: reason(error) });
   });
+  // A handler's failure is told where it runs, so this is a job that has outlived its lock twice. Its row is due as before.
   worker.on("failed", (job, error) => {
-    state.trouble("job given up", { key: job?.data.key, error: reason(error) });
+    state.trouble("a job is given up, the sweep brings its row", {
+      key: job?.data.key,
+      error: reason(error),
+    });
   });
   return worker;
 }

@@ -415,21 +415,28 @@ describe("the queue BullMQ on Redis", () => {
     expect(keys.filter((key) => !/:(events|id|marker|meta|stalled-check)$/.test(key))).toEqual([]);
   });
 
-  test("says of a job whose lock has ended meanwhile, as while the event loop stands still, that it may come again", async () => {
-    const prefix = `test${++prefixes}`;
-    const queue = openOnRedis(prefix);
-    const hold = holder();
-    queue.work("transmit", hold.handler, 1);
-    await queue.add("transmit", jobs(2));
-    await hold.reached(1);
-    expect(await redis.command("del", `${prefix}:transmit:1:lock`)).toContain("1");
-    hold.release("job0");
-    // The next one is handed out all the same.
-    await hold.reached(2);
-    hold.release("job1");
-    const told = new Set(warnings.map(({ message }) => message));
-    expect([...told]).toEqual(["a job outlived its lock, it may be handed out again"]);
-  });
+  test.each([
+    ["has ended", (key: string) => ["del", `${key}:1:lock`]],
+    ["is another worker's", (key: string) => ["set", `${key}:1:lock`, "another"]],
+    ["has ended, and that waits again", (key: string) => ["lrem", `${key}:active`, "0", "1"]],
+  ])(
+    "says of a job whose lock %s, as behind an event loop that stood still, that it may come again",
+    async (_, meddle) => {
+      const prefix = `test${++prefixes}`;
+      const queue = openOnRedis(prefix);
+      const hold = holder();
+      queue.work("transmit", hold.handler, 1);
+      await queue.add("transmit", jobs(2));
+      await hold.reached(1);
+      await redis.command(...meddle(`${prefix}:transmit`));
+      hold.release("job0");
+      // The next one is handed out all the same.
+      await hold.reached(2);
+      hold.release("job1");
+      const told = new Set(warnings.map(({ message }) => message));
+      expect([...told]).toEqual(["a job outlived its lock, it may be handed out again"]);
+    },
+  );
 
   test("loses its jobs to a flush, a job in hand included, and goes on after", async () => {
     const queue = openOnRedis();
