@@ -102,7 +102,24 @@ test("the whole row is met in a few turns, and then anew", async () => {
     clock.advance(1_000);
   }
   expect(met.size).toBe(DUE_ROWS + 1);
+  clock.advance(8_000);
   expect((await turn(sweep)).length).toBeGreaterThan(0);
+});
+
+test("what was brought is not brought anew for some seconds, unless it has become due anew: it may wait in another process", async () => {
+  const { clock, addRows, sweepWanting, turn } = await longRow();
+  await addRows(1, 2, 1, clock.now() - 1_000);
+  const sweep = sweepWanting((_, job) => !job.key.endsWith(".0"));
+  const both = [1, 2].map((ord) => ({ name: "retry" as const, ord }));
+  expect(await turn(sweep)).toEqual(both);
+  clock.advance(1_000);
+  expect(await turn(sweep)).toEqual([]);
+  await service.app.db.write([
+    { sql: "UPDATE recipients SET due_at = ? WHERE ord = 2", args: [clock.now() - 1] },
+  ]);
+  expect(await turn(sweep)).toEqual([{ name: "retry", ord: 2 }]);
+  clock.advance(8_000);
+  expect(await turn(sweep)).toEqual(both);
 });
 
 test("what this process has or has no room for is not brought to the queue", async () => {

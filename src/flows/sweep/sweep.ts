@@ -9,6 +9,7 @@ import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.
 import { hint, transmitJob } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
 import { DueRow } from "./due-row.ts";
+import { RecentHints } from "./recent-hints.ts";
 import { RestartedWaits } from "./restarted-waits.ts";
 
 export interface SweepDeps {
@@ -51,6 +52,7 @@ export class Sweep {
   readonly #waits: RestartedWaits;
   readonly #recipients: DueRow<RecipientPlace>;
   readonly #deliveries: DueRow<DeliveryPlace>;
+  readonly #hints = new RecentHints();
   /** Time of the last turn; before the first one the clock may have been put back while nobody looked. */
   #lastTurn = Number.POSITIVE_INFINITY;
 
@@ -142,15 +144,19 @@ export class Sweep {
     return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
-  /** Hints what is due, and takes up itself what has been due for long. */
+  /** Hints what is due and was not hinted lately, and takes up itself what has been due for long. */
   #bring(name: QueueName, due: readonly { job: Job; dueAt: number }[]): void {
     const wanted = due.filter(({ job }) => this.#here.wants(name, job));
-    const forgottenAt = this.#deps.clock.now() - HINT_PATIENCE_MS;
+    const now = this.#deps.clock.now();
+    const forgottenAt = now - HINT_PATIENCE_MS;
     for (const { job, dueAt } of wanted) if (dueAt < forgottenAt) this.#here.offer(name, job);
+    const hinted = wanted.filter(
+      ({ job, dueAt }) => dueAt >= forgottenAt && this.#hints.note(job.key, dueAt, now),
+    );
     hint(
       this.#deps.queue,
       name,
-      wanted.filter(({ dueAt }) => dueAt >= forgottenAt).map(({ job }) => job),
+      hinted.map(({ job }) => job),
     );
   }
 }
