@@ -15,7 +15,7 @@ const DeliverySchema = Type.Object(
     messageId: Nullable(Type.String()),
     eventId: Nullable(Type.String()),
     status: OneOf(["pending", "succeeded", "failed"]),
-    attempts: Type.Integer(),
+    attempts: Type.Integer({ description: "Attempts so far; a replay counts anew." }),
     nextAttemptAt: Nullable(Timestamp),
     lastAttemptAt: Nullable(Timestamp),
     httpStatus: Nullable(Type.Integer({ description: "Status that the endpoint answered last." })),

@@ -58,7 +58,12 @@ const WebhookSchema = Type.Object(
 const CreateWebhook = Type.Object({ url: Type.String(), eventTypes: EventTypes });
 const UpdateWebhook = Type.Object({
   url: Type.Optional(Type.String()),
-  enabled: Type.Optional(Type.Boolean()),
+  enabled: Type.Optional(
+    Type.Boolean({
+      description:
+        "While it is off no event is noted for it, and the deliveries that still wait fail as they come due; `/replay` sends those once it is on again.",
+    }),
+  ),
   eventTypes: Type.Optional(EventTypes),
 });
 const RotateSecret = Type.Object({
