@@ -76,7 +76,8 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
       : NO_BYTES;
     const incoming = { arrived, query, bytes };
     const answer = await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
-    return deps.send(owner, answer);
+    // What a change is answered stands for what has been done: it is never refused for its size.
+    return route.method === "GET" ? deps.send(owner, answer) : answer;
   } finally {
     place.leave();
   }
