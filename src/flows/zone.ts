@@ -15,18 +15,18 @@ import {
   publicInstallationKey,
   publishedKeys,
 } from "../store/dkim-keys.ts";
-import { onboardingDomain } from "./send/policy.ts";
-import { simulatorDomain } from "./send/simulator.ts";
 import {
   bounceDomain,
-  dkimName,
+  dkimParent,
   dkimTarget,
-  dmarcRecord,
-  MX_PREFERENCE,
   mxHost,
   nsHost,
+  onboardingDomain,
+  simulatorDomain,
+  SOA_MAILBOX,
   spfInclude,
-} from "./verify/records.ts";
+} from "./own-names.ts";
+import { dkimName, dmarcRecord, MX_PREFERENCE } from "./verify/records.ts";
 
 /** Where the zone lives: NS records and the addresses behind them. */
 const DELEGATION_TTL_SECONDS = 86_400;
@@ -74,7 +74,7 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
       ...policyRecords(settings),
       ...onboardingKey(installation, serviceDomain),
     ],
-    liveParent: `dkim.${serviceDomain}`,
+    liveParent: dkimParent(serviceDomain),
     findLive: keyFinder(deps, serviceDomain),
   };
 }
@@ -86,7 +86,7 @@ export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<
 function startOfAuthority(zone: string, now: number): ZoneRecord & { type: "SOA"; data: SoaData } {
   const data: SoaData = {
     mname: nsHost(zone),
-    rname: `hostmaster.${zone}`,
+    rname: `${SOA_MAILBOX}.${zone}`,
     serial: Math.floor(now / 1000) >>> 0,
     refresh: REFRESH_SECONDS,
     retry: RETRY_SECONDS,

@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import { hostPort } from "../core/host-port.ts";
 import type { FirstStart } from "../flows/bootstrap.ts";
+import { onboardingDomain } from "../flows/own-names.ts";
 
 /** What a start prints: where the service listens, and at the first start the keys and a first send, once. */
 export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
@@ -46,7 +47,7 @@ function firstStartLines(config: Config, keys: FirstStart, url: string): string[
 /** From the shared onboarding domain to the owner: it needs no domain and no DNS. */
 function firstSend(config: Config, key: string, url: string): string {
   const message = {
-    from: { email: `hello@onboarding.${config.serviceDomain}`, name: "Postrider" },
+    from: { email: `hello@${onboardingDomain(config.serviceDomain)}`, name: "Postrider" },
     to: [{ email: config.ownerEmail }],
     subject: "Hello from Postrider",
     text: "It works.",

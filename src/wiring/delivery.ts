@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { log } from "../log.ts";
 import { capturePassage, mxPassages, relayPassage } from "../flows/send/deliver.ts";
 import type { FindPassage, Passage } from "../flows/send/outcome.ts";
-import { simulatorDomain } from "../flows/send/simulator.ts";
+import { mxHost, simulatorDomain } from "../flows/own-names.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { createGate } from "../core/gate.ts";
 import { dnsServers } from "../net/dns/servers.ts";
@@ -34,7 +34,7 @@ export interface Outbound {
 
 /** The name we go by among mail servers: EHLO, banner, Received. */
 export function mxName(config: Pick<Config, "serviceDomain">): string {
-  return `mx.${config.serviceDomain}`;
+  return mxHost(config.serviceDomain);
 }
 
 export interface OutboundDeps {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
 import { openZone } from "../../src/flows/zone.ts";
-import { dkimTarget } from "../../src/flows/verify/records.ts";
+import { dkimTarget } from "../../src/flows/own-names.ts";
 import { dkimRecord } from "../../src/mail/dkim.ts";
 import { textStrings } from "../../src/net/zone/records.ts";
 import { publishedKeys } from "../../src/store/dkim-keys.ts";

@@ -6,7 +6,7 @@ import { toReverseName } from "../../net/dns/reverse-name.ts";
 import type { ZoneRecord } from "../../net/zone/records.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { publishedKeys } from "../../store/dkim-keys.ts";
-import { dkimTarget, nsHost } from "../verify/records.ts";
+import { dkimTarget, nsHost } from "../own-names.ts";
 import { openZone } from "../zone.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 

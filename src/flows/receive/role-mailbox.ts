@@ -3,8 +3,7 @@ import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { operatorProject, receivingProject } from "../../store/role-mailboxes.ts";
 import { subscriptions } from "../../store/webhook-deliveries.ts";
-import { onboardingDomain } from "../send/policy.ts";
-import { bounceDomain, DMARC_MAILBOX, mxHost } from "../verify/records.ts";
+import { bounceDomain, DMARC_MAILBOX, mxHost, onboardingDomain, SOA_MAILBOX } from "../own-names.ts";
 
 /**
  * A mailbox that is there for everybody to write to, without anybody having made it. Its mail is a message without
@@ -24,8 +23,8 @@ export interface RoleMailbox {
 const POSTMASTER = "postmaster";
 /** Where the other end complains of what comes from a name of ours (RFC 2142 §4). */
 const EVERYWHERE: readonly string[] = [POSTMASTER, "abuse"];
-/** `hostmaster` stands in our SOA, the other in the DMARC record of each domain: both are asked for by us. */
-const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, "hostmaster", DMARC_MAILBOX];
+/** The one stands in our SOA, the other in the DMARC record of each domain: both are asked for by us. */
+const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, SOA_MAILBOX, DMARC_MAILBOX];
 
 /** The role mailboxes of a name of our own: those that mail comes from, or that MX records lead here; null for others. */
 function rolesAt(domain: string, serviceDomain: string): readonly string[] | null {

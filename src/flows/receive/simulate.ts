@@ -8,7 +8,7 @@ import { getInbox, isInboxGone } from "../../store/inboxes.ts";
 import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
 import { getThread } from "../../store/threads.ts";
-import { simulatorDomain } from "../send/simulator.ts";
+import { simulatorDomain } from "../own-names.ts";
 import { inboxAddressOf, reachesInbox } from "../threading.ts";
 import { factsOf } from "./facts.ts";
 import type { Inspect } from "../readings.ts";

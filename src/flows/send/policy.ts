@@ -5,12 +5,8 @@ import type { Db } from "../../store/engine/client.ts";
 import type { Sender } from "../../store/senders.ts";
 import { ownerEmail } from "../../store/sending.ts";
 import { hasTemplate } from "../../store/templates.ts";
+import { onboardingDomain } from "../own-names.ts";
 import { simulatedName } from "./simulator.ts";
-
-/** The shared domain of test mode. */
-export function onboardingDomain(serviceDomain: string): string {
-  return `onboarding.${serviceDomain}`;
-}
 
 export interface PolicyDeps {
   db: Db;

@@ -15,7 +15,7 @@ import { type KeepDeps, keepBody } from "../contents/keep.ts";
 import { type LargeMails, largeMails } from "../read/large-mails.ts";
 import type { Renderer } from "../renderings.ts";
 import { type MailLinks, type MailToMake, RenderingError, UnsignedError } from "./make-mail.ts";
-import { onboardingDomain } from "./policy.ts";
+import { onboardingDomain } from "../own-names.ts";
 import { unsubscribeUrl } from "./unsubscribe.ts";
 
 export interface RenderDeps extends MailLinks, ContentDeps, KeepDeps {

@@ -1,10 +1,6 @@
 import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
+import { simulatorDomain } from "../own-names.ts";
 import { type AttemptFacts, type DeliveryReport, noFacts } from "./outcome.ts";
-
-/** The domain of the simulated recipients. */
-export function simulatorDomain(serviceDomain: string): string {
-  return `simulator.${serviceDomain}`;
-}
 
 /** What a simulated recipient answers, by the number of the try. */
 type Behaviour = (attempt: number) => { code: number; enhanced: string; text: string };

@@ -13,7 +13,7 @@ import { announce, type Happening } from "../notify/announce.ts";
 import { recipientToken } from "../recipient-token.ts";
 import { Stopping } from "../renderings.ts";
 import { untilWritten } from "../until-written.ts";
-import { bounceDomain } from "../verify/records.ts";
+import { bounceDomain } from "../own-names.ts";
 import { claimCheck } from "./claim-check.ts";
 import { type Deliver, type DeliveryReport, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "./make-mail.ts";

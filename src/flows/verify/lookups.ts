@@ -1,6 +1,7 @@
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
 import { organizationalDomain } from "../../core/public-suffix.ts";
-import { dkimName, dkimTarget, mxHost, spfInclude } from "./records.ts";
+import { dkimTarget, mxHost, spfInclude } from "../own-names.ts";
+import { dkimName } from "./records.ts";
 
 /** What a lookup says. `failure`: nothing is known (SERVFAIL, a timeout). */
 export type LookupResult<Record> =

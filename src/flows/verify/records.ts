@@ -1,5 +1,6 @@
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
 import type { Domain } from "../../store/domains.ts";
+import { DMARC_MAILBOX, dkimTarget, mxHost, spfInclude } from "../own-names.ts";
 
 /** A DNS record the owner of a domain is to publish, as the API shows it. */
 export interface DnsRecord {
@@ -22,38 +23,10 @@ export interface AuthHealth {
 /** Preference of MX records that lead to our host (RFC 5321 §5.1): a lower one goes first, and there is no other. */
 export const MX_PREFERENCE = 10;
 
-/** Where a domain's owner points the selector to. */
-export function dkimTarget(token: string, serviceDomain: string): string {
-  return `${token}.dkim.${serviceDomain}`;
-}
-
 /** The name at which a domain publishes the key of a selector (RFC 6376 §3.6.2.1). */
 export function dkimName(selector: string, domain: string): string {
   return `${selector}._domainkey.${domain}`;
 }
-
-/** What a domain's SPF record includes to let the service send. */
-export function spfInclude(serviceDomain: string): string {
-  return `spf.${serviceDomain}`;
-}
-
-/** The host that receives mail for domains. */
-export function mxHost(serviceDomain: string): string {
-  return `mx.${serviceDomain}`;
-}
-
-/** The name server of the installation's own zone. */
-export function nsHost(serviceDomain: string): string {
-  return `ns.${serviceDomain}`;
-}
-
-/** The domain of return paths, where the From domain receives no mail itself. */
-export function bounceDomain(serviceDomain: string): string {
-  return `bounce.${serviceDomain}`;
-}
-
-/** Local part of the mailbox that DMARC reports are asked for. */
-export const DMARC_MAILBOX = "dmarc";
 
 /** A DMARC record of that policy, with where its reports go (RFC 7489 §6.3). */
 export function dmarcRecord(policy: "none" | "reject", serviceDomain: string): string {
