@@ -104,6 +104,10 @@ export async function nextFanOut(db: Db, behind: string): Promise<FanOut | null>
   };
 }
 
+/** Whether no fan-out may still make a delivery of a message `m`. */
+export const FANNED_OUT = `NOT EXISTS (SELECT 1 FROM fan_outs f
+  WHERE f.sender_id = m.sender_id AND f.first_message <= m.id AND f.last_message >= m.id)`;
+
 /** Holds while nobody else has gone on with the fan-out. */
 export function untouchedGuard({ senderId, id, done }: FanOut): Guard {
   return {

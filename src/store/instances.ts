@@ -9,6 +9,12 @@ export interface Instance {
   heartbeatAt: number;
 }
 
+/**
+ * Whether an instance is on the list: only such a process may claim. What one claims that others have taken for dead would be
+ * freed by nobody once it does die.
+ */
+export const LISTED = "EXISTS (SELECT 1 FROM instances WHERE id = ?)";
+
 /** Registers a process that starts. */
 export function insertInstance(instance: Instance): Statement {
   return {

@@ -1,5 +1,6 @@
 import { ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
 import { ALWAYS, ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
+import { LISTED } from "./instances.ts";
 import type { TriedRecipient } from "./recipients.ts";
 
 /** A recipient that a worker has claimed: only this claim may settle it. */
@@ -14,12 +15,6 @@ export interface Claim {
 type TriedPlace = Pick<TriedRecipient, "messageId" | "ord" | "attempts">;
 
 const WAITS = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
-
-/**
- * Only a process that is on the list may claim: what one claims that others have taken for dead would be freed by nobody
- * once it does die.
- */
-const LISTED = "EXISTS (SELECT 1 FROM instances WHERE id = ?)";
 
 /**
  * Holds while the recipient waits, is due, and has been tried as often as when it was read, and the instance is on the

@@ -4,6 +4,7 @@ import type { RecipientStatus } from "../core/states.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
 import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { FROM_DOMAIN } from "./mailbox.ts";
+import { inForce } from "./suppressions.ts";
 
 /** One recipient of an outbound message: the outbox row. Times are milliseconds. */
 export interface Recipient {
@@ -172,7 +173,7 @@ interface WaitingRow
 /** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
 const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.first_attempt_at, r.last_event_at, r.due_at,
     EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id AND s.email = COALESCE(?, lower(r.email))
-      AND (s.expires_at IS NULL OR s.expires_at > ?)) AS suppressed,
+      AND ${inForce("?", "s.")}) AS suppressed,
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
       AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
     p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,

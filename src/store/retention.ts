@@ -1,5 +1,6 @@
 import { MOVING } from "../core/states.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { FANNED_OUT } from "./fan-outs.ts";
 
 /** A stretch of ids, of which the first `limit` are wanted. */
 export interface Stretch {
@@ -31,8 +32,7 @@ export const OVER = `COALESCE(m.sent_at, m.scheduled_at, m.created_at) < ?
 /** Whether it may go with all that hangs on it: not while a webhook is still to hear of it. */
 const MAY_GO = `${OVER}
   AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.message_id = m.id AND d.status = 'pending')
-  AND NOT EXISTS (SELECT 1 FROM fan_outs f
-    WHERE f.sender_id = m.sender_id AND f.first_message <= m.id AND f.last_message >= m.id)`;
+  AND ${FANNED_OUT}`;
 
 /** Messages of a stretch, oldest first, with whether they may go that are older than `before` (milliseconds). */
 export async function oldMessages(db: Db, stretch: Stretch, before: number): Promise<OldMessage[]> {

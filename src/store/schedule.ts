@@ -10,11 +10,13 @@ export async function dueScheduled(db: Db, now: number, limit: number): Promise<
   return rows.map(toRecipient);
 }
 
+const TIME_HAS_COME = "message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?";
+
 /** Moves a scheduled recipient into the queue. Changes nothing where it was canceled or moved meanwhile. */
 export function queueScheduled(messageId: string, ord: number, now: number): Statement {
   return {
     sql: `UPDATE recipients SET status = 'queued', last_event_at = ?
-      WHERE message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?`,
+      WHERE ${TIME_HAS_COME}`,
     args: [now, messageId, ord, now],
   };
 }
@@ -22,7 +24,7 @@ export function queueScheduled(messageId: string, ord: number, now: number): Sta
 /** Holds while a scheduled recipient waits and its time has come: what `queueScheduled` changes. */
 export function scheduledGuard(messageId: string, ord: number, now: number): Guard {
   return {
-    sql: "EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?)",
+    sql: `EXISTS (SELECT 1 FROM recipients WHERE ${TIME_HAS_COME})`,
     args: [messageId, ord, now],
   };
 }

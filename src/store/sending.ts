@@ -1,5 +1,6 @@
 import type { ConfigurationQuery, Db } from "./engine/client.ts";
 import type { Sender } from "./senders.ts";
+import { inForce } from "./suppressions.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
 // What sending and receiving ask of several tables, in one statement each.
@@ -59,7 +60,7 @@ interface RefusalsRow {
 /** Parameters: project, address keys, now, whether those who have unsubscribed are asked for. */
 function refusalsQuery(among: string): string {
   return `SELECT (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email ${among}
-        AND (expires_at IS NULL OR expires_at > ?3)) AS suppressed,
+        AND ${inForce("?3")}) AS suppressed,
       CASE WHEN ?4 THEN (SELECT json_group_array(email_key) FROM contacts WHERE sender_id = ?1 AND email_key ${among}
         AND subscribed = 0) END AS unsubscribed`;
 }

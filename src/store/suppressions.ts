@@ -40,6 +40,15 @@ interface Row {
 }
 
 const COLUMNS = "id, sender_id, email, reason, bounce_type, message_id, note, expires_at, created_at";
+/**
+ * Whether an entry has not expired.
+ * @param now e.g. `?3`, milliseconds
+ * @param of what the table goes by, with a dot behind it; nothing where it has no name of its own
+ */
+export function inForce(now: string, of = ""): string {
+  return `(${of}expires_at IS NULL OR ${of}expires_at > ${now})`;
+}
+
 /** Whether the entry in the table has expired when a new one (`excluded`) comes for its address. */
 const EXPIRED = "suppressions.expires_at <= excluded.created_at";
 
@@ -73,7 +82,7 @@ export async function listSuppressions(
   after: string | null,
   take: number,
 ): Promise<Scanned<Suppression>> {
-  const where: Condition[] = [{ sql: "(expires_at IS NULL OR expires_at > ?)", args: [now] }];
+  const where: Condition[] = [{ sql: inForce("?"), args: [now] }];
   if (email !== undefined) where.push({ sql: "email = ?", args: [email] });
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
   if (q !== undefined) where.push(containsText(["email"], q));
@@ -93,7 +102,7 @@ export async function findSuppressions(
 ): Promise<Map<string, Suppression>> {
   const rows = await db.all<Row>(
     `SELECT ${COLUMNS} FROM suppressions WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?))
-      AND (expires_at IS NULL OR expires_at > ?)`,
+      AND ${inForce("?")}`,
     [senderId, JSON.stringify(emails), now],
   );
   return new Map(rows.map((row) => [row.email, suppressionOf(row)]));

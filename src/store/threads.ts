@@ -180,6 +180,9 @@ export async function lastMessageId(db: Db, senderId: string, threadId: string):
   return (inbound ?? (await last("", idCeiling("msg"))))?.id ?? null;
 }
 
+const SENT_SINCE =
+  "SELECT count(*) FROM messages WHERE thread_id = ? AND sender_id = ? AND id >= ? AND direction = 'outbound'";
+
 /** How many messages the project has sent in a thread since an id's time. */
 export async function countSentSince(
   db: Db,
@@ -187,17 +190,14 @@ export async function countSentSince(
   threadId: string,
   floor: string,
 ): Promise<number> {
-  const row = await db.first<{ n: number }>(
-    "SELECT count(*) AS n FROM messages WHERE thread_id = ? AND sender_id = ? AND id >= ? AND direction = 'outbound'",
-    [threadId, senderId, floor],
-  );
+  const row = await db.first<{ n: number }>(`SELECT (${SENT_SINCE}) AS n`, [threadId, senderId, floor]);
   return row?.n ?? 0;
 }
 
 /** Holds while the project has sent fewer than `most` messages in a thread since an id's time. */
 export function fewSentGuard(senderId: string, threadId: string, floor: string, most: number): Guard {
   return {
-    sql: `(SELECT count(*) FROM messages WHERE thread_id = ? AND sender_id = ? AND id >= ? AND direction = 'outbound') < ?`,
+    sql: `(${SENT_SINCE}) < ?`,
     args: [threadId, senderId, floor, most],
   };
 }

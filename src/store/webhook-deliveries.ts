@@ -1,6 +1,7 @@
 import type { EventType, MessageEvent } from "../core/events.ts";
 import { ALWAYS, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
 import { numbered, type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { LISTED } from "./instances.ts";
 import { STANDS } from "./webhooks.ts";
 
 /** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
@@ -129,7 +130,7 @@ const COLUMNS = `id, webhook_id, sender_id, message_id, event_id, type, data, st
 export function claimDelivery(id: string, instanceId: string, now: number): Statement {
   return {
     sql: `UPDATE webhook_deliveries SET claimed_by = ?, due_at = NULL, attempts = attempts + 1, last_attempt_at = ?
-      WHERE id = ? AND due_at <= ? AND claimed_by IS NULL AND EXISTS (SELECT 1 FROM instances WHERE id = ?)
+      WHERE id = ? AND due_at <= ? AND claimed_by IS NULL AND ${LISTED}
       RETURNING ${COLUMNS}`,
     args: [instanceId, now, id, now, instanceId],
   };

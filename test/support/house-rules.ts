@@ -105,7 +105,17 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
   ...["Buffer.from", "Buffer.alloc", "Buffer.concat", "Uint8Array.from", "Uint8Array.of"],
   ...["ipaddr.parseCIDR", "ipaddr.IPv4.parseCIDR", "ipaddr.IPv6.parseCIDR", "ipaddr.parse"],
   // Our own makers of constants: schemas, SMTP replies and texts of SQL.
-  ...["Nullable", "OneOf", "Search", "reply", "rowsText", "movableText", "numbered", "standingInbox"],
+  ...[
+    "Nullable",
+    "OneOf",
+    "Search",
+    "reply",
+    "rowsText",
+    "movableText",
+    "numbered",
+    "standingInbox",
+    "inForce",
+  ],
   // A command's text and flags, and the columns of its table.
   ...["defineCommand", "field"],
 ]);

@@ -1,4 +1,5 @@
 import type { Db, Guard, Statement } from "../engine/client.ts";
+import { FANNED_OUT } from "../fan-outs.ts";
 import { OVER, type Stretch } from "../retention.ts";
 
 /**
@@ -27,8 +28,7 @@ export function releaseContents(ids: readonly string[], now: number): Statement 
 const MAY_LET_GO = `${OVER}
   AND (m.direction = 'outbound' OR NOT EXISTS (SELECT 1 FROM webhook_deliveries d
       WHERE d.message_id = m.id AND d.status = 'pending' AND d.type = 'inbound_received')
-    AND NOT EXISTS (SELECT 1 FROM fan_outs f
-      WHERE f.sender_id = m.sender_id AND f.first_message <= m.id AND f.last_message >= m.id))`;
+    AND ${FANNED_OUT})`;
 
 /** A message that has its content, and whether that may go. */
 export interface KeptContent {
