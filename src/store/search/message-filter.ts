@@ -1,21 +1,11 @@
 import { idFloor } from "../../core/ids.ts";
-import type { MessageStatus } from "../../core/states.ts";
 import type { Value } from "../engine/client.ts";
 import { firstPlace, lastPlace, timeOfId } from "./message-index.ts";
+import type { Wanted } from "./search-terms.ts";
 import type { Condition } from "./substring.ts";
 
-/**
- * What a list may be narrowed by. `q` is a substring of a recipient, the sender or the subject, names included, in any
- * case.
- */
-export interface MessageFilter {
-  status?: MessageStatus;
-  direction?: "inbound" | "outbound";
-  q?: string;
-  /** Sender's address; recipient's address, of any kind. Case does not count. */
-  from?: string;
-  to?: string;
-  tag?: { name: string; value: string };
+/** What a list may be narrowed by. */
+export interface MessageFilter extends Wanted {
   /** Created at or after, and before, in milliseconds. */
   after?: number;
   before?: number;

@@ -22,7 +22,9 @@ export interface Searchable {
 export interface Wanted {
   status?: MessageStatus;
   direction?: "inbound" | "outbound";
+  /** A substring of a recipient, the sender or the subject, names included, in any case. */
   q?: string;
+  /** Sender's address; recipient's address, of any kind. Case does not count. */
   from?: string;
   to?: string;
   tag?: { name: string; value: string };
