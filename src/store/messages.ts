@@ -135,11 +135,6 @@ function toMessage(row: MessageRow): Message {
   };
 }
 
-/** Stores what lists show and search of a message. It waits for the index: `indexWaiting` enters it. */
-export function insertListed(message: Message): Statement {
-  return insertUnlessBarred(message, null);
-}
-
 /** Those of its row, but the last. */
 const VALUES = `?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24`;
 const COLUMNS_BEFORE = 24;
@@ -157,6 +152,7 @@ function guardedText({ sql }: Guard): RowsText {
   return text;
 }
 
+/** Stores what lists show and search of a message. It waits for the index: `indexWaiting` enters it. */
 function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
   const args: Value[] = [
     message.id,

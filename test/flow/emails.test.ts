@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { insertListed } from "../../src/store/messages.ts";
 import { MAX_LOOKED_AT } from "../../src/store/search/message-page.ts";
-import { message } from "../support/lists.ts";
+import { insertListed, message } from "../support/lists.ts";
 import {
   receivingInboxes,
   SERVICE_DOMAIN,

@@ -1,9 +1,16 @@
 import { newId } from "../../src/core/ids.ts";
-import type { Db } from "../../src/store/engine/client.ts";
+import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
-import { insertListed, type Message } from "../../src/store/messages.ts";
+import { insertMessage, type Message } from "../../src/store/messages.ts";
 import { testDatabase } from "./database.ts";
+
+/** The statement that stores what lists show and search of a message, and nothing of its content. */
+export function insertListed(message: Message): Statement {
+  const [listed] = insertMessage(message, { body: null }, []);
+  if (listed === undefined) throw new Error("a message without a statement");
+  return listed;
+}
 
 /** When the first message is made; each further one a millisecond later. */
 export const NOW = Date.parse("2026-03-01T12:00:00Z");
