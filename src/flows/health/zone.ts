@@ -1,8 +1,10 @@
 import type { Config } from "../../config.ts";
 import type { Clock } from "../../core/clock.ts";
 import { dkimRecord } from "../../mail/dkim.ts";
+import { joinedStrings } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { toReverseName } from "../../net/dns/reverse-name.ts";
+import { canonicalName } from "../../net/dns/wire.ts";
 import type { ZoneRecord } from "../../net/zone/records.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { publishedKeys } from "../../store/dkim-keys.ts";
@@ -145,19 +147,13 @@ async function valuesOf(resolver: Resolver, name: string, type: ZoneRecord["type
 function valueIn(record: { type: string; data?: unknown }): string | null {
   const { type, data } = record;
   if (type === "A" || type === "AAAA") return plainAddress(String(data));
-  if (type === "NS") return plainName(String(data));
+  if (type === "NS") return canonicalName(String(data));
   if (type === "SOA") return "SOA";
   if (type === "MX") {
     const { preference = 0, exchange } = data as { preference?: number; exchange: string };
-    return `${preference} ${plainName(exchange)}`;
+    return `${preference} ${canonicalName(exchange)}`;
   }
-  if (type !== "TXT") return null;
-  const strings = Array.isArray(data) ? data : [data];
-  return Buffer.concat(strings.map((text) => Buffer.from(text))).toString("utf8");
-}
-
-function plainName(name: string): string {
-  return name.toLowerCase().replace(/\.$/, "");
+  return type === "TXT" ? joinedStrings(data as Parameters<typeof joinedStrings>[0]) : null;
 }
 
 /** An IPv6 address has many spellings, and one reverse name. */

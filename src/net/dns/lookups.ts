@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { Answer } from "dns-packet";
+import type { Answer, TxtAnswer } from "dns-packet";
 import { toReverseName } from "./reverse-name.ts";
 import type { DnsResult } from "./result.ts";
 import { canonicalName } from "./wire.ts";
@@ -31,11 +31,12 @@ export async function resolveTxt(
   options?: LookupOptions,
 ): Promise<DnsResult<string>> {
   return mapped(await resolver.resolve(name, "TXT", options), (answer) =>
-    answer.type === "TXT" ? joined(answer.data) : null,
+    answer.type === "TXT" ? joinedStrings(answer.data) : null,
   );
 }
 
-function joined(data: string | Buffer | (string | Buffer)[]): string {
+/** The strings of a TXT record's data, however many it has, as one text. */
+export function joinedStrings(data: TxtAnswer["data"]): string {
   const strings = Array.isArray(data) ? data : [data];
   return Buffer.concat(strings.map((text) => Buffer.from(text))).toString("utf8");
 }

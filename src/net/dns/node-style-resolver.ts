@@ -1,4 +1,5 @@
 import type { Answer, RecordType } from "dns-packet";
+import { joinedStrings } from "./lookups.ts";
 import type { DnsFailure, DnsResult } from "./result.ts";
 import type { Resolver } from "./resolver.ts";
 
@@ -65,6 +66,5 @@ function nodeStyle(answer: Answer): NodeStyleRecord {
       priority: answer.data.preference ?? 0,
     };
   if (answer.type !== "TXT") return answer.data;
-  const strings = Array.isArray(answer.data) ? answer.data : [answer.data];
-  return [Buffer.concat(strings.map((text) => Buffer.from(text))).toString("utf8")];
+  return [joinedStrings(answer.data)];
 }
