@@ -1,7 +1,7 @@
-import { isIP } from "node:net";
 import type { Clock } from "../../core/clock.ts";
-import { resolveAddresses } from "../../net/dns/lookups.ts";
+import { addressesOfHost } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
+import { shortTimeouts } from "../../smtp/client/delivery.ts";
 import { openSession } from "../../smtp/client/opening.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
@@ -40,18 +40,9 @@ async function greet(
   { clock, resolver, hostname }: EgressParts,
   { host, port }: { host: string; port: number },
 ): Promise<Finding> {
-  const ip = isIP(host) === 0 ? await addressOf(resolver, host) : host;
-  const timeouts = {
-    ...{
-      connect: CONNECT_MS,
-      greeting: GREETING_MS,
-      ehlo: REPLY_MS,
-      tls: REPLY_MS,
-      auth: REPLY_MS,
-      mail: REPLY_MS,
-    },
-    ...{ rcpt: REPLY_MS, data: REPLY_MS, block: REPLY_MS, final: REPLY_MS, quit: REPLY_MS },
-  };
+  const [ip] = (await addressesOfHost(resolver, host)) ?? [];
+  if (ip === undefined) throw new Error(`${host} has no address`);
+  const timeouts = { ...shortTimeouts(CONNECT_MS, REPLY_MS), greeting: GREETING_MS };
   const options = { host, ip, port, tls: "never", implicitTls: false, ehloName: hostname, timeouts } as const;
   const opening = await openSession({ clock }, options, []);
   if (opening.kind === "open") {
@@ -76,10 +67,3 @@ async function greet(
 
 /** How the reason begins where no connection came about. */
 const NOT_REACHED = /^connection (?:timed out|failed)/;
-
-async function addressOf(resolver: Resolver, host: string): Promise<string> {
-  const found = await resolveAddresses(resolver, host);
-  const [ip] = found.status === "ok" ? found.records : [];
-  if (ip === undefined) throw new Error(`${host} has no address`);
-  return ip;
-}

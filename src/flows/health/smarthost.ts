@@ -2,16 +2,13 @@ import type { Clock } from "../../core/clock.ts";
 import { addressesOfHost } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { openConnection } from "../../smtp/client/connection.ts";
+import { shortTimeouts } from "../../smtp/client/delivery.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
 import { type Check, fail, type Finding, ok } from "./check.ts";
 
 /** Time for the connection, and for each reply, milliseconds. */
 const CONNECT_MS = 2_000;
 const REPLY_MS = 1_500;
-const TIMEOUTS = {
-  ...{ connect: CONNECT_MS, greeting: REPLY_MS, ehlo: REPLY_MS, tls: REPLY_MS, auth: REPLY_MS },
-  ...{ mail: REPLY_MS, rcpt: REPLY_MS, data: REPLY_MS, block: REPLY_MS, final: REPLY_MS, quit: REPLY_MS },
-};
 const FIX = "see SMTP_RELAY_URL: host, port, user and password, these percent-encoded";
 
 export interface SmarthostParts {
@@ -32,7 +29,11 @@ async function logIn({ clock, resolver, hostname }: SmarthostParts, smarthost: S
   const [ip] = addresses;
   if (ip === undefined) return fail(`${host} has no address`, FIX);
   const options = { ...smarthost, hosts: [{ name: host, addresses }], ip, ehloName: hostname };
-  const connecting = await openConnection({ clock }, { ...options, timeouts: TIMEOUTS }, []);
+  const connecting = await openConnection(
+    { clock },
+    { ...options, timeouts: shortTimeouts(CONNECT_MS, REPLY_MS) },
+    [],
+  );
   const at = `${host} [${ip}] port ${port}`;
   if (connecting.kind === "failed") {
     const { result } = connecting;

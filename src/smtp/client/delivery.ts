@@ -132,6 +132,15 @@ export interface Timeouts {
   quit: number;
 }
 
+/** Those of a conversation in which no mail is to pass: so long for the connection, and for each step behind it. Milliseconds. */
+export function shortTimeouts(connectMs: number, stepMs: number): Timeouts {
+  return {
+    connect: connectMs,
+    ...{ tls: stepMs, greeting: stepMs, ehlo: stepMs, auth: stepMs, mail: stepMs, rcpt: stepMs },
+    ...{ data: stepMs, block: stepMs, final: stepMs, quit: stepMs },
+  };
+}
+
 /** RFC 5321 §4.5.3.2; what it leaves open (connect, TLS, AUTH, QUIT) is ours. */
 export const DEFAULT_TIMEOUTS: Timeouts = {
   connect: 30_000,
