@@ -65,6 +65,20 @@ export async function inTime<Value>(
 }
 
 /**
+ * Tells whether something is to be done again: yes at first, and once `pauseMs` have passed since it last said so. A clock that was
+ * put back does not lengthen the pause.
+ */
+export function seldom(clock: Clock, pauseMs: number): () => boolean {
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock.now();
+    if (Math.abs(now - saidAt) < pauseMs) return false;
+    saidAt = now;
+    return true;
+  };
+}
+
+/**
  * Makes a reading that is done at most once in `freshMs`, failed ones included: who asks meanwhile gets what was read
  * last, or waits for the reading under way. A clock that was put back does not make what was read last any longer.
  */

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, seldom } from "../core/clock.ts";
 import { log } from "../log.ts";
 import { maxFds } from "./process-sample.ts";
 
@@ -22,18 +22,15 @@ const NONE_LEFT: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
 export function watchFileHandles(clock: Clock, onScarce: () => void): () => void {
   // Asked for now: to read it takes a handle.
   const limit = maxFds();
-  let toldAt: number | null = null;
+  const isToBeTold = seldom(clock, TELL_PAUSE_MS);
   let cancel = (): void => undefined;
   const look = (): void => {
     cancel = clock.after(LOOK_MS, look);
     const { error, handle } = probe();
     // The system gives the lowest free number, so at least as many handles are in use.
     if (error !== null || handle >= SCARCE_SHARE * (limit ?? Infinity)) onScarce();
-    const now = clock.now();
-    // Either way: a clock that was put back must not silence it until it has come round again.
-    if (error === null || (toldAt !== null && Math.abs(now - toldAt) < TELL_PAUSE_MS)) return;
-    toldAt = now;
-    log("app").error("no file handles are left, connections are not taken", { error, limit });
+    if (error !== null && isToBeTold())
+      log("app").error("no file handles are left, connections are not taken", { error, limit });
   };
   look();
   return () => cancel();

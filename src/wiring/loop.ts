@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import { type Clock, seldom } from "../core/clock.ts";
 import { log } from "../log.ts";
 
 /** Time in which a loop that goes on failing is told of once, milliseconds: a disk must not be filled by saying that it is full. */
@@ -35,17 +35,14 @@ export function startLoop(clock: Clock, name: string, pauseMs: number, turn: () 
 
 /** Logs failures of one loop, one a minute; `untold`: how many there were since the line before. */
 function failureLog(clock: Clock, loop: string): (error: unknown) => void {
-  let toldAt: number | null = null;
+  const isToBeTold = seldom(clock, TELL_PAUSE_MS);
   let untold = 0;
   return (error) => {
-    const now = clock.now();
-    // Either way: a clock that was put back must not silence it until it has come round again.
-    if (toldAt !== null && Math.abs(now - toldAt) < TELL_PAUSE_MS) {
+    if (!isToBeTold()) {
       untold += 1;
       return;
     }
     log("app").error("a turn failed", { loop, error: String(error), ...(untold > 0 ? { untold } : {}) });
-    toldAt = now;
     untold = 0;
   };
 }

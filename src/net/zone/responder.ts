@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, seldom } from "../../core/clock.ts";
 import type { Log } from "../../log.ts";
 import { type AnswerKind, answerQuery, indexZone, type KindOfReply, trouble, type Zone } from "./answer.ts";
 import { type Query, readQuery } from "./query.ts";
@@ -30,14 +30,10 @@ const COMPLAINT_EVERY_MS = 60_000;
 /** The answering end of a zone, whatever carries the packets. What is no query costs no more than reading it. */
 export function createResponder({ clock, log, zone }: ResponderDeps): Responder {
   const index = indexZone(zone);
-  let complainedAt = Number.NEGATIVE_INFINITY;
+  const isToBeTold = seldom(clock, COMPLAINT_EVERY_MS);
 
   function complain(what: string, error: unknown): void {
-    const now = clock.now();
-    // Either way: a clock that was put back must not silence it until it has come round again.
-    if (Math.abs(now - complainedAt) < COMPLAINT_EVERY_MS) return;
-    complainedAt = now;
-    log.error(what, { error: String(error) });
+    if (isToBeTold()) log.error(what, { error: String(error) });
   }
 
   /** A zone that cannot tell says so: never that a name does not exist, which would be kept and spoil signatures. */
