@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { createPatience, FIRST_REST_MS, LONGEST_REST_MS } from "../../src/flows/sweep/patience.ts";
+import {
+  createPatience,
+  FIRST_REST_MS,
+  LONGEST_REST_MS,
+  restingWhenDone,
+} from "../../src/flows/sweep/patience.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 /** How long it is not ready. */
@@ -41,4 +46,23 @@ test("a rest does not last until a clock that was put back has come round again"
   patience.failed();
   clock.step(-FIRST_REST_MS);
   expect(patience.ready()).toBe(true);
+});
+
+test("a chore rests once it has done all there is, and no sooner; a clock put back lets it rest no longer", async () => {
+  const clock = manualClock();
+  const found = [3, 1, 0, 0, 0];
+  const turns: number[] = [];
+  const chore = restingWhenDone(clock, 1000, async (now) => {
+    turns.push(now);
+    return found.shift() === 0;
+  });
+  for (let turn = 0; turn < 5; turn++) await chore();
+  expect(turns).toHaveLength(3);
+  clock.advance(1000);
+  await chore();
+  await chore();
+  expect(turns).toHaveLength(4);
+  clock.step(-86_400_000);
+  await chore();
+  expect(turns).toHaveLength(5);
 });

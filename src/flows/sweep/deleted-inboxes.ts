@@ -2,6 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import { MINUTE_MS } from "../../core/time-units.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { markedInboxes, removeInbox } from "../../store/inbox-removal.ts";
+import { restingWhenDone } from "./patience.ts";
 
 /** Between two looks, which read all inboxes: a domain cannot be deleted as long as one of its own is half removed. */
 export const INBOXES_PAUSE_MS = 10 * MINUTE_MS;
@@ -11,12 +12,8 @@ export const INBOXES_PAUSE_MS = 10 * MINUTE_MS;
  * has no chores, or by a request whose write has failed.
  */
 export function removeDeletedInboxes({ db, clock }: { db: Db; clock: Clock }): () => Promise<void> {
-  let doneAt = Number.NEGATIVE_INFINITY;
-  return async () => {
-    const now = clock.now();
-    // Either way: a clock that was put back does not lengthen the pause.
-    if (Math.abs(now - doneAt) < INBOXES_PAUSE_MS) return;
+  return restingWhenDone(clock, INBOXES_PAUSE_MS, async () => {
     for (const id of await markedInboxes(db)) await removeInbox(db, id);
-    doneAt = now;
-  };
+    return true;
+  });
 }

@@ -4,6 +4,23 @@ import type { Clock } from "../../core/clock.ts";
 export const FIRST_REST_MS = 2000;
 export const LONGEST_REST_MS = 300_000;
 
+/**
+ * A chore that rests for a while once a turn of it has found nothing more to do.
+ * @param pauseMs how long, milliseconds; a clock that was put back does not lengthen it
+ * @param turn says whether it is done for now
+ */
+export function restingWhenDone(
+  clock: Clock,
+  pauseMs: number,
+  turn: (now: number) => Promise<boolean>,
+): () => Promise<void> {
+  let doneAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const now = clock.now();
+    if (Math.abs(now - doneAt) >= pauseMs && (await turn(now))) doneAt = now;
+  };
+}
+
 /** When to try again what is out of reach. */
 export interface Patience {
   /** Whether the rest is over. */

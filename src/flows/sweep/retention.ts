@@ -22,6 +22,7 @@ import {
   uncountFromThreads,
 } from "../../store/retention.ts";
 import { utcDay } from "../../store/usage.ts";
+import { restingWhenDone } from "./patience.ts";
 import { type Stride, Walk } from "./walk.ts";
 
 export interface RetentionDeps extends ContentDeps {
@@ -172,16 +173,12 @@ export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): ()
 
 /** The chore that deletes the counts of days that nothing asks for any more. */
 export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> {
-  let doneAt = Number.NEGATIVE_INFINITY;
-  return async () => {
-    const now = clock.now();
-    // Either way: a clock that was put back does not lengthen the pause.
-    if (Math.abs(now - doneAt) < COUNTS_PAUSE_MS) return;
+  return restingWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
     const day = utcDay(now - COUNTED_DAYS * DAY_MS);
     const counts = [
       await deleteOldCounts(db, "usage", day, COUNTS_PER_TURN),
       await deleteOldCounts(db, "reputation", day, COUNTS_PER_TURN),
     ];
-    if (counts.every((count) => count < COUNTS_PER_TURN)) doneAt = now;
-  };
+    return counts.every((count) => count < COUNTS_PER_TURN);
+  });
 }
