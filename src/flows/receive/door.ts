@@ -11,6 +11,7 @@ import { isMessageBarred } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
 import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
+import { sureOf } from "../sure-of.ts";
 import { earlierArrival } from "./duplicate.ts";
 import { factsOf, referencesOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
@@ -114,11 +115,13 @@ export function openDoor(deps: DoorDeps): MailHandler {
   };
 }
 
-/** Where an address leads. That it leads nowhere is told for good, so a database that may not have heard yet is asked again. */
-async function knownTarget(deps: DoorDeps, address: string): Promise<InboundTarget> {
-  const target = await routeAddress(deps, address);
-  const isUnknown = target.kind === "no_domain" || target.kind === "no_mailbox";
-  return isUnknown && (await deps.db.catchUp()) ? routeAddress(deps, address) : target;
+/** Where an address leads: that it leads nowhere is told for good. */
+function knownTarget(deps: DoorDeps, address: string): Promise<InboundTarget> {
+  return sureOf(
+    deps.db,
+    () => routeAddress(deps, address),
+    ({ kind }) => kind === "no_domain" || kind === "no_mailbox",
+  );
 }
 
 interface Door {

@@ -12,6 +12,7 @@ import { hint } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
 import type { Inspect } from "../readings.ts";
 import { recipientOf } from "../recipient-token.ts";
+import { sureOf } from "../sure-of.ts";
 import type { EarlyReports } from "./early-reports.ts";
 import type { ReportedEnd } from "./read-report.ts";
 import { countOutcome, tellSuspension } from "./reputation.ts";
@@ -64,13 +65,13 @@ export async function takeFeedback(
   return "taken";
 }
 
-/**
- * The recipient that a token of ours names. A report on one that is not there is forgotten, so a database that may not have
- * heard is asked again.
- */
-async function namedRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
-  const found = await findRecipient(db, messageId, ord);
-  return found === null && (await db.catchUp()) ? findRecipient(db, messageId, ord) : found;
+/** The recipient that a token of ours names: a report on one that is not there is forgotten. */
+function namedRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
+  return sureOf(
+    db,
+    () => findRecipient(db, messageId, ord),
+    (found) => found === null,
+  );
 }
 
 /** The recipient whom the first of the paths with a token of ours names. */
