@@ -7,6 +7,9 @@ export const MAX_ADDRESS_OCTETS = 254;
 /** RFC 1035 §2.3.4: octets of a domain name in text form. */
 export const MAX_DOMAIN_OCTETS = 253;
 
+/** What is said of a text that should be an address that mail can be sent to, and is none. */
+export const NO_ADDRESS = "This is not an email address.";
+
 /** An address that mail can be sent to, in its two parts. */
 export interface SplitAddress {
   local: string;

@@ -1,4 +1,5 @@
-import { oneSpelling, normalizeAddress, splitAddress } from "./addresses.ts";
+import { NO_ADDRESS, normalizeAddress, oneSpelling, splitAddress } from "./addresses.ts";
+import { NO_TIME, parseTime } from "./date-times.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
 import { MAX_REPLY_TO, type SendAttachment, SendItem } from "./send-item.ts";
 import { DAY_MS } from "./time-units.ts";
@@ -38,14 +39,6 @@ export function isReservedHeader(name: string): boolean {
 /** RFC 5322 §2.2: printable ASCII but the colon. */
 const HEADER_NAME = /^[\x21-\x39\x3b-\x7e]+$/;
 const TAG = /^[A-Za-z0-9_.-]{1,256}$/;
-/** RFC 3339 date-time, with a zone. */
-const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const DAY_CHARS = 10;
-/** 0000-01-01T00:00:00.000Z, the first millisecond of those that RFC 3339 can name. */
-export const FIRST_TIME = -62_167_219_200_000;
-/** 9999-12-31T23:59:59.999Z, the last of them. */
-const LAST_TIME = 253_402_300_799_999;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const CONTENT_TYPE =
   /^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+(?:\s*;\s*[A-Za-z0-9!#$&^_.+-]+=(?:[A-Za-z0-9!#$&^_.+-]+|"[^"\\\r\n]*"))*$/;
@@ -111,7 +104,7 @@ function shapeIssues(value: unknown): Issue[] {
 
 function checkAddresses(item: Readable, limits: SendLimits, report: Report): void {
   if (item.from !== undefined && normalizeAddress(item.from.email) === null)
-    report("from.email", "Not an email address.", "invalid_from");
+    report("from.email", NO_ADDRESS, "invalid_from");
   checkName(item.from?.name, "from.name", report);
   const { maxRecipients } = limits;
   const lists = [
@@ -124,8 +117,7 @@ function checkAddresses(item: Readable, limits: SendLimits, report: Report): voi
     // A body has room for two million addresses, which would take seconds.
     item[field]?.slice(0, most).forEach((address, index) => {
       const param = `${field}[${index}]`;
-      if (normalizeAddress(address.email) === null)
-        report(`${param}.email`, "Not an email address.", "invalid_email");
+      if (normalizeAddress(address.email) === null) report(`${param}.email`, NO_ADDRESS, "invalid_email");
       checkName(address.name, `${param}.name`, report);
     });
   }
@@ -228,7 +220,7 @@ export function attachmentIssues(attachments: readonly SendAttachment[], maxAtta
 export function readSchedule(text: string, maxScheduleDays: number, now: number): number | Issue {
   const param = "scheduledAt";
   const at = parseTime(text);
-  if (at === null) return { param, message: "Not an ISO 8601 date-time with a zone." };
+  if (at === null) return { param, message: NO_TIME };
   return at > now + maxScheduleDays * DAY_MS
     ? { param, message: `At most ${maxScheduleDays} days ahead.`, code: "schedule_out_of_range" }
     : at;
@@ -240,23 +232,6 @@ function checkSchedule(item: Readable, limits: SendLimits, now: number, report: 
   if (typeof at === "number") return at > now ? at : null;
   report(at.param, at.message, at.code);
   return null;
-}
-
-/**
- * Milliseconds of an RFC 3339 date-time; null where the text is none, names a day that its month has not, or is in UTC a time
- * of no year with four digits (RFC 3339 §1): we could not show it.
- */
-export function parseTime(text: string): number | null {
-  if (!DATE_TIME.test(text) || parseDay(text.slice(0, DAY_CHARS)) === null) return null;
-  const at = Date.parse(text);
-  return at >= FIRST_TIME && at <= LAST_TIME ? at : null;
-}
-
-/** Milliseconds of the UTC midnight with which a day as `2026-11-22` begins; null where the text is none. */
-export function parseDay(text: string): number | null {
-  const at = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  // `Date.parse` takes 30 February for 2 March.
-  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text) ? at : null;
 }
 
 /** Octets the message will take on the wire, near enough to refuse one that cannot fit: base64 with its line ends. */

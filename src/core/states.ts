@@ -1,19 +1,22 @@
 /** States of one recipient of an outbound message. */
-export type RecipientStatus =
-  | "accepted"
-  | "queued"
-  | "sending"
-  | "sent"
-  | "delivery_delayed"
-  | "delivered"
-  | "bounced"
-  | "complained"
-  | "rejected"
-  | "rendering_failure"
-  | "failed";
+const RECIPIENT_STATUSES = [
+  "accepted",
+  "queued",
+  "sending",
+  "sent",
+  "delivery_delayed",
+  "delivered",
+  "bounced",
+  "complained",
+  "rejected",
+  "rendering_failure",
+  "failed",
+] as const;
+export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
 
 /** A message's status: its recipients' rolled up, or `inbound_rejected`; a mail received is `delivered`. */
-export type MessageStatus = RecipientStatus | "inbound_rejected";
+export const MESSAGE_STATUSES = [...RECIPIENT_STATUSES, "inbound_rejected"] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
 /**
  * The roll-up order: a message shows the first of these that any of its recipients is in.

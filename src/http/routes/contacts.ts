@@ -1,6 +1,6 @@
 import { isDeeper } from "../../core/validation.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey, NO_ADDRESS, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
@@ -102,7 +102,7 @@ function nameOf(name: string | null): string | null {
 
 function addressOf(text: string): string {
   const email = normalizeAddress(text);
-  if (email === null) throw invalid("email", "This is not an email address.", "invalid_email");
+  if (email === null) throw invalid("email", NO_ADDRESS, "invalid_email");
   return email;
 }
 

@@ -1,13 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../core/addresses.ts";
 import { invalid, readAll } from "../../core/errors.ts";
-import { parseDay, parseTime } from "../../core/send-rules.ts";
+import { NO_DAY_OR_TIME, parseDay, parseTime } from "../../core/date-times.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listMessages, type MessageFilter } from "../../store/search/message-list.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { OneOf, PAGE_QUERY, PageOf, Search } from "../schemas.ts";
-import { MESSAGE_STATUSES, MessageSummaryView, showSummary } from "../views/message.ts";
+import { MESSAGE_STATUSES } from "../../core/states.ts";
+import { MessageSummaryView, showSummary } from "../views/message.ts";
 
 const TIME_EXAMPLES = ["2026-01-31T09:30:00.000Z", "2026-01-31"];
 const ListQuery = Type.Object({
@@ -86,6 +87,6 @@ function tagOf(text: string): { name: string; value: string } {
 function timeOf(param: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = parseDay(text) ?? parseTime(text);
-  if (at === null) throw invalid(param, "Not an ISO 8601 day, nor a date-time with a zone.");
+  if (at === null) throw invalid(param, NO_DAY_OR_TIME);
   return at;
 }

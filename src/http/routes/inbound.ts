@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { validationError } from "../../core/errors.ts";
-import { SendItem } from "../../core/send-item.ts";
-import { attachmentIssues } from "../../core/send-rules.ts";
+import { MAX_SUBJECT_CHARS, SendItem } from "../../core/send-item.ts";
+import { attachmentIssues, MAX_BODY_PART_BYTES } from "../../core/send-rules.ts";
 import { toAttachment } from "../../flows/send/attachment.ts";
 import { type SimulateDeps, simulateInbound } from "../../flows/receive/simulate.ts";
 import type { Arrival } from "../../flows/receive/take.ts";
@@ -12,9 +12,9 @@ const SimulateBody = Type.Object({
   inboxId: Type.Optional(Type.String({ description: "The inbox; or name its address in `to`." })),
   to: Type.Optional(Type.String()),
   from: Type.Optional(SendItem.properties.from),
-  subject: Type.Optional(Type.String({ maxLength: 998 })),
-  text: Type.Optional(Type.String({ maxLength: 2_097_152 })),
-  html: Type.Optional(Type.String({ maxLength: 2_097_152 })),
+  subject: Type.Optional(Type.String({ maxLength: MAX_SUBJECT_CHARS })),
+  text: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES })),
+  html: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES })),
   attachments: SendItem.properties.attachments,
   inReplyTo: Type.Optional(
     Type.String({ maxLength: 998, description: "A Message-ID, or the id of a message or thread." }),

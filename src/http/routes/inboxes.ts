@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { inboxLocalPart, splitAddress } from "../../core/addresses.ts";
+import { inboxLocalPart, NO_ADDRESS, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
@@ -79,7 +79,7 @@ async function placeOfAddress(
 /** Local parts match case-insensitively, so an inbox has its address in lower case. */
 function inboxAddress(text: string, param: string): { address: string; domainName: string } {
   const split = splitAddress(text);
-  if (split === null) throw invalid(param, "This is not an email address.", "invalid_email");
+  if (split === null) throw invalid(param, NO_ADDRESS, "invalid_email");
   // Mail to user+anything goes to user's inbox (RFC 5233): one with a plus of its own would never get any.
   if (split.local.includes("+"))
     throw invalid(

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Config } from "../../config.ts";
 import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { parseTime } from "../../core/send-rules.ts";
+import { NO_TIME, parseTime } from "../../core/date-times.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import {
   getSender,
@@ -128,7 +128,7 @@ function newSender(deps: SenderDeps, accountId: string, body: Static<typeof Crea
 function suspension(text: string | null | undefined): number | null | undefined {
   if (text === null || text === undefined) return text;
   const at = parseTime(text);
-  if (at === null) throw invalid("suspendedAt", "Not an ISO 8601 date-time with a zone.");
+  if (at === null) throw invalid("suspendedAt", NO_TIME);
   return at;
 }
 

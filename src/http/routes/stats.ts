@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid, readAll } from "../../core/errors.ts";
-import { FIRST_TIME, parseDay, parseTime } from "../../core/send-rules.ts";
+import { FIRST_TIME, NO_DAY_OR_TIME, parseDay, parseTime } from "../../core/date-times.ts";
 import { DAY_MS } from "../../core/time-units.ts";
 import { INTERVALS, type Interval, type Range, readStats, SHOWN_DESTINATIONS } from "../../flows/stats.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -122,6 +122,6 @@ function timeOf(name: "from" | "to", text: string | undefined): number | null {
   // A day is meant whole, whichever end of the range it is.
   if (day !== null) return name === "to" ? day + DAY_MS : day;
   const at = parseTime(text);
-  if (at === null) throw invalid(name, "Not an ISO 8601 day, nor a date-time with a zone.");
+  if (at === null) throw invalid(name, NO_DAY_OR_TIME);
   return at;
 }

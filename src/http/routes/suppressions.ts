@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey, NO_ADDRESS, normalizeAddress } from "../../core/addresses.ts";
 import { invalid, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { parseTime } from "../../core/send-rules.ts";
+import { NO_TIME, parseTime } from "../../core/date-times.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
 import {
   addSuppression,
@@ -89,8 +89,7 @@ function manual(senderId: string, email: string, now: number): Suppression {
 
 /** The address key. Throws 422 for what is no address. */
 function keyOf(email: string): string {
-  if (normalizeAddress(email) === null)
-    throw invalid("email", "This is not an email address.", "invalid_email");
+  if (normalizeAddress(email) === null) throw invalid("email", NO_ADDRESS, "invalid_email");
   return addressKey(email);
 }
 
@@ -98,7 +97,7 @@ function keyOf(email: string): string {
 function expiryOf(text: string | null | undefined, now: number): number | null {
   if (text === null || text === undefined) return null;
   const at = parseTime(text);
-  if (at === null) throw invalid("expiresAt", "Not an ISO 8601 date-time with a zone.");
+  if (at === null) throw invalid("expiresAt", NO_TIME);
   if (at <= now) throw invalid("expiresAt", "This time has passed.");
   return at;
 }
@@ -223,7 +222,7 @@ function itemKey(email: unknown): string | null {
 function refused(index: number) {
   return {
     error: {
-      message: "This is not an email address.",
+      message: NO_ADDRESS,
       code: "invalid_email",
       param: `emails[${index}]`,
       type: "validation_error",

@@ -1,26 +1,11 @@
 import type { MessageRecord } from "../../flows/read/record.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
+import { MESSAGE_STATUSES } from "../../core/states.ts";
 import { EVENT_TYPES, type MessageEvent } from "../../core/events.ts";
 import type { MessageSummary } from "../../store/search/message-list.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
-
-/** Every status a message can show. */
-export const MESSAGE_STATUSES = [
-  "accepted",
-  "queued",
-  "sending",
-  "sent",
-  "delivery_delayed",
-  "delivered",
-  "bounced",
-  "complained",
-  "rejected",
-  "rendering_failure",
-  "failed",
-  "inbound_rejected",
-] as const;
 
 const Direction = OneOf(["inbound", "outbound"]);
 const Status = OneOf(MESSAGE_STATUSES);
