@@ -41,12 +41,10 @@ export const sendersCreate = defineCommand({
     requireOneOf("--trust-tier", trustTier, config.tiers);
     await withDatabase(context, async (db) => {
       const accountId = await accountOf(db, flags.account);
-      const routes = senderRoutes({
-        db,
-        config: { ...config, defaultPlan: plan, defaultTrustTier: trustTier },
-      });
+      const routes = senderRoutes({ db, config });
       const externalId = flags["external-id"];
-      const body = { name: flags.name, ...(externalId === undefined ? {} : { externalId }) };
+      const named = { name: flags.name, ...(externalId === undefined ? {} : { externalId }) };
+      const body = { ...named, plan, trustTier };
       const made = await askRoute(routes, clock, { operationId: "createSender", accountId, body });
       const sender = made as { id: string; externalId: string };
       out.record({ ...sender }, `made ${sender.id}, external id ${sender.externalId}`);
