@@ -2,6 +2,11 @@ import { raw } from "./answer.ts";
 import { openApiDocument } from "./openapi.ts";
 import { openRoute, type Route } from "./route.ts";
 
+// Why not by @elysiajs/swagger, which the stack names and package.json has: its swagger-ui page takes its script from unpkg.com, at
+// an address that no option changes, and is started by a script within its text, so that it works neither without the internet nor
+// under our Content-Security-Policy. Its document describes what Elysia itself checks, which here is nothing: it would hand out
+// ours as it was given it, at 60 ms of each start, on routes that the access log, the metrics and 405 do not know.
+
 /** Script and style of the reference page: `swagger-ui-bundle.js` and `swagger-ui.css` of swagger-ui-dist. */
 export interface DocsFiles {
   script: Blob;
