@@ -40,5 +40,7 @@ export function withRoomFor<Result>(
 
 /** 503: the mail is there, and cannot be read just now. */
 export function tooMuchMail(): AppError {
-  return new AppError("service_unavailable", "Too much mail is being read, try again later.");
+  return new AppError("service_unavailable", "Too much mail is being read, try again later.", {
+    retryAfter: 1,
+  });
 }

@@ -1,5 +1,5 @@
-import { type Mailbox, splitAddress } from "../../core/addresses.ts";
-import { AppError, invalid, notFound } from "../../core/errors.ts";
+import { type Mailbox, NO_ADDRESS, splitAddress } from "../../core/addresses.ts";
+import { invalid, notFound } from "../../core/errors.ts";
 import { isId, newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
@@ -9,6 +9,7 @@ import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
 import { getThread } from "../../store/threads.ts";
 import { simulatorDomain } from "../own-names.ts";
+import { tooMuchMail } from "../read/large-mails.ts";
 import { inboxAddressOf, reachesInbox } from "../threading.ts";
 import { factsOf } from "./facts.ts";
 import type { Inspect } from "../readings.ts";
@@ -65,8 +66,7 @@ export async function simulateInbound(
     throw invalid("attachments", "The message is larger than this server takes.", "message_too_large");
   const envelope = { mailFrom: from.email, rcptTo: [to], ip: "127.0.0.1", helo: "simulator", tls: null };
   const inspection = await deps.inspect({ kind: "mail", raw, session: null });
-  if (inspection === null)
-    throw new AppError("service_unavailable", "Too much mail at a time, try again later.");
+  if (inspection === null) throw tooMuchMail();
   const { header } = inspection.authentication;
   const trace = traceFields({ ...envelope, smtpUtf8: false }, header, deps.hostname, now);
   const arriving = { envelope, trace, raw, inspection, testMode: true };
@@ -89,7 +89,7 @@ function simulatedBytes(
   now: number,
 ): Buffer {
   const domain = splitAddress(from.email)?.domain;
-  if (domain === undefined) throw invalid("from.email", "Not an email address.", "invalid_email");
+  if (domain === undefined) throw invalid("from.email", NO_ADDRESS, "invalid_email");
   const references: [string, string][] =
     answered === null
       ? []
