@@ -1,6 +1,6 @@
 import { type HeaderBlock, headerBlock } from "../reading/header-block.ts";
 import { mailboxes, type ParsedMail } from "../reading/parse.ts";
-import { fieldsOf, fieldValue } from "../reading/raw-headers.ts";
+import { fieldsOf, firstValue } from "../reading/raw-headers.ts";
 import { addressOf, MAX_STATUS_CHARS } from "./status-fields.ts";
 
 /** A feedback report: somebody told their provider something of a mail of ours. */
@@ -44,13 +44,9 @@ export function readFeedback(mail: ParsedMail): FeedbackReport | null {
 
 function fromFields(text: string, original: HeaderBlock | null): FeedbackReport {
   const fields = fieldsOf(text.slice(0, MAX_STATUS_CHARS));
-  const value = (name: string): string | null => {
-    const field = fields.find((candidate) => candidate.name === name);
-    return field === undefined ? null : fieldValue(field);
-  };
-  const mailFrom = addressOf(value("original-mail-from"));
+  const mailFrom = addressOf(firstValue(fields, "original-mail-from"));
   return {
-    feedbackType: /^[a-z-]+/.exec(value("feedback-type")?.toLowerCase() ?? "")?.[0] ?? "other",
+    feedbackType: /^[a-z-]+/.exec(firstValue(fields, "feedback-type")?.toLowerCase() ?? "")?.[0] ?? "other",
     originalReturnPaths: [...(mailFrom === null ? [] : [mailFrom]), ...returnPathsOf(original)],
   };
 }

@@ -1,5 +1,5 @@
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
-import { type RawField, fieldsOf, fieldValue } from "../reading/raw-headers.ts";
+import { type RawField, fieldsOf, firstValue } from "../reading/raw-headers.ts";
 import { storedLine } from "../stored-text.ts";
 
 /** Recipients of one report that are read; a report is for one mail of ours, so for at most its recipients. */
@@ -78,9 +78,8 @@ function groupsOf(fields: readonly RawField[]): RawField[][] {
 
 function toRecipient(fields: readonly RawField[]): StatusRecipient {
   const value = (name: string): string | null => {
-    const field = fields.find((candidate) => candidate.name === name);
     // What stands here is kept, and shown on terminals: no NUL and no escape goes further.
-    const text = field === undefined ? "" : storedLine(fieldValue(field), MAX_FIELD_CHARS);
+    const text = storedLine(firstValue(fields, name) ?? "", MAX_FIELD_CHARS);
     return text === "" ? null : text;
   };
   return {

@@ -1,5 +1,5 @@
 import { decodeWords } from "postal-mime";
-import { fieldValue, MAX_HEADER_OCTETS, type RawField, rawFields } from "./raw-headers.ts";
+import { fieldValue, firstValue, MAX_HEADER_OCTETS, type RawField, rawFields } from "./raw-headers.ts";
 import { storedLine } from "../stored-text.ts";
 
 /** Message ids of a References field that are kept: the first and the newest (RFC 5322 §3.6.4 sets no end to it). */
@@ -47,11 +47,6 @@ export function headerBlockOf(present: readonly RawField[]): HeaderBlock {
     references,
     autoSubmitted: auto === null ? null : (/^[a-z-]*/.exec(auto.toLowerCase())?.[0] ?? ""),
   };
-}
-
-function firstValue(fields: readonly RawField[], name: string): string | null {
-  const field = fields.find((candidate) => candidate.name === name);
-  return field === undefined ? null : fieldValue(field);
 }
 
 /** The field as it is shown. */

@@ -1,4 +1,4 @@
-import { fieldsOf, findHeaderEnd, fieldValue } from "./raw-headers.ts";
+import { fieldsOf, findHeaderEnd, firstValue } from "./raw-headers.ts";
 
 /** Octets of a body in which the first delimiter is looked for. */
 const MAX_SEARCHED_OCTETS = 64 * 1024;
@@ -13,8 +13,7 @@ const DELIMITER = /(?:^|\n)--([^\r\n"\\]{1,200}?)[ \t]*\r?\n(?=content-[a-z-]{1,
 export function typeByBody(raw: Uint8Array, maxParts: number): string | null {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const { header, body } = findHeaderEnd(raw);
-  const type = fieldsOf(bytes.toString("latin1", 0, header)).find(({ name }) => name === "content-type");
-  const value = type === undefined ? "" : fieldValue(type);
+  const value = firstValue(fieldsOf(bytes.toString("latin1", 0, header)), "content-type") ?? "";
   const subtype = /^multipart\/([a-z0-9.+-]{1,100})/i.exec(value)?.[1];
   const below = bytes.subarray(body);
   if (subtype === undefined || occursIn(below, namedBoundary(value))) return null;

@@ -71,6 +71,12 @@ export function fieldValue(field: RawField): string {
   return (isAsciiText(value) ? value : beyondAscii(Buffer.from(value, "latin1"))).trim();
 }
 
+/** The value of the first field of that name (lower case); null where there is none. */
+export function firstValue(fields: readonly RawField[], name: string): string | null {
+  const field = fields.find((candidate) => candidate.name === name);
+  return field === undefined ? null : fieldValue(field);
+}
+
 /** A line of a header as UTF-8, its octets read as `fieldValue` reads them. */
 export function lineAsUtf8(line: Buffer): Uint8Array {
   return isUtf8(line) ? line : Buffer.from(beyondAscii(line));
