@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import {
   ARROWS,
@@ -282,6 +282,9 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
     ],
   },
 ];
+
+/** Milliseconds: another program reads all of src, which takes seconds where the machine has much else to do. */
+setDefaultTimeout(60_000);
 
 let sources: readonly Source[] = [];
 let packages: readonly string[] = [];
