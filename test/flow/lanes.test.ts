@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
+import { TRIAL_MS } from "../../src/flows/dispatch/dispatch.ts";
 import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -58,8 +59,11 @@ async function sendAll(addresses: readonly string[]): Promise<string[]> {
 const names = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.test`);
 const at = (domains: readonly string[]) => domains.map((domain) => `a@${domain}`);
 
-/** A mail to a good destination must be there within this, whatever the others do, milliseconds. */
-const AT_ONCE_MS = 2_000;
+/**
+ * A mail to a good destination must be there within this, whatever the others do, milliseconds: it would wait for longer where
+ * it waited for one of them, and a machine with much else to do takes a while.
+ */
+const AT_ONCE_MS = TRIAL_MS - 1_000;
 
 /** Sends one mail to good.test and waits until its peer has it; the time that took. */
 async function sendGood(good: TestMx): Promise<number> {
@@ -123,13 +127,13 @@ test("a destination gets no more messages in a second than its rate", async () =
   if (slow === undefined || good === undefined) throw new Error("no peers");
   domainAt("good.test", good.ip);
   hostedAt("mx.slow.test", slow.ip, names(25));
+  const startedAt = systemClock.now();
   await sendAll(at(names(25)));
   expect(await sendGood(good)).toBeLessThan(AT_ONCE_MS);
   await slow.messages.reached(25);
-  // Eleven in a second would be ten moments of 100 ms apart; a busy machine may hand one of them over late.
-  for (const [index, time] of times.entries())
-    expect((times[index + 11] ?? Number.POSITIVE_INFINITY) - time).toBeGreaterThan(950);
-}, 10_000);
+  // Counted from the beginning: a busy machine may hand a moment over late, but none too early.
+  for (const [index, time] of times.entries()) expect(time - startedAt).toBeGreaterThanOrEqual(index * 100);
+});
 
 test("what one try has found of a dead destination puts all its mail off, each with its reason and its next try", async () => {
   const [, bad] = await startWith([{}, { banner: "421 4.3.2 closed for today" }]);
@@ -178,7 +182,7 @@ test.each(["silent", "servfail"] as const)(
     domainAt("good.test", good.ip);
     for (const domain of names(500)) service.dns.behave(behaviour, domain);
     const ids = await sendAll(at(names(500)));
-    expect(await sendGood(good)).toBeLessThan(2 * AT_ONCE_MS);
+    expect(await sendGood(good)).toBeLessThan(AT_ONCE_MS);
     if (behaviour === "servfail") {
       const record = await service.message(ids[499] ?? "", "delivery_delayed");
       expect(record.recipients[0].diagnostic).toContain("MX lookup of d499.test: servfail");

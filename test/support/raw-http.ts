@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 
 /** Time after which a connection that neither answers nor closes is given up. */
-const ANSWER_MS = 5000;
+const ANSWER_MS = 15_000;
 
 export interface HeadAnswer {
   /** 0 where the connection was closed without a word. */
