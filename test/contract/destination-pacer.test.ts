@@ -4,7 +4,7 @@ import { openSharedPacer, type SharedPacer } from "../../src/queue/destination-p
 import { ASK_WAIT_MS } from "../../src/queue/redis-asking.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 /** What a pacer of the process itself would say; no shared moment looks like it. */
 const OWN = 123_456;

@@ -5,7 +5,7 @@ import { faultsOf } from "../support/json-schema.ts";
 import { fill, type Operation, resolve, type Schema } from "../support/openapi-document.ts";
 import { type RawAnswer, startWorld, type World } from "../support/tenants.ts";
 
-const START_MS = 60_000;
+const START_MS = 180_000;
 
 let world: World;
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import { type RawAnswer, send, startWorld, type World } from "../support/tenants
 const PRISM: Tool = { name: "@stoplight/prism-cli", version: "5.16.0", bin: "dist/index.js" };
 const REDOCLY: Tool = { name: "@redocly/cli", version: "2.77.0", bin: "bin/cli.js" };
 
-const START_MS = 60_000;
+const START_MS = 180_000;
 const LINT_MS = 30_000;
 const RUN_MS = 120_000;
 

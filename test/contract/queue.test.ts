@@ -11,7 +11,7 @@ import { manualClock } from "../support/manual-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
 // A busy machine needs its time for a server that is killed and started again.
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 /** Longer than any close in these tests may take, milliseconds. */
 const GRACE_MS = 10_000;

@@ -7,7 +7,7 @@ import { manualClock } from "../support/manual-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
 // A busy machine needs its time for a server that is killed and started again.
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const LIMITS: RateLimits = {
   defaultPlan: "slow",

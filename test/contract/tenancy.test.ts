@@ -10,7 +10,7 @@ import {
 } from "../support/tenancy.ts";
 import { type Presented, type RawAnswer, startWorld, type Tenant, type World } from "../support/tenants.ts";
 
-const START_MS = 60_000;
+const START_MS = 180_000;
 const MATRIX_MS = 180_000;
 
 /** What each tenant has for the path of each operation, not to be changed by anybody. */

@@ -4,7 +4,7 @@ import { run, titled, toolMissing } from "../support/dns-tools.ts";
 import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const ROOT = join(import.meta.dir, "../..");
 const RULES = join(ROOT, "deploy/alerts.yaml");

@@ -7,11 +7,11 @@ import { letterLines, smtpSession } from "../support/mail-in.ts";
 import { freePort, startRedis } from "../support/redis.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const ROOT = join(import.meta.dir, "../..");
 const BUILD_LIMIT_MS = 120_000;
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 90_000;
 const READY_POLL_MS = 5;
 /** Polls that end within a test's time, as it then says what the program has said. */
 const MESSAGE_POLLS = 1500;

@@ -7,9 +7,9 @@ import { serviceProcess } from "../support/process.ts";
 import { captureService, postrider, statusWith } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 180_000;
 /** Clients that send at a time while the copy is made, and mails that each has sent before it begins. */
 const CLIENTS = 4;
 const HEAD_START = 25;

@@ -6,7 +6,7 @@ import { onTerminal, postrider } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 async function shown(env: Record<string, string>): Promise<Map<unknown, Record<string, unknown>>> {
   const { code, json, stderr } = await postrider(["config"], env);

@@ -6,9 +6,9 @@ import { type Healthy, startHealthy } from "../support/healthy.ts";
 import { onTerminal, postrider } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 180_000;
 let healthy: Healthy;
 beforeAll(async () => {
   healthy = await startHealthy();

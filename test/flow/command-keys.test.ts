@@ -6,9 +6,9 @@ import { captureService, onTerminal, postrider, statusWith } from "./command-pro
 import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 const { service, env, folder } = captureService();
 
 beforeAll(() => service.start(), LIMIT_MS);

@@ -4,9 +4,9 @@ import { freePort } from "../support/redis.ts";
 import { captureService, onTerminal, postrider } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 
 test(
   "readyz is 0 while the service is ready and 1 when it has gone, whatever proxy the environment names",

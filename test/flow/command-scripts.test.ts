@@ -4,7 +4,7 @@ import { scripts } from "../../package.json";
 import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const ROOT = join(import.meta.dir, "../..");
 

@@ -9,9 +9,9 @@ import { startRole } from "../support/role-process.ts";
 import { captureService, onTerminal, postrider, type Ran } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 
 /** A port that another program has, until it is given back. */
 async function takenPort(host = "127.0.0.1"): Promise<{ port: string; free(): void }> {

@@ -9,7 +9,7 @@ import { receivingInboxes, startService, type TestService } from "../support/ser
 import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
 // Megabytes go through each test, on a machine that may be busy.
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 let service: TestService;
 let clock: ShiftedClock;

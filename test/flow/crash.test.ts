@@ -8,7 +8,7 @@ import { type TestRedis, startRedis } from "../support/redis.ts";
 import { reason } from "../support/reason.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const DIE_BEFORE_HINT = join(import.meta.dir, "../support/die-before-hint.ts");
 

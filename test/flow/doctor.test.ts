@@ -23,7 +23,7 @@ import { startMx } from "../support/mx.ts";
 import { freePort } from "../support/redis.ts";
 import { makeCa, makeCert } from "../support/tls.ts";
 
-const START_MS = 60_000;
+const START_MS = 180_000;
 const DAY_MS = 86_400_000;
 let healthy: Healthy;
 let folder: string;

@@ -6,7 +6,7 @@ import { newFolder } from "../support/folder.ts";
 import { freePort } from "../support/redis.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Files that the service may have open, and connections that are more than those. */

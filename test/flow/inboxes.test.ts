@@ -62,7 +62,7 @@ describe("an inbox gets mail", () => {
       body: { address: "info@xn--bcher-kva.test", domainId: id },
     });
     expect((await deliveredRecord(scene.service, { to: made.body.address })).inboxId).toBe(made.body.id);
-  }, 10_000);
+  }, 60_000);
 });
 
 describe("a domain that stops receiving", () => {

@@ -90,7 +90,7 @@ test.each([
     expect(await sendGood(good)).toBeLessThan(AT_ONCE_MS);
     expect(await sendGood(good)).toBeLessThan(AT_ONCE_MS);
   },
-  20_000,
+  60_000,
 );
 
 test("a thousand domains at one provider that hangs have one lane, and delay no other", async () => {
@@ -102,7 +102,7 @@ test("a thousand domains at one provider that hangs have one lane, and delay no 
   await bad.connections.reached(1);
   expect(await sendGood(good)).toBeLessThan(AT_ONCE_MS);
   expect(bad.connections.items.length).toBeLessThanOrEqual(5);
-}, 20_000);
+}, 60_000);
 
 test("domains at one provider share its five connections", async () => {
   const gate = Promise.withResolvers<string>();
@@ -158,7 +158,7 @@ test("what one try has found of a dead destination puts all its mail off, each w
   expect(record.recipients[0].attempts).toBe(1);
   const delayed = record.events.find((event: { type: string }) => event.type === "delivery_delayed");
   expect(Date.parse(delayed.data.delivery_delayed.nextAttemptAt)).toBeGreaterThan(systemClock.now() + 30_000);
-}, 10_000);
+}, 60_000);
 
 test("mail of a destination that was dead goes out with its retries once it lives", async () => {
   const [moody] = await startWith([{ banner: "421 busy" }], { DELIVERY_RETRY_SECONDS: "1" });
@@ -172,7 +172,7 @@ test("mail of a destination that was dead goes out with its retries once it live
   peers.push(healthy);
   await healthy.messages.reached(30);
   for (const id of ids) await service.message(id, "delivered");
-}, 15_000);
+}, 60_000);
 
 test.each(["silent", "servfail"] as const)(
   "name servers that are %s for five hundred domains delay those, and no other",
@@ -188,7 +188,7 @@ test.each(["silent", "servfail"] as const)(
       expect(record.recipients[0].diagnostic).toContain("MX lookup of d499.test: servfail");
     }
   },
-  20_000,
+  60_000,
 );
 
 test("a name server that answers nobody puts mail off", async () => {
@@ -198,4 +198,4 @@ test("a name server that answers nobody puts mail off", async () => {
   service.dns.stop();
   const [id = ""] = await sendAll(["a@good.test"]);
   expect((await service.message(id, "delivery_delayed")).recipients[0].diagnostic).toContain("MX lookup");
-}, 20_000);
+}, 60_000);

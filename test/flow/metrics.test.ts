@@ -26,7 +26,7 @@ beforeAll(async () => {
     await service.stop();
     await sink.stop();
   }
-}, 30_000);
+}, 90_000);
 
 async function live(service: TestService, sink: ReturnType<typeof startSink>): Promise<string> {
   const [inboxId = ""] = await receivingInboxes(service, "in.test", ["a@in.test"]);

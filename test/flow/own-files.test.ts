@@ -5,7 +5,7 @@ import { captureService, postrider } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 

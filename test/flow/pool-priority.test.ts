@@ -7,7 +7,7 @@ import { until } from "../support/poll.ts";
 import { type Env, postrider } from "./command-program.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 /** The priorities of a process's threads of that name. */
 function priorities(pid: number, name: string): number[] {

@@ -37,7 +37,7 @@ test("a database that Redis does not have is no other one: a start refuses it, a
   expect([ran.code, ran.stdout, readdirSync(folder)]).toEqual([78, "", []]);
   expect(ran.stderr).toContain("REDIS_URL names a database that its Redis does not give (ERR DB index");
   rmSync(folder, { recursive: true });
-}, 30_000);
+}, 90_000);
 
 test("a queue that finds it missing later, when Redis is back, is not ready; doctor says the same", async () => {
   const log = { info: () => undefined, warn: () => undefined };

@@ -21,7 +21,7 @@ import { postrider } from "./command-program.ts";
 const TOKEN = "eyJ-a-token-that-nobody-may-read";
 const counted: Record<string, Record<string, number>> = {};
 // A start of the program takes seconds where the machine is busy.
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 let primary: Primary;
 let db: Db;

@@ -18,7 +18,7 @@ import { TEST_LINKS } from "../support/renderer.ts";
 import { reason } from "../support/reason.ts";
 
 /** Milliseconds: a thread starts within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const open: { close(): void }[] = [];
 afterEach(() => {

@@ -28,7 +28,7 @@ const BODY = [
 ].join("\r\n");
 
 // Megabytes go through each test, on a machine that may be busy.
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 let service: TestService;
 let sink: HttpsSink;

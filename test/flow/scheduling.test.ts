@@ -4,12 +4,12 @@ import { startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
-const RUN_MS = 90_000;
+const RUN_MS = 270_000;
 /** Between two looks at the database, which is the only signal that nothing is due any more. */
 const POLL_MS = 2;
 /** Looks without a change after which time goes on: what is left waits for the sweep. */

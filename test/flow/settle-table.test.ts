@@ -7,7 +7,7 @@ import { startService, type TestService, verifiedDomain } from "../support/servi
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const START_MS = 30_000;
+const START_MS = 90_000;
 
 let clock: ManualClock;
 const peers: TestMx[] = [];

@@ -15,7 +15,7 @@ import { deliverTo } from "../support/mail-in.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const LIMIT_MS = 120_000;

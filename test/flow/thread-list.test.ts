@@ -148,7 +148,7 @@ describe("the list of threads", () => {
     const rest = await list(id, { q: "subject 0 end", cursor: empty.nextCursor });
     expect([idsOf(rest), rest.nextCursor]).toEqual([["thr_0"], null]);
     expect(idsOf(await list(id, { q: "subject 99" })).length).toBe(20);
-  }, 20_000);
+  }, 60_000);
 });
 
 describe("a thread", () => {
@@ -222,7 +222,7 @@ describe("a thread", () => {
       cursor = body.nextCursor === null ? "" : `&cursor=${body.nextCursor}`;
     } while (cursor !== "");
     expect(seen).toEqual(ids.toReversed());
-  }, 20_000);
+  }, 60_000);
 
   test("cuts long bodies, and older ones once the answer is full; the records have them", async () => {
     const { address } = await newInbox();
@@ -243,7 +243,7 @@ describe("a thread", () => {
     expect(messages.at(-1)).toMatchObject({ truncated: true, text: record.text.slice(0, MAX_BODY_CHARS) });
     expect(messages[0]).toMatchObject({ id, truncated: true, text: "", headers: {} });
     expect(JSON.stringify(messages).length).toBeLessThan(MAX_CONVERSATION_CHARS * 1.2);
-  }, 20_000);
+  }, 60_000);
 
   test("shows what became of its messages", async () => {
     const { address } = await newInbox();

@@ -10,7 +10,7 @@ import { until } from "../support/poll.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const SENDS = 150;

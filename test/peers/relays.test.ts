@@ -10,7 +10,7 @@ import { makeCert } from "../support/tls.ts";
 
 const LOGIN = { user: "postrider", pass: "correct horse:battery" };
 /** Starting and stopping servers takes seconds where the machine has other work. */
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 const INBOX = "inbox@in.test";
 
 /** Recipients whom the last server refuses, its words, and what they mean once a DSN brings them back. */

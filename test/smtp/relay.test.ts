@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 import { Client } from "./server-harness.ts";
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 90_000;
 let service: TestService;
 
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { type KeyAndCert, makeCert } from "../support/tls.ts";
 import { Client, startServer } from "./server-harness.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 const openssl = Bun.which("openssl");
 /** OpenSSL itself offers the versions below 1.2 at this level alone. */
@@ -144,4 +144,4 @@ test("SIGHUP has a running service read its certificate anew; files it cannot us
   await reload("certificate read anew");
   expect((await secured(process.smtpPort)).name).toBe("first.test");
   expect(await old.client.say("QUIT")).toStartWith("221 ");
-}, 30_000);
+}, 90_000);

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { type EngineName, useEngine } from "../support/database.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 
 /** Every other file here says what a database does in a file of our own; what is said of that holds for the others. */
 const OTHERS: readonly EngineName[] = ["server", "replica"];

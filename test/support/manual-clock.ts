@@ -11,12 +11,17 @@ export interface ManualClock extends Clock {
   pending(): number;
 }
 
+interface Timer {
+  at: number;
+  fire: () => void;
+}
+
 /** A clock that stands still until it is moved. */
 export function manualClock(start = 1_750_000_000_000): ManualClock {
   let now = start;
   const delays = new Set<number>();
   const waiting = new Map<number, () => void>();
-  const timers = new Set<{ at: number; fire: () => void }>();
+  const timers = new Set<Timer>();
   return {
     now: () => now,
     after(delayMs, fire) {
@@ -29,8 +34,9 @@ export function manualClock(start = 1_750_000_000_000): ManualClock {
     advance(ms) {
       const end = now + ms;
       for (;;) {
-        const next = [...timers].filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
-        if (next === undefined) break;
+        let next: Timer | null = null;
+        for (const timer of timers) if (timer.at <= end && timer.at < (next?.at ?? Infinity)) next = timer;
+        if (next === null) break;
         timers.delete(next);
         now = Math.max(now, next.at);
         next.fire();

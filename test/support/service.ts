@@ -37,7 +37,7 @@ export interface CallOptions {
   headers?: Record<string, string>;
 }
 
-/** So that a test says what the message is instead: they have 20 seconds each. A machine with much else to do needs some. */
+/** Less than a test has, which then says what the message is instead. A machine with much else to do needs some of it. */
 const MESSAGE_WAIT_MS = 15_000;
 const POLL_MS = 10;
 export const SERVICE_DOMAIN = "mail.test";
