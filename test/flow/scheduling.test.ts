@@ -263,8 +263,16 @@ describe("a clock put back by an hour", () => {
       const row = await service.app.db.first<{ due_at: number }>(sql, [deferred]);
       return row !== null && row.due_at <= clock.now() + 2 * MINUTE_MS;
     });
-    clock.advance(2 * MINUTE_MS);
-    await service.message(deferred, "sent");
+    // Second by second, as a turn of the sweep may be under way, and no longer once the try is.
+    let left = 3 * MINUTE_MS;
+    await until(async () => {
+      const { status } = (await service.call("GET", `/v1/emails/${deferred}`)).body;
+      if (status === "delivery_delayed" && left > 0) {
+        clock.advance(SECOND_MS);
+        left -= SECOND_MS;
+      }
+      return status === "sent";
+    });
   });
 });
 
