@@ -14,7 +14,9 @@ import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 setDefaultTimeout(90_000);
 
 /** Longer than any close in these tests may take, milliseconds. */
-const GRACE_MS = 10_000;
+const GRACE_MS = 30_000;
+/** A close that has nobody to wait for ends well before its grace, however busy the machine. */
+const WELL_BEFORE_MS = GRACE_MS / 2;
 
 let redis: TestRedis;
 type Line = { message: string; properties: Record<string, unknown> };
@@ -501,7 +503,7 @@ describe("the queue BullMQ on Redis", () => {
     hold.release("job0");
     const closingSince = systemClock.now();
     await queue.close(GRACE_MS);
-    expect(systemClock.now() - closingSince).toBeLessThan(GRACE_MS / 4);
+    expect(systemClock.now() - closingSince).toBeLessThan(WELL_BEFORE_MS);
     await redis.restart();
   });
 
@@ -515,7 +517,7 @@ describe("the queue BullMQ on Redis", () => {
     hold.release("job0");
     const closingSince = systemClock.now();
     await queue.close(GRACE_MS);
-    expect(systemClock.now() - closingSince).toBeLessThan(GRACE_MS / 4);
+    expect(systemClock.now() - closingSince).toBeLessThan(WELL_BEFORE_MS);
   });
 
   test("starts while Redis is down and works when it comes", async () => {
