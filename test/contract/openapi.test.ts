@@ -15,7 +15,7 @@ const REDOCLY: Tool = { name: "@redocly/cli", version: "2.77.0", bin: "bin/cli.j
 
 const START_MS = 180_000;
 const LINT_MS = 30_000;
-const RUN_MS = 120_000;
+const RUN_MS = 360_000;
 
 /** Requests an operation: half of them with a body known to be good, half with whatever the schema lets through. */
 const ROUNDS = 16;
