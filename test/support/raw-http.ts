@@ -10,11 +10,17 @@ export interface HeadAnswer {
   body: string;
 }
 
-/** Sends the bytes as they are and reads the answer until the server closes. */
-export function exchangeBytes(port: number, bytes: string): Promise<HeadAnswer> {
+/**
+ * Sends the bytes as they are and reads the answer until the server closes. Unless told to stay, the client closes its side with
+ * them: a server that waits for more is not to wait for ever, and one that takes a while to answer may leave it be then.
+ */
+export function exchangeBytes(port: number, bytes: string, stays = false): Promise<HeadAnswer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    const socket = connect({ host: "127.0.0.1", port }, () => socket.end(Buffer.from(bytes, "latin1")));
+    const socket = connect({ host: "127.0.0.1", port }, () => {
+      socket.write(Buffer.from(bytes, "latin1"));
+      if (!stays) socket.end();
+    });
     socket.setTimeout(ANSWER_MS, () => socket.destroy(new Error("no answer")));
     socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
     socket.on("error", reject);
