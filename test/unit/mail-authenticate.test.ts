@@ -17,6 +17,7 @@ import { compose } from "../../src/mail/composing/compose.ts";
 import { MAX_HEADER_VALUE_CHARS } from "../../src/mail/reading/header-block.ts";
 import { rawFields } from "../../src/mail/reading/raw-headers.ts";
 import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 const HOST = "mx.example.org";
 /** A name of such a length that a record's From ends behind `<a@example.com`. */
@@ -393,9 +394,9 @@ describe("limits", () => {
       signature(`c=relaxed/relaxed; s=pr1; h=from; bh=AA==; b=AA==; ${limit}`),
     );
     const raw = Buffer.from(`${asked.join("")}${FROM}\r\n${line.repeat(octets / line.length)}`);
-    const started = performance.now();
+    const started = cpuMs();
     await authenticate({ resolve, host: HOST }, ENVELOPE, raw, NEVER);
-    expect(performance.now() - started).toBeLessThan(8000);
+    expect(cpuMs() - started).toBeLessThan(8000);
   });
 
   test("a From too long to be read as it stands is the addresses in it: its author does not get away", async () => {
@@ -410,7 +411,7 @@ describe("limits", () => {
   });
 
   test("the time of all of them", async () => {
-    const started = performance.now();
+    const started = cpuMs();
     const hostile = [
       `X: ${"=?utf-8?q?=41?=\r\n ".repeat(60_000)}\r\n`,
       Array.from({ length: MAX_SIGNATURES * 2 }, (_, i) =>
@@ -421,7 +422,7 @@ describe("limits", () => {
     for (const header of hostile)
       await authenticate({ resolve, host: HOST }, ENVELOPE, Buffer.from(`${header}${FROM}\r\nx\r\n`), NEVER);
     // Without the limits the first alone took 20 seconds.
-    expect(performance.now() - started).toBeLessThan(3000);
+    expect(cpuMs() - started).toBeLessThan(3000);
   });
 
   test("lookups", async () => {

@@ -5,6 +5,7 @@ import { readBounce } from "../../src/mail/bounces/dsn.ts";
 import { parseMail } from "../../src/mail/reading/parse.ts";
 import { classByText } from "../../src/mail/bounces/reply-class.ts";
 import { addressOf, MAX_REPORT_RECIPIENTS } from "../../src/mail/bounces/status-fields.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 /** Milliseconds that 1 MiB may take once it is parsed: a machine at rest takes 100, one that backtracks takes minutes. */
 const MAX_MS = 2000;
@@ -57,10 +58,10 @@ function blocks(count: number, fields: (at: number) => string): string {
 async function timed(text: string) {
   const raw = Buffer.from(text, "latin1");
   const mail = await parseMail(raw);
-  const started = Bun.nanoseconds();
+  const started = cpuMs();
   const feedback = readFeedback(mail);
   const bounce = readBounce(mail, raw, "bob@example.org");
-  return { bounce, feedback, ms: (Bun.nanoseconds() - started) / 1e6 };
+  return { bounce, feedback, ms: cpuMs() - started };
 }
 
 describe("a hostile report of 1 MiB is read in bounded time and without a throw", () => {
@@ -132,11 +133,11 @@ describe("a hostile report of 1 MiB is read in bounded time and without a throw"
 
   test("a line of any phrase's beginnings", () => {
     for (const piece of PIECES) {
-      const started = Bun.nanoseconds();
+      const started = cpuMs();
       classByText(filled(piece, MIB));
       readDiagnostic(filled(piece, 4096));
       addressOf(filled(piece, 4096));
-      expect((Bun.nanoseconds() - started) / 1e6).toBeLessThan(MAX_MS);
+      expect(cpuMs() - started).toBeLessThan(MAX_MS);
     }
   });
 });

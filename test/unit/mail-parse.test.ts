@@ -14,6 +14,7 @@ import {
   rawFields,
 } from "../../src/mail/reading/raw-headers.ts";
 import { storedLine, storedText } from "../../src/mail/stored-text.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 function bytes(...lines: string[]): Buffer {
   return Buffer.from(lines.join("\r\n"), "latin1");
@@ -484,8 +485,8 @@ describe("a header block", () => {
 
   test("ids that might begin anywhere cost no look from everywhere", () => {
     const value = `${"@".repeat(60_000)} x`;
-    const started = Bun.nanoseconds();
+    const started = cpuMs();
     headerBlock(bytes(`Message-ID: ${value}`, `In-Reply-To: ${value}`, `References: ${value}`, "", ""));
-    expect((Bun.nanoseconds() - started) / 1e6).toBeLessThan(1000);
+    expect(cpuMs() - started).toBeLessThan(1000);
   });
 });

@@ -7,6 +7,7 @@ import {
   newPreview,
   replyText,
 } from "../../src/mail/reading/reply-text.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 describe("the new part of a reply", () => {
   test.each<[string, string, string]>([
@@ -286,9 +287,9 @@ describe("the new part of a reply", () => {
     "Küldve \n",
   ])("is found in linear time in %j repeated", (piece) => {
     const text = piece.repeat(MAX_REPLY_CHARS / piece.length);
-    const started = Bun.nanoseconds();
+    const started = cpuMs();
     replyText(text);
-    expect((Bun.nanoseconds() - started) / 1e6).toBeLessThan(1000);
+    expect(cpuMs() - started).toBeLessThan(1000);
   });
 });
 

@@ -8,6 +8,7 @@ import {
   parseStsPolicy,
   readStsId,
 } from "../../src/net/mta-sts-policy.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 /** TXT records, and the id they give. */
 const RECORDS: [records: string[], id: string | null][] = [
@@ -132,9 +133,9 @@ describe("a policy", () => {
     ["labels", `mx: ${"a.".repeat(30_000)}!`],
     ["hyphens", `mx: a${"-".repeat(60_000)}!`],
   ])("of %s takes no time to be refused", (_, text) => {
-    const startedAt = performance.now();
+    const startedAt = cpuMs();
     expect(parseStsPolicy(Buffer.from(full(text)))).toBeNull();
-    expect(performance.now() - startedAt).toBeLessThan(200);
+    expect(cpuMs() - startedAt).toBeLessThan(200);
   });
 
   test.each([

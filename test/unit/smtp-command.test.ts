@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseCommand } from "../../src/smtp/command.ts";
 import { REPLIES, type Reply } from "../../src/smtp/reply.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 function refusal(line: string): Reply {
   const command = parseCommand(line);
@@ -192,9 +193,9 @@ test("commands without arguments, in any case, with white space at the end", () 
 });
 
 test("lines made to stall a parser take no time", () => {
-  const started = performance.now();
+  const started = cpuMs();
   for (const filler of [" ", '"', '"\\', "\\", "a", ".", "<", "@a,", ":", "=", "\t "])
     for (const head of ["", "MAIL FROM:<", 'MAIL FROM:<"', "MAIL FROM:<a@b.example> ", "RCPT TO:<@", "EHLO "])
       parseCommand(`${head}${filler.repeat(2000 / filler.length)}x`);
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(cpuMs() - started).toBeLessThan(1000);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { DataReader } from "../../src/smtp/data.ts";
 import type { MessageResult } from "../../src/smtp/kept-message.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 
 const MAX = 1000;
 
@@ -164,9 +165,9 @@ test("a large message of many lines comes through octet for octet", () => {
 test("a chunk of bare line ends is read in time proportional to its length", () => {
   for (const octet of ["\n", "\r", "a\n", "\r\n", ".\r\n.", "\n\r"]) {
     const hostile = bytes(octet.repeat(500_000));
-    const started = performance.now();
+    const started = cpuMs();
     new DataReader(MAX).feed(hostile, 0);
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(cpuMs() - started).toBeLessThan(2000);
   }
 });
 
