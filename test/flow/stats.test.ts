@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { systemClock } from "../../src/clock.ts";
 import { countOutcome } from "../../src/flows/send/reputation.ts";
 import { createHitRecorder } from "../../src/flows/send/track.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
+import { noonClock } from "../support/noon-clock.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
 const DAY_MS = 86_400_000;
+/** The figures of a day are looked at in several tests. */
+const clock = noonClock();
 let service: TestService;
 let inboxId: string;
 
 beforeAll(async () => {
-  service = await startService({ DELIVERY_RETRY_SECONDS: "0" });
+  service = await startService({ DELIVERY_RETRY_SECONDS: "0" }, clock);
   [inboxId = ""] = await receivingInboxes(service, "sender.test", ["box@sender.test"]);
 });
 afterAll(() => service.stop());
@@ -70,7 +72,7 @@ test("the figures are those of the records' events, and simulated outcomes do no
   expect(data).toHaveLength(7);
   expect(data[6]).toMatchObject(totals);
   expect(data[5]).toMatchObject({ accepted: 0, delivered: 0 });
-  expect(data[6].at).toBe(new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS).toISOString());
+  expect(data[6].at).toBe(new Date(Math.floor(clock.now() / DAY_MS) * DAY_MS).toISOString());
   expect(byDestination).toMatchObject([
     { domain: `simulator.${SERVICE_DOMAIN}`, delivered: 2, delayed: 1, bounced: 1 },
     { domain: "one.test", delivered: 2, delayed: 0, bounced: 0 },
@@ -89,7 +91,7 @@ test("rates are drawn of the recipients whose outcome is known, each once", asyn
   const senderId = (await service.message(id, "delivered")).senderId;
   const recipient = { senderId, status: "delivered" } as const;
   const guard = { sql: "1 = 1", args: [] };
-  await app.db.write(countOutcome({ recipient, status: "bounced", uncounted: false, guard }, Date.now()));
+  await app.db.write(countOutcome({ recipient, status: "bounced", uncounted: false, guard }, clock.now()));
   expect((await stats()).rates).toEqual({ bounce: 0.25, complaint: 0 });
 });
 
@@ -99,11 +101,11 @@ test("a recipient has opened, and clicked, once, however often; machines have no
   const record = createHitRecorder({
     ...{
       db: service.app.db,
-      clock: systemClock,
+      clock,
       publicUrl: "http://x.test",
       trackingKey: new Uint8Array(32),
     },
-    queue: openMemoryQueue({ clock: systemClock, log: { info: () => undefined, warn: () => undefined } }),
+    queue: openMemoryQueue({ clock, log: { info: () => undefined, warn: () => undefined } }),
   });
   // A moment ago is too soon for a person: a scanner looks at once.
   const read = {
@@ -145,7 +147,7 @@ test("mail received counts, and figures outlive the messages", async () => {
 });
 
 test("a range by the hour has its hours", async () => {
-  const to = new Date(Math.ceil(Date.now() / 3_600_000) * 3_600_000);
+  const to = new Date(Math.ceil(clock.now() / 3_600_000) * 3_600_000);
   const from = new Date(to.getTime() - 24 * 3_600_000);
   const { data, totals } = await stats(`?interval=hour&from=${from.toISOString()}&to=${to.toISOString()}`);
   expect(data).toHaveLength(24);

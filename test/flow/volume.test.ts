@@ -10,9 +10,12 @@ import { around } from "../support/around.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { manualClock } from "../support/manual-clock.ts";
+import { noonClock } from "../support/noon-clock.ts";
 import { OWNER, SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import { reason } from "../support/reason.ts";
 
+/** The volume is that of a day, and the tests of the API look at it behind several calls. */
+const NOON = noonClock();
 const closing: (() => Promise<void> | void)[] = [];
 
 afterEach(async () => {
@@ -106,7 +109,7 @@ describe("the API", () => {
   });
 
   async function start(env: Record<string, string> = {}): Promise<TestService> {
-    const service = await startService(env);
+    const service = await startService(env, NOON);
     closing.push(() => service.stop());
     return service;
   }
@@ -220,7 +223,7 @@ describe("the API", () => {
   });
 });
 
-const soon = (): number => Date.now() + 60_000;
+const soon = (): number => NOON.now() + 60_000;
 
 async function senderId(service: TestService): Promise<string> {
   const senders = await service.call("GET", "/v1/senders", undefined, { key: service.accountKey });
@@ -234,7 +237,7 @@ async function change(service: TestService, changes: Record<string, unknown>): P
 }
 
 async function usedToday(service: TestService): Promise<number> {
-  return usageOf(service.app.db, await senderId(service), utcDay(Date.now()));
+  return usageOf(service.app.db, await senderId(service), utcDay(NOON.now()));
 }
 
 function suppress(id: string, email: string): Statement {
