@@ -383,17 +383,30 @@ describe("bodies that come slowly", () => {
       headers: { "content-length": "64" },
     });
 
+  /** A client whose body fills all the room of its project but an octet, and does not end. */
+  async function filling(api: TestApi, port: number, key: string): Promise<Client> {
+    const client = await begun(port, api, head(key, `Content-Length: ${MAX_OCTETS_OF_OWNER}`));
+    const piece = " ".repeat(1024 * 1024);
+    for (let sent = piece.length; sent < MAX_OCTETS_OF_OWNER; sent += piece.length)
+      await new Promise((resolve) => client.socket.write(piece, resolve));
+    client.socket.write(" ".repeat(piece.length - 1));
+    return client;
+  }
+
   test.each(["time is over", "client breaks off"])(
     "hold up their own project by what they have brought, and no other of the account, until their %s",
     async (end) => {
       const { api, port } = await started({ maxBodyBytes: MAX_OCTETS_OF_OWNER });
       const { a, b } = api.acme;
-      const client = await begun(port, api, head(a.key, `Content-Length: ${MAX_OCTETS_OF_OWNER}`));
-      const piece = " ".repeat(1024 * 1024);
-      for (let sent = piece.length; sent < MAX_OCTETS_OF_OWNER; sent += piece.length)
-        await new Promise((resolve) => client.socket.write(piece, resolve));
-      client.socket.write(" ".repeat(piece.length - 1));
-      await until(async () => (await post(api, a.key)).status === 503);
+      let client = await filling(api, port, a.key);
+      // Where the last piece of it comes while one of ours is under way, it is the large one that is refused: it begins anew.
+      await until(async () => {
+        const { status } = await post(api, a.key);
+        if (client.got() === "") return status === 503;
+        client.socket.destroy();
+        client = await filling(api, port, a.key);
+        return false;
+      });
       expect((await post(api, b.key)).status).toBe(201);
       if (end === "client breaks off") client.socket.destroy();
       else {
