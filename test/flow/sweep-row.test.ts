@@ -1,3 +1,4 @@
+import { LOST_HINT_MS } from "../../src/flows/sweep/recent-hints.ts";
 import { afterEach, expect, test } from "bun:test";
 import { Sweep } from "../../src/flows/sweep/sweep.ts";
 import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
@@ -102,7 +103,7 @@ test("the whole row is met in a few turns, and then anew", async () => {
     clock.advance(1_000);
   }
   expect(met.size).toBe(DUE_ROWS + 1);
-  clock.advance(8_000);
+  clock.advance(LOST_HINT_MS);
   expect((await turn(sweep)).length).toBeGreaterThan(0);
 });
 
@@ -118,7 +119,7 @@ test("what was brought is not brought anew for some seconds, unless it has becom
     { sql: "UPDATE recipients SET due_at = ? WHERE ord = 2", args: [clock.now() - 1] },
   ]);
   expect(await turn(sweep)).toEqual([{ name: "retry", ord: 2 }]);
-  clock.advance(8_000);
+  clock.advance(LOST_HINT_MS);
   expect(await turn(sweep)).toEqual(both);
 });
 

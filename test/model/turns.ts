@@ -1,3 +1,4 @@
+import { LOST_HINT_MS } from "../../src/flows/sweep/recent-hints.ts";
 import { type Deed, some } from "./choice.ts";
 import { repeat } from "./request.ts";
 import { DAY_MS } from "./state.ts";
@@ -13,10 +14,11 @@ export const time: Deed = async ({ stage, trace }, chance) => {
   trace.push(`the clock goes on by ${ms} ms`);
 };
 
-/** A queue may forget all it was told: what is due is found in the database. */
+/** A queue may forget all it was told: what is due is found in the database, once what was hinted of it has had its time. */
 export const loseHints: Deed = async ({ stage, trace }) => {
-  trace.push("the queue forgets");
+  trace.push(`the queue forgets, and the clock goes on by ${LOST_HINT_MS} ms`);
   stage.loseHints();
+  stage.clock.advance(LOST_HINT_MS);
 };
 
 /** Within a day an answer can be had again; after it, it is forgotten. */

@@ -3,6 +3,8 @@
  * another process for longer than a turn of the sweep, and nobody sees from outside what a queue still has.
  */
 const HINT_REST_MS = 4_000;
+/** Milliseconds after which what a queue has lost is hinted again at the latest. */
+export const LOST_HINT_MS = 2 * HINT_REST_MS;
 
 /**
  * What the sweep has hinted lately. A row that waits in the lanes of one process is due in the eyes of all others: without this each of
@@ -29,7 +31,7 @@ export class RecentHints {
   #forget(now: number): void {
     const since = Math.abs(now - this.#turnedAt);
     if (since < HINT_REST_MS) return;
-    this.#older = since < 2 * HINT_REST_MS ? this.#younger : new Set();
+    this.#older = since < LOST_HINT_MS ? this.#younger : new Set();
     this.#younger = new Set();
     this.#turnedAt = now;
   }
