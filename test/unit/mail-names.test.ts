@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { joinedWords } from "../../src/mail/reading/header-block.ts";
+import { joinedWords } from "../../src/mail/reading/encoded-words.ts";
 import { MAX_ADDRESS_FIELD_CHARS, parseMail } from "../../src/mail/reading/parse.ts";
 import { cpuMs } from "../support/cpu-time.ts";
 
@@ -45,15 +45,37 @@ describe("words of base64 that divide a character", () => {
     });
   });
 
-  test.each(["=?utf-8?B?YQ==?= ", "=?a?B?", "=?utf-8?B?YQ==?=  ", "=?", "A", "=?a?b?A?=\t"])(
-    "are found in linear time in %j repeated",
-    (piece) => {
-      const value = `=?utf-8?B?${piece.repeat(MAX_ADDRESS_FIELD_CHARS)}`.slice(0, MAX_ADDRESS_FIELD_CHARS);
-      const started = cpuMs();
-      joinedWords(value);
-      expect(cpuMs() - started).toBeLessThan(500);
-    },
-  );
+  test.each([
+    ["Japanese, each from and to ASCII", ["GyRCRnxLXBsoQg==", "GyRCOGwbKEI="], "iso-2022-jp", "日本語"],
+    ["Japanese, that goes on in the next word", ["GyRCRnxL", "XDhsGyhC"], "iso-2022-jp", "日本語"],
+  ])("are left apart in a charset that begins anew in each: %s", async (_name, texts, charset, subject) => {
+    const field = `Subject: ${texts.map((text) => `=?${charset}?B?${text}?=`).join("\r\n ")}`;
+    expect((await parseMail(bytes(field, "", "x"))).subject).toBe(subject);
+  });
+
+  test.each([
+    "=?utf-8?B?YQ==?= ",
+    "=?a?q?x",
+    "=?a?q??",
+    "=?a?B?",
+    "=?utf-8?B?YQ==?=  ",
+    "=?",
+    "A",
+    "=?a?b?A?=\t",
+  ])("are found in linear time in %j repeated", (piece) => {
+    const value = `=?utf-8?B?${piece.repeat(MAX_ADDRESS_FIELD_CHARS)}`.slice(0, MAX_ADDRESS_FIELD_CHARS);
+    const started = cpuMs();
+    joinedWords(value);
+    expect(cpuMs() - started).toBeLessThan(500);
+  });
+});
+
+test.each([
+  ["question marks as they are", "=?utf-8?Q?Really??= =?utf-8?q?_Gr=C3=BC?!?=", "Really? Grü?!"],
+  ["a charset that says nothing", "=?unknown-8bit?Q?Gr=C3=BC?= =?us-ascii?B?w58=?=", "Grüß"],
+  ["one that says nothing, and is not UTF-8", "=?unknown-8bit?Q?Gr=FC?=", "Grü"],
+])("encoded words with %s are read", async (_name, value, subject) => {
+  expect((await parseMail(bytes(`Subject: ${value}`, "", "x"))).subject).toBe(subject);
 });
 
 test.each([

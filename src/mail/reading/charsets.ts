@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import PostalMime from "postal-mime";
 import type { Reader } from "./mime-part.ts";
+import type { Decoder } from "./rare-charsets.ts";
 
 /** A decoder of the charset; null where its name is not known. */
 export function decoderOf(charset: string): TextDecoder | null {
@@ -57,7 +58,7 @@ export function decoderAsRead(charset: string): TextDecoder {
  * of it beyond ASCII is what old programs write, and what is called Latin and has characters of UTF-8 alone is that.
  * @param beginning its first octets
  */
-export function decoderFor(named: TextDecoder, beginning: Uint8Array): TextDecoder {
+export function decoderFor(named: Decoder, beginning: Uint8Array): Decoder {
   if (named.encoding === "windows-1252") {
     const octets = withoutCutCharacter(beginning);
     return !isAscii(octets) && isUtf8(octets) ? new TextDecoder() : named;

@@ -1,4 +1,5 @@
 import { decodeWords } from "postal-mime";
+import { joinedWords } from "./encoded-words.ts";
 import { fieldValue, firstValue, MAX_HEADER_OCTETS, type RawField, rawFields } from "./raw-headers.ts";
 import { storedLine } from "../stored-text.ts";
 
@@ -80,23 +81,14 @@ export function decodedText(value: string): string {
   }
 }
 
-const BASE64_WORDS = /=\?([^?\s]{1,60})\?b\?[a-z0-9+/]*={0,2}\?=(?:\s+=\?\1\?b\?[a-z0-9+/]*={0,2}\?=)+/gi;
-
-/** Words of base64 in a row as one: many programs begin the next one in the midst of a character (RFC 2047 §5 forbids it). */
-export function joinedWords(value: string): string {
-  return value.replace(BASE64_WORDS, (words: string, charset: string) => {
-    const octets = words.split(/\s+/).map((word) => Buffer.from(word.split("?")[3] ?? "", "base64"));
-    return `=?${charset}?B?${Buffer.concat(octets).toString("base64")}?=`;
-  });
-}
-
 /**
  * The message ids in a field value, each with its angle brackets; one bare word counts as an id without them.
  * @param maxChars of the value, that are looked at
  */
 export function messageIdsIn(value: string, maxChars = MAX_HEADER_VALUE_CHARS * 4): string[] {
   const text = storedLine(value, maxChars);
-  const ids: string[] = text.match(/<[^<>\s]+>/g) ?? [];
+  // Spaces may stand beside the brackets (RFC 5322 §4.5.4), and are none of the id.
+  const ids = Array.from(text.matchAll(/<\s*([^<>\s]+)\s*>/g), ([, id]) => `<${id}>`);
   if (ids.length === 0 && isBareId(text)) ids.push(`<${text}>`);
   return ids.filter((id) => id.length <= MAX_MESSAGE_ID_CHARS);
 }

@@ -2,6 +2,7 @@ import { decoderAsRead, decoderFor, decoderOf } from "./charsets.ts";
 import { unflowed } from "./flowed.ts";
 import type { MimePart } from "./mime-part.ts";
 import { MAX_HTML_CHARS } from "./preview.ts";
+import { type Decoder, rareDecoderOf } from "./rare-charsets.ts";
 import { MAX_REPLY_CHARS } from "./reply-text.ts";
 import { storedText } from "../stored-text.ts";
 
@@ -71,13 +72,14 @@ function* storedPieces(pieces: Iterable<string>): Generator<string> {
 /** What a part of text says. */
 export function* partText(part: MimePart, content: Iterable<Uint8Array>): Generator<string> {
   const { charset = "", format, delsp } = part.contentType.parsed.params;
-  const decoder = decoderOf((charset || "utf-8").trim().toLowerCase()) ?? decoderAsRead(charset);
+  const name = (charset || "utf-8").trim().toLowerCase();
+  const decoder = decoderOf(name) ?? rareDecoderOf(name) ?? decoderAsRead(charset);
   const pieces = decoded(decoder, content);
   yield* /^flowed$/i.test(format ?? "") ? unflowed(pieces, /^yes$/i.test(delsp ?? "")) : pieces;
 }
 
-function* decoded(named: TextDecoder, content: Iterable<Uint8Array>): Generator<string> {
-  let decoder: TextDecoder | null = null;
+function* decoded(named: Decoder, content: Iterable<Uint8Array>): Generator<string> {
+  let decoder: Decoder | null = null;
   for (const octets of content) {
     decoder ??= decoderFor(named, octets);
     yield decoder.decode(octets, { stream: true });

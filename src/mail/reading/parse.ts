@@ -1,12 +1,8 @@
 import { type Address, addressParser } from "postal-mime";
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
-import {
-  decodedText,
-  type HeaderBlock,
-  headerBlockOf,
-  joinedWords,
-  MAX_HEADER_VALUE_CHARS,
-} from "./header-block.ts";
+import { readAddressList } from "./address-list.ts";
+import { joinedWords } from "./encoded-words.ts";
+import { decodedText, type HeaderBlock, headerBlockOf, MAX_HEADER_VALUE_CHARS } from "./header-block.ts";
 import { typeByBody } from "./lost-parts.ts";
 import { type MailText, wholeText } from "./mail-text.ts";
 import { MAX_PARTS } from "./mime-tree.ts";
@@ -175,10 +171,11 @@ function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
   return value === "" ? [] : mailboxes(value);
 }
 
-/** The mailboxes in an address list (RFC 5322 §3.4), names decoded. Never throws. */
+/** The mailboxes in an address list (RFC 5322 §3.4), names decoded; of one that breaks the grammar what can be found. Never throws. */
 export function mailboxes(value: string): Mailbox[] {
   try {
-    return addressParser(joinedWords(value.slice(0, MAX_ADDRESS_FIELD_CHARS)), { flatten: true })
+    const list = joinedWords(value.slice(0, MAX_ADDRESS_FIELD_CHARS));
+    return (readAddressList(list) ?? addressParser(list, { flatten: true }))
       .slice(0, MAX_MAILBOXES)
       .flatMap(toMailbox);
   } catch {
@@ -186,7 +183,7 @@ export function mailboxes(value: string): Mailbox[] {
   }
 }
 
-function toMailbox({ address, name }: Address): Mailbox[] {
+function toMailbox({ address, name }: Pick<Address, "address" | "name">): Mailbox[] {
   const email = storedLine(address ?? "", MAX_HEADER_VALUE_CHARS);
   if (email === "") return [];
   const displayName = decodedText(name);
@@ -201,7 +198,7 @@ function unquoted(email: string): string {
 
 function shownFile({ attachment, size }: ReadFile): Omit<ParsedAttachment, "bytes"> {
   const contentType = storedLine(attachment.mimeType, MAX_NAME_CHARS) || "application/octet-stream";
-  const contentId = storedLine(attachment.contentId ?? "", MAX_NAME_CHARS).replace(/^<|>$/g, "");
+  const contentId = bareContentId(storedLine(attachment.contentId ?? "", MAX_NAME_CHARS));
   return {
     filename: bareName(storedLine(attachment.filename ?? "", MAX_NAME_CHARS)) || defaultFilename(contentType),
     contentType,
@@ -209,6 +206,11 @@ function shownFile({ attachment, size }: ReadFile): Omit<ParsedAttachment, "byte
     contentId: contentId === "" ? null : contentId,
     disposition: attachment.disposition === "inline" || attachment.related ? "inline" : "attachment",
   };
+}
+
+/** The id between its angle brackets, beside which comments may stand (RFC 2045 §7); as it is where it has none. */
+function bareContentId(text: string): string {
+  return /<([^<>]+)>/.exec(text)?.[1] ?? text.replace(/^<|>$/g, "");
 }
 
 /** The name as one of a file alone: whoever saves it under its name is to be led to no other folder (RFC 2183 §2.3). */

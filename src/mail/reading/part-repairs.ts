@@ -1,7 +1,8 @@
 import { isAscii } from "node:buffer";
 import { decoderOf } from "./charsets.ts";
-import { joinedWords } from "./header-block.ts";
+import { joinedWords } from "./encoded-words.ts";
 import { isText, type MimePart } from "./mime-part.ts";
+import { rareDecoderOf } from "./rare-charsets.ts";
 
 /** Octets of a page in which its charset is looked for, as in a browser. */
 const MAX_META_OCTETS = 1024;
@@ -36,11 +37,18 @@ function repair(
   if (parsed.params.name !== undefined) parsed.params.name = joinedWords(parsed.params.name);
   // RFC 2045 §5.2: a type that breaks the grammar is none, and what has none is plain text, unless it came as a file.
   if (!parsed.value.includes("/") && nameOf(part) === "") parsed.value = "text/plain";
+  parsed.value = bareType(parsed.value);
   if (isText(part)) {
     nameCharset(parsed, bodyOf(part));
     if (isFile(part, parent, place)) part.contentDisposition.parsed.value = "attachment";
   }
   for (const [at, child] of part.childNodes.entries()) repair(child, part, at, bodyOf);
+}
+
+/** The type and subtype alone, without spaces beside the slash and what stands behind it without a semicolon. */
+function bareType(value: string): string {
+  const [, type, subtype] = /^([^\s/,]+)\s*\/\s*([^\s/,]+)/.exec(value) ?? [];
+  return type === undefined ? value : `${type}/${subtype}`;
 }
 
 /**
@@ -64,11 +72,15 @@ const ASCII_NAMES: ReadonlySet<string> = new Set(["us-ascii", "ascii", "ansi_x3.
 function nameCharset({ value, params }: MimePart["contentType"]["parsed"], body: PartBody): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
   const unnamed = charset === "" || ASCII_NAMES.has(charset);
-  if ((!unnamed && decoderOf(charset) !== null) || body.isAscii()) return;
+  if ((!unnamed && isKnown(charset)) || body.isAscii()) return;
   const octets = kindOf(body.content());
   if (octets === "utf-8") params.charset = "utf-8";
   if (octets === "other" && unnamed)
     params.charset = (value === "text/html" ? metaCharset(body.content()) : null) ?? "windows-1252";
+}
+
+function isKnown(charset: string): boolean {
+  return decoderOf(charset) !== null || rareDecoderOf(charset) !== null;
 }
 
 function kindOf(content: Iterable<Uint8Array>): "ascii" | "utf-8" | "other" {

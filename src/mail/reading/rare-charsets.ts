@@ -1,0 +1,187 @@
+/** What reads octets in a charset, a piece at a time: as much of a TextDecoder as is used. */
+export interface Decoder {
+  readonly encoding: string;
+  decode: (octets?: Uint8Array, options?: { stream?: boolean }) => string;
+}
+
+/**
+ * A decoder of a charset that mail is written in and that the runtime does not know, for browsers do not: UTF-7, ISO-2022-KR,
+ * HZ and the code pages of DOS. Null for every other.
+ * @param charset in lower case
+ */
+export function rareDecoderOf(charset: string): Decoder | null {
+  return BY_NAME.get(charset)?.() ?? null;
+}
+
+/** What a charset's octets are in one that the runtime knows; it may begin in the midst of a character. */
+type Transcode = (octet: number, into: number[]) => void;
+
+function transcoder(encoding: string, target: "utf-16be" | "euc-kr" | "gbk", transcode: Transcode): Decoder {
+  // The declarations know a few labels alone.
+  const decoder = new TextDecoder(target as ConstructorParameters<typeof TextDecoder>[0]);
+  return {
+    encoding,
+    decode: (octets = new Uint8Array(0), { stream = false } = {}) => {
+      const known: number[] = [];
+      for (const octet of octets) transcode(octet, known);
+      return decoder.decode(Uint8Array.from(known), { stream });
+    },
+  };
+}
+
+const [LF, SHIFT_OUT, SHIFT_IN, ESCAPE] = [0x0a, 0x0e, 0x0f, 0x1b];
+const [DOLLAR, BRACKET, LETTER_C, PLUS, MINUS, OPEN, TILDE, CLOSE] = [
+  0x24, 0x29, 0x43, 0x2b, 0x2d, 0x7b, 0x7e, 0x7d,
+];
+const DESIGNATION: readonly number[] = [ESCAPE, DOLLAR, BRACKET, LETTER_C];
+
+/** RFC 1557: EUC-KR without its eighth bits, between two shifts. */
+function iso2022Kr(): Decoder {
+  let shifted = false;
+  let designated = 0;
+  return transcoder("iso-2022-kr", "euc-kr", (octet, into) => {
+    designated = octet === DESIGNATION[designated] ? designated + 1 : octet === ESCAPE ? 1 : 0;
+    if (designated > 0) {
+      if (designated === DESIGNATION.length) designated = 0;
+      return;
+    }
+    if (octet === SHIFT_OUT) shifted = true;
+    else if (octet === SHIFT_IN) shifted = false;
+    else {
+      // Each line begins in ASCII.
+      if (octet === LF) shifted = false;
+      into.push(shifted && isDoubled(octet) ? octet | 0x80 : octet);
+    }
+  });
+}
+
+/** RFC 1843: GB 2312 without its eighth bits, between "~{" and "~}". */
+function hz(): Decoder {
+  let shifted = false;
+  let escaped = false;
+  let within = false;
+  return transcoder("hz-gb-2312", "gbk", (octet, into) => {
+    if (escaped) {
+      escaped = false;
+      if (octet === OPEN || octet === CLOSE) shifted = octet === OPEN;
+      else if (octet === TILDE) into.push(TILDE);
+      else if (octet !== LF) into.push(TILDE, octet);
+      return;
+    }
+    if (octet === TILDE && !within) {
+      escaped = true;
+      return;
+    }
+    if (octet === LF) shifted = false;
+    within = shifted && !within && isDoubled(octet);
+    into.push(shifted && isDoubled(octet) ? octet | 0x80 : octet);
+  });
+}
+
+/** Whether it may be one of the two octets of a character. */
+function isDoubled(octet: number): boolean {
+  return octet > 0x20 && octet < 0x7f;
+}
+
+/** RFC 2152: UTF-16 in base64, between "+" and what is none of it. */
+function utf7(): Decoder {
+  let encoded = false;
+  let empty = false;
+  let bits = 0;
+  let held = 0;
+  /** Octets of the encoded run; an odd one at its end is padding. */
+  let run: number[] = [];
+  return transcoder("utf-7", "utf-16be", (octet, into) => {
+    const digit = encoded ? BASE64.indexOf(String.fromCharCode(octet)) : -1;
+    if (digit >= 0) {
+      empty = false;
+      held = ((held << 6) | digit) & 0x3fff;
+      bits += 6;
+      if (bits < 8) return;
+      bits -= 8;
+      run.push((held >> bits) & 0xff);
+      if (run.length === 2) into.push(...run.splice(0));
+      return;
+    }
+    if (encoded) {
+      encoded = false;
+      run = [];
+      if (octet === MINUS) {
+        if (empty) into.push(0, PLUS);
+        return;
+      }
+    }
+    if (octet === PLUS) {
+      encoded = true;
+      empty = true;
+      bits = 0;
+      held = 0;
+    } else into.push(0, octet);
+  });
+}
+
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+interface CodePage {
+  names: readonly string[];
+  /** What its octets from 80 on stand for. */
+  high: string;
+}
+
+const CODE_PAGES: readonly CodePage[] = [
+  {
+    names: ["cp437", "ibm437", "437", "cspc8codepage437"],
+    high: [
+      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ",
+      "áíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐",
+      "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀",
+      "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0",
+    ].join(""),
+  },
+  {
+    names: ["cp850", "ibm850", "850", "cspc850multilingual"],
+    high: [
+      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒ",
+      "áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐",
+      "└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀",
+      "ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0",
+    ].join(""),
+  },
+  {
+    names: ["cp852", "ibm852", "852", "cspcp852"],
+    high: [
+      "ÇüéâäůćçłëŐőîŹÄĆÉĹĺôöĽľŚśÖÜŤťŁ×č",
+      "áíóúĄąŽžĘę¬źČş«»░▒▓│┤ÁÂĚŞ╣║╗╝Żż┐",
+      "└┴┬├─┼Ăă╚╔╩╦╠═╬¤đĐĎËďŇÍÎě┘┌█▄ŢŮ▀",
+      "ÓßÔŃńňŠšŔÚŕŰýÝţ´\u00ad˝˛ˇ˘§÷¸°¨˙űŘř■\u00a0",
+    ].join(""),
+  },
+  {
+    names: ["cp858", "ibm00858", "cp00858", "ccsid00858", "ibm858"],
+    high: [
+      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒ",
+      "áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐",
+      "└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈ€ÍÎÏ┘┌█▄¦Ì▀",
+      "ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0",
+    ].join(""),
+  },
+];
+
+function codePage({ names: [encoding = ""], high }: CodePage): Decoder {
+  return {
+    encoding,
+    decode: (octets = new Uint8Array(0)) => {
+      let text = "";
+      for (const octet of octets)
+        text += octet < 0x80 ? String.fromCharCode(octet) : high.charAt(octet - 0x80);
+      return text;
+    },
+  };
+}
+
+const BY_NAME: ReadonlyMap<string, () => Decoder> = new Map([
+  ...["utf-7", "unicode-1-1-utf-7", "csunicode11utf7", "utf7"].map((name) => [name, utf7] as const),
+  ...["iso-2022-kr", "csiso2022kr"].map((name) => [name, iso2022Kr] as const),
+  ...["hz-gb-2312", "hz", "hz-gb2312"].map((name) => [name, hz] as const),
+  ...CODE_PAGES.flatMap((page) => page.names.map((name) => [name, () => codePage(page)] as const)),
+]);
