@@ -187,6 +187,28 @@ describe("parts that are files", () => {
     });
   });
 
+  test.each([
+    "Content-Type: text / html",
+    "Content-Type: text/html, charset=utf-8",
+    "Content-Type: Text/HTML text/plain; charset=utf-8",
+  ])("%j is a page", async (field) => {
+    expect(await parseMail(bytes(field, "", "<p>old mail</p>", ""))).toMatchObject({
+      html: "<p>old mail</p>\n",
+      attachments: [],
+    });
+  });
+
+  test.each([
+    ["<a@b>", "a@b"],
+    ["(c) <a@b> (d)", "a@b"],
+    ["<a b>", "a b"],
+    ["a@b", "a@b"],
+    ["<a", "a"],
+  ])("a Content-ID of %j is %j", async (value, contentId) => {
+    const mail = mixed(["", "main"], ["Content-Type: image/png", `Content-ID: ${value}`, "", "x"]);
+    expect((await parseMail(mail)).attachments).toMatchObject([{ contentId }]);
+  });
+
   test("a file of a malformed type is one all the same", async () => {
     const mail = mixed(["", "main"], ["Content-Type: pdf; name=a.pdf", "", "%PDF"]);
     expect((await parseMail(mail)).attachments).toMatchObject([

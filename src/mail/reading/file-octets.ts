@@ -2,7 +2,7 @@ import type { Span } from "./mime-tree.ts";
 import { octetsOf } from "./part-octets.ts";
 import type { Encoding } from "./transfer-decoders.ts";
 
-const [LF, CR, EQUALS] = [0x0a, 0x0d, 0x3d];
+const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];
 
 /** A body that is a file. */
 export interface FileBody {
@@ -33,7 +33,7 @@ function* pieces(raw: Uint8Array, { span, encoding, alone }: FileBody): Generato
 /** Whether the line end behind a body in quoted-printable is none of its content (RFC 2045 §6.7, rule 5). */
 function breaksSoftly(raw: Uint8Array, { from, to }: Span): boolean {
   let end = raw[to - 1] === LF ? to - 1 : to;
-  while (end > from && raw[end - 1] === CR) end--;
+  while (end > from && (raw[end - 1] === CR || raw[end - 1] === SPACE || raw[end - 1] === TAB)) end--;
   return end > from && raw[end - 1] === EQUALS;
 }
 

@@ -1,10 +1,8 @@
 import type { Span } from "./mime-tree.ts";
-import { type Decode, DECODERS, type Encoding } from "./transfer-decoders.ts";
+import { type Decode, DECODERS, type Encoding, MAX_KEPT_BACK } from "./transfer-decoders.ts";
 
 /** Octets of a body that are decoded at a time. */
 export const WINDOW_OCTETS = 64 * 1024;
-/** What a decoder may keep back of one piece, and give with the next. */
-const MAX_KEPT_BACK = 4;
 
 const [LF, CR] = [0x0a, 0x0d];
 const LINE_END = Uint8Array.of(LF);

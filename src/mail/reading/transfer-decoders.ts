@@ -1,8 +1,11 @@
 /** How a body is written (RFC 2045 §6). */
 export type Encoding = "identity" | "quoted-printable" | "base64";
 
+/** What a decoder may keep back of one piece, and give with the next. */
+export const MAX_KEPT_BACK = 80;
+
 /**
- * Decodes the next octets of a body into memory that has room for them and four more; null ends the body.
+ * Decodes the next octets of a body into memory that has room for them and `MAX_KEPT_BACK` more; null ends the body.
  * Returns how many octets there are now.
  */
 export type Decode = (octets: Uint8Array | null, into: Uint8Array) => number;
@@ -19,7 +22,7 @@ export const DECODERS: Readonly<Record<Exclude<Encoding, "identity">, () => Deco
   "quoted-printable": quotedPrintableDecoder,
 };
 
-const [LF, EQUALS] = [0x0a, 0x3d];
+const [TAB, LF, SPACE, EQUALS] = [0x09, 0x0a, 0x20, 0x3d];
 /** Marks what is no digit. */
 const NONE = 255;
 
@@ -41,12 +44,16 @@ function base64Digit(octet: number): number {
   return octet === 0x2f ? 63 : NONE;
 }
 
-const [PLAIN, ESCAPE, HALF_ESCAPE] = [0, 1, 2];
+const [PLAIN, ESCAPE, HALF_ESCAPE, PADDED] = [0, 1, 2, 3];
+/** White space behind the sign of a soft line break that is taken for what was added on the way: as a line has room for. */
+const MAX_PADDING = 76;
 
 /** RFC 2045 §6.7. What is no escape is content; lines end with LF alone. */
 function quotedPrintableDecoder(): Decode {
   let state = PLAIN;
   let first = 0;
+  const padding = new Uint8Array(MAX_PADDING);
+  let padded = 0;
   return (octets, into) => {
     let size = 0;
     for (let at = 0; octets !== null && at < octets.length; at++) {
@@ -59,12 +66,21 @@ function quotedPrintableDecoder(): Decode {
         // A line that ends so goes on in the next one.
         state = octet === LF ? PLAIN : HALF_ESCAPE;
         first = octet;
-      } else if (state === HALF_ESCAPE && digit !== NONE) {
+      } else if (
+        (octet === SPACE || octet === TAB) &&
+        (state === ESCAPE || (state === PADDED && padded < MAX_PADDING))
+      ) {
+        if (state === ESCAPE) padded = 0;
+        padding[padded++] = octet;
+        state = PADDED;
+      } else if (state === PADDED && octet === LF) state = PLAIN;
+      else if (state === HALF_ESCAPE && digit !== NONE) {
         into[size++] = ((HEX_DIGITS[first] ?? 0) << 4) | digit;
         state = PLAIN;
       } else {
         into[size++] = EQUALS;
         if (state === HALF_ESCAPE) into[size++] = first;
+        if (state === PADDED) for (let space = 0; space < padded; space++) into[size++] = padding[space] ?? 0;
         state = octet === EQUALS ? ESCAPE : PLAIN;
         if (state === PLAIN) into[size++] = octet;
       }
