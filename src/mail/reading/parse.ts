@@ -171,7 +171,10 @@ function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
   return value === "" ? [] : mailboxes(value);
 }
 
-/** The mailboxes in an address list (RFC 5322 §3.4), names decoded; of one that breaks the grammar what can be found. Never throws. */
+/**
+ * The mailboxes in an address list (RFC 5322 §3.4), names decoded; of one that breaks the grammar what can be found.
+ * Never throws.
+ */
 export function mailboxes(value: string): Mailbox[] {
   try {
     const list = joinedWords(value.slice(0, MAX_ADDRESS_FIELD_CHARS));
@@ -188,7 +191,8 @@ function toMailbox({ address, name }: Pick<Address, "address" | "name">): Mailbo
   if (email === "") return [];
   const displayName = decodedText(name);
   const shown = normalizeAddress(email) ?? normalizeAddress(unquoted(email)) ?? email;
-  return [{ email: shown, ...(displayName === "" ? {} : { name: displayName }) }];
+  // Many programs repeat the address where the name should be.
+  return [{ email: shown, ...(displayName === "" || displayName === email ? {} : { name: displayName }) }];
 }
 
 /** The address without quotes around its local part, which change nothing where it can do without (RFC 5321 §4.1.2). */
