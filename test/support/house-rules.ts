@@ -68,6 +68,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   nodemailer: ["mail"],
   mailauth: ["mail"],
   "html-to-text": ["mail"],
+  "iconv-lite": ["mail"],
   liquidjs: ["core", "mail"],
   "dns-packet": ["net"],
   "ipaddr.js": ["net", "core/networks.ts", "smtp/peer.ts", "smtp/proxy-header.ts"],

@@ -16,6 +16,10 @@ const TEXTS: readonly [charset: string, octets: string, text: string][] = [
   ["IBM850", "Gr\x81\xe1e \xb5", "Grüße Á"],
   ["cp852", "\x9d\xa2d\xab", "Łódź"],
   ["cp858", "\xd5", "€"],
+  ["csPC850Multilingual", "\x94", "ö"],
+  ["cspcp852", "\xa5", "ą"],
+  ["IBM00858", "\xd5", "€"],
+  ["cp737", "\x80", "Α"],
 ];
 
 describe("a charset that mail is written in and browsers do not know", () => {

@@ -1,3 +1,5 @@
+import iconv from "iconv-lite";
+
 /** What reads octets in a charset, a piece at a time: as much of a TextDecoder as is used. */
 export interface Decoder {
   readonly encoding: string;
@@ -10,7 +12,7 @@ export interface Decoder {
  * @param charset in lower case
  */
 export function rareDecoderOf(charset: string): Decoder | null {
-  return BY_NAME.get(charset)?.() ?? null;
+  return BY_NAME.get(charset)?.() ?? codePageOf(charset);
 }
 
 /** What a charset's octets are in one that the runtime knows; it may begin in the midst of a character. */
@@ -122,60 +124,20 @@ function utf7(): Decoder {
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-interface CodePage {
-  names: readonly string[];
-  /** What its octets from 80 on stand for. */
-  high: string;
-}
+/** The code pages of DOS and its like, of those that the library has. */
+const PAGES = "437|737|775|85[0-8]|86[0-5]|869|922|1046|1124|1125|1129|1133|116[1-3]";
+const PAGE_NAME = new RegExp(`^(?:cp|ibm|x-cp|csibm|cspcp?|cspc8codepage)?-?0*(${PAGES})(?:multilingual)?$`);
 
-const CODE_PAGES: readonly CodePage[] = [
-  {
-    names: ["cp437", "ibm437", "437", "cspc8codepage437"],
-    high: [
-      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒ",
-      "áíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐",
-      "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀",
-      "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0",
-    ].join(""),
-  },
-  {
-    names: ["cp850", "ibm850", "850", "cspc850multilingual"],
-    high: [
-      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒ",
-      "áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐",
-      "└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀",
-      "ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0",
-    ].join(""),
-  },
-  {
-    names: ["cp852", "ibm852", "852", "cspcp852"],
-    high: [
-      "ÇüéâäůćçłëŐőîŹÄĆÉĹĺôöĽľŚśÖÜŤťŁ×č",
-      "áíóúĄąŽžĘę¬źČş«»░▒▓│┤ÁÂĚŞ╣║╗╝Żż┐",
-      "└┴┬├─┼Ăă╚╔╩╦╠═╬¤đĐĎËďŇÍÎě┘┌█▄ŢŮ▀",
-      "ÓßÔŃńňŠšŔÚŕŰýÝţ´\u00ad˝˛ˇ˘§÷¸°¨˙űŘř■\u00a0",
-    ].join(""),
-  },
-  {
-    names: ["cp858", "ibm00858", "cp00858", "ccsid00858", "ibm858"],
-    high: [
-      "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒ",
-      "áíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐",
-      "└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈ€ÍÎÏ┘┌█▄¦Ì▀",
-      "ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u00ad±‗¾¶§÷¸°¨·¹³²■\u00a0",
-    ].join(""),
-  },
-];
-
-function codePage({ names: [encoding = ""], high }: CodePage): Decoder {
+/** A decoder of the code page that the name stands for. */
+function codePageOf(charset: string): Decoder | null {
+  const page = PAGE_NAME.exec(charset)?.[1];
+  if (page === undefined) return null;
+  const encoding = `cp${page}`;
+  const decoder = iconv.getDecoder(encoding);
   return {
     encoding,
-    decode: (octets = new Uint8Array(0)) => {
-      let text = "";
-      for (const octet of octets)
-        text += octet < 0x80 ? String.fromCharCode(octet) : high.charAt(octet - 0x80);
-      return text;
-    },
+    decode: (octets = new Uint8Array(0)) =>
+      decoder.write(Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength)),
   };
 }
 
@@ -183,5 +145,4 @@ const BY_NAME: ReadonlyMap<string, () => Decoder> = new Map([
   ...["utf-7", "unicode-1-1-utf-7", "csunicode11utf7", "utf7"].map((name) => [name, utf7] as const),
   ...["iso-2022-kr", "csiso2022kr"].map((name) => [name, iso2022Kr] as const),
   ...["hz-gb-2312", "hz", "hz-gb2312"].map((name) => [name, hz] as const),
-  ...CODE_PAGES.flatMap((page) => page.names.map((name) => [name, () => codePage(page)] as const)),
 ]);
