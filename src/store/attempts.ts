@@ -1,4 +1,5 @@
 import { firstChars } from "../core/first-chars.ts";
+import { leftOut, MAX_TRANSCRIPT_LINES } from "../core/transcripts.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 
 /** One try at delivering to one recipient, with its conversation. */
@@ -20,8 +21,6 @@ export interface Attempt {
   transcript: readonly string[];
 }
 
-/** Lines kept of one conversation. */
-export const MAX_TRANSCRIPT_LINES = 200;
 /** Characters kept of one line. */
 export const MAX_TRANSCRIPT_LINE_CHARS = 2100;
 /** Characters kept of one conversation: a peer that talks without end must not fill the database. */
@@ -60,7 +59,7 @@ export function boundedTranscript(lines: readonly string[]): string[] {
   const begins = cut.slice(0, fitting(cut));
   const rest = cut.slice(begins.length).reverse();
   const ends = rest.slice(0, fitting(rest)).reverse();
-  return [...begins, `* ${cut.length - begins.length - ends.length} lines left out`, ...ends];
+  return [...begins, leftOut(cut.slice(begins.length, cut.length - ends.length)), ...ends];
 }
 
 /** Characters that the line which tells of a cut takes at most. */

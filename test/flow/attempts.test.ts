@@ -3,8 +3,8 @@ import {
   boundedTranscript,
   MAX_TRANSCRIPT_CHARS,
   MAX_TRANSCRIPT_LINE_CHARS,
-  MAX_TRANSCRIPT_LINES,
 } from "../../src/store/attempts.ts";
+import { MAX_TRANSCRIPT_LINES } from "../../src/core/transcripts.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
 

@@ -4,6 +4,7 @@ import { type Candidate, type Connected, connectInOrder } from "./host-order.ts"
 import { connectionsOf, isStarvedBeside, laneToNextHost, spareBeside, usedMember } from "./next-host.ts";
 import { cutAbandoned } from "./pool-abandoned.ts";
 import { family, type Lane, type Member, notTried, type Request, type State, settle } from "./pool-state.ts";
+import { note } from "./transcript.ts";
 
 /** Times a message is handed to another connection because a kept one had been closed under it. */
 const MAX_RESENDS = 3;
@@ -142,7 +143,7 @@ export function failWaiting(
   tried: Candidate | null,
 ): void {
   for (const request of lane.waiting.splice(0)) {
-    request.transcript.push(...transcript);
+    for (const line of transcript) note(request.transcript, line);
     settle(state, request, result, tried);
   }
 }
@@ -191,8 +192,10 @@ function assign(state: State, lane: Lane, member: Member): void {
   member.ready = false;
   request.member = member;
   cutAbandoned(state, member);
-  if (first) request.transcript.push(...member.opening);
-  else request.transcript.push(`* kept connection to ${member.connection.host} [${member.connection.ip}]`);
+  const before = first
+    ? member.opening
+    : [`* kept connection to ${member.connection.host} [${member.connection.ip}]`];
+  for (const line of before) note(request.transcript, line);
   const cancelLimit = state.deps.clock.after(MAX_TRANSACTION_MS, () =>
     member.connection.cut("the transaction took too long"),
   );

@@ -1,7 +1,16 @@
-/** Lines kept of one delivery: many hosts that all fail must not fill the record. */
-export const MAX_TRANSCRIPT_LINES = 200;
+import { leftOut, MAX_TRANSCRIPT_LINES } from "../../core/transcripts.ts";
 
-/** Adds a line to a transcript that has room still. `C:` is ours, `S:` the peer's, `*` what happened. */
+/** Lines kept of how a conversation began. */
+const FIRST_LINES = MAX_TRANSCRIPT_LINES / 2;
+
+/**
+ * Adds a line to a transcript. `C:` is ours, `S:` the peer's, `*` what happened. How a long conversation began and how it ended say
+ * most: one line in its middle stands for those that are too many.
+ */
 export function note(transcript: string[], line: string): void {
-  if (transcript.length < MAX_TRANSCRIPT_LINES) transcript.push(line);
+  transcript.push(line);
+  const tooMany = transcript.length - MAX_TRANSCRIPT_LINES;
+  if (tooMany <= 0) return;
+  const gone = transcript.splice(FIRST_LINES, tooMany + 1);
+  transcript.splice(FIRST_LINES, 0, leftOut(gone));
 }
