@@ -65,7 +65,9 @@ export function openRenderer({ clock, meter }: RendererDeps, options: RendererOp
     sent: inSharedMemory,
     // Templates stop by themselves within seconds, so it is the machine's doing: a mail is tried again.
     givenUp() {
-      throw new AppError("service_unavailable", "This could not be rendered in time, try again later.");
+      throw new AppError("service_unavailable", "This could not be rendered in time, try again later.", {
+        retryAfter: 1,
+      });
     },
   });
 

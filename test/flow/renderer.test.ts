@@ -211,14 +211,20 @@ describe("what holds its thread for good", () => {
     const threads = held();
     const guilty = threads.variables("snd_1", { ...SOURCE, text: large("spin") });
     const other = threads.variables("snd_2", { ...SOURCE, text: large("fine") });
-    expect(await reason(guilty)).toMatchObject({ type: "service_unavailable" });
+    expect(await reason(guilty)).toMatchObject({
+      type: "service_unavailable",
+      details: { retryAfter: expect.any(Number) },
+    });
     expect(await other).toEqual(["done"]);
     expect(await threads.variables("snd_1", { ...SOURCE, text: large("fine") })).toEqual(["done"]);
   });
 
   test("of a mail too, so that it is tried again", async () => {
     const guilty = held().mail("snd_1", mail({ text: "spin ".repeat(MAX_MAIL_OCTETS_HERE) }));
-    expect(await reason(guilty)).toMatchObject({ type: "service_unavailable" });
+    expect(await reason(guilty)).toMatchObject({
+      type: "service_unavailable",
+      details: { retryAfter: expect.any(Number) },
+    });
   });
 });
 
