@@ -16,18 +16,22 @@ export async function schemaText(db: Db): Promise<string> {
   return `-- Generated from db/migrations by \`bun scripts/schema.ts\`. Do not edit.\n\n${statements}`;
 }
 
-/** Writes db/schema.sql anew. */
-async function main(): Promise<void> {
+/** The schema that a new database is given, made in a folder that goes with it. */
+export async function newSchemaText(make: (db: Db) => Promise<unknown>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "postrider-schema-"));
-  const db = await openDb(systemClock, {
-    url: `file:${join(folder, "schema.db")}`,
-    authToken: null,
-    syncUrl: null,
-  });
-  await migrate(db, 0);
-  writeFileSync(join(import.meta.dir, "../db/schema.sql"), await schemaText(db));
-  await db.close();
-  rmSync(folder, { recursive: true });
+  try {
+    const url = `file:${join(folder, "schema.db")}`;
+    const db = await openDb(systemClock, { url, authToken: null, syncUrl: null });
+    try {
+      await make(db);
+      return await schemaText(db);
+    } finally {
+      await db.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
-if (import.meta.main) await main();
+if (import.meta.main)
+  writeFileSync(join(import.meta.dir, "../db/schema.sql"), await newSchemaText((db) => migrate(db, 0)));

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { join } from "node:path";
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { ROLL_UP_ORDER } from "../../src/core/states.ts";
 import { MIGRATIONS, migrate, migrationStates, splitStatements } from "../../src/store/engine/migrate.ts";
-import { schemaText } from "../../scripts/schema.ts";
+import { newSchemaText, schemaText } from "../../scripts/schema.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { newFolder } from "../support/folder.ts";
 
 let base: TestDatabase;
 beforeEach(async () => {
@@ -14,6 +16,17 @@ afterEach(() => base.remove());
 test("db/schema.sql is the schema that the migrations make", async () => {
   const snapshot = await Bun.file(join(import.meta.dir, "../../db/schema.sql")).text();
   expect(await schemaText(base.db)).toBe(snapshot);
+});
+
+test("what is made to tell the schema goes, also where a migration fails", async () => {
+  const all = dirname(newFolder("scratch"));
+  const left = () => readdirSync(all).filter((name) => name.startsWith("postrider-schema-"));
+  const before = left();
+  const failed = await newSchemaText(async () => {
+    throw new Error("no such table");
+  }).then(() => null, String);
+  expect(failed).toContain("no such table");
+  expect(left()).toEqual(before);
 });
 
 /** Why a start is stopped. Not asked by `rejects`, which holds the event loop until a promise that may need it. */
