@@ -67,6 +67,8 @@ export interface Metrics {
     committed(seconds: number, writers: number): void;
     failed(): void;
   };
+  /** A turn of one of the workers' loops has failed. */
+  turnFailed(loop: string): void;
   /** How late a timer of the main thread was. */
   lagged(seconds: number): void;
   /** All of it in Prometheus' text form. */
@@ -174,6 +176,12 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
     help: "Commits that the database did not make; broken constraints are none.",
     registers: [registry],
   });
+  const turns = new Counter({
+    name: "postrider_turn_failures_total",
+    help: "Turns that failed of what workers do again and again, by loop.",
+    labelNames: ["loop"],
+    registers: [registry],
+  });
   return {
     answered({ method, route, status, durationMs }) {
       const seconds = span(durationMs / 1000);
@@ -203,6 +211,7 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
       },
       failed: () => failures.inc(),
     },
+    turnFailed: (loop) => turns.inc({ loop }),
     lagged: (seconds) => times.lag.observe(span(seconds)),
   };
 }

@@ -10,15 +10,32 @@ export interface Loop {
   stop(): Promise<void>;
 }
 
-/** Runs `turn` now and then every `pauseMs`. A turn that fails is logged, and the next one comes all the same. */
-export function startLoop(clock: Clock, name: string, pauseMs: number, turn: () => Promise<void>): Loop {
+/** What is done again and again, under a name by which the log and the metrics tell of it: one of a short list. */
+export interface Chore {
+  name: string;
+  turn: () => Promise<void>;
+}
+
+export interface LoopDeps {
+  clock: Clock;
+  /** Is told of each turn that fails, by the loop's name. */
+  failed: (loop: string) => void;
+}
+
+/**
+ * Runs a chore's turn now and then every `pauseMs`. One that fails is counted and logged, and the next one comes all the same.
+ */
+export function startLoop({ clock, failed }: LoopDeps, pauseMs: number, { name, turn }: Chore): Loop {
   const tell = failureLog(clock, name);
   let stopped = false;
   let cancel = (): void => undefined;
   let inHand = Promise.resolve();
   const run = (): void => {
     inHand = turn()
-      .catch(tell)
+      .catch((error: unknown) => {
+        failed(name);
+        tell(error);
+      })
       .then(() => {
         if (!stopped) cancel = clock.after(pauseMs, run);
       });

@@ -13,6 +13,7 @@ import {
 } from "../net/object-store.ts";
 import type { Db } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
+import type { Chore } from "./loop.ts";
 
 /** Time in which an object is read: somebody waits for it. */
 const READ_TIMEOUT_MS = 15_000;
@@ -49,7 +50,7 @@ export interface Objects {
   /** For whoever reads contents. */
   reader: ObjectReader;
   /** What a worker does: moves contents there, removes what nobody names, and says at its start what does not work. */
-  chores(db: Db): readonly (() => Promise<void>)[];
+  chores(db: Db): readonly Chore[];
   /** Cuts the chores' requests; the reader goes on. */
   stop(): void;
 }
@@ -68,9 +69,9 @@ export function openObjects(config: Config, clock: Clock): Objects | null {
   return {
     reader: { read: (object, size) => reading.get(object, size * READ_LIMIT_FACTOR) },
     chores: (db) => [
-      tryOut(clock, objects, prefix),
-      offloadContents({ db, clock, objects, prefix }),
-      removeObjects({ db, clock, objects }),
+      { name: "object-store", turn: tryOut(clock, objects, prefix) },
+      { name: "offload", turn: offloadContents({ db, clock, objects, prefix }) },
+      { name: "unused-objects", turn: removeObjects({ db, clock, objects }) },
     ],
     stop: () => ending.abort(),
   };

@@ -9,25 +9,27 @@ import {
   forgetMessages,
   type RetentionDeps,
 } from "../flows/sweep/retention.ts";
+import type { Chore } from "./loop.ts";
 import type { Objects } from "./objects.ts";
 
 /**
  * The chores that keep the database from growing: what is older than the settings keep goes (0 days: kept for good),
  * and contents move into the object store where there is one.
  */
-export function storageChores(
-  config: Config,
-  deps: RetentionDeps,
-  store: Objects | null,
-): readonly (() => Promise<void>)[] {
+export function storageChores(config: Config, deps: RetentionDeps, store: Objects | null): readonly Chore[] {
   const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
   return [
-    () => sweepContents(deps),
-    () => removeDeletedWebhooks(deps.db),
-    removeDeletedInboxes(deps),
-    forgetCounts(deps),
-    ...(contentDays === 0 ? [] : [forgetContents(deps, contentDays)]),
-    ...(eventDays === 0 ? [] : [forgetMessages(deps, eventDays), forgetDeliveries(deps, eventDays)]),
+    { name: "unused-contents", turn: () => sweepContents(deps) },
+    { name: "deleted-webhooks", turn: () => removeDeletedWebhooks(deps.db) },
+    { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },
+    { name: "old-counts", turn: forgetCounts(deps) },
+    ...(contentDays === 0 ? [] : [{ name: "old-contents", turn: forgetContents(deps, contentDays) }]),
+    ...(eventDays === 0
+      ? []
+      : [
+          { name: "old-messages", turn: forgetMessages(deps, eventDays) },
+          { name: "old-deliveries", turn: forgetDeliveries(deps, eventDays) },
+        ]),
     ...(store?.chores(deps.db) ?? []),
   ];
 }

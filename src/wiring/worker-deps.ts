@@ -24,8 +24,14 @@ export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
   const { config, clock, db, queue, instance } = ground;
   const { objects } = parts;
   const verification = domainDeps(parts);
-  const recheckDomains = async () => void (await recheckDue(verification, DOMAINS_PER_TURN));
-  const forgetAnswers = async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN));
+  const recheckDomains = {
+    name: "domain-checks",
+    turn: async () => void (await recheckDue(verification, DOMAINS_PER_TURN)),
+  };
+  const forgetAnswers = {
+    name: "idempotent-answers",
+    turn: async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN)),
+  };
   const { findPassage, custody } = openOutbound(config, ground);
   const common = commonDeps(ground, objects);
   return {
@@ -38,6 +44,7 @@ export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
     findPassage,
     push: pushDeps(ground, common),
     chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
+    turnFailed: ground.metrics.turnFailed,
   };
 }
 

@@ -16,7 +16,7 @@ import { openSharedPacer } from "../queue/destination-pacer.ts";
 import type { JobHandler, Queue } from "../queue/port.ts";
 import type { Db } from "../store/engine/client.ts";
 import type { Instance } from "../store/instances.ts";
-import { startLoop } from "./loop.ts";
+import { type Chore, startLoop } from "./loop.ts";
 
 /** Recipients that wait in this process; more stay in the database. */
 const WAITING_RECIPIENTS = 50_000;
@@ -67,7 +67,9 @@ export interface WorkerDeps {
   findPassage: FindPassage;
   push: PushDeps;
   /** Further work of each turn of the sweep, e.g. domains that are due for a check. */
-  chores: readonly (() => Promise<void>)[];
+  chores: readonly Chore[];
+  /** Is told of each turn of a loop that fails, by the loop's name. */
+  turnFailed: (loop: string) => void;
 }
 
 /** The workers of this process. */
@@ -96,14 +98,16 @@ export function startWorkers(deps: WorkerDeps): Workers {
   });
   const heartbeat = new Heartbeat(deps, deps.instance);
   const orphans = new Orphans(deps, deps.instance.id, inHand);
+  const loop = (name: string, pauseMs: number, turn: () => Promise<void>) =>
+    startLoop({ clock, failed: deps.turnFailed }, pauseMs, { name, turn });
   const loops = [
-    startLoop(clock, "sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
+    loop("sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
     // A loop each: domains on name servers that hang must not keep the others from their turn.
-    ...deps.chores.map((chore) => startLoop(clock, "chore", SWEEP_PAUSE_MS, chore)),
-    startLoop(clock, "index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
-    startLoop(clock, "fan-out", FAN_OUT_PAUSE_MS, makeDeliveries(deps)),
-    startLoop(clock, "heartbeat", BEAT_MS, () => heartbeat.turn()),
-    startLoop(clock, "orphans", ORPHANS_PAUSE_MS, () => orphans.turn()),
+    ...deps.chores.map(({ name, turn }) => loop(name, SWEEP_PAUSE_MS, turn)),
+    loop("index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
+    loop("fan-out", FAN_OUT_PAUSE_MS, makeDeliveries(deps)),
+    loop("heartbeat", BEAT_MS, () => heartbeat.turn()),
+    loop("orphans", ORPHANS_PAUSE_MS, () => orphans.turn()),
   ];
   return {
     async stop() {
