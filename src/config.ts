@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { normalizeAddress, normalizeDomain } from "./core/addresses.ts";
+import { SettingsError } from "./core/errors.ts";
 import { distinctAddresses, isNetwork, MAX_DNS_SERVERS } from "./core/networks.ts";
 import type { LogFormat, LogLevel } from "./log.ts";
 
@@ -89,6 +90,8 @@ export interface Config {
   logFormat: LogFormat;
   /** Key of the command line's own requests. */
   postriderApiKey: string | null;
+  /** Secrets given twice, by name: the file that `NAME_FILE` names beside one is not read. */
+  givenTwice: readonly string[];
   /** Where each setting comes from that is not left to its default; plans and tiers by their full names. */
   sources: ReadonlyMap<string, SettingSource>;
 }
@@ -469,7 +472,7 @@ export const SETTINGS: readonly Setting[] = [
 ];
 
 /** Thrown with every wrong setting, so that one start tells all of them. */
-export class ConfigError extends Error {
+export class ConfigError extends SettingsError {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
     super(`wrong settings:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
@@ -585,21 +588,24 @@ function readTexts(env: Env, problems: string[]): Map<string, string> {
   return texts;
 }
 
+/** An empty variable is an unset one: that is how compose files leave a setting out. */
+function isSet(env: Env, name: string): boolean {
+  return env[name] !== undefined && env[name] !== "";
+}
+
 function sourcesOf(env: Env): Map<string, SettingSource> {
-  const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== "";
   const sources = new Map<string, SettingSource>();
   for (const { name, secret } of SETTINGS) {
-    if (isSet(name)) sources.set(name, "environment");
-    else if (secret && isSet(`${name}_FILE`)) sources.set(name, "file");
+    if (isSet(env, name)) sources.set(name, "environment");
+    else if (secret && isSet(env, `${name}_FILE`)) sources.set(name, "file");
   }
   for (const name of Object.keys(env))
-    if (/^(?:PLAN|TIER)_/.test(name) && isSet(name)) sources.set(name, "environment");
+    if (/^(?:PLAN|TIER)_/.test(name) && isSet(env, name)) sources.set(name, "environment");
   return sources;
 }
 
 function readText(env: Env, setting: Setting, problems: string[]): string | undefined {
   const direct = env[setting.name];
-  // An empty variable is an unset one: that is how compose files leave a setting out.
   if (direct !== undefined && direct !== "") return direct;
   const file = setting.secret ? env[`${setting.name}_FILE`] : undefined;
   if (file === undefined || file === "") return undefined;
@@ -835,6 +841,9 @@ export function loadConfig(env: Env, terminal = false): Config {
     logLevel: required("LOG_LEVEL") as LogLevel,
     logFormat: (text("LOG_FORMAT") ?? (terminal ? "pretty" : "json")) as LogFormat,
     postriderApiKey: text("POSTRIDER_API_KEY"),
+    givenTwice: SETTINGS.filter(
+      ({ name, secret }) => secret && isSet(env, name) && isSet(env, `${name}_FILE`),
+    ).map(({ name }) => name),
     sources: sourcesOf(env),
   };
 }

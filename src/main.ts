@@ -4,8 +4,8 @@ import type { Command } from "./commands/command.ts";
 import { CommandError, EX_CONFIG, EX_NO, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from "./commands/exit.ts";
 import { createOutput, printable } from "./commands/output.ts";
 import { COMMANDS, findCommand, helpText } from "./commands/table.ts";
-import { ConfigError, loadConfig, SETTINGS } from "./config.ts";
-import { AppError } from "./core/errors.ts";
+import { loadConfig, SETTINGS } from "./config.ts";
+import { AppError, SettingsError } from "./core/errors.ts";
 import { isUnavailable } from "./store/engine/unavailable.ts";
 
 // What is made here holds mails and secrets: the database, its log, copies. They are their owner's alone, whatever folder they
@@ -89,7 +89,7 @@ function words(argv: readonly string[]): readonly string[] {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommandError) return error.exitCode;
-  if (error instanceof ConfigError) return EX_CONFIG;
+  if (error instanceof SettingsError) return EX_CONFIG;
   if (error instanceof AppError) return EX_NO;
   return isUnavailable(error) ? EX_UNAVAILABLE : EX_SOFTWARE;
 }

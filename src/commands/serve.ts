@@ -21,6 +21,8 @@ certificate anew.`,
   example: "PORT=8080 SERVICE_DOMAIN=mail.example.com postrider serve",
   async run(_input, { config, clock, out }) {
     await configureLog(config.logLevel, config.logFormat);
+    for (const name of config.givenTwice)
+      log("app").warn("a setting is given twice", { used: name, unread: `${name}_FILE` });
     // From the first moment: what renews certificates does not wait for a start, and nobody's SIGHUP would end it.
     let reload: (() => void) | null = null;
     let asked = false;

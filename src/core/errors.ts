@@ -77,6 +77,17 @@ export class AppError extends Error {
   }
 }
 
+/**
+ * The operator's fault: a setting, or what it leads to, is not what the service can run with. It does not mend itself, so whoever
+ * starts the service is told by an exit code of its own.
+ */
+export class SettingsError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "SettingsError";
+  }
+}
+
 /** 404 for an id that does not exist or is not visible to the caller: the two answer alike. */
 export function notFound(what: string): AppError {
   return new AppError("not_found", `No such ${what}.`);

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { SettingsError } from "../core/errors.ts";
 import { deriveKey } from "../core/secretbox.ts";
 
 /** The keys of the installation, each for one purpose, all derived from the master key. */
@@ -24,7 +25,7 @@ export const MASTER_KEY_FILE = "master.key";
  * Keys from MASTER_KEY, or from the file in the data directory, which the first start makes.
  * @param sealed whether the database holds what a master key has sealed: where there is none then, it is lost, and a new one
  *   would open nothing and pass for the old
- * @throws where the file holds no key, or is lost
+ * @throws SettingsError where the file holds no key, or is lost
  */
 export function openKeys(masterKey: string | null, dataDir: string, sealed = false): InstallationKeys {
   const master = Buffer.from(masterKey ?? keyFromFile(dataDir, sealed), "utf8");
@@ -41,7 +42,7 @@ function keyFromFile(dataDir: string, sealed: boolean): string {
   const path = join(dataDir, MASTER_KEY_FILE);
   if (!existsSync(path)) {
     if (sealed)
-      throw new Error(
+      throw new SettingsError(
         `there is no master key at ${path}, and the database was sealed with one: put that master.key there, or set MASTER_KEY to it`,
       );
     mkdirSync(dataDir, { recursive: true });
@@ -49,7 +50,10 @@ function keyFromFile(dataDir: string, sealed: boolean): string {
     chmodSync(path, 0o600);
   }
   const key = readFileSync(path, "utf8").trim();
-  if (!/^[0-9a-f]{64}$/.test(key)) throw new Error(`${path} does not hold a master key`);
+  if (!/^[0-9a-f]{64}$/.test(key))
+    throw new SettingsError(
+      `${path} does not hold a master key, which is 64 hexadecimal digits: put back the one that this database was sealed with`,
+    );
   return key;
 }
 

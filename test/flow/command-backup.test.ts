@@ -159,7 +159,7 @@ describe("backup", () => {
       await postrider(["backup", join(restored, "postrider.db")], env);
       const ran = await postrider(["serve"], { ...env, DATA_DIR: restored });
       const lost = `there is no master key at ${join(restored, "master.key")}`;
-      expect([ran.code, ran.stderr]).toEqual([70, expect.stringContaining(lost)]);
+      expect([ran.code, ran.stderr]).toEqual([78, expect.stringContaining(lost)]);
       expect(existsSync(join(restored, "master.key"))).toBe(false);
     },
     LIMIT_MS,

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, statSync, symlinkSync } from "node:fs";
+import { rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "libsql";
@@ -156,6 +156,54 @@ describe("a start says what it cannot have", () => {
       const second = await postrider(["serve"], env);
       free();
       expect([second.code, second.stdout]).toEqual([70, ""]);
+    },
+    LIMIT_MS,
+  );
+
+  test.each([
+    ["another MASTER_KEY", { MASTER_KEY: "o".repeat(40) }, "set MASTER_KEY to what it holds"],
+    ["a MASTER_KEY_FILE with another one", { MASTER_KEY_FILE: "key" }, "set MASTER_KEY to what it holds"],
+    [
+      "a master.key that holds none",
+      { DATA: "master.key" },
+      "put back the one that this database was sealed with",
+    ],
+  ])(
+    "%s than the database was sealed with is a wrong setting",
+    async (_, { MASTER_KEY, MASTER_KEY_FILE, DATA }: Record<string, string | undefined>, words) => {
+      const { port, free } = await takenPort();
+      const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port };
+      await postrider(["serve"], env);
+      free();
+      if (DATA !== undefined) writeFileSync(join(env.DATA_DIR, DATA), "none\n");
+      const file = join(newFolder("command"), "key");
+      writeFileSync(file, "o".repeat(40));
+      const { code, stderr } = await postrider(["serve"], {
+        ...env,
+        ...(MASTER_KEY === undefined ? {} : { MASTER_KEY }),
+        ...(MASTER_KEY_FILE === undefined ? {} : { MASTER_KEY_FILE: file }),
+      });
+      expect([code, stderr]).toEqual([78, expect.stringContaining(words)]);
+      expect(stderr).not.toContain("oooo");
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "a secret that is given twice, by both names",
+    async () => {
+      const { port, free } = await takenPort();
+      const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port };
+      const twice = { ROOT_API_KEY: "k".repeat(40), ROOT_API_KEY_FILE: "/nowhere" };
+      const { stderr } = await postrider(["serve"], { ...env, ...twice });
+      free();
+      const [warning = "{}"] = stderr.split("\n");
+      expect(JSON.parse(warning)).toMatchObject({
+        level: "warning",
+        message: "a setting is given twice",
+        used: "ROOT_API_KEY",
+        unread: "ROOT_API_KEY_FILE",
+      });
     },
     LIMIT_MS,
   );

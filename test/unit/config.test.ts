@@ -192,6 +192,13 @@ describe("settings", () => {
     expect(problems({ ROOT_API_KEY_FILE: "/nowhere" }).join()).toContain("ROOT_API_KEY_FILE");
   });
 
+  test("a secret that is given twice is the variable's, and told", () => {
+    const twice = { ROOT_API_KEY: "k".repeat(40), ROOT_API_KEY_FILE: "/nowhere", MASTER_KEY_FILE: "" };
+    const { rootApiKey, givenTwice } = loadConfig({ ...twice, MASTER_KEY: "m".repeat(40) });
+    expect([rootApiKey, givenTwice]).toEqual(["k".repeat(40), ["ROOT_API_KEY"]]);
+    expect(loadConfig({ ROOT_API_KEY: "k".repeat(40) }).givenTwice).toEqual([]);
+  });
+
   test("plans and tiers can be changed and added", () => {
     const config = loadConfig({
       PLAN_FREE: "5/6",

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { SettingsError } from "../../core/errors.ts";
 import { encodeBase32 } from "../../core/ids.ts";
 import { seal, unseal } from "../../core/secretbox.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -42,7 +43,7 @@ export async function makeDkimKey(
 
 /**
  * Makes the installation's own key, for the onboarding domain, at the first start; later ones change nothing.
- * @throws Error where the key in the database was sealed with another master key
+ * @throws SettingsError where the key in the database was sealed with another master key
  */
 export async function ensureInstallationKey(deps: KeyDeps & { db: Db }, now: number): Promise<void> {
   const own = await installationKey(deps.db);
@@ -59,8 +60,8 @@ function requireOpens(boxKey: Uint8Array, sealed: string): void {
   try {
     unseal(boxKey, sealed);
   } catch (cause) {
-    throw new Error(
-      "the master key is not the one that this database was sealed with: put that master.key into DATA_DIR, or set MASTER_KEY to it",
+    throw new SettingsError(
+      "the master key is not the one that this database was sealed with: put that master.key into DATA_DIR and leave MASTER_KEY unset, or set MASTER_KEY to what it holds",
       { cause },
     );
   }
