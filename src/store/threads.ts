@@ -1,9 +1,12 @@
+import { isAsciiText } from "../core/ascii.ts";
 import { firstChars } from "../core/first-chars.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { movableText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { movableText, type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { standingInbox } from "./inboxes.ts";
+import { foldCase } from "./search/folding.ts";
+import { addressPatterns } from "./search/same-address.ts";
 
 /** A conversation of one inbox. Times are milliseconds. */
 export interface Thread {
@@ -48,34 +51,39 @@ const MAX_PARTICIPANT_CHARS = 320;
  * puts no time back. Changes nothing in another project's thread. Breaks NOT NULL where the inbox is gone (`isInboxGone`).
  */
 export function stepThread(step: ThreadStep): Statement {
-  const participants = JSON.stringify(participantsShown(step.participants));
-  return rowsStatement(STEP, [
+  const participants = participantsShown(step.participants);
+  const args = [
     step.threadId,
     step.senderId,
     step.inboxId,
     firstChars(step.subject, MAX_SUBJECT_CHARS),
     step.preview,
-    participants,
+    JSON.stringify(participants),
     Number(step.hasAttachments),
     step.messageId,
     step.at,
     step.inbound ? step.at : null,
-  ]);
+  ];
+  const beyond = participants.filter((email) => !isAsciiText(email));
+  if (beyond.length === 0) return rowsStatement(STEP, args);
+  const forms = beyond.flatMap((email) => addressPatterns(email).map((pattern) => [email, pattern]));
+  return rowsStatement(STEP_BEYOND_ASCII, [...args, JSON.stringify(forms)]);
 }
 
-const STEP = rowsText(
-  "threads",
-  `id, sender_id, inbox_id, subject, preview, participants, message_count,
+const stepText = (isNew: string): RowsText =>
+  rowsText(
+    "threads",
+    `id, sender_id, inbox_id, subject, preview, participants, message_count,
     has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at`,
-  `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9)`,
-  {
-    after: ` ON CONFLICT (id) DO UPDATE SET
+    `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9)`,
+    {
+      after: ` ON CONFLICT (id) DO UPDATE SET
     subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
     preview = CASE WHEN excluded.last_message_at >= last_message_at THEN excluded.preview ELSE preview END,
     participants = (SELECT json_group_array(value) FROM (
       SELECT value, 0 AS late, key FROM json_each(threads.participants)
       UNION ALL SELECT value, 1, key FROM json_each(excluded.participants)
-        WHERE lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))
+        WHERE ${isNew}
       ORDER BY late, key LIMIT ${MAX_PARTICIPANTS})),
     message_count = message_count + 1,
     has_attachments = max(has_attachments, excluded.has_attachments),
@@ -85,13 +93,23 @@ const STEP = rowsText(
     last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
     updated_at = max(updated_at, excluded.updated_at)
   WHERE threads.sender_id = excluded.sender_id`,
-  },
+    },
+  );
+
+/** The SQL of most mails. `lower` knows the case of ASCII alone. */
+const IS_NEW = "lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))";
+const STEP = stepText(IS_NEW);
+/** Where addresses beyond ASCII take part: each with its patterns is in the list behind the row's own parameters. */
+const STEP_BEYOND_ASCII = movableText(
+  "threads",
+  stepText(`${IS_NEW} AND NOT EXISTS (SELECT 1 FROM json_each(?11) form, json_each(threads.participants) there
+          WHERE form.value ->> 0 = json_each.value AND there.value GLOB form.value ->> 1)`).sql,
 );
 
 function participantsShown(participants: Iterable<string>): string[] {
   const shown = new Map<string, string>();
   for (const email of participants) {
-    const key = email.toLowerCase();
+    const key = foldCase(email);
     if (email.length <= MAX_PARTICIPANT_CHARS && !shown.has(key)) shown.set(key, email);
     if (shown.size === MAX_PARTICIPANTS) break;
   }

@@ -1,6 +1,7 @@
 import { idFloor } from "../../core/ids.ts";
 import type { Value } from "../engine/client.ts";
 import { firstPlace, lastPlace, timeOfId } from "./message-index.ts";
+import { isAddress } from "./same-address.ts";
 import type { Wanted } from "./search-terms.ts";
 import type { Condition } from "./substring.ts";
 
@@ -20,18 +21,14 @@ const CONDITIONS = {
   status: (filter: MessageFilter) => when(filter.status, (status) => one("m.status = ?", status)),
   direction: (filter: MessageFilter) =>
     when(filter.direction, (direction) => one("m.direction = ?", direction)),
-  from: (filter: MessageFilter) => when(filter.from, (from) => one("m.from_email = ? COLLATE NOCASE", from)),
+  from: (filter: MessageFilter) => when(filter.from, (from) => isAddress("m.from_email", from)),
   to: (filter: MessageFilter) =>
-    when(filter.to, (to) =>
-      one(
-        `EXISTS (SELECT 1 FROM json_each(m.to_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE
-          UNION ALL SELECT 1 FROM json_each(m.cc_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE
-          UNION ALL SELECT 1 FROM json_each(m.bcc_list) t WHERE t.value ->> 'email' = ? COLLATE NOCASE)`,
-        to,
-        to,
-        to,
-      ),
-    ),
+    when(filter.to, (to) => {
+      const { sql, args } = isAddress("t.value ->> 'email'", to);
+      const lists = ["m.to_list", "m.cc_list", "m.bcc_list"];
+      const each = lists.map((list) => `SELECT 1 FROM json_each(${list}) t WHERE ${sql}`);
+      return one(`EXISTS (${each.join(" UNION ALL ")})`, ...args, ...args, ...args);
+    }),
   tag: (filter: MessageFilter) =>
     when(filter.tag, ({ name, value }) =>
       one(

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { listMessages } from "../../src/store/search/message-list.ts";
+import type { Message } from "../../src/store/messages.ts";
+import { getThread, stepThread } from "../../src/store/threads.ts";
+import { type Lists, message, NOW, openLists } from "../support/lists.ts";
+
+let lists: Lists;
+beforeAll(async () => {
+  lists = await openLists();
+});
+afterAll(() => lists.remove());
+
+/** Two addresses, and whether they are one. */
+const PAIRS: readonly [name: string, stored: string, given: string, same: boolean][] = [
+  ["in another case", "Ada@x.test", "aDA@x.test", true],
+  ["beyond ASCII", "Ärger@x.test", "Ärger@x.test", true],
+  ["beyond ASCII in another case", "Ärger@x.test", "ärGER@x.test", true],
+  ["beyond ASCII in another case, the other way", "ärger@x.test", "ÄRGER@x.test", true],
+  ["in letters of another script", "Пётр@x.test", "пЁТР@x.test", true],
+  ["with accents apart", "a\u0308rger@x.test", "Ärger@x.test", true],
+  ["with accents apart, the other way", "Ärger@x.test", "a\u0308RGER@x.test", true],
+  ["beyond the basic plane", "\u{10400}@x.test", "\u{10428}@x.test", true],
+  ["with a dot that is kept", "İ@x.test", "i\u0307@x.test", true],
+  ["with a K that is a sign", "k@x.test", "\u212a@x.test", true],
+  ["with characters of patterns", "ä*?^@x.test", "Ä*?^@x.test", true],
+  ["of which a pattern would be another's", "äbc@x.test", "ä*@x.test", false],
+  ["of which a question mark would be another's", "äb@x.test", "ä?@x.test", false],
+  ["with another letter", "Ärger@x.test", "ärgen@x.test", false],
+  ["with its letters written out", "weiß@x.test", "WEISS@x.test", false],
+  ["without its accent", "Ärger@x.test", "arger@x.test", false],
+  ["with more before it", "xÄ@x.test", "ä@x.test", false],
+];
+
+describe("an address is looked for", () => {
+  for (const [name, stored, given, same] of PAIRS)
+    test(`${name}: ${same}, before it is in the index and after`, async () => {
+      const senderId = await lists.project();
+      const there = { email: stored };
+      const kinds: Partial<Message>[] = [{ from: there }, { to: [there] }, { cc: [there] }, { bcc: [there] }];
+      await lists.store(kinds.map((kind) => message(senderId, kind)));
+      const found = async () => {
+        const pages = [{ from: given }, { to: given }].map((filter) =>
+          listMessages(lists.db, senderId, filter, null, 10),
+        );
+        return (await Promise.all(pages)).map(({ messages }) => messages.length);
+      };
+      const waiting = await found();
+      await lists.index();
+      expect([waiting, await found()]).toEqual(
+        same
+          ? [
+              [1, 3],
+              [1, 3],
+            ]
+          : [
+              [0, 0],
+              [0, 0],
+            ],
+      );
+    });
+});
+
+describe("who takes part in a thread is shown once", () => {
+  let count = 0;
+  for (const [name, stored, given, same] of PAIRS)
+    test(`${name}: ${same}`, async () => {
+      const senderId = await lists.project();
+      const ids = { domain: `dom_${++count}`, inboxId: `inb_${count}`, threadId: `thr_${count}` };
+      await lists.db.write([
+        {
+          sql: `INSERT INTO domains (id, sender_id, account_id, name, status, created_at)
+            VALUES (?, ?, 'acc', ?, 'verified', 0)`,
+          args: [ids.domain, senderId, `in${count}.test`],
+        },
+        {
+          sql: `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at)
+            VALUES (?, ?, ?, 'box@in.test', 'agent', 1)`,
+          args: [ids.inboxId, senderId, ids.domain],
+        },
+      ]);
+      const step = (...participants: string[]) =>
+        stepThread({
+          ...{ threadId: ids.threadId, inboxId: ids.inboxId, senderId, messageId: "msg_1" },
+          ...{ subject: "", preview: "", participants, hasAttachments: false, inbound: true, at: NOW },
+        });
+      const shown = async () => (await getThread(lists.db, senderId, ids.threadId))?.participants;
+      await lists.db.write([step("Zoë@z.test", stored)]);
+      await lists.db.write([step(given, "zoË@z.test", "new@z.test")]);
+      const first = ["Zoë@z.test", stored];
+      expect(await shown()).toEqual([...first, ...(same ? [] : [given]), "new@z.test"]);
+      await lists.db.write([step(stored, given)]);
+      expect(await shown()).toEqual([...first, ...(same ? [] : [given]), "new@z.test"]);
+    });
+});
