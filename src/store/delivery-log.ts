@@ -1,6 +1,9 @@
 import type { EventType } from "../core/events.ts";
-import { idCeiling } from "../core/ids.ts";
+import { idCeiling, idFloor } from "../core/ids.ts";
+import { DAY_MS } from "../core/time-units.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { timeOfId } from "./search/message-index.ts";
+import { firstWanted, type Scanned, type ScannedList, scanInSteps } from "./search/steps.ts";
 import { STANDS } from "./webhooks.ts";
 
 /** One line of a webhook's delivery log. Times are milliseconds. */
@@ -56,20 +59,66 @@ function toLogged(row: LogRow): LoggedDelivery {
   };
 }
 
-/** One page of a webhook's log, newest first: at most `limit` deliveries with ids below `before`. */
+/** What a log may be narrowed by. */
+export interface DeliveryFilter {
+  status?: LoggedDelivery["status"] | undefined;
+  messageId?: string | undefined;
+}
+
+/**
+ * One page of a webhook's log, newest first: at most `limit` deliveries with ids below `before`. A filter has no index: few of a
+ * million may pass it, so the log is looked through step by step, and a page may end before it is full.
+ */
 export async function listDeliveries(
   db: Db,
   senderId: string,
   webhookId: string,
+  filter: DeliveryFilter,
   before: string | null,
   limit: number,
-): Promise<LoggedDelivery[]> {
-  const rows = await db.all<LogRow>(
-    `SELECT ${COLUMNS} FROM webhook_deliveries
-      WHERE webhook_id = ? AND sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-    [webhookId, senderId, before ?? idCeiling("dlv"), limit],
-  );
-  return rows.map(toLogged);
+): Promise<Scanned<LoggedDelivery>> {
+  const list = logOf(db, senderId, webhookId, filter);
+  const narrowed = filter.status !== undefined || filter.messageId !== undefined;
+  const scan = narrowed ? scanInSteps : firstWanted;
+  const { rows, stoppedAt } = await scan(list, before ?? idCeiling("dlv"), limit);
+  return { rows: rows.map(toLogged), stoppedAt };
+}
+
+/** Time by which a clock may have been put back between a message and what is told of it. */
+const CLOCK_SLACK_MS = DAY_MS;
+
+/** The log as a list that is looked through. Of a message it ends where that was made: older deliveries tell of others. */
+function logOf(
+  db: Db,
+  senderId: string,
+  webhookId: string,
+  { status, messageId }: DeliveryFilter,
+): ScannedList<LogRow, string> {
+  const madeAt = messageId === undefined ? null : timeOfId(messageId);
+  const floor = idFloor("dlv", Math.max(0, (madeAt ?? 0) - CLOCK_SLACK_MS));
+  const behind = `FROM webhook_deliveries INDEXED BY webhook_deliveries_by_webhook
+      WHERE webhook_id = ? AND id < ? AND id >= ?`;
+  const wanted = [
+    { sql: "sender_id = ?", args: [senderId] },
+    ...(status === undefined ? [] : [{ sql: "status = ?", args: [status] }]),
+    ...(messageId === undefined ? [] : [{ sql: "message_id = ?", args: [messageId] }]),
+  ];
+  const conditions = wanted.map(({ sql }) => ` AND ${sql}`).join("");
+  return {
+    async placeBehind(from, rows) {
+      const row = await db.first<{ id: string }>(`SELECT id ${behind} ORDER BY id DESC LIMIT 1 OFFSET ?`, [
+        ...[webhookId, from, floor],
+        rows - 1,
+      ]);
+      return row?.id ?? null;
+    },
+    wanted: (from, end, limit) =>
+      db.all<LogRow>(`SELECT ${COLUMNS} ${behind}${conditions} ORDER BY id DESC LIMIT ?`, [
+        ...[webhookId, from, end ?? floor],
+        ...wanted.flatMap(({ args }) => args),
+        limit,
+      ]),
+  };
 }
 
 /** Stores a delivery that tells of no event of a message: its data stands in itself. Due at once. */

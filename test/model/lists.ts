@@ -11,6 +11,7 @@ import {
   type Account,
   type Contact,
   type Inbox,
+  type Webhook,
   type Message,
   newestFirst,
   type Project,
@@ -174,11 +175,17 @@ export function listsOf(world: World, chance: Chance, project: Project): List[] 
     ...(webhook === undefined
       ? []
       : [
-          ofProject(project, `/v1/webhooks/${webhook.id}/deliveries`, "webhooks:read", {}, () =>
-            shown(webhook.deliveries, ({ id, type, status, attempts }) => ({ id, type, status, attempts })),
-          ),
+          deliveryLog(chance, project, webhook),
         ]),
   ];
+}
+
+function deliveryLog(chance: Chance, project: Project, webhook: Webhook): List {
+  const query = filters(chance, { status: ["pending", "succeeded", "failed"] });
+  const items = () => webhook.deliveries.filter(({ status }) => (query.status ?? status) === status);
+  return ofProject(project, `/v1/webhooks/${webhook.id}/deliveries`, "webhooks:read", query, () =>
+    shown(items(), ({ id, type, status, attempts }) => ({ id, type, status, attempts })),
+  );
 }
 
 /** A part of the subject finds a thread; the words looked for stand nowhere else. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { idCeiling } from "../../src/core/ids.ts";
+import { idCeiling, newId } from "../../src/core/ids.ts";
 import { listContacts } from "../../src/store/contacts.ts";
 import { listDeliveries } from "../../src/store/delivery-log.ts";
 import { listDomains } from "../../src/store/domains.ts";
@@ -37,7 +37,19 @@ const LISTS: [of: string, list: (db: Db) => Promise<unknown>][] = [
   ["domains", (db) => listDomains(db, "snd", idCeiling("dom"), 20)],
   ["templates", (db) => listTemplates(db, "snd", idCeiling("tpl"), 20)],
   ["webhooks", (db) => listWebhooks(db, "snd", idCeiling("whk"), 20)],
-  ["deliveries", (db) => listDeliveries(db, "snd", "whk", idCeiling("dlv"), 20)],
+  ["deliveries", (db) => listDeliveries(db, "snd", "whk", {}, idCeiling("dlv"), 20)],
+  [
+    "deliveries that tell of a message",
+    (db) =>
+      listDeliveries(
+        db,
+        "snd",
+        "whk",
+        { status: "failed", messageId: newId("msg", 1) },
+        idCeiling("dlv"),
+        20,
+      ),
+  ],
   ["contacts", (db) => listContacts(db, "snd", {}, idCeiling("con"), 20)],
   ["suppressions", (db) => listSuppressions(db, "snd", {}, 0, idCeiling("sup"), 20)],
   ["messages of a thread", (db) => listThreadMessageIds(db, "snd", "thr", idCeiling("msg"), 20)],

@@ -8,13 +8,26 @@ import { accepted, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
 
+const Status = OneOf(["pending", "succeeded", "failed"]);
+const LogQuery = Type.Object({
+  ...PAGE_QUERY,
+  status: Type.Optional(Status),
+  messageId: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description:
+        "Deliveries that tell of this message. With a filter a page looks at 100000 deliveries at most, so it may be short, or empty, with more to come.",
+    }),
+  ),
+});
+
 const DeliverySchema = Type.Object(
   {
     id: Type.String({ description: "The envelope's `id`: the same in every retry and replay." }),
     type: OneOf(EVENT_TYPES),
     messageId: Nullable(Type.String()),
     eventId: Nullable(Type.String()),
-    status: OneOf(["pending", "succeeded", "failed"]),
+    status: Status,
     attempts: Type.Integer({ description: "Attempts so far; a replay counts anew." }),
     nextAttemptAt: Nullable(Timestamp),
     lastAttemptAt: Nullable(Timestamp),
@@ -54,14 +67,16 @@ function logRoute(deps: SampleDeps): Route {
     operationId: "listWebhookDeliveries",
     summary: "List a webhook's deliveries, newest first",
     scope: "webhooks:read",
-    query: Type.Object(PAGE_QUERY),
+    query: LogQuery,
     answers: { 200: PageOf(DeliverySchema) },
     errors: ["not_found"],
-    async handle({ senderId, params, page: openedPage }) {
-      const page = openedPage();
+    async handle({ senderId, params, query, page: openedPage }) {
+      const { after, take, answer } = openedPage();
+      const { status, messageId } = query;
       const webhook = await requireWebhook(deps, senderId, params.id);
-      const rows = await listDeliveries(deps.db, senderId, webhook.id, page.after, page.take);
-      return ok(page.answer(rows, show, (row) => row.id));
+      const filter = { status, messageId };
+      const { rows, stoppedAt } = await listDeliveries(deps.db, senderId, webhook.id, filter, after, take);
+      return ok(answer(rows, show, (row) => row.id, stoppedAt));
     },
   });
 }

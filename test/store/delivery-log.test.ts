@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { idFloor, newId } from "../../src/core/ids.ts";
+import { DAY_MS } from "../../src/core/time-units.ts";
+import { webhookDeliveryRoutes } from "../../src/http/routes/webhook-deliveries.ts";
+import { openMemoryQueue } from "../../src/queue/memory.ts";
+import { type DeliveryFilter, listDeliveries } from "../../src/store/delivery-log.ts";
+import { MAX_SCANNED, SCAN_STEP } from "../../src/store/search/steps.ts";
+import { insertWebhook } from "../../src/store/webhooks.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+import { manualClock } from "../support/manual-clock.ts";
+
+const NOW = 1_750_000_000_000;
+const MESSAGE = newId("msg", NOW);
+
+let api: TestApi;
+let mine: string;
+beforeAll(async () => {
+  const clock = manualClock();
+  const queue = openMemoryQueue({ clock, log: { info: () => undefined, warn: () => undefined } });
+  api = await testApi({ routes: ({ db }) => webhookDeliveryRoutes({ db, clock, queue }) });
+  mine = api.acme.a.id;
+});
+afterAll(() => api.close());
+
+async function webhook(id: string, senderId = mine): Promise<void> {
+  const made = { id, senderId, url: "https://hooks.example/in", enabled: true, eventTypes: ["*"] };
+  await api.db.write([
+    insertWebhook({ ...made, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
+  ]);
+}
+
+/** The id of the `n`-th delivery of a webhook's, one a millisecond. */
+const idOf = (n: number) => idFloor("dlv", NOW + n);
+
+/** Deliveries that have gone well, one a millisecond from `from` on, in few writes. */
+async function deliveries(webhookId: string, from: number, count: number): Promise<void> {
+  const STEP = 500;
+  for (let at = from; at < from + count; at += STEP) {
+    const ids = Array.from({ length: Math.min(STEP, from + count - at) }, (_, n) => idOf(at + n));
+    await api.db.write([
+      {
+        sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, message_id, type, status, created_at)
+          SELECT value, ?, ?, 'msg_other', 'open', 'succeeded', ? FROM json_each(?)`,
+        args: [webhookId, mine, NOW, JSON.stringify(ids)],
+      },
+    ]);
+  }
+}
+
+const change = (ids: readonly string[], set: string, ...args: (string | number)[]) =>
+  api.db.write([
+    {
+      sql: `UPDATE webhook_deliveries SET ${set} WHERE id IN (SELECT value FROM json_each(?))`,
+      args: [...args, JSON.stringify(ids)],
+    },
+  ]);
+
+/** All pages of a log: what each held. */
+async function paged(webhookId: string, filter: DeliveryFilter, rows: number): Promise<string[][]> {
+  const pages: string[][] = [];
+  let before: string | null = null;
+  for (;;) {
+    const page = await listDeliveries(api.db, mine, webhookId, filter, before, rows + 1);
+    pages.push(page.rows.slice(0, rows).map(({ id }) => id));
+    before = page.rows.length > rows ? (page.rows[rows - 1]?.id ?? null) : page.stoppedAt;
+    if (before === null) return pages;
+  }
+}
+
+describe("a log of which few match", () => {
+  const COUNT = MAX_SCANNED + 2 * SCAN_STEP;
+  /** Of the last page, of the first one's end, and of the newest. */
+  const FEW = [3, COUNT - MAX_SCANNED - 1, COUNT - MAX_SCANNED, COUNT - 1];
+  const ids = FEW.map(idOf).toReversed();
+  beforeAll(async () => {
+    await webhook("whk_long");
+    await deliveries("whk_long", 0, COUNT);
+    await change(FEW.map(idOf), "status = 'failed', message_id = ?", MESSAGE);
+  }, 60_000);
+
+  test.each<[string, DeliveryFilter]>([
+    ["status", { status: "failed" }],
+    ["message", { messageId: MESSAGE }],
+    ["both", { status: "failed", messageId: MESSAGE }],
+  ])("is looked through so far a page, and gives each once: by %s", async (_, filter) => {
+    expect(await paged("whk_long", filter, 20)).toEqual([ids.slice(0, 2), ids.slice(2)]);
+    expect((await paged("whk_long", filter, 1)).filter((page) => page.length > 0)).toEqual(
+      ids.map((id) => [id]),
+    );
+  });
+
+  test("is not looked through behind the message that is asked for", async () => {
+    // Made when the last delivery was: all others are more than a day older.
+    const late = newId("msg", NOW + COUNT + DAY_MS);
+    const { rows, stoppedAt } = await listDeliveries(api.db, mine, "whk_long", { messageId: late }, null, 20);
+    expect([rows, stoppedAt]).toEqual([[], null]);
+  });
+
+  test("gives a delivery that a clock put back has made seem older than its message", async () => {
+    await change([idOf(5)], "message_id = ?", newId("msg", NOW + 5 + DAY_MS));
+    const [row] = await api.db.all<{ id: string }>(
+      "SELECT message_id AS id FROM webhook_deliveries WHERE id = ?",
+      [idOf(5)],
+    );
+    const pages = await paged("whk_long", { messageId: row?.id ?? "" }, 20);
+    expect(pages.flat()).toEqual([idOf(5)]);
+  });
+
+  test("is nobody else's", async () => {
+    const other = await listDeliveries(api.db, api.acme.b.id, "whk_long", { status: "failed" }, null, 20);
+    expect(other.rows).toEqual([]);
+  });
+});
+
+describe("GET /v1/webhooks/{id}/deliveries", () => {
+  const path = "/v1/webhooks/whk_short/deliveries";
+  beforeAll(async () => {
+    await webhook("whk_short");
+    await deliveries("whk_short", 1_000_000, 9);
+    await change(
+      [2, 4, 6].map((n) => idOf(1_000_000 + n)),
+      "status = 'pending', message_id = ?",
+      MESSAGE,
+    );
+    await change(
+      [8].map((n) => idOf(1_000_000 + n)),
+      "status = 'failed'",
+    );
+  });
+  const found = async (query: string) => {
+    const { status, json } = await api.call("GET", `${path}${query}`);
+    return [status, json.data?.map(({ id }: { id: string }) => id), json.nextCursor];
+  };
+  const id = (n: number) => idOf(1_000_000 + n);
+
+  test.each([
+    ["?status=pending", [6, 4, 2]],
+    ["?status=failed", [8]],
+    [`?messageId=${MESSAGE}`, [6, 4, 2]],
+    [`?status=failed&messageId=${MESSAGE}`, []],
+    ["?messageId=no-such-id", []],
+    ["?status=succeeded&limit=9", [7, 5, 3, 1, 0]],
+  ])("%s", async (query, expected) => {
+    expect(await found(query)).toEqual([200, expected.map(id), null]);
+  });
+
+  test("keeps its place while others begin to match, and its cursor is for that filter alone", async () => {
+    const first = await api.call("GET", `${path}?status=pending&limit=2`);
+    expect(first.json.data.map((one: { id: string }) => one.id)).toEqual([id(6), id(4)]);
+    await change([id(7)], "status = 'pending'");
+    const { nextCursor } = first.json;
+    expect(await found(`?status=pending&limit=2&cursor=${nextCursor}`)).toEqual([200, [id(2)], null]);
+    expect((await found(`?status=failed&cursor=${nextCursor}`))[0]).toBe(400);
+    await change([id(7)], "status = 'succeeded'");
+  });
+
+  test("?status=delivered is no status", async () => {
+    expect((await found("?status=delivered"))[0]).toBe(422);
+  });
+});
