@@ -43,6 +43,7 @@ export async function askRoute(
     project: null,
     page: () => openPage({ key: randomBytes(32), path: route.path, owner: accountId, query }),
     record: () => [],
+    expectAnswer: () => undefined,
   });
   return answer.body;
 }

@@ -10,7 +10,7 @@ import { authenticate } from "./auth.ts";
 import { parseJson, readBody } from "./body.ts";
 import type { BodyRoom } from "./body-room.ts";
 import { type BodyTurns, LARGE_BODY_OCTETS } from "./body-turns.ts";
-import type { SendAnswer } from "./download.ts";
+import type { EnterAnswer } from "./download.ts";
 import { type InFlight, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { KeyUse } from "./key-use.ts";
 import { openPage } from "./paging.ts";
@@ -31,7 +31,7 @@ export interface DispatchDeps {
   inFlight: InFlight;
   room: BodyRoom;
   turns: BodyTurns;
-  send: SendAnswer;
+  answers: EnterAnswer;
 }
 
 /** A request that has found its route. */
@@ -45,6 +45,8 @@ export interface RoutedRequest {
 }
 
 const NO_BYTES = new Uint8Array();
+/** What an answer takes that is not bounded. */
+const UNBOUNDED = (): void => undefined;
 
 interface Caller {
   principal: Principal | null;
@@ -70,14 +72,18 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   const query = readQuery(route.query, request.url);
   const { owner } = arrived.caller;
   const place = deps.room.enter(owner);
+  // What a change is answered stands for what has been done: it is never refused for its size.
+  const answers = route.method === "GET" ? deps.answers(owner) : null;
   try {
     const bytes = WITH_BODY.has(route.method)
       ? await readBody(request, { clock: deps.clock, maxBytes: maxBytesOf(deps, route), place })
       : NO_BYTES;
-    const incoming = { arrived, query, bytes };
+    const incoming = { arrived, query, bytes, expectAnswer: answers?.expect ?? UNBOUNDED };
     const answer = await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
-    // What a change is answered stands for what has been done: it is never refused for its size.
-    return route.method === "GET" ? deps.send(owner, answer) : answer;
+    return answers === null ? answer : answers.send(answer);
+  } catch (error) {
+    answers?.leave();
+    throw error;
   } finally {
     place.leave();
   }
@@ -97,6 +103,7 @@ interface Incoming {
   query: Record<string, unknown>;
   /** The body, until it is read: a large one is not to be there twice. */
   bytes: Uint8Array;
+  expectAnswer: (octets: number) => void;
 }
 
 async function answerTo(
@@ -110,13 +117,15 @@ async function answerTo(
     arrived,
     query,
     bytes: { length },
+    expectAnswer,
   } = incoming;
   const { caller, at: now, presented } = await stillAllowed(deps, route, request, arrived);
   const { owner } = caller;
   const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
     const body = bodyOf(route, incoming.bytes, request);
     incoming.bytes = NO_BYTES;
-    const handle = () => route.handle(contextOf(deps, routed, caller, { now, query, body, record }));
+    const handle = () =>
+      route.handle(contextOf(deps, routed, caller, { now, query, body, record, expectAnswer }));
     return length < LARGE_BODY_OCTETS ? handle() : inTurnsOfItsOwn(handle);
   };
   const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;
@@ -203,7 +212,9 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
     route.body === undefined ? NO_BYTES : await readBody(request, { clock, maxBytes, place: null });
   const now = deps.clock.now();
   const body = bodyOf(route, bytes, request);
-  return route.handle(contextOf(deps, routed, NOBODY, { now, query, body, record: () => [] }));
+  return route.handle(
+    contextOf(deps, routed, NOBODY, { now, query, body, record: () => [], expectAnswer: UNBOUNDED }),
+  );
 }
 
 async function callerOf(
@@ -234,13 +245,16 @@ function pathOf(request: Request): string {
   return new URL(request.url, "http://localhost").pathname.replace(/\/$/, "");
 }
 
-type Parts = Pick<CheckedRequest, "now" | "record"> & { query: Record<string, unknown>; body: unknown };
+type Parts = Pick<CheckedRequest, "now" | "record" | "expectAnswer"> & {
+  query: Record<string, unknown>;
+  body: unknown;
+};
 
 function contextOf(
   deps: DispatchDeps,
   { request, params, requestId, ip }: RoutedRequest,
   { principal, project, owner }: Caller,
-  { now, query, body, record }: Parts,
+  { now, query, body, record, expectAnswer }: Parts,
 ): CheckedRequest {
   return {
     request,
@@ -252,6 +266,7 @@ function contextOf(
     query,
     body,
     record,
+    expectAnswer,
     senderId: project === null ? null : project.id,
     project,
     page: () => openPage({ key: deps.cursorKey, path: pathOf(request), owner, query }),

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Bytes } from "../flows/read/bytes.ts";
 import { type Answer, isRaw, JSON_TYPE } from "./answer.ts";
-import { BodyRoom, type RoomLimits } from "./body-room.ts";
+import { type BodyPlace, BodyRoom, type RoomLimits } from "./body-room.ts";
 import { type BodyTime, startBodyTime } from "./body-time.ts";
 
 /**
@@ -82,28 +82,54 @@ async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undef
   for (let at = 0; at < bytes.length; at += SLICE_OCTETS) yield bytes.subarray(at, at + SLICE_OCTETS);
 }
 
-/** Makes an answer of the owner's ready to be sent. */
-export type SendAnswer = (owner: string, answer: Answer) => Answer;
+/** Where one answer lies until its client has read it. */
+export interface AnswerPlace {
+  /**
+   * Makes room for an answer of about so many octets, before what it is made of is read: whoever is refused is not to cost
+   * that memory. Throws 503 where there is none.
+   */
+  expect(octets: number): void;
+  /** Makes the answer ready to be sent. Throws 503 where there is no room for it. */
+  send(answer: Answer): Answer;
+  /** Gives the room back where nothing is sent. */
+  leave(): void;
+}
+
+/** A place for one answer of the owner's. */
+export type EnterAnswer = (owner: string) => AnswerPlace;
 
 /**
  * Turns JSON into what is sent. A record, a list or a template may have tens of megabytes, and a client that asks for a hundred
  * and reads none would keep each in memory: large ones are bounded and timed as downloads are, with a room of their own.
- * @returns a function that throws 503 where there is no room
  */
-export function openAnswers(clock: Clock): SendAnswer {
+export function openAnswers(clock: Clock): EnterAnswer {
   const room = new BodyRoom(LARGE_ANSWERS);
-  return (owner, answer) => {
-    if (answer.body === undefined || isRaw(answer.body)) return answer;
-    const text = JSON.stringify(answer.body);
-    const headers = { "content-type": JSON_TYPE, ...answer.headers };
-    // A character takes three octets at most.
-    if (text.length * 3 <= READ_BEFORE) return { ...answer, body: text, headers };
-    const bytes = new TextEncoder().encode(text);
-    if (bytes.length <= READ_BEFORE) return { ...answer, body: bytes, headers };
+  return (owner) => {
     const place = room.enter(owner);
-    place.take(bytes.length);
-    return { ...answer, body: streamOf(clock, whole(bytes), () => place.leave()), headers };
+    return {
+      expect(octets) {
+        if (octets > READ_BEFORE) place.take(octets);
+      },
+      send(answer) {
+        // What it takes is known now.
+        place.leave();
+        return readyToSend(clock, place, answer);
+      },
+      leave: () => place.leave(),
+    };
   };
+}
+
+function readyToSend(clock: Clock, place: BodyPlace, answer: Answer): Answer {
+  if (answer.body === undefined || isRaw(answer.body)) return answer;
+  const text = JSON.stringify(answer.body);
+  const headers = { "content-type": JSON_TYPE, ...answer.headers };
+  // A character takes three octets at most.
+  if (text.length * 3 <= READ_BEFORE) return { ...answer, body: text, headers };
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= READ_BEFORE) return { ...answer, body: bytes, headers };
+  place.take(bytes.length);
+  return { ...answer, body: streamOf(clock, whole(bytes), () => place.leave()), headers };
 }
 
 /** @param left is called once nothing of the bytes is needed any more */

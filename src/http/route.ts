@@ -53,6 +53,11 @@ export interface AccountContext<Path extends string, Query extends TSchema, Body
    * recorded so is stored after the handler is done. A handler that calls this must give that same answer.
    */
   record(answer: Answer): Statement[];
+  /**
+   * Makes room for an answer to GET of about so many octets, before what it is made of is read. Throws 503 where there is none:
+   * a handler that reads megabytes calls it first.
+   */
+  expectAnswer(octets: number): void;
 }
 
 export interface ProjectContext<Path extends string, Query extends TSchema, Body extends TSchema>

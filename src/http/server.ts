@@ -86,7 +86,7 @@ export function createHttp(deps: HttpDeps): Http {
     inFlight: new Set(),
     room: new BodyRoom(),
     turns: new BodyTurns(),
-    send: openAnswers(deps.clock),
+    answers: openAnswers(deps.clock),
   };
   const routes = [
     ...probeRoutes(deps.clock, deps.checks),

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { notFound } from "../../src/core/errors.ts";
 import { ok, raw } from "../../src/http/answer.ts";
 import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body-time.ts";
 import { LARGE_ANSWERS, openDownloads, READ_BEFORE } from "../../src/http/download.ts";
@@ -25,6 +26,8 @@ let api: TestApi;
 let clock: ManualClock;
 let port: number;
 let sockets: Socket[];
+/** Records that have been read. */
+let reads = 0;
 
 function download(): Route[] {
   const handOut = openDownloads(clock);
@@ -53,6 +56,21 @@ function download(): Route[] {
       scope: "emails:read",
       answers: { 200: Type.Object({ text: Type.String() }) },
       handle: ({ params }) => ok({ text: LETTERS.slice(0, Number(params.chars)) }),
+    }),
+    projectRoute({
+      method: "GET",
+      path: "/v1/expected/:chars",
+      operationId: "expected",
+      summary: "Answers a record that is read once there is room for it; none of no characters",
+      scope: "emails:read",
+      answers: { 200: Type.Object({ text: Type.String() }) },
+      async handle({ params, expectAnswer }) {
+        expectAnswer(SIZE);
+        reads++;
+        await Bun.sleep(SETTLED_MS);
+        if (params.chars === "0") throw notFound("record");
+        return ok({ text: LETTERS.slice(0, Number(params.chars)) });
+      },
     }),
   ];
 }
@@ -151,6 +169,30 @@ describe("large JSON answers", () => {
       expect(clock.pending()).toBe(0);
     },
   );
+
+  const expected = (key: string, chars: number) =>
+    fetch(`http://127.0.0.1:${port}/v1/expected/${chars}`, { headers: { authorization: `Bearer ${key}` } });
+
+  test("that are expected are refused before they are read where there is no room", async () => {
+    reads = 0;
+    const { a, b } = api.acme;
+    const asked = await Promise.all(Array.from({ length: 4 * AT_A_TIME }, () => expected(a.key, 10)));
+    const refused = asked.filter(({ status }) => status === 503);
+    expect([reads, refused.length]).toEqual([AT_A_TIME, 3 * AT_A_TIME]);
+    expect(refused[0]?.headers.get("retry-after")).toBe("1");
+    expect((await expected(b.key, 10)).status).toBe(200);
+  });
+
+  test.each([
+    ["less than was expected", 10, 200],
+    ["an error", 0, 404],
+  ])("that become %s give the room back", async (_, chars, status) => {
+    for (let count = 0; count < 2; count++) {
+      const key = api.acme.a.key;
+      const asked = await Promise.all(Array.from({ length: AT_A_TIME }, () => expected(key, chars)));
+      expect(asked.map((answer) => answer.status)).toEqual(Array(AT_A_TIME).fill(status));
+    }
+  });
 
   test("that clients do not read keep out their own project's alone, until their time is over", async () => {
     const { a, b } = api.acme;

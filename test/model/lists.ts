@@ -172,11 +172,7 @@ export function listsOf(world: World, chance: Chance, project: Project): List[] 
             shown(thread.messages, ({ id }) => ({ id })),
           ),
         ]),
-    ...(webhook === undefined
-      ? []
-      : [
-          deliveryLog(chance, project, webhook),
-        ]),
+    ...(webhook === undefined ? [] : [deliveryLog(chance, project, webhook)]),
   ];
 }
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor, newId } from "../../src/core/ids.ts";
 import { INBOXES_PAUSE_MS, removeDeletedInboxes } from "../../src/flows/sweep/deleted-inboxes.ts";
+import { largeMails } from "../../src/flows/read/large-mails.ts";
+import type { RecordDeps } from "../../src/flows/read/record.ts";
 import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
 import { arrivalFacts } from "../../src/store/arrivals.ts";
-import type { ContentDeps } from "../../src/store/contents/content-read.ts";
 import type { Db, Statement, Written } from "../../src/store/engine/client.ts";
 import { EVENTS_AT_A_TIME, listEvents } from "../../src/store/events.ts";
 import { deleteInbox, ROWS_PER_REMOVAL } from "../../src/store/inbox-removal.ts";
@@ -254,7 +255,7 @@ describe("events of a message", () => {
       await outbound(id, "thr_events");
       await events(id, count);
     }
-    const deps: ContentDeps = { db: api.db, objects: null };
+    const deps: RecordDeps = { db: api.db, objects: null, memory: { largeMails: largeMails() } };
     const shown = await showConversation(deps, mine, Object.keys(counts));
     expect(shown.map(({ truncated }) => truncated)).toEqual([undefined, true]);
     for (const { events } of shown)

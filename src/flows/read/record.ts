@@ -2,9 +2,10 @@ import type { MessageEvent } from "../../core/events.ts";
 import { type Attachment, listAttachments } from "../../store/attachments.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { listEvents } from "../../store/events.ts";
-import { getContent } from "../../store/contents/message-content.ts";
+import { getContent, type InRoom } from "../../store/contents/message-content.ts";
 import { getMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { listRecipients, type Recipient } from "../../store/recipients.ts";
+import { type LargeMails, withRoomFor } from "./large-mails.ts";
 import { withOwnFields } from "../receive/shown-headers.ts";
 
 /** Everything that the full record of a message shows. */
@@ -18,19 +19,35 @@ export interface MessageRecord {
   moreEvents: boolean;
 }
 
+export interface RecordDeps extends ContentDeps {
+  memory: { largeMails: LargeMails };
+}
+
+/** How much of a record is read. */
+export interface RecordLimits {
+  /** Events, the first ones; left out: all. */
+  mostEvents?: number;
+  /** Is told the octets of the body before it is read; throws where there is no room for them. */
+  expect?: (octets: number) => void;
+}
+
 /**
- * The full record of a message of the project; null where it has none of that id.
- * @param mostEvents of its events, the first
+ * The full record of a message of the project; null where it has none of that id. Large bodies are read in turn.
+ * @throws AppError 503 where too much mail waits to be read
  */
 export async function readRecord(
-  deps: ContentDeps,
+  deps: RecordDeps,
   senderId: string,
   id: string,
-  mostEvents = Number.POSITIVE_INFINITY,
+  { mostEvents = Number.POSITIVE_INFINITY, expect }: RecordLimits = {},
 ): Promise<MessageRecord | null> {
   const { db } = deps;
   const message = await getMessage(db, senderId, id);
-  const content = message === null ? null : await getContent(deps, senderId, id);
+  const inRoom: InRoom = async (octets, read) => {
+    expect?.(octets);
+    return withRoomFor(deps.memory.largeMails, senderId, octets, read);
+  };
+  const content = message === null ? null : await getContent(deps, senderId, id, inRoom);
   if (message === null || content === null) return null;
   const [attachments, recipients, events] = await Promise.all([
     listAttachments(db, senderId, id),

@@ -190,8 +190,8 @@ function getRoute(deps: EmailRouteDeps): Route {
     summary: "Read a message with its body and its events",
     answers: { 200: MessageView },
     errors: ["not_found"],
-    async handle({ senderId, params }) {
-      const record = await readRecord(deps, senderId, params.id);
+    async handle({ senderId, params, expectAnswer }) {
+      const record = await readRecord(deps, senderId, params.id, { expect: expectAnswer });
       if (record === null) throw notFound("message");
       return ok(showMessage(record));
     },

@@ -5,7 +5,7 @@ import { oneByOne } from "../../core/one-by-one.ts";
 import { prepareSend } from "../../flows/send/accept.ts";
 import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { ContentDeps } from "../../store/contents/content-read.ts";
+import type { RecordDeps } from "../../flows/read/record.ts";
 import { getInbox } from "../../store/inboxes.ts";
 import { listThreads, type ThreadPosition } from "../../store/thread-list.ts";
 import { getThread, listThreadMessageIds, type Thread } from "../../store/threads.ts";
@@ -109,7 +109,7 @@ function positionOf(text: string | null): ThreadPosition | null {
   return { lastMessageAt: Number(at), id };
 }
 
-function getRoute(deps: ContentDeps): Route {
+function getRoute(deps: RecordDeps): Route {
   const { db } = deps;
   return projectRoute({
     method: "GET",
@@ -131,7 +131,7 @@ function getRoute(deps: ContentDeps): Route {
   });
 }
 
-function messagesRoute(deps: ContentDeps): Route {
+function messagesRoute(deps: RecordDeps): Route {
   const { db } = deps;
   return projectRoute({
     method: "GET",

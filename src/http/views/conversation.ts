@@ -1,8 +1,7 @@
 import { firstChars } from "../../core/first-chars.ts";
 import { Type } from "@sinclair/typebox";
 import { turn } from "../../core/turn.ts";
-import { readRecord } from "../../flows/read/record.ts";
-import type { ContentDeps } from "../../store/contents/content-read.ts";
+import { type RecordDeps, readRecord } from "../../flows/read/record.ts";
 import { MessageView, showMessage } from "./message.ts";
 
 /** Characters of one body that a conversation shows; the message's own record has all of it. */
@@ -34,7 +33,7 @@ const BODIES = ["text", "html", "replyText"] as const;
  * The records of messages with their bodies cut. Give the newest first: they are shown whole sooner than older ones.
  */
 export async function showConversation(
-  deps: ContentDeps,
+  deps: RecordDeps,
   senderId: string,
   ids: readonly string[],
 ): Promise<Record<string, unknown>[]> {
@@ -42,7 +41,7 @@ export async function showConversation(
   let room = MAX_CONVERSATION_CHARS;
   // One after another, so that only one is in memory as a whole.
   for (const id of ids) {
-    const record = await readRecord(deps, senderId, id, MAX_EVENTS_SHOWN);
+    const record = await readRecord(deps, senderId, id, { mostEvents: MAX_EVENTS_SHOWN });
     // Reads of a file are synchronous: without this a hundred records would hold everybody up together.
     await turn();
     if (record === null) continue;

@@ -24,11 +24,18 @@ interface Row extends ContentRow {
   direction: Direction;
 }
 
-/** Bodies, headers and inbound facts of a message of the project; null where it has none of that id. */
+/** Reads a body of so many octets where and when there is room for it. */
+export type InRoom = (octets: number, read: () => Promise<MessageBody>) => Promise<MessageBody>;
+
+/**
+ * Bodies, headers and inbound facts of a message of the project; null where it has none of that id.
+ * @param inRoom may put off the reading of the body, or refuse it
+ */
 export async function getContent(
   deps: ContentDeps,
   senderId: string,
   id: string,
+  inRoom: InRoom = (_octets, read) => read(),
 ): Promise<MessageContent | null> {
   const row = await deps.db.first<Row>(
     `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.rendered, c.inline_body, m.direction, ${CONTENT_COLUMNS}
@@ -37,7 +44,7 @@ export async function getContent(
     [id, senderId],
   );
   if (row === null) return null;
-  const { html, text, replyText, headers } = await bodyOf(deps, row);
+  const { html, text, replyText, headers } = await bodyOf(deps, row, inRoom);
   return {
     html,
     text,
@@ -52,10 +59,11 @@ export async function getContent(
   };
 }
 
-async function bodyOf(deps: ContentDeps, row: Row): Promise<MessageBody> {
+async function bodyOf(deps: ContentDeps, row: Row, inRoom: InRoom): Promise<MessageBody> {
   if (row.inline_body !== null) return bodyInline(new Uint8Array(row.inline_body));
   const stored = contentIn(row);
-  return stored === null ? NO_BODY : bodyIn(await contentBytes(deps, stored));
+  if (stored === null) return NO_BODY;
+  return inRoom(stored.size, async () => bodyIn(await contentBytes(deps, stored)));
 }
 
 /** The bytes that are kept of a message as they came in or went out. */
