@@ -3,7 +3,7 @@ import { firstChars } from "../core/first-chars.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
 import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { movableText, type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { movableText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { standingInbox } from "./inboxes.ts";
 import { foldCase } from "./search/folding.ts";
 import { addressPatterns } from "./search/same-address.ts";
@@ -70,20 +70,18 @@ export function stepThread(step: ThreadStep): Statement {
   return rowsStatement(STEP_BEYOND_ASCII, [...args, JSON.stringify(forms)]);
 }
 
-const stepText = (isNew: string): RowsText =>
-  rowsText(
-    "threads",
-    `id, sender_id, inbox_id, subject, preview, participants, message_count,
-    has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at`,
-    `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9)`,
-    {
-      after: ` ON CONFLICT (id) DO UPDATE SET
+const COLUMNS_STEPPED = `id, sender_id, inbox_id, subject, preview, participants, message_count,
+    has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at`;
+const ROW_STEPPED = `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9)`;
+
+/** What becomes of a thread that is there. `isNew`: of a participant named (`value`), whether the thread shows him not. */
+function moved(isNew: string): string {
+  return ` ON CONFLICT (id) DO UPDATE SET
     subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
     preview = CASE WHEN excluded.last_message_at >= last_message_at THEN excluded.preview ELSE preview END,
     participants = (SELECT json_group_array(value) FROM (
       SELECT value, 0 AS late, key FROM json_each(threads.participants)
-      UNION ALL SELECT value, 1, key FROM json_each(excluded.participants)
-        WHERE ${isNew}
+      UNION ALL SELECT value, 1, key FROM json_each(excluded.participants) WHERE ${isNew}
       ORDER BY late, key LIMIT ${MAX_PARTICIPANTS})),
     message_count = message_count + 1,
     has_attachments = max(has_attachments, excluded.has_attachments),
@@ -92,18 +90,19 @@ const stepText = (isNew: string): RowsText =>
     last_message_at = max(last_message_at, excluded.last_message_at),
     last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
     updated_at = max(updated_at, excluded.updated_at)
-  WHERE threads.sender_id = excluded.sender_id`,
-    },
-  );
+  WHERE threads.sender_id = excluded.sender_id`;
+}
 
-/** The SQL of most mails. `lower` knows the case of ASCII alone. */
+/** `lower` knows the case of ASCII alone, which is enough for most mails. */
 const IS_NEW = "lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))";
-const STEP = stepText(IS_NEW);
+const STEP = rowsText("threads", COLUMNS_STEPPED, ROW_STEPPED, { after: `${moved(IS_NEW)}` });
 /** Where addresses beyond ASCII take part: each with its patterns is in the list behind the row's own parameters. */
 const STEP_BEYOND_ASCII = movableText(
   "threads",
-  stepText(`${IS_NEW} AND NOT EXISTS (SELECT 1 FROM json_each(?11) form, json_each(threads.participants) there
-          WHERE form.value ->> 0 = json_each.value AND there.value GLOB form.value ->> 1)`).sql,
+  `INSERT INTO threads (${COLUMNS_STEPPED}) VALUES ${ROW_STEPPED}${moved(
+    `${IS_NEW} AND NOT EXISTS (SELECT 1 FROM json_each(?11) form, json_each(threads.participants) there
+          WHERE form.value ->> 0 = json_each.value AND there.value GLOB form.value ->> 1)`,
+  )}`,
 );
 
 function participantsShown(participants: Iterable<string>): string[] {

@@ -354,10 +354,11 @@ describe("a page looks at 2000 messages at most, and the next goes on below them
     expect(await lists.paged(senderId, subjects.filter, 10)).toEqual(ids.slice(0, 1));
   });
 
-  test("where it takes others for them: an address whose letters differ by a case that filters keep apart", async () => {
-    const filter = { to: "é@home.example" };
+  test("where it takes others for them: an address with a quote where the other has what stands for one", async () => {
+    const filter = { to: "o_neil@home.example" };
     const { senderId, ids } = await flood(
-      (project, isWanted) => message(project, { to: [{ email: `${isWanted ? "é" : "É"}@home.example` }] }),
+      (project, isWanted) =>
+        message(project, { to: [{ email: `o${isWanted ? "_" : "'"}neil@home.example` }] }),
       true,
     );
     const page = await listMessages(lists.db, senderId, filter, null, 10);
