@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { systemClock } from "../../src/clock.ts";
+import { AppError } from "../../src/core/errors.ts";
+import { keepContent } from "../../src/flows/contents/keep.ts";
+import { largeMails } from "../../src/flows/read/large-mails.ts";
+import { readRecord } from "../../src/flows/read/record.ts";
+import { bodyBytes } from "../../src/store/contents/message-body.ts";
+import type { Db } from "../../src/store/engine/client.ts";
+import { insertMessage } from "../../src/store/messages.ts";
+import { around } from "../support/around.ts";
+import { type Lists, message, openLists } from "../support/lists.ts";
+
+let lists: Lists;
+beforeAll(async () => {
+  lists = await openLists();
+});
+afterAll(() => lists.remove());
+
+test("a large body is asked room for by its size, and is not read where there is none", async () => {
+  const senderId = await lists.project();
+  const text = "x".repeat(3 * 1024 * 1024);
+  const bytes = bodyBytes({ html: null, text });
+  const given = message(senderId);
+  const body = await keepContent({ db: lists.db, clock: systemClock }, senderId, bytes);
+  await lists.db.write(insertMessage(given, { body }, []));
+  let chunks = 0;
+  const db: Db = {
+    ...around(lists.db),
+    all(sql, args) {
+      if (sql.includes("FROM content_chunks")) chunks++;
+      return lists.db.all(sql, args);
+    },
+  };
+  const deps = { db, memory: { largeMails: largeMails() } };
+  const asked: number[] = [];
+  const refuse = (octets: number) => {
+    asked.push(octets);
+    throw new AppError("service_unavailable", "full");
+  };
+  const refusal = await readRecord(deps, senderId, given.id, { expect: refuse }).then(() => null, String);
+  expect([refusal, asked, chunks]).toEqual([expect.stringContaining("full"), [bytes.length], 0]);
+  const record = await readRecord(deps, senderId, given.id, { expect: (octets) => void asked.push(octets) });
+  expect(record?.content.text).toBe(text);
+  expect([asked, chunks]).toEqual([[bytes.length, bytes.length], expect.any(Number)]);
+  expect(chunks).toBeGreaterThan(0);
+});
