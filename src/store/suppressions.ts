@@ -2,6 +2,7 @@ import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { firstWanted, projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
+import type { Stretch } from "./retention.ts";
 
 /** Why an address is on the list. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
@@ -168,5 +169,29 @@ export function suppress(entry: NewSuppression, guard?: Guard): Statement {
       entry.createdAt,
       ...(guard?.args ?? []),
     ],
+  };
+}
+
+/** An entry of any project, and whether it had expired by a time. */
+export interface OldSuppression {
+  id: string;
+  mayGo: boolean;
+}
+
+/** Entries of a stretch, oldest first, with whether they had expired by `before` (milliseconds). */
+export async function oldSuppressions(db: Db, stretch: Stretch, before: number): Promise<OldSuppression[]> {
+  const rows = await db.all<{ id: string; may_go: number }>(
+    `SELECT id, COALESCE(expires_at <= ?, 0) AS may_go FROM suppressions
+      WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
+    [before, stretch.after, stretch.below, stretch.limit],
+  );
+  return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
+}
+
+/** Deletes entries that had expired by `before` (milliseconds); one that was made longer-lasting meanwhile stays. */
+export function deleteExpiredSuppressions(ids: readonly string[], before: number): Statement {
+  return {
+    sql: "DELETE FROM suppressions WHERE id IN (SELECT value FROM json_each(?)) AND expires_at <= ?",
+    args: [JSON.stringify(ids), before],
   };
 }

@@ -7,6 +7,7 @@ import {
   forgetCounts,
   forgetDeliveries,
   forgetMessages,
+  forgetSuppressions,
   type RetentionDeps,
 } from "../flows/sweep/retention.ts";
 import type { Chore } from "./loop.ts";
@@ -23,6 +24,7 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
     { name: "deleted-webhooks", turn: () => removeDeletedWebhooks(deps.db) },
     { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },
     { name: "old-counts", turn: forgetCounts(deps) },
+    { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     ...(contentDays === 0 ? [] : [{ name: "old-contents", turn: forgetContents(deps, contentDays) }]),
     ...(eventDays === 0
       ? []

@@ -319,3 +319,13 @@ test("the worker does it by itself, so many days as the settings say", async () 
   clock.shift(DAY_MS);
   await until(async () => (await get(`/v1/emails/${late}`)).status === 404);
 });
+
+test("the worker deletes suppressions that have expired, whatever the settings say", async () => {
+  const left = () => service.app.db.all("SELECT email FROM suppressions");
+  const expiresAt = new Date(clock.now() + HOUR_MS).toISOString();
+  await service.call("POST", "/v1/suppressions", { email: "full@home.test", expiresAt });
+  await service.call("POST", "/v1/suppressions", { email: "gone@home.test" });
+  clock.shift(2 * DAY_MS);
+  await until(async () => (await left()).length === 1);
+  expect(await left()).toEqual([{ email: "gone@home.test" }]);
+});

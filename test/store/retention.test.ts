@@ -6,17 +6,21 @@ import {
   COUNTED_DAYS,
   COUNTS_PER_TURN,
   DELIVERIES,
+  EXPIRED_KEPT_MS,
   forgetCounts,
   forgetDeliveries,
   forgetMessages,
+  forgetSuppressions,
   MESSAGES,
   ROWS_PER_WRITE,
+  SUPPRESSIONS,
 } from "../../src/flows/sweep/retention.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
+import { suppress } from "../../src/store/suppressions.ts";
 import { utcDay } from "../../src/store/usage.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
@@ -457,6 +461,59 @@ describe("the webhook log", () => {
     expect((await ids("webhook_deliveries")).length).toBe(1);
     await turn();
     expect(await ids("webhook_deliveries")).toEqual([]);
+  });
+});
+
+describe("suppressions", () => {
+  const GONE = NOW - EXPIRED_KEPT_MS;
+  const suppression = (email: string, expiresAt: number | null, createdAt = OLD): Statement =>
+    suppress({
+      ...{ id: newId("sup", createdAt), senderId, email, messageId: null, expiresAt, createdAt },
+      ...{ reason: "bounce", bounceType: "soft" },
+    });
+
+  test("go a day after they have expired, and no other does", async () => {
+    await lists.db.write([
+      suppression("gone@a.test", GONE),
+      suppression("lately@a.test", GONE + 1),
+      suppression("later@a.test", NOW + 1),
+      suppression("never@a.test", null),
+    ]);
+    await forgetSuppressions({ db: lists.db, clock })();
+    expect(await ids("suppressions", "email")).toEqual(["lately@a.test", "later@a.test", "never@a.test"]);
+  });
+
+  test("that are made longer-lasting as they are about to go stay", async () => {
+    await lists.db.write([suppression("again@a.test", GONE), suppression("gone@a.test", GONE)]);
+    const meanwhile: Db = {
+      ...around(lists.db),
+      write: async (statements) => {
+        await lists.db.write([suppression("again@a.test", null)]);
+        return lists.db.write(statements);
+      },
+    };
+    await forgetSuppressions({ db: meanwhile, clock })();
+    expect(await ids("suppressions", "email")).toEqual(["again@a.test"]);
+  });
+
+  test("are looked through so many a turn, however many stay, and again an hour after the last of them", async () => {
+    const own = manualClock(NOW);
+    const stay = SUPPRESSIONS.rows * SUPPRESSIONS.looks;
+    const statements = Array.from({ length: stay }, (_, at) => suppression(`${at}@a.test`, null));
+    for (let at = 0; at < stay; at += 500) await lists.db.write(statements.slice(at, at + 500));
+    await lists.db.write([suppression("gone@a.test", GONE, OLD + 1)]);
+    const turn = forgetSuppressions({ db: lists.db, clock: own });
+    await turn();
+    expect((await ids("suppressions")).length).toBe(stay + 1);
+    await turn();
+    expect((await ids("suppressions")).length).toBe(stay);
+    await lists.db.write([suppression("next@a.test", GONE)]);
+    own.step(3_599_999);
+    for (const _ of [1, 2]) await turn();
+    expect((await ids("suppressions")).length).toBe(stay + 1);
+    own.step(1);
+    for (const _ of [1, 2]) await turn();
+    expect((await ids("suppressions")).length).toBe(stay);
   });
 });
 

@@ -21,6 +21,7 @@ import {
   shortenThread,
   uncountFromThreads,
 } from "../../store/retention.ts";
+import { deleteExpiredSuppressions, oldSuppressions } from "../../store/suppressions.ts";
 import { utcDay } from "../../store/usage.ts";
 import { restingWhenDone } from "./patience.ts";
 import { type Stride, Walk } from "./walk.ts";
@@ -37,6 +38,14 @@ export const ROWS_PER_WRITE = 2000;
 export const CONTENTS: Stride = { rows: 100, looks: 10 };
 /** Lines of the webhook log. */
 export const DELIVERIES: Stride = { rows: 500, looks: 4 };
+/** Suppressions of all projects, of which most never expire, and the pause between two walks. */
+export const SUPPRESSIONS: Stride = { rows: 500, looks: 4 };
+const SUPPRESSIONS_PAUSE_MS = HOUR_MS;
+/**
+ * Time that a suppression is kept which has expired, milliseconds: where the clock was ahead for some hours, what had
+ * expired by it alone is in force again.
+ */
+export const EXPIRED_KEPT_MS = DAY_MS;
 /** Days that counts of recipients and outcomes are kept: a quota asks for one of them, the reputation for seven. */
 export const COUNTED_DAYS = 30;
 /** Such counts deleted at a time, and the pause between two looks, which read all of them. */
@@ -169,6 +178,23 @@ export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): ()
       return deliveries;
     });
   };
+}
+
+/**
+ * The chore that deletes suppressions that have expired: nobody is shown them any more, and each mailbox that was ever
+ * full would leave its address for good.
+ */
+export function forgetSuppressions({ db, clock }: RetentionDeps): () => Promise<void> {
+  const walk = new Walk("sup", SUPPRESSIONS);
+  return restingWhenDone(clock, SUPPRESSIONS_PAUSE_MS, (now) => {
+    const before = now - EXPIRED_KEPT_MS;
+    return walk.turn(before, async (stretch) => {
+      const suppressions = await oldSuppressions(db, stretch, before);
+      const ids = suppressions.filter(({ mayGo }) => mayGo).map(({ id }) => id);
+      if (ids.length > 0) await db.write([deleteExpiredSuppressions(ids, before)]);
+      return suppressions;
+    });
+  });
 }
 
 /** The chore that deletes the counts of days that nothing asks for any more. */

@@ -22,13 +22,21 @@ export class Walk {
     this.#stride = stride;
   }
 
-  /** One turn. `treat` gives the rows of a stretch once it has done with them. @param before milliseconds */
-  async turn(before: number, treat: (stretch: Stretch) => Promise<readonly { id: string }[]>): Promise<void> {
+  /**
+   * One turn. `treat` gives the rows of a stretch once it has done with them.
+   * @param before milliseconds
+   * @returns whether it has come to the end
+   */
+  async turn(
+    before: number,
+    treat: (stretch: Stretch) => Promise<readonly { id: string }[]>,
+  ): Promise<boolean> {
     const { rows: limit, looks } = this.#stride;
     for (let look = 0; look < looks; look++) {
       const rows = await treat({ after: this.#after, below: idFloor(this.#prefix, before), limit });
       this.#after = rows.length < limit ? "" : (rows.at(-1)?.id ?? "");
-      if (this.#after === "") return;
+      if (this.#after === "") return true;
     }
+    return false;
   }
 }
