@@ -25,7 +25,7 @@ import { installationKey } from "./store/sending.ts";
 import { openDatabase, writerFor } from "./wiring/database.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
-import { watchFileHandles } from "./wiring/file-handles.ts";
+import { maxIdleConnections, watchFileHandles } from "./wiring/file-handles.ts";
 import type { Ground } from "./wiring/ground.ts";
 import { openInspector } from "./wiring/inspector.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
@@ -139,7 +139,7 @@ async function openGround(
     resolver: createResolver({ clock }, { servers: dnsServers(config.dnsServers) }),
     pool: createPool(
       { clock, log: log("smtp") },
-      { maxConnectionsPerDestination: config.destinationConnections },
+      { maxConnectionsPerDestination: config.destinationConnections, maxIdle: maxIdleConnections() },
     ),
     instance: await registerInstance({ db, clock }, process.pid),
     store: openObjects(config, clock),

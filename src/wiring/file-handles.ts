@@ -1,18 +1,26 @@
 import { closeSync, openSync } from "node:fs";
 import { type Clock, seldom } from "../core/clock.ts";
 import { log } from "../log.ts";
+import { MAX_IDLE } from "../smtp/client/pool.ts";
 import { maxFds } from "./process-sample.ts";
 
 /** How often it is looked, milliseconds. */
 const LOOK_MS = 1000;
 /** Of all handles the share in use from which on those that only may be of use are given up. */
 const SCARCE_SHARE = 0.9;
+/** Share of the process's file handles that connections to other people's hosts may hold for later mail. */
+const IDLE_SHARE = 0.2;
 /** Time in which it is told once, milliseconds. */
 const TELL_PAUSE_MS = 60_000;
 /** Always there, and nothing is read of it. */
 const ANY_FILE = "/dev/null";
 /** No handle is left to this process, or to the whole system. */
 const NONE_LEFT: ReadonlySet<string> = new Set(["EMFILE", "ENFILE"]);
+
+/** Connections to other people's hosts that are kept unused at most. */
+export function maxIdleConnections(): number {
+  return Math.min(MAX_IDLE, Math.floor((maxFds() ?? Infinity) * IDLE_SHARE));
+}
 
 /**
  * Tells in the log when no file handles are left. The runtime says nothing then: connections to the API and to the SMTP

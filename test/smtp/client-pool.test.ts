@@ -82,6 +82,30 @@ describe("kept connections", () => {
     );
   });
 
+  test("are so many of all destinations: of one more the one unused for longest ends", async () => {
+    const mxs = [peer(), peer(), peer()] as const;
+    const pool = poolOf({ maxIdle: 2 });
+    const send = (at: 0 | 1 | 2) => pool.deliver(to([mxs[at]], { key: `k${at}` }), mail("x"));
+    for (const at of [0, 1, 0, 2] as const) expect((await send(at)).result).toMatchObject({ code: 250 });
+    await mxs[1].closed.reached(1);
+    expect(mxs[1].commands.items.at(-1)).toBe("QUIT");
+    expect(pool).toMatchObject({ connections: 2, lanes: 2 });
+    for (const at of [0, 2] as const) await send(at);
+    expect(mxs.map(({ connections }) => connections.items.length)).toEqual([1, 1, 1]);
+  });
+
+  test("that are at work are no matter for that: no message waits, and none is lost", async () => {
+    const answers = Promise.withResolvers<string>();
+    const mx = peer({ answers: { ".": () => answers.promise } });
+    const pool = poolOf({ maxConnectionsPerDestination: 5, maxIdle: 1 });
+    const all = names(20).map((name) => pool.deliver(to([mx]), mail(name)));
+    await mx.connections.reached(5);
+    answers.resolve("250 ok");
+    for (const { result } of await Promise.all(all)) expect(result).toMatchObject({ code: 250 });
+    await mx.closed.reached(4);
+    expect([pool.connections, mx.messages.items.length]).toEqual([1, 20]);
+  });
+
   test("each outcome belongs to its own message", async () => {
     const verdict = (data: string): string => (data.includes("bad") ? "554 5.6.0 bad" : "250 ok");
     const mx = peer({

@@ -149,7 +149,6 @@ export function failWaiting(
 }
 
 function join(state: State, lane: Lane, connection: Connection, opening: string[]): void {
-  const idleSince = state.deps.clock.now();
   const member: Member = {
     connection,
     opening,
@@ -157,7 +156,7 @@ function join(state: State, lane: Lane, connection: Connection, opening: string[
     underway: 0,
     aborted: 0,
     ready: true,
-    idleSince,
+    idleSince: 0,
     idleTimer: false,
     cancelPatience: null,
   };
@@ -165,12 +164,13 @@ function join(state: State, lane: Lane, connection: Connection, opening: string[
   connection.whenCut(() => leave(state, lane, member));
   if (!connection.usable()) leave(state, lane, member);
   else if (state.closing) retire(state, lane, member);
-  else watchIdle(state, lane, member, state.options.idleMs);
+  else keep(state, lane, member);
 }
 
 function leave(state: State, lane: Lane, member: Member): void {
   member.ready = false;
   lane.members.delete(member);
+  state.idle.delete(member);
   dispatchFamily(state, lane);
 }
 
@@ -189,6 +189,7 @@ function assign(state: State, lane: Lane, member: Member): void {
   member.sent++;
   member.underway++;
   lane.underway++;
+  state.idle.delete(member);
   member.ready = false;
   request.member = member;
   cutAbandoned(state, member);
@@ -261,8 +262,18 @@ function rest(state: State, lane: Lane, member: Member): void {
     retire(state, lane, member);
     return;
   }
-  member.idleSince = state.deps.clock.now();
-  watchIdle(state, lane, member, state.options.idleMs);
+  keep(state, lane, member);
+}
+
+/** Keeps a connection for later mail. Of one too many the one unused for longest goes. */
+function keep(state: State, lane: Lane, member: Member): void {
+  const { clock } = state.deps;
+  const { idleMs, maxIdle } = state.options;
+  member.idleSince = clock.now();
+  state.idle.set(member, lane);
+  watchIdle(state, lane, member, idleMs);
+  const [oldest] = state.idle;
+  if (state.idle.size > maxIdle && oldest !== undefined) retire(state, oldest[1], oldest[0]);
 }
 
 /** A kept connection that ended before the peer took MAIL: the message has not been seen, another connection may have it. */

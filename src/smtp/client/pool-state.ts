@@ -17,6 +17,8 @@ export interface PoolOptions {
   maxConnectionsPerDestination: number;
   maxMessagesPerConnection?: number;
   idleMs?: number;
+  /** Unused connections kept, of all destinations. */
+  maxIdle?: number;
   timeouts?: Partial<Timeouts>;
 }
 
@@ -86,6 +88,8 @@ export interface State {
   lanes: Map<string, Lane>;
   /** Addresses that failed, with the time until which they are tried last. */
   shunned: Map<string, number>;
+  /** Connections that nothing is under way on, the one unused for longest first. */
+  idle: Map<Member, Lane>;
   closing: boolean;
   underway: Set<Promise<unknown>>;
 }

@@ -25,6 +25,8 @@ import {
 const MAX_MESSAGES_PER_CONNECTION = 500;
 /** Time an unused connection is kept. */
 export const IDLE_MS = 10_000;
+/** Unused connections kept: a mailing to thousands of hosts must not hold a file for each of them. */
+export const MAX_IDLE = 2000;
 /** Deliveries that wait for a connection of one destination; one more is told to come again. */
 export const MAX_WAITING_PER_DESTINATION = 10_000;
 
@@ -49,11 +51,13 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
     options: {
       maxMessagesPerConnection: MAX_MESSAGES_PER_CONNECTION,
       idleMs: IDLE_MS,
+      maxIdle: MAX_IDLE,
       ...options,
       timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     },
     lanes: new Map(),
     shunned: new Map(),
+    idle: new Map(),
     closing: false,
     underway: new Set(),
   };
