@@ -35,6 +35,11 @@ function octets(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
 
+/** Whether the text is one atom: what stands between the dots of a local part that needs no quotes. */
+export function isAtom(text: string): boolean {
+  return ATOM.test(text);
+}
+
 /**
  * A domain name in lower-case A-labels (IDNA, UTS 46); null where it is none: empty, too long, a bad label,
  * an address literal, or all digits in its last label.
@@ -59,7 +64,7 @@ export function splitAddress(email: string): SplitAddress | null {
   if (at < 1 || octets(email) > MAX_ADDRESS_OCTETS) return null;
   const local = email.slice(0, at);
   if (octets(local) > MAX_LOCAL_OCTETS) return null;
-  if (!PLAIN_DOT_ATOM.test(local) && !local.split(".").every((atom) => ATOM.test(atom))) return null;
+  if (!PLAIN_DOT_ATOM.test(local) && !local.split(".").every(isAtom)) return null;
   const domain = normalizeDomain(email.slice(at + 1));
   // A-labels may be several times as long as what was typed, and are what goes out.
   if (domain === null || octets(local) + 1 + domain.length > MAX_ADDRESS_OCTETS) return null;

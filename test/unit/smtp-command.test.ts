@@ -45,6 +45,25 @@ describe("MAIL takes these reverse-paths and parameters", () => {
     });
 });
 
+describe("MAIL takes senders to whom no mail could be sent", () => {
+  const rewritten = `SRS0=HHHH=TT=${"d".repeat(60)}.example=${"l".repeat(64)}`;
+  for (const address of [
+    "a..b@c.example",
+    ".a@c.example",
+    "a.@c.example",
+    "..a...b..@[192.0.2.1]",
+    `${rewritten}@b.example`,
+    `${"l".repeat(512)}@${"d.".repeat(123)}example`,
+    `"${" ".repeat(512)}"@b.example`,
+  ])
+    test(address, () => {
+      const command = parseCommand(`MAIL FROM:<${address}> SIZE=1`);
+      expect(command.verb === "MAIL" ? command.path : command).toEqual({ address, beyondAscii: false });
+      const recipient = parseCommand(`RCPT TO:<${address}>`);
+      expect(recipient).toEqual({ verb: "refused", reply: REPLIES.badRecipient });
+    });
+});
+
 describe("RCPT takes these forward-paths", () => {
   for (const [line, address] of [
     ["RCPT TO:<a@b.example>", "a@b.example"],
@@ -80,9 +99,6 @@ describe("malformed commands are refused", () => {
     ["MAIL FROM:<@b.example>", REPLIES.badSender],
     ["MAIL FROM:<a@>", REPLIES.badSender],
     ["MAIL FROM:<a@b@c.example>", REPLIES.badSender],
-    ["MAIL FROM:<a..b@c.example>", REPLIES.badSender],
-    ["MAIL FROM:<.a@c.example>", REPLIES.badSender],
-    ["MAIL FROM:<a.@c.example>", REPLIES.badSender],
     ["MAIL FROM:<a b@c.example>", REPLIES.badSender],
     ["MAIL FROM:<a,b@c.example>", REPLIES.badSender],
     ["MAIL FROM:<a(comment)@c.example>", REPLIES.badSender],
@@ -100,14 +116,15 @@ describe("malformed commands are refused", () => {
     ["MAIL FROM:<@one.example:>", REPLIES.badSender],
     ['MAIL FROM:<"a"b@c.example>', REPLIES.badSender],
     ['MAIL FROM:<"a".b@c.example>', REPLIES.badSender],
-    [`MAIL FROM:<${"l".repeat(65)}@b.example>`, REPLIES.badSender],
-    [`MAIL FROM:<"${" ".repeat(65)}"@b.example>`, REPLIES.badSender],
+    ["MAIL FROM:<.@c.example>", REPLIES.badSender],
+    ["MAIL FROM:<a. b@c.example>", REPLIES.badSender],
+    [`MAIL FROM:<${"l".repeat(513)}@b.example>`, REPLIES.badSender],
+    [`MAIL FROM:<"${" ".repeat(513)}"@b.example>`, REPLIES.badSender],
     [`MAIL FROM:<${"@h.example,".repeat(100)}@h.example:a@b.example>`, REPLIES.badSender],
     [
       `MAIL FROM:<a@${"d".repeat(63)}.${"d".repeat(63)}.${"d".repeat(63)}.${"d".repeat(60)}.example>`,
       REPLIES.badSender,
     ],
-    [`MAIL FROM:<${"l".repeat(64)}@${"d.".repeat(92)}example>`, REPLIES.badSender],
     ["MAIL FROM:<Postmaster>", REPLIES.badSender],
     ["MAIL FROM:<é@b.example>", REPLIES.needsSmtpUtf8],
     ["MAIL FROM:<a\u00a0b@b.example> SMTPUTF8", REPLIES.badSender],
