@@ -77,9 +77,61 @@ describe("kept connections", () => {
     expect((await first).result).toMatchObject({ stage: "final", code: 451 });
     expect((await second).result).toMatchObject({ stage: "final", code: 250, text: "second" });
     expect(subjects(mx)).toEqual(["b"]);
-    expect(mx.chunks.some((chunk) => chunk.startsWith("Subject") && chunk.includes("\r\n.\r\nMAIL"))).toBe(
-      true,
-    );
+    expect(
+      mx.chunks.some((chunk) => chunk.startsWith("Subject") && chunk.includes("\r\n.\r\nRSET\r\nMAIL")),
+    ).toBe(true);
+  });
+
+  /** Postfix, where a policy refuses a message at its end: the envelope stays, and the next MAIL is refused. */
+  function keeper(extension: string, change: MxOptions["answers"] = {}): TestMx {
+    let open = false;
+    const opened = (): string => {
+      if (open) return "503 5.5.1 nested MAIL command";
+      open = true;
+      return "250 ok";
+    };
+    const ended = (data: string): string => {
+      open = data.includes("bad");
+      return open ? "450 4.7.1 not this one" : "250 ok";
+    };
+    const reset = (): string => {
+      open = false;
+      return "250 ok";
+    };
+    return peer({ extensions: [extension], answers: { MAIL: opened, ".": ended, RSET: reset, ...change } });
+  }
+
+  test.each([["PIPELINING"], ["8BITMIME"]])(
+    "a message refused at its end by a peer that keeps its envelope leaves the next one alone, %s",
+    async (extension) => {
+      const mx = keeper(extension);
+      const pool = poolOf();
+      const sent = ["bad1", "good1", "bad2", "bad3", "good2"];
+      const reports = await Promise.all(sent.map((name) => pool.deliver(to([mx]), mail(name))));
+      expect(reports.map(({ result }) => (result.kind === "reply" ? result.code : result))).toEqual([
+        450, 250, 450, 450, 250,
+      ]);
+      expect(mx.connections.items).toHaveLength(1);
+      const later = await pool.deliver(to([mx]), mail("good3"));
+      expect(later.result).toMatchObject({ code: 250 });
+    },
+  );
+
+  test("a peer that knows no RSET gets what goes out behind an unanswered message all the same", async () => {
+    const mx = peer({ extensions: ["PIPELINING"], answers: { RSET: "502 5.5.1 not implemented" } });
+    const pool = poolOf();
+    const reports = await Promise.all(names(20).map((name) => pool.deliver(to([mx]), mail(name))));
+    for (const { result } of reports) expect(result).toMatchObject({ stage: "final", code: 250 });
+    expect(mx.commands.items).toContain("RSET");
+    expect(mx.connections.items).toHaveLength(1);
+  });
+
+  test("a message that has its answer leaves nothing to clear", async () => {
+    const mx = peer({ extensions: ["PIPELINING"] });
+    const pool = poolOf();
+    for (const name of names(3)) await pool.deliver(to([mx]), mail(name));
+    expect(mx.commands.items).not.toContain("RSET");
+    expect(mx.connections.items).toHaveLength(1);
   });
 
   test("are so many of all destinations: of one more the one unused for longest ends", async () => {

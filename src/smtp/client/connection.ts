@@ -7,7 +7,7 @@ import type {
   Timeouts,
 } from "./delivery.ts";
 import { type OpeningOptions, type OpenSession, openSession } from "./opening.ts";
-import { transact } from "./transaction.ts";
+import { isTaken, type Reset, transact } from "./transaction.ts";
 import { note } from "./transcript.ts";
 import type { WireDeps } from "./line.ts";
 import type { TlsState } from "./wire.ts";
@@ -83,7 +83,7 @@ async function connectSecured(
 
 function connectionOver(session: OpenSession, options: OpeningOptions): Connection {
   const { wire, capabilities } = session;
-  let reset = false;
+  let reset: Reset = "none";
   let sent = 0;
   let contents = 0;
   const content = (change: 1 | -1): void => {
@@ -93,15 +93,20 @@ function connectionOver(session: OpenSession, options: OpeningOptions): Connecti
     host: options.host,
     ip: options.ip,
     tls: session.tls,
-    send(mail, transcript, released) {
+    async send(mail, transcript, released) {
+      const nth = ++sent;
       // The first message has the lines of the opening, these among them.
-      if (sent++ > 0) for (const line of session.tlsLines) note(transcript, line);
-      const release = (needsReset: boolean): void => {
-        reset = needsReset;
+      if (nth > 1) for (const line of session.tlsLines) note(transcript, line);
+      const release = (next: Reset): void => {
+        reset = next;
         released();
       };
       const { timeouts } = options;
-      return transact({ wire, capabilities, timeouts, reset, transcript, released: release, content }, mail);
+      const deps = { wire, capabilities, timeouts, reset, transcript, released: release, content };
+      const result = await transact(deps, mail);
+      // The verdict has come before the next message: it leaves nothing.
+      if (nth === sent && isTaken(result)) reset = "none";
+      return result;
     },
     usable: () => wire.broken() === null,
     awaitsVerdict: () => contents > 0 && wire.flushed(),

@@ -7,19 +7,25 @@ import { note } from "./transcript.ts";
 import { EMPTY_DATA, stuffed } from "./stuffing.ts";
 import type { Wire } from "./wire.ts";
 
+/**
+ * Whether the transaction begins with RSET, which clears what one before it has left (RFC 5321 §4.1.1.5). `needed` behind
+ * one that was refused. `wanted` where it may have been: behind a message without a verdict yet, which a server may refuse
+ * and keep its envelope for the next MAIL to be refused too, as Postfix does by `smtpd_end_of_data_restrictions`.
+ */
+export type Reset = "none" | "wanted" | "needed";
+
 /** A session as a transaction needs it. */
 export interface TransactionDeps {
   wire: Wire;
   capabilities: Capabilities;
   timeouts: Timeouts;
-  /** Clears what a refused transaction before this one has left (RFC 5321 §4.1.1.5). */
-  reset: boolean;
+  reset: Reset;
   transcript: string[];
   /**
    * Called once when the next transaction may begin on this wire, which with PIPELINING is before the reply to this
-   * message (RFC 2920 §3.1). `reset` says whether the next one has to begin with RSET.
+   * message (RFC 2920 §3.1). `reset` is that of the next one.
    */
-  released: (reset: boolean) => void;
+  released: (reset: Reset) => void;
   /** Called with 1 when the message is given to the wire, with -1 when its verdict is here or will not come. */
   content: (change: 1 | -1) => void;
 }
@@ -28,6 +34,8 @@ interface Command {
   stage: Stage;
   line: string;
   timeoutMs: number;
+  /** Refused or not, the next command tells whether it may go on. */
+  precaution?: boolean;
 }
 
 type Envelope = { kind: "go" } | { kind: "stopped"; result: SendResult };
@@ -53,13 +61,13 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
   }
   const envelope = await sendEnvelope(deps, mail);
   if (envelope.kind === "stopped") {
-    deps.released(true);
+    deps.released("needed");
     return envelope.result;
   }
   // A peer may have let us wait, and so may our own machine.
   if (await isWithdrawn(mail)) {
     deps.wire.cut("the message is not to go any more");
-    deps.released(true);
+    deps.released("needed");
     return WITHDRAWN;
   }
   return sendContent(deps, mail.raw);
@@ -116,7 +124,9 @@ function envelopeCommands(deps: TransactionDeps, mail: OutboundMail): Command[] 
     { stage: "rcpt", line: `RCPT TO:<${mail.rcptTo}>`, timeoutMs: timeouts.rcpt },
     { stage: "data", line: "DATA", timeoutMs: timeouts.data },
   ];
-  return deps.reset ? [{ stage: "mail", line: "RSET", timeoutMs: timeouts.mail }, ...commands] : commands;
+  if (deps.reset === "none") return commands;
+  const precaution = deps.reset === "wanted";
+  return [{ stage: "mail", line: "RSET", timeoutMs: timeouts.mail, precaution }, ...commands];
 }
 
 /** All commands in one burst where the peer has PIPELINING (RFC 2920), else one after the other. */
@@ -146,6 +156,7 @@ async function sendBurst(deps: TransactionDeps, burst: readonly Command[]): Prom
 
 function isPositive(command: Command, reply: Reply | undefined): boolean {
   if (reply === undefined) return false;
+  if (command.precaution === true && reply.code >= 400) return reply.code !== CLOSING;
   return command.stage === "data" ? reply.code === START_INPUT : isSuccess(reply);
 }
 
@@ -196,14 +207,19 @@ async function sendContent(deps: TransactionDeps, raw: Uint8Array): Promise<Send
   const answered = deps.wire.exchange(stuffed(raw), [deps.timeouts.final]);
   deps.content(1);
   const { pipelining } = deps.capabilities;
-  if (pipelining) deps.released(false);
+  if (pipelining) deps.released("wanted");
   const { replies, trouble: reason, early } = await answered;
   deps.content(-1);
   const [reply] = replies;
   const result =
     reply === undefined ? trouble(deps, "final", reason ?? "no reply") : finalResult(deps, reply, early);
-  if (!pipelining) deps.released(false);
+  if (!pipelining) deps.released(isTaken(result) ? "none" : "needed");
   return result;
+}
+
+/** Whether the peer has taken the message over. */
+export function isTaken(result: SendResult): boolean {
+  return result.kind === "reply" && result.code < 300;
 }
 
 function finalResult(deps: TransactionDeps, reply: Reply, early: boolean): SendResult {
