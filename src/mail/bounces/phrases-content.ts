@@ -22,8 +22,8 @@ export const SIZE: PhraseGroup = {
       "qmail, Coremail, Microsoft",
     ],
     [
-      /too many recipients|too much mail data|line (?:limit exceeded|length)|headers? too (?:large|long|big)/,
-      "RFC 5321 §4.5.3.1: limits of one mail",
+      /too many recipients(?! from )|too much mail data|line (?:limit exceeded|length)|headers? too (?:large|long|big)/,
+      'RFC 5321 §4.5.3.1: limits of one mail; Postfix has "from" behind it for those of one client an hour',
     ],
   ],
 };
