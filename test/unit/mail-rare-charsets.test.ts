@@ -45,3 +45,12 @@ describe("a charset that mail is written in and browsers do not know", () => {
     },
   );
 });
+
+test.each(["cp851", "cp9999", "ibm", "850x", "cp", "", "multilingual", "constructor", "__proto__"])(
+  "a charset %j is none of these, and its mail is read",
+  async (charset) => {
+    expect(rareDecoderOf(charset)).toBeNull();
+    const mail = `Subject: =?${charset}?q?=41?=\r\nContent-Type: text/plain; charset="${charset}"\r\n\r\nGr\xfc\xdfe\r\n`;
+    expect((await parseMail(Buffer.from(mail, "latin1"))).text).toBe("Grüße\n");
+  },
+);

@@ -124,20 +124,20 @@ function utf7(): Decoder {
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** The code pages of DOS and its like, of those that the library has. */
-const PAGES = "437|737|775|85[0-8]|86[0-5]|869|922|1046|1124|1125|1129|1133|116[1-3]";
-const PAGE_NAME = new RegExp(`^(?:cp|ibm|x-cp|csibm|cspcp?|cspc8codepage)?-?0*(${PAGES})(?:multilingual)?$`);
+/** Names of code pages of DOS: `cp850`, `IBM00858`, `csPC850Multilingual`. Those of East Asia the MIME reader knows. */
+const PAGE_NAME = /^(?:x-)?(?:cs)?(?:cp|ibm|pcp?|pc8codepage)?-?0*((?!9[345]\d)\d{3,4})(?:multilingual)?$/;
 
 /** A decoder of the code page that the name stands for. */
 function codePageOf(charset: string): Decoder | null {
-  const page = PAGE_NAME.exec(charset)?.[1];
-  if (page === undefined) return null;
-  const encoding = `cp${page}`;
+  const encoding = `cp${PAGE_NAME.exec(charset)?.[1] ?? ""}`;
+  if (!iconv.encodingExists(encoding)) return null;
   const decoder = iconv.getDecoder(encoding);
   return {
     encoding,
-    decode: (octets = new Uint8Array(0)) =>
-      decoder.write(Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength)),
+    decode: (octets = new Uint8Array(0), { stream = false } = {}) => {
+      const text = decoder.write(Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength));
+      return stream ? text : text + (decoder.end() ?? "");
+    },
   };
 }
 
