@@ -67,8 +67,8 @@ export interface Metrics {
     committed(seconds: number, writers: number): void;
     failed(): void;
   };
-  /** A turn of one of the workers' loops has failed. */
-  turnFailed(loop: string): void;
+  /** Counts the turns of one of the workers' loops that fail, from none on: what is to be called for each. */
+  turnFailures(loop: string): () => void;
   /** How late a timer of the main thread was. */
   lagged(seconds: number): void;
   /** All of it in Prometheus' text form. */
@@ -211,7 +211,10 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
       },
       failed: () => failures.inc(),
     },
-    turnFailed: (loop) => turns.inc({ loop }),
+    turnFailures(loop) {
+      turns.inc({ loop }, 0);
+      return () => turns.inc({ loop });
+    },
     lagged: (seconds) => times.lag.observe(span(seconds)),
   };
 }

@@ -18,22 +18,23 @@ export interface Chore {
 
 export interface LoopDeps {
   clock: Clock;
-  /** Is told of each turn that fails, by the loop's name. */
-  failed: (loop: string) => void;
+  /** What is to be told of each turn of a loop that fails. */
+  failures: (loop: string) => () => void;
 }
 
 /**
  * Runs a chore's turn now and then every `pauseMs`. One that fails is counted and logged, and the next one comes all the same.
  */
-export function startLoop({ clock, failed }: LoopDeps, pauseMs: number, { name, turn }: Chore): Loop {
+export function startLoop({ clock, failures }: LoopDeps, pauseMs: number, { name, turn }: Chore): Loop {
   const tell = failureLog(clock, name);
+  const failed = failures(name);
   let stopped = false;
   let cancel = (): void => undefined;
   let inHand = Promise.resolve();
   const run = (): void => {
     inHand = turn()
       .catch((error: unknown) => {
-        failed(name);
+        failed();
         tell(error);
       })
       .then(() => {

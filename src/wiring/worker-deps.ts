@@ -44,7 +44,7 @@ export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
     findPassage,
     push: pushDeps(ground, common),
     chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
-    turnFailed: ground.metrics.turnFailed,
+    turnFailures: ground.metrics.turnFailures,
   };
 }
 

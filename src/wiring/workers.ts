@@ -68,8 +68,8 @@ export interface WorkerDeps {
   push: PushDeps;
   /** Further work of each turn of the sweep, e.g. domains that are due for a check. */
   chores: readonly Chore[];
-  /** Is told of each turn of a loop that fails, by the loop's name. */
-  turnFailed: (loop: string) => void;
+  /** What is to be told of each turn of a loop that fails. */
+  turnFailures: (loop: string) => () => void;
 }
 
 /** The workers of this process. */
@@ -99,7 +99,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
   const heartbeat = new Heartbeat(deps, deps.instance);
   const orphans = new Orphans(deps, deps.instance.id, inHand);
   const loop = (name: string, pauseMs: number, turn: () => Promise<void>) =>
-    startLoop({ clock, failed: deps.turnFailed }, pauseMs, { name, turn });
+    startLoop({ clock, failures: deps.turnFailures }, pauseMs, { name, turn });
   const loops = [
     loop("sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
     // A loop each: domains on name servers that hang must not keep the others from their turn.

@@ -98,6 +98,7 @@ describe("the metrics of a service", () => {
     ['postrider_ready{check="database"}', 1],
     ['postrider_ready{check="listener"}', 1],
     ["postrider_commit_failures_total", 0],
+    ['postrider_turn_failures_total{loop="sweep"}', 0],
   ];
   test.each(COUNTS)("count %s", (series, count) => {
     expect(value(text, series)).toBe(count);

@@ -13,7 +13,7 @@ const PROGRAM = `
   let turns = 0;
   const failed = [];
   const turn = async () => { turns++; throw new Error("full"); };
-  startLoop({ clock, failed: (loop) => failed.push(loop) }, 1000, { name: "sweep", turn });
+  startLoop({ clock, failures: (loop) => () => failed.push(loop) }, 1000, { name: "sweep", turn });
   for (let second = 0; second < 120; second++) {
     await new Promise((resolve) => setImmediate(resolve));
     clock.advance(1000);
