@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readyToSend, type Sending } from "../support/peers/exchange.ts";
+import { readyToSend, type Sending, serviceBesideMx } from "../support/peers/exchange.ts";
 import { MAILBOX_UID, type Peer, PEER_DOMAIN } from "../support/peers/peer.ts";
 import { postfix, startPostfix } from "../support/peers/postfix.ts";
 import { titleOf } from "../support/peers/kinds.ts";
-import { startService, type TestService } from "../support/service.ts";
+import type { TestService } from "../support/service.ts";
 
 const LIMIT_MS = 90_000;
-const MX = `mx.${PEER_DOMAIN}`;
 const LATER = `later@${PEER_DOMAIN}`;
 const MAILS = 12;
 
@@ -29,11 +28,7 @@ describe.skipIf(postfix.missing !== null).each([
       smtpd_end_of_data_restrictions: `check_recipient_access inline:{{${LATER}=450 4.7.1 Not now}}`,
       smtpd_discard_ehlo_keywords: discarded,
     });
-    service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(peer.port) });
-    service.dns.add(
-      { name: PEER_DOMAIN, type: "MX", data: { preference: 10, exchange: MX } },
-      { name: MX, type: "A", data: peer.ip },
-    );
+    service = await serviceBesideMx(peer);
     sending = await readyToSend(service);
   }, LIMIT_MS);
   afterAll(async () => {

@@ -1,13 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { fromFrom, prose, readyToSend, type Sending, VARIED } from "../support/peers/exchange.ts";
+import {
+  fromFrom,
+  prose,
+  readyToSend,
+  type Sending,
+  serviceBesideMx,
+  VARIED,
+} from "../support/peers/exchange.ts";
 import { PEER_KINDS, titleOf } from "../support/peers/kinds.ts";
-import { PEER_BUSY, PEER_DOMAIN, PEER_MAILBOX, PEER_MAX_OCTETS, type Peer } from "../support/peers/peer.ts";
-import { startService, type TestService } from "../support/service.ts";
+import {
+  PEER_BUSY,
+  PEER_DOMAIN,
+  PEER_MAILBOX,
+  PEER_MAX_OCTETS,
+  PEER_MX,
+  type Peer,
+} from "../support/peers/peer.ts";
+import type { TestService } from "../support/service.ts";
 import { makeCert } from "../support/tls.ts";
 
 /** Starting and stopping servers takes seconds where the machine has other work. */
 const LIMIT_MS = 90_000;
-const MX = `mx.${PEER_DOMAIN}`;
 
 for (const kind of PEER_KINDS)
   describe.skipIf(kind.missing !== null).each([
@@ -19,12 +32,8 @@ for (const kind of PEER_KINDS)
     let sending: Sending;
 
     beforeAll(async () => {
-      peer = await kind.start({ tls: offersTls ? await makeCert([MX]) : null });
-      service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(peer.port) });
-      service.dns.add(
-        { name: PEER_DOMAIN, type: "MX", data: { preference: 10, exchange: MX } },
-        { name: MX, type: "A", data: peer.ip },
-      );
+      peer = await kind.start({ tls: offersTls ? await makeCert([PEER_MX]) : null });
+      service = await serviceBesideMx(peer);
       sending = await readyToSend(service);
     }, LIMIT_MS);
     afterAll(async () => {
@@ -40,7 +49,7 @@ for (const kind of PEER_KINDS)
         const tls = offersTls && kind.brokenTls === null ? expect.stringMatching(/^TLSv1\.[23]/) : null;
         for (const id of ids)
           expect((await sending.ended(id, "delivered")).recipients).toMatchObject([
-            { status: "delivered", mx: MX, tls, smtpCode: 250, attempts: 1 },
+            { status: "delivered", mx: PEER_MX, tls, smtpCode: 250, attempts: 1 },
           ]);
         const mails = await peer.mailbox(contents.length);
         expect(mails).toHaveLength(contents.length);

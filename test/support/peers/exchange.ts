@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
 import { dkimRecord } from "../../../src/mail/dkim.ts";
-import { type ApiAnswer, type TestService, verifiedDomain } from "../service.ts";
-import { eventually } from "./peer.ts";
+import { type ApiAnswer, startService, type TestService, verifiedDomain } from "../service.ts";
+import { eventually, type Peer, PEER_DOMAIN, PEER_MX } from "./peer.ts";
 
 /** The domain that the service sends from in these tests. */
 export const SENDER_DOMAIN = "sender.test";
@@ -68,6 +68,16 @@ export interface Sending {
   signedPart(id: string): Promise<Buffer>;
   /** What mailauth says of the first DKIM signature. */
   dkim(raw: Buffer): Promise<string | undefined>;
+}
+
+/** A service for which the peer is the MX host of the peers' domain. */
+export async function serviceBesideMx(peer: Peer): Promise<TestService> {
+  const service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(peer.port) });
+  service.dns.add(
+    { name: PEER_DOMAIN, type: "MX", data: { preference: 10, exchange: PEER_MX } },
+    { name: PEER_MX, type: "A", data: peer.ip },
+  );
+  return service;
 }
 
 /** Makes the service ready to send from its domain. */

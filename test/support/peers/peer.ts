@@ -46,6 +46,8 @@ export interface PeerKind {
 
 /** The domain every peer has, its mailbox there, and an address at which it says 4xx. */
 export const PEER_DOMAIN = "peer.test";
+/** The name of its MX host. */
+export const PEER_MX = `mx.${PEER_DOMAIN}`;
 export const PEER_MAILBOX = `inbox@${PEER_DOMAIN}`;
 export const PEER_BUSY = `busy@${PEER_DOMAIN}`;
 /** Octets a peer takes in one message. */
