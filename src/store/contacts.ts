@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
-import { firstWanted, projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
+import { firstWanted, ownedRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 
 /** A recipient that a project stores. Times in milliseconds. */
@@ -105,7 +105,8 @@ export async function listContacts(
   const where: Condition[] = [];
   if (subscribed !== undefined) where.push({ sql: "subscribed = ?", args: [Number(subscribed)] });
   if (q !== undefined) where.push(containsText(["email", "first_name", "last_name"], q));
-  const list = projectRows<Row>(db, { table: "contacts", columns: COLUMNS, senderId, where });
+  const owner = { sql: "sender_id = ?", args: [senderId] };
+  const list = ownedRows<Row>(db, { from: "contacts", columns: COLUMNS, owner, where });
   const start = after ?? idCeiling("con");
   const { rows, stoppedAt } = await (where.length === 0 ? firstWanted : scanInSteps)(list, start, take);
   return { rows: rows.map(contactOf), stoppedAt };

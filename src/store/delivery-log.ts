@@ -3,7 +3,7 @@ import { idCeiling, idFloor } from "../core/ids.ts";
 import { DAY_MS } from "../core/time-units.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { timeOfId } from "./search/message-index.ts";
-import { firstWanted, type Scanned, type ScannedList, scanInSteps } from "./search/steps.ts";
+import { firstWanted, ownedRows, type Scanned, type ScannedList, scanInSteps } from "./search/steps.ts";
 import { STANDS } from "./webhooks.ts";
 
 /** One line of a webhook's delivery log. Times are milliseconds. */
@@ -96,29 +96,17 @@ function logOf(
 ): ScannedList<LogRow, string> {
   const madeAt = messageId === undefined ? null : timeOfId(messageId);
   const floor = idFloor("dlv", Math.max(0, (madeAt ?? 0) - CLOCK_SLACK_MS));
-  const behind = `FROM webhook_deliveries INDEXED BY webhook_deliveries_by_webhook
-      WHERE webhook_id = ? AND id < ? AND id >= ?`;
-  const wanted = [
-    { sql: "sender_id = ?", args: [senderId] },
-    ...(status === undefined ? [] : [{ sql: "status = ?", args: [status] }]),
-    ...(messageId === undefined ? [] : [{ sql: "message_id = ?", args: [messageId] }]),
-  ];
-  const conditions = wanted.map(({ sql }) => ` AND ${sql}`).join("");
-  return {
-    async placeBehind(from, rows) {
-      const row = await db.first<{ id: string }>(`SELECT id ${behind} ORDER BY id DESC LIMIT 1 OFFSET ?`, [
-        ...[webhookId, from, floor],
-        rows - 1,
-      ]);
-      return row?.id ?? null;
-    },
-    wanted: (from, end, limit) =>
-      db.all<LogRow>(`SELECT ${COLUMNS} ${behind}${conditions} ORDER BY id DESC LIMIT ?`, [
-        ...[webhookId, from, end ?? floor],
-        ...wanted.flatMap(({ args }) => args),
-        limit,
-      ]),
-  };
+  return ownedRows(db, {
+    from: "webhook_deliveries INDEXED BY webhook_deliveries_by_webhook",
+    columns: COLUMNS,
+    owner: { sql: "webhook_id = ?", args: [webhookId] },
+    where: [
+      { sql: "sender_id = ?", args: [senderId] },
+      ...(status === undefined ? [] : [{ sql: "status = ?", args: [status] }]),
+      ...(messageId === undefined ? [] : [{ sql: "message_id = ?", args: [messageId] }]),
+    ],
+    floor,
+  });
 }
 
 /** Stores a delivery that tells of no event of a message: its data stands in itself. Due at once. */

@@ -1,6 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { firstWanted, projectRows, type Scanned, scanInSteps } from "./search/steps.ts";
+import { firstWanted, ownedRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 import type { Stretch } from "./retention.ts";
 
@@ -87,7 +87,8 @@ export async function listSuppressions(
   if (email !== undefined) where.push({ sql: "email = ?", args: [email] });
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
   if (q !== undefined) where.push(containsText(["email"], q));
-  const list = projectRows<Row>(db, { table: "suppressions", columns: COLUMNS, senderId, where });
+  const owner = { sql: "sender_id = ?", args: [senderId] };
+  const list = ownedRows<Row>(db, { from: "suppressions", columns: COLUMNS, owner, where });
   const start = after ?? idCeiling("sup");
   // An address has one entry at most, by an index of its own.
   const { rows, stoppedAt } = await (email === undefined ? scanInSteps : firstWanted)(list, start, take);

@@ -70,38 +70,41 @@ export async function readInSteps<Row>(
   }
 }
 
-/** Rows of a table that has an index on `sender_id, id`. */
-export interface ProjectRows {
-  table: "contacts" | "suppressions";
+/** Rows of one owner in a table that has an index on their owner and `id`. */
+export interface OwnedRows {
+  /** The table, and the index where SQLite is not to choose. */
+  from: string;
   columns: string;
-  senderId: string;
+  /** Whose they are, by the index. */
+  owner: Condition;
   /** What makes a row wanted. */
   where: readonly Condition[];
+  /** The least id of the list; left out: it goes on to the owner's last row. */
+  floor?: string;
 }
 
-/** The project's rows as a list that is looked through, newest first. Places are ids. */
-export function projectRows<Row>(
+/** The rows as a list that is looked through, newest first. Places are ids. */
+export function ownedRows<Row>(
   db: Db,
-  { table, columns, senderId, where }: ProjectRows,
+  { from: table, columns, owner, where, floor }: OwnedRows,
 ): ScannedList<Row, string> {
-  const behind = `FROM ${table} WHERE sender_id = ? AND id < ?`;
+  const behind = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
+    const floors = end === undefined ? [] : [{ sql: "id >= ?", args: [end] }];
+    const all = [owner, { sql: "id < ?", args: [from] }, ...more, ...floors];
+    return {
+      sql: `FROM ${table} WHERE ${all.map(({ sql }) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
+      args: all.flatMap(({ args }) => args),
+    };
+  };
   return {
     async placeBehind(from, rows) {
-      const row = await db.first<{ id: string }>(`SELECT id ${behind} ORDER BY id DESC LIMIT 1 OFFSET ?`, [
-        senderId,
-        from,
-        rows - 1,
-      ]);
+      const { sql, args } = behind(from, floor, []);
+      const row = await db.first<{ id: string }>(`SELECT id ${sql} OFFSET ?`, [...args, 1, rows - 1]);
       return row?.id ?? null;
     },
     wanted(from, end, limit) {
-      const all = [...where, ...(end === null ? [] : [{ sql: "id >= ?", args: [end] }])];
-      const conditions = all.map(({ sql }) => ` AND ${sql}`).join("");
-      return db.all<Row>(`SELECT ${columns} ${behind}${conditions} ORDER BY id DESC LIMIT ?`, [
-        ...[senderId, from],
-        ...all.flatMap(({ args }) => args),
-        limit,
-      ]);
+      const { sql, args } = behind(from, end ?? floor, where);
+      return db.all<Row>(`SELECT ${columns} ${sql}`, [...args, limit]);
     },
   };
 }
