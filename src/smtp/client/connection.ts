@@ -96,7 +96,7 @@ function connectionOver(session: OpenSession, options: OpeningOptions): Connecti
     async send(mail, transcript, released) {
       const nth = ++sent;
       // The first message has the lines of the opening, these among them.
-      if (nth > 1) for (const line of session.tlsLines) note(transcript, line);
+      if (nth > 1) note(transcript, ...session.tlsLines);
       const release = (next: Reset): void => {
         reset = next;
         released();

@@ -63,7 +63,7 @@ export async function openSession(
 ): Promise<Opening> {
   const { ip, port, timeouts } = options;
   note(transcript, `* connecting to ${options.host} [${ip}]:${port}`);
-  for (const line of policyLines(options)) note(transcript, line);
+  note(transcript, ...policyLines(options));
   const wire = await openWire(deps, {
     ip,
     port,
@@ -181,7 +181,7 @@ async function turnToTls(step: Step): Promise<TlsState> {
     timeoutMs: timeouts.tls,
   });
   if (typeof state === "string") throw new Stop(trouble("starttls", state));
-  for (const line of tlsLines(step.options, state)) note(step.transcript, line);
+  note(step.transcript, ...tlsLines(step.options, state));
   if (tls === "verified" && state.fault !== null)
     throw new Stop(trouble("starttls", `certificate of ${host}: ${state.fault}`));
   return state;

@@ -143,7 +143,7 @@ export function failWaiting(
   tried: Candidate | null,
 ): void {
   for (const request of lane.waiting.splice(0)) {
-    for (const line of transcript) note(request.transcript, line);
+    note(request.transcript, ...transcript);
     settle(state, request, result, tried);
   }
 }
@@ -193,10 +193,8 @@ function assign(state: State, lane: Lane, member: Member): void {
   member.ready = false;
   request.member = member;
   cutAbandoned(state, member);
-  const before = first
-    ? member.opening
-    : [`* kept connection to ${member.connection.host} [${member.connection.ip}]`];
-  for (const line of before) note(request.transcript, line);
+  if (first) note(request.transcript, ...member.opening);
+  else note(request.transcript, `* kept connection to ${member.connection.host} [${member.connection.ip}]`);
   const cancelLimit = state.deps.clock.after(MAX_TRANSACTION_MS, () =>
     member.connection.cut("the transaction took too long"),
   );

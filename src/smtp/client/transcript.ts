@@ -4,11 +4,11 @@ import { leftOut, MAX_TRANSCRIPT_LINES } from "../../core/transcripts.ts";
 const FIRST_LINES = MAX_TRANSCRIPT_LINES / 2;
 
 /**
- * Adds a line to a transcript. `C:` is ours, `S:` the peer's, `*` what happened. How a long conversation began and how it ended say
+ * Adds lines to a transcript. `C:` is ours, `S:` the peer's, `*` what happened. How a long conversation began and how it ended say
  * most: one line in its middle stands for those that are too many.
  */
-export function note(transcript: string[], line: string): void {
-  transcript.push(line);
+export function note(transcript: string[], ...lines: string[]): void {
+  transcript.push(...lines);
   const tooMany = transcript.length - MAX_TRANSCRIPT_LINES;
   if (tooMany <= 0) return;
   const gone = transcript.splice(FIRST_LINES, tooMany + 1);
