@@ -1,4 +1,4 @@
-import { raw } from "./answer.ts";
+import { JSON_TYPE, raw } from "./answer.ts";
 import { openApiDocument } from "./openapi.ts";
 import { openRoute, type Route } from "./route.ts";
 
@@ -73,15 +73,18 @@ function file(path: string, operationId: string, content: Blob | string, content
 
 /** `/docs`, the API's reference as a page, and `/docs/json`, the same as an OpenAPI document. */
 export function docsRoutes({ docs, config, routes }: DocsDeps): Route[] {
-  // Made once, and one for all who are sent it: to write it takes ten times as long as any other answer to a stranger.
-  const document = new Blob([JSON.stringify(openApiDocument(routes, config.publicUrl))]);
+  // Made when it is first wanted, and one for all who are sent it: to write it takes ten times as long as any other answer to a stranger.
+  let document: Blob | null = null;
   const json = openRoute({
     method: "GET",
     path: "/docs/json",
     operationId: "openApiDocument",
     summary: "The API's reference as an OpenAPI document",
     answers: { 200: "application/json" },
-    handle: () => raw(document, "application/json"),
+    handle() {
+      document ??= new Blob([JSON.stringify(openApiDocument(routes, config.publicUrl))]);
+      return raw(document, JSON_TYPE);
+    },
   });
   if (docs === null) return [json];
   const page = openRoute({

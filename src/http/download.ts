@@ -70,14 +70,14 @@ async function* slices(
     for (;;) {
       const piece = first.shift() ?? (await rest.next()).value;
       if (piece === undefined) return;
-      for (let at = 0; at < piece.length; at += SLICE_OCTETS) yield piece.subarray(at, at + SLICE_OCTETS);
+      yield* whole(piece);
     }
   } finally {
     await rest.return?.();
   }
 }
 
-/** What of an answer's JSON is sent at a time. */
+/** What of bytes that are all there is sent at a time. */
 async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += SLICE_OCTETS) yield bytes.subarray(at, at + SLICE_OCTETS);
 }
