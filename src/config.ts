@@ -589,26 +589,26 @@ function readTexts(env: Env, problems: string[]): Map<string, string> {
 }
 
 /** An empty variable is an unset one: that is how compose files leave a setting out. */
-function isSet(env: Env, name: string): boolean {
-  return env[name] !== undefined && env[name] !== "";
+function given(env: Env, name: string): string | undefined {
+  return env[name] === "" ? undefined : env[name];
 }
 
 function sourcesOf(env: Env): Map<string, SettingSource> {
   const sources = new Map<string, SettingSource>();
   for (const { name, secret } of SETTINGS) {
-    if (isSet(env, name)) sources.set(name, "environment");
-    else if (secret && isSet(env, `${name}_FILE`)) sources.set(name, "file");
+    if (given(env, name) !== undefined) sources.set(name, "environment");
+    else if (secret && given(env, `${name}_FILE`) !== undefined) sources.set(name, "file");
   }
   for (const name of Object.keys(env))
-    if (/^(?:PLAN|TIER)_/.test(name) && isSet(env, name)) sources.set(name, "environment");
+    if (/^(?:PLAN|TIER)_/.test(name) && given(env, name) !== undefined) sources.set(name, "environment");
   return sources;
 }
 
 function readText(env: Env, setting: Setting, problems: string[]): string | undefined {
-  const direct = env[setting.name];
-  if (direct !== undefined && direct !== "") return direct;
-  const file = setting.secret ? env[`${setting.name}_FILE`] : undefined;
-  if (file === undefined || file === "") return undefined;
+  const direct = given(env, setting.name);
+  if (direct !== undefined) return direct;
+  const file = setting.secret ? given(env, `${setting.name}_FILE`) : undefined;
+  if (file === undefined) return undefined;
   try {
     return readFileSync(file, "utf8").trim();
   } catch {
@@ -842,7 +842,8 @@ export function loadConfig(env: Env, terminal = false): Config {
     logFormat: (text("LOG_FORMAT") ?? (terminal ? "pretty" : "json")) as LogFormat,
     postriderApiKey: text("POSTRIDER_API_KEY"),
     givenTwice: SETTINGS.filter(
-      ({ name, secret }) => secret && isSet(env, name) && isSet(env, `${name}_FILE`),
+      ({ name, secret }) =>
+        secret && given(env, name) !== undefined && given(env, `${name}_FILE`) !== undefined,
     ).map(({ name }) => name),
     sources: sourcesOf(env),
   };
