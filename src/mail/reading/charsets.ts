@@ -3,6 +3,9 @@ import PostalMime from "postal-mime";
 import type { Reader } from "./mime-part.ts";
 import type { Decoder } from "./rare-charsets.ts";
 
+/** Names of ASCII; programs that know of no locale call so whatever they write. */
+export const ASCII_NAMES: ReadonlySet<string> = new Set(["us-ascii", "ascii", "ansi_x3.4-1968"]);
+
 /** A decoder of the charset; null where its name is not known. */
 export function decoderOf(charset: string): TextDecoder | null {
   try {

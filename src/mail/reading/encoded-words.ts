@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
+import { ASCII_NAMES } from "./charsets.ts";
 import { rareDecoderOf } from "./rare-charsets.ts";
 
 /** In its text programs leave question marks as they are; of words that have any, as many characters are looked at. */
@@ -22,7 +23,8 @@ export function joinedWords(value: string): string {
 
 /** Names of charsets that say nothing: of ASCII, where something else stands, and those of RFC 1428 and its like. */
 const NAMELESS: ReadonlySet<string> = new Set([
-  ...["us-ascii", "ascii", "ansi_x3.4-1968", "unknown-8bit", "x-unknown", "unknown", "default", "8bit"],
+  ...ASCII_NAMES,
+  ...["unknown-8bit", "x-unknown", "unknown", "default", "8bit"],
 ]);
 
 /** The word in UTF-8 where the reader does not know its charset, or it names none and is UTF-8; else as it is. */

@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import { decoderOf } from "./charsets.ts";
+import { ASCII_NAMES, decoderOf } from "./charsets.ts";
 import { joinedWords } from "./encoded-words.ts";
 import { isText, type MimePart } from "./mime-part.ts";
 import { rareDecoderOf } from "./rare-charsets.ts";
@@ -64,9 +64,6 @@ function isFile(part: MimePart, parent: MimePart | null, place: number): boolean
 function nameOf({ contentType, contentDisposition }: MimePart): string {
   return contentDisposition.parsed.params.filename ?? contentType.parsed.params.name ?? "";
 }
-
-/** Names of ASCII; programs that know of no locale call so whatever they write. */
-const ASCII_NAMES: ReadonlySet<string> = new Set(["us-ascii", "ascii", "ansi_x3.4-1968"]);
 
 /** What is to be read as text that does not say how: UTF-8 where it is that, else what old programs write. */
 function nameCharset({ value, params }: MimePart["contentType"]["parsed"], body: PartBody): void {
