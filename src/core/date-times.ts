@@ -1,3 +1,5 @@
+import { MINUTE_MS, SECOND_MS } from "./time-units.ts";
+
 /** What is said of a text that should be a date-time, and is none. */
 export const NO_TIME = "Not an ISO 8601 date-time with a zone.";
 /** The same where a day would do as well. */
@@ -7,8 +9,6 @@ export const NO_DAY_OR_TIME = "Not an ISO 8601 day, nor a date-time with a zone.
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt](?!24)\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 /** What stands before a second that only a leap has, and behind it. */
 const LEAP_SECOND = /^(.{16}):60(.*)$/;
-const SECOND_MS = 1000;
-const MINUTE_MS = 60_000;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const DAY_CHARS = 10;
 /** 0000-01-01T00:00:00.000Z, the first millisecond of those that RFC 3339 can name. */

@@ -95,7 +95,7 @@ function moved(isNew: string): string {
 
 /** `lower` knows the case of ASCII alone, which is enough for most mails. */
 const IS_NEW = "lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))";
-const STEP = rowsText("threads", COLUMNS_STEPPED, ROW_STEPPED, { after: `${moved(IS_NEW)}` });
+const STEP = rowsText("threads", COLUMNS_STEPPED, ROW_STEPPED, { after: moved(IS_NEW) });
 /** Where addresses beyond ASCII take part: each with its patterns is in the list behind the row's own parameters. */
 const STEP_BEYOND_ASCII = movableText(
   "threads",
