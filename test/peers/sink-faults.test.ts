@@ -41,7 +41,8 @@ const SINKS: readonly (readonly [what: string, switches: readonly string[], end:
   ["slow to take DATA", ["-w", "1"], DELIVERED],
   ["slow to greet", ["-W", "connect:1"], DELIVERED],
   ["slow to answer EHLO", ["-W", "ehlo:1"], DELIVERED],
-  ["slow to answer the message", ["-W", ".:1"], DELIVERED],
+  // With -p: it answers what is pipelined behind a message before the message, which puts each answer at another's place.
+  ["slow to answer the message", ["-p", "-W", ".:1"], DELIVERED],
   ["slow to read the message", ["-H", "1"], DELIVERED],
   ["with a window of a few octets", ["-T", "200"], DELIVERED],
 
