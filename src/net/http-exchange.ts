@@ -111,7 +111,9 @@ function tlsOptions(deps: HttpDeps, tlsName: string | null): { tls?: Bun.TLSOpti
   return {
     tls: {
       rejectUnauthorized: true,
-      ...(tlsName === "" ? {} : { serverName: tlsName }),
+      // The empty name, too: Bun would send the address as server_name, which some servers refuse (Jetty: "Invalid SNI"). It
+      // still looks for the address in the certificate.
+      serverName: tlsName,
       ...(deps.ca === undefined ? {} : { ca: deps.ca }),
     },
   };

@@ -49,8 +49,9 @@ interface Reader {
 type Framing = { kind: "length"; left: number } | { kind: "chunked"; left: number } | { kind: "close" };
 
 const CRLF = "\r\n";
-const HEAD_END = "\r\n\r\n";
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5][0-9]{2})(?: [^\r\n]*)?$/;
+/** RFC 9112 §5.2: a field may go on in the next line, which then begins with white space. */
+const FOLD = /\r?\n[ \t]+/g;
 /** Spaces about the value are cut off apart: an expression that did it could be made to try for long (ReDoS). */
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$/;
 
@@ -90,12 +91,12 @@ function advance(reader: Reader): ReadState {
 
 /** Takes one head off the buffer; an interim one (1xx) is passed over. */
 function readHead(reader: Reader): ReadState | "next" {
-  const end = reader.buffered.indexOf(HEAD_END);
-  if (end > MAX_RESPONSE_HEAD_OCTETS) return "malformed";
-  if (end < 0) return reader.buffered.length > MAX_RESPONSE_HEAD_OCTETS ? "malformed" : "reading";
-  const head = parseHead(reader.buffered.toString("latin1", 0, end));
+  const limited = reader.buffered.subarray(0, MAX_RESPONSE_HEAD_OCTETS);
+  const length = headLength(limited);
+  if (length < 0) return reader.buffered.length > MAX_RESPONSE_HEAD_OCTETS ? "malformed" : "reading";
+  const head = parseHead(limited.toString("latin1", 0, length).trimEnd());
   if (head === null) return "malformed";
-  reader.buffered = reader.buffered.subarray(end + HEAD_END.length);
+  reader.buffered = reader.buffered.subarray(length);
   if (head.status < 200) return ++reader.interim > MAX_INTERIM_RESPONSES ? "malformed" : "next";
   const framing = framingOf(head);
   if (framing === null) return "malformed";
@@ -104,8 +105,20 @@ function readHead(reader: Reader): ReadState | "next" {
   return "next";
 }
 
+/**
+ * Octets of a head with the empty line that ends it; -1 where that has not come. RFC 9112 §2.2 lets a line end with LF alone, as
+ * small servers and scripts write it.
+ */
+function headLength(octets: Buffer): number {
+  const ends = ["\n\r\n", "\n\n"].flatMap((end) => {
+    const at = octets.indexOf(end);
+    return at < 0 ? [] : [at + end.length];
+  });
+  return ends.length === 0 ? -1 : Math.min(...ends);
+}
+
 function parseHead(text: string): Head | null {
-  const [statusLine = "", ...lines] = text.split(CRLF);
+  const [statusLine = "", ...lines] = text.replace(FOLD, " ").split(/\r?\n/);
   const status = STATUS_LINE.exec(statusLine)?.[1];
   if (status === undefined) return null;
   const headers = new Map<string, string>();

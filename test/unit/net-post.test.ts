@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { AddressInfo } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { systemClock } from "../../src/clock.ts";
 import {
   MAX_RETRY_AFTER_SECONDS,
@@ -130,6 +132,29 @@ describe("TLS", () => {
     expect(server.requests.items).toHaveLength(0);
   });
 
+  test("names the host to the server, and no address", async () => {
+    const names: unknown[] = [];
+    const server = createTlsServer({ key: cert.key, cert: cert.cert }, (socket) => {
+      names.push(socket.servername);
+      socket.end("HTTP/1.1 204 No Content\r\n\r\n");
+    });
+    stops.push(() => server.close());
+    const { port } = await new Promise<AddressInfo>((resolve) => {
+      server.listen(0, "127.0.0.1", () => resolve(server.address() as AddressInfo));
+    });
+    expect(await send(`https://hook.test:${port}/`)).toMatchObject({ status: 204 });
+    expect(await send(`https://127.0.0.1:${port}/`)).toMatchObject({ status: 204 });
+    expect(names).toEqual(["hook.test", false]);
+  });
+
+  test("a certificate for another address is refused", async () => {
+    const server = sink(await makeCert(["127.0.0.2"], ca));
+    expect(await send(`https://127.0.0.1:${server.port}/`)).toMatchObject({
+      reason: expect.stringContaining("ALTNAME"),
+    });
+    expect(server.requests.items).toHaveLength(0);
+  });
+
   test("a server without TLS is a failure", async () => {
     expect(await send(`https://hook.test:${sink().port}/`)).toMatchObject({
       kind: "failed",
@@ -200,6 +225,21 @@ describe("an answer", () => {
       "wait",
       410,
       "",
+    ],
+    [
+      "with lines that end with LF alone",
+      "HTTP/1.1 200 OK\nContent-Length: 4\n\nhi\n\n and more",
+      "wait",
+      200,
+      "hi\n\n",
+    ],
+    ["with both ends of lines", "HTTP/1.1 200 OK\nContent-Length: 2\r\n\r\nhi\n\n", "wait", 200, "hi"],
+    [
+      "with a field over several lines",
+      `${head}X: a\r\n b\r\n\t c: d\r\nContent-Length:\r\n 2\r\n\r\nhi`,
+      "wait",
+      200,
+      "hi",
     ],
     ["of HTTP/1.0 without a reason", "HTTP/1.0 500\r\n\r\n", "end", 500, ""],
   ];
