@@ -42,6 +42,11 @@ export function isInNetworks(ip: string, networks: readonly string[]): boolean {
   });
 }
 
+/** An entry of `X-Forwarded-For` without its port, which Azure's gateway and IIS write behind the address. */
+function withoutPort(hop: string): string {
+  return /^([\d.]+|\[[^\]]+\])(?::\d+)?$/.exec(hop)?.[1]?.replace(/^\[|\]$/g, "") ?? hop;
+}
+
 /**
  * Who a request comes from. Each proxy adds the address it was asked by at the end of `X-Forwarded-For`, so the list is
  * read from there, and only as far as proxies that are ours wrote it: the rest a client may have made up.
@@ -52,7 +57,7 @@ export function clientAddress(peer: string, forwardedFor: string | null, proxies
   let client = peer;
   for (const hop of (forwardedFor ?? "").split(",").reverse()) {
     if (!isInNetworks(client, proxies)) return client;
-    const address = hop.trim();
+    const address = withoutPort(hop.trim());
     if (!isAddress(address)) return client;
     client = ipaddr.process(address).toString();
   }
