@@ -6,7 +6,7 @@ export const BODY_BASE_MS = 30_000;
 /**
  * Octets a second that a body has to bring beyond that, on the whole: an eighth of a megabit, at which 40 MiB take 43
  * minutes. Whoever would fill the memory for bodies has to keep sending at that rate in all of them (slowloris). What brings
- * less over a whole minute Bun cuts without a word, so a lower rate would help nobody.
+ * less for as long as a connection may rest Bun cuts without a word, so a lower rate would help nobody.
  */
 export const BODY_LEAST_RATE = 16 * 1024;
 

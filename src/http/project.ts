@@ -7,10 +7,13 @@ import { findSender, type Sender } from "../store/senders.ts";
 export const PROJECT_HEADER = "X-Service-Product";
 const PROJECT_HEADER_ALIAS = "X-Service-Sender";
 
-/** The project a request names in its header, by id or external id; null where it names none. */
+/**
+ * The project a request names in its header, by id or external id; null where it names none. An empty header names none: it is
+ * what a client sends that puts a setting there which is not set.
+ */
 function namedProject(headers: Headers): string | null {
-  const name = headers.get(PROJECT_HEADER);
-  const alias = headers.get(PROJECT_HEADER_ALIAS);
+  const name = headers.get(PROJECT_HEADER) || null;
+  const alias = headers.get(PROJECT_HEADER_ALIAS) || null;
   if (name !== null && alias !== null && name !== alias)
     throw new AppError("invalid_request", `${PROJECT_HEADER} and ${PROJECT_HEADER_ALIAS} differ.`, {
       param: PROJECT_HEADER,
@@ -34,7 +37,7 @@ export async function resolveProject(
   }
   // A project key whose project is gone must not pass for an account-wide one.
   if (key.senderId !== null) throw new AppError("authentication_error", "This API key is not valid.");
-  if (name === null || name === "")
+  if (name === null)
     throw new AppError("invalid_request", `An account-wide key names its project in ${PROJECT_HEADER}.`, {
       param: PROJECT_HEADER,
     });

@@ -2,11 +2,19 @@ import type { TSchema } from "@sinclair/typebox";
 import { validationError } from "../core/errors.ts";
 import { check } from "../core/validation.ts";
 
-/** How a query's text is read for each schema type; a text that does not fit stays text, which the schema refuses. */
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
+/**
+ * How a query's text is read for each schema type; a text that does not fit stays text, which the schema refuses. Python's
+ * clients write a boolean as `True`.
+ */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   integer: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : text),
   number: (text) => (/^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : text),
-  boolean: (text) => (text === "true" ? true : text === "false" ? false : text),
+  boolean: (text) => BOOLEANS.get(text.toLowerCase()) ?? text,
 };
 
 /** Names of the values that a schema's object has. */

@@ -67,8 +67,12 @@ export interface Http {
   fetch(request: Request): Promise<Response>;
 }
 
-/** Seconds without a byte after which a connection is closed. */
-const IDLE_TIMEOUT_SECONDS = 60;
+/**
+ * Seconds without a byte after which a connection is closed; Bun does so up to four seconds before. Longer than what nginx and
+ * the load balancers of clouds keep a connection to us at rest: 60 seconds unless they are told otherwise. Where the
+ * server ends it first, the next request may meet the end on its way, and the client is answered 502.
+ */
+export const IDLE_TIMEOUT_SECONDS = 75;
 
 /** Turns of the event loop in which a stop still reads what clients have sent. */
 const PARTING_TURNS = 20;

@@ -150,6 +150,14 @@ describe("the project of a request", () => {
       null,
     ],
     ["project key, no header", "project", () => ({}), 200, null],
+    ["project key, empty header", "project", () => ({ "x-service-product": "" }), 200, null],
+    [
+      "wide key, alias and an empty header",
+      "wide",
+      () => ({ "x-service-product": "", "x-service-sender": "acme-a" }),
+      200,
+      null,
+    ],
     ["project key, its own id", "project", ({ acme }) => ({ "x-service-product": acme.a.id }), 200, null],
     ["project key, its own external id", "project", () => ({ "x-service-sender": "acme-a" }), 200, null],
     [

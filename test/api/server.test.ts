@@ -8,7 +8,7 @@ import { MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
 import { BODY_BASE_MS, BODY_LEAST_RATE, bodyTimeMs } from "../../src/http/body-time.ts";
 import { LARGE_BODY_OCTETS } from "../../src/http/body-turns.ts";
 import { openRoute } from "../../src/http/route.ts";
-import type { AnsweredRequest, Http } from "../../src/http/server.ts";
+import { type AnsweredRequest, type Http, IDLE_TIMEOUT_SECONDS } from "../../src/http/server.ts";
 import { findSender } from "../../src/store/senders.ts";
 import { type TestApi, testApi, type TestApiOptions } from "../support/api.ts";
 import { until } from "../support/poll.ts";
@@ -41,6 +41,12 @@ function exchange(port: number, bytes: string, until: string): Promise<string> {
     socket.on("close", () => resolve(got));
   });
 }
+
+test("a connection at rest outlives the 60 seconds for which proxies keep it", () => {
+  /** Bun counts in steps of so many seconds, and closes up to one of them early. */
+  const step = 4;
+  expect(IDLE_TIMEOUT_SECONDS - step).toBeGreaterThan(60 + step);
+});
 
 describe("over a socket", () => {
   test("a body declared over the limit gets the envelope before a byte of it is sent", async () => {

@@ -186,6 +186,11 @@ describe("JSON", () => {
     expect(parseJson(Buffer.from("{}"), headers)).toEqual({});
   });
 
+  test("that is no UTF-8 is told so", () => {
+    const headers = new Headers({ "content-type": JSON_TYPE });
+    expect(() => parseJson(Buffer.from('"é"', "latin1"), headers)).toThrow("not UTF-8");
+  });
+
   test("that is compressed is refused as such", () => {
     const headers = new Headers({ "content-type": JSON_TYPE, "content-encoding": "gzip" });
     expect(() => parseJson(Bun.gzipSync(Buffer.from("{}")), headers)).toThrow("without a Content-Encoding");

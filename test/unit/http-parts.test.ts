@@ -70,6 +70,7 @@ describe("a query", () => {
     ["no query", "", {}],
     ["an integer", "?limit=100", { limit: 100 }],
     ["a boolean", "?subscribed=false", { subscribed: false }],
+    ["a boolean as Python writes it", "?subscribed=True", { subscribed: true }],
     ["digits where text belongs", "?q=12", { q: "12" }],
     ["names unknown", "?x=1&limit=5&__proto__=1", { limit: 5 }],
     ["a name twice: the first counts", "?q=a&q=b", { q: "a" }],
