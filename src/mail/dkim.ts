@@ -7,11 +7,8 @@ import { withRelaxedBody } from "./relaxed-body.ts";
 /** RFC 8301 §3.2: signers should use at least 2048 bits; longer keys do not fit the DNS answers of many. */
 const KEY_BITS = 2048;
 
-/**
- * Fields signed when present (RFC 6376 §5.4.1). List-Unsubscribe fields: RFC 8058 §4. Feedback-ID: Gmail asks
- * for a signature that comes behind it.
- */
-const SIGNED_FIELDS = [
+/** Fields that a mail has once (RFC 5322 §3.6, RFC 2045 §3), signed when present (RFC 6376 §5.4.1). */
+const SINGLE_FIELDS = [
   "from",
   "to",
   "cc",
@@ -24,6 +21,13 @@ const SIGNED_FIELDS = [
   "content-transfer-encoding",
   "in-reply-to",
   "references",
+] as const;
+
+/**
+ * Further fields signed when present; a mailing list may add its own. List-Unsubscribe fields: RFC 8058 §4. Feedback-ID:
+ * Gmail asks for a signature that comes behind it.
+ */
+const LIST_FIELDS = [
   "list-id",
   "list-help",
   "list-subscribe",
@@ -34,6 +38,9 @@ const SIGNED_FIELDS = [
   "list-unsubscribe-post",
   "feedback-id",
 ] as const;
+
+/** RFC 5322 §2.1.1: a line should have no more than 78 characters without its CRLF. */
+const MAX_LINE_CHARS = 78;
 
 export interface DkimKey {
   /** PKCS #8. */
@@ -76,7 +83,8 @@ export function dkimRecord(publicKeyBase64: string): string {
 
 /**
  * The message with a DKIM-Signature in front: rsa-sha256, relaxed/relaxed. The RSA operation runs on the thread pool.
- * From is named twice in `h=` (RFC 6376 §8.15): a second From put in front later breaks the signature.
+ * Fields that a mail has once are named once more in `h=` (RFC 6376 §8.15): a second From, Subject or Content-Type put in
+ * front later, which many readers would show, breaks the signature.
  * Throws where the message has no From, or the domain or selector is no name.
  */
 export async function signDkim(signing: DkimSigning): Promise<Buffer> {
@@ -88,9 +96,11 @@ export async function signDkim(signing: DkimSigning): Promise<Buffer> {
   const bodyHash = createHash("sha256")
     .update(relaxedBody(raw.subarray(body)))
     .digest("base64");
-  const names = fields.map(({ name }) => name).concat("from");
+  const present = fields.map(({ name }) => name);
+  const names = [...present, ...SINGLE_FIELDS.filter((name) => present.includes(name))];
   const unsigned = [
-    `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain};`,
+    "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;",
+    ` d=${domain};`,
     ` s=${selector};${signedAt === undefined ? "" : ` t=${Math.floor(signedAt / 1000)};`} bh=${bodyHash};`,
     ` h=${foldedNames(names)};`,
     " b=",
@@ -109,14 +119,27 @@ function signRsaSha256(data: Buffer, key: KeyObject): Promise<Buffer> {
 
 /** All fields of the signed names; instances of one name from the last to the first (RFC 6376 §5.4.2). */
 function signedFields(present: readonly RawField[]): RawField[] {
-  const fields = SIGNED_FIELDS.flatMap((name) => present.filter((field) => field.name === name).reverse());
+  const fields = [...SINGLE_FIELDS, ...LIST_FIELDS].flatMap((name) =>
+    present.filter((field) => field.name === name).reverse(),
+  );
   if (fields[0]?.name !== "from") throw new Error("a message without From cannot be signed (RFC 6376 §5.4)");
   return fields;
 }
 
-/** Names joined by colons, a few a line (folding white space is allowed about colons, RFC 6376 §3.5). */
+/** Names joined by colons, in lines that begin " h=" and two spaces (folding white space is allowed, RFC 6376 §3.5). */
 function foldedNames(names: readonly string[]): string {
-  return names.map((name, at) => (at > 0 && at % 5 === 0 ? `\r\n  ${name}` : name)).join(":");
+  let out = "";
+  let column = " h=".length;
+  for (const [at, name] of names.entries()) {
+    // Behind it stands a colon, or the semicolon that ends the tag.
+    if (column + name.length + 1 > MAX_LINE_CHARS) {
+      out += "\r\n  ";
+      column = 2;
+    }
+    out += at < names.length - 1 ? `${name}:` : name;
+    column += name.length + 1;
+  }
+  return out;
 }
 
 /** White space that is not a single space already: of those there are hundreds, and replacing each takes its time. */
