@@ -345,6 +345,19 @@ describe("text goes out as it was meant", () => {
     expect(Math.max(...body.split("\r\n").map((line) => line.length))).toBeLessThanOrEqual(76);
   });
 
+  test.each([" ", "\t", " \n", " \n \t\n"])(
+    "a text of white space alone %j is no empty body on the wire",
+    (text) => {
+      const { raw } = compose({ ...BASE, text });
+      const body = raw.subarray(raw.indexOf("\r\n\r\n") + 4).toString();
+      expect(body).toMatch(/=20|=09/);
+    },
+  );
+
+  test("a subject without text is a field all the same", () => {
+    expect(header(compose({ ...BASE, subject: " " }).raw)).toContain("\r\nSubject:\r\n");
+  });
+
   test("a field keeps its name as given", () => {
     expect(header(compose({ ...BASE, headers: { "x-mAiler-ID": "1" } }).raw)).toContain("x-mAiler-ID: 1");
   });
@@ -453,6 +466,19 @@ describe("text goes out as it was meant", () => {
     const grownKib = Number(await new Response(child.stdout).text());
     expect(grownKib).toBeGreaterThan(0);
     expect(grownKib).toBeLessThan(110 * 1024);
+  });
+
+  test.each([
+    ["text/plain", "Grüße", "text/plain; charset=utf-8"],
+    ["TEXT/calendar; method=REQUEST", "SUMMARY:Grüße", "TEXT/calendar; method=REQUEST; charset=utf-8"],
+    ["text/csv", "plain", "text/csv"],
+    ["text/csv", Buffer.from("Gr\xfc\xdfe", "latin1"), "text/csv"],
+    ["text/html; charset=iso-8859-1", "Grüße", "text/html; charset=iso-8859-1"],
+    ["application/json", '"Grüße"', "application/json"],
+  ])("an attached %s tells its charset where its bytes do", (contentType, content, told) => {
+    const attachments = [{ ...file(Buffer.from(content as string)), contentType }];
+    const { raw } = compose({ ...BASE, attachments });
+    expect(raw.toString().replace(/\r\n /g, " ")).toContain(`\r\nContent-Type: ${told}; name=a.bin\r\n`);
   });
 
   test("an attached mail stays a mail where it fits 7bit, else it is plain bytes", async () => {

@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from "node:buffer";
 import type { MailComposerAttachment } from "nodemailer/lib/mail-composer";
 import { headerText } from "./header-fields.ts";
 import { normalizeLineEnds } from "./text-entry.ts";
@@ -35,7 +36,7 @@ export function attachmentEntry(attachment: OutgoingAttachment, hasHtml: boolean
   const { buffer, byteOffset, byteLength } = attachment.bytes;
   return {
     ...common,
-    contentType: wireContentType(attachment.contentType),
+    contentType: withCharset(wireContentType(attachment.contentType), attachment.bytes),
     content: Buffer.from(buffer, byteOffset, byteLength),
   };
 }
@@ -58,4 +59,13 @@ function wireContentType(given: string): string {
   return CONTENT_TYPE.test(type) && !/^(?:multipart|message)\//i.test(type)
     ? type
     : "application/octet-stream";
+}
+
+/**
+ * The type of a text, with its charset where the sender named none and the bytes tell it: a text without is US-ASCII
+ * (RFC 2046 §4.1.2), and readers that show it, or take it into a calendar, guess.
+ */
+function withCharset(type: string, bytes: Uint8Array): string {
+  const isSilent = /^text\//i.test(type) && !/; *charset=/i.test(type);
+  return isSilent && !isAscii(bytes) && isUtf8(bytes) ? `${type}; charset=utf-8` : type;
 }

@@ -97,9 +97,11 @@ function ownFields({ from, to, cc = [], replyTo = [], subject }: OutgoingMail): 
     ["To", to.length === 0 ? '"undisclosed-recipients":;' : addressList(to)],
     ["Cc", addressList(cc)],
     ["Reply-To", addressList(replyTo)],
-    ["Subject", unstructured(subject)],
   ];
-  return fields.map(([name, value]) => (value === "" ? "" : headerField(name, value))).join("");
+  const present = fields.filter(([, value]) => value !== "");
+  // Even an empty one is written: filters count a missing Subject as a fault, and anybody could add one to a signed mail.
+  const all = [...present, ["Subject", unstructured(subject)] as const];
+  return all.map(([name, value]) => headerField(name, value)).join("");
 }
 
 function addressList(mailboxes: readonly Mailbox[]): string {

@@ -30,10 +30,10 @@ export function headerText(value: string): string {
     .trim();
 }
 
-/** A whole field with its CRLF, folded. Throws for a name that is no field name. */
+/** A whole field with its CRLF, folded; a value may be empty. Throws for a name that is no field name. */
 export function headerField(name: string, value: string): string {
   if (!FIELD_NAME.test(name)) throw new Error(`"${headerText(name)}" is not a header field name`);
-  return `${fold(`${name}: ${value}`)}\r\n`;
+  return value === "" ? `${name}:\r\n` : `${fold(`${name}: ${value}`)}\r\n`;
 }
 
 /** A value that nodemailer is to write as it stands, folded for the field of that name. */

@@ -13,12 +13,14 @@ export function normalizeLineEnds(text: string): string {
 
 /**
  * The entry of a text; nothing where there is none. The composer chooses the encoding, but for a text that would pass
- * as 7bit and must not: one with a line that an mbox would alter ("From "), with the boundary in it, or with a control.
+ * as 7bit and must not: one with a line that an mbox would alter ("From "), with the boundary in it, with a control, or
+ * of white space alone.
  */
 export function textEntry(text: string | null | undefined, boundary: string): TextEntry | undefined {
   if (text === null || text === undefined || text === "") return undefined;
   const content = normalizeLineEnds(text);
-  const mustEncode = /^From /m.test(content) || content.includes(boundary) || CONTROL.test(content);
+  const mustEncode =
+    /^From /m.test(content) || content.includes(boundary) || CONTROL.test(content) || BLANK.test(content);
   return mustEncode || isLongLined(content)
     ? { content, contentTransferEncoding: "quoted-printable" }
     : { content };
@@ -47,5 +49,8 @@ function hasLongLine(content: string): boolean {
 export function isPlainAscii(text: string): boolean {
   return isAsciiText(text) && !CONTROL.test(text);
 }
+
+/** Rspamd does not take such a body for an empty one (RFC 6376 §3.4.4), and calls its signature broken. */
+const BLANK = /^[ \t\r\n]*$/;
 
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
