@@ -46,12 +46,11 @@ export function isAtom(text: string): boolean {
  */
 export function normalizeDomain(text: string): string | null {
   if (text.length <= MAX_DOMAIN_OCTETS && PLAIN_DOMAIN.test(text)) return text;
-  if (text.length === 0 || text.length > MAX_DOMAIN_OCTETS || /[\s\x00-\x1f\x7f:/@?#%\\[\]]/.test(text))
-    return null;
+  if (text.length > MAX_DOMAIN_OCTETS || /[\s\x00-\x1f\x7f:/@?#%\\[\]]/.test(text)) return null;
   const bare = text.endsWith(".") ? text.slice(0, -1) : text;
   // domainToASCII reads "0x7f.1" as an IPv4 address; such a name is refused by its last label below.
   const ascii = /^[\x21-\x7e]+$/.test(bare) ? bare.toLowerCase() : domainToASCII(bare).toLowerCase();
-  if (ascii.length === 0 || ascii.length > MAX_DOMAIN_OCTETS) return null;
+  if (ascii.length > MAX_DOMAIN_OCTETS) return null;
   const labels = ascii.split(".");
   if (!labels.every((label) => LABEL.test(label))) return null;
   if (/^(?:[0-9]+|0x[0-9a-f]*)$/.test(labels[labels.length - 1] ?? "")) return null;

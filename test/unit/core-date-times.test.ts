@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseTime } from "../../src/core/date-times.ts";
+import { parseDay, parseTime } from "../../src/core/date-times.ts";
 
 describe("an RFC 3339 date-time", () => {
   test.each([
@@ -32,4 +32,17 @@ describe("an RFC 3339 date-time", () => {
   ])("%s is none", (_, text) => {
     expect(parseTime(text)).toBeNull();
   });
+});
+
+describe("a day", () => {
+  test("begins with its midnight in UTC", () => {
+    expect(parseDay("2024-02-29")).toBe(Date.parse("2024-02-29T00:00:00Z"));
+  });
+
+  test.each(["", "2026", "2026-11", "2026-02-29", "2026-11-31", "2026-13-01", "2026-11-22Z"])(
+    "%j is none",
+    (text) => {
+      expect(parseDay(text)).toBeNull();
+    },
+  );
 });

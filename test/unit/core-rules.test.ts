@@ -84,6 +84,7 @@ describe("addresses", () => {
     "a@[127.0.0.1]",
     "a@127.0.0.1",
     "a@0x7f.1",
+    "a@127.0x1",
     "a\r\nRCPT TO:<b@example.com>",
     "a\0@example.com",
     "<a@example.com>",

@@ -272,6 +272,16 @@ describe("a dead destination", () => {
     },
   );
 
+  test("is tried by one mail after its rest, however many tried it before", async () => {
+    const { offer, end, pass, sent } = bench({ deferrals: 0 });
+    await offer("a.test", keys("a", 6));
+    await pass(TRIAL_MS);
+    expect(sent).toEqual(["a0", "a1"]);
+    for (const key of ["a0", "a1"]) await end(key, "no connection");
+    await pass(REST_MS);
+    expect(sent).toEqual(["a0", "a1", "a2"]);
+  });
+
   test("lets mail that waits when the rest ends try it", async () => {
     const { offer, end, pass, sent } = bench({ deferrals: 0 });
     await offer("a.test", keys("a", 3));
@@ -416,8 +426,9 @@ describe("looking a domain up", () => {
       deliver: async () => report,
     } as const;
     const known = bench();
-    const ways: Passage[] = [known.passage("a.test")];
-    const { offer, pass, putOff } = bench({ hosts: 1 }, { findPassage: async () => ways.shift() ?? lost });
+    let looks = 0;
+    const findPassage = async () => (looks++ === 0 ? known.passage("a.test") : lost);
+    const { offer, pass, putOff } = bench({ hosts: 1 }, { findPassage });
     await offer("a.test", keys("a", 5));
     known.held.get("a0")?.("accepted");
     await tick();
@@ -429,6 +440,8 @@ describe("looking a domain up", () => {
     const failed = () => putOff.filter((one) => one.report.kind === "trouble").map(({ key }) => key);
     expect(failed()).toEqual([]);
     expect(known.sent).toEqual(["a0", "a1", "a2", "a3"]);
+    // What has just failed is not asked for again with each mail.
+    expect(looks).toBe(2);
     await pass(KEPT_PLACE_MS);
     known.held.get("a3")?.("accepted");
     await tick();
