@@ -13,7 +13,7 @@ import type {
 import { MAX_NAMES_SHOWN } from "../../src/smtp/client/peer-certificate.ts";
 import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
 import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
-import { makeCommonNameCert, makeExpiredCert } from "../support/sts-host.ts";
+import { makeClientCert, makeCommonNameCert, makeExpiredCert } from "../support/sts-host.ts";
 import { type KeyAndCert, makeCa, makeCert } from "../support/tls.ts";
 
 const RAW = Buffer.from("Subject: x\r\n\r\nhello\r\n");
@@ -337,9 +337,21 @@ describe("DANE", () => {
       [chained(certs.untrusted, ca), "no certificate of the chain matches a TLSA record"],
       [chained(certs.selfSigned, ca), "no certificate of the chain matches a TLSA record"],
       [chained(certs.untrusted, otherCa), "no certificate of the chain matches a TLSA record"],
+      [chained(await makeClientCert(NAME, ca), ca), "the certificate is not for servers"],
     ];
     for (const [tls, fault] of rows)
       expect(await wayOf(peer({ tls }), dane([record]))).toBe(`certificate of mx.test: ${fault}`);
+  });
+
+  test.each([
+    ["is over", -2, -1],
+    ["is to come", 1, 2],
+  ])("a trust anchor vouches for nobody when its time %s", async (_, from, to) => {
+    const day = (days: number): Date => new Date(systemClock.now() + days * 86_400_000);
+    const authority = await makeCa({ notBeforeDate: day(from), notAfterDate: day(to) });
+    const tls = chained(await makeCert([NAME], authority), authority);
+    const fault = "certificate of mx.test: the trust anchor is not valid at this time";
+    expect(await wayOf(peer({ tls }), dane([tlsa(2, 1, 1, authority)]))).toBe(fault);
   });
 
   test("a trust anchor that is neither presented nor known matches nothing", async () => {

@@ -50,11 +50,12 @@ describe("a message", () => {
   test("goes to a peer that only knows HELO", async () => {
     const mx = peer({ answers: { EHLO: "500 what" } });
     expect((await send(mx)).result).toMatchObject({ stage: "final", code: 250 });
-    expect(mx.commands.items.slice(0, 3)).toEqual([
-      "EHLO us.test",
-      "HELO us.test",
-      "MAIL FROM:<b+1@out.test>",
-    ]);
+    const commands = ["EHLO us.test", "HELO us.test", "MAIL FROM:<b+1@out.test>"];
+    expect(mx.commands.items.slice(0, 3)).toEqual(commands);
+    // Each by itself: it has not said that it takes several.
+    expect(mx.chunks.slice(0, 3)).toEqual(commands.map((command) => `${command}\r\n`));
+    const { result } = await send(mx, { mail: { smtpUtf8: true } });
+    expect(result).toMatchObject({ kind: "unsendable", code: 553, enhanced: "5.6.7" });
   });
 
   test("the null reverse-path is sent as <>", async () => {

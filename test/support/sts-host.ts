@@ -24,6 +24,19 @@ export async function makeExpiredCert(names: readonly string[], ca: KeyAndCert):
   return { key: made.private, cert: made.cert };
 }
 
+/** A certificate for a host that may only be shown by clients. */
+export async function makeClientCert(name: string, ca: KeyAndCert): Promise<KeyAndCert> {
+  const made = await generate([{ name: "commonName", value: name }], {
+    algorithm: "sha256",
+    extensions: [
+      { name: "extKeyUsage", clientAuth: true },
+      { name: "subjectAltName", altNames: [{ type: 2, value: name }] },
+    ],
+    ca,
+  });
+  return { key: made.private, cert: made.cert };
+}
+
 /** A certificate that names a host by its common name alone. */
 export async function makeCommonNameCert(name: string, ca: KeyAndCert): Promise<KeyAndCert> {
   const extensions = [{ name: "basicConstraints", cA: false } as const];

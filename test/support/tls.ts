@@ -7,9 +7,15 @@ export interface KeyAndCert {
 
 // RSA keys: under Bun selfsigned cannot make elliptic ones.
 
-/** A certificate authority of the test's own. */
-export async function makeCa(): Promise<KeyAndCert> {
+/**
+ * A certificate authority of the test's own.
+ * @param validFor when it may be used; for a year where left out
+ */
+export async function makeCa(
+  validFor: { notBeforeDate?: Date; notAfterDate?: Date } = {},
+): Promise<KeyAndCert> {
   const made = await generate([{ name: "commonName", value: "Test CA" }], {
+    ...validFor,
     algorithm: "sha256",
     extensions: [
       { name: "basicConstraints", cA: true, critical: true },

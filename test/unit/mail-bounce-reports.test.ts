@@ -15,6 +15,12 @@ type Row = [name: string, report: Report, expected: object[]];
 
 const B = "bob@example.org";
 const F = "Final-Recipient: rfc822; bob@example.org";
+const LOCAL = statusPart("Final-Recipient: LOCAL; <bob>", "Action: failed", "Status: 5.1.1");
+/** The mail that came back, to two. */
+const SEVERAL = {
+  ...ORIGINAL,
+  lines: ORIGINAL.lines.map((line) => (line.startsWith("To:") ? `${line}, eve@example.org` : line)),
+};
 
 async function recipientsOf(raw: Buffer) {
   return readBounce(await parseMail(raw), raw)?.recipients ?? null;
@@ -258,12 +264,18 @@ describe("a delivery status notification (RFC 3464), in the form of", () => {
     [
       "local user name only",
       {
-        parts: [
-          WORDS,
-          statusPart("Final-Recipient: LOCAL; <bob>", "Action: failed", "Status: 5.1.1"),
-          ORIGINAL,
-        ],
+        parts: [WORDS, LOCAL, ORIGINAL],
       },
+      [{ recipient: B, outcome: "hard" }],
+    ],
+    [
+      "local user name only, of a mail to several",
+      { parts: [WORDS, LOCAL, SEVERAL] },
+      [{ recipient: null, outcome: "hard" }],
+    ],
+    [
+      "local user name only, of a mail to several, with words that name one",
+      { parts: [{ ...WORDS, lines: [...WORDS.lines, "", "<bob@example.org>"] }, LOCAL, SEVERAL] },
       [{ recipient: B, outcome: "hard" }],
     ],
     [

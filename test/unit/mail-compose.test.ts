@@ -135,6 +135,26 @@ function byNodemailer(mail: OutgoingMail): Promise<Buffer> {
 }
 
 describe("what goes on the wire", () => {
+  test.each([null, undefined, ""])("an inline image is part of no html where that is %p", (html) => {
+    const bytes = PNG;
+    const named = { filename: "a", contentType: "image/png", contentId: "a@x" };
+    const attachments = [{ ...named, bytes, disposition: "inline" as const }];
+    const raw = compose({ ...BASE, html, attachments }).raw.toString();
+    expect(raw).toContain("Content-ID: <a@x>\r\n");
+    expect(raw).not.toContain("multipart/related");
+  });
+
+  test("a control character in a text is encoded, for not every server takes it", () => {
+    const { raw } = compose({ ...BASE, text: "bell \x07 and escape \x1b\n" });
+    expect(raw.toString()).toContain("bell =07 and escape =1B\r\n");
+  });
+
+  test("a reference too long for a line is left out, and the mail goes out", () => {
+    const long = `<${"i".repeat(1000)}@example.org>`;
+    const { raw } = compose({ ...BASE, headers: { References: `<a@example.org> ${long} <b@example.org>` } });
+    expect(header(raw).split("\r\n")).toContain("References: <a@example.org> <b@example.org>");
+  });
+
   test("is the same bytes for the same mail, so that a retry is the same message", () => {
     const mail = {
       ...BASE,
