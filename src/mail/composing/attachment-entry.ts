@@ -19,13 +19,13 @@ const CONTENT_TYPE = new RegExp(
 );
 
 /**
- * The attachment as nodemailer's composer takes it. An inline one with a Content-ID is what the html shows; every other
- * one is an attachment to the reader.
+ * The attachment as nodemailer's composer takes it. An inline one with a Content-ID is what the html shows, where there is
+ * one; every other one is an attachment to the reader.
  */
-export function attachmentEntry(attachment: OutgoingAttachment, hasHtml: boolean): MailComposerAttachment {
+export function attachmentEntry(attachment: OutgoingAttachment): MailComposerAttachment {
   const filename = headerText(attachment.filename);
   const id = contentId(attachment);
-  const shown = hasHtml && attachment.disposition === "inline" && id !== "";
+  const shown = attachment.disposition === "inline" && id !== "";
   const common = {
     filename: filename === "" ? (false as const) : filename,
     contentDisposition: attachment.disposition === "inline" ? "inline" : "attachment",

@@ -75,13 +75,9 @@ function composeTree(mail: OutgoingMail, boundary: string, smtpUtf8: boolean): B
     ],
     text: textEntry(mail.text, boundary),
     html: textEntry(mail.html, boundary),
-    attachments: (mail.attachments ?? []).map((attachment) => attachmentEntry(attachment, hasHtml(mail))),
+    attachments: (mail.attachments ?? []).map(attachmentEntry),
   }).compile();
   return writeTree(tree, { before: ownFields(mail), behind: furtherFields(mail, smtpUtf8) });
-}
-
-function hasHtml({ html }: OutgoingMail): boolean {
-  return html !== null && html !== undefined && html !== "";
 }
 
 /** Boundaries that hold "=_" never occur in quoted-printable or base64 (RFC 2045 §6.7); `textEntry` avoids them in 7bit. */
