@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { judge, newDestination } from "../../src/flows/dispatch/destination.ts";
+import { mxPassages } from "../../src/flows/send/deliver.ts";
 import { OneHandover } from "../../src/flows/dispatch/handover.ts";
 import { Room } from "../../src/flows/dispatch/room.ts";
 import { noFacts, type DeliveryReport, type Passage } from "../../src/flows/send/outcome.ts";
+import type { HostSecurity } from "../../src/smtp/client/delivery.ts";
+import { createPool } from "../../src/smtp/client/pool.ts";
+import { log } from "../../src/log.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const REST_MS = 30_000;
@@ -43,4 +47,29 @@ describe("a destination that could not be reached", () => {
     expect(await handover.deliver(shipment)).toMatchObject({ kind: "trouble", stage: "connect" });
     expect(sent).toBe(0);
   });
+});
+
+test("the same host is one destination for two domains only where both ask the same of it", async () => {
+  const clock = manualClock();
+  const host = { name: "mx.test", preference: 0, addresses: ["192.0.2.1"] };
+  const asked: Readonly<Record<string, HostSecurity>> = {
+    "sts.test": { tls: "verified", policy: "MTA-STS, enforced" },
+    "sts2.test": { tls: "verified", policy: "MTA-STS, enforced" },
+    "dane.test": { tls: "encrypted", policy: "DANE" },
+  };
+  const findPassage = mxPassages({
+    ...{ clock, port: 25, ehloName: "us.test" },
+    pool: createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1 }),
+    route: async () => ({ kind: "hosts", hosts: [host] }),
+    async secure(domain) {
+      const security = asked[domain];
+      return { kind: "hosts", hosts: [security === undefined ? host : { ...host, security }] };
+    },
+  });
+  const keys = new Map<string, string>();
+  for (const domain of ["plain.test", "plain2.test", "sts.test", "sts2.test", "dane.test"])
+    keys.set(domain, (await findPassage(domain)).destination);
+  expect(keys.get("plain2.test")).toBe(keys.get("plain.test") ?? "");
+  expect(keys.get("sts2.test")).toBe(keys.get("sts.test") ?? "");
+  expect(new Set(keys.values()).size).toBe(3);
 });
