@@ -21,5 +21,7 @@ export interface PhraseGroup {
   category: ReplyCategory;
   /** Words of no reason, as "rejected": a code that names the mailbox is more specific. */
   vague?: true;
+  /** Words for a mailbox that is not there and for a rule alike: a code of policy decides. */
+  unlessPolicy?: true;
   phrases: readonly Phrase[];
 }

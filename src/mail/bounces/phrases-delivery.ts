@@ -55,8 +55,8 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         "Outlook.com, Yahoo, iCloud, Mimecast: they name no other reason",
       ],
       [
-        /(?:sender|sending|outgoing|outbound|hourly|daily)\b.{0,30}\b(?:quota|limit)|quota .{0,20}for sender/,
-        "Exchange, Gmail X.4.5: the sender's allowance, not the mailbox's",
+        /(?:sender|sending|outgoing|outbound|hourly|daily)\b.{0,30}\b(?:quota|limit)|quota .{0,20}for sender|policy rejection- quota/,
+        "Exchange, Gmail X.4.5, policyd: the sender's allowance, not the mailbox's",
       ],
       [
         /(?:max|maximum) (?:number of )?(?:e?-?mails|messages|defers)\b.{0,20} per (?:hour|day)/,
@@ -67,7 +67,7 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         "AOL: all its refusals bear X.2.1, whatever they are about",
       ],
       [
-        /mail is rejected by recipients|(?:user|recipient|addressee)s? (?:\S{1,100} )?(?:has |have )?(?:reject|refuse|block)(?:e?d|s) (?:your|this sender|the sender|sender|mails? from|messages? from|to receive)\b/,
+        /mail is rejected by recipients|(?:user|recipient|addressee)s? (?:\S{1,100} )?(?:has |have )?(?:reject|refuse|block)(?:e?d|s) (?:your?|this sender|the sender|sender|mails? from|messages? from|to receive)\b/,
         "Tencent, KDDI and others: a recipient who has blocked the sender",
       ],
       [

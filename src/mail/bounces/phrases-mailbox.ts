@@ -95,16 +95,16 @@ export const NO_MAILBOX: PhraseGroup = {
       "Comcast; RFC 5321 §4.2.3 551; RFC 7293 §6 (a mailbox of somebody else now)",
     ],
     [
-      /address rejected: (?:user|undeliverable|unverified|no such|invalid)|recipient (?:address )?rejected: access denied(?! (?:for|from|to|due|by)\b)|<[^<>]{3,100}> recipient rejected|undeliverable address/,
-      "Exchange Online 5.4.1, Postfix recipient verification, Cox",
+      /address rejected: (?:user|undeliverable|unverified|no such|invalid)|undeliverable address/,
+      "Postfix recipient verification, Vade, Proofpoint",
     ],
     [
       /could(?: not|n'?t) (?:be )?(?:find|found) (?:any )?(?:mailbox|user|the recipient)|(?:can'?t|cannot|could not|couldn'?t|unable to) (?:find|locate) (?:(?:an?|any|the|this|that|such|local|alias) ){0,4}(?:user|mailbox|recipient|alias)\b|wasn'?t found (?:at|in)|couldn'?t be (?:found|delivered to)|address (?:does|is) not/,
       "Outlook, Microsoft 365",
     ],
     [
-      /@[^\s<>]{1,100}>? is no longer (?:valid|active|available|in use)|^(?:5\d\d[ -])?(?:5\.\d{1,3}\.\d{1,3} )?(?:<?[^\s<>]{1,100}@[^\s<>]{1,100}>?:? (?:recipient )?|recipient )rejected\.?(?:$| \(in reply to )/,
-      "Yahoo: the address that is no more; Symantec.cloud, Cox: the address, rejected, and no other reason",
+      /@[^\s<>]{1,100}>? is no longer (?:valid|active|available|in use)/,
+      "Yahoo: the address that is no more",
     ],
     [
       /invalid (?:final )?delivery user|invalid-recipient|invalid e?-?mail recipients?|recipients? (?:are|is) (?:all )?invalid|mailbox name not allowed/,
@@ -216,14 +216,35 @@ export const NO_DOMAIN: PhraseGroup = {
   ],
 };
 
-/** RFC 5321 §4.2.3: behind 550 the mailbox is not there, behind 450 it is busy. */
+/**
+ * RFC 5321 §4.2.3: behind 550 the mailbox is not there, behind 450 it is busy. The same words are there for a rule that
+ * the mail has met ("no access, or command rejected for policy reasons").
+ */
 export const UNAVAILABLE: PhraseGroup = {
+  outcome: "hard",
+  category: "recipient",
+  unlessPolicy: true,
+  phrases: [
+    [/mailbox (?:unavailable|not available|is unavailable)/, "Outlook.com, United Internet, Amazon SES"],
+    [
+      /recipient (?:address )?rejected: access denied(?! (?:for|from|to|due|by)\b)/,
+      "Exchange Online 5.4.1: no such mailbox; Postfix 5.7.1: check_recipient_access",
+    ],
+    [
+      /<[^<>]{3,100}> recipient rejected(?! (?:for|from|due|by|because)\b)|^(?:5\d\d[ -])?(?:5\.\d{1,3}\.\d{1,3} )?(?:<?[^\s<>]{1,100}@[^\s<>]{1,100}>?:? (?:recipient )?|recipient )rejected\.?(?:$| \(in reply to )/,
+      "Symantec.cloud, Cox: the address, rejected, and no other reason",
+    ],
+  ],
+};
+
+/** An address that is called none, or none that can be reached. */
+export const INVALID: PhraseGroup = {
   outcome: "hard",
   category: "recipient",
   phrases: [
     [
-      /mailbox (?:unavailable|not available|is unavailable|(?:is )?inactive|does)|invalid mailbox|\b(?:account|recipient) (?:is )?unavailable/,
-      "Outlook.com, United Internet, Amazon SES",
+      /mailbox (?:(?:is )?inactive|does)|invalid mailbox|\b(?:account|recipient) (?:is )?unavailable/,
+      "Outlook.com, Amazon SES",
     ],
     [
       /(?<!(?:sender|from|ip|your|return|reply-to|client|helo|source) )\b(?:recipient|user|address|account|alias|mailbox) (?:name )?(?:is |was )?(?:invalid|unrecogni[sz]ed|illegal)\b/,

@@ -48,7 +48,7 @@ export const SENDER_SIDE: PhraseGroup = {
       "gateways: the address, account or host that is the sender's",
     ],
     [
-      /chosen not to (?:receive|accept)|does ?n[o']t (?:accept|allow|receive|want) (?:e?-?mails?|messages?) (?:of|from)\b/,
+      /chosen not to (?:receive|accept)|does ?n[o']t (?:accept|allow|receive|want) (?:(?:e?-?mails?|messages?) (?:of|from)\b|(?:external|outside|internet) (?:e?-?mails?|messages?|senders?)\b)/,
       "AOL: a recipient who does not want mail of this sender or kind",
     ],
     [
@@ -56,7 +56,7 @@ export const SENDER_SIDE: PhraseGroup = {
       "servers that ask the sender to confirm, and lists of welcome senders",
     ],
     [
-      /\b(?:must|need to|have to) be (?:an? )?(?:member|subscriber|subscribed)|\b(?:only|restricted to) (?:list )?(?:members|subscribers)|(?:members|subscribers) only|not (?:a )?(?:member of|subscribe[rd] (?:of|to)) (?:this|the) (?:mailing )?(?:group|list)/,
+      /\b(?:must|need to|have to) be (?:an? )?(?:member|subscriber|subscribed)|\b(?:only|restricted to) (?:list )?(?:members|subscribers)|(?:members|subscribers) only|(?:closed to|from) non-?(?:members|subscribers)|not (?:a )?(?:member of|subscribe[rd] (?:of|to)) (?:this|the) (?:mailing )?(?:group|list)/,
       "mailing lists that are for their members",
     ],
   ],

@@ -1,4 +1,4 @@
-import type { ReplyCategory } from "./phrase-group.ts";
+import type { PhraseGroup, ReplyCategory } from "./phrase-group.ts";
 import { TEXT_RULES } from "./reply-phrases.ts";
 
 /**
@@ -27,8 +27,8 @@ export interface Refusal {
   stage?: string | null;
 }
 
-/** What a text tells. `vague`: it names no reason. */
-export type TextClass = FinalClass & { vague?: true };
+/** What a text tells, and what codes it yields to: see `PhraseGroup`. */
+export type TextClass = FinalClass & Pick<PhraseGroup, "vague" | "unlessPolicy">;
 
 /** The same of one that is final. */
 export type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
@@ -159,6 +159,7 @@ function byEvidence(refusal: Refusal): FinalClass {
   const told = refusal.told === undefined ? classByText(refusal.text) : refusal.told;
   const coded = classByCode(refusal);
   if (told?.vague === true && coded !== null && namesMailbox(coded, refusal)) return coded;
+  if (told?.unlessPolicy === true && coded?.category === "policy") return coded;
   return told ?? coded ?? classByReplyCode(refusal);
 }
 
@@ -183,8 +184,8 @@ export function classByText(text: string): TextClass | null {
     .replace(IP_ADDRESS, "ip");
   const group = TEXT_RULES.find(({ phrases }) => phrases.some(([pattern]) => pattern.test(plain)));
   if (group === undefined) return null;
-  const { outcome, category, vague } = group;
-  return vague === true ? { outcome, category, vague } : { outcome, category };
+  const { phrases: _, ...told } = group;
+  return told;
 }
 
 function classByCode({ enhanced }: Refusal): FinalClass | null {

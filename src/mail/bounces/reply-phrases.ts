@@ -2,7 +2,7 @@ import type { PhraseGroup } from "./phrase-group.ts";
 import { AUTHENTICATION, BLOCKLISTS, SENDER_ADDRESS, SENDER_SIDE } from "./phrases-sender.ts";
 import { CONTENT, SIZE } from "./phrases-content.ts";
 import { LOOPS, POLICY, PROTOCOL, RELAYING, TROUBLE, WHOLE_SENTENCES } from "./phrases-delivery.ts";
-import { DISABLED, FULL, NO_DOMAIN, NO_MAILBOX, TEMPORARY, UNAVAILABLE } from "./phrases-mailbox.ts";
+import { DISABLED, FULL, INVALID, NO_DOMAIN, NO_MAILBOX, TEMPORARY, UNAVAILABLE } from "./phrases-mailbox.ts";
 
 /**
  * What servers say, the first group that has a match. Order is meaning: a complaint about the sender that quotes words
@@ -23,6 +23,7 @@ export const TEXT_RULES: readonly PhraseGroup[] = [
   NO_MAILBOX,
   DISABLED,
   NO_DOMAIN,
+  INVALID,
   UNAVAILABLE,
   PROTOCOL,
   TROUBLE,
