@@ -115,3 +115,31 @@ export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limi
     apart: true,
   };
 }
+
+/** A mail that begins a thread. */
+export interface BeginningMail {
+  inboxId: string;
+  senderId: string;
+  /** As in `ArrivalQuestion`; at least one. */
+  related: readonly string[];
+}
+
+/** Whether the inbox knows no thread by the id that stands there; see `THREAD_OF_IDS`. */
+const unthreaded = (id: string): string => `NOT EXISTS (SELECT 1 FROM messages
+      WHERE inbox_id = ? AND rfc_message_id = ${id} AND +sender_id = ? AND thread_id IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM thread_references WHERE inbox_id = ? AND rfc_message_id = ${id} AND sender_id = ?)`;
+/**
+ * Holds while none of the ids leads to a thread: another process may have taken the mail itself meanwhile, the one that it answers, or
+ * another answer to that. In one process such mails come one after another.
+ */
+export function beginsThreadGuard({ inboxId, senderId, related }: BeginningMail): Guard {
+  const [first, ...others] = related;
+  // Most mails that begin a thread name no other.
+  return first !== undefined && others.length === 0
+    ? { sql: unthreaded("?"), args: [inboxId, first, senderId, inboxId, first, senderId], apart: true }
+    : {
+        sql: `NOT EXISTS (SELECT 1 FROM json_each(?) named WHERE NOT (${unthreaded("named.value")}))`,
+        args: [JSON.stringify(related), inboxId, senderId, inboxId, senderId],
+        apart: true,
+      };
+}

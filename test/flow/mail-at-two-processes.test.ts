@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { read } from "../../src/flows/readings.ts";
+import { type Inspect, read } from "../../src/flows/readings.ts";
 import { openDoor } from "../../src/flows/receive/door.ts";
+import { simulateInbound } from "../../src/flows/receive/simulate.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { around } from "../support/around.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
@@ -20,31 +21,35 @@ const MAIL = Buffer.from(
   "From: ada@client.test\r\nMessage-ID: <one@client.test>\r\nSubject: Hi\r\n\r\nHi\r\n",
 );
 
-/** The door of a process, over its own view of the database. */
-function doorOf(db: Db) {
+/** What a process takes mail with, over its own view of the database. */
+function depsOf(db: Db) {
   const { queue } = service.app;
   const asking = {
     ...{ clock: systemClock, host: "mx.test" },
     resolve: () => Promise.reject(new Error("no name server")),
   };
-  return openDoor({
+  return {
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
-    ...{ verpKey: new Uint8Array(32), inspect: (asked) => read(asking, asked) },
-  });
+    ...{ verpKey: new Uint8Array(32), inspect: ((asked) => read(asking, asked)) satisfies Inspect },
+  };
 }
 
-/** A door that is about to write when another process has just done `first`. */
-function slowDoor(first: () => Promise<unknown>) {
+const doorOf = (db: Db) => openDoor(depsOf(db));
+
+/** The database of a process that is about to write when another has just done `first`. */
+function slowDb(first: () => Promise<unknown>): Db {
   const { db } = service.app;
   let writes = 0;
-  return doorOf({
+  return {
     ...around(db),
     async write(statements) {
       if (writes++ === 0) await first();
       return db.write(statements);
     },
-  });
+  };
 }
+
+const slowDoor = (first: () => Promise<unknown>) => doorOf(slowDb(first));
 
 const stored = () =>
   service.app.db.all<{ address: string; messages: number; threads: number }>(
@@ -70,4 +75,36 @@ test("an inbox that another process has not taken it for gets it all the same", 
     { address: "a@in.test", messages: 1, threads: 1 },
     { address: "b@in.test", messages: 1, threads: 1 },
   ]);
+});
+
+const ANSWER = Buffer.from(
+  "From: bob@client.test\r\nMessage-ID: <two@client.test>\r\nIn-Reply-To: <one@client.test>\r\nSubject: Re: Hi\r\n\r\nHo\r\n",
+);
+const OTHER_ANSWER = Buffer.from(
+  "From: eve@client.test\r\nMessage-ID: <three@client.test>\r\nIn-Reply-To: <one@client.test>\r\nSubject: Re: Hi\r\n\r\nHa\r\n",
+);
+
+test.each([
+  ["a mail, and an answer that overtakes it", MAIL, ANSWER],
+  ["an answer, and the mail that is late", ANSWER, MAIL],
+  ["two answers to a mail that is not here", ANSWER, OTHER_ANSWER],
+])("two processes that each take one mail of a conversation begin one thread: %s", async (_, late, early) => {
+  const other = doorOf(service.app.db);
+  const slow = slowDoor(() => other.message(mailTo("a@in.test"), early));
+  expect(await slow.message(mailTo("a@in.test", "b@in.test"), late)).toMatchObject({ code: 250 });
+  expect(await stored()).toEqual([
+    { address: "a@in.test", messages: 2, threads: 1 },
+    { address: "b@in.test", messages: 1, threads: 1 },
+  ]);
+});
+
+test("so do a mail that came and one that is simulated", async () => {
+  const [inbox] = await service.app.db.all<{ id: string; sender_id: string }>(
+    "SELECT id, sender_id FROM inboxes WHERE address = 'a@in.test'",
+  );
+  const first = () => doorOf(service.app.db).message(mailTo("a@in.test"), ANSWER);
+  const mail = { inboxId: inbox?.id, attachments: [], text: "Ho", inReplyTo: "<one@client.test>" };
+  const deps = { ...depsOf(slowDb(first)), limits: { maxMessageBytes: 10_000 } };
+  await simulateInbound(deps, inbox?.sender_id ?? "", mail, () => []);
+  expect(await stored()).toContainEqual({ address: "a@in.test", messages: 2, threads: 1 });
 });

@@ -7,7 +7,6 @@ import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
 import { type Reply, reply } from "../../smtp/reply.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import { isInboxGone } from "../../store/inboxes.ts";
-import { isMessageBarred } from "../../store/messages.ts";
 import type { Inspect } from "../readings.ts";
 import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
@@ -15,6 +14,7 @@ import { sureOf } from "../sure-of.ts";
 import { earlierArrival } from "./duplicate.ts";
 import { factsOf, referencesOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
+import { lookingAnew } from "./look-anew.ts";
 import { recordRefusal } from "./refuse.ts";
 import { refusedByPolicy } from "./refused-by-policy.ts";
 import { roleFacts } from "./role-mailbox.ts";
@@ -196,25 +196,7 @@ async function letIn(
   const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
   const { messageId } = inspection.mail;
   const named = [...(messageId === null ? [] : [messageId]), ...referencesOf(inspection.mail)];
-  return inTurn(named, () => takeInto(deps, targets, mail));
-}
-
-/** Looks at a mail that others take at the same time, too; then its sender brings it again. */
-const MAX_LOOKS = 3;
-
-/** Takes an inspected mail, looking anew where another process has just taken it. */
-async function takeInto(
-  deps: DoorDeps,
-  targets: readonly InboundTargetInbox[],
-  mail: InboundMail,
-): Promise<Reply> {
-  for (let look = 0; look < MAX_LOOKS; look++)
-    try {
-      return await lookAndTake(deps, targets, mail);
-    } catch (error) {
-      if (!isMessageBarred(error)) throw error;
-    }
-  return BUSY;
+  return inTurn(named, async () => (await lookingAnew(() => lookAndTake(deps, targets, mail))) ?? BUSY);
 }
 
 /** Takes an inspected mail, where all its inboxes are still there and its author's domain does not want it refused. */

@@ -19,15 +19,21 @@ export function factsOf(
   inbox: InboxRef,
   mail: ReadMail,
 ): Promise<ArrivalFacts | null> {
-  const { messageId: rfcMessageId } = mail;
-  const references = referencesOf(mail);
   return arrivalFacts(db, inbox, {
-    rfcMessageId,
-    // Its own id comes last in rank: it may be a copy of a mail that is here, or one that an answer has overtaken.
-    related: rfcMessageId === null ? references : [rfcMessageId, ...references],
+    rfcMessageId: mail.messageId,
+    related: relatedOf(mail),
     since: clock.now() - DUPLICATE_WINDOW_MS,
     limit: MAX_COMPARED,
   });
+}
+
+/**
+ * The mails by which a mail's thread is found, the nearest parent last. Its own id comes last in rank: it may be a copy of a mail
+ * that is here, or one that an answer has overtaken.
+ */
+export function relatedOf(mail: ReadMail): string[] {
+  const references = referencesOf(mail);
+  return mail.messageId === null ? references : [mail.messageId, ...references];
 }
 
 /** The mails that a mail names, the one that it answers last. */

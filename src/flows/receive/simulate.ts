@@ -13,6 +13,7 @@ import { tooMuchMail } from "../read/large-mails.ts";
 import { inboxAddressOf, reachesInbox } from "../threading.ts";
 import { factsOf } from "./facts.ts";
 import type { Inspect } from "../readings.ts";
+import { lookingAnew } from "./look-anew.ts";
 import { type Arrival, type TakeDeps, takeMail } from "./take.ts";
 import { traceFields } from "./trace.ts";
 
@@ -70,13 +71,15 @@ export async function simulateInbound(
   const { header } = inspection.authentication;
   const trace = traceFields({ ...envelope, smtpUtf8: false }, header, deps.hostname, now);
   const arriving = { envelope, trace, raw, inspection, testMode: true };
-  const facts = await factsOf(deps, inbox, inspection.mail);
-  if (facts === null) throw notFound("inbox");
-  const place = { inbox, addresses: [to], facts };
-  const taken = takeMail(deps, [place], arriving, (made) => made.flatMap(record));
-  const [arrival] = await taken.catch((error: unknown) => {
+  const taken = await lookingAnew(async () => {
+    const facts = await factsOf(deps, inbox, inspection.mail);
+    if (facts === null) throw notFound("inbox");
+    return takeMail(deps, [{ inbox, addresses: [to], facts }], arriving, (made) => made.flatMap(record));
+  }).catch((error: unknown) => {
     throw isInboxGone(error) ? notFound("inbox") : error;
   });
+  if (taken === null) throw tooMuchMail();
+  const [arrival] = taken;
   if (arrival === undefined) throw new Error("a simulated mail has one inbox");
   return arrival;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../../core/clock.ts";
 import { newId } from "../../core/ids.ts";
 import type { MessageEvent } from "../../core/events.ts";
 import type { Queue } from "../../queue/port.ts";
-import { type ArrivalFacts, untakenGuard } from "../../store/arrivals.ts";
+import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/arrivals.ts";
 import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
@@ -14,7 +14,7 @@ import { writeAhead } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
 import { participantsOf } from "../threading.ts";
-import { DUPLICATE_WINDOW_MS, MAX_COMPARED, referencesOf } from "./facts.ts";
+import { DUPLICATE_WINDOW_MS, MAX_COMPARED, referencesOf, relatedOf } from "./facts.ts";
 import type { WrittenBody } from "./inspect.ts";
 import { chunkPieces } from "./large-body.ts";
 import {
@@ -46,7 +46,8 @@ export interface ArrivalPlace extends InboundTargetInbox {
 /**
  * Takes a mail into custody: one message in each inbox, its thread, its event and its webhook deliveries, all in one
  * write; what is large goes ahead of it. When this resolves the bytes are on disk. Where one of the inboxes has taken it since
- * the places were asked about, as another process does, nothing is written, and `isMessageBarred` knows the error.
+ * the places were asked about, or has begun the thread that it belongs to, as another process does, nothing is written, and
+ * `isMessageBarred` knows the error.
  * @param record further statements for that write, told what it stores
  */
 export async function takeMail(
@@ -118,9 +119,20 @@ interface StoredArrival {
   events: MessageEvent[];
 }
 
-/** Holds while the inbox has not taken the mail. */
-function untaken({ inboxId, senderId, rfcMessageId, createdAt }: Message, { raw }: Kept): Guard | null {
-  if (inboxId === null || rfcMessageId === null) return null;
+/** Holds while what was looked up before is so: the mail begins a thread, or the inbox has not taken it. */
+function stillSo(
+  message: Message,
+  { threadId }: ArrivalFacts,
+  mail: InboundMail,
+  { raw }: Kept,
+): Guard | null {
+  const { inboxId, senderId, rfcMessageId, createdAt } = message;
+  if (inboxId === null) return null;
+  if (threadId === null) {
+    const related = relatedOf(mail.inspection.mail);
+    return related.length === 0 ? null : beginsThreadGuard({ inboxId, senderId, related });
+  }
+  if (rfcMessageId === null) return null;
   const since = createdAt - DUPLICATE_WINDOW_MS;
   return untakenGuard({ inboxId, senderId, rfcMessageId, raw: raw.key, since, limit: MAX_COMPARED });
 }
@@ -141,7 +153,12 @@ function arrive(
   return {
     arrival: { messageId: message.id, threadId },
     statements: [
-      ...insertMessage(message, inboundContent(mail, kept, addresses), attachments, untaken(message, kept)),
+      ...insertMessage(
+        message,
+        inboundContent(mail, kept, addresses),
+        attachments,
+        stillSo(message, facts, mail, kept),
+      ),
       ...(inbox.id === null || threadId === null ? [] : moveInbox(inbox, threadId, message, mail)),
     ],
     events: eventsOf(deps.clock, senderId, [happening]),
