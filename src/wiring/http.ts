@@ -13,6 +13,7 @@ import { emailRoutes } from "../http/routes/emails.ts";
 import { healthRoutes } from "../http/routes/health.ts";
 import { inboundRoutes } from "../http/routes/inbound.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
+import { quotaRoutes } from "../http/routes/quota.ts";
 import { senderRoutes } from "../http/routes/senders.ts";
 import { statsRoutes } from "../http/routes/stats.ts";
 import { suppressionRoutes } from "../http/routes/suppressions.ts";
@@ -143,6 +144,7 @@ function apiRoutes(parts: HttpParts): Route[] {
     ...contactRoutes({ db }),
     ...suppressionRoutes({ db }),
     ...statsRoutes({ db }),
+    ...quotaRoutes({ db, volume: config }),
     ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
     ...webhookDeliveryRoutes({ db, clock, queue }),
     ...unsubscribeRoutes({ db, clock, ...links }),

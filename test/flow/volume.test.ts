@@ -207,6 +207,20 @@ describe("the API", () => {
     expect(recipients?.count).toBe(25);
   });
 
+  test("is shown with what is left of it, to the project's own key too", async () => {
+    const service = await limited({ dailyQuota: 3 });
+    const quota = async (key: string) => (await service.call("GET", "/v1/quota", undefined, { key })).body;
+    expect(await quota(service.projectKey)).toMatchObject({ limit: 3, used: 0, remaining: 3 });
+    await service.call("POST", "/v1/emails", mail(["a@one.test", "b@one.test"]));
+    const shown = await quota(service.projectKey);
+    expect(shown).toEqual({ limit: 3, used: 2, remaining: 1, resetAt: expect.any(String) });
+    expect(shown.resetAt).toMatch(/T00:00:00\.000Z$/);
+    await change(service, { dailyQuota: 1 });
+    expect(await quota(service.projectKey)).toMatchObject({ limit: 1, used: 2, remaining: 0 });
+    await change(service, { dailyQuota: null });
+    expect(await quota(service.projectKey)).toMatchObject({ limit: null, used: 2, remaining: null });
+  });
+
   test("counts requests under the project's plan and refuses those over it", async () => {
     const service = await start({ PLAN_TINY: "1/3" });
     await change(service, { plan: "tiny" });

@@ -48,8 +48,13 @@ function limitOf({ tiers, defaultTrustTier }: VolumeLimits, { trustTier, dailyQu
   };
 }
 
+/** When the UTC day after that of `now` begins; milliseconds. */
+function nextDay(now: number): number {
+  return (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+}
+
 function refusal(limit: Limit, left: number, now: number): AppError {
-  const resetAt = new Date((Math.floor(now / DAY_MS) + 1) * DAY_MS).toISOString();
+  const resetAt = new Date(nextDay(now)).toISOString();
   return new AppError("permission_error", `${limit.message}, of which ${left} are left.`, {
     code: limit.code,
     resetAt,
@@ -100,6 +105,28 @@ export async function refuseOverVolume(deps: VolumeDeps, project: Sender, recipi
   const now = deps.clock.now();
   const left = Math.max(0, limit.recipients - (await usageOf(deps.db, project.id, utcDay(now))));
   if (recipients > left) throw refusal(limit, left, now);
+}
+
+/** A project's volume of a UTC day, in recipients. `limit` and `remaining` null: there is no limit. */
+export interface VolumeOfDay {
+  limit: number | null;
+  used: number;
+  remaining: number | null;
+  /** When the next day begins; milliseconds. */
+  resetAt: number;
+}
+
+/** What the project has used of the day that `now` lies in, and what is left of it. */
+export async function volumeOfDay(
+  db: Db,
+  limits: VolumeLimits,
+  project: Sender,
+  now: number,
+): Promise<VolumeOfDay> {
+  const limit = limitOf(limits, project)?.recipients ?? null;
+  const used = await usageOf(db, project.id, utcDay(now));
+  const remaining = limit === null ? null : Math.max(0, limit - used);
+  return { limit, used, remaining, resetAt: nextDay(now) };
 }
 
 function refusals<Send extends Counted>(
