@@ -184,3 +184,35 @@ export async function deleteOldCounts(
   ]);
   return written?.changes ?? 0;
 }
+
+/** Projects of a stretch, in the order of their ids. */
+export function projectsOf(db: Db, { after, below, limit }: Stretch): Promise<{ id: string }[]> {
+  return db.all<{ id: string }>("SELECT id FROM senders WHERE id > ? AND id < ? ORDER BY id LIMIT ?", [
+    after,
+    below,
+    limit,
+  ]);
+}
+
+/** The tables of figures, and by what each counts the time since the epoch. */
+const FIGURE_TABLES = {
+  stats: { key: "sender_id, hour", time: "hour" },
+  stats_destinations: { key: "sender_id, day, domain, outcome", time: "day" },
+  stats_domains: { key: "sender_id, day", time: "day" },
+} as const;
+
+/** The statement that deletes at most `limit` of the projects' rows of a table from before that hour or day since the epoch. */
+export function deleteOldFigures(
+  table: keyof typeof FIGURE_TABLES,
+  senderIds: readonly string[],
+  before: number,
+  limit: number,
+): Statement {
+  const { key, time } = FIGURE_TABLES[table];
+  const columns = key.replace(/\w+/g, "s.$&");
+  return {
+    sql: `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${columns} FROM json_each(?) j
+        CROSS JOIN ${table} s ON s.sender_id = j.value AND s.${time} < ? LIMIT ?)`,
+    args: [JSON.stringify(senderIds), before, limit],
+  };
+}

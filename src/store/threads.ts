@@ -261,6 +261,12 @@ export interface ThreadPlace {
 export const MAX_REMEMBERED_REFERENCES = 20;
 
 /**
+ * Ids that a thread has remembered at most: its messages may go by retention while it lives on, and whoever keeps it alive would fill
+ * the table. A mail names the thread's first messages, too, so it joins without more.
+ */
+export const MAX_THREAD_REFERENCES = 1000;
+
+/**
  * The write that remembers the Message-IDs that a message names, nearest parent last, where no message of the inbox has
  * them: the mail named, and others that name it, are to join the thread. An id named before stays with its first thread.
  */
@@ -276,5 +282,7 @@ const REMEMBER = movableText(
   `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
     SELECT ?1, value, ?2, ?3 FROM json_each(?4)
       WHERE NOT EXISTS (SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = value)
+        AND (SELECT count(*) FROM (SELECT 1 FROM thread_references WHERE thread_id = ?3
+          LIMIT ${MAX_THREAD_REFERENCES})) < ${MAX_THREAD_REFERENCES}
     ON CONFLICT DO NOTHING`,
 );

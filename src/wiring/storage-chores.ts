@@ -6,6 +6,7 @@ import {
   forgetContents,
   forgetCounts,
   forgetDeliveries,
+  forgetFigures,
   forgetMessages,
   forgetSuppressions,
   type RetentionDeps,
@@ -24,6 +25,7 @@ export function storageChores(config: Config, deps: RetentionDeps, store: Object
     { name: "deleted-webhooks", turn: () => removeDeletedWebhooks(deps.db) },
     { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },
     { name: "old-counts", turn: forgetCounts(deps) },
+    { name: "old-figures", turn: forgetFigures(deps) },
     { name: "expired-suppressions", turn: forgetSuppressions(deps) },
     ...(contentDays === 0 ? [] : [{ name: "old-contents", turn: forgetContents(deps, contentDays) }]),
     ...(eventDays === 0

@@ -6,9 +6,13 @@ import {
   COUNTED_DAYS,
   COUNTS_PER_TURN,
   DELIVERIES,
+  DESTINATIONS_DAYS,
   EXPIRED_KEPT_MS,
   forgetCounts,
+  FIGURES_DAYS,
+  FIGURES_PER_WRITE,
   forgetDeliveries,
+  forgetFigures,
   forgetMessages,
   forgetSuppressions,
   MESSAGES,
@@ -20,6 +24,7 @@ import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
+import { MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads.ts";
 import { suppress } from "../../src/store/suppressions.ts";
 import { utcDay } from "../../src/store/usage.ts";
 import { around } from "../support/around.ts";
@@ -549,4 +554,82 @@ test("counts of old days go on going after the clock was put back", async () => 
   await lists.db.write([{ sql: old, args: [day] }]);
   await turn();
   expect(await ids("usage", "day")).toEqual([]);
+});
+
+describe("figures", () => {
+  const HOUR_MS = DAY_MS / 24;
+  const counted = (id: string, days: number): Statement[] => {
+    const at = NOW - days * DAY_MS;
+    return [
+      { sql: "INSERT INTO stats (sender_id, hour) VALUES (?, ?)", args: [id, Math.floor(at / HOUR_MS)] },
+      {
+        sql: "INSERT INTO stats_destinations (sender_id, day, domain, outcome, count) VALUES (?, ?, 'a.test', -2, 1)",
+        args: [id, Math.floor(at / DAY_MS)],
+      },
+    ];
+  };
+  const project = (id: string): Statement => ({
+    sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
+      SELECT ?1, account_id, ?1, ?1, plan, trust_tier, 1 FROM senders LIMIT 1`,
+    args: [id],
+  });
+  const count = async (table: string) => (await ids(table, "sender_id")).length;
+
+  test("of projects that send no more go, those of days that are asked for stay", async () => {
+    const [first, second] = ["snd_00000000000000000000000001", "snd_00000000000000000000000002"];
+    const days = [0, DESTINATIONS_DAYS, DESTINATIONS_DAYS + 1, FIGURES_DAYS, FIGURES_DAYS + 1];
+    for (const id of [first, second])
+      await lists.db.write([project(id), ...days.flatMap((each) => counted(id, each))]);
+    expect([await count("stats"), await count("stats_domains")]).toEqual([10, 10]);
+    await forgetFigures({ db: lists.db, clock })();
+    const [hour, day] = [Math.floor(NOW / HOUR_MS), Math.floor(NOW / DAY_MS)];
+    const times = (table: string, time: string) =>
+      lists.db.all(`SELECT sender_id AS id, ${time} AS at FROM ${table} ORDER BY 1, 2 DESC`);
+    const kept = (now: number, step: number, ago: readonly number[]) =>
+      [first, second].flatMap((id) => ago.map((each) => ({ id, at: now - each * step })));
+    expect(await times("stats", "hour")).toEqual(kept(hour, 24, days.slice(0, 4)));
+    for (const table of ["stats_destinations", "stats_domains"])
+      expect(await times(table, "day")).toEqual(kept(day, 1, days.slice(0, 2)));
+  });
+
+  test("go so many a write, the rest an hour later", async () => {
+    const own = manualClock(NOW);
+    const id = "snd_00000000000000000000000001";
+    await lists.db.write([project(id)]);
+    const hours = Array.from({ length: FIGURES_PER_WRITE + 1 }, (_, at) => at);
+    await write(
+      "INSERT INTO stats (sender_id, hour) SELECT ?, value FROM json_each(?)",
+      id,
+      JSON.stringify(hours),
+    );
+    const turn = forgetFigures({ db: lists.db, clock: own });
+    for (const _ of [1, 2]) await turn();
+    expect(await count("stats")).toBe(1);
+    own.step(HOUR_MS);
+    await turn();
+    expect(await count("stats")).toBe(0);
+  });
+});
+
+test("a thread remembers so many Message-IDs, twenty a mail, and no more; another one does", async () => {
+  await write(
+    `INSERT INTO domains (id, account_id, sender_id, name, status, created_at)
+      SELECT 'dom_1', account_id, id, 'in.test', 'verified', 1 FROM senders WHERE id = ?`,
+    senderId,
+  );
+  await write(
+    `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at)
+      VALUES ('inb_1', ?, 'dom_1', 'a@in.test', 'agent', 1)`,
+    senderId,
+  );
+  const named = (threadId: string, from: number) =>
+    rememberReferences(
+      { senderId, inboxId: "inb_1", threadId },
+      Array.from({ length: 20 }, (_, at) => `<${from + at}@x>`),
+    );
+  for (let from = 0; from < MAX_THREAD_REFERENCES + 60; from += 20)
+    await lists.db.write(named("thr_1", from));
+  expect((await ids("thread_references", "rfc_message_id")).length).toBe(MAX_THREAD_REFERENCES);
+  await lists.db.write(named("thr_2", MAX_THREAD_REFERENCES));
+  expect((await ids("thread_references", "rfc_message_id")).length).toBe(MAX_THREAD_REFERENCES + 20);
 });

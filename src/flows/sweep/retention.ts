@@ -13,10 +13,12 @@ import {
   deleteEmptied,
   deleteMessages,
   deleteOldCounts,
+  deleteOldFigures,
   mayGoGuard,
   oldDeliveries,
   type OldMessage,
   oldMessages,
+  projectsOf,
   shortenedThreads,
   shortenThread,
   uncountFromThreads,
@@ -51,6 +53,13 @@ export const COUNTED_DAYS = 30;
 /** Such counts deleted at a time, and the pause between two looks, which read all of them. */
 export const COUNTS_PER_TURN = 1000;
 const COUNTS_PAUSE_MS = HOUR_MS;
+/** Days that a project's figures are kept: two years, one beside the other, and a month to compare them in. */
+export const FIGURES_DAYS = 762;
+/** Days that figures by domain are kept: those of a project that sends go as new ones come, by a trigger. */
+export const DESTINATIONS_DAYS = 400;
+/** Projects that are looked through at a time, and rows of a table deleted for them. */
+export const FIGURES: Stride = { rows: 50, looks: 4 };
+export const FIGURES_PER_WRITE = 1000;
 
 /**
  * The chore that deletes messages older than the retention, with all that hangs on them and what the search has of
@@ -206,5 +215,26 @@ export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> 
       await deleteOldCounts(db, "reputation", day, COUNTS_PER_TURN),
     ];
     return counts.every((count) => count < COUNTS_PER_TURN);
+  });
+}
+
+/** The chore that deletes figures older than any that are asked for: each hour of each project has a row. */
+export function forgetFigures({ db, clock }: RetentionDeps): () => Promise<void> {
+  // A younger project has none so old.
+  const walk = new Walk("snd", FIGURES);
+  return restingWhenDone(clock, COUNTS_PAUSE_MS, (now) => {
+    const [figuresFrom, destinationsFrom] = [now - FIGURES_DAYS * DAY_MS, now - DESTINATIONS_DAYS * DAY_MS];
+    const day = Math.floor(destinationsFrom / DAY_MS);
+    return walk.turn(destinationsFrom, async (stretch) => {
+      const projects = await projectsOf(db, stretch);
+      const ids = projects.map(({ id }) => id);
+      if (ids.length > 0)
+        await db.write([
+          deleteOldFigures("stats", ids, Math.floor(figuresFrom / HOUR_MS), FIGURES_PER_WRITE),
+          deleteOldFigures("stats_destinations", ids, day, FIGURES_PER_WRITE),
+          deleteOldFigures("stats_domains", ids, day, FIGURES_PER_WRITE),
+        ]);
+      return projects;
+    });
   });
 }

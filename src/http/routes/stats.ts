@@ -87,7 +87,7 @@ export function statsRoutes({ db }: { db: Db }): Route[] {
       operationId: "getStats",
       summary: "Read figures of mail sent and received",
       description:
-        "Every figure but `received` counts recipients, in the interval in which it happened to them: a mail accepted on Monday and bounced on Tuesday is accepted on Monday and bounced on Tuesday, and one that bounced after its delivery is both. Mail of test mode and to the simulator counts, but not in the rates. Figures stay when messages are deleted.",
+        "Every figure but `received` counts recipients, in the interval in which it happened to them: a mail accepted on Monday and bounced on Tuesday is accepted on Monday and bounced on Tuesday, and one that bounced after its delivery is both. Mail of test mode and to the simulator counts, but not in the rates. Figures stay when messages are deleted; after two years they may be forgotten.",
       scope: "metrics:read",
       query: StatsQuery,
       answers: { 200: StatsSchema },
