@@ -186,13 +186,15 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
   const ports: Ports = { http: 0, smtp: null, dns: null };
   const nameServer = await openNameServer(ground);
   ports.dns = nameServer?.port ?? null;
-  const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
   if (ground.certificate !== null) {
     listener = openListener(ground, await ground.certificate);
     ports.smtp = (await listener.start()).port;
   }
   const http = createHttp(httpDeps(parts));
   ports.http = (await http.start()).port;
+  // Behind all that a start may fail at: what they had in hand would go down with it, and mails that peers have by then go out
+  // again, at each try of whoever starts us anew.
+  const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
   const unwatchLag = watchLag(clock, ground.metrics.lagged);
   const unwatchFiles = watchFileHandles(clock, () => http.closeIdle());
   let stopping: Promise<void> | null = null;
