@@ -109,7 +109,7 @@ interface Kinds {
   seconds: { positive?: true };
   secondsList: object;
   url: { schemes: readonly string[] };
-  domain: object;
+  domain: { most: number };
   host: object;
   email: object;
   addresses: object;
@@ -133,6 +133,12 @@ export interface Setting {
 
 const PORT: Kind = { kind: "integer", min: 0, max: 65535 };
 const COUNT: Kind = { kind: "integer", min: 1, max: 1_000_000_000 };
+
+/**
+ * What is left for the zone's own name beside the longest that stands before it, `b+` and a token of 48 characters at `bounce.`,
+ * in an address of 254 octets (RFC 5321 §4.5.3.1.3).
+ */
+const MAX_SERVICE_DOMAIN_OCTETS = 254 - "b+@bounce.".length - 48;
 
 /** The table of settings: the README's is generated from it. A default in brackets is computed. */
 export const SETTINGS: readonly Setting[] = [
@@ -168,7 +174,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: "DATABASE_AUTH_TOKEN",
-    type: { kind: "text" },
+    type: { kind: "secret", minLength: 1 },
     default: "(none)",
     help: "Token for a remote database.",
     secret: true,
@@ -194,7 +200,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: "SERVICE_DOMAIN",
-    type: { kind: "domain" },
+    type: { kind: "domain", most: MAX_SERVICE_DOMAIN_OCTETS },
     default: "postrider.localhost",
     help: "The installation's own zone: `mx.`, `spf.`, `dkim.`, `bounce.`, `onboarding.` and `simulator.` lie below it.",
   },
@@ -504,7 +510,10 @@ const FAULTS: { readonly [Name in keyof Kinds]: (text: string, kind: Kinds[Name]
     isIP(withoutBrackets(text)) !== 0 || (/^[!-~]+$/.test(text) && normalizeDomain(text) !== null)
       ? null
       : "must be an IP address or a host name",
-  domain: (text) => (normalizeDomain(text) !== null ? null : "must be a domain name"),
+  domain(text, { most }) {
+    const name = normalizeDomain(text);
+    return name !== null && name.length <= most ? null : `must be a domain name of at most ${most} octets`;
+  },
   email: (text) => (normalizeAddress(text) !== null ? null : "must be an email address"),
   addresses: (text) =>
     listFault(
@@ -663,13 +672,26 @@ function readTier(text: string): number | undefined {
 
 /** Whether the URL is a smarthost's to its end: of a password with a / in it the beginning would pass for host and port. */
 function isRelay(text: string): boolean {
-  const { username, password, pathname, search, hash } = new URL(text);
+  const { pathname, search, hash } = new URL(text);
+  return (
+    hasReadableLogin(text) && /^\/?$/.test(pathname) && /^(?:\?insecure=[01])?$/.test(search) && hash === ""
+  );
+}
+
+function hasLogin(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username + password !== "";
+}
+
+/** Whether user and password are percent-encoded: a bare % is no character of a URL. */
+function hasReadableLogin(url: string): boolean {
+  const { username, password } = new URL(url);
   try {
     decodeURIComponent(username + password);
+    return true;
   } catch {
     return false;
   }
-  return /^\/?$/.test(pathname) && /^(?:\?insecure=[01])?$/.test(search) && hash === "";
 }
 
 /**
@@ -717,6 +739,14 @@ function contradictions(
     [
       !/^\/?\d*$/.test(new URL(text("REDIS_URL") ?? "redis:").pathname),
       "REDIS_URL must end with host or port, or the number of a database: of any other name Redis would use the first",
+    ],
+    [
+      !hasReadableLogin(text("REDIS_URL") ?? "redis:"),
+      "REDIS_URL must have its user and password percent-encoded",
+    ],
+    [
+      hasLogin(text("PUBLIC_URL") ?? "http://localhost"),
+      "PUBLIC_URL must hold no user or password: it stands in mails for everybody to read",
     ],
     [
       /[?#]/.test(text("PUBLIC_URL") ?? ""),

@@ -55,9 +55,12 @@ describe("settings", () => {
     ["DATABASE_URL", "postgres://x"],
     ["REDIS_URL", "localhost:6379"],
     ["REDIS_URL", "redis://redis.example/queues"],
+    ["REDIS_URL", "redis://:100%@redis.example"],
+    ["DATABASE_AUTH_TOKEN", "a token\nof two lines"],
     ["ROLES", "api,cook"],
     ["ROLES", ","],
     ["SERVICE_DOMAIN", "not a name"],
+    ["SERVICE_DOMAIN", `${"a.".repeat(97)}aaa`],
     ["OWNER_EMAIL", "nobody"],
     ["ROOT_API_KEY", "a".repeat(31)],
     ["ROOT_API_KEY", `${"a".repeat(31)} b`],
@@ -103,6 +106,8 @@ describe("settings", () => {
     ["DEFAULT_PLAN", "toString"],
     ["DEFAULT_TRUST_TIER", "constructor"],
     ["PUBLIC_URL", "https://mail.example.com/?a=b"],
+    ["PUBLIC_URL", "https://user@mail.example.com"],
+    ["PUBLIC_URL", "https://:password@mail.example.com"],
     ["S3_ENDPOINT", "https://s3.example.com/?a=b"],
   ])("%s=%s is refused by name", (name, value) => {
     expect(problems({ [name]: value }).join()).toContain(name);
@@ -170,6 +175,8 @@ describe("settings", () => {
   test.each<[string, string]>([
     ["DNS_SERVERS", "192.0.2.1,192.0.2.1:5353,2001:db8::1,[2001:db8::1],[2001:db8::1]:5353"],
     ["REDIS_URL", "redis:///1"],
+    ["REDIS_URL", "rediss://us%25er:p%C3%A4ss@redis.example:6380/2"],
+    ["SERVICE_DOMAIN", `${"a.".repeat(97)}aa`],
     ["SMTP_RELAY_URL", "smtps://u%40x:%C3%A4%E2%82%ac%25:p@relay.example:465/?insecure=1"],
     ["DATABASE_URL", "file:x.db"],
     ["DATABASE_URL", "file:///var/x.db"],
