@@ -3,7 +3,7 @@ import { NO_TIME, parseTime } from "./date-times.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
 import { MAX_REPLY_TO, type SendAttachment, SendItem } from "./send-item.ts";
 import { DAY_MS } from "./time-units.ts";
-import { check, isDeeper, MAX_ISSUES } from "./validation.ts";
+import { check, isDeeper, MAX_ISSUES, withoutFaults } from "./validation.ts";
 
 /** Limits of one send; each is a setting. Sizes in bytes. */
 export interface SendLimits {
@@ -52,8 +52,14 @@ export interface CheckedSend {
 
 type Report = (param: string, message: string, code?: ErrorCode) => void;
 
+/** A field as far as its parts have their shape; those of lists that have none are holes. */
+type Shaped<Field> = Field extends (infer Entry extends object)[]
+  ? Partial<Entry>[]
+  : string extends keyof Field
+    ? Field
+    : Partial<Field>;
 /** An item as far as its fields have their shape. */
-type Readable = Partial<SendItem>;
+type Readable = { [Name in keyof SendItem]?: Shaped<NonNullable<SendItem[Name]>> };
 
 /**
  * Checks the shape and every rule of one send item. Returns all issues, or the item.
@@ -71,7 +77,7 @@ export function checkSend(
   // It is no object, and has no fields to look at. Or there are as many issues as are told, and which other fields have
   // their shape is not known.
   if (misshapen.has("") || issues.length >= MAX_ISSUES) return issues;
-  const item = without(value as Readable, misshapen);
+  const item: Readable = withoutFaults(value as SendItem, issues);
   const report: Report = (param, message, code) => {
     if (issues.length < MAX_ISSUES) issues.push(code ? { message, param, code } : { message, param });
   };
@@ -88,11 +94,6 @@ export function checkSend(
   return issues.length > 0 ? issues : { item: value as SendItem, scheduledAt };
 }
 
-function without(item: Readable, fields: ReadonlySet<string>): Readable {
-  if (fields.size === 0) return item;
-  return Object.fromEntries(Object.entries(item).filter(([field]) => !fields.has(field)));
-}
-
 /** Breaches of the schema. A list of recipients without any is a missing field. */
 function shapeIssues(value: unknown): Issue[] {
   return check(SendItem, value).map((issue) =>
@@ -103,8 +104,7 @@ function shapeIssues(value: unknown): Issue[] {
 }
 
 function checkAddresses(item: Readable, limits: SendLimits, report: Report): void {
-  if (item.from !== undefined && normalizeAddress(item.from.email) === null)
-    report("from.email", NO_ADDRESS, "invalid_from");
+  if (isNoAddress(item.from?.email)) report("from.email", NO_ADDRESS, "invalid_from");
   checkName(item.from?.name, "from.name", report);
   const { maxRecipients } = limits;
   const lists = [
@@ -117,13 +117,17 @@ function checkAddresses(item: Readable, limits: SendLimits, report: Report): voi
     // A body has room for two million addresses, which would take seconds.
     item[field]?.slice(0, most).forEach((address, index) => {
       const param = `${field}[${index}]`;
-      if (normalizeAddress(address.email) === null) report(`${param}.email`, NO_ADDRESS, "invalid_email");
+      if (isNoAddress(address.email)) report(`${param}.email`, NO_ADDRESS, "invalid_email");
       checkName(address.name, `${param}.name`, report);
     });
   }
   const count = (item.to?.length ?? 0) + (item.cc?.length ?? 0) + (item.bcc?.length ?? 0);
   if (count > maxRecipients)
     report("to", `At most ${maxRecipients} recipients over to, cc and bcc.`, "too_many_recipients");
+}
+
+function isNoAddress(email: string | undefined): boolean {
+  return email !== undefined && normalizeAddress(email) === null;
 }
 
 /** Header injection: a display name ends up in a header field. */
@@ -188,7 +192,8 @@ function checkTags(item: Readable, report: Report): void {
   if (tags.length > MAX_TAGS) report("tags", `At most ${MAX_TAGS} tags.`);
   tags.slice(0, MAX_TAGS).forEach((tag, index) => {
     for (const field of ["name", "value"] as const)
-      if (!TAG.test(tag[field])) report(`tags[${index}].${field}`, "Must be 1 to 256 of A-Z a-z 0-9 _ . -");
+      if (!TAG.test(tag[field] ?? "-"))
+        report(`tags[${index}].${field}`, "Must be 1 to 256 of A-Z a-z 0-9 _ . -");
   });
 }
 
@@ -198,14 +203,17 @@ function checkAttachments(item: Readable, limits: SendLimits, report: Report): v
 }
 
 /** What is wrong with attachments as posted, beyond their shape. */
-export function attachmentIssues(attachments: readonly SendAttachment[], maxAttachments: number): Issue[] {
+export function attachmentIssues(
+  attachments: readonly Partial<SendAttachment>[],
+  maxAttachments: number,
+): Issue[] {
   const issues: Issue[] = [];
   const report = (param: string, message: string) =>
     issues.push({ param, message, code: "invalid_attachment" });
   if (attachments.length > maxAttachments) report("attachments", `At most ${maxAttachments} attachments.`);
   attachments.slice(0, maxAttachments).forEach((attachment, index) => {
     const param = `attachments[${index}]`;
-    const { filename, content, contentType, contentId } = attachment;
+    const { filename = "", content = "", contentType, contentId } = attachment;
     if (hasControls(filename)) report(`${param}.filename`, "Must not contain control characters.");
     if (content.length % 4 !== 0 || !BASE64.test(content)) report(`${param}.content`, "Not base64.");
     if (contentType !== undefined && !CONTENT_TYPE.test(contentType))
@@ -237,7 +245,8 @@ function checkSchedule(item: Readable, limits: SendLimits, now: number, report: 
 /** Octets the message will take on the wire, near enough to refuse one that cannot fit: base64 with its line ends. */
 function encodedSize(item: Readable): number {
   let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
-  for (const attachment of item.attachments ?? []) size += Math.ceil(attachment.content.length * (78 / 76));
+  for (const attachment of item.attachments ?? [])
+    size += Math.ceil((attachment.content?.length ?? 0) * (78 / 76));
   return size;
 }
 

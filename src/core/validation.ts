@@ -99,6 +99,32 @@ export function check(schema: TSchema, value: unknown): Issue[] {
   return checker.Check(value) ? [] : issuesOf(checker.Errors(value));
 }
 
+/** An issue's `param`: a field, and what is at fault in it: an entry of a list, a name in that entry, or any name. */
+const PLACE = /^(\w+)(?:\[(\d+)\](?:\.(\w+))?|\.(.+))?$/s;
+
+/**
+ * The object without what issues of its shape name, for rules to look at all the rest: fields and names are gone, entries
+ * of lists are holes, which `forEach` passes over. The value itself stays as it is.
+ */
+export function withoutFaults(value: object, issues: readonly Issue[]): Record<string, unknown> {
+  const rest: Record<string, unknown> = { ...value };
+  const copies = new Set<unknown>();
+  const ownCopy = (holder: Record<string, unknown>, name: string): Record<string, unknown> => {
+    const held = holder[name];
+    if (!copies.has(held)) holder[name] = Array.isArray(held) ? held.slice() : { ...(held as object) };
+    copies.add(holder[name]);
+    return holder[name] as Record<string, unknown>;
+  };
+  for (const { param } of issues) {
+    const [, field = param, index, part, name] = PLACE.exec(param) ?? [];
+    const key = index ?? name;
+    if (key === undefined) delete rest[field];
+    else if (part === undefined) delete ownCopy(rest, field)[key];
+    else delete ownCopy(ownCopy(rest, field), key)[part];
+  }
+  return rest;
+}
+
 /** Whether objects and lists lie in one another more than `depth` deep, the value itself counted. */
 export function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return false;

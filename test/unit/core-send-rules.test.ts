@@ -179,6 +179,27 @@ describe("a send is refused", () => {
       ["from.email", "subject", "to[0].email", "tags[0].name"],
     ],
     ["its content has no shape", { ...good, text: 5 }, ["text"]],
+    [
+      "others beside them in a list have not their shape",
+      {
+        ...good,
+        from: { email: "a", name: 5 },
+        to: [{ name: "B" }, { email: "b" }, "c", { email: "d", name: 5 }],
+        headers: { "X-A": 5, "X.B": "a\nb", "X].C": 5, "5": 5, To: "x" },
+        tags: [{ name: "" }, { name: 5, value: "c d" }],
+        attachments: [
+          { filename: "a\n", content: 5 },
+          { filename: "", content: "?" },
+        ],
+      },
+      [
+        ...["from.name", "to[0].email", "to[2]", "to[3].name"],
+        ...["headers[5]", "headers.X-A", "headers.X].C", "tags[0].value", "tags[1].name"],
+        ...["attachments[0].content", "attachments[1].filename"],
+        ...["from.email", "to[1].email", "to[3].email", "headers.X.B", "headers.To"],
+        ...["tags[0].name", "tags[1].value", "attachments[0].filename", "attachments[1].content"],
+      ],
+    ],
   ])("with all its faults at once where %s", (_, value, params) => {
     const found = checkSend(value, limits, NOW);
     expect((Array.isArray(found) ? found : []).map(({ param }) => param)).toEqual(params);
