@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
-import { AppError, validationError } from "../core/errors.ts";
+import { AppError, type Issue, readAll, validationError } from "../core/errors.ts";
 import { turn } from "../core/turn.ts";
-import { check } from "../core/validation.ts";
+import { check, MAX_ISSUES, withoutFaults } from "../core/validation.ts";
 import type { Db, Statement } from "../store/engine/client.ts";
 import type { ApiKey, PresentedKey } from "../store/keys.ts";
 import type { Sender } from "../store/senders.ts";
@@ -122,7 +122,7 @@ async function answerTo(
   const { caller, at: now, presented } = await stillAllowed(deps, route, request, arrived);
   const { owner } = caller;
   const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
-    const body = bodyOf(route, incoming.bytes, request);
+    const body = bodyOf(route, incoming.bytes, request, now);
     incoming.bytes = NO_BYTES;
     const handle = () =>
       route.handle(contextOf(deps, routed, caller, { now, query, body, record, expectAnswer }));
@@ -211,7 +211,7 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
   const bytes =
     route.body === undefined ? NO_BYTES : await readBody(request, { clock, maxBytes, place: null });
   const now = deps.clock.now();
-  const body = bodyOf(route, bytes, request);
+  const body = bodyOf(route, bytes, request, now);
   return route.handle(
     contextOf(deps, routed, NOBODY, { now, query, body, record: () => [], expectAnswer: UNBOUNDED }),
   );
@@ -231,13 +231,24 @@ async function callerOf(
 }
 
 /** The body as the route's schema has it. Throws 400 for what is no JSON, 422 for what breaks the schema. */
-function bodyOf(route: Route, bytes: Uint8Array, request: Request): unknown {
+function bodyOf(route: Route, bytes: Uint8Array, request: Request, now: number): unknown {
   const body = parseJson(bytes, request.headers);
   if (route.body === undefined || route.bodyCheckedBy === "handler") return body;
   if (body === undefined && route.bodyOptional === true) return {};
   const issues = check(route.body, body);
-  if (issues.length > 0) throw validationError(issues);
+  const refuse = () => {
+    throw validationError(issues);
+  };
+  if (issues.length > 0) readAll(refuse, () => checkTheRest(route, body, issues, now));
   return body;
+}
+
+/** Checks the route's own rules over the fields that the schema has nothing against. Throws 422. */
+function checkTheRest({ rules }: Route, body: unknown, issues: readonly Issue[], now: number): void {
+  const fields = issues.map(({ message, param }) => ({ message, param: /^[^.[]*/.exec(param)?.[0] ?? "" }));
+  // It is no object, or which of its other fields have their shape is not known.
+  if (rules === undefined || fields[0]?.param === "" || fields.length >= MAX_ISSUES) return;
+  rules(withoutFaults(body as object, fields) as never, now);
 }
 
 /** The path as asked for; with and without a slash at its end it is the same. */

@@ -79,6 +79,11 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   query?: Query;
   /** Schema of the JSON body; its fields unknown to the schema are left as they are. */
   body?: Body;
+  /**
+   * The rules of single fields beyond the schema, which `handle` checks too: for a body that breaks the schema, so that its
+   * client is told of everything at once. Given the fields that have their shape. Throws 422.
+   */
+  rules?: (body: never, now: number) => unknown;
   /** `handler`: the body is only shown in the reference; the handler checks it, and is given it as it came. */
   bodyCheckedBy?: "schema" | "handler";
   /** Set where a request may come without the body described. */

@@ -106,11 +106,17 @@ function addressOf(text: string): string {
   return email;
 }
 
-function newContact(senderId: string, body: Static<typeof CreateContact>, now: number): Contact {
-  const [email] = readAll(
-    () => addressOf(body.email),
-    () => checkMetadata(body.metadata),
+/** The address, where one is given. Throws 422 over all that is wrong. */
+function checkFields({ email, metadata }: Partial<Static<typeof CreateContact>>): string | undefined {
+  const [address] = readAll(
+    () => (email === undefined ? undefined : addressOf(email)),
+    () => checkMetadata(metadata),
   );
+  return address;
+}
+
+function newContact(senderId: string, body: Static<typeof CreateContact>, now: number): Contact {
+  const email = checkFields(body) ?? body.email;
   const subscribed = body.subscribed ?? true;
   return {
     id: newId("con", now),
@@ -146,6 +152,7 @@ function createRoute(db: Db): Route {
     summary: "Store a contact",
     scope: "contacts:write",
     body: CreateContact,
+    rules: checkFields,
     answers: { 201: ContactSchema },
     async handle({ senderId, body, now, record }) {
       const contact = newContact(senderId, body, now);
@@ -203,6 +210,7 @@ function itemRoutes(db: Db): Route[] {
       summary: "Change a contact's names or metadata",
       scope: "contacts:write",
       body: UpdateContact,
+      rules: ({ metadata }: Static<typeof UpdateContact>) => checkMetadata(metadata),
       answers: { 200: ContactSchema },
       async handle({ senderId, params, body, now }) {
         checkMetadata(body.metadata);

@@ -173,6 +173,7 @@ function collectionRoutes(deps: SenderDeps): Route[] {
       scope: "senders:write",
       accountWide: true,
       body: CreateSender,
+      rules: (body: Partial<Static<typeof CreateSender>>) => changesOf(deps, body),
       answers: { 201: SenderSchema },
       async handle({ principal, body, now, record }) {
         const sender = newSender(deps, principal.accountId, body, now);
@@ -224,6 +225,7 @@ function itemRoutes(deps: SenderDeps): Route[] {
       scope: "senders:write",
       accountWide: true,
       body: UpdateSender,
+      rules: (body: Static<typeof UpdateSender>) => changesOf(deps, body),
       answers: { 200: SenderSchema },
       errors: ["conflict"],
       async handle({ principal, params, body }) {

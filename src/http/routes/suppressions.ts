@@ -102,6 +102,14 @@ function expiryOf(text: string | null | undefined, now: number): number | null {
   return at;
 }
 
+/** Throws 422 over all that is wrong. */
+function checkFields({ email, expiresAt }: Partial<Static<typeof AddSuppression>>, now: number): void {
+  readAll(
+    () => email === undefined || keyOf(email),
+    () => expiryOf(expiresAt, now),
+  );
+}
+
 /** Entries by address key: those that stood, and those just added. */
 interface Listed {
   stood: ReadonlyMap<string, Suppression>;
@@ -170,6 +178,7 @@ function addRoute(db: Db): Route {
       "An address that is on the list already is answered 200 with its entry, which stays as it is.",
     scope: "suppressions:write",
     body: AddSuppression,
+    rules: checkFields,
     answers: { 200: SuppressionSchema, 201: SuppressionSchema },
     async handle({ senderId, body, now, record }) {
       const [email, expiresAt] = readAll(

@@ -116,7 +116,8 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), rotateRoute(deps)];
 }
 
-function collectionRoutes({ db, boxKey, urlRules }: WebhookDeps): Route[] {
+function collectionRoutes(deps: WebhookDeps): Route[] {
+  const { db, boxKey, urlRules } = deps;
   return [
     projectRoute({
       method: "POST",
@@ -125,6 +126,7 @@ function collectionRoutes({ db, boxKey, urlRules }: WebhookDeps): Route[] {
       summary: "Subscribe an endpoint to events",
       scope: "webhooks:write",
       body: CreateWebhook,
+      rules: (body: Partial<Static<typeof CreateWebhook>>) => changesOf(deps, body),
       answers: { 201: WebhookSchema },
       secretAnswer: true,
       async handle({ senderId, body, now, record }) {
@@ -194,6 +196,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       summary: "Change a webhook; its secret stays",
       scope: "webhooks:write",
       body: UpdateWebhook,
+      rules: (body: Static<typeof UpdateWebhook>) => changesOf(deps, body),
       answers: { 200: WebhookSchema },
       async handle({ senderId, params, body, now }) {
         const webhook = await updateWebhook(db, senderId, params.id, changesOf(deps, body), now);
