@@ -50,6 +50,14 @@ const ERROR_TEXT: Readonly<Record<ErrorType, string>> = {
   service_unavailable: "The service cannot answer just now.",
 };
 
+/** Whether there is a query that the schema does not take: one of nothing but texts, all optional, takes any. */
+function canRefuse(query: TSchema | undefined): boolean {
+  const properties: TSchema[] = Object.values(query?.properties ?? {});
+  const isAnyText = ({ type, pattern, minLength, maxLength }: TSchema) =>
+    type === "string" && [pattern, minLength, maxLength].every((limit) => limit === undefined);
+  return (query?.required ?? []).length > 0 || !properties.every(isAnyText);
+}
+
 /** The error types a route can answer with, by what it takes. */
 function errorsOf(route: Route): ErrorType[] {
   const types = new Set<ErrorType>(route.errors ?? []);
@@ -72,7 +80,7 @@ function errorsOf(route: Route): ErrorType[] {
     "payload_too_large",
     "validation_error",
   );
-  add(route.query !== undefined, "validation_error");
+  add(canRefuse(route.query), "validation_error");
   add(route.query?.properties?.cursor !== undefined, "invalid_request");
   add(
     route.method === "POST" && route.level !== "open",

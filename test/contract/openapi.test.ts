@@ -92,6 +92,17 @@ describe("the OpenAPI document", () => {
     expect(inline).toBeLessThan(100);
   });
 
+  test("names the statuses that can come, and no others", () => {
+    const statuses = (key: string) => world.operations.find((one) => one.key === key)?.answers.keys() ?? [];
+    // Its one value is any text.
+    expect([...statuses("GET /v1/inboxes")]).not.toContain(422);
+    for (const key of ["GET /v1/stats", "GET /v1/domains", "DELETE /v1/suppressions"])
+      expect([...statuses(key)]).toContain(422);
+    // They read the database; a picture and a link of a mail are answered without it.
+    for (const method of ["GET", "POST"]) expect([...statuses(`${method} /u/{}`)]).toContain(503);
+    for (const path of ["o", "c"]) expect([...statuses(`GET /${path}/{}`)]).not.toContain(503);
+  });
+
   test("does not call two schemas by one name", () => {
     const of = (name: string) => ({
       type: "object",

@@ -71,3 +71,21 @@ test("a database behind a link is found with its log", async () => {
   expect(await send()).toBe(503);
   removeFolder(folder);
 });
+
+// A reader who is told 200 would take it that no more mail comes.
+test("an unsubscribe link is answered 503, as the reference says, while the database is away", async () => {
+  const to = [{ email: "owner@example.com" }];
+  const { body } = await service.call("POST", "/v1/emails", { ...mail, to, unsubscribeLink: true });
+  await service.message(body.id, "delivered");
+  const { body: raw } = await service.call("GET", `/v1/emails/${body.id}/raw`);
+  const link = /^List-Unsubscribe:\s+<https?:\/\/[^/]+(\/u\/\S+)>/m.exec(raw)?.[1] ?? "";
+  const [folder, aside] = [service.folder, `${service.folder}.aside`];
+  renameSync(folder, aside);
+  await Bun.sleep(150);
+  const taken = await service.call("POST", link);
+  expect([taken.status, taken.body.error.type]).toEqual([503, "service_unavailable"]);
+  const { body: reference } = await service.call("GET", "/docs/json");
+  expect(Object.keys(reference.paths["/u/{token}"].post.responses)).toContain("503");
+  renameSync(aside, folder);
+  expect((await service.call("POST", link)).status).toBe(200);
+});

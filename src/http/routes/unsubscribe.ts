@@ -17,7 +17,7 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
   const common = {
     path: `${UNSUBSCRIBE_PATH}:token`,
     answers: { 200: "text/html" },
-    errors: ["not_found"],
+    errors: ["not_found", "service_unavailable"],
   } as const;
   const show = openRoute({
     ...common,
