@@ -127,20 +127,22 @@ describe("an inbox", () => {
   test("changes its name and type, and nothing else", async () => {
     const { json } = await create({ localPart: "change", domainId });
     const path = `/v1/inboxes/${json.id}`;
+    const other = (await create({ localPart: "besides", domainId })).json;
     const body = { displayName: "New", address: "other@in.example.com", senderId: api.acme.b.id };
     expect((await api.call("PATCH", path, { body })).json).toEqual({ ...json, displayName: "New" });
     expect((await api.call("PATCH", path, { body: { type: "sending" } })).json.type).toBe("sending");
     expect((await api.call("PATCH", path, { body: { displayName: "" } })).json.displayName).toBe("");
     expect((await api.call("PATCH", path, { body: { type: "x" } })).status).toBe(422);
+    expect((await api.call("GET", `/v1/inboxes/${other.id}`)).json).toEqual(other);
   });
 
   test("is deleted only when it never received mail", async () => {
     const { json } = await create({ localPart: "gone", domainId });
     const path = `/v1/inboxes/${json.id}`;
+    const fresh = (await create({ localPart: "fresh", domainId })).json;
     await api.db.write([countReceived(api.acme.a.id, json.id)]);
     const refused = await api.call("DELETE", path);
     expect([refused.status, refused.json.error.type]).toEqual([409, "conflict"]);
-    const fresh = (await create({ localPart: "fresh", domainId })).json;
     const called = await api.call("DELETE", `/v1/inboxes/${fresh.id}`);
     expect([called.status, called.text]).toEqual([204, ""]);
     expect((await api.call("GET", `/v1/inboxes/${fresh.id}`)).status).toBe(404);

@@ -12,36 +12,46 @@ beforeEach(async () => {
 });
 afterEach(() => database.remove());
 
-test.each([
-  ["sending", "ins_lives", "sending"],
-  ["delivery_delayed", null, "delivery_delayed"],
-  ["delivered", null, "queued"],
-])(
-  "a message of which a dead process held one, and the other is %s, is rolled up anew",
-  async (status, claimedBy, wanted) => {
-    const { db } = database;
-    const messageId = newId("msg", NOW);
-    const sender = testSender("acc_1", "shop", NOW);
-    const recipient = (ord: number, is: string, by: string | null) => ({
-      sql: `INSERT INTO recipients (message_id, ord, sender_id, email, domain, kind, status, claimed_by, due_at)
+const sender = testSender("acc_1", "shop", NOW);
+
+/** A message of two recipients: the dead process holds the one, and the other is as said. */
+async function heldMessage(status: string, claimedBy: string | null): Promise<string> {
+  const messageId = newId("msg", NOW);
+  const recipient = (ord: number, is: string, by: string | null) => ({
+    sql: `INSERT INTO recipients (message_id, ord, sender_id, email, domain, kind, status, claimed_by, due_at)
       VALUES (?, ?, ?, 'a@one.test', 'one.test', 'to', ?, ?, ?)`,
-      args: [messageId, ord, sender.id, is, by, is === "delivery_delayed" ? NOW : null],
-    });
-    await db.write([
-      {
-        sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
-        args: [],
-      },
-      insertSender(sender),
-      {
-        sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
+    args: [messageId, ord, sender.id, is, by, is === "delivery_delayed" ? NOW : null],
+  });
+  await database.db.write([
+    {
+      sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
         VALUES (?, ?, 'outbound', 'sending', 'a@shop.test', '[]', 's', ?)`,
-        args: [messageId, sender.id, NOW],
-      },
-      recipient(0, "sending", "ins_dead"),
-      recipient(1, status, claimedBy),
-    ]);
-    await db.write(freeClaims("ins_dead", NOW));
-    expect(await db.first<{ status: string }>("SELECT status FROM messages")).toEqual({ status: wanted });
-  },
-);
+      args: [messageId, sender.id, NOW],
+    },
+    recipient(0, "sending", "ins_dead"),
+    recipient(1, status, claimedBy),
+  ]);
+  return messageId;
+}
+
+test("each message of which a dead process held a recipient is rolled up anew, by its own recipients", async () => {
+  const { db } = database;
+  const cases = [
+    { status: "sending", claimedBy: "ins_lives", wanted: "sending" },
+    { status: "delivery_delayed", claimedBy: null, wanted: "delivery_delayed" },
+    { status: "delivered", claimedBy: null, wanted: "queued" },
+  ];
+  await db.write([
+    {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
+      args: [],
+    },
+    insertSender(sender),
+  ]);
+  const wanted: object[] = [];
+  for (const one of cases) {
+    wanted.push({ id: await heldMessage(one.status, one.claimedBy), status: one.wanted });
+  }
+  await db.write(freeClaims("ins_dead", NOW));
+  expect(await db.all<object>("SELECT id, status FROM messages ORDER BY rowid")).toEqual(wanted);
+});

@@ -3,7 +3,13 @@ import { newId } from "../../src/core/ids.ts";
 import { ROLL_UP_ORDER } from "../../src/core/states.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { insertInstance } from "../../src/store/instances.ts";
-import { claimRecipient, dueGuard, holdRecipient, rollUpMessage } from "../../src/store/outbox.ts";
+import {
+  claimRecipient,
+  dueGuard,
+  holdRecipient,
+  isClaimHeld,
+  rollUpMessage,
+} from "../../src/store/outbox.ts";
 import {
   findRecipient,
   insertRecipients,
@@ -100,6 +106,14 @@ describe("a recipient that waits", () => {
     expect(await waiting(NOW + 1000)).toMatchObject({ status: "queued", attempts: 0 });
   });
 
+  test("is held by the claim that took it, and by none that differs from it in anything", async () => {
+    expect(await claim(await waiting(), "ins_1")).toBe(true);
+    const held = { messageId, ord: 0, instanceId: "ins_1", attempt: 1 };
+    expect(await isClaimHeld(database.db, held)).toBe(true);
+    const others = [{ messageId: newId("msg", NOW) }, { ord: 1 }, { instanceId: "ins_2" }, { attempt: 2 }];
+    for (const other of others) expect(await isClaimHeld(database.db, { ...held, ...other })).toBe(false);
+  });
+
   test("is not put off once somebody has it", async () => {
     const read = await waiting();
     await claim(read, "ins_1");
@@ -126,6 +140,57 @@ describe("a recipient that waits", () => {
       expect((await waitingRecipient(database.db, messageId, 0, NOW))?.receivingDomain).toBe(wanted);
     },
   );
+});
+
+describe("a recipient's mail", () => {
+  const OWN = "sender_of_the_mail";
+  const STRANGER = testSender("acc_1", "stranger", NOW);
+  const suppression = (sender: string, email: string, expiresAt: number | null = null) => ({
+    sql: `INSERT INTO suppressions (id, sender_id, email, reason, expires_at, created_at)
+      VALUES ('sup_1', ?, ?, 'manual', ?, 1)`,
+    args: [sender, email, expiresAt],
+  });
+  const contact = (sender: string, email: string, subscribed: number) => ({
+    sql: `INSERT INTO contacts (id, sender_id, email, email_key, subscribed, created_at, updated_at)
+      VALUES ('con_1', ?, ?, ?, ?, 1, 1)`,
+    args: [sender, email, email, subscribed],
+  });
+  const domain = (sender: string, name: string, status: string) => ({
+    sql: `INSERT INTO domains (id, account_id, sender_id, name, status, created_at)
+      VALUES ('dom_1', 'acc_1', ?, ?, ?, 1)`,
+    args: [sender, name, status],
+  });
+  const KEY = "ada@one.test";
+  const FREE = { suppressed: false, unsubscribed: false, unverified: false };
+
+  test.each([
+    ["its project suppresses the address", suppression(OWN, KEY), { suppressed: true }],
+    ["its project did until now", suppression(OWN, KEY, NOW), {}],
+    ["its project suppresses another address", suppression(OWN, "bob@one.test"), {}],
+    ["another project suppresses it", suppression(STRANGER.id, KEY), {}],
+    ["the contact is unsubscribed", contact(OWN, KEY, 0), { unsubscribed: true }],
+    ["the contact is subscribed", contact(OWN, KEY, 1), {}],
+    ["another contact is unsubscribed", contact(OWN, "bob@one.test", 0), {}],
+    ["another project's contact is unsubscribed", contact(STRANGER.id, KEY, 0), {}],
+    ["its domain is not verified", domain(OWN, "shop.test", "pending"), { unverified: true }],
+    ["its domain is verified", domain(OWN, "shop.test", "verified"), {}],
+    ["another domain is not verified", domain(OWN, "other.test", "pending"), {}],
+    ["another project's domain is not verified", domain(STRANGER.id, "shop.test", "pending"), {}],
+  ])("is judged by what is its own: %s", async (_, { sql, args }, wanted) => {
+    const { senderId } = await waiting();
+    await database.db.write([
+      insertSender(STRANGER),
+      { sql: "UPDATE messages SET unsubscribe_link = 1", args: [] },
+      { sql, args: args.map((value) => (value === OWN ? senderId : value)) },
+    ]);
+    expect(await waitingRecipient(database.db, messageId, 0, NOW)).toMatchObject({ ...FREE, ...wanted });
+  });
+
+  test("may go to an unsubscribed contact where it has no link to unsubscribe", async () => {
+    const { senderId } = await waiting();
+    await database.db.write([contact(senderId, KEY, 0)]);
+    expect(await waitingRecipient(database.db, messageId, 0, NOW)).toMatchObject(FREE);
+  });
 });
 
 describe("a message's status", () => {

@@ -20,6 +20,7 @@ import {
   SUPPRESSIONS,
 } from "../../src/flows/sweep/retention.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
+import { isLetGo, letGo } from "../../src/store/contents/content-release.ts";
 import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
@@ -411,6 +412,32 @@ describe("threads", () => {
     expect(await ids("thread_references", "thread_id")).toEqual(["thr_1"]);
     // That mail came to the inbox stays true.
     expect(await lists.db.first("SELECT received_count AS n FROM inboxes")).toEqual({ n: 7 });
+  });
+
+  test("show nothing of a last message that lost its content, and go on showing others", async () => {
+    const [first, last, only] = [
+      old({ threadId: "thr_1" }),
+      old({ threadId: "thr_1" }),
+      old({ threadId: "thr_2" }),
+    ];
+    await lists.store([first, last, only]);
+    await thread("thr_1", 2, last.id);
+    await thread("thr_2", 1, only.id);
+    for (const { id } of [first, last, only])
+      await write("INSERT INTO message_content (message_id) VALUES (?)", id);
+    await lists.db.write(letGo([first.id, only.id], NOW));
+    expect(await shown()).toEqual([
+      { id: "thr_1", count: 2, last: last.id, preview: "of the last" },
+      { id: "thr_2", count: 1, last: only.id, preview: "" },
+    ]);
+    const stranger = await lists.project();
+    const lost = (owner: string, { id }: Message) => isLetGo(lists.db, owner, id);
+    expect(await Promise.all([first, last, only].map((one) => lost(senderId, one)))).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect(await lost(stranger, only)).toBe(false);
   });
 
   test("whose last message goes before an older one show that one", async () => {

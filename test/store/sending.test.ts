@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Statement, Value } from "../../src/store/engine/client.ts";
 import { findOutgoing } from "../../src/store/outgoing.ts";
 import { insertSender, type Sender } from "../../src/store/senders.ts";
-import { type SendFacts, type SendQuestion, sendFacts } from "../../src/store/sending.ts";
+import {
+  installationKey,
+  ownInbox,
+  type SendFacts,
+  type SendQuestion,
+  sendFacts,
+  signingKey,
+} from "../../src/store/sending.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { reason } from "../support/reason.ts";
@@ -158,6 +165,37 @@ describe("what a send asks of the database", () => {
       expect((await ask(home, question)).inboxId).toBeNull();
     },
   );
+});
+
+describe("what a project owns where another account has a domain of that name", () => {
+  test.each([
+    ["home", home, "home-active"],
+    ["stranger", stranger, "stranger-active"],
+    ["sibling", sibling, undefined],
+  ])("%s signs with no key but its own", async (_, sender, token) => {
+    expect((await signingKey(database.db, sender.id, DOMAIN))?.token).toBe(token);
+  });
+
+  test.each([
+    ["home", home, INBOX, "inb_home"],
+    ["stranger", stranger, INBOX, "inb_stranger"],
+    ["sibling", sibling, INBOX, undefined],
+    ["home", home, `else@${DOMAIN}`, undefined],
+  ])("%s finds no inbox but its own", async (_, sender, address, id) => {
+    expect((await ownInbox(database.db, sender.id, address))?.id).toBe(id);
+  });
+
+  test("the installation's own key is the active one", async () => {
+    await database.db.write(
+      ["retired", "active"].flatMap((status) =>
+        keysOf("installation", status).map(({ sql, args }) => ({
+          sql,
+          args: args.map((value) => (value === "dom_installation" ? null : value)),
+        })),
+      ),
+    );
+    expect((await installationKey(database.db))?.token).toBe("installation-active");
+  });
 });
 
 describe("a message as it goes out", () => {
