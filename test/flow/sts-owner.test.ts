@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { log } from "../../src/log.ts";
-import { createMtaSts, MAX_CONCURRENT_FETCHES } from "../../src/net/mta-sts.ts";
+import { createMtaSts, MAX_CONCURRENT_FETCHES, type MtaSts } from "../../src/net/mta-sts.ts";
 import { FETCH_TIMEOUT_MS } from "../../src/net/mta-sts-fetch.ts";
 import type { Resolver } from "../../src/net/dns/resolver.ts";
-import { manualClock } from "../support/manual-clock.ts";
+import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { policyText, startStsHost } from "../support/sts-host.ts";
 import { makeCa, makeCert } from "../support/tls.ts";
 
@@ -11,6 +11,25 @@ const stops: (() => unknown)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
+
+/** Policies of the domains below good.test and evil.test. */
+function policies(port: number, ca: string, clock: ManualClock): MtaSts {
+  const resolver: Resolver = {
+    async resolve(name, type) {
+      const ip = name.endsWith("good.test") ? "127.0.0.1" : "127.0.0.9";
+      if (type === "A") return { status: "ok", records: [{ name, type, data: ip }], authentic: false };
+      if (type !== "TXT") return { status: "nodata" };
+      return { status: "ok", records: [{ name, type, data: "v=STSv1; id=one;" }], authentic: false };
+    },
+  };
+  return createMtaSts(
+    {
+      ...{ clock, resolver, log: log("net"), ca },
+      store: { load: async () => null, save: async () => undefined },
+    },
+    { port, allowPrivate: true },
+  );
+}
 
 test("policy hosts of one domain that hang do not keep the first policy of another from being fetched", async () => {
   const ca = await makeCa();
@@ -25,22 +44,8 @@ test("policy hosts of one domain that hang do not keep the first policy of anoth
     () => host.stop(),
     () => silent.stop(true),
   );
-  const resolver: Resolver = {
-    async resolve(name, type) {
-      const ip = name.endsWith("good.test") ? "127.0.0.1" : "127.0.0.9";
-      if (type === "A") return { status: "ok", records: [{ name, type, data: ip }], authentic: false };
-      if (type !== "TXT") return { status: "nodata" };
-      return { status: "ok", records: [{ name, type, data: "v=STSv1; id=one;" }], authentic: false };
-    },
-  };
   const clock = manualClock();
-  const mtaSts = createMtaSts(
-    {
-      ...{ clock, resolver, log: log("net"), ca: ca.cert },
-      store: { load: async () => null, save: async () => undefined },
-    },
-    { port: host.port, allowPrivate: true },
-  );
+  const mtaSts = policies(host.port, ca.cert, clock);
   stops.push(() => clock.advance(2 * FETCH_TIMEOUT_MS));
   const evil = Array.from({ length: MAX_CONCURRENT_FETCHES }, (_, at) =>
     mtaSts.policyFor(`d${at}.evil.test`),
@@ -49,4 +54,18 @@ test("policy hosts of one domain that hang do not keep the first policy of anoth
   expect(await Promise.race(evil)).toMatchObject({ kind: "deferred" });
   const good = await mtaSts.policyFor("good.test");
   expect(good).toMatchObject({ kind: "found", policy: { domain: "good.test" } });
+});
+
+test("a domain may have any number of policies below it fetched one after another", async () => {
+  const ca = await makeCa();
+  const names = Array.from({ length: MAX_CONCURRENT_FETCHES }, (_, at) => `d${at}.good.test`);
+  const cert = await makeCert(
+    names.map((name) => `mta-sts.${name}`),
+    ca,
+  );
+  const host = startStsHost(cert, policyText("mode: enforce", "mx: mx.good.test", "max_age: 604800"));
+  stops.push(() => host.stop());
+  const mtaSts = policies(host.port, ca.cert, manualClock());
+  for (const domain of names)
+    expect(await mtaSts.policyFor(domain)).toMatchObject({ kind: "found", policy: { domain } });
 });

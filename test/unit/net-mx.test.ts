@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { findRoute, inOrder, MAX_MX_HOSTS, type Route } from "../../src/net/mx.ts";
-import { createResolver } from "../../src/net/dns/resolver.ts";
+import { createResolver, type Resolver } from "../../src/net/dns/resolver.ts";
 import { startDns, type TestDns } from "../support/dns.ts";
 
 let dns: TestDns;
@@ -83,6 +83,24 @@ describe("the route to a domain", () => {
     expect(await route("private.test")).toMatchObject({
       reason: expect.stringContaining("no public address"),
     });
+  });
+
+  // RFC 5321 §5.1: else mail would bounce for good for a moment's trouble of a name server.
+  test.each([
+    ["A and AAAA records", ["A", "AAAA"], "deferred"],
+    ["A records", ["A"], "deferred"],
+    ["AAAA records", ["AAAA"], "deferred"],
+    ["neither: there are none", [], "no_such_domain"],
+  ] as const)("without MX records, where a lookup fails of its %s", async (_, failing, kind) => {
+    const resolver: Resolver = {
+      resolve: async (_name, type) =>
+        failing.some((one) => one === type)
+          ? { status: "failure", reason: "servfail" }
+          : { status: "nodata" },
+    };
+    expect((await findRoute({ resolver, random: () => 0.5, allowPrivate: false }, "bare.test")).kind).toBe(
+      kind,
+    );
   });
 
   test("one host over the bound is left out", async () => {

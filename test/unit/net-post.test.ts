@@ -87,6 +87,23 @@ describe("a request", () => {
     expect(headers.get("x-sign")).toBe("t=1,v1=2");
   });
 
+  test("frames itself: headers given for that are left out", async () => {
+    const server = sink(cert);
+    const given = {
+      Host: "elsewhere.test",
+      "content-length": "1",
+      Connection: "keep-alive",
+      "Transfer-Encoding": "chunked",
+    };
+    expect(await send(`https://hook.test:${server.port}/`, { headers: given })).toMatchObject({
+      status: 200,
+    });
+    const { headers, body } = await server.requests.reached(1);
+    expect(
+      ["host", "content-length", "connection", "transfer-encoding"].map((name) => headers.get(name)),
+    ).toEqual([`hook.test:${server.port}`, String(Buffer.byteLength(body)), "close", null]);
+  });
+
   test("goes to an address whose certificate names it", async () => {
     const server = sink(cert);
     expect(await send(`https://127.0.0.1:${server.port}/`)).toMatchObject({ status: 200 });

@@ -3,6 +3,7 @@ import { type Answer, encode, type Packet, type Question, type RecordType } from
 import { isIP } from "node:net";
 import { systemClock } from "../../src/clock.ts";
 import {
+  addressesOfHost,
   resolveAddresses,
   resolveCname,
   resolveMx,
@@ -129,6 +130,13 @@ describe("typed lookups", () => {
     expect(await resolveAddresses(resolver, "v6only.test")).toMatchObject({ records: ["2001:db8::2"] });
     expect(await resolveAddresses(resolver, "null.test")).toEqual({ status: "nodata" });
     expect(await resolveAddresses(resolver, "none.test")).toEqual({ status: "nxdomain" });
+  });
+
+  test("a host of the settings is its own address, or has those of its name, or none that is known", async () => {
+    const addresses = (host: string) => addressesOfHost(resolverOver(), host);
+    expect(await addresses("192.0.2.25")).toEqual(["192.0.2.25"]);
+    expect(await addresses("v6only.test")).toEqual(["2001:db8::2"]);
+    expect(await addresses("none.test")).toBeNull();
   });
 
   test("CNAME and PTR give names", async () => {

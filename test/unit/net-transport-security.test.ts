@@ -170,6 +170,20 @@ describe("connections", () => {
     expect(keys[0]).toBe("");
   });
 
+  test("are together where a name server gives the same records in another order", () => {
+    const records = [1, 2].map((octet) => {
+      const data = Buffer.alloc(32, octet);
+      return { usage: 3, selector: 1, matchingType: 1, data };
+    });
+    const [one, other] = [records, [...records].reverse()].map((ordered) =>
+      securityKey({
+        ...host("mx.test"),
+        security: { tls: "verified", dane: { records: ordered, names: ["mx.test"] }, policy: "DANE" },
+      }),
+    );
+    expect(one).toBe(other ?? "");
+  });
+
   test("of two domains at one host are told nothing of either", async () => {
     const found = await secured(["none.in.test"], policy("enforce", "*.in.test"));
     const [first] = found.kind === "hosts" ? found.hosts : [];
