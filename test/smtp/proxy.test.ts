@@ -157,6 +157,13 @@ describe("behind a proxy", () => {
     expect(server.clock.pending()).toBe(0);
   });
 
+  test("a session goes on behind the time that its header had", async () => {
+    await using server = await startServer({}, PROXIES);
+    const client = await greeted(server, "203.0.113.9");
+    server.clock.advance(PROXY_HEADER_MS);
+    expect(await client.say("NOOP")).toStartWith("250 ");
+  });
+
   test("stopping ends connections whose header has not come", async () => {
     await using server = await startServer({}, PROXIES);
     const client = await Client.connect(server.port, false);

@@ -168,6 +168,9 @@ describe("malformed commands are refused", () => {
     ["RCPT TO:<a\x7f@b.example>", REPLIES.malformedLine],
     ["GET / HTTP/1.1", REPLIES.notSmtp],
     ["post /", REPLIES.notSmtp],
+    ["PUT / HTTP/1.1", REPLIES.notSmtp],
+    ["CONNECT a.test:25 HTTP/1.1", REPLIES.notSmtp],
+    ["OPTIONS / HTTP/1.1", REPLIES.notSmtp],
   ];
   for (const [line, reply] of rows)
     test(JSON.stringify(line).slice(0, 70), () => expect(refusal(line)).toEqual(reply));

@@ -23,6 +23,8 @@ test("an IPv6 /64 counts as one, IPv4 addresses one by one", () => {
   expect(networkOf("2001:db8:1:2::1")).toBe(networkOf("2001:db8:1:2:ffff::9"));
   expect(networkOf("2001:db8:1:2::1")).not.toBe(networkOf("2001:db8:1:3::1"));
   expect(networkOf("192.0.2.1")).not.toBe(networkOf("192.0.2.2"));
+  // As the address of a socket that is closed already.
+  expect(networkOf("")).toBe("");
 });
 
 test("one connection more from an address is turned away, others and loopback are not", () => {
