@@ -152,6 +152,20 @@ describe("the list of threads", () => {
 });
 
 describe("a thread", () => {
+  test("has attachments once a mail has come with one, and still after one without", async () => {
+    const { id, address } = await newInbox();
+    const message = "<attached@client.test>";
+    await delivered(scene.service, {
+      to: address,
+      headers: [
+        ...[`Message-ID: ${message}`, "MIME-Version: 1.0", "Content-Type: application/pdf"],
+        "Content-Disposition: attachment; filename=a.pdf",
+      ],
+    });
+    await delivered(scene.service, { to: address, headers: [`In-Reply-To: ${message}`] });
+    expect((await list(id)).data).toMatchObject([{ messageCount: 2, hasAttachments: true }]);
+  });
+
   test("has exactly the fields of its record", async () => {
     const { id, address } = await newInbox();
     const record = await deliveredRecord(scene.service, {

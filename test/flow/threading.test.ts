@@ -79,6 +79,14 @@ describe("a mail that comes before its parent", () => {
     expect(await threadOf(address, [`References: ${root} ${right}`])).toBe(first);
   });
 
+  test("is joined by none that names another, and by none in another inbox", async () => {
+    const [here, elsewhere] = [await newInbox(), await newInbox()];
+    const parent = newMessageId();
+    const first = await threadOf(here.address, [`In-Reply-To: ${parent}`]);
+    expect(await threadOf(here.address, [`In-Reply-To: ${newMessageId()}`])).not.toBe(first);
+    expect(await threadOf(elsewhere.address, [`In-Reply-To: ${parent}`])).not.toBe(first);
+  });
+
   test("or with it, as after an outage, is in one thread with it and its siblings", async () => {
     const { address } = await newInbox();
     const conversations = Array.from({ length: 30 }, async () => {
