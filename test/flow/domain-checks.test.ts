@@ -155,10 +155,8 @@ describe("what the resolver could not find out", () => {
         }
       dns.behave(behaviour);
       const server = { ip: dns.ip, port: dns.port };
-      const resolver = createResolver(
-        { clock: systemClock },
-        { servers: [server], tryTimeoutMs: 20, tries: 1 },
-      );
+      const tryTimeoutMs = behaviour === "silent" ? 20 : 20_000;
+      const resolver = createResolver({ clock: systemClock }, { servers: [server], tryTimeoutMs, tries: 1 });
       const lookups = {
         cname: (name: string) => resolveCname(resolver, name, { fresh: true }),
         txt: (name: string) => resolveTxt(resolver, name, { fresh: true }),
