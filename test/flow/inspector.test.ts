@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import { type Clock, within } from "../../src/core/clock.ts";
 import { log } from "../../src/log.ts";
+import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { textStrings } from "../../src/net/zone/records.ts";
 import {
   type Inspector,
   MAX_MAILS_WAITING,
@@ -101,6 +103,35 @@ describe("a mail is inspected in a thread", () => {
       headers: { Subject: "Hi" },
     });
     expect(kept).toEqual(newContent(raw));
+    dns.stop();
+  });
+
+  test("signed mails of many domains that come together do not stand in each other's way", async () => {
+    const domains = Array.from({ length: 100 }, (_, nth) => `sender${nth}.test`);
+    const key = await generateDkimKey();
+    const dns = await startDns(
+      ...domains.flatMap((name) => [
+        { name, type: "TXT" as const, data: "v=spf1 ip4:192.0.2.1 -all" },
+        {
+          name: `s._domainkey.${name}`,
+          type: "TXT" as const,
+          data: textStrings(dkimRecord(key.publicKeyBase64)),
+        },
+      ]),
+    );
+    const privateKey = dkimPrivateKey(key.privateKeyPem);
+    const mails = await Promise.all(
+      domains.map(async (domain) => {
+        const raw = Buffer.from(`From: ann@${domain}\r\nSubject: Hi\r\n\r\nYes.\r\n`);
+        const signed = await signDkim({ raw, domain, selector: "s", privateKey });
+        return { kind: "mail", raw: signed, session: { ...SESSION, mailFrom: `ann@${domain}` } } as const;
+      }),
+    );
+    const { inspect } = inspector({ dns: [dns.address] });
+    const found = await within(systemClock, MAX_TASK_MS / 2, Promise.all(mails.map(inspect)), null);
+    expect(found?.map((one) => one?.authentication.verdict.dkim)).toEqual(
+      domains.map((domain) => [{ result: "pass", domain, selector: "s" }]),
+    );
     dns.stop();
   });
 

@@ -21,6 +21,10 @@ function tasks() {
 
 const nothing = async (): Promise<void> => undefined;
 
+async function turns(count: number): Promise<void> {
+  for (let at = 0; at < count; at++) await turn();
+}
+
 test("tasks are worked on one after another, in the order in which they came", async () => {
   const { told, task } = tasks();
   await Promise.all([task("a", turn), task("b", nothing), task("c", turn)]);
@@ -71,6 +75,25 @@ test("a task may wait for several things, and be back once all are there", async
     await turn();
   });
   await Promise.all([first, second, task("c", nothing)]);
+  expect(told).toEqual(["a begins", "b begins", "b ends", "a ends", "c begins", "c ends"]);
+});
+
+test("what a task does side by side comes back once, however much of it waits to", async () => {
+  const { told, task } = tasks();
+  const [answer, own] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const first = task("a", async ({ during }) => {
+    const another = own.promise.then(() => during(Promise.resolve()));
+    await Promise.all([during(answer.promise), another]);
+  });
+  const second = task("b", async () => {
+    answer.resolve();
+    await turn();
+    // The first half of the other task wants to come back by now, and so will the second.
+    own.resolve();
+    await turn();
+  });
+  const all = Promise.all([first, second, task("c", nothing)]);
+  await Promise.race([all, turns(20)]);
   expect(told).toEqual(["a begins", "b begins", "b ends", "a ends", "c begins", "c ends"]);
 });
 

@@ -41,6 +41,11 @@ export class OneAtWork {
     let held = true;
     let over = false;
     let answers = 0;
+    /**
+     * One way back for all that the task does side by side: whoever came for a second time would wait for the place that it
+     * has itself, and everybody else with it.
+     */
+    let returning: Promise<void> | null = null;
     const stepAside = (): void => {
       if (!held) return;
       held = false;
@@ -48,8 +53,9 @@ export class OneAtWork {
     };
     const comeBack = async (): Promise<void> => {
       await this.#enter(this.#back);
-      // It may have ended since, waited for something else, or be back already.
-      if (held || over || answers > 0) this.#pass();
+      returning = null;
+      // It may have ended since, or wait for something else.
+      if (over || answers > 0) this.#pass();
       else held = true;
     };
     return {
@@ -62,7 +68,7 @@ export class OneAtWork {
         } finally {
           clearImmediate(aside);
           answers--;
-          if (!held && !over && answers === 0) await comeBack();
+          if (!held && !over && answers === 0) await (returning ??= comeBack());
         }
       },
       leave() {
