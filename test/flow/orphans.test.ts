@@ -46,6 +46,26 @@ test("a claim that nothing has in hand is freed when it is met a second time, on
   expect((await service.message(lost, "delivered")).recipients[0].attempts).toBe(2);
 });
 
+test("a push that nothing has in hand is freed in the same way", async () => {
+  const { db } = service.app;
+  await service.call("POST", "/v1/webhooks", { url: "https://hook.test", eventTypes: ["delivery"] });
+  const claimed = (id: string) => ({
+    sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, status, claimed_by, created_at)
+      SELECT ?, id, sender_id, 'delivery', 'pending', 'ins_test', 0 FROM webhooks`,
+    args: [id],
+  });
+  await db.write([claimed("dlv_lost"), claimed("dlv_held")]);
+  const orphans = new Orphans({ db, clock: systemClock }, "ins_test", (key) => key === "dlv_held");
+  const held = async () =>
+    (await db.all<{ id: string }>("SELECT id FROM webhook_deliveries WHERE claimed_by = 'ins_test'"))
+      .map(({ id }) => id)
+      .sort();
+  await orphans.turn();
+  expect(await held()).toEqual(["dlv_held", "dlv_lost"]);
+  await orphans.turn();
+  expect(await held()).toEqual(["dlv_held"]);
+});
+
 test("a worker frees such a claim of its own within seconds, without waiting for its heartbeats", async () => {
   // What takes over five seconds takes too long here; the rest goes fifty times as fast.
   const after = (ms: number, fire: () => void) => systemClock.after(ms > 5000 ? ms : ms / 50, fire);
