@@ -4,6 +4,8 @@ import { log } from "../../src/log.ts";
 import type { Destination, OutboundMail } from "../../src/smtp/client/delivery.ts";
 import { MAX_HOSTS_ASKED } from "../../src/smtp/client/next-host.ts";
 import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
+import { MAX_TRYING_MS } from "../../src/smtp/client/pool-dispatch.ts";
+import { manualClock } from "../support/manual-clock.ts";
 import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
 
 const stops: (() => unknown)[] = [];
@@ -104,6 +106,30 @@ test("one host over the bound is not asked", async () => {
   const mxs = peers(...names(MAX_HOSTS_ASKED + 1).map(() => later));
   expect(await poolOf().deliver(to(mxs), mail("a"))).toMatchObject({ mx: `mx${MAX_HOSTS_ASKED}.test` });
   expect(mxs.map((mx) => mx.connections.items.length)).toEqual([1, 1, 1, 1, 0]);
+});
+
+test.each([
+  [1, 250],
+  [0, 450],
+])("%d ms before the time for one try is over the next host is asked, or not: %d", async (leftMs, code) => {
+  const answer = Promise.withResolvers<string>();
+  const asked = Promise.withResolvers<void>();
+  const hold = () => {
+    asked.resolve();
+    return answer.promise;
+  };
+  const mxs = peers({ extensions: [], answers: { RCPT: hold } }, {});
+  const clock = manualClock();
+  const pool = createPool(
+    { clock, log: log("smtp") },
+    { maxConnectionsPerDestination: 1, timeouts: { rcpt: 2 * MAX_TRYING_MS } },
+  );
+  stops.push(() => pool.close(0));
+  const delivered = pool.deliver(to(mxs), mail("a"));
+  await asked.promise;
+  clock.advance(MAX_TRYING_MS - leftMs);
+  answer.resolve("450 4.2.0 later");
+  expect((await delivered).result).toMatchObject({ code });
 });
 
 test("a host that puts one message off and takes the next has both connections used", async () => {

@@ -3,7 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { log } from "../../src/log.ts";
 import type { Destination, OutboundMail } from "../../src/smtp/client/delivery.ts";
 import { createPool, IDLE_MS, MAX_WAITING_PER_DESTINATION, type Pool } from "../../src/smtp/client/pool.ts";
-import { MAX_TRANSACTION_MS, MAX_TRYING_MS } from "../../src/smtp/client/pool-dispatch.ts";
+import { MAX_RESENDS, MAX_TRANSACTION_MS, MAX_TRYING_MS } from "../../src/smtp/client/pool-dispatch.ts";
 import type { PoolOptions } from "../../src/smtp/client/pool-state.ts";
 import { SHUN_MS } from "../../src/smtp/client/host-order.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -234,6 +234,22 @@ describe("kept connections", () => {
     expect((await pool.deliver(to([mx]), mail("b"))).result).toMatchObject({ stage: "final", code: 250 });
     expect(subjects(mx)).toEqual(["a", "b"]);
     expect(mx.connections.items).toHaveLength(2);
+  });
+
+  test("a message that each kept connection loses is handed on a few times, and told what the last one said", async () => {
+    const opened = Promise.withResolvers<string>();
+    const mx = peer({ extensions: [], answers: { RCPT: () => opened.promise } });
+    const connections = MAX_RESENDS + 3;
+    const pool = poolOf({ maxConnectionsPerDestination: connections });
+    const kept = names(connections).map((name) => pool.deliver(to([mx]), mail(name)));
+    await mx.connections.reached(connections);
+    opened.resolve("250 ok");
+    await Promise.all(kept);
+    mx.set({ MAIL: "421 4.4.2 idle too long" });
+    expect((await pool.deliver(to([mx]), mail("late"))).result).toMatchObject({ stage: "mail", code: 421 });
+    const tried = mx.commands.items.filter((line) => line.startsWith("MAIL")).length - connections;
+    expect(tried).toBe(1 + MAX_RESENDS);
+    expect(mx.connections.items).toHaveLength(connections);
   });
 
   test("a message that waits behind one at which the peer hangs up is sent once, over a new connection", async () => {

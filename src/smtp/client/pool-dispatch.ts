@@ -7,7 +7,7 @@ import { family, type Lane, type Member, notTried, type Request, type State, set
 import { note } from "./transcript.ts";
 
 /** Times a message is handed to another connection because a kept one had been closed under it. */
-const MAX_RESENDS = 3;
+export const MAX_RESENDS = 3;
 /** Time without new connections after one has failed while others stand or are being opened. */
 export const BACK_OFF_MS = 10_000;
 /**
