@@ -61,6 +61,27 @@ describe("the references of a reply", () => {
     expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${root} ${parent}`]);
   });
 
+  // RFC 5322 §3.6.4
+  test("name what the mail answered was an answer to, where it has no references", async () => {
+    const [root, parent] = [newMessageId(), newMessageId()];
+    const { id } = await answerTo([`Message-ID: ${parent}`, `In-Reply-To: ${root}`]);
+    expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${root} ${parent}`]);
+  });
+
+  test("name what our own mail answered, to which the reply is a further one", async () => {
+    const { address } = await newInbox();
+    const { body } = await scene.service.call("POST", "/v1/emails", {
+      ...{ from: { email: address }, to: [{ email: "ada@client.test" }], subject: "Hi", text: "x" },
+      headers: { "In-Reply-To": "<asked@client.test>" },
+    });
+    const { threadId, messageId } = await scene.service.message(body.id, "delivered");
+    const { id } = await replied(threadId, {});
+    expect(await wireFields(id)).toEqual([
+      `In-Reply-To: ${messageId}`,
+      `References: <asked@client.test> ${messageId}`,
+    ]);
+  });
+
   test("are the first and the newest of many, in lines of at most 998 octets", async () => {
     const ids = Array.from({ length: 90 }, (_, at) => `<${"y".repeat(100 + at)}@client.test>`);
     const parent = newMessageId();

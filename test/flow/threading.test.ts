@@ -64,6 +64,23 @@ describe("a mail joins", () => {
   });
 });
 
+describe("a mail that we send", () => {
+  const [a, b] = ["<a@client.test>", "<b@client.test>"];
+  test.each([
+    ["first", { "In-Reply-To": a, References: `${a} ${b}` }],
+    ["last", { References: `${a} ${b}`, "in-reply-to": a }],
+    ["alone", { "In-Reply-To": a }],
+  ])("joins the thread that its In-Reply-To names, which stands %s", async (_, headers) => {
+    const { address } = await newInbox();
+    const thread = await threadOf(address, [`Message-ID: ${a}`]);
+    await threadOf(address, [`Message-ID: ${b}`]);
+    const { body } = await scene.service.call("POST", "/v1/emails", {
+      ...{ from: { email: address }, to: [{ email: "ada@client.test" }], subject: "Hi", text: "x", headers },
+    });
+    expect((await scene.service.message(body.id, "delivered")).threadId).toBe(thread);
+  });
+});
+
 describe("a mail that comes before its parent", () => {
   test("has the parent join its thread", async () => {
     const { address } = await newInbox();
