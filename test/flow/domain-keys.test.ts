@@ -97,6 +97,14 @@ describe("a new DKIM key", () => {
     expect(api.zone).toEqual(before);
   });
 
+  test("that is there counts at once: the old one's record may go with its coming", async () => {
+    publish((await call("/rotate-dkim")).json.records);
+    const before = (await call("", "GET")).json.authHealth;
+    api.zone.delete(`CNAME pr1._domainkey.${NAME}`);
+    expect((await call("/verify")).json.authHealth).toEqual(before);
+    expect(await selector()).toBe("pr2");
+  });
+
   test("is made no second time within seven days of the last: to the millisecond", async () => {
     publish((await call("/rotate-dkim")).json.records);
     expect((await call("/rotate-dkim")).json.error.code).toBe("invalid_state");

@@ -61,6 +61,17 @@ describe("a feedback report", () => {
     expect(suppressed.body.data).toMatchObject([{ reason: "complaint" }]);
   });
 
+  // RFC 5965 §2
+  test("may hold the header of the mail alone", async () => {
+    const { service } = scene;
+    const { id, returnPath } = await sent();
+    const { headers, body } = report("fbl.test", returnPath);
+    const letter = { headers, body: body.replace("message/rfc822", "text/rfc822-headers") };
+    const to = `fbl@${SERVICE_DOMAIN}`;
+    expect(await deliver(service, { to, mailFrom: "x@fbl.test", ...letter })).toStartWith("250");
+    expect((await service.message(id, "complained")).recipients[0].status).toBe("complained");
+  });
+
   test("is read at its beginning: what it brings back may be as large as any mail", async () => {
     const { service } = scene;
     const { id, returnPath } = await sent();

@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/core/time-units.ts";
 import { countOutcome, type Outcome } from "../../src/flows/send/reputation.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
+import { findSender, insertSender } from "../../src/store/senders.ts";
 import { utcDay } from "../../src/store/usage.ts";
+import { testSender } from "../support/api.ts";
 import { testDatabase } from "../support/database.ts";
 import { startMx } from "../support/mx.ts";
 import { startService, verifiedDomain } from "../support/service.ts";
@@ -14,11 +17,11 @@ afterEach(async () => {
 
 const NOW = 1_772_366_400_000;
 
-/** Outcomes of yesterday. */
-function past(id: string, settled: number, bounced: number): Statement {
+/** Outcomes of a day before this one, of yesterday unless another is given. */
+function past(id: string, settled: number, bounced: number, at = Date.now() - DAY_MS): Statement {
   return {
     sql: "INSERT INTO reputation (sender_id, day, settled, bounced, complained) VALUES (?, ?, ?, ?, 0)",
-    args: [id, utcDay(Date.now() - 86_400_000), settled, bounced],
+    args: [id, utcDay(at), settled, bounced],
   };
 }
 
@@ -53,6 +56,33 @@ test("bounces that reach 8 % suspend the sender until that is lifted, and not ag
   await bounce("b@one.test");
   await bounce("c@one.test");
   expect(await suspendedAt()).toBeNull();
+});
+
+test("outcomes of seven days count, the running one among them", async () => {
+  const { db, remove } = await testDatabase();
+  closing.push(remove);
+  await db.write([
+    {
+      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
+      args: [],
+    },
+  ]);
+  const suspended = async (daysAgo: number): Promise<boolean> => {
+    const sender = testSender("acc_1", `shop ${daysAgo}`, NOW);
+    const outcome: Outcome = {
+      recipient: { senderId: sender.id, status: "sending" },
+      status: "delivered",
+      uncounted: false,
+      guard: { sql: "1 = 1", args: [] },
+    };
+    await db.write([
+      insertSender(sender),
+      past(sender.id, 200, 200, NOW - daysAgo * DAY_MS),
+      ...countOutcome(outcome, NOW),
+    ]);
+    return (await findSender(db, sender.accountId, sender.id))?.suspendedAt === NOW;
+  };
+  expect([await suspended(6), await suspended(7)]).toEqual([true, false]);
 });
 
 describe("what an outcome counts for", () => {

@@ -130,6 +130,11 @@ const SOUND = domainOf({
   verifiedAt: T0,
 });
 
+test("a domain that was never verified does not count as failing", () => {
+  const checked = judge(domainOf(), { ...ALL, spf: "absent" }, null, T0 + HOUR);
+  expect([checked.status, checked.failingSince]).toEqual(["pending", null]);
+});
+
 describe("a verified domain", () => {
   test("that breaks stays verified for 72 hours of failing checks, then falls back", () => {
     const broken = { ...ALL, spf: "absent" } as const;

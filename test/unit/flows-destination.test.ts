@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { judge, newDestination } from "../../src/flows/dispatch/destination.ts";
+import { type Destination, judge, newDestination } from "../../src/flows/dispatch/destination.ts";
+import { Destinations, MAX_REMEMBERED } from "../../src/flows/dispatch/destinations.ts";
 import { mxPassages } from "../../src/flows/send/deliver.ts";
 import { OneHandover } from "../../src/flows/dispatch/handover.ts";
 import { Room } from "../../src/flows/dispatch/room.ts";
@@ -72,4 +73,31 @@ test("the same host is one destination for two domains only where both ask the s
   expect(keys.get("plain2.test")).toBe(keys.get("plain.test") ?? "");
   expect(keys.get("sts2.test")).toBe(keys.get("sts.test") ?? "");
   expect(new Set(keys.values()).size).toBe(3);
+});
+
+describe("a destination that rests and has new mail", () => {
+  const passage: Passage = {
+    ...{ kind: "hosts", destination: "d", foregone: null },
+    deliver: () => Promise.resolve(lost),
+  };
+  test.each([
+    ["its key", (all: Destinations, known: Destination) => all.of(known.key, known.kind)],
+    [
+      "a way known before",
+      (all: Destinations, destination: Destination) =>
+        all.at({ passage, destination, foundAt: 0, lookedAt: 0 }),
+    ],
+  ])("by %s is not forgotten for the many that rest without", (_, take) => {
+    const clock = manualClock();
+    const all = new Destinations(clock);
+    const rest = (destination: Destination) => {
+      judge(destination, lost, { startedAt: clock.now(), now: clock.now() }, REST_MS);
+      all.forget(destination);
+    };
+    const known = all.of("d", "hosts");
+    rest(known);
+    take(all, known).inHand++;
+    for (let nth = 0; nth <= MAX_REMEMBERED; nth++) rest(all.of(`other${nth}`, "hosts"));
+    expect(all.of("d", "hosts")).toBe(known);
+  });
 });

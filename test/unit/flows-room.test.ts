@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { type Departed, Room } from "../../src/flows/dispatch/room.ts";
+import { type Departed, Room, type RoomLimits } from "../../src/flows/dispatch/room.ts";
 import { HANG_MS } from "../../src/flows/send/outcome.ts";
 
 const MIB = 1024 * 1024;
 
 /** A room for two mails under way, both taken, and which of them were cut. */
-function fullRoom(sizes: readonly [number, number]) {
-  const room = new Room({ desk: 10, underWay: 2, bytes: 1000 * MIB });
+function fullRoom(sizes: readonly [number, number], limits: Partial<RoomLimits> = {}) {
+  const room = new Room({ desk: 10, underWay: 2, bytes: 1000 * MIB, ...limits });
   const cut: number[] = [];
   for (const [at, bytes] of sizes.entries()) {
     const mail: Departed = { bytes, since: 0, cut: () => cut.push(at) };
@@ -45,5 +45,11 @@ test("a clock that was put back has the wait of a mail begin anew", () => {
   const { room, cut } = fullRoom([1, 1]);
   room.clear(-86_400_000);
   room.clear(-86_400_000 + HANG_MS + 1);
+  expect(cut).toEqual([0]);
+});
+
+test("no more mails are ended than make room for the octets of the next one", () => {
+  const { room, cut } = fullRoom([10 * MIB, 10 * MIB], { underWay: 10, bytes: 25 * MIB });
+  room.clear(HANG_MS + 100_000);
   expect(cut).toEqual([0]);
 });
