@@ -132,15 +132,18 @@ export async function updateContact(
   if (firstName !== undefined) set.push(["first_name = ?", firstName]);
   if (lastName !== undefined) set.push(["last_name = ?", lastName]);
   if (metadata !== undefined) set.push(["metadata = ?", JSON.stringify(metadata)]);
-  if (set.length > 0)
-    await db.write([
-      {
-        sql: `UPDATE contacts SET ${set.map(([column]) => column).join(", ")}, updated_at = ?
-          WHERE sender_id = ? AND id = ?`,
-        args: [...set.map(([, value]) => value), now, senderId, id],
-      },
-    ]);
-  return getContact(db, senderId, id);
+  if (set.length === 0) return getContact(db, senderId, id);
+  return written(db, {
+    sql: `UPDATE contacts SET ${set.map(([column]) => column).join(", ")}, updated_at = ?
+      WHERE sender_id = ? AND id = ? RETURNING ${COLUMNS}`,
+    args: [...set.map(([, value]) => value), now, senderId, id],
+  });
+}
+
+/** The contact as the statement, which returns its columns, has left it: read later it may be as another request did. */
+async function written(db: Db, statement: Statement): Promise<Contact | null> {
+  const row = (await db.write([statement]))[0]?.rows[0];
+  return row === undefined ? null : contactOf(row as unknown as Row);
 }
 
 /**
@@ -154,14 +157,13 @@ export async function setSubscribed(
   subscribed: boolean,
   now: number,
 ): Promise<Contact | null> {
-  await db.write([
-    {
-      sql: `UPDATE contacts SET subscribed = ?, unsubscribed_at = ?, updated_at = ?
-        WHERE sender_id = ? AND id = ? AND subscribed <> ?`,
-      args: [Number(subscribed), subscribed ? null : now, now, senderId, id, Number(subscribed)],
-    },
-  ]);
-  return getContact(db, senderId, id);
+  return written(db, {
+    sql: `UPDATE contacts SET subscribed = ?1,
+        unsubscribed_at = CASE subscribed WHEN ?1 THEN unsubscribed_at ELSE ?2 END,
+        updated_at = CASE subscribed WHEN ?1 THEN updated_at ELSE ?3 END
+      WHERE sender_id = ?4 AND id = ?5 RETURNING ${COLUMNS}`,
+    args: [Number(subscribed), subscribed ? null : now, now, senderId, id],
+  });
 }
 
 /** Deletes a contact. Returns false where there is none. */

@@ -98,14 +98,16 @@ export async function updateInbox(
   id: string,
   changes: { displayName?: string | undefined; type?: InboxType | undefined },
 ): Promise<Inbox | null> {
-  await db.write([
+  const [written] = await db.write([
     {
+      // Read later it may be as another request did.
       sql: `UPDATE inboxes SET display_name = COALESCE(?, display_name), type = COALESCE(?, type)
-            WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+            WHERE sender_id = ? AND id = ? AND ${STANDS} RETURNING ${COLUMNS}`,
       args: [changes.displayName ?? null, changes.type ?? null, senderId, id],
     },
   ]);
-  return getInbox(db, senderId, id);
+  const row = written?.rows[0];
+  return row === undefined ? null : inboxOf(row as unknown as Row);
 }
 
 /** The statement that counts a mail received, for the write that stores it. */

@@ -139,12 +139,15 @@ export async function updateSender(
   ];
   const set = columns.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
   if (set.length === 0) return before;
-  await db.write([
+  const written = await db.write([
     ...(changes.suspendedAt === null ? [forgetReputation(accountId, id)] : []),
     {
-      sql: `UPDATE senders SET ${set.map(({ name }) => `${name} = ?`).join(", ")} WHERE account_id = ? AND id = ?`,
+      // Read later it may be as another request did.
+      sql: `UPDATE senders SET ${set.map(({ name }) => `${name} = ?`).join(", ")} WHERE account_id = ? AND id = ?
+        RETURNING ${SENDER_COLUMNS}`,
       args: [...set.map(({ value }) => value), accountId, id],
     },
   ]);
-  return getSender(db, accountId, id);
+  const row = written.at(-1)?.rows[0];
+  return row === undefined ? null : senderOf(row as unknown as SenderRow);
 }

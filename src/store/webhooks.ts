@@ -108,14 +108,16 @@ export async function updateWebhook(
   if (eventTypes !== undefined) set.push(["event_types = ?", JSON.stringify(eventTypes)]);
   if (enabled !== undefined) set.push(["enabled = ?", Number(enabled)]);
   const revived = enabled === true ? ", disabled_reason = NULL, failing_since = NULL" : "";
-  await db.write([
+  const [written] = await db.write([
     {
+      // Read later it may be as another request did.
       sql: `UPDATE webhooks SET ${set.map(([column]) => column).join(", ")}${revived}
-        WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+        WHERE sender_id = ? AND id = ? AND ${STANDS} RETURNING ${COLUMNS}`,
       args: [...set.map(([, value]) => value), senderId, id],
     },
   ]);
-  return getWebhook(db, senderId, id);
+  const row = written?.rows[0];
+  return row === undefined ? null : webhookOf(row as unknown as Row);
 }
 
 /** The statement that puts a new secret in place; the one before signs along until `previousUntil`. */

@@ -89,16 +89,19 @@ async function changeReceiving(deps: Deps, senderId: string, id: string, enabled
   const before = await requireDomain(deps, senderId, id);
   if (before.receiving === enabled) return receivingState(deps, before);
   try {
-    if (!(await setReceiving(deps.db, senderId, id, enabled, now)))
+    if (!(await setReceiving(deps.db, senderId, id, enabled, now))) {
+      await requireDomain(deps, senderId, id);
       throw new AppError("conflict", "A domain must be verified before it can receive.", {
         code: "invalid_state",
       });
+    }
   } catch (error) {
     if (error instanceof ConstraintError)
       throw new AppError("conflict", "Another project receives mail for this domain.", { code: "duplicate" });
     throw error;
   }
-  return receivingState(deps, await requireDomain(deps, senderId, id));
+  // Read anew it may be as another request did.
+  return receivingState(deps, { ...before, receiving: enabled });
 }
 
 /** `/v1/domains`. */
