@@ -11,6 +11,11 @@ function refuse(message: string): AppError {
   return new AppError("authentication_error", message);
 }
 
+/** 401 for a key that is unknown or revoked, which are answered alike. */
+export function invalidKey(): AppError {
+  return refuse("This API key is not valid.");
+}
+
 /** The secret in an `Authorization: Bearer` header (RFC 6750 §2.1). Throws 401 where there is none. */
 function bearer(header: string | null): string {
   if (header === null) throw refuse("No API key: send Authorization: Bearer <API key>.");
@@ -29,7 +34,7 @@ export async function authenticate(db: Db, header: string | null): Promise<Prese
   const presented = await findKeyByHash(db, hash);
   // Compared once more in constant time: an index lookup alone could tell by its time how much of a hash was right.
   if (presented === null || !timingSafeEqual(Buffer.from(presented.secretHash), Buffer.from(hash)))
-    throw refuse("This API key is not valid.");
-  if (presented.key.revokedAt !== null) throw refuse("This API key is not valid.");
+    throw invalidKey();
+  if (presented.key.revokedAt !== null) throw invalidKey();
   return presented;
 }

@@ -1,5 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
-import type { ConfigurationQuery, Db, Statement } from "./engine/client.ts";
+import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
 import { type Sender, senderOf } from "./senders.ts";
 
 /** An API key without its secret. Times in milliseconds. */
@@ -170,6 +170,11 @@ export async function revokeKey(
     },
   ]);
   return written?.changes === 1;
+}
+
+/** Holds while the key has not been revoked. */
+export function unrevokedGuard(id: string): Guard {
+  return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NULL)", args: [id] };
 }
 
 /** Notes that a key was used. A time never goes back. */

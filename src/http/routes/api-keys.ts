@@ -2,9 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
 import { hashSecret, keyFor, newApiSecret } from "../../flows/api-keys.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { type ApiKey, insertKey, listKeys, revokeKey } from "../../store/keys.ts";
+import { type ApiKey, insertKey, listKeys, revokeKey, unrevokedGuard } from "../../store/keys.ts";
+import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
 import { getSender, type Sender } from "../../store/senders.ts";
 import { created, noContent, ok } from "../answer.ts";
+import { invalidKey } from "../auth.ts";
 import { accountRoute, type Principal, type Route } from "../route.ts";
 import { Name, Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
 import { requireScope, SCOPES, type Scope } from "../scopes.ts";
@@ -107,7 +109,12 @@ function collectionRoutes(db: Db): Route[] {
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
         const key = keyFor(secret, { accountId, name: body.name.toWellFormed(), ...owner, scopes }, now);
         const answer = created({ ...show(key), secret });
-        await db.write([insertKey(key, hashSecret(secret)), ...record(answer)]);
+        // Whoever has stolen a key must not make another one of it while it is being revoked.
+        const unrevoked = allOrNothing(unrevokedGuard(principal.keyId));
+        const write = db.write([unrevoked, insertKey(key, hashSecret(secret)), ...record(answer)]);
+        await write.catch((error: unknown) => {
+          throw isGuardBroken(error) ? invalidKey() : error;
+        });
         return answer;
       },
     }),
