@@ -2,7 +2,7 @@ import type { MessageEvent } from "../../core/events.ts";
 import { type Attachment, listAttachments } from "../../store/attachments.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { listEvents } from "../../store/events.ts";
-import { getContent, type InRoom } from "../../store/contents/message-content.ts";
+import { getContent, type InRoom, isRendered } from "../../store/contents/message-content.ts";
 import { getMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { listRecipients, type Recipient } from "../../store/recipients.ts";
 import { type LargeMails, withRoomFor } from "./large-mails.ts";
@@ -42,18 +42,23 @@ export async function readRecord(
   { mostEvents = Number.POSITIVE_INFINITY, expect }: RecordLimits = {},
 ): Promise<MessageRecord | null> {
   const { db } = deps;
-  const message = await getMessage(db, senderId, id);
   const inRoom: InRoom = async (octets, read) => {
     expect?.(octets);
     return withRoomFor(deps.memory.largeMails, senderId, octets, read);
   };
-  const content = message === null ? null : await getContent(deps, senderId, id, inRoom);
-  if (message === null || content === null) return null;
-  const [attachments, recipients, events] = await Promise.all([
+  const content = await getContent(deps, senderId, id, inRoom);
+  if (content === null) return null;
+  // In one turn, so that all say the same of how far the message has come.
+  const [message, attachments, recipients, events] = await Promise.all([
+    getMessage(db, senderId, id),
     listAttachments(db, senderId, id),
     listRecipients(db, senderId, id),
     listEvents(db, senderId, id, mostEvents + 1),
   ]);
+  if (message === null) return null;
+  // A template is rendered once: what of it was read before goes not with a subject from after it.
+  if (message.templateId !== null && !content.rendered && (await isRendered(db, senderId, id)))
+    return readRecord(deps, senderId, id, { mostEvents, ...(expect === undefined ? {} : { expect }) });
   const headers = withOwnFields(content.trace, content.headers);
   const shown = { events: events.slice(0, mostEvents), moreEvents: events.length > mostEvents };
   return { message, content: { ...content, headers }, attachments, recipients, ...shown };

@@ -122,9 +122,12 @@ function getRoute(deps: RecordDeps): Route {
     },
     errors: ["not_found"],
     async handle({ senderId, params }) {
-      const thread = await getThread(db, senderId, params.id);
+      // In one turn, so that the thread counts the messages that are shown.
+      const [thread, ids] = await Promise.all([
+        getThread(db, senderId, params.id),
+        listThreadMessageIds(db, senderId, params.id, null, MESSAGES_SHOWN),
+      ]);
       if (thread === null) throw notFound("thread");
-      const ids = await listThreadMessageIds(db, senderId, thread.id, null, MESSAGES_SHOWN);
       const messages = await showConversation(deps, senderId, ids);
       return ok({ ...show(thread), messages: messages.reverse() });
     },

@@ -100,6 +100,13 @@ export async function messagesOfRaw(
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Whether what the template of the project's message became is kept. */
+export async function isRendered(db: Db, senderId: string, id: string): Promise<boolean> {
+  const sql = `SELECT 1 FROM message_content c JOIN messages m ON m.id = c.message_id
+    WHERE c.message_id = ? AND m.sender_id = ? AND c.rendered = 1`;
+  return (await db.first(sql, [id, senderId])) !== null;
+}
+
 /** The condition that a message's template has not been rendered yet. */
 function unrendered(messageId: string): Guard {
   return {
