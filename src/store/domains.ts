@@ -170,17 +170,21 @@ export type DomainCheck = Pick<
 
 /**
  * The statement that stores the outcome of a check of a domain as it was read. It changes nothing where another check has
- * been stored since, or receiving been switched: what was concluded from the old state no longer holds.
+ * been stored since, receiving been switched, or a DKIM key made: what was concluded from the old state no longer holds,
+ * least of all when to look again.
+ * @param newKeyAt when the key was made whose record is awaited; null: none is
  */
 export function storeCheck(
   before: Pick<Domain, "id" | "senderId" | "checkedAt" | "receiving">,
   check: DomainCheck,
+  newKeyAt: number | null,
 ): Statement {
   const { dkim, spf, dmarc, mx } = check.verified;
   return {
     sql: `UPDATE domains SET status = ?, dkim_verified = ?, spf_verified = ?, dmarc_verified = ?, mx_verified = ?,
             verified_at = ?, failing_since = ?, checked_at = ?, next_check_at = ?
-          WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ?`,
+          WHERE sender_id = ? AND id = ? AND checked_at IS ? AND receiving = ?
+            AND (SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending') IS ?`,
     args: [
       check.status,
       Number(dkim),
@@ -195,6 +199,7 @@ export function storeCheck(
       before.id,
       before.checkedAt,
       Number(before.receiving),
+      newKeyAt,
     ],
   };
 }

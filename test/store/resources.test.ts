@@ -110,7 +110,7 @@ describe("another project's row is no row", () => {
     [
       "storeCheck",
       async ({ db }) =>
-        (await db.write([storeCheck({ ...dom1, senderId: theirs }, { ...check, verified: flags })]))[0]
+        (await db.write([storeCheck({ ...dom1, senderId: theirs }, { ...check, verified: flags }, null)]))[0]
           ?.changes,
       0,
     ],

@@ -51,14 +51,26 @@ export async function verifyDomain(
 ): Promise<Domain | null> {
   let domain = await getDomain(deps.db, senderId, id);
   if (domain === null) return null;
-  const seen = await lookAll(deps, domain, await listDkimKeys(deps.db, senderId, id));
+  let seen = await lookAll(deps, domain, await listDkimKeys(deps.db, senderId, id));
   for (let stores = 0; domain !== null && stores < MAX_STORES; stores++) {
     const after = await store(deps, domain, seen);
     if (after !== null) return after;
     domain = await getDomain(deps.db, senderId, id);
     if (by === "sweep") return domain;
+    seen = beside(seen, await listDkimKeys(deps.db, senderId, id));
   }
   return domain;
+}
+
+/** What was seen, beside the keys that there are by now: of one that has been made since nothing is known. */
+function beside({ findings, ...before }: Seen, keys: readonly PublicDkimKey[]): Seen {
+  const pending = pendingOf(keys);
+  const isSame = pending !== null && pending.createdAt === before.pending?.createdAt;
+  return { findings, pending, resolved: before.resolved && isSame };
+}
+
+function pendingOf(keys: readonly PublicDkimKey[]): PublicDkimKey | null {
+  return keys.find(({ status }) => status === "pending") ?? null;
 }
 
 /** Stores what a check makes of the domain; null where that is no longer as it was read. */
@@ -72,7 +84,7 @@ async function store(
   const check = judge(before, findings, recheckSeconds, now, awaited);
   const activate =
     resolved && pending !== null ? activateDkimKey(before.id, pending.token, now + RETIRED_KEY_MS) : [];
-  const [stored] = await db.write([storeCheck(before, check), ...activate]);
+  const [stored] = await db.write([storeCheck(before, check, pending?.createdAt ?? null), ...activate]);
   if (stored?.changes !== 1) return null;
   const { id, name: domain } = before;
   if (before.status !== check.status)
@@ -81,7 +93,7 @@ async function store(
 }
 
 async function lookAll(deps: VerifyDeps, domain: Domain, keys: readonly PublicDkimKey[]): Promise<Seen> {
-  const pending = keys.find(({ status }) => status === "pending") ?? null;
+  const pending = pendingOf(keys);
   const [findings, resolved] = await Promise.all([look(deps, domain, keys), keySeen(deps, domain, pending)]);
   // The key that signs from now on is the one that counts.
   return { findings: resolved ? { ...findings, dkim: "present" } : findings, pending, resolved };
