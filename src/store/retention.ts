@@ -101,6 +101,15 @@ export async function shortenedThreads(
   }));
 }
 
+/** Holds while the messages that become the last of their threads are there: another process may have deleted one since. */
+export function leftGuard(shortened: readonly Shortened[]): Guard {
+  const ids = [...new Set(shortened.map(({ nextMessageId }) => nextMessageId))];
+  return {
+    sql: "(SELECT count(*) FROM messages WHERE id IN (SELECT value FROM json_each(?))) = ?",
+    args: [JSON.stringify(ids), ids.length],
+  };
+}
+
 /** Gives a thread the last message that it has left. Changes nothing where another has come meanwhile. */
 export function shortenThread(
   { threadId, lastMessageId, nextMessageId }: Shortened,
@@ -147,21 +156,23 @@ export interface OldDelivery {
   mayGo: boolean;
 }
 
+const DELIVERY_OVER = "status <> 'pending' AND COALESCE(last_attempt_at, created_at) < ?";
+
 /** Lines of the webhook log, oldest first, with whether they may go that were over before a time (milliseconds). */
 export async function oldDeliveries(db: Db, stretch: Stretch, before: number): Promise<OldDelivery[]> {
   const rows = await db.all<{ id: string; may_go: number }>(
-    `SELECT id, status <> 'pending' AND COALESCE(last_attempt_at, created_at) < ? AS may_go
+    `SELECT id, ${DELIVERY_OVER} AS may_go
       FROM webhook_deliveries WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
     [before, stretch.after, stretch.below, stretch.limit],
   );
   return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
 }
 
-/** Deletes lines of the webhook log; one that is pending again stays. */
-export function deleteDeliveries(ids: readonly string[]): Statement {
+/** Deletes lines of the webhook log that were over before a time (milliseconds); one that was replayed since stays. */
+export function deleteDeliveries(ids: readonly string[], before: number): Statement {
   return {
-    sql: `DELETE FROM webhook_deliveries WHERE id IN (SELECT value FROM json_each(?)) AND status <> 'pending'`,
-    args: [JSON.stringify(ids)],
+    sql: `DELETE FROM webhook_deliveries WHERE id IN (SELECT value FROM json_each(?)) AND ${DELIVERY_OVER}`,
+    args: [JSON.stringify(ids), before],
   };
 }
 

@@ -14,12 +14,14 @@ import {
   deleteMessages,
   deleteOldCounts,
   deleteOldFigures,
+  leftGuard,
   mayGoGuard,
   oldDeliveries,
   type OldMessage,
   oldMessages,
   projectsOf,
   shortenedThreads,
+  type Shortened,
   shortenThread,
   uncountFromThreads,
 } from "../../store/retention.ts";
@@ -104,11 +106,13 @@ async function deleteAll(
   const ids = going.map(({ id }) => id);
   const threadIds = [...new Set(going.flatMap(({ threadId }) => threadId ?? []))];
   const index = await removalFromIndex(db, ids);
-  const shortening = await shortenings(deps, threadIds, ids);
+  const shortened = await shortenedThreads(db, threadIds, ids);
+  const shortening = await shortenings(deps, shortened);
   await unlessMoved(ids, () =>
     db.write([
       allOrNothing(mayGoGuard(ids, before)),
       allOrNothing(index.guard),
+      ...(shortened.length === 0 ? [] : [allOrNothing(leftGuard(shortened))]),
       ...index.statements,
       ...shortening,
       ...(threadIds.length === 0 ? [] : [uncountFromThreads(threadIds, ids)]),
@@ -130,15 +134,9 @@ async function unlessMoved(ids: readonly string[], write: () => Promise<unknown>
 }
 
 /** What gives the threads another last message that lose theirs but keep an older one. */
-async function shortenings(
-  deps: RetentionDeps,
-  threadIds: readonly string[],
-  ids: readonly string[],
-): Promise<Statement[]> {
+async function shortenings(deps: RetentionDeps, threads: readonly Shortened[]): Promise<Statement[]> {
   const statements: Statement[] = [];
-  for (const shortened of await shortenedThreads(deps.db, threadIds, ids)) {
-    statements.push(shortenThread(shortened, await previewLeft(deps, shortened)));
-  }
+  for (const thread of threads) statements.push(shortenThread(thread, await previewLeft(deps, thread)));
   return statements;
 }
 
@@ -183,7 +181,7 @@ export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): ()
     await walk.turn(before, async (stretch) => {
       const deliveries = await oldDeliveries(db, stretch, before);
       const ids = deliveries.filter(({ mayGo }) => mayGo).map(({ id }) => id);
-      if (ids.length > 0) await db.write([deleteDeliveries(ids)]);
+      if (ids.length > 0) await db.write([deleteDeliveries(ids, before)]);
       return deliveries;
     });
   };
