@@ -70,8 +70,9 @@ export async function push(deps: PushDeps, job: Job): Promise<void> {
   const delivery = claimedDelivery(claimed);
   if (delivery.attempts === 1 && !delivery.tried)
     deps.meter?.claimed((deps.clock.now() - delivery.createdAt) / 1000);
+  const data = await readData(deps, delivery);
+  // Last, for the data may be long in coming: a webhook that is switched off by then is to hear nothing more.
   const target = await pushTarget(deps.db, delivery.senderId, delivery.webhookId);
-  const data = target?.enabled ? await readData(deps, delivery) : null;
   if (target === null || !target.enabled || data === null) {
     const error = target?.enabled ? "the message is gone" : "the webhook is disabled";
     await deps.db.write([

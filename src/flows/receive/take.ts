@@ -6,10 +6,11 @@ import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/
 import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import type { WebhooksOf } from "../../store/fan-outs.ts";
 import { countReceived } from "../../store/inboxes.ts";
-import { type HashedContent, ofProject } from "../../store/contents/content-bytes.ts";
+import { CHUNK_OCTETS, type HashedContent, ofProject } from "../../store/contents/content-bytes.ts";
 import { insertMessage, type Message } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import { rememberReferences, stepThread } from "../../store/threads.ts";
+import { subscriptions } from "../../store/webhook-deliveries.ts";
 import { writeAhead } from "../contents/keep.ts";
 import { hint } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
@@ -70,7 +71,7 @@ export async function takeMail(
     statements.push(...stored.statements);
     events.push(...stored.events);
   }
-  const announced = announceEvents(deps.clock, events, webhooksOf(places));
+  const announced = announceEvents(deps.clock, events, await webhooksNow(deps, places, named));
   await deps.db.write([...statements, ...announced.statements, ...record(arrivals)]);
   hint(deps.queue, "push", announced.pushes);
   return arrivals;
@@ -79,6 +80,18 @@ export async function takeMail(
 /** The webhooks of the projects that a mail goes to. */
 export function webhooksOf(places: readonly ArrivalPlace[]): WebhooksOf {
   return new Map(places.map(({ inbox, facts }) => [inbox.senderId, facts.webhooks]));
+}
+
+/** The same at the end of what was written ahead: that takes a while, and a webhook made meanwhile is to hear of the mail. */
+async function webhooksNow(
+  { db }: TakeDeps,
+  places: readonly ArrivalPlace[],
+  kept: ReadonlyMap<string, Kept>,
+): Promise<WebhooksOf> {
+  const isLarge = [...kept.values()].some(({ raw }) => raw.size > CHUNK_OCTETS);
+  if (!isLarge) return webhooksOf(places);
+  const lists = [...kept.keys()].map(async (id) => [id, await subscriptions(db, id)] as const);
+  return new Map(await Promise.all(lists));
 }
 
 /** What is kept of a mail, once for all its messages of a project. */

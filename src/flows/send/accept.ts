@@ -16,7 +16,7 @@ import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../store/sending.ts";
 import { findThread, rememberReferences, stepThread } from "../../store/threads.ts";
-import type { Subscription } from "../../store/webhook-deliveries.ts";
+import { type Subscription, subscriptions } from "../../store/webhook-deliveries.ts";
 import type { KeepDeps } from "../contents/keep.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
@@ -74,6 +74,8 @@ export async function prepareSend(
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps, message, send.item, inbox, into?.threadId ?? null);
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
+  // What is large is long in writing: a webhook that is made meanwhile hears of it.
+  const webhooks = mayWriteAhead(send.item) ? await subscriptions(deps.db, senderId) : facts.webhooks;
   const content = { body, headers: send.item.headers ?? {}, data: send.item.data ?? null };
   return {
     accepted: answer(message),
@@ -87,7 +89,7 @@ export async function prepareSend(
       .filter(({ status }) => status === "queued")
       .map(({ ord, domain }) => transmitJob(message.id, ord, domain)),
     events: eventsOf(deps.clock, senderId, happenings),
-    webhooks: facts.webhooks,
+    webhooks,
   };
 }
 
