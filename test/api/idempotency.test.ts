@@ -195,6 +195,29 @@ describe("a POST with an Idempotency-Key", () => {
     expect(replayed(await post("/v1/waiting", key))).toBe("true");
   });
 
+  test("that still runs stands in no other's way: one of another key, route or project", async () => {
+    const key = newKey();
+    const releases: (() => void)[] = [];
+    const begin = async (idempotencyKey: string, how: CallOptions = {}) => {
+      const started = new Promise<void>((resolve) => {
+        begun = resolve;
+      });
+      const called = post("/v1/waiting", idempotencyKey, how);
+      await Promise.race([started, called]);
+      releases.push(release);
+      return { called };
+    };
+    const running = [
+      await begin(key),
+      await begin(newKey()),
+      await begin(key, { key: api.acme.wide, headers: { "x-service-product": "acme-b" } }),
+    ];
+    const elsewhere = await post("/v1/plain", key);
+    for (const each of releases) each();
+    const ended = await Promise.all(running.map(({ called }) => called));
+    expect([...ended, elsewhere].map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+  });
+
   test.each([
     ["empty", ""],
     ["of 257 characters", "k".repeat(257)],
