@@ -76,6 +76,35 @@ async function claim(read: TriedRecipient, instanceId: string, now = NOW): Promi
 }
 
 describe("a recipient that waits", () => {
+  test("is the one that is asked for, of several that are due", async () => {
+    const { senderId } = await waiting();
+    const second = newId("msg", NOW);
+    const queued = { kind: "to" as const, status: "queued" as const, reason: null, dueAt: NOW };
+    await database.db.write([
+      {
+        sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
+          VALUES (?, ?, 'outbound', 'queued', 'news@shop.test', '[]', 's', ?)`,
+        args: [second, senderId, NOW],
+      },
+      insertRecipients(
+        senderId,
+        second,
+        ["Bob", "Cem"].map((name, ord) => ({
+          ...queued,
+          ...{ ord, email: `${name}@one.test`, domain: "one.test" },
+        })),
+        NOW,
+      ),
+    ]);
+    const asked = [[messageId, 0] as const, [second, 0] as const, [second, 1] as const];
+    const found = await Promise.all(asked.map(([id, ord]) => waitingRecipient(database.db, id, ord, NOW)));
+    expect(found.map((one) => one?.recipient.email)).toEqual([
+      "Ada@one.test",
+      "Bob@one.test",
+      "Cem@one.test",
+    ]);
+  });
+
   test("is claimed by one of two workers that have both read it, with one event", async () => {
     const read = await waiting();
     const claims = await Promise.all([claim(read, "ins_1"), claim(read, "ins_2")]);
