@@ -223,6 +223,16 @@ describe("trouble with DNS is temperror, never a throw", () => {
     });
   });
 
+  test("of the author's SPF alone leaves his policy undecided, in the header too", async () => {
+    const failing: AuthResolver = async (name, type) => {
+      if (name === "example.com") throw Object.assign(new Error("no"), { code: "ESERVFAIL" });
+      return resolve(name, type);
+    };
+    const found = await authenticate({ resolve: failing, host: HOST }, ENVELOPE, unsigned, NEVER);
+    expect(found.verdict.dmarc).toMatchObject({ result: "temperror", policy: "reject" });
+    expect(found.header.match(/(?<=\s)(spf|dmarc)=\w+/g)).toEqual(["spf=temperror", "dmarc=temperror"]);
+  });
+
   test("a resolver that never answers ends with the signal", async () => {
     const ended = new AbortController();
     let asked = 0;

@@ -2,13 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compose } from "../../src/mail/composing/compose.ts";
-import { headerBlock, MAX_MESSAGE_ID_CHARS, MAX_REFERENCES } from "../../src/mail/reading/header-block.ts";
+import {
+  headerBlock,
+  MAX_HEADER_VALUE_CHARS,
+  MAX_MESSAGE_ID_CHARS,
+  MAX_REFERENCES,
+} from "../../src/mail/reading/header-block.ts";
 import { MAX_PARTS } from "../../src/mail/reading/mime-tree.ts";
 import { MAX_LINES, MAX_MAILBOXES, mailboxes, parseMail } from "../../src/mail/reading/parse.ts";
 import { MAX_NESTING_DEPTH } from "../../src/mail/reading/read-parts.ts";
 import { PREVIEW_CHARS, previewOf } from "../../src/mail/reading/preview.ts";
 import {
   countFields,
+  findHeaderEnd,
   MAX_HEADER_FIELDS,
   MAX_HEADER_OCTETS,
   rawFields,
@@ -441,7 +447,33 @@ describe("limits", () => {
   });
 });
 
+describe("the end of a header", () => {
+  test.each([
+    ["\nbody", 0, 1],
+    ["\r\nbody", 0, 2],
+    ["\rA: b\n\nbody", 6, 7],
+    ["A: b\n\nbody", 5, 6],
+    ["A: b\r\n\r\nbody", 6, 8],
+    ["A: b\n\r\nbody", 5, 7],
+    ["A: b\r\n\nbody", 6, 7],
+    ["A: b\r\n\rC: d\r\n", 13, 13],
+    ["A: b\n", 5, 5],
+    ["", 0, 0],
+  ])("of %j is at %i, and its body begins at %i", (text, header, body) => {
+    expect(findHeaderEnd(Buffer.from(text))).toEqual({ header, body });
+  });
+});
+
 describe("a header block", () => {
+  test("shows of a long References field the first id, and as many of the newest as fit", () => {
+    const ids = Array.from({ length: 60 }, (_, n) => `<${n}${"x".repeat(500)}@far.test>`);
+    const { fields } = headerBlock(bytes(`References: ${ids.join("\r\n ")}`, "", ""));
+    const shown = fields[0]?.value.split(" ") ?? [];
+    const room = MAX_HEADER_VALUE_CHARS - (fields[0]?.value.length ?? 0);
+    expect(shown).toEqual([ids[0] ?? "", ...ids.slice(1 - shown.length)]);
+    expect(room).toBeWithin(0, (ids.at(-1)?.length ?? 0) + 1);
+  });
+
   test("tells what threading and loop protection need, with CRLF or LF", () => {
     for (const end of ["\r\n", "\n"]) {
       const block = headerBlock(
