@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Answer, encode, type Packet, type Question, type RecordType } from "dns-packet";
+import { readdirSync } from "node:fs";
 import { isIP } from "node:net";
 import { systemClock } from "../../src/clock.ts";
 import {
@@ -15,6 +16,7 @@ import { createResolver, type Resolver, type ResolverOptions } from "../../src/n
 import { decodeAnswer } from "../../src/net/dns/wire.ts";
 import { type Forger, startDns, type TestDns } from "../support/dns.ts";
 import { manualClock } from "../support/manual-clock.ts";
+import { until } from "../support/poll.ts";
 
 /** Time that a server has which answers: no machine is so busy. */
 const PATIENT_MS = 20_000;
@@ -187,6 +189,20 @@ describe("servers that fail", () => {
     dns.behave("servfail");
     await resolverOver({ tries: 3 }).resolve("a.test", "A");
     expect(dns.count("a.test")).toBe(3);
+  });
+
+  test("a question leaves no socket and no timer behind, whatever the answer and the way it came", async () => {
+    const clock = manualClock();
+    const resolver = resolverOver({}, clock);
+    const opened = () => readdirSync("/proc/self/fd").length;
+    const before = opened();
+    const QUESTIONS = 20;
+    for (const behaviour of ["normal", "servfail", "truncate_udp"] as const) {
+      if (behaviour !== "normal") dns.behave(behaviour);
+      for (let n = 0; n < QUESTIONS; n++) await resolver.resolve(`${behaviour}${n}.test`, "A");
+    }
+    expect(clock.pending()).toBe(0);
+    await until(() => opened() < before + QUESTIONS / 2);
   });
 
   test("a server that stumbles over EDNS is asked without it", async () => {
