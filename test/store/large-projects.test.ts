@@ -7,7 +7,7 @@ import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/convers
 import { arrivalFacts } from "../../src/store/arrivals.ts";
 import type { Db, Statement, Written } from "../../src/store/engine/client.ts";
 import { EVENTS_AT_A_TIME, listEvents } from "../../src/store/events.ts";
-import { deleteInbox, ROWS_PER_REMOVAL } from "../../src/store/inbox-removal.ts";
+import { deleteInbox, removeInbox, ROWS_PER_REMOVAL } from "../../src/store/inbox-removal.ts";
 import {
   countReceived,
   getInbox,
@@ -199,6 +199,19 @@ describe("inboxes", () => {
     expect(await countOf("inboxes", "id = 'inb_half'")).toBe(0);
     expect(await countOf("threads", "inbox_id = 'inb_half'")).toBe(0);
     expect(await countOf("threads", "inbox_id = 'inb_stays'")).toBe(2);
+  });
+
+  test("of two that are being deleted, one may end with the other half done", async () => {
+    for (const id of ["inb_first", "inb_second"]) {
+      await inbox(id);
+      await threads(id, ROWS_PER_REMOVAL + 1);
+      await beginDelete(id);
+    }
+    await removeInbox(api.db, "inb_first");
+    expect(await countOf("inboxes", "id IN ('inb_first', 'inb_second')")).toBe(1);
+    expect(await countOf("threads", "inbox_id = 'inb_second'")).toBe(ROWS_PER_REMOVAL + 1);
+    await removeInbox(api.db, "inb_second");
+    expect(await countOf("threads", "inbox_id = 'inb_second'")).toBe(0);
   });
 
   test("and left half done by another process are removed by one that runs, and their domain can be deleted", async () => {

@@ -210,9 +210,15 @@ for (const [state, before] of [
   test(`of a message ${state}, what a template made of the subject is found, what it was before is not`, async () => {
     const senderId = await lists.project();
     const given = message(senderId, { subject: "draft words" });
-    await lists.db.write(insertMessage(given, { body: null }, []));
+    const [beside, others] = [senderId, await lists.project()].map((id) =>
+      message(id, { subject: "beside it" }),
+    );
+    for (const one of [given, beside, others])
+      if (one) await lists.db.write(insertMessage(one, { body: null }, []));
     await before();
     await lists.db.write(keepRendered(senderId, given.id, { subject: "Welcome Ann", body: null }, NOW));
+    const leaving = await lists.db.all<{ id: string }>("SELECT message_id AS id FROM messages_reentering");
+    expect(leaving.filter(({ id }) => id !== given.id)).toEqual([]);
     await lists.index();
     // A second rendering is not kept, nor found.
     await lists.db.write(keepRendered(senderId, given.id, { subject: "Goodbye", body: null }, NOW));

@@ -25,6 +25,7 @@ import { keepRendered } from "../../src/store/contents/message-content.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
+import { oldDeliveries, projectsOf } from "../../src/store/retention.ts";
 import { MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads.ts";
 import { suppress } from "../../src/store/suppressions.ts";
 import { utcDay } from "../../src/store/usage.ts";
@@ -482,6 +483,34 @@ describe("the webhook log", () => {
     ]);
     await forgetLines();
     expect(await ids("webhook_deliveries")).toEqual([lines.lately, lines.pending, lines.young].sort());
+  });
+
+  test("keeps a line that is replayed as it is about to go", async () => {
+    const [over, replayed] = [line(OLD), line(OLD)];
+    await lists.db.write([over, replayed].map((id) => delivery(id, "msg_1", "succeeded")));
+    const meanwhile: Db = {
+      ...around(lists.db),
+      write: async (statements) => {
+        await write("UPDATE webhook_deliveries SET status = 'pending' WHERE id = ?", replayed);
+        return lists.db.write(statements);
+      },
+    };
+    await forgetDeliveries({ db: meanwhile, clock }, DAYS)();
+    expect(await ids("webhook_deliveries")).toEqual([replayed]);
+  });
+
+  test("and the projects are looked through from where a look ended, not from the first on", async () => {
+    const lines = Array.from({ length: 4 }, (_, n) => line(OLD + n));
+    await lists.db.write(lines.map((id) => delivery(id, "msg_1", "succeeded")));
+    const [first = "", second, third, last = ""] = lines;
+    const within = { after: first, below: last, limit: 9 };
+    expect((await oldDeliveries(lists.db, within, NOW)).map(({ id }) => id)).toEqual([
+      second,
+      third,
+    ] as string[]);
+    const projects = [senderId, await lists.project(), await lists.project()].sort();
+    const behind = { after: projects[0] ?? "", below: projects[2] ?? "", limit: 9 };
+    expect(await projectsOf(lists.db, behind)).toEqual([{ id: projects[1] ?? "" }]);
   });
 
   test("is looked through so many lines a turn, one further waits for the next", async () => {
