@@ -91,11 +91,13 @@ export class FirstStartError extends Error {
  */
 export async function startApp(config: Config, clock: Clock): Promise<App> {
   await requireRedisDatabase(config, clock);
+  const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
+  // One that is named is awaited before anything is made or taken up; one to be made, when the listener opens. Until then its
+  // failure must not count as one that nobody handles.
+  if (config.smtpTlsCert !== null) await certificate;
+  else certificate?.catch(() => undefined);
   // What mails say is not for everybody on the machine; a folder that is there keeps its mode.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
-  // Awaited later, when the listener opens; until then its failure must not count as one that nobody handles.
-  certificate?.catch(() => undefined);
   const metrics = openMetrics();
   const { db, keys, firstStart } = await openData(config, clock, metrics.commits);
   try {

@@ -1,18 +1,38 @@
+import { SettingsError } from "../core/errors.ts";
 import { openDoor } from "../flows/receive/door.ts";
 import { log } from "../log.ts";
-import { type Certificate, loadCertificate } from "../smtp/certificate.ts";
+import { type Certificate, CertificateError, endOf, loadCertificate } from "../smtp/certificate.ts";
 import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "../smtp/listener.ts";
 import { mxName } from "./delivery.ts";
 import type { Ground } from "./ground.ts";
 import { maxFds } from "./process-sample.ts";
 
-/** The listener's key and certificate as the settings name them, else a self-signed one. */
-export function listenerCertificate({
+const SETTINGS_OF = {
+  key: "SMTP_TLS_KEY",
+  cert: "SMTP_TLS_CERT",
+  both: "SMTP_TLS_KEY and SMTP_TLS_CERT",
+} as const;
+
+/**
+ * The listener's key and certificate as the settings name them, else a self-signed one. One that has expired is served, and told:
+ * most senders do not look at it.
+ * @throws SettingsError where the settings name what cannot be served
+ */
+export async function listenerCertificate({
   config,
   clock,
 }: Pick<Ground, "config" | "clock">): Promise<Certificate> {
   const { smtpTlsKey: keyFile, smtpTlsCert: certFile } = config;
-  return loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
+  try {
+    const certificate = await loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
+    const ends = endOf(certificate);
+    if (ends <= clock.now())
+      log("smtp").warn("the certificate has expired", { file: certFile, at: new Date(ends).toISOString() });
+    return certificate;
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error;
+    throw new SettingsError(`${SETTINGS_OF[error.part]}: ${error.message}`, { cause: error });
+  }
 }
 
 /**

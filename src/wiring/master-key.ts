@@ -25,7 +25,7 @@ export const MASTER_KEY_FILE = "master.key";
  * Keys from MASTER_KEY, or from the file in the data directory, which the first start makes.
  * @param sealed whether the database holds what a master key has sealed: where there is none then, it is lost, and a new one
  *   would open nothing and pass for the old
- * @throws SettingsError where the file holds no key, or is lost
+ * @throws SettingsError where the file cannot be read, holds no key, or is lost
  */
 export function openKeys(masterKey: string | null, dataDir: string, sealed = false): InstallationKeys {
   const master = Buffer.from(masterKey ?? keyFromFile(dataDir, sealed), "utf8");
@@ -49,12 +49,22 @@ function keyFromFile(dataDir: string, sealed: boolean): string {
     makeKeyFile(path);
     chmodSync(path, 0o600);
   }
-  const key = readFileSync(path, "utf8").trim();
+  const key = textOf(path).trim();
   if (!/^[0-9a-f]{64}$/.test(key))
     throw new SettingsError(
       `${path} does not hold a master key, which is 64 hexadecimal digits: put back the one that this database was sealed with`,
     );
   return key;
+}
+
+/** A folder is what Docker makes of a file that it is to mount and does not find. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    throw new SettingsError(`the master key at ${path} cannot be read (${code})`, { cause });
+  }
 }
 
 /**

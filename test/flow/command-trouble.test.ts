@@ -1,10 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "libsql";
 import { explained } from "../../src/commands/trouble.ts";
 import { newFolder } from "../support/folder.ts";
+import { makeCert } from "../support/tls.ts";
 import { startRole } from "../support/role-process.ts";
 import { captureService, onTerminal, postrider, type Ran } from "./command-program.ts";
 
@@ -239,22 +240,69 @@ describe("a start says what it cannot have", () => {
     LIMIT_MS,
   );
 
-  test.each<[string, Record<string, string>, string]>([
-    ["a folder", { DATA_DIR: "/dev/null/data" }, "the folder /dev/null/data cannot be made (ENOTDIR)"],
-    [
-      "a certificate",
-      { SMTP_TLS_KEY: "/nowhere/key.pem", SMTP_TLS_CERT: "/nowhere/cert.pem" },
-      "/nowhere/key.pem cannot be opened (ENOENT)",
-    ],
-  ])(
-    "%s that it can neither find nor make",
-    async (_what, over, says) => {
-      const { code, stderr } = await postrider(["serve"], {
-        ...nothing,
-        DATA_DIR: newFolder("command"),
-        ...over,
-      });
-      expect([code, stderr]).toEqual([70, `postrider: ${says}\n`]);
+  test(
+    "a folder that it can neither find nor make",
+    async () => {
+      const { code, stderr } = await postrider(["serve"], { ...nothing, DATA_DIR: "/dev/null/data" });
+      expect([code, stderr]).toEqual([70, "postrider: the folder /dev/null/data cannot be made (ENOTDIR)\n"]);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "a certificate that it cannot serve, before it makes anything",
+    async () => {
+      const [one, other] = await Promise.all([makeCert(["one.test"]), makeCert(["other.test"])]);
+      const folder = newFolder("certificate");
+      const [keyFile, certFile] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+      writeFileSync(keyFile, one.key);
+      writeFileSync(certFile, other.cert);
+      const rows: [key: string, cert: string, says: string][] = [
+        ["/nowhere/key.pem", certFile, "SMTP_TLS_KEY: /nowhere/key.pem cannot be read (ENOENT)"],
+        [keyFile, folder, `SMTP_TLS_CERT: ${folder} cannot be read (EISDIR)`],
+        [keyFile, keyFile, `SMTP_TLS_CERT: ${keyFile} holds no certificate in PEM (`],
+        [keyFile, certFile, `SMTP_TLS_KEY and SMTP_TLS_CERT: the key in ${keyFile} does not belong to `],
+      ];
+      for (const [SMTP_TLS_KEY, SMTP_TLS_CERT, says] of rows) {
+        const DATA_DIR = join(folder, "data");
+        const ran = await postrider(["serve"], { ...nothing, DATA_DIR, SMTP_TLS_KEY, SMTP_TLS_CERT });
+        expect([ran.code, ran.stderr]).toEqual([78, expect.stringContaining(`postrider: ${says}`)]);
+        expect(existsSync(DATA_DIR)).toBe(false);
+      }
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    "a database that is damaged, and a folder in the place of the master key",
+    async () => {
+      const { service, env } = captureService();
+      await service.start();
+      await service.terminate();
+      const copy = join(newFolder("copy"), "copy.db");
+      await postrider(["backup", copy], env);
+      const bytes = readFileSync(copy);
+      const start = async (database: Uint8Array, changed: (folder: string) => void) => {
+        const DATA_DIR = newFolder("damaged");
+        writeFileSync(join(DATA_DIR, "postrider.db"), database);
+        changed(DATA_DIR);
+        return { DATA_DIR, ran: await postrider(["serve"], { ...nothing, DATA_DIR }) };
+      };
+      const half = bytes.subarray(0, bytes.length / 2);
+      const damaged = await start(half, () => undefined);
+      expect([damaged.ran.code, damaged.ran.stderr]).toEqual([
+        70,
+        expect.stringContaining(
+          "postrider: the database is damaged (SQLITE_CORRUPT): keep its files as they are",
+        ),
+      ]);
+      expect(readFileSync(join(damaged.DATA_DIR, "postrider.db")).equals(half)).toBe(true);
+      const folder = await start(bytes, (at) => mkdirSync(join(at, "master.key")));
+      expect([folder.ran.code, folder.ran.stderr]).toEqual([
+        78,
+        expect.stringContaining(`${join(folder.DATA_DIR, "master.key")} cannot be read (EISDIR)`),
+      ]);
+      await service.remove();
     },
     LIMIT_MS,
   );

@@ -247,6 +247,35 @@ const BREAKS: Broken[] = [
     says: /not for mx\.mail\.test/,
   },
   {
+    breaks: "a certificate without those that lead to its authority",
+    by: async () => {
+      const { key, cert } = await makeCert([`mx.${ZONE}`], await makeCa());
+      return files("alone", key, cert);
+    },
+    lines: ["warn certificate"],
+    says: /nothing leads from it to its authority \(CN=Test CA\)/,
+  },
+  {
+    breaks: "a chain in which another authority follows",
+    by: async () => {
+      const [ca, other] = [await makeCa(), await makeCert(["other.test"])];
+      const { key, cert } = await makeCert([`mx.${ZONE}`], ca);
+      return files("stray", key, `${cert}\n${other.cert}\n${ca.cert}`);
+    },
+    lines: ["warn certificate"],
+    says: /number 2 has not issued the one before it/,
+  },
+  {
+    breaks: "a chain that begins with its authority",
+    by: async () => {
+      const ca = await makeCa();
+      const { key, cert } = await makeCert([`mx.${ZONE}`], ca);
+      return files("upside-down", key, `${ca.cert}\n${cert}`);
+    },
+    lines: ["fail certificate"],
+    says: /upside-down\.key is not the first one in .*upside-down\.cert/,
+  },
+  {
     breaks: "a key that is not the certificate's",
     by: async () => files("mixed", (await makeCert(["a.test"])).key, (await makeCert([`mx.${ZONE}`])).cert),
     lines: ["fail certificate"],

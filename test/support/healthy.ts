@@ -37,10 +37,11 @@ export async function startHealthy(): Promise<Healthy> {
   const folder = newFolder("healthy");
   const redis = await startRedis();
   await redis.command("config", "set", "appendonly", "yes");
-  const { key, cert } = await makeCert([`mx.${ZONE}`], await makeCa());
+  const ca = await makeCa();
+  const { key, cert } = await makeCert([`mx.${ZONE}`], ca);
   const [keyFile, certFile] = [join(folder, "key.pem"), join(folder, "cert.pem")];
   writeFileSync(keyFile, key);
-  writeFileSync(certFile, cert);
+  writeFileSync(certFile, `${cert}\n${ca.cert}`);
   const own = {
     ...{ SERVICE_DOMAIN: ZONE, DELIVERY: "mx", PUBLIC_IPS: PUBLIC_IP, PUBLIC_URL: "https://api.example.com" },
     ...{

@@ -1,10 +1,14 @@
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
 import { DAY_MS } from "../../core/time-units.ts";
+import { readChain } from "../../smtp/certificate.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 /** Days before its end at which a certificate should have been renewed: those who do that by themselves do so at 30. */
 const RENEW_DAYS = 14;
+
+const CHAIN_FIX =
+  "have SMTP_TLS_CERT name the whole chain (fullchain.pem), ours first and each followed by its issuer, and send SIGHUP";
 
 export interface CertificateParts {
   clock: Clock;
@@ -25,12 +29,14 @@ export function certificateCheck({ clock, hostname, read }: CertificateParts): C
           "the SMTP listener has a certificate that it signs itself: mail arrives encrypted, by senders who do not look at it",
           `set SMTP_TLS_KEY and SMTP_TLS_CERT to a certificate for ${hostname}`,
         );
-      return judge(new X509Certificate(await read()), hostname, clock.now());
+      return judge(readChain(await read()), hostname, clock.now());
     },
   };
 }
 
-function judge(certificate: X509Certificate, hostname: string, now: number): Finding {
+function judge(chain: readonly X509Certificate[], hostname: string, now: number): Finding {
+  const [certificate] = chain;
+  if (certificate === undefined) return fail("its file holds none", CHAIN_FIX);
   const days = Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS);
   const renew = "renew it and send the service SIGHUP";
   if (Date.parse(certificate.validTo) <= now) return fail(`it has expired, on ${certificate.validTo}`, renew);
@@ -40,5 +46,19 @@ function judge(certificate: X509Certificate, hostname: string, now: number): Fin
     return warn(`it is not for ${hostname}; ${days} days left`, `get one with ${hostname} among its names`);
   if (certificate.issuer === certificate.subject)
     return warn(`it signs itself; ${days} days left`, "get one from an authority");
-  return days < RENEW_DAYS ? warn(`${days} days left`, renew) : ok(`${days} days left, for ${hostname}`);
+  if (days < RENEW_DAYS) return warn(`${days} days left`, renew);
+  if (chain.length === 1)
+    return warn(`nothing leads from it to its authority (${lastLine(certificate.issuer)})`, CHAIN_FIX);
+  const stray = chain.findIndex((one, i) => i > 0 && chain[i - 1]?.checkIssued(one) === false);
+  if (stray > 0)
+    return warn(
+      `the certificate that follows as number ${stray + 1} has not issued the one before it`,
+      CHAIN_FIX,
+    );
+  return ok(`${days} days left, for ${hostname}`);
+}
+
+/** The nearest part of a name that is told in lines, which is the authority's own. */
+function lastLine(name: string): string {
+  return name.split("\n").at(-1) ?? name;
 }
