@@ -63,7 +63,8 @@ function textOf(path: string): string {
     return readFileSync(path, "utf8");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
-    throw new SettingsError(`the master key at ${path} cannot be read (${code})`, { cause });
+    const hint = code === "EACCES" ? ": does it belong to the user of the service?" : "";
+    throw new SettingsError(`the master key at ${path} cannot be read (${code})${hint}`, { cause });
   }
 }
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DAY_MS } from "../../src/core/time-units.ts";
+import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/self-signed.ts";
 import { newFolder } from "../support/folder.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type KeyAndCert, makeCert } from "../support/tls.ts";
@@ -143,5 +145,7 @@ test("SIGHUP has a running service read its certificate anew; files it cannot us
   write(first);
   await reload("certificate read anew");
   expect((await secured(process.smtpPort)).name).toBe("first.test");
+  write(await selfSignedCertificate("past.test", Date.now() - (SELF_SIGNED_DAYS + 1) * DAY_MS));
+  await reload("the certificate has expired");
   expect(await old.client.say("QUIT")).toStartWith("221 ");
 }, 90_000);
