@@ -38,7 +38,7 @@ export async function askRoute(
     params,
     query,
     body,
-    principal: { keyId: "command-line", accountId, senderId: null, scopes: [] },
+    principal: { keyId: null, accountId, senderId: null, scopes: [] },
     senderId: null,
     project: null,
     page: () => openPage({ key: randomBytes(32), path: route.path, owner: accountId, query }),

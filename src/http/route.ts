@@ -8,7 +8,8 @@ import type { Scope } from "./scopes.ts";
 
 /** Who asks: the key presented and what it stands for. */
 export interface Principal {
-  keyId: string;
+  /** Null: the command line, which needs no key. */
+  keyId: string | null;
   accountId: string;
   /** The project of a project-scoped key; null for an account-wide one. */
   senderId: string | null;

@@ -105,13 +105,13 @@ function collectionRoutes(db: Db): Route[] {
         const sender = await projectFor(db, principal, body.senderId ?? null);
         requireNoMoreScopes(principal.scopes, scopes);
         const secret = newApiSecret();
-        const { accountId } = principal;
+        const { accountId, keyId } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
         const key = keyFor(secret, { accountId, name: body.name.toWellFormed(), ...owner, scopes }, now);
         const answer = created({ ...show(key), secret });
         // Whoever has stolen a key must not make another one of it while it is being revoked.
-        const unrevoked = allOrNothing(unrevokedGuard(principal.keyId));
-        const write = db.write([unrevoked, insertKey(key, hashSecret(secret)), ...record(answer)]);
+        const unrevoked = keyId === null ? [] : [allOrNothing(unrevokedGuard(keyId))];
+        const write = db.write([...unrevoked, insertKey(key, hashSecret(secret)), ...record(answer)]);
         await write.catch((error: unknown) => {
           throw isGuardBroken(error) ? invalidKey() : error;
         });
