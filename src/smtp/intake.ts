@@ -81,13 +81,15 @@ export class Intake {
     // Between two messages, which is after nearly every command.
     if (known === undefined && stage === "none") return true;
     const held = known ?? { octets: 0, before: null };
-    const less = octets < held.octets;
+    // An empty message frees no memory, and one that is answered may have the next one's octets behind it already.
+    const answered = this.#whole.has(holder) && stage !== "whole";
+    const freed = octets < held.octets || answered;
     this.#count(octets - held.octets);
     held.octets = octets;
     const needsTurn = stage === "coming" && (octets > FREE_OCTETS || !this.open);
     if (needsTurn) this.#putInQueue(holder, held);
     else this.#putAside(holder, held, stage);
-    if (less || (queued !== undefined && !needsTurn)) this.#letIn();
+    if (freed || (queued !== undefined && !needsTurn)) this.#letIn();
     this.#watch();
     return !this.#paused.has(holder);
   }

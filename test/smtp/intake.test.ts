@@ -55,6 +55,42 @@ test("large unfinished messages hold no more than the bound, good mail flows, an
   expect(server.listener.held).toBe(0);
 });
 
+test("the last answer that all wait for lets them go on, though its message was empty", async () => {
+  const asked = signal();
+  const answer = signal();
+  let first = true;
+  const message = async () => {
+    if (first) {
+      first = false;
+      asked.give();
+      await answer.wait;
+    }
+    return TAKEN;
+  };
+  await using server = await startServer({ message }, { maxMessageBytes: MAX });
+  const empty = await Client.connect(server.port);
+  await empty.startMessage();
+  empty.send(".\r\n");
+  await asked.wait;
+  // Each is read once before it is to wait, the oldest as well: an answer is due.
+  const clients: Client[] = [];
+  for (let nth = 0; nth < 8; nth++) {
+    const client = await Client.connect(server.port);
+    await client.startMessage();
+    clients.push(client);
+  }
+  for (const client of clients) client.send(LINE.repeat(MAX / LINE.length - 4));
+  for (const client of clients) await client.quiet();
+  expect(server.listener.held).toBeGreaterThan(2 * LIMIT);
+  answer.give();
+  expect(await empty.codes(1)).toEqual(["250"]);
+  for (const client of clients) client.send(".\r\n");
+  expect((await Promise.all(clients.map((client) => client.codes(1)))).flat()).toEqual(
+    clients.map(() => "250"),
+  );
+  expect(server.listener.held).toBe(0);
+});
+
 test("however many send at once, twice the bound is passed by one message and one read at most", async () => {
   await using server = await startServer({}, { maxMessageBytes: MAX });
   await Promise.all(Array.from({ length: 40 }, () => unfinished(server, MAX - 4 * LINE.length)));

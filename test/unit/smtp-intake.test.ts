@@ -125,6 +125,28 @@ describe("over one and a half times the limit", () => {
   });
 });
 
+describe("where the oldest waits for the last answer, and that frees no memory", () => {
+  test("it is read on behind an empty message", () => {
+    const { sender, intake } = scene();
+    const [empty, oldest] = [sender(0), sender(LARGE)];
+    empty.finish();
+    oldest.bring(2 * LIMIT);
+    expect([intake.open, oldest.paused]).toEqual([false, true]);
+    empty.leave();
+    expect(oldest.paused).toBe(false);
+  });
+
+  test("it is read on where as much of the sender's next message is there already", () => {
+    const { sender, intake } = scene();
+    const [ahead, oldest] = [sender(1), sender(LARGE)];
+    ahead.finish();
+    oldest.bring(2 * LIMIT);
+    expect([intake.open, oldest.paused]).toEqual([false, true]);
+    ahead.bring(LARGE);
+    expect([ahead.paused, oldest.paused]).toEqual([true, false]);
+  });
+});
+
 describe("over twice the limit", () => {
   test("no message may begin, and small ones wait", () => {
     const { sender, intake } = scene();
