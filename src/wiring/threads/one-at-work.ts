@@ -68,7 +68,10 @@ export class OneAtWork {
         } finally {
           clearImmediate(aside);
           answers--;
-          if (!held && !over && answers === 0) await (returning ??= comeBack());
+          if (!held && !over && answers === 0) {
+            returning ??= comeBack();
+            await returning;
+          }
         }
       },
       leave() {
