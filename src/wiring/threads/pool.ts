@@ -87,13 +87,29 @@ export class ThreadPool<Asked, Found> {
       this.#next = undefined;
       this.#tasks++;
       this.#octets += task.octets;
-      this.#idlest().take(task);
+      this.#give(task, () => this.#idlest());
     }
     if (this.#solo !== null) return;
     const suspect = this.#suspects.take();
     if (suspect === undefined) return;
-    this.#solo = this.#open();
-    this.#solo.take(suspect);
+    this.#give(suspect, () => {
+      this.#solo = this.#open();
+      return this.#solo;
+    });
+    // It has left room where it failed at once.
+    if (this.#solo === null) this.#begin();
+  }
+
+  /** Where the system has no further thread, the task has failed and takes no room: what comes later may find one. */
+  #give(task: Task<Asked, Found>, threadFor: () => PoolThread<Asked, Found>): void {
+    let thread: PoolThread<Asked, Found>;
+    try {
+      thread = threadFor();
+    } catch (error) {
+      this.#fail(task, asError(error));
+      return;
+    }
+    thread.take(task);
   }
 
   #hasRoom({ octets }: Task<Asked, Found>): boolean {
@@ -122,7 +138,7 @@ export class ThreadPool<Asked, Found> {
     this.#release(task);
     if (thread === this.#solo) this.#endSolo();
     this.#begin();
-    if (this.#tasks === 0) this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.#rest());
+    this.#restLater();
   }
 
   #release({ octets }: Task<Asked, Found>): void {
@@ -133,6 +149,12 @@ export class ThreadPool<Asked, Found> {
   #endSolo(): void {
     this.#solo?.close();
     this.#solo = null;
+  }
+
+  /** What is begun behind a task may end at once and come here first: a timer that nobody can cancel would end threads at work. */
+  #restLater(): void {
+    this.#cancelIdle();
+    if (this.#tasks === 0) this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.#rest());
   }
 
   #rest(): void {
@@ -152,6 +174,7 @@ export class ThreadPool<Asked, Found> {
       else this.#again(task);
     }
     this.#begin();
+    this.#restLater();
   }
 
   #fail(task: Task<Asked, Found>, error: Error): void {
@@ -164,7 +187,7 @@ export class ThreadPool<Asked, Found> {
     try {
       task.done(this.#options.givenUp(task.asked));
     } catch (error) {
-      task.failed(error instanceof Error ? error : new Error(String(error)));
+      task.failed(asError(error));
     }
   }
 
@@ -183,6 +206,10 @@ export class ThreadPool<Asked, Found> {
     this.#octetsWaiting -= task?.octets ?? 0;
     return task;
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function drain<Item>(tasks: Fifo<Item>): Item[] {

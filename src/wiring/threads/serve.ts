@@ -15,6 +15,8 @@ interface Thread<Asked, Found> {
   pulse: Int32Array;
   work: Work<Asked, Found>;
   inHand: number;
+  /** Whether a next beat is due. */
+  beating: boolean;
 }
 
 /**
@@ -33,7 +35,7 @@ export function serveThread<Settings, Asked, Found>(begin: (settings: Settings) 
       if (thread !== null) void answer(thread, data);
       return;
     }
-    thread = { pulse: new Int32Array(data.pulse), work: begin(data.settings), inHand: 0 };
+    thread = { pulse: new Int32Array(data.pulse), work: begin(data.settings), inHand: 0, beating: false };
     Atomics.add(thread.pulse, BEATS, 1);
   };
 }
@@ -43,7 +45,8 @@ async function answer<Asked, Found>(
   { id, asked }: { id: number; asked: Asked },
 ): Promise<void> {
   thread.inHand++;
-  if (thread.inHand === 1) beat(thread);
+  // Short tasks come and go between two beats: each with beats of its own, a busy thread would have thousands of timers.
+  if (!thread.beating) beat(thread);
   const said = await answerTo(thread, id, asked);
   thread.inHand--;
   const octets = thread.work.octets(asked);
@@ -67,5 +70,6 @@ async function answerTo<Asked, Found>(
 /** Shows that the thread turns, for as long as it has work in hand. */
 function beat<Asked, Found>(thread: Thread<Asked, Found>): void {
   Atomics.add(thread.pulse, BEATS, 1);
-  if (thread.inHand > 0) systemClock.after(BEAT_MS, () => beat(thread));
+  thread.beating = thread.inHand > 0;
+  if (thread.beating) systemClock.after(BEAT_MS, () => beat(thread));
 }
