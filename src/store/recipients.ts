@@ -155,6 +155,8 @@ export interface WaitingRecipient {
   receivingDomain: string | null;
   /** Since when it has been due. */
   dueAt: number;
+  /** Whether the message's template is yet to be rendered. */
+  toRender: boolean;
 }
 
 interface WaitingRow
@@ -168,6 +170,7 @@ interface WaitingRow
   unverified: number;
   receiving_domain: string | null;
   due_at: number;
+  to_render: number;
 }
 
 /** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
@@ -177,7 +180,9 @@ const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.
     m.unsubscribe_link AND EXISTS (SELECT 1 FROM contacts c WHERE c.sender_id = r.sender_id
       AND c.email_key = COALESCE(?, lower(r.email)) AND c.subscribed = 0) AS unsubscribed,
     p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
-    CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receiving_domain
+    CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receiving_domain,
+    m.template_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_content c
+      WHERE c.message_id = m.id AND c.rendered = 1) AS to_render
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
     LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
@@ -213,5 +218,6 @@ export async function waitingRecipient(
     unverified: row.unverified === 1,
     receivingDomain: row.receiving_domain,
     dueAt: row.due_at,
+    toRender: row.to_render === 1,
   };
 }

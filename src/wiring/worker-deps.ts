@@ -1,4 +1,5 @@
 import type { PushDeps } from "../flows/notify/push.ts";
+import { RenderingSeats } from "../flows/send/rendering-seats.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { recheckDue } from "../flows/verify/recheck.ts";
 import { post } from "../net/post.ts";
@@ -67,6 +68,7 @@ function transmitDeps(
     renderer,
     verpKey: keys.verp,
     memory,
+    seats: new RenderingSeats(common.clock),
     capture: config.delivery === "capture",
     meter: metrics.transmit,
     retry: {

@@ -1,4 +1,5 @@
 import { renderMemory } from "../../src/flows/send/render.ts";
+import { RenderingSeats } from "../../src/flows/send/rendering-seats.ts";
 import { loadConfig } from "../../src/config.ts";
 import { bootstrap } from "../../src/flows/bootstrap.ts";
 import { parseTransmitKey } from "../../src/flows/hint.ts";
@@ -95,6 +96,7 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const transmitDeps: TransmitDeps = {
     ...common,
     ...{ custody: "delivered", capture: true, memory: rendering.memory, verpKey: keys.verp },
+    seats: new RenderingSeats(clock),
     ...{ ...links, renderer: rendering.renderer },
     foregone: () => null,
     async deliver(shipment) {

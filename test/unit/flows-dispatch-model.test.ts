@@ -102,6 +102,10 @@ async function schedule(seed: number): Promise<string[]> {
         if (job === undefined) throw new Error("an unknown job");
         if (job.inHand) faults.push(`${key} is in hand twice at a time`);
         job.inHand = true;
+        if (chance.happens(0.1)) {
+          job.inHand = false;
+          return { until: wait(chance.below(DESK_MS)) };
+        }
         job.carried++;
         if (chance.happens(0.5)) await wait(chance.below(DESK_MS));
         if (chance.happens(0.9) && handover.foregone() === null)
@@ -111,6 +115,7 @@ async function schedule(seed: number): Promise<string[]> {
             .catch(() => undefined);
         job.inHand = false;
         if (chance.happens(0.02)) throw new Error("a bug");
+        return null;
       },
     },
     limits,

@@ -93,6 +93,7 @@ function bench(changes: Partial<DispatchLimits> = {}, more: Partial<DispatchDeps
           if (!sent.includes(key)) putOff.push({ key, report });
         }
         ended.push(key);
+        return null;
       },
       ...more,
     },
@@ -201,14 +202,40 @@ describe("a destination", () => {
         clock,
         pace: createPacer(clock, 1),
         transmit: async ({ key }, handover) => {
-          if (key.startsWith("stale")) return;
-          await handover.deliver({ mailFrom: "", rcptTo: key, domain: "", raw: RAW, smtpUtf8: false });
+          if (!key.startsWith("stale"))
+            await handover.deliver({ mailFrom: "", rcptTo: key, domain: "", raw: RAW, smtpUtf8: false });
+          return null;
         },
       },
     );
     await offer("a.test", ["stale0", "stale1", "a0"]);
     expect(sent).toEqual(["a0"]);
   });
+});
+
+test("mail that is to come again holds no place meanwhile, and is brought by no hint", async () => {
+  const turn = Promise.withResolvers<void>();
+  let later: { until: Promise<void> } | null = { until: turn.promise };
+  const { dispatch, offer, sent } = bench(
+    { desk: 1, trials: 1, underWay: 2 },
+    {
+      async transmit({ key, lane }, handover) {
+        if (key === "a0" && later !== null) return later;
+        await handover.deliver({ mailFrom: "", rcptTo: key, domain: lane, raw: RAW, smtpUtf8: false });
+        return null;
+      },
+    },
+  );
+  await offer("a.test", ["a0"]);
+  expect([dispatch.has("a0"), dispatch.wants({ key: "a0", lane: "a.test" }, true)]).toEqual([true, false]);
+  await offer("a.test", ["a0", "a1"]);
+  await offer("b.test", ["b0"]);
+  expect(sent).toEqual(["a1", "b0"]);
+  later = null;
+  turn.resolve();
+  await tick();
+  expect(sent).toEqual(["a1", "b0"]);
+  expect(dispatch.has("a0")).toBe(true);
 });
 
 describe("new mail", () => {
@@ -403,6 +430,7 @@ describe("looking a domain up", () => {
         transmit: async ({ key }) => {
           begun.push(key);
           await new Promise<void>((resolve) => writes.push(resolve));
+          return null;
         },
       },
     );
@@ -470,6 +498,7 @@ describe("room", () => {
           started.push(key);
           await new Promise<void>((resolve) => waits.push(resolve));
           await handover.deliver({ mailFrom: "", rcptTo: key, domain: "", raw: RAW, smtpUtf8: false });
+          return null;
         },
         findPassage: async (domain) => own.passage(domain),
       },

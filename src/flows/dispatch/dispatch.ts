@@ -18,7 +18,7 @@ import { Moments } from "./moments.ts";
 import type { Pace } from "./pacer.ts";
 import { Room, type RoomLimits } from "./room.ts";
 import { lostPassage } from "../send/deliver.ts";
-import type { FindPassage, Passage } from "../send/outcome.ts";
+import type { FindPassage, Later, Passage } from "../send/outcome.ts";
 import { Turns } from "./turns.ts";
 
 // The order in which mail leaves.
@@ -36,7 +36,8 @@ import { Turns } from "./turns.ts";
 // destination, which goes behind as one that rests does: a few at a time end there without a try. With a resolver out of
 // reach that is all mail, and a second's retries written together would hold everybody up.
 //
-// Mail in hand is at the desk first (claimed, composed, signed), which no peer can hold up, then under way. Places for
+// Mail in hand is at the desk first (claimed, composed, signed), which no peer can hold up, then under way. What waits for its
+// project's turn at rendering templates is told to come later (`send/rendering-seats`), and holds no place. Places for
 // mail under way are many and bounded by count and octets; where peers that hang hold all of them, the longest waits
 // are ended. So what one destination does costs the others nothing, and a bounded amount of memory.
 
@@ -57,7 +58,8 @@ export interface DispatchDeps {
   pace: Pace | null;
   /** Time that a destination rests after it could not be reached, milliseconds. */
   restMs: number;
-  transmit: (job: Job, handover: Handover) => Promise<void>;
+  /** Does a job. Gives when it is to come again; null: it is over. */
+  transmit: (job: Job, handover: Handover) => Promise<Later | null>;
 }
 
 /** Mail on its way out, by destination. */
@@ -102,7 +104,10 @@ export class Dispatch {
 
   /** Takes a job. Where there is no room it is let go: its row stays due, and the sweep brings it again. */
   offer(job: Job, retry: boolean): void {
-    if (!this.wants(job, retry)) return;
+    if (this.wants(job, retry)) this.#add(job, retry);
+  }
+
+  #add(job: Job, retry: boolean): void {
     const line = this.#lines.get(job.lane) ?? newLine(job.lane);
     const row = retry ? line.retries : line.fresh;
     this.#lines.set(line.domain, line);
@@ -217,14 +222,14 @@ export class Dispatch {
       if (Math.abs(this.#deps.clock.now() - place.lookedAt) >= validMs(place.passage, this.#deps.restMs))
         this.#look(line);
       else this.#forgetLine(line);
-      void this.#carry({ key, lane: line.domain }, place.passage, destination);
+      void this.#carry({ key, lane: line.domain }, retry, place.passage, destination);
     }
     this.#wake(destination);
     this.#destinations.forget(destination);
   }
 
   /** One mail from its claim to its settlement. */
-  async #carry(job: Job, passage: Passage, destination: Destination): Promise<void> {
+  async #carry(job: Job, retry: boolean, passage: Passage, destination: Destination): Promise<void> {
     const { clock, restMs, transmit } = this.#deps;
     const resting = isResting(destination, clock.now());
     const cancelTrial = resting || destination.answers ? null : this.#watchTrial(destination);
@@ -236,8 +241,9 @@ export class Dispatch {
       if (rests) clock.after(restMs, () => this.#resume(destination));
       this.#resume(destination);
     });
+    let later: Later | null = null;
     try {
-      await transmit(job, handover);
+      later = await transmit(job, handover);
     } catch (error) {
       log("send").error("a transmit job failed", { key: job.key, error: String(error) });
     }
@@ -247,9 +253,17 @@ export class Dispatch {
     if (spendsMoment && !handover.sent) destination.moment = true;
     destination.inHand--;
     this.#inHand--;
-    this.#known.delete(job.key);
+    if (later === null) this.#known.delete(job.key);
+    else void this.#offerAgain(job, retry, later);
     if (this.#inHand === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.#resume(destination);
+  }
+
+  /** Until then it is known, so that no hint brings it, and holds no place. */
+  async #offerAgain(job: Job, retry: boolean, { until }: Later): Promise<void> {
+    await until;
+    if (this.#closed) this.#known.delete(job.key);
+    else this.#add(job, retry);
   }
 
   /** Lets one mail more try a destination that lets this one wait. */

@@ -44,6 +44,11 @@ export type DeliveryReport = AttemptFacts &
       }
   );
 
+/** When a job is to come again whose turn it is not yet. */
+export interface Later {
+  until: Promise<void>;
+}
+
 /** A composed mail on its way to one recipient. */
 export interface Shipment {
   /** The VERP return path. */

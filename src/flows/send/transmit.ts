@@ -5,8 +5,8 @@ import { verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement, Written } from "../../store/engine/client.ts";
 import { keepComposed } from "../../store/contents/message-content.ts";
-import { type Claim, claimRecipient, dueGuard, holdRecipient, rollUpMessage } from "../../store/outbox.ts";
-import { type TriedRecipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
+import { type Claim, claimRecipient, dueGuard, rollUpMessage } from "../../store/outbox.ts";
+import type { TriedRecipient } from "../../store/recipients.ts";
 import { keepContent } from "../contents/keep.ts";
 import { hint, parseTransmitKey } from "../hint.ts";
 import { announce, type Happening } from "../notify/announce.ts";
@@ -15,11 +15,13 @@ import { Stopping } from "../renderings.ts";
 import { untilWritten } from "../until-written.ts";
 import { bounceDomain } from "../own-names.ts";
 import { claimCheck } from "./claim-check.ts";
-import { type Deliver, type DeliveryReport, noFacts, Withdrawn } from "./outcome.ts";
+import { type Deliver, type DeliveryReport, type Later, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
+import type { RenderingSeats } from "./rendering-seats.ts";
 import { type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
+import { type Due, NOT_VERIFIED, takeUp } from "./take-up.ts";
 import { type CustodyStatus, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
 
 /** Is told of tries, for counters. Times are seconds. */
@@ -37,6 +39,7 @@ export interface TransmitDeps extends RenderDeps {
   /** Keys the tokens in return paths. */
   verpKey: Uint8Array;
   deliver: Deliver;
+  seats: RenderingSeats;
   /** What comes of this try where that is known before the mail is composed; null where it has to be handed over. */
   foregone: () => DeliveryReport | null;
   /** What a peer's 250 means. */
@@ -49,33 +52,49 @@ export interface TransmitDeps extends RenderDeps {
   meter?: TransmitMeter;
 }
 
-/** Why a recipient waits, and at last is refused, whose project may not send. */
-const SUSPENDED = "sender_suspended";
 /**
- * Why a recipient is refused whose mail's From domain was deleted, as a send is that comes after it; and why one waits whose
- * domain has lost its records: whoever owns the name by now has not let us send.
+ * One job from claim to settlement. A job whose recipient is not due any more does nothing. Gives when the job is to come again
+ * whose turn it is not yet; null: it is over, or left to the sweep.
  */
-const NOT_VERIFIED = "domain_not_verified";
-/** What may be put right meanwhile: the mail waits for it, and goes out then. */
-const HOLDING: ReadonlySet<string> = new Set([SUSPENDED, NOT_VERIFIED]);
-/** Held mail is looked at again after so long. */
-const HOLD_MS = 120_000;
-
-/** One job from claim to settlement. A job whose recipient is not due any more does nothing. */
-export async function transmit(deps: TransmitDeps, job: Job): Promise<void> {
+export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | null> {
   const key = parseTransmitKey(job.key);
-  if (key === null) return;
-  const waiting = await takeUp(deps, key.messageId, key.ord);
-  if (waiting === null) return;
+  const waiting = key === null ? null : await takeUp(deps, key.messageId, key.ord);
+  if (waiting === null) return null;
   const claiming = await claim(deps, waiting);
   const name = simulatedName(waiting.recipient.email, deps.serviceDomain);
   const known = knownBefore(deps, waiting, name);
-  if (known !== null) return settleAtOnce(deps, claiming, settlingOf(deps, claiming, known, name));
-  const rolledUp = rollUpMessage(key.messageId, null);
+  if (known !== null) {
+    await settleAtOnce(deps, claiming, settlingOf(deps, claiming, known, name));
+    return null;
+  }
+  const { senderId } = waiting.recipient;
+  const leave = waiting.toRender ? deps.seats.take(senderId) : () => undefined;
+  if (leave === null) {
+    const until = deps.seats.free(senderId);
+    return until === null ? null : { until };
+  }
+  try {
+    await tryOnce(deps, claiming, waiting, name, leave);
+  } finally {
+    leave();
+  }
+  return null;
+}
+
+/** @param rendered told once the mail is made: what follows is up to its peer */
+async function tryOnce(
+  deps: TransmitDeps,
+  claiming: Claiming,
+  waiting: Due,
+  name: string | null,
+  rendered: () => void,
+): Promise<void> {
+  const rolledUp = rollUpMessage(waiting.recipient.messageId, null);
   if (!claiming.tell(await deps.db.write([...claiming.statements, rolledUp]))) return;
   const startedAt = deps.clock.now();
   // The destination may have come to rest meanwhile.
-  const tried = knownBefore(deps, waiting, name) ?? (await attempt(deps, claiming, waiting, name, startedAt));
+  const tried =
+    knownBefore(deps, waiting, name) ?? (await attempt(deps, claiming, waiting, name, startedAt, rendered));
   if (tried === null) return;
   const settling = settlingOf(deps, claiming, tried, name);
   tellTry(deps, settling, deps.clock.now() - startedAt);
@@ -122,28 +141,6 @@ function tellTry(
   log("send").debug("tried", { messageId, ord, attempt, status, category, smtpCode, ms });
 }
 
-/** A recipient that is due. */
-interface Due extends WaitingRecipient {
-  /** Why its mail does not go out after all; null where it does. */
-  refusal: string | null;
-  /** When it was read. */
-  readAt: number;
-}
-
-/** Reads the recipient. Null: not due, put off, or somebody else has it. */
-async function takeUp(deps: TransmitDeps, messageId: string, ord: number): Promise<Due | null> {
-  const now = deps.clock.now();
-  const waiting = await waitingRecipient(deps.db, messageId, ord, now);
-  if (waiting === null) return null;
-  const { recipient } = waiting;
-  const refusal = refusalOf(waiting);
-  if (refusal !== null && HOLDING.has(refusal) && heldFor(recipient, now) < deps.retry.giveUpMs) {
-    await deps.db.write([holdRecipient(recipient, refusal, now + HOLD_MS, now)]);
-    return null;
-  }
-  return { ...waiting, refusal, readAt: now };
-}
-
 /** What takes a recipient into our hands. */
 interface Claiming {
   /** First statements of the write that claims it. */
@@ -181,19 +178,6 @@ async function claim(deps: TransmitDeps, { recipient, dueAt, readAt }: Due): Pro
   };
 }
 
-/** What may have changed while the mail waited for its time or for another try. */
-function refusalOf({ suppressed, unsubscribed, suspended, unverified }: WaitingRecipient): string | null {
-  if (suppressed) return "suppressed";
-  if (unsubscribed) return "unsubscribed";
-  if (suspended) return SUSPENDED;
-  return unverified ? NOT_VERIFIED : null;
-}
-
-/** Milliseconds for which a recipient has been held: being put off is no event, so the last one came before that. */
-function heldFor({ lastEventAt }: TriedRecipient, now: number): number {
-  return now - (lastEventAt ?? now);
-}
-
 interface Tried {
   report: DeliveryReport;
   extra: Statement[];
@@ -215,10 +199,12 @@ async function attempt(
   { receivingDomain, readAt }: Due,
   simulated: string | null,
   startedAt: number,
+  rendered: () => void,
 ): Promise<Tried | null> {
   const returnDomain = receivingDomain ?? bounceDomain(deps.serviceDomain);
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
+    rendered();
     const extra = deps.capture ? await kept(deps, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
