@@ -5,7 +5,7 @@ import { Fifo } from "../../core/fifo.ts";
  * Mails of a project whose template is rendered that are worked on at a time. The thread that renders does a project's one after
  * another, so it has the next ones at hand; the rest waits outside, with nothing in memory but its key.
  */
-export const SEATS_OF_PROJECT = 8;
+export const SEATS_OF_PROJECT = 16;
 /** The same of all projects: what is left of the desk is for mail that waits for no rendering. */
 export const SEATS = 32;
 /** Mails that wait outside at most. A project's have half of what is left, so others find room. */

@@ -60,21 +60,21 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
   const key = parseTransmitKey(job.key);
   const waiting = key === null ? null : await takeUp(deps, key.messageId, key.ord);
   if (waiting === null) return null;
-  const claiming = await claim(deps, waiting);
-  const name = simulatedName(waiting.recipient.email, deps.serviceDomain);
+  const { senderId, email } = waiting.recipient;
+  const name = simulatedName(email, deps.serviceDomain);
   const known = knownBefore(deps, waiting, name);
   if (known !== null) {
+    const claiming = await claim(deps, waiting);
     await settleAtOnce(deps, claiming, settlingOf(deps, claiming, known, name));
     return null;
   }
-  const { senderId } = waiting.recipient;
   const leave = waiting.toRender ? deps.seats.take(senderId) : () => undefined;
   if (leave === null) {
     const until = deps.seats.free(senderId);
     return until === null ? null : { until };
   }
   try {
-    await tryOnce(deps, claiming, waiting, name, leave);
+    await tryOnce(deps, waiting, name, leave);
   } finally {
     leave();
   }
@@ -84,11 +84,11 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
 /** @param rendered told once the mail is made: what follows is up to its peer */
 async function tryOnce(
   deps: TransmitDeps,
-  claiming: Claiming,
   waiting: Due,
   name: string | null,
   rendered: () => void,
 ): Promise<void> {
+  const claiming = await claim(deps, waiting);
   const rolledUp = rollUpMessage(waiting.recipient.messageId, null);
   if (!claiming.tell(await deps.db.write([...claiming.statements, rolledUp]))) return;
   const startedAt = deps.clock.now();
