@@ -39,6 +39,7 @@ export interface TransmitDeps extends RenderDeps {
   /** Keys the tokens in return paths. */
   verpKey: Uint8Array;
   deliver: Deliver;
+  /** Of mails whose templates are rendered; one for all transmits of a process. */
   seats: RenderingSeats;
   /** What comes of this try where that is known before the mail is composed; null where it has to be handed over. */
   foregone: () => DeliveryReport | null;
