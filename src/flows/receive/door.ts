@@ -12,7 +12,7 @@ import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
 import { type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
 import { sureOf } from "../sure-of.ts";
 import { earlierArrival } from "./duplicate.ts";
-import { factsOf, referencesOf } from "./facts.ts";
+import { factsOf, relatedOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
 import { lookingAnew } from "./look-anew.ts";
 import { recordRefusal } from "./refuse.ts";
@@ -194,9 +194,10 @@ async function letIn(
   if (inspection === null) return BUSY;
   const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
   const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
-  const { messageId } = inspection.mail;
-  const named = [...(messageId === null ? [] : [messageId]), ...referencesOf(inspection.mail)];
-  return inTurn(named, async () => (await lookingAnew(() => lookAndTake(deps, targets, mail))) ?? BUSY);
+  return inTurn(
+    relatedOf(inspection.mail),
+    async () => (await lookingAnew(() => lookAndTake(deps, targets, mail))) ?? BUSY,
+  );
 }
 
 /** Takes an inspected mail, where all its inboxes are still there and its author's domain does not want it refused. */
