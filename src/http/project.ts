@@ -2,6 +2,7 @@ import { AppError } from "../core/errors.ts";
 import type { Db } from "../store/engine/client.ts";
 import type { PresentedKey } from "../store/keys.ts";
 import { findSender, type Sender } from "../store/senders.ts";
+import { invalidKey } from "./auth.ts";
 
 /** Names the project that an account-wide key acts for. */
 export const PROJECT_HEADER = "X-Service-Product";
@@ -36,7 +37,7 @@ export async function resolveProject(
     throw new AppError("permission_error", "This key belongs to another project.", { param: PROJECT_HEADER });
   }
   // A project key whose project is gone must not pass for an account-wide one.
-  if (key.senderId !== null) throw new AppError("authentication_error", "This API key is not valid.");
+  if (key.senderId !== null) throw invalidKey();
   if (name === null)
     throw new AppError("invalid_request", `An account-wide key names its project in ${PROJECT_HEADER}.`, {
       param: PROJECT_HEADER,

@@ -106,17 +106,17 @@ function addressOf(text: string): string {
   return email;
 }
 
-/** The address, where one is given. Throws 422 over all that is wrong. */
-function checkFields({ email, metadata }: Partial<Static<typeof CreateContact>>): string | undefined {
+/** The address, empty where none is given. Throws 422 over all that is wrong. */
+function checkedAddress({ email, metadata }: Partial<Static<typeof CreateContact>>): string {
   const [address] = readAll(
-    () => (email === undefined ? undefined : addressOf(email)),
+    () => (email === undefined ? "" : addressOf(email)),
     () => checkMetadata(metadata),
   );
   return address;
 }
 
 function newContact(senderId: string, body: Static<typeof CreateContact>, now: number): Contact {
-  const email = checkFields(body) ?? body.email;
+  const email = checkedAddress(body);
   const subscribed = body.subscribed ?? true;
   return {
     id: newId("con", now),
@@ -152,7 +152,7 @@ function createRoute(db: Db): Route {
     summary: "Store a contact",
     scope: "contacts:write",
     body: CreateContact,
-    rules: checkFields,
+    rules: checkedAddress,
     answers: { 201: ContactSchema },
     async handle({ senderId, body, now, record }) {
       const contact = newContact(senderId, body, now);

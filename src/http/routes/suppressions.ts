@@ -102,10 +102,10 @@ function expiryOf(text: string | null | undefined, now: number): number | null {
   return at;
 }
 
-/** Throws 422 over all that is wrong. */
-function checkFields({ email, expiresAt }: Partial<Static<typeof AddSuppression>>, now: number): void {
-  readAll(
-    () => email === undefined || keyOf(email),
+/** The address key, empty where no address is given, and the expiry. Throws 422 over all that is wrong. */
+function fieldsOf({ email, expiresAt }: Partial<Static<typeof AddSuppression>>, now: number) {
+  return readAll(
+    () => (email === undefined ? "" : keyOf(email)),
     () => expiryOf(expiresAt, now),
   );
 }
@@ -178,13 +178,10 @@ function addRoute(db: Db): Route {
       "An address that is on the list already is answered 200 with its entry, which stays as it is.",
     scope: "suppressions:write",
     body: AddSuppression,
-    rules: checkFields,
+    rules: fieldsOf,
     answers: { 200: SuppressionSchema, 201: SuppressionSchema },
     async handle({ senderId, body, now, record }) {
-      const [email, expiresAt] = readAll(
-        () => keyOf(body.email),
-        () => expiryOf(body.expiresAt, now),
-      );
+      const [email, expiresAt] = fieldsOf(body, now);
       const note = body.note?.toWellFormed() ?? null;
       const entry = { ...manual(senderId, email, now), note, expiresAt };
       const answerOf = ({ stood }: Listed) => {
