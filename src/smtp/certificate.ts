@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import type { Clock } from "../core/clock.ts";
+import { reasonOf } from "../core/errors.ts";
 import { selfSignedCertificate } from "./self-signed.ts";
 
 const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
@@ -41,7 +42,7 @@ export async function readCertificate(keyFile: string, certFile: string): Promis
     createPrivateKey(key),
   );
   const chain = understood("cert", `${certFile} holds no certificate in PEM`, () => readChain(cert));
-  if (chain[0]?.checkPrivateKey(privateKey) !== true)
+  if (!chain[0].checkPrivateKey(privateKey))
     throw new CertificateError(
       "both",
       chain.some((certificate) => certificate.checkPrivateKey(privateKey))
@@ -56,8 +57,8 @@ export async function readCertificate(keyFile: string, certFile: string): Promis
 }
 
 /** The certificates of a chain in PEM, the first of which throws where it is none; those behind one that is none are left out. */
-export function readChain(pem: string): X509Certificate[] {
-  const chain = [new X509Certificate(pem)];
+export function readChain(pem: string): [X509Certificate, ...X509Certificate[]] {
+  const chain: ReturnType<typeof readChain> = [new X509Certificate(pem)];
   for (const block of pem.match(CERTIFICATE_BLOCK)?.slice(1) ?? [])
     try {
       chain.push(new X509Certificate(block));
@@ -76,8 +77,7 @@ async function textOf(part: "key" | "cert", path: string): Promise<string> {
   try {
     return await Bun.file(path).text();
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
-    throw new CertificateError(part, `${path} cannot be read (${code})`, cause);
+    throw new CertificateError(part, `${path} cannot be read (${reasonOf(cause)})`, cause);
   }
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { SettingsError } from "../core/errors.ts";
+import { reasonOf, SettingsError } from "../core/errors.ts";
 import { deriveKey } from "../core/secretbox.ts";
 
 /** The keys of the installation, each for one purpose, all derived from the master key. */
@@ -62,7 +62,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    const code = reasonOf(cause);
     const hint = code === "EACCES" ? ": does it belong to the user of the service?" : "";
     throw new SettingsError(`the master key at ${path} cannot be read (${code})${hint}`, { cause });
   }

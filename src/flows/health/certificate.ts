@@ -1,4 +1,3 @@
-import type { X509Certificate } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
 import { DAY_MS } from "../../core/time-units.ts";
 import { readChain } from "../../smtp/certificate.ts";
@@ -34,9 +33,8 @@ export function certificateCheck({ clock, hostname, read }: CertificateParts): C
   };
 }
 
-function judge(chain: readonly X509Certificate[], hostname: string, now: number): Finding {
+function judge(chain: ReturnType<typeof readChain>, hostname: string, now: number): Finding {
   const [certificate] = chain;
-  if (certificate === undefined) return fail("its file holds none", CHAIN_FIX);
   const days = Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS);
   const renew = "renew it and send the service SIGHUP";
   if (Date.parse(certificate.validTo) <= now) return fail(`it has expired, on ${certificate.validTo}`, renew);
