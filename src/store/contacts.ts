@@ -1,5 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
-import type { Db, Statement, Value } from "./engine/client.ts";
+import { type Db, firstReturned, type Statement, type Value } from "./engine/client.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
 
@@ -142,8 +142,9 @@ export async function updateContact(
 
 /** The contact as the statement, which returns its columns, has left it: read later it may be as another request did. */
 async function written(db: Db, statement: Statement): Promise<Contact | null> {
-  const row = (await db.write([statement]))[0]?.rows[0];
-  return row === undefined ? null : contactOf(row as unknown as Row);
+  const [done] = await db.write([statement]);
+  const row = firstReturned<Row>(done);
+  return row === null ? null : contactOf(row);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
+import { ConstraintError, type Db, firstReturned, type Guard, type Statement } from "./engine/client.ts";
 import { movableText, rowsStatement } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
@@ -106,8 +106,8 @@ export async function updateInbox(
       args: [changes.displayName ?? null, changes.type ?? null, senderId, id],
     },
   ]);
-  const row = written?.rows[0];
-  return row === undefined ? null : inboxOf(row as unknown as Row);
+  const row = firstReturned<Row>(written);
+  return row === null ? null : inboxOf(row);
 }
 
 /** The statement that counts a mail received, for the write that stores it. */

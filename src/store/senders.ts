@@ -1,5 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
-import type { ConfigurationQuery, Db, Statement } from "./engine/client.ts";
+import { type ConfigurationQuery, type Db, firstReturned, type Statement } from "./engine/client.ts";
 import { forgetReputation } from "./reputation.ts";
 
 /** A project. Times in milliseconds; `dailyQuota` in recipients a UTC day, null where only the trust tier binds. */
@@ -148,6 +148,6 @@ export async function updateSender(
       args: [...set.map(({ value }) => value), accountId, id],
     },
   ]);
-  const row = written.at(-1)?.rows[0];
-  return row === undefined ? null : senderOf(row as unknown as SenderRow);
+  const row = firstReturned<SenderRow>(written.at(-1));
+  return row === null ? null : senderOf(row);
 }

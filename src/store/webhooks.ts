@@ -1,5 +1,5 @@
 import { idCeiling } from "../core/ids.ts";
-import type { Db, Statement, Value } from "./engine/client.ts";
+import { type Db, firstReturned, type Statement, type Value } from "./engine/client.ts";
 
 /** A webhook endpoint, without its secret. Times in milliseconds. */
 export interface Webhook {
@@ -116,8 +116,8 @@ export async function updateWebhook(
       args: [...set.map(([, value]) => value), senderId, id],
     },
   ]);
-  const row = written?.rows[0];
-  return row === undefined ? null : webhookOf(row as unknown as Row);
+  const row = firstReturned<Row>(written);
+  return row === null ? null : webhookOf(row);
 }
 
 /** The statement that puts a new secret in place; the one before signs along until `previousUntil`. */

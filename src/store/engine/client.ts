@@ -9,7 +9,7 @@ import { openReplica } from "./replica.ts";
 import type { WriterOptions } from "./write-thread.ts";
 
 export type { CommitMeter, Db } from "./db.ts";
-export { ConstraintError, type Statement, type Value, type Written } from "./engine.ts";
+export { ConstraintError, firstReturned, type Statement, type Value, type Written } from "./engine.ts";
 export type { ConfigurationQuery } from "./recall.ts";
 
 /** A condition under which statements of a write may take effect: an SQL expression with its parameters. */

@@ -48,6 +48,11 @@ export interface Written {
   changes: number;
 }
 
+/** The first row that a statement gave; null where it gave none. The caller names its shape, as of a query's. */
+export function firstReturned<Row>(written: Written | undefined): Row | null {
+  return (written?.rows[0] as Row | undefined) ?? null;
+}
+
 /**
  * A database as the group commit drives it: a local file, a server, or a file that replicates one. Rows are keyed by
  * column name; bytes are ArrayBuffers.
