@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { Fifo } from "../../core/fifo.ts";
 import { Stopping } from "../../flows/renderings.ts";
-import { type Loss, PoolThread, type Task, type ThreadOptions } from "./thread.ts";
+import { asError, type Loss, PoolThread, type Task, type ThreadOptions } from "./thread.ts";
 
 /** Tasks in all threads at a time: of mails that came in, most wait for name servers. */
 export const MAX_TASKS_IN_HAND = 256;
@@ -206,10 +206,6 @@ export class ThreadPool<Asked, Found> {
     this.#octetsWaiting -= task?.octets ?? 0;
     return task;
   }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }
 
 function drain<Item>(tasks: Fifo<Item>): Item[] {

@@ -54,6 +54,11 @@ export function openWorker(entry: "inspect-worker.ts" | "render-worker.ts" | "wr
   return new Worker(new URL(path, import.meta.url).href, { smol: true, ref: false });
 }
 
+/** What was thrown, as an error. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
 /** One thread, and the watch over it. */
 export class PoolThread<Asked, Found> {
   readonly #clock: Clock;
@@ -93,7 +98,7 @@ export class PoolThread<Asked, Found> {
       this.#tell({ kind: "work", id: task.id, asked: this.#options.sent(task.asked) });
     } catch (error) {
       // What lies too deep within itself cannot be sent.
-      this.#over(task, () => task.failed(error instanceof Error ? error : new Error(String(error))));
+      this.#over(task, () => task.failed(asError(error)));
     }
   }
 
