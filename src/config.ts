@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { normalizeAddress, normalizeDomain } from "./core/addresses.ts";
+import { MAX_ADDRESS_OCTETS, normalizeAddress, normalizeDomain } from "./core/addresses.ts";
 import { SettingsError } from "./core/errors.ts";
 import { distinctAddresses, isNetwork, MAX_DNS_SERVERS } from "./core/networks.ts";
 import type { LogFormat, LogLevel } from "./log.ts";
@@ -135,10 +135,10 @@ const PORT: Kind = { kind: "integer", min: 0, max: 65535 };
 const COUNT: Kind = { kind: "integer", min: 1, max: 1_000_000_000 };
 
 /**
- * What is left for the zone's own name beside the longest that stands before it, `b+` and a token of 48 characters at `bounce.`,
- * in an address of 254 octets (RFC 5321 §4.5.3.1.3).
+ * What an address leaves for the zone's own name beside the longest that stands before it: `b+` and a token of 48 characters at
+ * `bounce.`.
  */
-const MAX_SERVICE_DOMAIN_OCTETS = 254 - "b+@bounce.".length - 48;
+const MAX_SERVICE_DOMAIN_OCTETS = MAX_ADDRESS_OCTETS - "b+@bounce.".length - 48;
 
 /** The table of settings: the README's is generated from it. A default in brackets is computed. */
 export const SETTINGS: readonly Setting[] = [

@@ -39,9 +39,10 @@ export async function readRecord(
   deps: RecordDeps,
   senderId: string,
   id: string,
-  { mostEvents = Number.POSITIVE_INFINITY, expect }: RecordLimits = {},
+  limits: RecordLimits = {},
 ): Promise<MessageRecord | null> {
   const { db } = deps;
+  const { mostEvents = Number.POSITIVE_INFINITY, expect } = limits;
   const inRoom: InRoom = async (octets, read) => {
     expect?.(octets);
     return withRoomFor(deps.memory.largeMails, senderId, octets, read);
@@ -58,7 +59,7 @@ export async function readRecord(
   if (message === null) return null;
   // A template is rendered once: what of it was read before goes not with a subject from after it.
   if (message.templateId !== null && !content.rendered && (await isRendered(db, senderId, id)))
-    return readRecord(deps, senderId, id, { mostEvents, ...(expect === undefined ? {} : { expect }) });
+    return readRecord(deps, senderId, id, limits);
   const headers = withOwnFields(content.trace, content.headers);
   const shown = { events: events.slice(0, mostEvents), moreEvents: events.length > mostEvents };
   return { message, content: { ...content, headers }, attachments, recipients, ...shown };

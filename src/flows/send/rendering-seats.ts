@@ -42,7 +42,10 @@ export class RenderingSeats {
     if (this.#held >= SEATS || row.held >= SEATS_OF_PROJECT) return null;
     row.held++;
     this.#held++;
-    this.#answered(row);
+    if (row.called > 0) {
+      row.called--;
+      this.#called--;
+    }
     let given = false;
     return () => {
       if (given) return;
@@ -74,12 +77,6 @@ export class RenderingSeats {
 
   #forget(senderId: string, row: Row): void {
     if (row.held + row.outside.size === 0) this.#rows.delete(senderId);
-  }
-
-  #answered(row: Row): void {
-    if (row.called === 0) return;
-    row.called--;
-    this.#called--;
   }
 
   /** Calls as many in as there are seats for, first those of the projects that have the fewest. */
