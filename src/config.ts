@@ -308,7 +308,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "DELIVERY_GIVE_UP_SECONDS",
     type: { kind: "seconds" },
     default: "259200",
-    help: "Age at which a deferred recipient is given up.",
+    help: "Age at which a deferred recipient is given up; mail held for its project or domain is `rejected` after as long.",
   },
   {
     name: "WEBHOOK_RETRY_SECONDS",
@@ -356,7 +356,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "SMTP_MAX_CONNECTIONS_PER_IP",
     type: COUNT,
     default: "50",
-    help: "The same from one address; loopback is exempt.",
+    help: "The same from one IPv4 address, or one /64 of IPv6; loopback is exempt.",
   },
   {
     name: "SMTP_PROXIES",
