@@ -179,6 +179,8 @@ function itemRoutes(db: Db): Route[] {
       path: "/v1/inboxes/:id",
       operationId: "deleteInbox",
       summary: "Delete an inbox that never received mail",
+      description:
+        "Its threads go with it; its messages stay, with null for `inboxId` and `threadId`. Simulated mail does not keep it.",
       scope: "inboxes:write",
       answers: { 204: null },
       errors: ["conflict"],
