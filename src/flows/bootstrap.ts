@@ -25,8 +25,8 @@ export interface FirstStart {
 const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited", trustTier: "unlimited" };
 
 /**
- * Makes the account, its first project and its keys on an empty database, all in one write, and the installation's own
- * DKIM key. With ROOT_API_KEY that is the account-wide key, and no project key is made, since nobody would be told it.
+ * Makes the installation's own DKIM key on an empty database, then the account, its first project and its keys, all in one
+ * write. With ROOT_API_KEY that is the account-wide key, and no project key is made, since nobody would be told it.
  * @returns null where nothing is to be told: with ROOT_API_KEY, and at every start but the first
  */
 export async function bootstrap(
@@ -34,10 +34,10 @@ export async function bootstrap(
   config: Pick<Config, "ownerEmail" | "rootApiKey">,
 ): Promise<FirstStart | null> {
   const now = clock.now();
-  const secrets = (await hasAccount(db)) ? null : await makeAccount(db, config, now);
   // Twice: of two first starts at once, each with a master key of its own, the one that was late learns it here.
   for (let look = 0; look < 2; look++) await ensureInstallationKey({ db, boxKey, generateDkimKey }, now);
-  return secrets;
+  // Last: what failed behind it would keep the secrets from being told.
+  return (await hasAccount(db)) ? null : makeAccount(db, config, now);
 }
 
 async function makeAccount(

@@ -52,6 +52,23 @@ describe("the first start", () => {
   });
 });
 
+test("a first start that fails at any write tells its keys all the same, or the next one does", async () => {
+  const { db } = database;
+  for (const table of ["dkim_keys", "accounts", "senders", "api_keys"]) {
+    await db.write([
+      {
+        sql: `CREATE TRIGGER full BEFORE INSERT ON ${table} BEGIN SELECT RAISE(ABORT, 'full'); END`,
+        args: [],
+      },
+    ]);
+    expect(String(await reason(start(db)))).toContain("full");
+    await db.write([{ sql: "DROP TRIGGER full", args: [] }]);
+  }
+  const secrets = await start(db);
+  expect(await findKeyByHash(db, hashSecret(secrets?.accountKey ?? ""))).not.toBeNull();
+  expect(await counts(db)).toEqual({ accounts: 1, senders: 1, api_keys: 2, dkim_keys: 1 });
+});
+
 test("a second start makes and tells nothing", async () => {
   const { db } = database;
   await start(db);
