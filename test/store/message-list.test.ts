@@ -389,6 +389,52 @@ describe("a page looks at 2000 messages at most, and the next goes on below them
   });
 });
 
+describe("a page compares no more recipients than 2000 usual messages have, and the next goes on below them", () => {
+  /** Some two thousand recipients, as a stranger may name in a mail. */
+  const crowd = Array.from({ length: 2000 }, (_, at) => ({ email: `someone${at}@example.net` }));
+  const MESSAGES = 120;
+  const cases: readonly [string, Partial<MessageFilter>][] = [
+    ["a text", { q: "zq" }],
+    ["a recipient beside a status", { to: "zq@home.example", status: "bounced" }],
+    ["a text and a recipient", { q: "zq", to: "zq@home.example" }],
+  ];
+  for (const [name, filter] of cases)
+    for (const indexed of [false, true])
+      test(`${name}, ${indexed ? "behind the index" : "before it"}`, async () => {
+        const senderId = await lists.project();
+        const wanted = message(senderId, { to: [{ email: "zq@home.example" }], status: "bounced" });
+        const others = Array.from({ length: MESSAGES }, () =>
+          message(senderId, { cc: crowd, status: "bounced" }),
+        );
+        await lists.store([wanted, ...others]);
+        if (indexed) await lists.index();
+        const { result, turns } = await countTurns(() => listMessages(lists.db, senderId, filter, null, 10));
+        const foundByIndex = indexed && filter.to !== undefined && filter.status === undefined;
+        if (!foundByIndex) {
+          expect(result.messages).toEqual([]);
+          expect(result.stoppedAt).not.toBe(null);
+          // Others have had a turn in between.
+          expect(turns).toBeGreaterThan(3);
+        }
+        expect(await lists.paged(senderId, filter, 10)).toEqual([wanted.id]);
+      });
+});
+
+/** What comes of it, and how many turns the event loop has taken meanwhile. */
+async function countTurns<Result>(run: () => Promise<Result>): Promise<{ result: Result; turns: number }> {
+  let turns = 0;
+  let done = false;
+  const count = (): void => {
+    if (done) return;
+    turns++;
+    setImmediate(count);
+  };
+  setImmediate(count);
+  const result = await run();
+  done = true;
+  return { result, turns };
+}
+
 test("messages that share a place in the index are all listed", async () => {
   const senderId = await lists.project();
   const messages = Array.from({ length: 40 }, () => message(senderId, { createdAt: NOW - 5_000_000 }));

@@ -90,8 +90,8 @@ async function waitingRows(db: Db, page: Page): Promise<Found> {
   );
   if (lowest === null) return gather(downIds(db, page, WAITING), page);
   const { id } = lowest;
-  const { rows } = await gather(downIds(db, page, `${WAITING} m.id >= ? AND`, [id]), page);
-  return { rows, stoppedAt: rows.length < page.limit ? id : null };
+  const { rows, stoppedAt } = await gather(downIds(db, page, `${WAITING} m.id >= ? AND`, [id]), page);
+  return { rows, stoppedAt: rows.length < page.limit ? (stoppedAt ?? id) : null };
 }
 
 /**

@@ -1,19 +1,28 @@
 import type { Mailbox } from "../../core/addresses.ts";
 import type { MessageStatus } from "../../core/states.ts";
+import { turn } from "../../core/turn.ts";
 import { storedMailbox } from "../mailbox.ts";
 import type { MessageFilter } from "./message-filter.ts";
 import type { Direction } from "../messages.ts";
-import { hasText } from "./search-terms.ts";
+import { hasRecipient, hasText } from "./search-terms.ts";
 
 /**
  * Messages that one walk of a page looks at; the next page goes on from there. Those that the index finds pass nearly
  * always, but whoever writes the messages can make them look alike to it; a text of one or two characters it does not help.
  */
 export const MAX_LOOKED_AT = 2000;
+/**
+ * Characters of a message's recipients that count as one of those messages where they are compared: a stranger's mail may name
+ * two thousand, which take milliseconds.
+ */
+export const CHARS_LOOKED_AT = 2048;
+/** Messages that are compared in one go, counted so: the rest of the service runs in between (some ten milliseconds). */
+const COMPARED_AT_A_TIME = 200;
 /** Rows read at a time: a little more than the page at first, then more where few of them match. */
 const SPARE_ROWS = 8;
 const CHUNK_GROWTH = 4;
-const MAX_CHUNK_ROWS = 1000;
+/** Not more, for their size is known only when they are read: a hundred take ten megabytes where strangers fill them. */
+const MAX_CHUNK_ROWS = 128;
 
 /** A row of a list of messages, with what a text is looked for in. */
 export interface SummaryRow {
@@ -28,7 +37,7 @@ export interface SummaryRow {
   status: MessageStatus;
   direction: Direction;
   created_at: number;
-  /** 1: it passes the filters, but for the text, which is compared here. */
+  /** 1: it passes the filters, but for text and recipient, which are compared here. */
   passes: number;
 }
 
@@ -67,17 +76,33 @@ export interface Found {
 export async function gather(walk: Walk, { filter, limit }: Page): Promise<Found> {
   const matches: SummaryRow[] = [];
   let left = MAX_LOOKED_AT;
+  let inOneGo = 0;
+  let last: SummaryRow | undefined;
+  const stop = (): string | null => (left > 0 || last === undefined ? null : walk.passed(last));
   for (let wanted = limit + SPARE_ROWS; matches.length < limit; wanted *= CHUNK_GROWTH) {
     const most = Math.min(wanted, MAX_CHUNK_ROWS, left > 0 ? left : MAX_CHUNK_ROWS);
     const rows = await walk.next(most);
-    for (const row of rows) if (isWanted(row, filter)) matches.push(row);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < most) break;
-    left -= rows.length;
-    const stoppedAt = left > 0 ? null : walk.passed(last);
+    for (const row of rows) {
+      if (inOneGo >= COMPARED_AT_A_TIME) inOneGo = await turn().then(() => 0);
+      const stoppedAt = stop();
+      if (stoppedAt !== null) return { rows: matches, stoppedAt };
+      if (isWanted(row, filter)) matches.push(row);
+      const looks = looksAt(row, filter);
+      left -= looks;
+      inOneGo += looks;
+      last = row;
+    }
+    if (rows.length < most) break;
+    const stoppedAt = stop();
     if (stoppedAt !== null) return { rows: matches, stoppedAt };
   }
   return { rows: matches, stoppedAt: null };
+}
+
+/** As how many messages one counts. */
+function looksAt({ to_list, cc_list, bcc_list }: SummaryRow, { q, to }: MessageFilter): number {
+  if (q === undefined && to === undefined) return 1;
+  return 1 + Math.floor((to_list.length + cc_list.length + bcc_list.length) / CHARS_LOOKED_AT);
 }
 
 /** What several walks have found, as far down as all of them have come. */
@@ -94,23 +119,17 @@ export function newestFirst(rows: readonly SummaryRow[]): SummaryRow[] {
 }
 
 /** Whether the row passes all filters. */
-export function isWanted(row: SummaryRow, { q }: MessageFilter): boolean {
-  return row.passes === 1 && (q === undefined || holds(row, q));
-}
-
-/** Whether the text stands in the row. */
-function holds(row: SummaryRow, q: string): boolean {
+export function isWanted(row: SummaryRow, { q, to }: MessageFilter): boolean {
+  if (row.passes !== 1 || (q === undefined && to === undefined)) return row.passes === 1;
   const { to_list, cc_list, bcc_list, subject } = row;
-  return hasText(
-    {
-      from: storedMailbox(row.from_email, row.from_name),
-      to: mailboxes(to_list),
-      cc: mailboxes(cc_list),
-      bcc: mailboxes(bcc_list),
-      subject,
-    },
-    q,
-  );
+  const message = {
+    from: storedMailbox(row.from_email, row.from_name),
+    to: mailboxes(to_list),
+    cc: mailboxes(cc_list),
+    bcc: mailboxes(bcc_list),
+    subject,
+  };
+  return (to === undefined || hasRecipient(message, to)) && (q === undefined || hasText(message, q));
 }
 
 /** Most lists are empty, and thousands may be compared for one page. */

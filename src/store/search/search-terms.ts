@@ -60,6 +60,12 @@ export function hasText(
   return textsOf(message).some((candidate) => fold(candidate).includes(text));
 }
 
+/** Whether one of the message's recipients has the address, in any case and however Unicode spells its accents. */
+export function hasRecipient(message: Pick<Searchable, "to" | "cc" | "bcc">, address: string): boolean {
+  const folded = foldCase(address);
+  return recipientsOf(message).some(({ email }) => foldCase(email) === folded);
+}
+
 /** Whether a message of that status has it in the index: one that still moves will soon have another. */
 export function isSettled(status: MessageStatus): boolean {
   return status === "inbound_rejected" || !MOVING.has(status);
