@@ -1,3 +1,4 @@
+import { splitAddress } from "../core/addresses.ts";
 import { isAsciiText } from "../core/ascii.ts";
 import { firstChars } from "../core/first-chars.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
@@ -64,10 +65,17 @@ export function stepThread(step: ThreadStep): Statement {
     step.at,
     step.inbound ? step.at : null,
   ];
-  const beyond = participants.filter((email) => !isAsciiText(email));
-  if (beyond.length === 0) return rowsStatement(STEP, args);
-  const forms = beyond.flatMap((email) => addressPatterns(email).map((pattern) => [email, pattern]));
+  const forms = participants.map(formsOf);
+  if (forms.every(({ length }) => length === 0)) return rowsStatement(STEP, args);
   return rowsStatement(STEP_BEYOND_ASCII, [...args, JSON.stringify(forms)]);
+}
+
+/**
+ * The patterns of a participant beyond ASCII. What no mail can be sent to has none, and is told apart as it is written: a
+ * stranger may name fifty such texts of any letters, of which each would be compared with all of the thread's.
+ */
+function formsOf(email: string): string[] {
+  return isAsciiText(email) || splitAddress(email) === null ? [] : addressPatterns(email);
 }
 
 const COLUMNS_STEPPED = `id, sender_id, inbox_id, subject, preview, participants, message_count,
@@ -96,12 +104,12 @@ function moved(isNew: string): string {
 /** `lower` knows the case of ASCII alone, which is enough for most mails. */
 const IS_NEW = "lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))";
 const STEP = rowsText("threads", COLUMNS_STEPPED, ROW_STEPPED, { after: moved(IS_NEW) });
-/** Where addresses beyond ASCII take part: each with its patterns is in the list behind the row's own parameters. */
+/** Where addresses beyond ASCII take part: the patterns of each participant are in the list behind the row's own parameters. */
 const STEP_BEYOND_ASCII = movableText(
   "threads",
   `INSERT INTO threads (${COLUMNS_STEPPED}) VALUES ${ROW_STEPPED}${moved(
-    `${IS_NEW} AND NOT EXISTS (SELECT 1 FROM json_each(?11) form, json_each(threads.participants) there
-          WHERE form.value ->> 0 = json_each.value AND there.value GLOB form.value ->> 1)`,
+    `${IS_NEW} AND NOT EXISTS (SELECT 1 FROM json_each(?11, '$[' || json_each.key || ']') form,
+          json_each(threads.participants) there WHERE there.value GLOB form.value)`,
   )}`,
 );
 

@@ -19,11 +19,22 @@ export function addressPatterns(address: string): string[] {
   return [...new Set(spelled.map((form) => Array.from(form, inEachCase).join("")))];
 }
 
+/** Characters of which the cases are remembered; finding them takes microseconds, and a mail may name fifty long addresses. */
+const MAX_KNOWN = 2000;
+const known = new Map<string, string>();
+
 /** A character in its cases; what GLOB would take for more than a character, as itself. */
 function inEachCase(char: string): string {
+  const found = known.get(char) ?? casesOf(char);
+  if (known.size < MAX_KNOWN) known.set(char, found);
+  return found;
+}
+
+function casesOf(char: string): string {
   const folded = foldCase(char);
-  const cases = [...new Set([char, char.toLowerCase(), char.toUpperCase()])].filter(
-    (each) => Array.from(each).length === 1 && foldCase(each) === folded,
-  );
+  // In one order, so that all forms of an address have the same pattern.
+  const cases = [...new Set([char, char.toLowerCase(), char.toUpperCase()])]
+    .filter((each) => Array.from(each).length === 1 && foldCase(each) === folded)
+    .sort();
   return cases.length > 1 || "*?[".includes(char) ? `[${cases.join("")}]` : char;
 }
