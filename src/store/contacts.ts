@@ -104,11 +104,15 @@ export async function listContacts(
 ): Promise<Scanned<Contact>> {
   const where: Condition[] = [];
   if (subscribed !== undefined) where.push({ sql: "subscribed = ?", args: [Number(subscribed)] });
-  if (q !== undefined) where.push(containsText(["email", "first_name", "last_name"], q));
+  const text = q === undefined ? undefined : containsText(["email", "first_name", "last_name"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
-  const list = ownedRows<Row>(db, { from: "contacts", columns: COLUMNS, owner, where });
+  const list = ownedRows<Row>(db, { from: "contacts", columns: COLUMNS, owner, where, text });
   const start = after ?? idCeiling("con");
-  const { rows, stoppedAt } = await (where.length === 0 ? firstWanted : scanInSteps)(list, start, take);
+  const { rows, stoppedAt } = await (where.length === 0 && text === undefined ? firstWanted : scanInSteps)(
+    list,
+    start,
+    take,
+  );
   return { rows: rows.map(contactOf), stoppedAt };
 }
 

@@ -86,9 +86,9 @@ export async function listSuppressions(
   const where: Condition[] = [{ sql: inForce("?"), args: [now] }];
   if (email !== undefined) where.push({ sql: "email = ?", args: [email] });
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
-  if (q !== undefined) where.push(containsText(["email"], q));
+  const text = q === undefined ? undefined : containsText(["email"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
-  const list = ownedRows<Row>(db, { from: "suppressions", columns: COLUMNS, owner, where });
+  const list = ownedRows<Row>(db, { from: "suppressions", columns: COLUMNS, owner, where, text });
   const start = after ?? idCeiling("sup");
   // An address has one entry at most, by an index of its own.
   const { rows, stoppedAt } = await (email === undefined ? scanInSteps : firstWanted)(list, start, take);

@@ -1,6 +1,6 @@
 import type { Db, Value } from "./engine/client.ts";
 import { scanInSteps } from "./search/steps.ts";
-import { type Condition, containsText } from "./search/substring.ts";
+import { type Condition, containsText, type TextCondition } from "./search/substring.ts";
 import { THREAD_COLUMNS, type Thread, type ThreadRow, toThread } from "./threads.ts";
 
 /** A place in the list of threads by last activity. */
@@ -51,6 +51,10 @@ async function searchThreads(
     {
       placeBehind: (from, rows) => placeBehind(db, page, from, rows),
       wanted: (from, end, limit) => rowsBehind(db, { ...page, limit }, from, condition, end),
+      text: {
+        octets: (from, end) => octetsBehind(db, page, from, condition, end),
+        inOneGo: condition.octetsInOneGo,
+      },
     },
     start,
     page.limit,
@@ -76,6 +80,23 @@ async function placeBehind(
     [inboxId, from.lastMessageAt, from.id, rows - 1],
   );
   return row === null ? null : { lastMessageAt: row.last_message_at, id: row.id };
+}
+
+/** Octets that the condition looks at behind a place, down to another; null: to the inbox's end. */
+async function octetsBehind(
+  db: Db,
+  { inboxId }: ThreadPage,
+  from: ThreadPosition,
+  { octets }: TextCondition,
+  end: ThreadPosition | null,
+): Promise<number> {
+  const bound = end === null ? "" : "AND (last_message_at, id) >= (?, ?)";
+  const row = await db.first<{ octets: number | null }>(
+    `SELECT SUM(${octets}) AS octets FROM threads INDEXED BY threads_by_activity
+      WHERE inbox_id = ? AND (last_message_at, id) < (?, ?) ${bound}`,
+    [inboxId, from.lastMessageAt, from.id, ...(end === null ? [] : [end.lastMessageAt, end.id])],
+  );
+  return row?.octets ?? 0;
 }
 
 /**

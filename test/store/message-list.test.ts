@@ -10,6 +10,7 @@ import { MILESTONES_PER_PAGE } from "../../src/store/search/message-search.ts";
 import { termsOf } from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, NOW, openLists } from "../support/lists.ts";
+import { countTurns } from "../support/turns.ts";
 
 let lists: Lists;
 beforeAll(async () => {
@@ -419,21 +420,6 @@ describe("a page compares no more recipients than 2000 usual messages have, and 
         expect(await lists.paged(senderId, filter, 10)).toEqual([wanted.id]);
       });
 });
-
-/** What comes of it, and how many turns the event loop has taken meanwhile. */
-async function countTurns<Result>(run: () => Promise<Result>): Promise<{ result: Result; turns: number }> {
-  let turns = 0;
-  let done = false;
-  const count = (): void => {
-    if (done) return;
-    turns++;
-    setImmediate(count);
-  };
-  setImmediate(count);
-  const result = await run();
-  done = true;
-  return { result, turns };
-}
 
 test("messages that share a place in the index are all listed", async () => {
   const senderId = await lists.project();

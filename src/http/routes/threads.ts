@@ -41,7 +41,7 @@ const ThreadSchema = Type.Object(
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
   q: Search(
-    "A part of the subject, of a participant's address or of the preview, in any case. A page looks at 100000 threads, so it may be short, or empty, with more to come.",
+    "A part of the subject, of a participant's address or of the preview, in any case. A page looks at 100000 threads at most, so it may be short, or empty, with more to come.",
   ),
 });
 

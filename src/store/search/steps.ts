@@ -1,14 +1,20 @@
 import { turn } from "../../core/turn.ts";
 import type { Db } from "../engine/client.ts";
-import type { Condition } from "./substring.ts";
+import type { Condition, TextCondition } from "./substring.ts";
 
 /**
  * Rows that one page looks at for a text or another filter without an index; the next one goes on from there. A hundred
- * thousand take about a tenth of a second.
+ * thousand take about a tenth of a second. Where rows are larger there are fewer.
  */
 export const MAX_SCANNED = 100_000;
 /** Rows looked at in one go: the rest of the service runs in between (two or three milliseconds). */
 export const SCAN_STEP = 5000;
+
+/**
+ * What part of that a step counts as which is short for its texts' sake: how many of them are compared in one go is reckoned for
+ * the worst of texts, and others take a hundredth of that.
+ */
+const SHARE_COUNTED = 1 / 4;
 
 /** A list that is looked through. */
 export interface ScannedList<Row, Place> {
@@ -16,6 +22,8 @@ export interface ScannedList<Row, Place> {
   placeBehind(from: Place, rows: number): Promise<Place | null>;
   /** The first `limit` of the wanted rows behind `from`, down to the place `end` and its row; null: to the list's end. */
   wanted(from: Place, end: Place | null, limit: number): Promise<Row[]>;
+  /** Where the rows' texts are compared: octets of them between two places, and how many are compared in one go. */
+  text?: { octets(from: Place, end: Place | null): Promise<number>; inOneGo: number } | undefined;
 }
 
 /** What a page of it holds. */
@@ -23,6 +31,15 @@ export interface Scanned<Row, Place = string> {
   rows: Row[];
   /** Where fewer than asked for are not all there are: nothing behind this place has been looked at. */
   stoppedAt: Place | null;
+}
+
+/** A part of a list that is looked at in one go. */
+interface Step<Place> {
+  /** Where it ends; null: with the list. */
+  end: Place | null;
+  rows: number;
+  /** What it counts as, in rows of the usual size. */
+  effort: number;
 }
 
 /** The first `limit` wanted rows of a list behind a place, found step by step. */
@@ -33,14 +50,31 @@ export async function scanInSteps<Row, Place>(
 ): Promise<Scanned<Row, Place>> {
   const rows: Row[] = [];
   let from: Place | null = start;
-  for (let scanned = 0; from !== null && scanned < MAX_SCANNED; scanned += SCAN_STEP) {
-    const end: Place | null = await list.placeBehind(from, SCAN_STEP);
-    rows.push(...(await list.wanted(from, end, limit - rows.length)));
+  let most = SCAN_STEP;
+  for (let left = MAX_SCANNED; from !== null && left > 0; ) {
+    const step: Step<Place> = await nextStep(list, from, Math.min(most, left));
+    rows.push(...(await list.wanted(from, step.end, limit - rows.length)));
     if (rows.length >= limit) return { rows, stoppedAt: null };
-    from = end;
+    from = step.end;
+    left -= step.effort;
+    most = Math.min(SCAN_STEP, 2 * step.rows);
     await turn();
   }
   return { rows, stoppedAt: from };
+}
+
+/** The next step of `most` rows, or of half as many until their texts can be compared in one go. */
+async function nextStep<Row, Place>(
+  { placeBehind, text }: ScannedList<Row, Place>,
+  from: Place,
+  most: number,
+): Promise<Step<Place>> {
+  for (let rows = most; ; rows = Math.ceil(rows / 2)) {
+    const end = await placeBehind(from, rows);
+    const share = text === undefined ? 0 : (await text.octets(from, end)) / text.inOneGo;
+    if (share <= 1 || rows === 1)
+      return { end, rows, effort: Math.max(rows, Math.ceil(SCAN_STEP * share * SHARE_COUNTED)) };
+  }
 }
 
 /** The same of a list of which an index gives the wanted rows alone: in one go. */
@@ -77,8 +111,9 @@ export interface OwnedRows {
   columns: string;
   /** Whose they are, by the index. */
   owner: Condition;
-  /** What makes a row wanted. */
+  /** What makes a row wanted; a text that it is to contain stands apart. */
   where: readonly Condition[];
+  text?: TextCondition | undefined;
   /** The least id of the list; left out: it goes on to the owner's last row. */
   floor?: string;
 }
@@ -86,15 +121,19 @@ export interface OwnedRows {
 /** The rows as a list that is looked through, newest first. Places are ids. */
 export function ownedRows<Row>(
   db: Db,
-  { from: table, columns, owner, where, floor }: OwnedRows,
+  { from: table, columns, owner, where, text, floor }: OwnedRows,
 ): ScannedList<Row, string> {
-  const behind = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
+  const rowsBehind = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
     const floors = end === undefined ? [] : [{ sql: "id >= ?", args: [end] }];
     const all = [owner, { sql: "id < ?", args: [from] }, ...more, ...floors];
     return {
-      sql: `FROM ${table} WHERE ${all.map(({ sql }) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
+      sql: `FROM ${table} WHERE ${all.map(({ sql }) => sql).join(" AND ")}`,
       args: all.flatMap(({ args }) => args),
     };
+  };
+  const behind = (from: string, end: string | undefined, more: readonly Condition[]): Condition => {
+    const { sql, args } = rowsBehind(from, end, more);
+    return { sql: `${sql} ORDER BY id DESC LIMIT ?`, args };
   };
   return {
     async placeBehind(from, rows) {
@@ -103,8 +142,19 @@ export function ownedRows<Row>(
       return row?.id ?? null;
     },
     wanted(from, end, limit) {
-      const { sql, args } = behind(from, end ?? floor, where);
+      const { sql, args } = behind(from, end ?? floor, text === undefined ? where : [...where, text]);
       return db.all<Row>(`SELECT ${columns} ${sql}`, [...args, limit]);
+    },
+    text: text && {
+      async octets(from, end) {
+        const { sql, args } = rowsBehind(from, end ?? floor, []);
+        const row = await db.first<{ octets: number | null }>(
+          `SELECT SUM(${text.octets}) AS octets ${sql}`,
+          args,
+        );
+        return row?.octets ?? 0;
+      },
+      inOneGo: text.octetsInOneGo,
     },
   };
 }

@@ -1,0 +1,16 @@
+/** What comes of it, and how many turns the event loop has taken meanwhile. */
+export async function countTurns<Result>(
+  run: () => Promise<Result>,
+): Promise<{ result: Result; turns: number }> {
+  let turns = 0;
+  let done = false;
+  const count = (): void => {
+    if (done) return;
+    turns++;
+    setImmediate(count);
+  };
+  setImmediate(count);
+  const result = await run();
+  done = true;
+  return { result, turns };
+}
