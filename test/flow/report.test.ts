@@ -3,11 +3,12 @@ import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { type Inspect, read } from "../../src/flows/readings.ts";
+import { openDoor } from "../../src/flows/receive/door.ts";
 import { LOOK_AGAIN_MS } from "../../src/flows/send/early-reports.ts";
 import { takeFeedback, takeReport } from "../../src/flows/send/report.ts";
 import { openKeys } from "../../src/wiring/master-key.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
-import { startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import { reason } from "../support/reason.ts";
 
 let service: TestService;
@@ -469,4 +470,30 @@ describe("a complaint to the address for complaints", () => {
     expect((await service.message(id, "sent")).status).toBe("sent");
     expect(await suppressions()).toEqual([]);
   });
+});
+
+test("a report to one mailbox is read once, in however many ways its address is written", async () => {
+  const first = await sent();
+  const second = await sent("b@two.test");
+  const { db, queue } = service.app;
+  let readings = 0;
+  const door = openDoor({
+    ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
+    verpKey: openKeys(null, service.folder).verp,
+    async inspect(wanted) {
+      readings++;
+      return inspect(wanted);
+    },
+  });
+  const inCases = (address: string) => [address, address.toUpperCase(), address.replace("@", "@M")];
+  const bounce = [first, second].flatMap(({ returnPath }) => inCases(returnPath));
+  const session = { ip: "192.0.2.1", helo: "x", tls: null, smtpUtf8: false };
+  const report = Buffer.from(dsn("failed", "5.1.1", "550 no such user").replaceAll("\n", "\r\n"));
+  const send = (rcptTo: string[]) => door.message({ ...session, mailFrom: "a@b.test", rcptTo }, report);
+  expect(await send(bounce)).toMatchObject({ code: 250 });
+  expect(readings).toBe(2);
+  for (const { id } of [first, second]) expect((await service.message(id, "bounced")).status).toBe("bounced");
+  const fbl = `fbl@${SERVICE_DOMAIN}`;
+  expect(await send([fbl, fbl.toUpperCase(), `FBL@${SERVICE_DOMAIN}`])).toMatchObject({ code: 250 });
+  expect(readings).toBe(3);
 });

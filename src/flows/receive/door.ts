@@ -142,7 +142,8 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
   if (countFields(raw, "received") > MAX_RECEIVED) return LOOP;
   const { deps } = door;
   const inboxes = new Map<string, InboundTargetInbox & { addresses: string[] }>();
-  let reports = 0;
+  // By whom they are about. An address may be written in any number of ways, and reading a report takes some ten milliseconds.
+  const reports = new Set<string>();
   let gone = 0;
   for (const address of envelope.rcptTo) {
     const target = door.led.get(address) ?? (await routeAddress(deps, address));
@@ -155,13 +156,15 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
     }
     if (target.kind === "no_domain" || target.kind === "no_mailbox") gone++;
     if (target.kind !== "bounce" && target.kind !== "feedback") continue;
+    const about = target.kind === "bounce" ? `${target.messageId}.${target.ord}` : target.kind;
+    if (reports.has(about)) continue;
     // Before any check of its sender: reports come from wherever a mail has got to, unsigned.
     const refusal = REPORT_REPLIES[await reportTo(door, target, raw)];
     if (refusal !== null) return refusal;
-    reports++;
+    reports.add(about);
   }
   const targets = [...inboxes.values()];
-  if (targets.length === 0) return reports > 0 ? TAKEN : NO_MAILBOX;
+  if (targets.length === 0) return reports.size > 0 ? TAKEN : NO_MAILBOX;
   if (gone > 0) return SOME_GONE;
   const roomy = targets.every(
     ({ inbox }) => inbox.id !== null || door.volume.take(inbox.address, raw.length),
