@@ -48,7 +48,10 @@ export async function isClaimHeld(db: Db, { messageId, ord, instanceId, attempt 
   return (await db.first(sql, [messageId, ord, instanceId, attempt])) !== null;
 }
 
-/** Takes a due recipient for an instance. No row changed: somebody else has it, or it is not due. */
+/**
+ * Takes a due recipient for an instance. No row changed: somebody else has it, or it is not due. A first attempt that lies ahead
+ * of a clock that was put back becomes this one: it would be tried until the clock has come round.
+ */
 export function claimRecipient(
   { messageId, ord, attempts }: TriedPlace,
   instanceId: string,
@@ -56,9 +59,9 @@ export function claimRecipient(
 ): Statement {
   return {
     sql: `UPDATE recipients SET status = 'sending', claimed_by = ?, due_at = NULL, attempts = attempts + 1,
-        first_attempt_at = COALESCE(first_attempt_at, ?), last_event_at = ?
+        first_attempt_at = MIN(COALESCE(first_attempt_at, ?), ?), last_event_at = ?
       WHERE ${WAITS} AND ${LISTED}`,
-    args: [instanceId, now, now, messageId, ord, now, attempts, instanceId],
+    args: [instanceId, now, now, now, messageId, ord, now, attempts, instanceId],
   };
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
+import { until } from "../support/poll.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
@@ -221,13 +222,30 @@ describe("a race with the time of a scheduled mail", () => {
   });
 });
 
-describe("a clock put back by an hour", () => {
-  /** Time goes on, once the sweep rests: a turn that is under way would not see it. */
-  async function passes(ms: number): Promise<void> {
-    await clock.rested(SECOND_MS);
-    clock.advance(ms);
-  }
+/** Time goes on, once the sweep rests: a turn that is under way would not see it. */
+async function passes(ms: number): Promise<void> {
+  await clock.rested(SECOND_MS);
+  clock.advance(ms);
+}
 
+test("a clock put back by a year has a mail that nobody takes given up 72 hours later all the same", async () => {
+  await start();
+  relay.set({ RCPT: "451 4.3.0 later" });
+  const id = await send("never@one.test");
+  await service.message(id, "delivery_delayed");
+  clock.step(-365 * 24 * HOUR_MS);
+  await passes(2 * SECOND_MS);
+  const tries = async () => (await service.call("GET", `/v1/emails/${id}/attempts`)).body.data.length;
+  // Longer than the longest delay. Of the first one the 72 hours are counted.
+  for (let waits = 0; waits < 10; waits++) {
+    const before = await tries();
+    await passes(8 * HOUR_MS);
+    await until(async () => (await tries()) > before);
+  }
+  expect((await service.call("GET", `/v1/emails/${id}`)).body.status).toBe("bounced");
+});
+
+describe("a clock put back by an hour", () => {
   test("holds up neither fresh mail nor a retry", async () => {
     await start();
     relay.set({ RCPT: "451 4.3.0 later" });
