@@ -1,3 +1,4 @@
+import { idFloor } from "../core/ids.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
 
 /**
@@ -5,8 +6,10 @@ import type { Db, Statement, Value } from "./engine/client.ts";
  * lies in the future, and it would wait for the clock to come there again. Scheduled mail waits for the clock.
  */
 interface Waits {
-  /** The columns of the index that it is walked by; the first is the time at which a wait ends. */
+  /** The columns of the index that it is walked by. */
   order: readonly string[];
+  /** Before all that may be stale at a time, milliseconds. */
+  from: (now: number) => WaitPlace;
   /** What the index's WHERE says, else SQLite would not take it. */
   indexed: string;
   /** Whether a wait is to begin anew, and how; ?1 is now. */
@@ -17,6 +20,7 @@ interface Waits {
 const WAITS = {
   recipients: {
     order: ["due_at", "message_id", "ord"],
+    from: (now) => [now, "", -1],
     indexed: "due_at IS NOT NULL AND status <> 'accepted'",
     stale: `last_event_at > ?1
       AND NOT EXISTS (SELECT 1 FROM messages WHERE id = recipients.message_id AND scheduled_at > ?1)`,
@@ -24,28 +28,46 @@ const WAITS = {
   },
   webhook_deliveries: {
     order: ["due_at", "id"],
+    from: (now) => [now, ""],
     indexed: "due_at IS NOT NULL",
     stale: "COALESCE(last_attempt_at, created_at) > ?1",
-    set: "due_at = ?1 + MAX(0, due_at - COALESCE(last_attempt_at, created_at))",
+    // The delay before a first attempt is counted from `created_at` once more.
+    set: `due_at = ?1 + MAX(0, due_at - COALESCE(last_attempt_at, created_at)),
+      last_attempt_at = MIN(last_attempt_at, ?1), created_at = MIN(created_at, ?1)`,
+  },
+  // An end that somebody has set is a time, and no delay.
+  suppressions: {
+    order: ["id"],
+    from: (now) => [idFloor("sup", now)],
+    indexed: "TRUE",
+    stale: "created_at > ?1 AND reason = 'bounce' AND expires_at IS NOT NULL",
+    set: "expires_at = ?1 + MAX(0, expires_at - created_at), created_at = ?1",
+  },
+  idempotency: {
+    order: ["created_at", "scope", "endpoint", "key"],
+    from: (now) => [now, "", "", ""],
+    indexed: "TRUE",
+    stale: "created_at > ?1",
+    set: "created_at = ?1",
   },
 } satisfies Record<string, Waits>;
 
 /** Tables of what waits for a delay, which may hold millions of rows. */
 export type WaitingTable = keyof typeof WAITS;
-export const WAITING_TABLES: readonly WaitingTable[] = ["recipients", "webhook_deliveries"];
+export const WAITING_TABLES: readonly WaitingTable[] = [
+  "recipients",
+  "webhook_deliveries",
+  "suppressions",
+  "idempotency",
+];
 
 /** A row's place in the order of waiting: its values of the table's `order`. */
 export type WaitPlace = readonly Value[];
 
-/** Before all that waits beyond a time; ids are never empty. */
-function placeOf(now: number, { order }: Waits): WaitPlace {
-  return [now, "", -1].slice(0, order.length);
-}
-
 /**
  * Of the next `rows` rows behind a place, lets those begin their wait anew that are to. It ends sooner then: a walk on
  * from the place that is given back does not meet them again.
- * @param after null: from what ends behind `now`
+ * @param after null: from the beginning
  * @param now milliseconds
  * @returns the last of the rows; null where there are no more
  */
@@ -58,7 +80,7 @@ export async function restartSome(
 ): Promise<WaitPlace | null> {
   const waits: Waits = WAITS[table];
   const columns = waits.order.join(", ");
-  const from = after ?? placeOf(now, waits);
+  const from = after ?? waits.from(now);
   const behind = `${waits.indexed} AND (${columns}) > (${from.map((_, at) => `?${at + 2}`).join(", ")})`;
   const end = await db.first<Record<string, Value>>(
     `SELECT ${columns} FROM ${table} WHERE ${behind} ORDER BY ${columns} LIMIT 1 OFFSET ${rows - 1}`,
@@ -74,11 +96,26 @@ export async function restartSome(
   return last;
 }
 
-/** Lets background checks of domains begin their wait anew that are to. */
-export function restartChecks(now: number): Statement {
-  return {
-    sql: `UPDATE domains SET next_check_at = ?1 + MAX(0, next_check_at - COALESCE(checked_at, created_at))
-      WHERE next_check_at > ?1 AND COALESCE(checked_at, created_at) > ?1`,
-    args: [now],
-  };
+/**
+ * Statements that do the same for what is made by configuration, which is little: background checks of domains, the time that
+ * one has failed for, and an endpoint has, the grace of a secret, and keys that stay published behind others.
+ * @param retiredKeyMs how long such a key stays, milliseconds
+ */
+export function restartConfigured(now: number, retiredKeyMs: number): Statement[] {
+  return [
+    {
+      sql: `UPDATE domains SET next_check_at = ?1 + MAX(0, next_check_at - COALESCE(checked_at, created_at))
+        WHERE next_check_at > ?1 AND COALESCE(checked_at, created_at) > ?1`,
+      args: [now],
+    },
+    { sql: "UPDATE domains SET failing_since = ?1 WHERE failing_since > ?1", args: [now] },
+    { sql: "UPDATE webhooks SET failing_since = ?1 WHERE failing_since > ?1", args: [now] },
+    {
+      sql: `UPDATE webhooks SET previous_secret_until = ?1 + MAX(0, previous_secret_until - updated_at), updated_at = ?1
+        WHERE previous_secret_until > ?1 AND updated_at > ?1`,
+      args: [now],
+    },
+    // When it began to retire nobody has written down.
+    { sql: "UPDATE dkim_keys SET retire_at = ?1 WHERE retire_at > ?1", args: [now + retiredKeyMs] },
+  ];
 }

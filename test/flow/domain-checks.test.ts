@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { recheckDue } from "../../src/flows/verify/recheck.ts";
 import { FALL_BACK_AFTER_MS } from "../../src/flows/verify/schedule.ts";
-import { verifyDomain } from "../../src/flows/verify/verify.ts";
+import { RETIRED_KEY_MS, verifyDomain } from "../../src/flows/verify/verify.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../../src/net/dns/lookups.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type Domain, getDomain } from "../../src/store/domains.ts";
-import { restartChecks } from "../../src/store/waits.ts";
+import { restartConfigured } from "../../src/store/waits.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { type DnsBehaviour, startDns } from "../support/dns.ts";
 
@@ -78,7 +78,7 @@ describe("the sweep checks", () => {
   test("a domain after its usual wait where the clock was put back by a week", async () => {
     expect(await nextCheck()).toBe(5 * MINUTE);
     api.clock.step(-7 * 24 * HOUR);
-    await api.db.write([restartChecks(api.clock.now())]);
+    await api.db.write(restartConfigured(api.clock.now(), RETIRED_KEY_MS));
     expect(await nextCheck()).toBe(24 * HOUR);
   });
 });

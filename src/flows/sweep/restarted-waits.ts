@@ -2,12 +2,13 @@ import type { Clock } from "../../core/clock.ts";
 import { turn } from "../../core/turn.ts";
 import type { Db } from "../../store/engine/client.ts";
 import {
-  restartChecks,
+  restartConfigured,
   restartSome,
   WAITING_TABLES,
   type WaitingTable,
   type WaitPlace,
 } from "../../store/waits.ts";
+import { RETIRED_KEY_MS } from "../verify/verify.ts";
 
 /** Rows looked at in one go, some five milliseconds, and how often in one turn. */
 export const ROWS_PER_LOOK = 500;
@@ -22,7 +23,7 @@ export class RestartedWaits {
   /** Tables still to be walked through, the first of them from behind the place on. */
   #tables: readonly WaitingTable[] = [];
   #after: WaitPlace | null = null;
-  #checks = false;
+  #configured = false;
 
   constructor(deps: { db: Db; clock: Clock }) {
     this.#deps = deps;
@@ -32,14 +33,14 @@ export class RestartedWaits {
   begin(): void {
     this.#tables = WAITING_TABLES;
     this.#after = null;
-    this.#checks = true;
+    this.#configured = true;
   }
 
   /** Goes on with what is left. */
   async turn(): Promise<void> {
     const { db, clock } = this.#deps;
-    if (this.#checks) await db.write([restartChecks(clock.now())]);
-    this.#checks = false;
+    if (this.#configured) await db.write(restartConfigured(clock.now(), RETIRED_KEY_MS));
+    this.#configured = false;
     for (let look = 0; look < LOOKS_PER_TURN; look++) {
       const [table, ...others] = this.#tables;
       if (table === undefined) return;

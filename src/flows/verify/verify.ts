@@ -22,8 +22,8 @@ export interface VerifyDeps {
   recheckSeconds: readonly number[] | null;
 }
 
-/** A DKIM key that another takes the place of stays published this long, for mail on its way. */
-const RETIRED_KEY_MS = 7 * DAY_MS;
+/** A DKIM key that another takes the place of stays published this long, for mail on its way. Milliseconds. */
+export const RETIRED_KEY_MS = 7 * DAY_MS;
 
 /** Times that what a check has found is stored anew, since the domain has changed meanwhile. */
 const MAX_STORES = 3;

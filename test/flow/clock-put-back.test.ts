@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
+import { push, type PushDeps } from "../../src/flows/notify/push.ts";
+import { suppressFor } from "../../src/flows/send/suppression.ts";
+import { RestartedWaits } from "../../src/flows/sweep/restarted-waits.ts";
+import { FALL_BACK_AFTER_MS } from "../../src/flows/verify/schedule.ts";
+import type { Job } from "../../src/queue/port.ts";
+import { insertSampleDelivery } from "../../src/store/delivery-log.ts";
+import { ALWAYS } from "../../src/store/engine/client.ts";
+import { deleteOldAnswers } from "../../src/store/idempotency.ts";
+import { insertInstance } from "../../src/store/instances.ts";
+import { addSuppression, findSuppressions } from "../../src/store/suppressions.ts";
+import { BOX_KEY, type TestApi, testApi } from "../support/api.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
+
+let api: TestApi;
+beforeEach(async () => {
+  api = await testApi();
+});
+afterEach(() => api.close());
+
+/** What the sweep does where the clock may have been put back: after each start, too. */
+async function look(): Promise<void> {
+  const waits = new RestartedWaits({ db: api.db, clock: api.clock });
+  waits.begin();
+  await waits.turn();
+}
+
+/** The clock is found to have been a year ahead. */
+async function putBack(): Promise<void> {
+  api.clock.step(-YEAR);
+  await look();
+}
+
+describe("a domain", () => {
+  const name = "news.example.com";
+  let id: string;
+  const call = (path: string, method = "POST") => api.call(method, `/v1/domains/${id}${path}`);
+  beforeEach(async () => {
+    const made = await api.call("POST", "/v1/domains", { body: { domain: name } });
+    id = made.json.id;
+    publish(made.json.records);
+    expect((await call("/verify")).json.status).toBe("verified");
+  });
+
+  function publish(records: { type: string; name: string; value: string }[]): void {
+    for (const record of records) api.zone.set(`${record.type} ${record.name}`, [record.value]);
+  }
+
+  test("that was found broken while the clock was ahead falls back 72 hours later", async () => {
+    api.zone.delete(`TXT ${name}`);
+    await call("/verify");
+    await putBack();
+    api.clock.advance(FALL_BACK_AFTER_MS - 1);
+    expect((await call("/verify")).json.status).toBe("verified");
+    api.clock.advance(1);
+    expect((await call("/verify")).json.status).toBe("pending");
+  });
+
+  test("whose key began to sign while it was ahead has another a week later, and no sooner", async () => {
+    publish((await call("/rotate-dkim")).json.records);
+    await call("/verify");
+    await putBack();
+    api.clock.advance(7 * DAY - 1);
+    expect((await call("/rotate-dkim")).status).toBe(409);
+    api.clock.advance(1);
+    expect((await call("/rotate-dkim")).status).toBe(200);
+  });
+});
+
+describe("a webhook", () => {
+  let id: string;
+  /** How many secrets signed each push. */
+  let signed: number[];
+  let status: number;
+  let firstDelaySeconds: number;
+  beforeEach(async () => {
+    const body = { url: "https://hooks.example.com/", eventTypes: ["*"] };
+    id = (await api.call("POST", "/v1/webhooks", { body })).json.id;
+    [signed, status, firstDelaySeconds] = [[], 200, 0];
+    await api.db.write([insertInstance({ id: "ins_1", host: "here", pid: 1, heartbeatAt: api.clock.now() })]);
+  });
+
+  const deps = (): PushDeps => ({
+    ...{ db: api.db, clock: api.clock, objects: null, boxKey: BOX_KEY, instanceId: "ins_1", random: () => 0 },
+    policy: {
+      ...{ delaysSeconds: [firstDelaySeconds, 60], timeoutMs: 1000 },
+      ...{ disableAfterMs: 5 * DAY, allowPrivate: false },
+    },
+    async post({ headers }) {
+      signed.push((headers["Service-Signature"] ?? "").split("v1=").length - 1);
+      return { kind: "answered", status, body: new Uint8Array() };
+    },
+  });
+  async function told(): Promise<Job> {
+    const [now, key] = [api.clock.now(), newId("dlv", api.clock.now())];
+    await api.db.write([insertSampleDelivery(api.acme.a.id, id, { id: key, type: "open", data: {} }, now)]);
+    return { key, lane: id };
+  }
+  const tell = async (): Promise<void> => push(deps(), await told());
+  const enabled = async (): Promise<boolean> => (await api.call("GET", `/v1/webhooks/${id}`)).json.enabled;
+
+  test("that has only failed since the clock was ahead is switched off five days later", async () => {
+    status = 500;
+    await tell();
+    await putBack();
+    api.clock.advance(5 * DAY - 1);
+    await tell();
+    expect(await enabled()).toBe(true);
+    api.clock.advance(1);
+    await tell();
+    expect(await enabled()).toBe(false);
+  });
+
+  test("whose secret was changed while it was ahead has the one before sign for its grace, and no longer", async () => {
+    await api.call("POST", `/v1/webhooks/${id}/rotate-secret`, { body: { graceSeconds: 3600 } });
+    api.clock.advance(HOUR / 2);
+    await putBack();
+    // What begins anew does so once.
+    await look();
+    api.clock.advance(HOUR - 1);
+    await tell();
+    api.clock.advance(1);
+    await look();
+    await tell();
+    expect(signed).toEqual([2, 1]);
+  });
+
+  test("hears of what came while it was ahead after the delay before a first attempt", async () => {
+    firstDelaySeconds = 60;
+    const job = await told();
+    await push(deps(), job);
+    await putBack();
+    api.clock.advance(59_999);
+    await push(deps(), job);
+    expect(signed).toEqual([]);
+    api.clock.advance(1);
+    await push(deps(), job);
+    expect(signed).toEqual([1]);
+  });
+});
+
+test("an address that a soft bounce suppressed while the clock was ahead is free again after seven days", async () => {
+  const senderId = api.acme.a.id;
+  const cause = { senderId, messageId: "msg_1" } as const;
+  const addresses = ["full@a.test", "gone@a.test", "by-hand@a.test"] as const;
+  const [full, gone, byHand] = addresses;
+  const now = api.clock.now();
+  const chosen = now + 30 * DAY;
+  await api.db.write([
+    suppressFor({ ...cause, email: full, bounceType: "soft" }, ALWAYS, now),
+    suppressFor({ ...cause, email: gone, bounceType: "hard" }, ALWAYS, now),
+    ...addSuppression({
+      ...{ id: newId("sup", now), senderId, email: byHand, reason: "manual", bounceType: null },
+      ...{ messageId: null, note: null, expiresAt: chosen, createdAt: now },
+    }),
+  ]);
+  await putBack();
+  const suppressed = async () => [
+    ...(await findSuppressions(api.db, senderId, addresses, api.clock.now())).keys(),
+  ];
+  api.clock.advance(7 * DAY - 1);
+  await look();
+  expect((await suppressed()).sort()).toEqual([...addresses].sort());
+  api.clock.advance(1);
+  expect((await suppressed()).sort()).toEqual([byHand, gone]);
+  api.clock.advance(chosen - api.clock.now());
+  expect(await suppressed()).toEqual([gone]);
+});
+
+test("an answer given while the clock was ahead is had again for a day, and then goes", async () => {
+  const make = async (): Promise<string> => {
+    const body = { url: "https://hooks.example.com/", eventTypes: ["*"] };
+    const headers = { "Idempotency-Key": "once" };
+    return (await api.call("POST", "/v1/webhooks", { body, headers })).json.id;
+  };
+  const first = await make();
+  await putBack();
+  api.clock.advance(DAY - 1);
+  await look();
+  expect(await make()).toBe(first);
+  expect(await deleteOldAnswers(api.db, api.clock.now(), 10)).toBe(0);
+  api.clock.advance(1);
+  expect(await make()).not.toBe(first);
+  api.clock.advance(DAY);
+  expect(await deleteOldAnswers(api.db, api.clock.now(), 10)).toBe(1);
+});
