@@ -50,6 +50,13 @@ const WAITS = {
     stale: "created_at > ?1",
     set: "created_at = ?1",
   },
+  mta_sts_policies: {
+    order: ["expires_at", "domain"],
+    from: (now) => [now, ""],
+    indexed: "TRUE",
+    stale: "fetched_at > ?1",
+    set: "expires_at = ?1 + expires_at - fetched_at, fetched_at = ?1",
+  },
 } satisfies Record<string, Waits>;
 
 /** Tables of what waits for a delay, which may hold millions of rows. */
@@ -59,6 +66,7 @@ export const WAITING_TABLES: readonly WaitingTable[] = [
   "webhook_deliveries",
   "suppressions",
   "idempotency",
+  "mta_sts_policies",
 ];
 
 /** A row's place in the order of waiting: its values of the table's `order`. */

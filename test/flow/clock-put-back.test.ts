@@ -9,6 +9,7 @@ import { insertSampleDelivery } from "../../src/store/delivery-log.ts";
 import { ALWAYS } from "../../src/store/engine/client.ts";
 import { deleteOldAnswers } from "../../src/store/idempotency.ts";
 import { insertInstance } from "../../src/store/instances.ts";
+import { findStsPolicy, saveStsPolicy } from "../../src/store/mta-sts.ts";
 import { addSuppression, findSuppressions } from "../../src/store/suppressions.ts";
 import { BOX_KEY, type TestApi, testApi } from "../support/api.ts";
 
@@ -187,4 +188,21 @@ test("an answer given while the clock was ahead is had again for a day, and then
   expect(await make()).not.toBe(first);
   api.clock.advance(DAY);
   expect(await deleteOldAnswers(api.db, api.clock.now(), 10)).toBe(1);
+});
+
+test("an MTA-STS policy fetched while the clock was ahead gives way to a newer one, and lives as long as it says", async () => {
+  const fetched = (domain: string, id: string, maxAgeSeconds = 86_400) =>
+    saveStsPolicy(api.db, {
+      ...{ domain, id, mode: "enforce", mx: ["mx.in.test"], maxAgeSeconds, fetchedAt: api.clock.now() },
+    });
+  await fetched("in.test", "one");
+  await fetched("other.test", "one", 2 * 86_400);
+  await putBack();
+  await fetched("in.test", "two");
+  expect(await findStsPolicy(api.db, "in.test")).toMatchObject({ id: "two" });
+  const { fetchedAt } = (await findStsPolicy(api.db, "other.test")) ?? {};
+  expect(fetchedAt).toBe(api.clock.now());
+  api.clock.advance(2 * DAY);
+  await fetched("in.test", "three");
+  expect(await findStsPolicy(api.db, "other.test")).toBeNull();
 });
