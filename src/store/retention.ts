@@ -1,6 +1,7 @@
 import { MOVING } from "../core/states.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { FANNED_OUT } from "./fan-outs.ts";
+import { MAX_THREAD_REFERENCES } from "./threads.ts";
 
 /** A stretch of ids, of which the first `limit` are wanted. */
 export interface Stretch {
@@ -130,6 +131,25 @@ export function uncountFromThreads(threadIds: readonly string[], ids: readonly s
         SELECT count(*) FROM json_each(?1) j CROSS JOIN messages m ON m.id = j.value WHERE m.thread_id = threads.id))
       WHERE id IN (SELECT value FROM json_each(?2))`,
     args: [JSON.stringify(ids), JSON.stringify(threadIds)],
+  };
+}
+
+/**
+ * Remembers the Message-IDs of messages for the threads that keep others, which go on being answered by them: before they are
+ * deleted. A thread has its first ones remembered, as many as there is room for.
+ */
+export function rememberGone(ids: readonly string[]): Statement {
+  return {
+    sql: `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
+      SELECT t.inbox_id, m.rfc_message_id, m.sender_id, m.thread_id FROM json_each(?1) j
+        CROSS JOIN messages m ON m.id = j.value CROSS JOIN threads t ON t.id = m.thread_id
+      WHERE m.rfc_message_id IS NOT NULL AND m.inbox_id = t.inbox_id
+        AND EXISTS (SELECT 1 FROM messages o
+          WHERE o.thread_id = t.id AND o.id NOT IN (SELECT value FROM json_each(?1)))
+        AND (SELECT count(*) FROM (SELECT 1 FROM thread_references r WHERE r.thread_id = t.id
+          LIMIT ${MAX_THREAD_REFERENCES})) < ${MAX_THREAD_REFERENCES}
+      ORDER BY m.id ON CONFLICT DO NOTHING`,
+    args: [JSON.stringify(ids)],
   };
 }
 

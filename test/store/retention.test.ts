@@ -26,7 +26,7 @@ import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { oldDeliveries, projectsOf } from "../../src/store/retention.ts";
-import { MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads.ts";
+import { findThread, MAX_THREAD_REFERENCES, rememberReferences } from "../../src/store/threads.ts";
 import { suppress } from "../../src/store/suppressions.ts";
 import { utcDay } from "../../src/store/usage.ts";
 import { around } from "../support/around.ts";
@@ -413,6 +413,30 @@ describe("threads", () => {
     expect(await ids("thread_references", "thread_id")).toEqual(["thr_1"]);
     // That mail came to the inbox stays true.
     expect(await lists.db.first("SELECT received_count AS n FROM inboxes")).toEqual({ n: 7 });
+  });
+
+  test("are found by what they have lost as long as they have a message, and by what went with it no more", async () => {
+    const ours = { threadId: "thr_1", inboxId: "inb_1" };
+    const [lost, named, last, only] = [
+      old({ ...ours, rfcMessageId: "<lost@x>" }),
+      old({ threadId: "thr_1", rfcMessageId: "<elsewhere@x>" }),
+      message(senderId, { ...ours, createdAt: NOW, rfcMessageId: "<last@x>" }),
+      old({ threadId: "thr_2", inboxId: "inb_1", rfcMessageId: "<only@x>" }),
+    ];
+    await lists.store([lost, named, last, only]);
+    await thread("thr_1", 3, last.id);
+    await thread("thr_2", 1, only.id);
+    const found = (id: string) => findThread(lists.db, senderId, "inb_1", [id]);
+    await forget();
+    expect(await ids()).toEqual([last.id]);
+    expect(await found("<lost@x>")).toBe("thr_1");
+    expect(await found("<elsewhere@x>")).toBeNull();
+    expect(await found("<only@x>")).toBeNull();
+    clock.advance(2 * DAYS * DAY_MS);
+    await forget();
+    clock.step(NOW - clock.now());
+    expect(await found("<lost@x>")).toBeNull();
+    expect(await ids("thread_references", "rfc_message_id")).toEqual([]);
   });
 
   test("show nothing of a last message that lost its content, and go on showing others", async () => {
