@@ -43,6 +43,16 @@ describe("a role mailbox", () => {
     expect(volume.hasRoom("a@x")).toBe(false);
   });
 
+  test("has room again within a day though the clock was put back by more", () => {
+    const clock = manualClock();
+    const volume = roleVolume(clock, limits);
+    volume.take("a@x", 2400);
+    clock.step(-100 * HOUR);
+    expect(volume.hasRoom("a@x")).toBe(false);
+    clock.advance(HOUR);
+    expect(volume.hasRoom("a@x")).toBe(true);
+  });
+
   test("is forgotten when too many others have been counted since", () => {
     const volume = roleVolume(manualClock(), limits);
     volume.take("first@x", 5000);

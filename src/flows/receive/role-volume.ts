@@ -31,8 +31,9 @@ export function roleVolume(clock: Clock, limits: RoleLimits = ROLE_LIMITS): Role
   const useOf = (address: string): Use => {
     const now = clock.now();
     const before = uses.get(address) ?? { mails: 0, octets: 0, at: now };
-    // A clock put back gives nothing and takes nothing away.
-    const share = Math.max(0, now - before.at) / DAY_MS;
+    // A clock put back gives nothing and takes nothing away; from then on room comes back.
+    before.at = Math.min(before.at, now);
+    const share = (now - before.at) / DAY_MS;
     return {
       mails: Math.max(0, before.mails - share * limits.mails),
       octets: Math.max(0, before.octets - share * limits.octets),
