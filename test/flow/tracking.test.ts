@@ -281,6 +281,13 @@ describe("a machine's visit is told as one", () => {
     await visit(linkOf(id));
     expect((await hits(id))[0]?.data.click?.machine).toBe(true);
   });
+
+  test("no reader of what was delivered while the clock was ahead", async () => {
+    const id = await send();
+    await setDelivered(id, systemClock.now() + 3_600_000);
+    await visit(linkOf(id));
+    expect((await hits(id))[0]?.data.click?.machine).toBe(false);
+  });
 });
 
 describe("a stranger", () => {

@@ -110,7 +110,9 @@ function counterOf(open: boolean, machine: boolean): EngagementCounter {
 function sinceDelivery({ status, lastEventAt }: EngagedRecipient, now: number): number | null {
   // The peer's scanner looks before the peer says 250.
   if (status === "sending") return 0;
-  return (status === "delivered" || status === "sent") && lastEventAt !== null ? now - lastEventAt : null;
+  if ((status !== "delivered" && status !== "sent") || lastEventAt === null) return null;
+  // Either way: a clock that was put back must not make machines of all readers until it has come round.
+  return Math.abs(now - lastEventAt);
 }
 
 /** An IPv4 address that came to a dual-stack listener in its own form (RFC 4291 §2.5.5.2). */
