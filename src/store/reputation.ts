@@ -34,7 +34,10 @@ export interface ReputationLimits {
   complainedPerMille: number;
 }
 
-/** Suspends a sender that is not, where its counts since the UTC day `since` reach one of the limits. */
+/**
+ * Suspends a sender that is not, where its counts from the UTC day `since` to that of `now` reach one of the limits: what was
+ * counted under a clock that was ahead would count until it has come round.
+ */
 export function suspendOverLimits(
   senderId: string,
   since: string,
@@ -45,8 +48,8 @@ export function suspendOverLimits(
     sql: `UPDATE senders SET suspended_at = ? WHERE id = ? AND suspended_at IS NULL AND (
         SELECT SUM(settled) >= ?
           AND (SUM(bounced) * 1000 >= SUM(settled) * ? OR SUM(complained) * 1000 >= SUM(settled) * ?)
-        FROM reputation WHERE sender_id = ? AND day >= ?)`,
-    args: [now, senderId, minSettled, bouncedPerMille, complainedPerMille, senderId, since],
+        FROM reputation WHERE sender_id = ? AND day BETWEEN ? AND ?)`,
+    args: [now, senderId, minSettled, bouncedPerMille, complainedPerMille, senderId, since, utcDay(now)],
   };
 }
 

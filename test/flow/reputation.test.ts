@@ -58,7 +58,7 @@ test("bounces that reach 8 % suspend the sender until that is lifted, and not ag
   expect(await suspendedAt()).toBeNull();
 });
 
-test("outcomes of seven days count, the running one among them", async () => {
+test("outcomes of seven days count, the running one the last of them", async () => {
   const { db, remove } = await testDatabase();
   closing.push(remove);
   await db.write([
@@ -83,6 +83,8 @@ test("outcomes of seven days count, the running one among them", async () => {
     return (await findSender(db, sender.accountId, sender.id))?.suspendedAt === NOW;
   };
   expect([await suspended(6), await suspended(7)]).toEqual([true, false]);
+  // As of a clock that was ahead.
+  expect([await suspended(0), await suspended(-1)]).toEqual([true, false]);
 });
 
 describe("what an outcome counts for", () => {
