@@ -205,26 +205,24 @@ export async function lastMessageId(db: Db, senderId: string, threadId: string):
   return (inbound ?? (await last("", idCeiling("msg"))))?.id ?? null;
 }
 
-const SENT_SINCE =
-  "SELECT count(*) FROM messages WHERE thread_id = ? AND sender_id = ? AND id >= ? AND direction = 'outbound'";
-
-/** How many messages the project has sent in a thread since an id's time. */
-export async function countSentSince(
-  db: Db,
-  senderId: string,
-  threadId: string,
-  floor: string,
-): Promise<number> {
-  const row = await db.first<{ n: number }>(`SELECT (${SENT_SINCE}) AS n`, [threadId, senderId, floor]);
-  return row?.n ?? 0;
+/** Ids of a stretch of time: from `floor` on, below `ceiling`. */
+export interface Span {
+  floor: string;
+  ceiling: string;
 }
 
-/** Holds while the project has sent fewer than `most` messages in a thread since an id's time. */
-export function fewSentGuard(senderId: string, threadId: string, floor: string, most: number): Guard {
-  return {
-    sql: `(${SENT_SINCE}) < ?`,
-    args: [threadId, senderId, floor, most],
-  };
+const SENT = `SELECT count(*) FROM messages
+  WHERE thread_id = ? AND sender_id = ? AND id >= ? AND id < ? AND direction = 'outbound'`;
+
+/** How many messages the project has sent in a thread in the time of a span. */
+export async function countSent(db: Db, senderId: string, threadId: string, span: Span): Promise<number> {
+  const args = [threadId, senderId, span.floor, span.ceiling];
+  return (await db.first<{ n: number }>(`SELECT (${SENT}) AS n`, args))?.n ?? 0;
+}
+
+/** Holds while the project has sent fewer than `most` messages in a thread in the time of a span. */
+export function fewSentGuard(senderId: string, threadId: string, span: Span, most: number): Guard {
+  return { sql: `(${SENT}) < ?`, args: [threadId, senderId, span.floor, span.ceiling, most] };
 }
 
 /**

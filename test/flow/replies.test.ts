@@ -3,7 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
-import { startService } from "../support/service.ts";
+import { receivingInboxes, startService } from "../support/service.ts";
+import { shiftedClock } from "../support/shifted-clock.ts";
+import { DAY_MS } from "../../src/core/time-units.ts";
 
 const scene = inboxService();
 const { newInbox, newMessageId, reply, replied, answerTo } = scene;
@@ -232,6 +234,23 @@ describe("a reply", () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(answers.filter(({ status }) => status === 202).length).toBe(20);
     expect(refused.map(({ headers }) => headers.get("retry-after"))).toEqual(Array(5).fill("60"));
+  });
+
+  test("is not refused for those of a clock that was ahead", async () => {
+    const clock = shiftedClock();
+    const service = await startService({}, clock);
+    try {
+      await receivingInboxes(service, "in.test", ["box@in.test"]);
+      clock.shift(DAY_MS);
+      const { threadId } = await deliveredRecord(service, { to: "box@in.test" });
+      const answer = () => service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer" });
+      for (let at = 0; at < 20; at++) expect((await answer()).status).toBe(202);
+      expect((await answer()).status).toBe(429);
+      clock.shift(-DAY_MS);
+      expect((await answer()).status).toBe(202);
+    } finally {
+      await service.stop();
+    }
   });
 
   test("is one of twenty a minute, also when two processes are asked", async () => {

@@ -23,6 +23,7 @@ import { message } from "../support/lists.ts";
 const NOW = 1_750_000_000_000;
 const SEEDS = 6;
 const ROUNDS = 12;
+const EVER = { floor: "msg_", ceiling: "msg~" };
 const INBOXES = ["inb_0", "inb_1", "inb_2"] as const;
 const WEBHOOKS = ["whk_0", "whk_1"] as const;
 const project = testSender("acc_1", "project", NOW);
@@ -94,7 +95,7 @@ class Writers {
     const inboxId = this.#chance.pick(INBOXES);
     const threadId = `thr_${inboxId}_${this.#chance.below(3)}`;
     const sent = message(senderId, { id, threadId, inboxId, rfcMessageId: `<${id}@x>`, createdAt: NOW });
-    const guard = this.#chance.happens(0.7) ? fewSentGuard(senderId, threadId, "msg_", 4) : null;
+    const guard = this.#chance.happens(0.7) ? fewSentGuard(senderId, threadId, EVER, 4) : null;
     return [
       takeUsage(senderId, "2026-11-22", 1, null),
       ...insertMessage(sent, { body: this.#content("same", "other") }, [], guard),

@@ -11,7 +11,7 @@ import { getContent } from "../../store/contents/message-content.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { getMessage, isMessageBarred, type Message } from "../../store/messages.ts";
 import type { Sender } from "../../store/senders.ts";
-import { countSentSince, fewSentGuard, getThread, lastMessageId } from "../../store/threads.ts";
+import { countSent, fewSentGuard, getThread, lastMessageId, type Span } from "../../store/threads.ts";
 import { reachesInbox, type ThreadEntry } from "../threading.ts";
 import { type AcceptDeps, commitSend, type PreparedSend } from "./accept.ts";
 import { replySubject } from "./reply-subject.ts";
@@ -77,14 +77,18 @@ export async function composeReply(
 }
 
 async function refuseLoops(deps: AcceptDeps, senderId: string, threadId: string, now: number): Promise<void> {
-  const sent = await countSentSince(deps.db, senderId, threadId, idFloor("msg", now - MINUTE_MS));
+  const sent = await countSent(deps.db, senderId, threadId, lastMinute(now));
   if (sent >= MAX_REPLIES_PER_MINUTE) throw tooManyReplies();
 }
 
 /** A reply's thread, for as long as it takes one more: other processes may have answered it since this one looked. */
 export function replyEntry(senderId: string, threadId: string, now: number): ThreadEntry {
-  const floor = idFloor("msg", now - MINUTE_MS);
-  return { threadId, guard: fewSentGuard(senderId, threadId, floor, MAX_REPLIES_PER_MINUTE) };
+  return { threadId, guard: fewSentGuard(senderId, threadId, lastMinute(now), MAX_REPLIES_PER_MINUTE) };
+}
+
+/** The minute up to now. Another clock may be ahead by as much; what lies further ahead is of one that was put back. */
+function lastMinute(now: number): Span {
+  return { floor: idFloor("msg", now - MINUTE_MS), ceiling: idFloor("msg", now + MINUTE_MS) };
 }
 
 /** Commits a prepared reply with its idempotent answer. Throws 429 over the replies of a minute. */
