@@ -75,6 +75,26 @@ test("the same host is one destination for two domains only where both ask the s
   expect(new Set(keys.values()).size).toBe(3);
 });
 
+test("a host whose name reads like two others' is a destination of its own", async () => {
+  const clock = manualClock();
+  const hosts = (...names: string[]) =>
+    names.map((name) => ({ name, preference: 0, addresses: ["192.0.2.1"] }));
+  const sets = [hosts("a.test", "b.test"), hosts("a.test,b.test"), hosts("b.test", "a.test")];
+  const keys: string[] = [];
+  for (const set of sets) {
+    const findPassage = mxPassages({
+      ...{ clock, port: 25, ehloName: "us.test" },
+      pool: createPool({ clock, log: log("smtp") }, { maxConnectionsPerDestination: 1 }),
+      route: async () => ({ kind: "hosts", hosts: set }),
+      secure: async () => ({ kind: "hosts", hosts: set }),
+    });
+    keys.push((await findPassage("to.test")).destination);
+  }
+  const [two, one, turned] = keys;
+  expect(one).not.toBe(two ?? "");
+  expect(turned).toBe(two ?? "");
+});
+
 describe("a destination that rests and has new mail", () => {
   const passage: Passage = {
     ...{ kind: "hosts", destination: "d", foregone: null },

@@ -113,15 +113,12 @@ function hostsPassage({ pool, port, ehloName }: MxPassages, hosts: readonly Secu
 
 /**
  * The set of MX hosts: domains served by the same hosts share connections, where the same is asked of them. A
- * connection with a certificate that nobody looked at must carry no mail of a domain that enforces one.
+ * connection with a certificate that nobody looked at must carry no mail of a domain that enforces one. As JSON, since a name
+ * of the DNS may hold any separator (RFC 2181 §11).
  */
 function destinationKey(hosts: readonly SecuredHost[], port: number): string {
-  return `mx:${hosts.map(hostKey).sort().join(",")}:${port}`;
-}
-
-function hostKey(host: SecuredHost): string {
-  const key = securityKey(host);
-  return key === "" ? host.name : `${host.name}=${key}`;
+  const set = hosts.map((host) => JSON.stringify([host.name, securityKey(host)])).sort();
+  return `mx:${set.join(",")}:${port}`;
 }
 
 /** A domain whose mail comes to nothing for now, for a bug of ours. */
