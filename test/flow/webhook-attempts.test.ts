@@ -76,6 +76,28 @@ describe.each([
     (await scene.service.app.db.all("SELECT 1 FROM webhook_deliveries WHERE webhook_id = ?", [id])).length;
 });
 
+test("a push says that it is JSON, and who sends it", async () => {
+  const { id } = await subscribe(["delivery"]);
+  await scene.service.call("POST", `/v1/webhooks/${id}/test`);
+  const { headers } = await scene.sink.requests.reached(1);
+  expect(headers.get("content-type")).toBe("application/json");
+  expect(headers.get("user-agent")).toMatch(/^Postrider-Webhooks\/\d/);
+});
+
+test.each([
+  [200, "succeeded"],
+  [299, "succeeded"],
+  [300, "failed"],
+  [304, "failed"],
+])("an answer of %p ends a delivery as %s", async (answer, status) => {
+  const { id } = await subscribe(["delivery"]);
+  scene.sink.answer(answer);
+  await scene.service.call("POST", `/v1/webhooks/${id}/test`);
+  const read = async () => (await scene.service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data[0];
+  await until(async () => (await read()).status !== "pending");
+  expect(await read()).toMatchObject({ status, httpStatus: answer });
+});
+
 test("of an answer no part of a character is kept", async () => {
   const { id } = await subscribe(["delivery"]);
   scene.sink.answer(() => new Response(`x${"é".repeat(4096)}`));
