@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { RecipientStatus } from "../../src/core/states.ts";
 import { DAY_MS } from "../../src/core/time-units.ts";
 import { countOutcome, type Outcome } from "../../src/flows/send/reputation.ts";
-import type { Statement } from "../../src/store/engine/client.ts";
+import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { findSender, insertSender } from "../../src/store/senders.ts";
 import { utcDay } from "../../src/store/usage.ts";
 import { testSender } from "../support/api.ts";
@@ -18,10 +19,16 @@ afterEach(async () => {
 const NOW = 1_772_366_400_000;
 
 /** Outcomes of a day before this one, of yesterday unless another is given. */
-function past(id: string, settled: number, bounced: number, at = Date.now() - DAY_MS): Statement {
+function past(
+  id: string,
+  settled: number,
+  bounced: number,
+  at = Date.now() - DAY_MS,
+  complained = 0,
+): Statement {
   return {
-    sql: "INSERT INTO reputation (sender_id, day, settled, bounced, complained) VALUES (?, ?, ?, ?, 0)",
-    args: [id, utcDay(at), settled, bounced],
+    sql: "INSERT INTO reputation (sender_id, day, settled, bounced, complained) VALUES (?, ?, ?, ?, ?)",
+    args: [id, utcDay(at), settled, bounced, complained],
   };
 }
 
@@ -58,33 +65,48 @@ test("bounces that reach 8 % suspend the sender until that is lifted, and not ag
   expect(await suspendedAt()).toBeNull();
 });
 
-test("outcomes of seven days count, the running one the last of them", async () => {
-  const { db, remove } = await testDatabase();
-  closing.push(remove);
-  await db.write([
-    {
-      sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
-      args: [],
-    },
-  ]);
-  const suspended = async (daysAgo: number): Promise<boolean> => {
-    const sender = testSender("acc_1", `shop ${daysAgo}`, NOW);
-    const outcome: Outcome = {
-      recipient: { senderId: sender.id, status: "sending" },
-      status: "delivered",
-      uncounted: false,
-      guard: { sql: "1 = 1", args: [] },
-    };
-    await db.write([
-      insertSender(sender),
-      past(sender.id, 200, 200, NOW - daysAgo * DAY_MS),
-      ...countOutcome(outcome, NOW),
-    ]);
+describe("a sender is suspended", () => {
+  let db: Db;
+  beforeEach(async () => {
+    const database = await testDatabase();
+    closing.push(database.remove);
+    db = database.db;
+    const sql =
+      "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)";
+    await db.write([{ sql, args: [] }]);
+  });
+  let names = 0;
+
+  /** Whether a new sender is, where an outcome comes after what the statement stores. */
+  async function suspendedBy(status: RecipientStatus, earlier: (id: string) => Statement): Promise<boolean> {
+    const sender = testSender("acc_1", `shop ${++names}`, NOW);
+    const guard = { sql: "1 = 1", args: [] };
+    const recipient = { senderId: sender.id, status: "sending" as const };
+    const counting = countOutcome({ recipient, status, uncounted: false, guard }, NOW);
+    await db.write([insertSender(sender), earlier(sender.id), ...counting]);
     return (await findSender(db, sender.accountId, sender.id))?.suspendedAt === NOW;
-  };
-  expect([await suspended(6), await suspended(7)]).toEqual([true, false]);
-  // As of a clock that was ahead.
-  expect([await suspended(0), await suspended(-1)]).toEqual([true, false]);
+  }
+
+  test("for outcomes of seven days, the running one the last of them", async () => {
+    const suspended = (daysAgo: number) =>
+      suspendedBy("delivered", (id) => past(id, 200, 200, NOW - daysAgo * DAY_MS));
+    expect([await suspended(6), await suspended(7)]).toEqual([true, false]);
+    // As of a clock that was ahead.
+    expect([await suspended(0), await suspended(-1)]).toEqual([true, false]);
+  });
+
+  test.each([
+    ["8 % bounced of 200", "bounced", [199, 15, 0], true],
+    ["8 % bounced of 199", "bounced", [198, 16, 0], false],
+    ["less than 8 % bounced", "bounced", [200, 15, 0], false],
+    ["0.3 % complained of 1000", "complained", [999, 0, 2], true],
+    ["less than 0.3 % complained", "complained", [1000, 0, 2], false],
+    ["one of 200 complained", "complained", [199, 0, 0], true],
+    ["one of 199 complained", "complained", [198, 0, 0], false],
+  ] as const)("for %s, by %s behind %p: %p", async (_, status, [settled, bounced, complained], is) => {
+    const earlier = (id: string) => past(id, settled, bounced, NOW, complained);
+    expect(await suspendedBy(status, earlier)).toBe(is);
+  });
 });
 
 describe("what an outcome counts for", () => {

@@ -392,3 +392,20 @@ test("a smarthost's 250 is sent, and what it refuses ends as at an MX", async ()
     await relayed.stop();
   }
 });
+
+describe("a recipient whose mail a fault of ours keeps back", () => {
+  beforeAll(() => start(), START_MS);
+  afterAll(stop);
+
+  test("is tried again, and when it is given up nobody is suppressed and nothing counted", async () => {
+    await service.app.db.write([{ sql: "UPDATE dkim_keys SET private_key = 'unreadable'", args: [] }]);
+    const to = `a@${domainFor({})}`;
+    const id = await send([to]);
+    await service.message(id, "delivery_delayed");
+    clock.advance(73 * HOUR_MS);
+    const { recipients } = await service.message(id, "bounced");
+    expect(recipients[0]).toMatchObject({ reason: "retries_exhausted", attempts: 2 });
+    expect(await suppression(to)).toBeNull();
+    expect(await reputation()).toEqual({ settled: 0, bounced: 0 });
+  });
+});
