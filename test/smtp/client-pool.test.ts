@@ -134,6 +134,18 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(1);
   });
 
+  test("are left to the next message by one that the peer cannot be given", async () => {
+    const mx = peer({ extensions: ["SIZE 100"] });
+    const pool = poolOf();
+    const large = { ...mail("large"), raw: Buffer.from(`Subject: large\r\n\r\n${"x".repeat(200)}\r\n`) };
+    const results = await Promise.all(
+      [large, mail("m0"), large, mail("m1")].map((each) => pool.deliver(to([mx]), each)),
+    );
+    expect(results.map(({ result }) => result.kind)).toEqual(["unsendable", "reply", "unsendable", "reply"]);
+    expect(subjects(mx)).toEqual(names(2));
+    expect(mx.connections.items).toHaveLength(1);
+  });
+
   test("are so many of all destinations: of one more the one unused for longest ends", async () => {
     const mxs = [peer(), peer(), peer()] as const;
     const pool = poolOf({ maxIdle: 2 });
@@ -379,6 +391,14 @@ describe("hosts in order", () => {
       expect(second.connections.items).toHaveLength(connections);
     },
   );
+
+  test("where nobody listens the transcript says so", async () => {
+    const mx = peer();
+    mx.stop();
+    const { transcript, result } = await poolOf().deliver(to([mx]), mail("a"));
+    expect(result).toMatchObject({ kind: "trouble", stage: "connect" });
+    expect(transcript.join("\n")).toMatch(/^\* connect: .*ECONNREFUSED/m);
+  });
 
   test("without any address there is trouble", async () => {
     expect((await poolOf().deliver(to([]), mail("a"))).result).toMatchObject({
