@@ -1,4 +1,5 @@
 import { version } from "../../package.json";
+import { keepAlive } from "../clock.ts";
 import type { Clock } from "../core/clock.ts";
 import { configureLog, log } from "../log.ts";
 import { bannerText, secretsText } from "../wiring/banner.ts";
@@ -40,6 +41,8 @@ certificate anew.`,
       return explained(cause, config, await unknownHost(cause, config));
     });
     const stop = (): void => {
+      // With the doors closed nothing else may hold the process, and it would end before its last writes are done.
+      keepAlive();
       app.stop().then(
         () => process.exit(EX_OK),
         (error: unknown) => {

@@ -71,9 +71,11 @@ describe.each([...SHARED])("first starts at once on an empty %s", (shared) => {
       expect(await count("dkim_keys")).toBe(1);
       expect(await count("schema_migrations")).toBe(MIGRATIONS.length);
       expect(await count("instances")).toBe(3);
-      await db.close();
       expect(readdirSync(there.folder).filter((name) => name.startsWith("master"))).toEqual(["master.key"]);
       expect(await Promise.all(started.map((one) => one.terminate()))).toEqual([0, 0, 0]);
+      // Each has taken its leave: the next start finds nobody dead.
+      expect(await count("instances")).toBe(0);
+      await db.close();
       await there.remove();
     },
     LIMIT_MS,
