@@ -33,7 +33,7 @@ const LOCK_MS = 5_000;
 const LOCK_GONE =
   /^(?:(?:Missing (?:lock|key)|Lock mismatch|could not renew lock) for job |Job \S+ is not in the active state)/;
 const LOCK_GONE_MESSAGE = "a job outlived its lock, it may be handed out again";
-/** Wait after a command failed for the connection's sake, milliseconds. */
+/** Wait before Redis is asked for a job again behind one that it has refused, or a connection that was lost, milliseconds. */
 const RETRY_MS = 1_000;
 /** Time a close takes after the jobs in hand are done: to record them and to part from Redis, milliseconds. */
 const PARTING_MS = 3_000;
@@ -120,8 +120,23 @@ async function run(state: State, handler: JobHandler, job: BullJob<Hint>, token?
   }
 }
 
+/**
+ * A worker that waits after a Redis has refused it a job. BullMQ waits only where there is no connection, and asks one that takes no
+ * writes again at once: thousands of times a second, for as long as that lasts.
+ */
+class PatientWorker extends BullWorker<Hint> {
+  protected override async moveToActive(token: string, name?: string) {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      await this.delay(RETRY_MS);
+      throw error;
+    }
+  }
+}
+
 function openWorker(state: State, name: QueueName, handler: JobHandler, concurrency: number) {
-  const worker = new BullWorker<Hint>(name, (job, token) => run(state, handler, job, token), {
+  const worker = new PatientWorker(name, (job, token) => run(state, handler, job, token), {
     connection: workerConnection(state.deps.clock, state.url, state.lifeline),
     prefix: state.prefix,
     concurrency,

@@ -1,10 +1,12 @@
 import { Redis } from "ioredis";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, seldom } from "../core/clock.ts";
 import { reason, type Trouble } from "./trouble.ts";
 
 /** First wait before Redis is tried again, milliseconds; it doubles up to the longest. */
 const RETRY_FIRST_MS = 50;
 const RETRY_LONGEST_MS = 1_000;
+/** Time between two tries to find the primary where a replica was reached, milliseconds. */
+const REPLICA_PAUSE_MS = 1_000;
 /** Time Redis has to take a connection, milliseconds. */
 const CONNECT_MS = 3_000;
 /** Silence after a command that ends a connection, milliseconds: a peer that vanished without a FIN answers nothing. */
@@ -29,6 +31,7 @@ export function untilNoRetry({ lostAt }: Lifeline, now: number): number {
 }
 
 function connecting(clock: Clock, lifeline: Lifeline) {
+  const mayLookAgain = seldom(clock, REPLICA_PAUSE_MS);
   return {
     connectTimeout: CONNECT_MS,
     /** @param tries the number of the try that is to come, from 1 on */
@@ -37,6 +40,9 @@ function connecting(clock: Clock, lifeline: Lifeline) {
       lifeline.lostAt = clock.now();
       return Math.min(RETRY_FIRST_MS * 2 ** (tries - 1), RETRY_LONGEST_MS);
     },
+    // One that was made a replica keeps its connections, while the name in the URL leads to the new primary.
+    reconnectOnError: ({ message }: Error): boolean =>
+      !lifeline.ended && message.startsWith("READONLY") && mayLookAgain(),
   };
 }
 

@@ -1,0 +1,57 @@
+/** An address that leads to one server after another, as a name does whose record is changed. */
+export interface Relay {
+  port: number;
+  /** Has connections made from now on lead to that port of this machine; those that are there stay where they are. */
+  leadTo(port: number): void;
+  stop(): void;
+}
+
+interface End {
+  other: Bun.Socket<End> | null;
+  /** What came before the other end was there. */
+  early: Uint8Array[];
+}
+
+/** Starts it; it leads to `first`. Made for small talk: what a peer does not take at once is lost. */
+export function startRelay(first: number): Relay {
+  let target = first;
+  const ending = {
+    close: ({ data }: Bun.Socket<End>) => void data.other?.end(),
+    error: ({ data }: Bun.Socket<End>) => void data.other?.end(),
+  };
+  const server = Bun.listen<End>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      ...ending,
+      open(socket) {
+        socket.data = { other: null, early: [] };
+        const reached = Bun.connect<End>({
+          hostname: "127.0.0.1",
+          port: target,
+          data: { other: socket, early: [] },
+          socket: {
+            ...ending,
+            open(far) {
+              socket.data.other = far;
+              for (const piece of socket.data.early.splice(0)) far.write(piece);
+            },
+            data: (_, piece) => void socket.write(piece),
+          },
+        });
+        reached.catch(() => socket.end());
+      },
+      data({ data }, piece) {
+        if (data.other === null) data.early.push(Uint8Array.from(piece));
+        else data.other.write(piece);
+      },
+    },
+  });
+  return {
+    port: server.port,
+    leadTo: (port) => {
+      target = port;
+    },
+    stop: () => server.stop(true),
+  };
+}
