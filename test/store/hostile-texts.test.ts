@@ -36,21 +36,11 @@ async function storeContacts(senderId: string, names: readonly string[]): Promis
   return rows.map(([id]) => id);
 }
 
-/** Stores threads of those subjects, the oldest first, in an inbox of their own; gives its id and theirs. */
-async function storeThreads(senderId: string, subjects: readonly string[], participants: readonly string[]) {
-  const [domain, inboxId] = [`dom_${senderId}`, `inb_${senderId}`];
+/** Stores threads of those subjects, the oldest first, in an inbox of their own; gives its id, theirs and the project's. */
+async function storeThreads(subjects: readonly string[], participants: readonly string[]) {
+  const { senderId, inboxId } = await lists.inbox();
   const rows = subjects.map((subject, at) => [newId("thr", NOW + at), subject, NOW + at] as const);
   await lists.db.write([
-    {
-      sql: `INSERT INTO domains (id, sender_id, account_id, name, status, created_at)
-        VALUES (?, ?, 'acc', ?, 'verified', 0)`,
-      args: [domain, senderId, `${senderId}.test`],
-    },
-    {
-      sql: `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at)
-        VALUES (?, ?, ?, 'box@in.test', 'agent', 1)`,
-      args: [inboxId, senderId, domain],
-    },
     {
       sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, participants, message_count, has_attachments,
           last_message_id, last_message_at, created_at, updated_at)
@@ -58,7 +48,7 @@ async function storeThreads(senderId: string, subjects: readonly string[], parti
       args: [senderId, inboxId, JSON.stringify(participants), JSON.stringify(rows)],
     },
   ]);
-  return { inboxId, ids: rows.map(([id]) => id) };
+  return { senderId, inboxId, ids: rows.map(([id]) => id) };
 }
 
 describe("a text that others almost have is looked for bit by bit, and found behind them", () => {
@@ -85,10 +75,8 @@ describe("a text that others almost have is looked for bit by bit, and found beh
     });
 
     test(`among threads: ${name}`, async () => {
-      const senderId = await lists.project();
       const participants = Array.from({ length: 50 }, (_, at) => `${letter.repeat(300)}${at}@x.example`);
-      const { inboxId, ids } = await storeThreads(
-        senderId,
+      const { senderId, inboxId, ids } = await storeThreads(
         [`x${q}`, ...Array.from({ length: 30 }, () => letter.repeat(990))],
         participants,
       );

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { newId } from "../../src/core/ids.ts";
 import { listMessages } from "../../src/store/search/message-list.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { getThread, stepThread } from "../../src/store/threads.ts";
@@ -63,21 +64,8 @@ describe("an address is looked for", () => {
 
 /** An inbox with a thread to be: the statement that moves it, and who takes part in it by now. */
 async function newThread() {
-  const senderId = await lists.project();
-  const [domain, inboxId, threadId] = ["dom", "inb", "thr"].map((kind) => `${kind}_${senderId}`);
-  if (domain === undefined || inboxId === undefined || threadId === undefined) throw new Error("no ids");
-  await lists.db.write([
-    {
-      sql: `INSERT INTO domains (id, sender_id, account_id, name, status, created_at)
-        VALUES (?, ?, 'acc', ?, 'verified', 0)`,
-      args: [domain, senderId, `${senderId}.test`],
-    },
-    {
-      sql: `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at)
-        VALUES (?, ?, ?, 'box@in.test', 'agent', 1)`,
-      args: [inboxId, senderId, domain],
-    },
-  ]);
+  const { senderId, inboxId } = await lists.inbox();
+  const threadId = newId("thr", NOW);
   return {
     step: (...participants: string[]) =>
       stepThread({

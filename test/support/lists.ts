@@ -59,6 +59,8 @@ export interface Lists {
   caughtUp(reader?: Db): Promise<void>;
   /** Makes a project; gives its id. */
   project(): Promise<string>;
+  /** Makes a project with an inbox; gives the ids of both. */
+  inbox(): Promise<{ senderId: string; inboxId: string }>;
   store(messages: readonly Message[]): Promise<void>;
   /** Enters all that waits for the index. */
   index(): Promise<void>;
@@ -93,21 +95,39 @@ export async function openLists(): Promise<Lists> {
   ]);
   const count = async (sql: string, args: string[]): Promise<number> =>
     (await db.first<{ count: number }>(sql, args))?.count ?? 0;
+  const project = async (): Promise<string> => {
+    const id = newId("snd", NOW);
+    await db.write([
+      {
+        sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
+          VALUES (?, 'acc', ?, 'p', 'pro', 'new', 0)`,
+        args: [id, id],
+      },
+    ]);
+    return id;
+  };
   return {
     db,
     url,
+    project,
     another: () => database.another(),
     caughtUp: (reader) => database.caughtUp(reader),
-    async project() {
-      const id = newId("snd", NOW);
+    async inbox() {
+      const senderId = await project();
+      const [domainId, inboxId] = [newId("dom", NOW), newId("inb", NOW)];
       await db.write([
         {
-          sql: `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
-            VALUES (?, 'acc', ?, 'p', 'pro', 'new', 0)`,
-          args: [id, id],
+          sql: `INSERT INTO domains (id, sender_id, account_id, name, status, created_at)
+            VALUES (?, ?, 'acc', ?, 'verified', 0)`,
+          args: [domainId, senderId, `${senderId}.test`],
+        },
+        {
+          sql: `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at)
+            VALUES (?, ?, ?, 'box@in.test', 'agent', 1)`,
+          args: [inboxId, senderId, domainId],
         },
       ]);
-      return id;
+      return { senderId, inboxId };
     },
     async store(messages) {
       for (let at = 0; at < messages.length; at += PER_WRITE)
