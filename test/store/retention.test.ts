@@ -304,6 +304,17 @@ describe("the search index keeps nothing of a message", () => {
         ),
     ],
     [
+      // What a status takes of their room is another recipient's, or else the subject's.
+      "with more terms than are kept, of which others fit beside another status",
+      () =>
+        store(
+          old({
+            id: `${newId("msg", OLD).slice(0, -2)}00`,
+            to: Array.from({ length: 3000 }, (_, at) => ({ email: `recipient${at}@home.example` })),
+          }),
+        ),
+    ],
+    [
       "with the same time as others",
       () => store(...Array.from({ length: 40 }, () => old({ subject: "same" }))),
     ],

@@ -1,6 +1,6 @@
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { rowOfPlace, SEARCHED_COLUMNS, type SearchedRow, searchable } from "./message-index.ts";
-import { FINAL_STATUSES, termOfStatus, termsOf } from "./search-terms.ts";
+import { FINAL_STATUSES, MAX_TERMS_UNITS, termOfStatus, termsOf } from "./search-terms.ts";
 
 interface PlacedRow extends SearchedRow {
   position: number | null;
@@ -67,11 +67,19 @@ function termsLeft(row: PlacedRow, staying: readonly PlacedRow[]): string[] {
   return kept.size === 0 ? terms : terms.filter((term) => !kept.has(term));
 }
 
+/** All that the index may have of a message, whatever final status it had when it was entered. */
 function allTerms(row: SearchedRow): string[] {
-  // Without a status there is room for one more term, which is the most that may have been entered.
-  const terms = termsOf({ ...searchable(row), status: "queued" });
-  const statuses = FINAL_STATUSES.map((status) => termOfStatus(row.sender_id, status));
-  return (terms + statuses.join("")).split(" ").slice(1);
+  const message = searchable(row);
+  const statuses = FINAL_STATUSES.map((status) => termOfStatus(row.sender_id, status)).join("");
+  const terms = termsOf({ ...message, status: "queued" });
+  if (terms.length + statuses.length <= MAX_TERMS_UNITS) return split(terms + statuses);
+  // What there is room for depends on the status.
+  const each = FINAL_STATUSES.map((status) => termsOf({ ...message, status }));
+  return [...new Set(split(terms + statuses + each.join("")))];
+}
+
+function split(terms: string): string[] {
+  return terms.split(" ").slice(1);
 }
 
 function asRead(leaving: readonly PlacedRow[], places: string, staying: readonly PlacedRow[]): Guard {
