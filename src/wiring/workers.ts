@@ -49,8 +49,11 @@ const PUSHES_PER_ENDPOINT = 4;
 /** An endpoint that takes longer than this has its pushes counted apart; of those, so many are in hand at a time. */
 const SLOW_PUSH_MS = 2000;
 const SLOW_PUSHES_IN_HAND = 800;
-/** Jobs that the queue hands over at a time. Handing over is quick: the lanes hold them. */
-const HANDOVERS = 64;
+/**
+ * Jobs that the queue hands over at a time. Handing over is quick: the lanes hold them. BullMQ fetches so many one after another
+ * before it hands over the first: with a Redis that is 100 ms away more of them would outlive their locks.
+ */
+const HANDOVERS = 16;
 const SWEEP_PAUSE_MS = 1000;
 const INDEX_PAUSE_MS = 250;
 const FAN_OUT_PAUSE_MS = 250;

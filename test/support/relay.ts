@@ -12,8 +12,16 @@ interface End {
   early: Uint8Array[];
 }
 
-/** Starts it; it leads to `first`. Made for small talk: what a peer does not take at once is lost. */
-export function startRelay(first: number): Relay {
+/**
+ * Starts it; it leads to `first`. Made for small talk: what a peer does not take at once is lost.
+ * @param delayMs time that everything takes each way
+ */
+export function startRelay(first: number, delayMs = 0): Relay {
+  const pass = (to: Bun.Socket<End>, piece: Uint8Array): void => {
+    const copy = Uint8Array.from(piece);
+    if (delayMs === 0) to.write(copy);
+    else setTimeout(() => to.write(copy), delayMs);
+  };
   let target = first;
   const ending = {
     close: ({ data }: Bun.Socket<End>) => void data.other?.end(),
@@ -34,16 +42,16 @@ export function startRelay(first: number): Relay {
             ...ending,
             open(far) {
               socket.data.other = far;
-              for (const piece of socket.data.early.splice(0)) far.write(piece);
+              for (const piece of socket.data.early.splice(0)) pass(far, piece);
             },
-            data: (_, piece) => void socket.write(piece),
+            data: (_, piece) => pass(socket, piece),
           },
         });
         reached.catch(() => socket.end());
       },
       data({ data }, piece) {
         if (data.other === null) data.early.push(Uint8Array.from(piece));
-        else data.other.write(piece);
+        else pass(data.other, piece);
       },
     },
   });
