@@ -12,9 +12,10 @@ export interface Claim {
 }
 
 /** A recipient as it was read: which one it is, and how often it had been tried. */
-type TriedPlace = Pick<TriedRecipient, "messageId" | "ord" | "attempts">;
+export type TriedPlace = Pick<TriedRecipient, "messageId" | "ord" | "attempts">;
 
-const WAITS = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
+/** Holds for a recipient that waits, is due, and has been tried so often. Parameters: message, ord, now, attempts. */
+export const WAITS = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
 
 /**
  * Holds while the recipient waits, is due, and has been tried as often as when it was read, and the instance is on the
@@ -62,19 +63,6 @@ export function claimRecipient(
         first_attempt_at = MIN(COALESCE(first_attempt_at, ?), ?), last_event_at = ?
       WHERE ${WAITS} AND ${LISTED}`,
     args: [instanceId, now, now, now, messageId, ord, now, attempts, instanceId],
-  };
-}
-
-/** Puts a due recipient off to `dueAt` without a try, and says why. */
-export function holdRecipient(
-  { messageId, ord, attempts }: TriedPlace,
-  reason: string,
-  dueAt: number,
-  now: number,
-): Statement {
-  return {
-    sql: `UPDATE recipients SET due_at = ?, reason = ? WHERE ${WAITS}`,
-    args: [dueAt, reason, messageId, ord, now, attempts],
   };
 }
 
@@ -174,6 +162,8 @@ export interface DueRecipient {
   dueAt: number;
   /** Tries so far. */
   attempts: number;
+  /** What its last try came to, or why it waits without one; null: neither. */
+  reason: string | null;
 }
 
 /**
@@ -189,8 +179,8 @@ export async function dueRecipients(
 ): Promise<DueRecipient[]> {
   const found = await db.first<{ due: string }>(
     `SELECT json_group_array(json_object('messageId', message_id, 'ord', ord, 'domain', domain, 'dueAt', due_at,
-        'attempts', attempts)) AS due
-      FROM (SELECT message_id, ord, domain, due_at, attempts FROM recipients
+        'attempts', attempts, 'reason', reason)) AS due
+      FROM (SELECT message_id, ord, domain, due_at, attempts, reason FROM recipients
         WHERE due_at <= ? AND status <> 'accepted' AND (due_at, message_id, ord) > (?, ?, ?)
         ORDER BY due_at, message_id, ord LIMIT ?)`,
     [now, after?.dueAt ?? -1, after?.messageId ?? "", after?.ord ?? -1, limit],

@@ -95,10 +95,14 @@ export function startWorkers(deps: WorkerDeps): Workers {
   queue.work("retry", offering(true), HANDOVERS);
   queue.work("push", async (job) => pushes.offer(job), HANDOVERS);
   const inHand = (key: string): boolean => dispatch.has(key) || pushes.has(key);
-  const sweep = new Sweep(deps, {
-    wants: (name, job) => (name === "push" ? pushes.wants(job) : dispatch.wants(job, name === "retry")),
-    offer: (name, job) => (name === "push" ? pushes.offer(job) : dispatch.offer(job, name === "retry")),
-  });
+  const { giveUpMs } = deps.transmit.retry;
+  const sweep = new Sweep(
+    { db: deps.db, clock, queue, giveUpMs },
+    {
+      wants: (name, job) => (name === "push" ? pushes.wants(job) : dispatch.wants(job, name === "retry")),
+      offer: (name, job) => (name === "push" ? pushes.offer(job) : dispatch.offer(job, name === "retry")),
+    },
+  );
   const heartbeat = new Heartbeat(deps, deps.instance);
   const orphans = new Orphans(deps, deps.instance.id, inHand);
   const loop = (name: string, pauseMs: number, turn: () => Promise<void>) =>

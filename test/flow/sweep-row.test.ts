@@ -1,5 +1,5 @@
 import { LOST_HINT_MS } from "../../src/flows/sweep/recent-hints.ts";
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { Sweep } from "../../src/flows/sweep/sweep.ts";
 import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -9,6 +9,7 @@ let service: TestService;
 afterEach(() => service.stop());
 
 const DUE_ROWS = 9_000;
+const GIVE_UP_MS = 72 * 3_600_000;
 
 /** A sweep over a row of due recipients, none of which anybody delivers to, and what it brings in each turn. */
 async function longRow() {
@@ -50,7 +51,7 @@ async function longRow() {
   };
   const sweepWanting = (wanted: (name: QueueName, job: Job) => boolean) =>
     new Sweep(
-      { db, clock, queue },
+      { db, clock, queue, giveUpMs: GIVE_UP_MS },
       {
         wants: wanted,
         offer: (name, job) => void offered.push({ name, ord: ordOf(job) }),
@@ -142,4 +143,54 @@ test("what has been due for a minute is taken up by this process itself: the que
     { name: "transmit", ord: 1 },
     { name: "retry", ord: 2 },
   ]);
+});
+
+describe("mail that is held", () => {
+  const HELD = 600;
+  const HOLD_MS = 120_000;
+
+  /** The project's mail held for a reason, and a sweep that would take up anything. */
+  async function heldRow(reason: string) {
+    const row = await longRow();
+    await row.addRows(1, HELD, 0, row.clock.now() - 1_000);
+    await change("UPDATE recipients SET reason = ? WHERE ord > 0", reason);
+    return { ...row, sweep: row.sweepWanting((_, { key }) => !key.endsWith(".0")) };
+  }
+  const change = (sql: string, ...args: (string | number)[]) => service.app.db.write([{ sql, args }]);
+  const dueTimes = () =>
+    service.app.db.all<{ due_at: number; n: number }>(
+      "SELECT due_at, count(*) AS n FROM recipients WHERE ord > 0 GROUP BY due_at ORDER BY due_at",
+    );
+
+  test.each([
+    ["sender_suspended", "UPDATE senders SET suspended_at = 1", "UPDATE senders SET suspended_at = NULL"],
+    [
+      "domain_not_verified",
+      "UPDATE domains SET status = 'pending'",
+      "UPDATE domains SET status = 'verified'",
+    ],
+  ])(
+    "for %s is put off together, and taken up by nobody until that has ended",
+    async (reason, begin, end) => {
+      const { clock, turn, sweep } = await heldRow(reason);
+      await change(begin);
+      for (let round = 0; round < 2; round++) {
+        expect(await turn(sweep)).toEqual([]);
+        expect(await dueTimes()).toEqual([{ due_at: clock.now() + HOLD_MS, n: HELD }]);
+        clock.advance(HOLD_MS);
+      }
+      await change(end);
+      expect(await turn(sweep)).toHaveLength(HELD);
+    },
+  );
+
+  test("for long enough, for another reason by now, or in hand is left to whoever takes it up", async () => {
+    const { clock, turn, sweep } = await heldRow("sender_suspended");
+    await change("UPDATE senders SET suspended_at = 1");
+    await change("UPDATE recipients SET last_event_at = ? WHERE ord = 7", clock.now() - GIVE_UP_MS);
+    await change("UPDATE recipients SET last_event_at = ? WHERE ord = 8", clock.now() - GIVE_UP_MS + 1);
+    await change("UPDATE recipients SET reason = 'domain_not_verified' WHERE ord = 9");
+    await change("UPDATE recipients SET claimed_by = 'ins_other' WHERE ord = 10");
+    expect((await turn(sweep)).map(({ ord }) => ord)).toEqual([7, 9, 10]);
+  });
 });

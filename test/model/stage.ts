@@ -123,7 +123,8 @@ export async function openStage(chance: Chance): Promise<Stage> {
       allowPrivate: false,
     },
   };
-  const sweep = new Sweep(common, { wants: () => true, offer: hints.offer });
+  const { giveUpMs } = transmitDeps.retry;
+  const sweep = new Sweep({ ...common, giveUpMs }, { wants: () => true, offer: hints.offer });
   const verification = { ...domainDeps(http.parts), generateDkimKey, lookups: zoneLookups(zone) };
   return {
     ...{ db: bare, clock, zone, guard, mails, fetch: (request) => http.door.fetch(request) },

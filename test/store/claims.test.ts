@@ -2,14 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { ROLL_UP_ORDER } from "../../src/core/states.ts";
 import { insertEvents } from "../../src/store/events.ts";
+import { holdRecipient } from "../../src/store/held-recipients.ts";
 import { insertInstance } from "../../src/store/instances.ts";
-import {
-  claimRecipient,
-  dueGuard,
-  holdRecipient,
-  isClaimHeld,
-  rollUpMessage,
-} from "../../src/store/outbox.ts";
+import { claimRecipient, dueGuard, isClaimHeld, rollUpMessage } from "../../src/store/outbox.ts";
 import {
   findRecipient,
   insertRecipients,

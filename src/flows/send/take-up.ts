@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { holdRecipient } from "../../store/outbox.ts";
+import { HELD_FOR, holdRecipient, isHeldFor } from "../../store/held-recipients.ts";
 import { type TriedRecipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
 import type { RetryPolicy } from "./verdict.ts";
 
@@ -10,17 +10,10 @@ export interface TakeUpDeps {
   retry: RetryPolicy;
 }
 
-/** Why a recipient waits, and at last is refused, whose project may not send. */
-const SUSPENDED = "sender_suspended";
-/**
- * Why a recipient is refused whose mail's From domain was deleted, as a send is that comes after it; and why one waits whose
- * domain has lost its records: whoever owns the name by now has not let us send.
- */
-export const NOT_VERIFIED = "domain_not_verified";
-/** What may be put right meanwhile: the mail waits for it, and goes out then. */
-const HOLDING: ReadonlySet<string> = new Set([SUSPENDED, NOT_VERIFIED]);
+/** Why a recipient is refused whose mail's From domain was deleted, as a send is that comes after it. */
+export const NOT_VERIFIED = HELD_FOR.unverified;
 /** Held mail is looked at again after so long. */
-const HOLD_MS = 120_000;
+export const HOLD_MS = 120_000;
 
 /** A recipient that is due. */
 export interface Due extends WaitingRecipient {
@@ -37,7 +30,7 @@ export async function takeUp(deps: TakeUpDeps, messageId: string, ord: number): 
   if (waiting === null) return null;
   const { recipient } = waiting;
   const refusal = refusalOf(waiting);
-  if (refusal !== null && HOLDING.has(refusal) && heldFor(recipient, now) < deps.retry.giveUpMs) {
+  if (refusal !== null && isHeldFor(refusal) && heldFor(recipient, now) < deps.retry.giveUpMs) {
     await deps.db.write([holdRecipient(recipient, refusal, now + HOLD_MS, now)]);
     return null;
   }
@@ -48,7 +41,7 @@ export async function takeUp(deps: TakeUpDeps, messageId: string, ord: number): 
 function refusalOf({ suppressed, unsubscribed, suspended, unverified }: WaitingRecipient): string | null {
   if (suppressed) return "suppressed";
   if (unsubscribed) return "unsubscribed";
-  if (suspended) return SUSPENDED;
+  if (suspended) return HELD_FOR.suspended;
   return unverified ? NOT_VERIFIED : null;
 }
 

@@ -9,6 +9,7 @@ import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.
 import { hint, transmitJob } from "../hint.ts";
 import { announce } from "../notify/announce.ts";
 import { DueRow } from "./due-row.ts";
+import { withoutHeld } from "./held.ts";
 import { RecentHints } from "./recent-hints.ts";
 import { RestartedWaits } from "./restarted-waits.ts";
 
@@ -16,6 +17,8 @@ export interface SweepDeps {
   db: Db;
   clock: Clock;
   queue: Queue;
+  /** How long a mail is tried, milliseconds. */
+  giveUpMs: number;
 }
 
 /** What this process takes up itself. */
@@ -120,8 +123,9 @@ export class Sweep {
   /** One page of due recipients; the place where the next one goes on, null at the end. */
   async #bringRecipients(after: RecipientPlace | null): Promise<RecipientPlace | null> {
     const due = await dueRecipients(this.#deps.db, this.#deps.clock.now(), after, ROWS_PER_PAGE);
+    const going = await withoutHeld(this.#deps, due);
     for (const name of ["transmit", "retry"] as const) {
-      const rows = due.filter(({ attempts }) => attempts > 0 === (name === "retry"));
+      const rows = going.filter(({ attempts }) => attempts > 0 === (name === "retry"));
       this.#bring(
         name,
         rows.map(({ messageId, ord, domain, dueAt }) => ({
