@@ -58,7 +58,7 @@ const SWEEP_PAUSE_MS = 1000;
 const INDEX_PAUSE_MS = 250;
 const FAN_OUT_PAUSE_MS = 250;
 /** A claim left over is freed at the second look: within ten seconds after a server that came and went. */
-const ORPHANS_PAUSE_MS = 4000;
+export const ORPHANS_PAUSE_MS = 4000;
 
 export interface WorkerDeps {
   db: Db;

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { Orphans } from "../../src/flows/sweep/orphans.ts";
+import { ORPHANS_PAUSE_MS } from "../../src/wiring/workers.ts";
+import { startSink } from "../support/https-sink.ts";
+import { startMx } from "../support/mx.ts";
+import { until } from "../support/poll.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 let service: TestService;
@@ -81,5 +85,57 @@ test("a worker frees such a claim of its own within seconds, without waiting for
     expect((await hurried.message(sent.body.id, "delivered")).recipients[0].attempts).toBe(2);
   } finally {
     await hurried.stop();
+  }
+});
+
+test("a worker leaves the mails and pushes alone that it has in hand, however often it looks while their peers wait", async () => {
+  let looks = 0;
+  const after = (ms: number, fire: () => void) =>
+    systemClock.after(ms > 5000 ? ms : ms / 50, () => {
+      if (ms === ORPHANS_PAUSE_MS) looks++;
+      fire();
+    });
+  const [mx, sink] = [startMx(), startSink()];
+  const [taken, heard] = [Promise.withResolvers<string>(), Promise.withResolvers<Response>()];
+  const handed = Promise.withResolvers<void>();
+  mx.set({
+    ".": () => {
+      handed.resolve();
+      return taken.promise;
+    },
+  });
+  sink.answer(() => heard.promise);
+  const env = { DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port) };
+  const hurried = await startService(env, { now: systemClock.now, after });
+  try {
+    await verifiedDomain(hurried, "sender.test");
+    hurried.dns.add({ name: "one.test", type: "A", data: "127.0.0.1" });
+    const { body: webhook } = await hurried.call("POST", "/v1/webhooks", {
+      url: sink.url,
+      eventTypes: ["delivery"],
+    });
+    await hurried.call("POST", `/v1/webhooks/${webhook.id}/test`, {});
+    const { body: sent } = await hurried.call("POST", "/v1/emails", {
+      ...{ from: { email: "a@sender.test" }, to: [{ email: "a@one.test" }] },
+      ...{ subject: "Hi", text: "x" },
+    });
+    await Promise.all([handed.promise, sink.requests.reached(1)]);
+    const before = looks;
+    await until(() => looks >= before + 4);
+    const claims = await hurried.app.db.all(
+      `SELECT status FROM recipients WHERE claimed_by IS NOT NULL
+       UNION ALL SELECT status FROM webhook_deliveries WHERE claimed_by IS NOT NULL`,
+    );
+    expect(claims).toEqual([{ status: "sending" }, { status: "pending" }]);
+    taken.resolve("250 2.0.0 taken");
+    heard.resolve(new Response());
+    expect((await hurried.message(sent.id, "delivered")).recipients[0].attempts).toBe(1);
+    expect(mx.messages.items).toHaveLength(1);
+  } finally {
+    taken.resolve("250 2.0.0 taken");
+    heard.resolve(new Response());
+    await hurried.stop();
+    await sink.stop();
+    mx.stop();
   }
 });
