@@ -44,6 +44,22 @@ test("the delay before the first attempt is waited for, as those before the othe
   expect(JSON.parse(request.body).id).toBe(body.id);
 });
 
+test("an endpoint has the time that the settings give it, and so long may it only fail", async () => {
+  const time = { WEBHOOK_TIMEOUT_SECONDS: "0.3", WEBHOOK_DISABLE_AFTER_SECONDS: "0.3" };
+  await scene.service.restart({ ...time, WEBHOOK_RETRY_SECONDS: "0,0.5,60" });
+  const { id } = await subscribe(["delivery"]);
+  scene.sink.answer(async () => {
+    await Bun.sleep(900);
+    return new Response();
+  });
+  await scene.service.call("POST", `/v1/webhooks/${id}/test`);
+  const webhook = async () => (await scene.service.call("GET", `/v1/webhooks/${id}`)).body;
+  await until(async () => !(await webhook()).enabled);
+  expect(scene.sink.requests.items).toHaveLength(2);
+  const [delivery] = (await scene.service.call("GET", `/v1/webhooks/${id}/deliveries`)).body.data;
+  expect(delivery).toMatchObject({ attempts: 2, error: "timeout" });
+});
+
 describe.each([
   ["deleted", "DELETE", undefined, "not_found"],
   ["switched off", "PATCH", { enabled: false }, "conflict"],

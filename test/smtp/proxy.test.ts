@@ -21,7 +21,7 @@ function header(client: string | null, notes = Buffer.alloc(0)): Buffer {
 }
 
 /** A client that comes through the proxy and has sent its header, not greeted yet. */
-async function through(server: Server, client: string | null): Promise<Client> {
+async function through(server: Pick<Server, "port">, client: string | null): Promise<Client> {
   const connection = await Client.connect(server.port, false);
   connection.send(header(client));
   await connection.quiet();
@@ -108,6 +108,24 @@ describe("behind a proxy", () => {
     await greeted(server, "203.0.113.9");
     expect(await (await through(server, "203.0.113.9")).rest()).toStartWith("421 4.7.0 ");
     await greeted(server, "203.0.113.10");
+  });
+
+  test("the settings say how many there may be of a client, and in all", async () => {
+    const clients: Client[] = [];
+    const numbers = { SMTP_MAX_CONNECTIONS: "3", SMTP_MAX_CONNECTIONS_PER_IP: "2" };
+    const service = await startService({ SMTP_PROXIES: "127.0.0.1", ...numbers });
+    try {
+      const codes: string[] = [];
+      for (const ip of ["203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.10", "203.0.113.11"]) {
+        const client = await through({ port: service.smtpPort }, ip);
+        clients.push(client);
+        codes.push((await client.reply()).slice(0, 3));
+      }
+      expect(codes).toEqual(["220", "220", "421", "220", "421"]);
+    } finally {
+      for (const client of clients) client.destroy();
+      await service.stop();
+    }
   });
 
   test("the tarpit is for the client, though the proxy is on this machine", async () => {
