@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { Stopping } from "../../src/flows/renderings.ts";
 import {
   BEAT_MS,
   BEATS,
@@ -115,6 +116,21 @@ test("a thread that the system does not give fails its task and takes nobody's r
   threads[0]?.finish();
   threads[0]?.finish();
   expect(await Promise.all(both)).toEqual(["done", "done"]);
+});
+
+test("at the end all that is left is rejected: in hand, alone, to be tried alone, next and waiting", async () => {
+  const { clock, pool, threads } = scene();
+  const held = ["first", "second"].map(() => pool.run("large", MAX_OCTETS_IN_HAND));
+  // The first thread beats no more, nor does the one that takes the second.
+  threads[0]?.beat();
+  clock.advance(2 * STALL_MS);
+  threads.at(-1)?.beat();
+  expect(threads.length).toBe(3);
+  const left = [...held, ...["next", "waiting"].map((name) => pool.run(name, MAX_OCTETS_IN_HAND))];
+  pool.close();
+  for (const task of left) await expect(task).rejects.toThrow(Stopping);
+  expect(threads.map(({ ended }) => ended)).toEqual(threads.map(() => true));
+  expect(clock.pending()).toBe(0);
 });
 
 test("a thread beats once at a time, however many tasks come and go between two beats", async () => {
