@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { turn } from "../../src/core/turn.ts";
 import { Stopping } from "../../src/flows/renderings.ts";
 import {
   BEAT_MS,
@@ -43,8 +44,11 @@ class Thread {
   }
 }
 
-/** A pool of threads that `open` makes; "unsendable" cannot be sent. */
-function scene(open: (nth: number) => Thread = () => new Thread()) {
+/** A pool of threads that `open` makes, in which so many octets may wait; "unsendable" cannot be sent. */
+function scene(
+  open: (nth: number) => Thread = () => new Thread(),
+  octets: number = Number.POSITIVE_INFINITY,
+) {
   const clock = manualClock();
   const threads: Thread[] = [];
   let opened = 0;
@@ -57,7 +61,7 @@ function scene(open: (nth: number) => Thread = () => new Thread()) {
     },
     settings: null,
     stallMs: STALL_MS,
-    waiting: { tasks: Number.POSITIVE_INFINITY, octets: Number.POSITIVE_INFINITY },
+    waiting: { tasks: Number.POSITIVE_INFINITY, octets },
     sent(asked) {
       if (asked === "unsendable") throw new RangeError("too deep");
       return asked;
@@ -118,19 +122,58 @@ test("a thread that the system does not give fails its task and takes nobody's r
   expect(await Promise.all(both)).toEqual(["done", "done"]);
 });
 
-test("at the end all that is left is rejected: in hand, alone, to be tried alone, next and waiting", async () => {
+test("at the end all that is left is rejected: what is tried alone, what is to be, the next and who waits", async () => {
   const { clock, pool, threads } = scene();
-  const held = ["first", "second"].map(() => pool.run("large", MAX_OCTETS_IN_HAND));
-  // The first thread beats no more, nor does the one that takes the second.
+  const run = (name: string) => pool.run(name, MAX_OCTETS_IN_HAND / 2);
+  const suspected = [run("one"), run("other")];
   threads[0]?.beat();
-  clock.advance(2 * STALL_MS);
-  threads.at(-1)?.beat();
-  expect(threads.length).toBe(3);
-  const left = [...held, ...["next", "waiting"].map((name) => pool.run(name, MAX_OCTETS_IN_HAND))];
+  // Which of them it was at nobody knows: each is tried by itself, one after the other.
+  threads[0]?.onerror?.({ message: "out of memory" });
+  expect(threads.map(({ work }) => work.length)).toEqual([2, 1]);
+  const ends: unknown[] = [];
+  for (const task of [...suspected, run("next"), run("waiting"), run("waiting too")])
+    task.catch((error: unknown) => ends.push(error));
   pool.close();
-  for (const task of left) await expect(task).rejects.toThrow(Stopping);
-  expect(threads.map(({ ended }) => ended)).toEqual(threads.map(() => true));
+  await turn();
+  expect(ends.map((end) => end instanceof Stopping)).toEqual([true, true, true, true, true]);
+  expect(threads[1]?.ended).toBe(true);
   expect(clock.pending()).toBe(0);
+});
+
+test("of the tasks of a thread that broke each has its turn alone, and what comes meanwhile has a thread that works", async () => {
+  const { pool, threads } = scene();
+  const tasks = [pool.run("one", 1), pool.run("other", 1)];
+  threads[0]?.beat();
+  threads[0]?.onerror?.({ message: "out of memory" });
+  tasks.push(pool.run("later", 1));
+  expect(threads.map(({ work, ended }) => [work.length, ended])).toEqual([
+    [2, true],
+    [1, false],
+    [1, false],
+  ]);
+  threads[1]?.finish();
+  threads[2]?.finish();
+  expect(threads.map(({ work, ended }) => [work.length, ended]).slice(1)).toEqual([
+    [0, true],
+    [0, false],
+    [1, false],
+  ]);
+  threads[3]?.finish();
+  expect(await Promise.all(tasks)).toEqual(["done", "done", "done"]);
+});
+
+test("octets that wait no longer leave their room to others", async () => {
+  const { pool, threads } = scene(undefined, 2 * MAX_OCTETS_IN_HAND);
+  const run = () => pool.run("large", MAX_OCTETS_IN_HAND);
+  const tasks = Array.from({ length: 5 }, run);
+  expect(await run()).toBeNull();
+  for (let again = 0; again < 5; again++) {
+    threads[0]?.finish();
+    tasks.push(run());
+    expect(await run()).toBeNull();
+  }
+  for (let left = 0; left < 5; left++) threads[0]?.finish();
+  expect(await Promise.all(tasks)).toEqual(tasks.map(() => "done"));
 });
 
 test("a thread beats once at a time, however many tasks come and go between two beats", async () => {
