@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Destination, judge, newDestination } from "../../src/flows/dispatch/destination.ts";
+import { type Destination, isResting, judge, newDestination } from "../../src/flows/dispatch/destination.ts";
 import { Destinations, MAX_REMEMBERED } from "../../src/flows/dispatch/destinations.ts";
 import { mxPassages } from "../../src/flows/send/deliver.ts";
 import { OneHandover } from "../../src/flows/dispatch/handover.ts";
@@ -27,6 +27,14 @@ describe("a destination that could not be reached", () => {
     const destination = newDestination("d", "hosts");
     judge(destination, taken, { startedAt: answeredAt, now: answeredAt }, REST_MS);
     expect(judge(destination, lost, { startedAt: 1_000, now: 2_000 }, REST_MS)).toBe(rests);
+  });
+
+  test("rests no longer once a mail that was on its way has got through", () => {
+    const destination = newDestination("d", "hosts");
+    judge(destination, lost, { startedAt: 1_000, now: 2_000 }, REST_MS);
+    expect(isResting(destination, 3_000)).toBe(true);
+    judge(destination, taken, { startedAt: 1_000, now: 3_000 }, REST_MS);
+    expect(isResting(destination, 3_000)).toBe(false);
   });
 
   test("is not tried by mail that was begun to be put off, though the rest ends before it is", async () => {

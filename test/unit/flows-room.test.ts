@@ -53,3 +53,21 @@ test("no more mails are ended than make room for the octets of the next one", ()
   room.clear(HANG_MS + 100_000);
   expect(cut).toEqual([0]);
 });
+
+test("behind a mail larger than the whole room the next one may still be taken up, by itself", () => {
+  const room = new Room({ desk: 10, underWay: 10, bytes: 25 * MIB });
+  const mail: Departed = { bytes: 30 * MIB, since: 0, cut: () => undefined };
+  room.depart(mail);
+  expect(room.isFree()).toBe(false);
+  room.arrive(mail);
+  expect(room.isFree()).toBe(true);
+});
+
+test("a mail that is told twice to have arrived leaves its octets once", () => {
+  const room = new Room({ desk: 10, underWay: 10, bytes: 25 * MIB });
+  const mails = [0, 1, 2].map((): Departed => ({ bytes: 10 * MIB, since: 0, cut: () => undefined }));
+  const [first] = mails;
+  for (const mail of mails) room.depart(mail);
+  if (first !== undefined) for (let times = 0; times < 2; times++) room.arrive(first);
+  expect(room.isFree()).toBe(false);
+});
