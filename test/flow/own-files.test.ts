@@ -3,6 +3,7 @@ import { chmodSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { captureService, postrider } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
+import { startService } from "../support/service.ts";
 
 /** Milliseconds: programs start within seconds where the machine has much else to do. */
 setDefaultTimeout(90_000);
@@ -21,6 +22,18 @@ test("what a start makes in a folder that everybody may enter is its owner's alo
   } finally {
     await service.remove();
     for (const each of [folder, made]) rmSync(each, { recursive: true });
+  }
+});
+
+test("a folder that a start makes is its owner's alone, and so is the one around it", async () => {
+  const folder = newFolder("command");
+  const around = join(folder, "var");
+  const service = await startService({ DATA_DIR: join(around, "data") });
+  try {
+    expect([around, join(around, "data")].map(modeOf)).toEqual([0o700, 0o700]);
+  } finally {
+    await service.stop();
+    rmSync(folder, { recursive: true });
   }
 });
 
