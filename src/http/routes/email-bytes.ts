@@ -27,7 +27,8 @@ function rawRoute(deps: RenderDeps, handOut: HandOut): Route {
     errors: ["not_found"],
     async handle({ senderId, params }) {
       const bytes = await messageBytes(deps, senderId, params.id);
-      if (bytes === null) throw notFound("message");
+      // A mail that was refused has a record and no bytes.
+      if (bytes === null) throw notFound("message, or none whose bytes are kept");
       return raw(await handOut(senderId, bytes), "message/rfc822", { "content-disposition": "attachment" });
     },
   });
