@@ -136,7 +136,6 @@ export function judge(
   if (standing === "answers") {
     destination.answers = true;
     destination.answeredAt = now;
-    destination.trials = 1;
     destination.rest = null;
   }
   // Others got through while this one did not: it is the mail, or one connection of many. An answer that lies ahead is

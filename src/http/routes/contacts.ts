@@ -50,7 +50,7 @@ const Name = Type.Optional(Nullable(Type.String({ maxLength: MAX_NAME_CHARS, pat
 const Metadata = Type.Optional(
   Type.Record(Type.String(), Type.Unknown(), {
     maxProperties: MAX_METADATA_KEYS,
-    description: `Your own fields: at most ${MAX_METADATA_KEYS} keys and ${MAX_METADATA_BYTES} bytes of JSON. Whole numbers beyond 2^53 lose digits: send them as texts.`,
+    description: `Your own fields: at most ${MAX_METADATA_KEYS} keys and ${MAX_METADATA_BYTES} bytes of JSON, nested ${MAX_METADATA_DEPTH} deep. Whole numbers beyond 2^53 lose digits: send them as texts.`,
   }),
 );
 const CreateContact = Type.Object({
