@@ -6,7 +6,8 @@ import { MASTER_KEY_FILE } from "../wiring/master-key.ts";
 import { defineCommand } from "./command.ts";
 import { databaseFile, isThere } from "./database.ts";
 import { EX_OK, refused, unavailable } from "./exit.ts";
-import { claimFile, syncFile, syncFolder } from "./new-file.ts";
+import { syncFile, syncFolder } from "../wiring/synced.ts";
+import { claimFile } from "./new-file.ts";
 
 /** Copies the database file. */
 export const backup = defineCommand({

@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { syncFolder } from "../wiring/synced.ts";
 import { refused } from "./exit.ts";
 
 /** A file that was made empty for us alone. */
@@ -46,18 +46,4 @@ function open(path: string): number {
     if (error instanceof Error && "code" in error) throw refused(`${path} cannot be made (${error.code})`);
     throw error;
   }
-}
-
-/** Has the bytes of a file on disk when it returns. */
-export function syncFile(path: string): void {
-  const file = openSync(path, "r+");
-  fsyncSync(file);
-  closeSync(file);
-}
-
-/** Has the names in the file's folder on disk: a file that was made or renamed is there after a power cut too. */
-export function syncFolder(path: string): void {
-  const folder = openSync(dirname(path), "r");
-  fsyncSync(folder);
-  closeSync(folder);
 }

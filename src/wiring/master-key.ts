@@ -1,8 +1,19 @@
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { reasonOf, SettingsError } from "../core/errors.ts";
 import { deriveKey } from "../core/secretbox.ts";
+import { syncFile, syncFolder } from "./synced.ts";
 
 /** The keys of the installation, each for one purpose, all derived from the master key. */
 export interface InstallationKeys {
@@ -78,8 +89,20 @@ function makeKeyFile(path: string): void {
   try {
     linkSync(draft, path);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    // Some file systems know no hard links: who reads the copy before it is whole is told that it holds no key.
+    if (reasonOf(error) !== "EEXIST") copyUnlessThere(draft, path);
   } finally {
     rmSync(draft);
+  }
+  // What it seals is synced with the database: the file must be there after a power cut, too.
+  syncFolder(path);
+}
+
+function copyUnlessThere(from: string, to: string): void {
+  try {
+    copyFileSync(from, to, constants.COPYFILE_EXCL);
+    syncFile(to);
+  } catch (error) {
+    if (reasonOf(error) !== "EEXIST") throw error;
   }
 }
