@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Answer, encode, type Packet, type Question, type RecordType } from "dns-packet";
+import {
+  type Answer,
+  encode,
+  type Packet,
+  type Question,
+  type RecordType,
+  TRUNCATED_RESPONSE,
+} from "dns-packet";
 import { readdirSync } from "node:fs";
 import { isIP } from "node:net";
 import { systemClock } from "../../src/clock.ts";
@@ -217,6 +224,16 @@ describe("servers that fail", () => {
     dns.add({ name: "big.test", type: "TXT", data: strings });
     const found = await resolveTxt(resolverOver(), "big.test");
     expect(found).toMatchObject({ status: "ok", records: [strings.join("")] });
+    expect(dns.queries.items.map((query) => query.transport)).toEqual(["udp", "tcp"]);
+  });
+
+  test.each([0, 1, 5, 20])("so is one that was cut %i octets before its end", async (octets) => {
+    const forge: Forger = (answer) => {
+      const whole = encode({ ...answer, flags: (answer.flags ?? 0) | TRUNCATED_RESPONSE });
+      return [whole.subarray(0, whole.length - octets)];
+    };
+    dns.forge(forge);
+    expect(await resolverOver().resolve("a.test", "MX")).toMatchObject({ status: "ok" });
     expect(dns.queries.items.map((query) => query.transport)).toEqual(["udp", "tcp"]);
   });
 });

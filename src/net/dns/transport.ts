@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { isIPv6 } from "node:net";
 import type { Clock } from "../../core/clock.ts";
 import type { DnsServer } from "./servers.ts";
-import { type DnsAnswer, type DnsQuestion, decodeAnswer, encodeQuery } from "./wire.ts";
+import { type DnsAnswer, type DnsQuestion, decodeAnswer, encodeQuery, isCutOff } from "./wire.ts";
 
 /** Why a server gave no usable answer. */
 export type ExchangeTrouble = "timeout" | "unreachable";
@@ -28,23 +28,22 @@ const LENGTH_OCTETS = 2;
 /** Asks one server by UDP, and by TCP when the answer is truncated or forgeries arrive. Never throws. */
 export async function exchange(clock: Clock, ask: Ask): Promise<Exchange> {
   const byUdp = await askUdp(clock, ask);
-  if (byUdp === "strays") return askTcp(clock, ask);
-  if (byUdp.kind === "answer" && byUdp.answer.truncated) return askTcp(clock, ask);
-  return byUdp;
+  return byUdp === "by TCP" ? askTcp(clock, ask) : byUdp;
 }
 
 /**
  * A fresh socket for each question: the kernel gives it a random source port (RFC 5452 §9.2), and being connected it
  * takes packets from the server's address and port alone.
  */
-async function askUdp(clock: Clock, ask: Ask): Promise<Exchange | "strays"> {
+async function askUdp(clock: Clock, ask: Ask): Promise<Exchange | "by TCP"> {
   const id = randomInt(MAX_ID);
-  const { promise, resolve } = Promise.withResolvers<Exchange | "strays">();
+  const { promise, resolve } = Promise.withResolvers<Exchange | "by TCP">();
   let strays = 0;
   const received = (packet: Buffer): void => {
     const answer = decodeAnswer(packet, ask.question, id);
-    if (answer !== null) resolve({ kind: "answer", answer });
-    else if (++strays >= MAX_STRAY_PACKETS) resolve("strays");
+    if (isCutOff(packet, ask.question, id)) resolve("by TCP");
+    else if (answer !== null) resolve({ kind: "answer", answer });
+    else if (++strays >= MAX_STRAY_PACKETS) resolve("by TCP");
   };
   const socket = await openUdp(ask.server, received, () => resolve({ kind: "unreachable" }));
   if (socket === null) return { kind: "unreachable" };

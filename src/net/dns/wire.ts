@@ -8,8 +8,9 @@ import {
   type OptAnswer,
   RECURSION_DESIRED,
   type RecordType,
+  TRUNCATED_RESPONSE,
 } from "dns-packet";
-import { isWellFormed } from "./frame.ts";
+import { COUNTS_AT, HEADER_OCTETS, isWellFormed } from "./frame.ts";
 
 /** One question to a server: lower-case ASCII name without the final dot. */
 export interface DnsQuestion {
@@ -21,7 +22,6 @@ export interface DnsQuestion {
 export interface DnsAnswer {
   /** RFC 1035 §4.1.1: 0 no error, 1 format error, 2 server failure, 3 no such name, 4 not implemented, 5 refused. */
   rcode: number;
-  truncated: boolean;
   /** The AD bit (RFC 4035 §3.2.3): the server says it has verified the answer by DNSSEC. */
   authentic: boolean;
   answers: readonly Answer[];
@@ -86,12 +86,21 @@ export function decodeAnswer(packet: Buffer, question: DnsQuestion, id: number):
   if (decoded === null || decoded.type !== "response" || !echoes(decoded, question)) return null;
   return {
     rcode: (decoded.flags ?? 0) & RCODE_MASK,
-    truncated: decoded.flag_tc,
     authentic: decoded.flag_ad,
     answers: inClass(decoded.answers),
     authorities: inClass(decoded.authorities),
     octets: packet.length,
   };
+}
+
+/**
+ * Whether the packet answers the question and says that it is cut off (TC), wherever that is: some servers cut within a
+ * record. Then nothing behind the question counts (RFC 2181 §9).
+ */
+export function isCutOff(packet: Buffer, question: DnsQuestion, id: number): boolean {
+  if (packet.length < HEADER_OCTETS || (packet.readUInt16BE(2) & TRUNCATED_RESPONSE) === 0) return false;
+  const questionAlone = Buffer.from(packet).fill(0, COUNTS_AT + 2, HEADER_OCTETS);
+  return decodeAnswer(questionAlone, question, id) !== null;
 }
 
 function tryDecode(packet: Buffer): DecodedPacket | null {
