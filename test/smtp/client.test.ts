@@ -236,6 +236,14 @@ describe("trouble", () => {
     ["hangs up at once", { banner: "close" }, "connect", "closed"],
     ["is no SMTP server", { banner: "HTTP/1.1 400 Bad Request" }, "connect", "protocol error"],
     ["speaks before its turn", { banner: "220 hi\r\n250 too early" }, "ehlo", "too early"],
+    [
+      "is closing in one piece with its EHLO reply",
+      { answers: { EHLO: "250 hi\r\n421 no" } },
+      "ehlo",
+      "421 no",
+    ],
+    ["says more than it is asked", { answers: { EHLO: "250 hi\r\n250 hi" } }, "ehlo", "closed with 250 hi"],
+    ["goes on in another language", { answers: { EHLO: "250 hi\r\n<html>" } }, "ehlo", "protocol error"],
     ["hangs up at EHLO and HELO", { answers: { EHLO: "502 what", HELO: "close" } }, "ehlo", "closed"],
     ["hangs up at MAIL", { answers: { MAIL: "close" }, extensions: [] }, "mail", "closed"],
     ["hangs up at RCPT", { answers: { RCPT: "close" }, extensions: [] }, "rcpt", "closed"],
@@ -262,6 +270,7 @@ describe("trouble", () => {
       stage: stage as "rcpt",
       reason: expect.stringContaining(reason),
     });
+    expect(mx.connections.items).toHaveLength(1);
   });
 
   test("no listener is trouble at connect", async () => {

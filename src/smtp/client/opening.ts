@@ -101,6 +101,10 @@ async function converse(step: Step): Promise<OpenSession> {
     capabilities = await hello(step, "starttls");
   }
   if (options.auth !== undefined) await logIn(step, options.auth, capabilities, tls);
+  // What came in one piece with the last reply may have ended the session. It must count as a failure: as a session that has
+  // only ended early it would be opened anew at once, for ever.
+  const broken = wire.broken();
+  if (broken !== null) throw new Stop(trouble(options.auth === undefined ? "ehlo" : "auth", broken));
   return { wire, capabilities, tls, tlsLines: [...policyLines(options), ...tlsLines(options, tls)] };
 }
 
