@@ -100,6 +100,11 @@ function routeOver(domain: string, candidates: readonly Candidate[]): Route {
     .filter((candidate) => candidate.missing === null)
     .map(({ name, preference, addresses }) => ({ name, preference, addresses }));
   if (hosts.length > 0) return { kind: "hosts", hosts };
-  const why = candidates.map((candidate) => `${candidate.name}: ${candidate.missing}`).join(", ");
+  const why = candidates.map(({ name, missing }) => `${shown(name)}: ${missing}`).join(", ");
   return { kind: "deferred", reason: `no mail host of ${domain} can be reached (${why})` };
+}
+
+/** A name of the DNS may have any octets (RFC 2181 §11), and this one comes from a stranger: records and logs are to be of one line. */
+function shown(name: string): string {
+  return name.replace(/[^\x21-\x7e]/gu, "?");
 }

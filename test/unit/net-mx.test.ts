@@ -24,6 +24,7 @@ beforeAll(async () => {
     mx("mixed.test", 5, "first.test"),
     { name: "empty.test", type: "TXT", data: "nothing here" },
     mx("dead.test", 10, "gone.test"),
+    mx("strange.test", 10, "a\r\nb\0<ü>.test"),
     mx("private.test", 10, "inside.test"),
     a("inside.test", "10.0.0.7"),
     mx("half.test", 10, "both.test"),
@@ -82,6 +83,12 @@ describe("the route to a domain", () => {
     });
     expect(await route("private.test")).toMatchObject({
       reason: expect.stringContaining("no public address"),
+    });
+  });
+
+  test("a deferral shows a host's name in one line, whatever octets it has", async () => {
+    expect(await route("strange.test")).toMatchObject({
+      reason: "no mail host of strange.test can be reached (a??b?<?>.test: no address)",
     });
   });
 
