@@ -568,7 +568,13 @@ function urlFault(schemes: readonly string[], text: string): string | null {
   if (url === null || !schemes.includes(url.protocol))
     return `must be a URL that starts with ${schemes.join(" or ")}`;
   if (url.hostname === "" && !HOSTLESS.has(url.protocol)) return `names nothing behind ${url.protocol}//`;
-  if (/^file:\/*$/.test(text)) return "names no file";
+  // What a URL's reader passes over, those who take the text as it stands do not.
+  if (/^\s|[\t\r\n]|\s$/.test(text)) return "must hold no line ends, tabs, or spaces around it";
+  const start = HOSTLESS.has(url.protocol) ? url.protocol : `${url.protocol}//`;
+  if (!text.startsWith(start)) return `must begin with ${start}`;
+  if (/^file:(?:\/*|:memory:)$/.test(text)) return "names no file";
+  if (url.protocol === "file:" && !["", "localhost"].includes(url.hostname))
+    return "names a file of another machine: an absolute path takes three slashes";
   // libSQL would take the whole for a file's name.
   return /^file:.*[?#]/.test(text) ? "must end with the file: it takes no parameters" : null;
 }
@@ -814,7 +820,8 @@ export function loadConfig(env: Env, terminal = false): Config {
   return {
     host: withoutBrackets(required("HOST")),
     port: number("PORT"),
-    publicUrl: withoutFinalSlashes(text("PUBLIC_URL") ?? `http://localhost:${number("PORT")}`),
+    // As it is written in a mail: encoded, in ASCII.
+    publicUrl: withoutFinalSlashes(new URL(text("PUBLIC_URL") ?? `http://localhost:${number("PORT")}`).href),
     dataDir,
     databaseUrl: text("DATABASE_URL") ?? `file:${join(dataDir, "postrider.db")}`,
     databaseAuthToken: text("DATABASE_AUTH_TOKEN"),

@@ -109,6 +109,17 @@ describe("settings", () => {
     ["PUBLIC_URL", "https://user@mail.example.com"],
     ["PUBLIC_URL", "https://:password@mail.example.com"],
     ["S3_ENDPOINT", "https://s3.example.com/?a=b"],
+    ["PUBLIC_URL", "https:mail.example.com"],
+    ["PUBLIC_URL", "https:\\\\mail.example.com"],
+    ["PUBLIC_URL", " https://mail.example.com"],
+    ["PUBLIC_URL", "https://mail.example.com/ "],
+    ["PUBLIC_URL", "https://mail.exam\nple.com"],
+    ["DATABASE_URL", " file:x.db"],
+    ["DATABASE_URL", "file:x.db\r"],
+    ["DATABASE_URL", "FILE:x.db"],
+    ["DATABASE_URL", "file::memory:"],
+    ["DATABASE_URL", "file://var/x.db"],
+    ["SMTP_RELAY_URL", "smtp://relay.example:25 "],
   ])("%s=%s is refused by name", (name, value) => {
     expect(problems({ [name]: value }).join()).toContain(name);
   });
@@ -186,6 +197,11 @@ describe("settings", () => {
     ["S3_ENDPOINT", "https://s3.example.com/store/"],
   ])("%s=%s is taken", (name, value) => {
     expect(problems({ [name]: value })).toEqual([]);
+  });
+
+  test("the public URL is told as mails and headers hold it", () => {
+    const { publicUrl } = loadConfig({ PUBLIC_URL: 'https://Häuser.example/post rider/"ä"/' });
+    expect(publicUrl).toBe("https://xn--huser-gra.example/post%20rider/%22%C3%A4%22");
   });
 
   test("a secret is not repeated in the complaint about it", () => {
