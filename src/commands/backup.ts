@@ -3,11 +3,12 @@ import { join, resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { copyDatabase } from "../store/engine/backup.ts";
 import { MASTER_KEY_FILE } from "../wiring/master-key.ts";
+import { syncFile, syncFolder } from "../wiring/synced.ts";
 import { defineCommand } from "./command.ts";
 import { databaseFile, isThere } from "./database.ts";
 import { EX_OK, refused, unavailable } from "./exit.ts";
-import { syncFile, syncFolder } from "../wiring/synced.ts";
 import { claimFile } from "./new-file.ts";
+import { explained } from "./trouble.ts";
 
 /** Copies the database file. */
 export const backup = defineCommand({
@@ -76,7 +77,7 @@ function copyInto(source: string, file: string, key: { from: string; to: string 
   try {
     const keyCopy = key === null ? null : claimFile(key.to);
     try {
-      copyDatabase(source, part);
+      copyOf(source, part);
       syncFile(part);
       if (key !== null) keyCopy?.finish(readFileSync(key.from));
       // Once more: the copy may have taken long.
@@ -88,10 +89,25 @@ function copyInto(source: string, file: string, key: { from: string; to: string 
     }
   } catch (error) {
     rmSync(part, { force: true });
+    // What SQLite would take a copy back with that it could not write.
+    rmSync(`${part}-journal`, { force: true });
     throw error;
   }
   syncFolder(file);
   return statSync(file).size;
+}
+
+/** Makes the copy; throws in words that tell which of the two files, or disks, is at fault. */
+function copyOf(source: string, part: string): void {
+  try {
+    copyDatabase(source, part);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code.startsWith("SQLITE_FULL")) throw unavailable(`there is no room for the copy at ${part}`);
+    if (code.startsWith("SQLITE_IOERR"))
+      throw unavailable(`${source} cannot be read to its end, or ${part} not be written (${code})`);
+    explained(error);
+  }
 }
 
 /** Makes the file that the copy goes into, which VACUUM INTO takes where it is empty. */

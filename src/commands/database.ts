@@ -32,7 +32,7 @@ export async function withAnyDatabase<Value>(
   await configureLog(config.logLevel, config.logFormat);
   const db = await openDatabase(config, clock).catch((error: unknown) => explained(error));
   try {
-    return await task(db);
+    return await task(db).catch((error: unknown) => explained(error));
   } finally {
     await db.close();
   }

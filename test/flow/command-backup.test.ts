@@ -184,7 +184,17 @@ describe("backup", () => {
     writeFileSync(join(source, "master.key"), "0".repeat(64));
     const ran = await postrider(["backup", join(target, "copy.db"), "--with-key"], { DATA_DIR: source });
     expect([ran.code, ran.stdout, readdirSync(target)]).toEqual([70, "", []]);
-    expect(ran.stderr).toContain("not a database");
+    expect(ran.stderr).toContain("holds something else");
+  });
+
+  test("leaves nothing behind where the copy cannot be written to its end, and says which file that is", async () => {
+    const target = newFolder("command");
+    const file = join(target, "copy.db");
+    // Files of ours may have so many blocks of 512 octets.
+    const limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"];
+    const ran = await postrider(["backup", file], env, {}, limited);
+    expect([ran.code, ran.stdout, readdirSync(target)]).toEqual([69, "", []]);
+    expect(ran.stderr).toContain(`${file}.part`);
   });
 
   test.each<[string, Record<string, string>, string[], number, string]>([

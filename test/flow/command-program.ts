@@ -22,14 +22,18 @@ export interface RunOptions {
 
 export type Env = Readonly<Record<string, string>>;
 
-/** Runs the program with these arguments and settings, and no others; resolves when it has ended. */
+/**
+ * Runs the program with these arguments and settings, and no others; resolves when it has ended.
+ * @param through a program, and its arguments, that runs it
+ */
 export async function postrider(
   args: readonly string[],
   env: Env = {},
   options: RunOptions = {},
+  through: readonly string[] = [],
 ): Promise<Ran> {
   const cwd = newFolder("command");
-  const child = Bun.spawn([process.execPath, MAIN, ...args], {
+  const child = Bun.spawn([...through, process.execPath, MAIN, ...args], {
     cwd,
     env: { PATH: Bun.env.PATH ?? "", ...env },
     stdin: options.stdin === undefined ? "ignore" : Buffer.from(options.stdin),
