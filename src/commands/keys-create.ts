@@ -5,7 +5,7 @@ import { findSender } from "../store/senders.ts";
 import { ACCOUNT_FLAG, accountOf } from "./account.ts";
 import { defineCommand } from "./command.ts";
 import { withDatabase } from "./database.ts";
-import { EX_OK, refused } from "./exit.ts";
+import { EX_OK, refused, usage } from "./exit.ts";
 import { askRoute } from "./local-request.ts";
 import { claimFile } from "./new-file.ts";
 
@@ -36,7 +36,7 @@ stored: it is shown this once, or written to the file that --out names.`,
   example: "postrider keys create --name shell --sender default --out postrider.key",
   async run({ flags }, context) {
     const { clock, out } = context;
-    const scopes = scopesOf(flags.scopes ?? "");
+    const scopes = flags.scopes === undefined ? [] : scopesOf(flags.scopes);
     await withDatabase(context, async (db) => {
       const accountId = await accountOf(db, flags.account);
       const senderId = flags.sender === undefined ? null : await senderOf(db, accountId, flags.sender);
@@ -65,6 +65,8 @@ stored: it is shown this once, or written to the file that --out names.`,
 
 function scopesOf(list: string): string[] {
   const scopes = list.split(",").flatMap((scope) => scope.trim() || []);
+  // No scopes are all of them: an empty variable in a script is not to make such a key.
+  if (scopes.length === 0) throw usage("--scopes names none; left out, the key may do everything");
   const known: readonly string[] = SCOPES;
   const none = scopes.filter((scope) => !known.includes(scope));
   if (none.length > 0)

@@ -79,6 +79,8 @@ describe("keys", () => {
       1,
       "no such scope: emails:fly; there are",
     ],
+    ["an empty list of scopes", ["create", "--name", "x", "--scopes", ""], 64, "--scopes names none"],
+    ["a list of scopes without any", ["create", "--name", "x", "--scopes", " , "], 64, "--scopes names none"],
     ["a project that is none", ["create", "--name", "x", "--sender", "nobody"], 1, "no such project: nobody"],
     ["a name over 200 characters", ["create", "--name", "x".repeat(201)], 1, "name"],
     ["no name", ["create"], 64, "missing: --name NAME"],
