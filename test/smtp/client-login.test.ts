@@ -172,6 +172,23 @@ describe("login", () => {
     expect(mx.commands.items[1]).toBe(`AUTH PLAIN ${plain}`);
   });
 
+  test.each([["AUTH PLAIN"], ["AUTH LOGIN"]])(
+    "by %s is not shown where the peer quotes it",
+    async (mechanism) => {
+      const quote = (line: string): string =>
+        `500 5.5.1 Unknown: "${line}" ${line.toUpperCase()} ${line.slice(0, -9)}`;
+      const mx = peer({ tls: cert, extensions: [mechanism], answers: { AUTH: quote } });
+      const report = await send(mx, { to: { auth, tls: "verified" } });
+      expect(report.result).toMatchObject({
+        reason: expect.stringMatching(/^login refused: 500 5\.5\.1 Unknown: .*\*\*\*/),
+      });
+      const shown = JSON.stringify(report).toLowerCase();
+      // Whole or in part.
+      for (const secret of [plain, encoded("geheim")])
+        expect(shown).not.toContain(secret.slice(0, 4).toLowerCase());
+    },
+  );
+
   test.each([
     ["535 5.7.8 wrong", ["AUTH PLAIN"], "login refused: 535 5.7.8 wrong"],
     ["535 5.7.8 wrong", ["AUTH LOGIN"], "login refused: 535 5.7.8 wrong"],

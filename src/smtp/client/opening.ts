@@ -108,21 +108,39 @@ async function converse(step: Step): Promise<OpenSession> {
   return { wire, capabilities, tls, tlsLines: [...policyLines(options), ...tlsLines(options, tls)] };
 }
 
-/** Sends one command, null for none, and waits for its reply. `shown` stands in the transcript in its place. */
+/** Sends one command, null for none, and waits for its reply. `***` stands in the transcript for the secret at its end. */
 async function command(
   step: Step,
   stage: Stage,
   line: string | null,
   timeoutMs: number,
-  shown = line,
+  secret = "",
 ): Promise<Reply> {
-  if (shown !== null) note(step.transcript, `C: ${shown}`);
+  if (line !== null)
+    note(step.transcript, `C: ${secret === "" ? line : `${line.slice(0, -secret.length)}***`}`);
   const octets = line === null ? [] : [Buffer.from(`${line}\r\n`)];
   const { replies, trouble: reason } = await step.wire.exchange(octets, [timeoutMs]);
-  const [reply] = replies;
-  if (reply === undefined) throw new Stop(trouble(stage, reason ?? "no reply"));
+  const [answer] = replies;
+  if (answer === undefined) throw new Stop(trouble(stage, reason ?? "no reply"));
+  const reply = withoutEcho(answer, secret);
   note(step.transcript, `S: ${replyText(reply)}`);
   return reply;
+}
+
+/** A run of BASE64, in which secrets are sent. */
+const BASE64 = /[A-Za-z0-9+/]{4,}/g;
+
+/**
+ * The reply without what it repeats of a secret, in any case and cut short or not: some servers quote the command that they
+ * do not take, and the record of an attempt is for every project to read.
+ */
+function withoutEcho(reply: Reply, secret: string): Reply {
+  if (secret === "") return reply;
+  const told = secret.toLowerCase();
+  const lines = reply.lines.map((text) =>
+    text.replace(BASE64, (run) => (told.includes(run.toLowerCase()) ? "***" : run)),
+  );
+  return { ...reply, lines };
 }
 
 function refused(stage: Stage, reply: Reply): Stop {
@@ -225,13 +243,14 @@ async function runMechanism(step: Step, auth: Credentials, offered: ReadonlySet<
   const encoded = (text: string): string => Buffer.from(text, "utf8").toString("base64");
   if (offered.has("PLAIN")) {
     const token = encoded(`\0${auth.user}\0${auth.pass}`);
-    return command(step, "auth", `AUTH PLAIN ${token}`, timeoutMs, "AUTH PLAIN ***");
+    return command(step, "auth", `AUTH PLAIN ${token}`, timeoutMs, token);
   }
   if (!offered.has("LOGIN")) throw new Stop(trouble("auth", "neither AUTH PLAIN nor AUTH LOGIN is offered"));
   let reply = await command(step, "auth", "AUTH LOGIN", timeoutMs);
   for (const answer of [auth.user, auth.pass]) {
     if (reply.code !== 334) return reply;
-    reply = await command(step, "auth", encoded(answer), timeoutMs, "***");
+    const token = encoded(answer);
+    reply = await command(step, "auth", token, timeoutMs, token);
   }
   return reply;
 }
