@@ -234,7 +234,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "SMTP_RELAY_URL",
     type: { kind: "url", schemes: ["smtp:", "smtps:"] },
     default: "(none)",
-    help: "Smarthost: `smtp(s)://user:pass@host:port`, user and password percent-encoded; `?insecure=1` lets them go without verified TLS.",
+    help: "Smarthost: `smtp(s)://user:pass@host:port`, the port 25 (smtps: 465) unless told, user and password percent-encoded; `?insecure=1` lets them go without verified TLS.",
     secret: true,
   },
   {
@@ -678,15 +678,25 @@ function readTier(text: string): number | undefined {
 
 /** Whether the URL is a smarthost's to its end: of a password with a / in it the beginning would pass for host and port. */
 function isRelay(text: string): boolean {
-  const { pathname, search, hash } = new URL(text);
+  const { port, pathname, search, hash } = new URL(text);
   return (
-    hasReadableLogin(text) && /^\/?$/.test(pathname) && /^(?:\?insecure=[01])?$/.test(search) && hash === ""
+    port !== "0" &&
+    hasReadableLogin(text) &&
+    /^\/?$/.test(pathname) &&
+    /^(?:\?insecure=[01])?$/.test(search) &&
+    hash === ""
   );
 }
 
 function hasLogin(url: string): boolean {
   const { username, password } = new URL(url);
   return username + password !== "";
+}
+
+/** Whether it has a user without a password, or the other way: what a script makes of an empty variable. Of a password alone no login comes. */
+function hasHalfALogin(url: string): boolean {
+  const { username, password } = new URL(url);
+  return (username === "") !== (password === "");
 }
 
 /** Whether user and password are percent-encoded: a bare % is no character of a URL. */
@@ -725,6 +735,10 @@ function contradictions(
     [
       !isRelay(text("SMTP_RELAY_URL") ?? "smtp://relay"),
       "SMTP_RELAY_URL must end with host or port, or ?insecure=1 behind them, and have its user and password percent-encoded",
+    ],
+    [
+      hasHalfALogin(text("SMTP_RELAY_URL") ?? "smtp://relay"),
+      "SMTP_RELAY_URL must have both a user and a password, or neither",
     ],
     [
       isSet("CONTENT_STORE") && !(isSet("S3_ACCESS_KEY_ID") && isSet("S3_SECRET_ACCESS_KEY")),
