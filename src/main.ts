@@ -15,8 +15,9 @@ const given = process.argv.slice(2);
 // Whoever reads the output may have read enough: `postrider dns zone | head`. The service has more to do than to be read.
 process.stdout.on("error", (error) => {
   if (findCommand(given)?.entry === COMMANDS.serve) return;
-  if (!("code" in error) || error.code !== "EPIPE") throw error;
-  process.exit(0);
+  const code = "code" in error ? String(error.code) : error.message;
+  if (code === "EPIPE") process.exit(0);
+  fail(new Error(`standard output cannot be written (${code})`), given);
 });
 await main(given);
 

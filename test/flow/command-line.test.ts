@@ -100,3 +100,16 @@ test("a log that cannot be written, as on a full disk, ends nothing", async () =
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
 });
+
+test("a command says in one line that its output cannot be written", async () => {
+  const child = Bun.spawn(["sh", "-c", 'exec "$0" "$1" config >/dev/full', process.execPath, MAIN], {
+    cwd: newFolder("command"),
+    env: { PATH: Bun.env.PATH ?? "" },
+    stderr: "pipe",
+  });
+  const stderr = await new Response(child.stderr).text();
+  expect([await child.exited, stderr]).toEqual([
+    70,
+    "postrider: standard output cannot be written (ENOSPC)\n",
+  ]);
+});
