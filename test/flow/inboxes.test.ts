@@ -307,18 +307,13 @@ describe("an inbox that is deleted while", () => {
     expect(await deliver(scene.service, { to: box.address })).toStartWith("550 5.1.1");
   });
 
-  test("its address sends has the send asked for again, which is from no inbox then", async () => {
+  test("its address sends has the mail sent all the same, from no inbox then", async () => {
     const box = await newInbox();
-    const headers = { "Idempotency-Key": box.id };
     const to = [{ email: "ada@client.test" }];
     const item = { from: { email: box.address }, to, subject: "Hello", text: "x" };
-    const send = () => scene.service.call("POST", "/v1/emails", item, { headers });
     deletedBeforeNextWrite(box);
-    const refused = await send();
-    expect(refused).toMatchObject({ status: 503, body: { error: { type: "service_unavailable" } } });
-    expect(refused.headers.get("retry-after")).toBe("1");
-    const sent = await send();
-    expect(sent.status).toBe(202);
-    expect((await scene.service.call("GET", `/v1/emails/${sent.body.id}`)).body.inboxId).toBeNull();
+    const { status, body } = await scene.service.call("POST", "/v1/emails", item);
+    expect(status).toBe(202);
+    expect((await scene.service.call("GET", `/v1/emails/${body.id}`)).body.inboxId).toBeNull();
   });
 });

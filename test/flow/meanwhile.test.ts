@@ -277,3 +277,15 @@ test("a thread gets no last message that another process has just deleted", asyn
   expect(ids).toContain(body.lastMessageId);
   expect(body.messageCount).toBe(ids.length);
 });
+
+test("a send whose thread another process begins meanwhile joins it", async () => {
+  const headers = { References: `<ticket-${++made}@else.test>` };
+  const at: Step = { sql: /INSERT INTO messages /, when: "before" };
+  const other = interject(db, at, () => send({ headers }));
+  const ids = [(await send({ headers })).id, (await other).id];
+  const threads = await Promise.all(
+    ids.map(async (id) => (await service.call("GET", `/v1/emails/${id}`)).body.threadId),
+  );
+  expect(threads[0]).toStartWith("thr_");
+  expect(threads[1]).toBe(threads[0]);
+});

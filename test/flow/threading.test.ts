@@ -81,6 +81,70 @@ describe("a mail that we send", () => {
   });
 });
 
+describe("mails that name what nobody knows are in one thread where", () => {
+  const CONVERSATIONS = 20;
+  const MAILS = 4;
+
+  const item = (address: string, parent: string) => ({
+    ...{ from: { email: address }, to: [{ email: "ada@client.test" }], subject: "Ticket", text: "x" },
+    headers: { References: `<root@else.test> ${parent}` },
+  });
+  const sent = async (id: string) => (await scene.service.call("GET", `/v1/emails/${id}`)).body.threadId;
+  const WAYS: readonly [string, (address: string, id: string, parent: string) => Promise<string[]>][] = [
+    [
+      "they are sent at once",
+      (address, _, parent) =>
+        Promise.all(
+          Array.from({ length: MAILS }, async () =>
+            sent((await scene.service.call("POST", "/v1/emails", item(address, parent))).body.id),
+          ),
+        ),
+    ],
+    [
+      "they are sent in one batch",
+      async (address, _, parent) => {
+        const emails = Array.from({ length: MAILS }, () => item(address, parent));
+        const { body } = await scene.service.call("POST", "/v1/emails/batch", { emails });
+        return Promise.all(body.data.map(({ id }: { id: string }) => sent(id)));
+      },
+    ],
+    [
+      "they are simulated at once",
+      (_, inboxId, parent) =>
+        Promise.all(
+          Array.from({ length: MAILS }, async () => {
+            const mail = { inboxId, text: "x", inReplyTo: parent };
+            return (await scene.service.call("POST", "/v1/inbound/simulate", mail)).body.threadId;
+          }),
+        ),
+    ],
+  ];
+  test.each([...WAYS])("%s", async (_, threadsOf) => {
+    for (let conversation = 0; conversation < CONVERSATIONS; conversation++) {
+      const { address, id } = await newInbox();
+      const threads = await threadsOf(address, id, newMessageId());
+      expect(threads).toEqual(Array(MAILS).fill(expect.stringMatching(/^thr_/)));
+      expect(new Set(threads).size).toBe(1);
+      const shown = (await scene.service.call("GET", `/v1/inboxes/${id}/threads`)).body.data;
+      expect(shown).toMatchObject([{ id: threads[0], messageCount: MAILS }]);
+    }
+  });
+
+  test("the nearest that mails of a batch name is that of one before, of the inbox, or of neither", async () => {
+    const { address } = await newInbox();
+    const [known, first, second] = [newMessageId(), newMessageId(), newMessageId()];
+    const old = await threadOf(address, [`Message-ID: ${known}`]);
+    const naming = (References: string) => ({ ...item(address, ""), headers: { References } });
+    const emails = [first, `${known} ${first}`, `${first} ${known} ${second}`, second, newMessageId()].map(
+      naming,
+    );
+    const { body } = await scene.service.call("POST", "/v1/emails/batch", { emails });
+    const threads = await Promise.all(body.data.map(({ id }: { id: string }) => sent(id)));
+    expect(threads.slice(0, 4)).toEqual([threads[0], threads[0], old, old]);
+    expect(new Set([old, threads[0], threads[4]]).size).toBe(3);
+  });
+});
+
 describe("a mail that comes before its parent", () => {
   test("has the parent join its thread", async () => {
     const { address } = await newInbox();

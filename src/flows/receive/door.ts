@@ -14,7 +14,7 @@ import { sureOf } from "../sure-of.ts";
 import { earlierArrival } from "./duplicate.ts";
 import { factsOf, relatedOf } from "./facts.ts";
 import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
-import { lookingAnew } from "./look-anew.ts";
+import { lookingAnew } from "../look-anew.ts";
 import { recordRefusal } from "./refuse.ts";
 import { refusedByPolicy } from "./refused-by-policy.ts";
 import { roleFacts } from "./role-mailbox.ts";

@@ -13,7 +13,7 @@ import { tooMuchMail } from "../read/large-mails.ts";
 import { inboxAddressOf, reachesInbox } from "../threading.ts";
 import { factsOf } from "./facts.ts";
 import type { Inspect } from "../readings.ts";
-import { lookingAnew } from "./look-anew.ts";
+import { lookingAnew } from "../look-anew.ts";
 import { type Arrival, type TakeDeps, takeMail } from "./take.ts";
 import { traceFields } from "./trace.ts";
 

@@ -5,23 +5,22 @@ import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
 import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
-import { messageIdsIn } from "../../mail/reading/header-block.ts";
-import { newPreview } from "../../mail/reading/reply-text.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { isInboxGone } from "../../store/inboxes.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import { insertMessage, type Message } from "../../store/messages.ts";
+import { insertMessage, isMessageBarred, type Message } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
 import type { Sender } from "../../store/senders.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../store/sending.ts";
-import { findThread, rememberReferences, stepThread } from "../../store/threads.ts";
 import { type Subscription, subscriptions } from "../../store/webhook-deliveries.ts";
 import type { KeepDeps } from "../contents/keep.ts";
 import { hint, transmitJob } from "../hint.ts";
 import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
-import { inboxAddressOf, participantsOf, type ThreadEntry } from "../threading.ts";
+import { lookingAnew } from "../look-anew.ts";
+import { inboxAddressOf } from "../threading.ts";
 import { contentGone, contentSize, keepAttachments, keepBodyOf, mayWriteAhead } from "./content.ts";
+import { type Conversation, joinThread, referencesOf } from "./join-thread.ts";
 import { applyPolicy } from "./policy.ts";
 import { commitWithinVolume, type Counted, refuseOverVolume, type VolumeDeps } from "./volume.ts";
 
@@ -49,13 +48,12 @@ export interface PreparedSend extends Counted {
 
 /**
  * Everything about one send but the commit; what is large of it is written ahead. Throws the AppError that refuses it.
- * @param into the thread of the From inbox that it goes into; null: the one its references lead to
  */
 export async function prepareSend(
   deps: AcceptDeps,
   project: Sender,
   send: CheckedSend,
-  into: ThreadEntry | null = null,
+  conversation: Conversation = {},
 ): Promise<PreparedSend> {
   const senderId = project.id;
   const now = deps.clock.now();
@@ -72,7 +70,7 @@ export async function prepareSend(
   const attachments = await keepAttachments(deps, senderId, send.item, now);
   const message = newMessage(project, send, from, recipients, attachments, now);
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
-  const thread = await joinThread(deps, message, send.item, inbox, into?.threadId ?? null);
+  const thread = await joinThread(deps.db, message, send.item, inbox, conversation);
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
   // What is large is long in writing: a webhook that is made meanwhile hears of it.
   const webhooks = mayWriteAhead(send.item) ? await subscriptions(deps.db, senderId) : facts.webhooks;
@@ -81,9 +79,9 @@ export async function prepareSend(
     accepted: answer(message),
     recipients: recipients.length,
     statements: [
-      ...insertMessage(message, content, attachments, into?.guard),
+      ...insertMessage(message, content, attachments, thread.guard),
       insertRecipients(senderId, message.id, recipients, now),
-      ...thread,
+      ...thread.statements,
     ],
     transmits: recipients
       .filter(({ status }) => status === "queued")
@@ -95,6 +93,7 @@ export async function prepareSend(
 
 /**
  * Commits prepared sends of one project together, as far as its volume of the day goes, then hints the queues.
+ * Where others have changed where one belongs, nothing is written, and `sending` knows the error.
  * @param record statements for the same write (an idempotent answer), told which sends are refused
  * @returns the refusals by their sends; all others are accepted
  */
@@ -115,7 +114,7 @@ export async function commitSends(
     pushes = announced.pushes;
     return [...announced.statements, ...record(refused)];
   });
-  const refused = await write.catch(inboxGone).catch(contentGone);
+  const refused = await write.catch(contentGone);
   hint(
     deps.queue,
     "transmit",
@@ -125,11 +124,15 @@ export async function commitSends(
   return refused;
 }
 
-/** Throws the error of a commit as the caller is to see it: asked again, the send is from no inbox. */
-function inboxGone(error: unknown): never {
-  if (!isInboxGone(error)) throw error;
-  const message = "The inbox that the send is from has just been deleted. Try again.";
-  throw new AppError("service_unavailable", message, { retryAfter: 1 });
+/**
+ * Does what prepares sends and commits them, anew where others have just changed where these belong: a thread was begun that one of them
+ * begins, or the inbox deleted that one is from.
+ * @throws AppError 503 where others keep doing so, and nothing was committed
+ */
+export async function sending<Sent>(prepareAndCommit: () => Promise<Sent>): Promise<Sent> {
+  const sent = await lookingAnew(prepareAndCommit, (error) => isMessageBarred(error) || isInboxGone(error));
+  if (sent !== null) return sent;
+  throw new AppError("service_unavailable", "Too many sends at once. Try again.", { retryAfter: 1 });
 }
 
 /**
@@ -243,53 +246,6 @@ function newMessage(
     unsubscribeLink: item.unsubscribeLink ?? false,
     createdAt: now,
   };
-}
-
-/** Message-IDs that the send names in In-Reply-To and References. */
-function referencesOf(item: SendItem): string[] {
-  const fields = Object.entries(item.headers ?? {})
-    .filter(([name]) => /^(?:in-reply-to|references)$/i.test(name))
-    .sort(([name]) => (/^references$/i.test(name) ? -1 : 1));
-  return fields.flatMap(([, value]) => messageIdsIn(value));
-}
-
-/** The inbox that a send's From is. */
-interface FromInbox {
-  id: string;
-  address: string;
-}
-
-/**
- * A send whose From is an inbox of the project joins the thread it answers, or starts one there: the message is given
- * both, and the statements move the thread on.
- */
-async function joinThread(
-  deps: AcceptDeps,
-  message: Message,
-  item: SendItem,
-  inbox: FromInbox | null,
-  threadId: string | null,
-): Promise<Statement[]> {
-  if (inbox === null) return [];
-  const { senderId } = message;
-  const inboxId = inbox.id;
-  message.inboxId = inboxId;
-  const references = referencesOf(item);
-  message.threadId =
-    threadId ?? (await findThread(deps.db, senderId, inboxId, references)) ?? newId("thr", message.createdAt);
-  const step = stepThread({
-    threadId: message.threadId,
-    inboxId,
-    senderId,
-    messageId: message.id,
-    subject: message.subject,
-    preview: newPreview({ text: item.text ?? null, html: item.html ?? null }),
-    participants: participantsOf(message, inbox.address),
-    hasAttachments: (item.attachments?.length ?? 0) > 0,
-    inbound: false,
-    at: message.createdAt,
-  });
-  return [step, ...rememberReferences({ senderId, inboxId, threadId: message.threadId }, references)];
 }
 
 function answer({ id, status, scheduledAt }: OutboundMessage): Accepted {

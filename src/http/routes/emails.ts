@@ -11,11 +11,13 @@ import {
   commitSends,
   type PreparedSend,
   prepareSend,
+  sending,
 } from "../../flows/send/accept.ts";
+import type { NamedThreads } from "../../flows/send/join-thread.ts";
 import type { Sender } from "../../store/senders.ts";
 import { logAccepted } from "../access-log.ts";
-import { accepted, multiStatus, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
+import { type Answer, accepted, multiStatus, ok } from "../answer.ts";
+import { type CheckedRequest, projectRoute, type Route } from "../route.ts";
 import { OneOf, Timestamp } from "../schemas.ts";
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
@@ -90,11 +92,14 @@ function sendRoute(deps: EmailRouteDeps): Route {
     answers: { 202: Accepted },
     errors: ["conflict"],
     async handle({ body, now, project, record, requestId }) {
-      const prepared = await prepareSend(deps, project, checkedSend(body, deps.limits, now));
-      const answer = accepted(prepared.accepted);
-      await commitSend(deps, project, prepared, record(answer));
-      logAccepted(requestId, [prepared.accepted.id]);
-      return answer;
+      const send = checkedSend(body, deps.limits, now);
+      return sending(async () => {
+        const prepared = await prepareSend(deps, project, send);
+        const answer = accepted(prepared.accepted);
+        await commitSend(deps, project, prepared, record(answer));
+        logAccepted(requestId, [prepared.accepted.id]);
+        return answer;
+      });
     },
   });
 }
@@ -110,25 +115,33 @@ function batchRoute(deps: EmailRouteDeps): Route {
     bodyCheckedBy: "handler",
     answers: { 207: BatchResult },
     errors: ["conflict"],
-    async handle({ body, now, project, record, requestId }) {
-      const items: (PreparedSend | AppError)[] = [];
-      for (const item of itemsOf(body)) {
-        items.push(await prepareItem(deps, project, item, now));
-        // A hundred mails to fifty recipients each take a second: others are served in between.
-        await turn();
-      }
-      const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
-        multiStatus({ data: items.map((item) => showItem(item, refused)) });
-      const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));
-      const refused = await commitSends(deps, project, good, (over) => record(answerFor(over)));
-      const taken = good.filter((item) => !refused.has(item));
-      logAccepted(
-        requestId,
-        taken.map((item) => item.accepted.id),
-      );
-      return answerFor(refused);
-    },
+    handle: (context) => sending(() => sendBatch(deps, context)),
   });
+}
+
+type BatchContext = Pick<CheckedRequest, "body" | "now" | "record" | "requestId"> & { project: Sender };
+
+async function sendBatch(
+  deps: EmailRouteDeps,
+  { body, now, project, record, requestId }: BatchContext,
+): Promise<Answer> {
+  const items: (PreparedSend | AppError)[] = [];
+  const named: NamedThreads = new Map();
+  for (const item of itemsOf(body)) {
+    items.push(await prepareItem(deps, project, item, { now, named }));
+    // A hundred mails to fifty recipients each take a second: others are served in between.
+    await turn();
+  }
+  const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
+    multiStatus({ data: items.map((item) => showItem(item, refused)) });
+  const good = items.flatMap((item) => (item instanceof AppError ? [] : [item]));
+  const refused = await commitSends(deps, project, good, (over) => record(answerFor(over)));
+  const taken = good.filter((item) => !refused.has(item));
+  logAccepted(
+    requestId,
+    taken.map((item) => item.accepted.id),
+  );
+  return answerFor(refused);
 }
 
 /** The items of a batch, each still to be checked on its own: a bad one must not refuse the others. */
@@ -143,10 +156,10 @@ async function prepareItem(
   deps: EmailRouteDeps,
   project: Sender,
   item: unknown,
-  now: number,
+  { now, named }: { now: number; named: NamedThreads },
 ): Promise<PreparedSend | AppError> {
   try {
-    return await prepareSend(deps, project, checkedSend(item, deps.limits, now));
+    return await prepareSend(deps, project, checkedSend(item, deps.limits, now), { named });
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
 import { SendItem } from "../../core/send-item.ts";
 import { oneByOne } from "../../core/one-by-one.ts";
-import { prepareSend } from "../../flows/send/accept.ts";
+import { prepareSend, sending } from "../../flows/send/accept.ts";
 import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { RecordDeps } from "../../flows/read/record.ts";
@@ -173,17 +173,19 @@ function replyRoute(deps: EmailRouteDeps): Route {
     answers: { 202: Replied },
     errors: ["not_found", "conflict"],
     handle: ({ senderId, project, params, body, now, record, requestId }) =>
-      inTurn(params.id, async () => {
-        const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
-        const checked = checkedSend(item, deps.limits, now, ownHeaders);
-        const reply = { ...checked, item: withoutDoubles(checked.item, body.cc?.length ?? 0) };
-        const entry = replyEntry(senderId, params.id, now);
-        const prepared = await prepareSend(deps, project, reply, entry);
-        const { id, status } = prepared.accepted;
-        const answer = accepted({ id, status, threadId: params.id });
-        await commitReply(deps, project, prepared, record(answer));
-        logAccepted(requestId, [id]);
-        return answer;
-      }),
+      inTurn(params.id, () =>
+        sending(async () => {
+          const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
+          const checked = checkedSend(item, deps.limits, now, ownHeaders);
+          const reply = { ...checked, item: withoutDoubles(checked.item, body.cc?.length ?? 0) };
+          const entry = replyEntry(senderId, params.id, now);
+          const prepared = await prepareSend(deps, project, reply, { into: entry });
+          const { id, status } = prepared.accepted;
+          const answer = accepted({ id, status, threadId: params.id });
+          await commitReply(deps, project, prepared, record(answer));
+          logAccepted(requestId, [id]);
+          return answer;
+        }),
+      ),
   });
 }

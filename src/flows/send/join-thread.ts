@@ -1,0 +1,112 @@
+import type { SendItem } from "../../core/send-item.ts";
+import { messageIdsIn } from "../../mail/reading/header-block.ts";
+import { newPreview } from "../../mail/reading/reply-text.ts";
+import { newId } from "../../core/ids.ts";
+import { beginsThreadGuard } from "../../store/arrivals.ts";
+import type { Db, Guard, Statement } from "../../store/engine/client.ts";
+import type { Message } from "../../store/messages.ts";
+import {
+  findThread,
+  MAX_REMEMBERED_REFERENCES,
+  rememberReferences,
+  stepThread,
+  type ThreadPlace,
+} from "../../store/threads.ts";
+import { participantsOf, type ThreadEntry } from "../threading.ts";
+
+/** The inbox that a send's From is. */
+export interface FromInbox {
+  id: string;
+  address: string;
+}
+
+/** Threads that sends of one commit go into, by inbox and the Message-IDs that these name. */
+export type NamedThreads = Map<string, string>;
+
+/** Where a send belongs beyond what the database knows. */
+export interface Conversation {
+  /** The thread of the From inbox that it goes into; left out: the one its references lead to. */
+  into?: ThreadEntry;
+  /** Of the sends before it that are committed with it; it is noted there. */
+  named?: NamedThreads;
+}
+
+/** What the commit of a send does to its thread. */
+export interface Joined {
+  statements: Statement[];
+  /** What must still hold then; `isMessageBarred` knows the error where it does not. */
+  guard: Guard | null;
+}
+
+/** Message-IDs that the send names in In-Reply-To and References, the nearest parent last. */
+export function referencesOf(item: SendItem): string[] {
+  const fields = Object.entries(item.headers ?? {})
+    .filter(([name]) => /^(?:in-reply-to|references)$/i.test(name))
+    .sort(([name]) => (/^references$/i.test(name) ? -1 : 1));
+  return fields.flatMap(([, value]) => messageIdsIn(value));
+}
+
+/**
+ * A send whose From is an inbox of the project joins the thread it answers, or starts one there: the message is given
+ * both, and the statements move the thread on.
+ */
+export async function joinThread(
+  db: Db,
+  message: Message,
+  item: SendItem,
+  inbox: FromInbox | null,
+  { into, named = new Map() }: Conversation,
+): Promise<Joined> {
+  if (inbox === null) return { statements: [], guard: into?.guard ?? null };
+  const { senderId } = message;
+  const inboxId = inbox.id;
+  const references = referencesOf(item);
+  const known = into?.threadId ?? (await threadOf(db, { senderId, inboxId }, references, named));
+  const threadId = known ?? newId("thr", message.createdAt);
+  message.inboxId = inboxId;
+  message.threadId = threadId;
+  for (const id of references.slice(-MAX_REMEMBERED_REFERENCES))
+    if (!named.has(keyOf(inboxId, id))) named.set(keyOf(inboxId, id), threadId);
+  const step = stepThread({
+    threadId,
+    inboxId,
+    senderId,
+    messageId: message.id,
+    subject: message.subject,
+    preview: newPreview({ text: item.text ?? null, html: item.html ?? null }),
+    participants: participantsOf(message, inbox.address),
+    hasAttachments: (item.attachments?.length ?? 0) > 0,
+    inbound: false,
+    at: message.createdAt,
+  });
+  return {
+    statements: [step, ...rememberReferences({ senderId, inboxId, threadId }, references)],
+    guard: into?.guard ?? (known === null ? beginningGuard({ senderId, inboxId }, references) : null),
+  };
+}
+
+/** The thread of the nearest parent that the inbox knows, or a send before it has named; null where there is none. */
+async function threadOf(
+  db: Db,
+  { senderId, inboxId }: Omit<ThreadPlace, "threadId">,
+  references: readonly string[],
+  named: NamedThreads,
+): Promise<string | null> {
+  const nearest = references.findLastIndex((id) => named.has(keyOf(inboxId, id)));
+  const found = await findThread(db, senderId, inboxId, references.slice(Math.max(0, nearest)));
+  return found ?? named.get(keyOf(inboxId, references[nearest] ?? "")) ?? null;
+}
+
+/** Holds while nobody else has begun the thread that the references lead to. */
+function beginningGuard(
+  { senderId, inboxId }: Omit<ThreadPlace, "threadId">,
+  related: readonly string[],
+): Guard | null {
+  if (related.length === 0) return null;
+  // Sends of one conversation do not come one after another, so they may be in one commit: each is to see those before it.
+  return { ...beginsThreadGuard({ senderId, inboxId, related }), apart: false };
+}
+
+function keyOf(inboxId: string, messageId: string): string {
+  return `${inboxId} ${messageId}`;
+}
