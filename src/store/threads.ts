@@ -82,19 +82,22 @@ const COLUMNS_STEPPED = `id, sender_id, inbox_id, subject, preview, participants
     has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at`;
 const ROW_STEPPED = `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9)`;
 
+/** Of two messages of one millisecond, which different processes may have stored, the last is that of the later id, as in every list. */
+const IS_LAST =
+  "(excluded.last_message_at, excluded.last_message_id) >= (last_message_at, COALESCE(last_message_id, ''))";
+
 /** What becomes of a thread that is there. `isNew`: of a participant named (`value`), whether the thread shows him not. */
 function moved(isNew: string): string {
   return ` ON CONFLICT (id) DO UPDATE SET
     subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
-    preview = CASE WHEN excluded.last_message_at >= last_message_at THEN excluded.preview ELSE preview END,
+    preview = CASE WHEN ${IS_LAST} THEN excluded.preview ELSE preview END,
     participants = (SELECT json_group_array(value) FROM (
       SELECT value, 0 AS late, key FROM json_each(threads.participants)
       UNION ALL SELECT value, 1, key FROM json_each(excluded.participants) WHERE ${isNew}
       ORDER BY late, key LIMIT ${MAX_PARTICIPANTS})),
     message_count = message_count + 1,
     has_attachments = max(has_attachments, excluded.has_attachments),
-    last_message_id = CASE WHEN excluded.last_message_at >= last_message_at
-      THEN excluded.last_message_id ELSE last_message_id END,
+    last_message_id = CASE WHEN ${IS_LAST} THEN excluded.last_message_id ELSE last_message_id END,
     last_message_at = max(last_message_at, excluded.last_message_at),
     last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
     updated_at = max(updated_at, excluded.updated_at)

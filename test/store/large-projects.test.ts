@@ -279,9 +279,9 @@ describe("events of a message", () => {
 });
 
 /** What a message that came in at a time makes of its thread. */
-function stepOf(threadId: string, inboxId: string, at: number): Statement {
+function stepOf(threadId: string, inboxId: string, at: number, messageId = "msg_1"): Statement {
   return stepThread({
-    ...{ threadId, inboxId, senderId: mine, messageId: "msg_1", subject: "", preview: "" },
+    ...{ threadId, inboxId, senderId: mine, messageId, subject: "", preview: `of ${messageId}` },
     ...{ participants: [], hasAttachments: false, inbound: true, at },
   });
 }
@@ -317,6 +317,16 @@ describe("a thread of many messages", () => {
       updatedAt: NOW + 5,
     });
     expect(await lastMessageId(api.db, mine, "thr_late")).toBe(ids[1]);
+  });
+
+  test("shows of those of one millisecond the one that it lists last", async () => {
+    for (const id of ["msg_2", "msg_3", "msg_1"])
+      await api.db.write([stepOf("thr_even", "inb_mail", NOW, id)]);
+    expect(await getThread(api.db, mine, "thr_even")).toMatchObject({
+      lastMessageId: "msg_3",
+      preview: "of msg_3",
+      messageCount: 3,
+    });
   });
 
   test("is answered at its last inbound one, else its last, and of our own none is looked through for it", async () => {
