@@ -307,6 +307,18 @@ describe("an inbox that is deleted while", () => {
     expect(await deliver(scene.service, { to: box.address })).toStartWith("550 5.1.1");
   });
 
+  test("a mail comes for it has that tried again, where it has been made anew", async () => {
+    const { address, id } = await newInbox();
+    const session = await smtpSession(scene.service.smtpPort);
+    const commands = ["MAIL FROM:<ada@client.test>", `RCPT TO:<${address}>`, "DATA"];
+    for (const command of commands) expect(await session.say(command)).toMatch(/^[23]/);
+    expect((await scene.service.call("DELETE", `/v1/inboxes/${id}`)).status).toBe(204);
+    const anew = (await scene.service.call("POST", "/v1/inboxes", { address })).body;
+    expect(await session.say(`${letterLines({ to: address }).join("\r\n")}\r\n.`)).toStartWith("451 4.3.0");
+    session.end();
+    expect(await deliveredRecord(scene.service, { to: address })).toMatchObject({ inboxId: anew.id });
+  });
+
   test("its address sends has the mail sent all the same, from no inbox then", async () => {
     const box = await newInbox();
     const to = [{ email: "ada@client.test" }];

@@ -117,11 +117,11 @@ export function openDoor(deps: DoorDeps): MailHandler {
 
 /** Where an address leads: that it leads nowhere is told for good. */
 function knownTarget(deps: DoorDeps, address: string): Promise<InboundTarget> {
-  return sureOf(
-    deps.db,
-    () => routeAddress(deps, address),
-    ({ kind }) => kind === "no_domain" || kind === "no_mailbox",
-  );
+  return sureOf(deps.db, () => routeAddress(deps, address), isNowhere);
+}
+
+function isNowhere({ kind }: InboundTarget): boolean {
+  return kind === "no_domain" || kind === "no_mailbox";
 }
 
 interface Door {
@@ -154,7 +154,7 @@ async function receive(door: Door, envelope: Envelope, raw: Uint8Array): Promise
       known.addresses.push(address);
       inboxes.set(key, known);
     }
-    if (target.kind === "no_domain" || target.kind === "no_mailbox") gone++;
+    if (isNowhere(target)) gone++;
     if (target.kind !== "bounce" && target.kind !== "feedback") continue;
     const about = target.kind === "bounce" ? `${target.messageId}.${target.ord}` : target.kind;
     if (reports.has(about)) continue;
@@ -214,7 +214,7 @@ async function lookAndTake(
     facts: await placeFacts(deps, target.inbox, mail),
   }));
   const places = (await Promise.all(asked)).filter(isOpen);
-  if (places.length === 0) return NO_MAILBOX;
+  if (places.length === 0) return (await leadNowhere(deps, targets)) ? NO_MAILBOX : SOME_GONE;
   if (places.length < targets.length) return SOME_GONE;
   const { verdict } = mail.inspection.authentication;
   const { ip } = mail.envelope;
@@ -232,6 +232,13 @@ async function lookAndTake(
   const { ok } = mail.inspection.mail;
   log("smtp").info("mail taken", { messages: ids, bytes: mail.raw.length, read: ok });
   return reply(250, "2.0.0", `OK ${ids[0] ?? "taken"}`);
+}
+
+/** Whether no address leads anywhere now: an inbox that is gone may have been made anew since RCPT. */
+async function leadNowhere(deps: DoorDeps, targets: readonly InboundTargetInbox[]): Promise<boolean> {
+  const addresses = targets.flatMap((target) => target.addresses);
+  const found = await Promise.all(addresses.map((address) => knownTarget(deps, address)));
+  return found.every(isNowhere);
 }
 
 function placeFacts(deps: DoorDeps, inbox: InboundTargetInbox["inbox"], mail: InboundMail) {
