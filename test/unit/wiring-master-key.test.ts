@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { openKeys } from "../../src/wiring/master-key.ts";
+import { newFolder } from "../support/folder.ts";
 
 test("a master key gives the keys that it has always given: what is sealed, sent and linked outlives a version", () => {
   const keys = Object.entries(openKeys("a".repeat(64), "/nowhere"));
@@ -12,4 +15,15 @@ test("a master key gives the keys that it has always given: what is sealed, sent
     unsubscribe: "6d72d6ba53dfaf6457e59f8bb9c75d0e459e34d4ee0a04dc32fffbf2b268e982",
     tracking: "d4e2f2ddb7782b7434af751bfa0344811ac81e6db3e3e5011335f65910def4fc",
   });
+});
+
+const MODULE = join(import.meta.dir, "../../src/wiring/master-key.ts");
+
+test.skipIf(Bun.which("strace") === null)("a new master key is on disk by its name, too", async () => {
+  const [folder, trace] = [newFolder("master-key"), join(newFolder("trace"), "calls")];
+  const code = `(await import(${JSON.stringify(MODULE)})).openKeys(null, ${JSON.stringify(folder)})`;
+  const calls = ["strace", "-f", "-y", "-e", "trace=fsync,link,linkat", "-o", trace];
+  expect(await Bun.spawn([...calls, process.execPath, "-e", code]).exited).toBe(0);
+  const [, behind = ""] = readFileSync(trace, "utf8").split(`"${join(folder, "master.key")}"`);
+  expect(behind).toMatch(new RegExp(`fsync\\(\\d+<${folder}>`));
 });
