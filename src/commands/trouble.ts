@@ -72,7 +72,7 @@ function wordsFor(error: unknown, http?: { host: string; port: number }): string
   if (code.startsWith("SQLITE_NOTADB"))
     return "the database's file holds something else: is it the one that DATA_DIR or DATABASE_URL should name?";
   if (code.startsWith("SQLITE_CORRUPT"))
-    return `the database is damaged (${code}): keep its files as they are, and go back to a backup, or have sqlite3's .recover read what it can of a copy`;
+    return `the database is damaged (${code}): keep its files as they are, and go back to a backup, or have sqlite3's .recover read what it can of a copy; where it is a backup that was just put back, remove the -wal and -shm beside it, which are of the file before it`;
   if (code.startsWith("SQLITE_CANTOPEN"))
     return "the database cannot be opened: do its file, the -wal and -shm beside it, and the folder belong to the user of the service?";
   if (!("syscall" in error)) return null;

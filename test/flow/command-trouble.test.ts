@@ -296,6 +296,9 @@ describe("a start says what it cannot have", () => {
           "postrider: the database is damaged (SQLITE_CORRUPT): keep its files as they are",
         ),
       ]);
+      expect(damaged.ran.stderr).toContain(
+        "a backup that was just put back, remove the -wal and -shm beside it",
+      );
       expect(readFileSync(join(damaged.DATA_DIR, "postrider.db")).equals(half)).toBe(true);
       const folder = await start(bytes, (at) => mkdirSync(join(at, "master.key")));
       expect([folder.ran.code, folder.ran.stderr]).toEqual([

@@ -13,7 +13,8 @@ const FAIL_FREE = { share: 0.02, bytes: 100 * MEGABYTE };
 export const QUICK_CHECK_BYTES = 512 * MEGABYTE;
 /** Faults of a database that are shown. */
 const SHOWN_FAULTS = 3;
-const RESTORE = "stop the service, keep a copy of the file, and go back to the last backup";
+const RESTORE =
+  "stop the service, keep a copy of the file, and go back to the last backup; one that was put back wants the -wal and -shm of the file before it removed";
 
 export interface StorageParts {
   /** Opens the database where it can be; throws why it cannot. */
