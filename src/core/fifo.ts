@@ -10,6 +10,11 @@ export class Fifo<Item> {
     return this.#items.length - this.#next;
   }
 
+  /** What is taken next. */
+  get first(): Item | undefined {
+    return this.#items[this.#next];
+  }
+
   add(item: Item): void {
     this.#items.push(item);
   }

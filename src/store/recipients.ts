@@ -157,6 +157,8 @@ export interface WaitingRecipient {
   dueAt: number;
   /** Whether the message's template is yet to be rendered. */
   toRender: boolean;
+  /** Octets of its bodies and attachments as they were given. */
+  size: number;
 }
 
 interface WaitingRow
@@ -171,6 +173,7 @@ interface WaitingRow
   receiving_domain: string | null;
   due_at: number;
   to_render: number;
+  size: number;
 }
 
 /** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
@@ -182,7 +185,7 @@ const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.
     p.suspended_at IS NOT NULL AS suspended, d.status IS NOT NULL AND d.status <> 'verified' AS unverified,
     CASE WHEN d.receiving = 1 AND d.mx_verified = 1 THEN d.name END AS receiving_domain,
     m.template_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM message_content c
-      WHERE c.message_id = m.id AND c.rendered = 1) AS to_render
+      WHERE c.message_id = m.id AND c.rendered = 1) AS to_render, m.size
   FROM recipients r JOIN messages m ON m.id = r.message_id
     LEFT JOIN senders p ON p.id = r.sender_id
     LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
@@ -219,5 +222,6 @@ export async function waitingRecipient(
     receivingDomain: row.receiving_domain,
     dueAt: row.due_at,
     toRender: row.to_render === 1,
+    size: row.size,
   };
 }

@@ -1,5 +1,5 @@
 import type { PushDeps } from "../flows/notify/push.ts";
-import { RenderingSeats } from "../flows/send/rendering-seats.ts";
+import { LARGE_MAIL_SEATS, RENDERING_SEATS, Seats } from "../flows/send/seats.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { recheckDue } from "../flows/verify/recheck.ts";
 import { post } from "../net/post.ts";
@@ -68,7 +68,8 @@ function transmitDeps(
     renderer,
     verpKey: keys.verp,
     memory,
-    seats: new RenderingSeats(common.clock),
+    renderingSeats: new Seats(common.clock, RENDERING_SEATS),
+    largeMailSeats: new Seats(common.clock, LARGE_MAIL_SEATS),
     capture: config.delivery === "capture",
     meter: metrics.transmit,
     retry: {

@@ -156,6 +156,7 @@ function startDispatch(deps: WorkerDeps, pace: Pace | null): Dispatch {
       clock,
       findPassage,
       pace,
+      largeMailSeats: common.largeMailSeats,
       restMs: Math.min((firstRetrySeconds * 1000) / 2, LONGEST_REST_MS),
       transmit: (job, handover) =>
         transmit(

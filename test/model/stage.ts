@@ -1,5 +1,5 @@
 import { renderMemory } from "../../src/flows/send/render.ts";
-import { RenderingSeats } from "../../src/flows/send/rendering-seats.ts";
+import { LARGE_MAIL_SEATS, RENDERING_SEATS, Seats } from "../../src/flows/send/seats.ts";
 import { loadConfig } from "../../src/config.ts";
 import { bootstrap } from "../../src/flows/bootstrap.ts";
 import { parseTransmitKey } from "../../src/flows/hint.ts";
@@ -96,7 +96,8 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const transmitDeps: TransmitDeps = {
     ...common,
     ...{ custody: "delivered", capture: true, memory: rendering.memory, verpKey: keys.verp },
-    seats: new RenderingSeats(clock),
+    renderingSeats: new Seats(clock, RENDERING_SEATS),
+    largeMailSeats: new Seats(clock, LARGE_MAIL_SEATS),
     ...{ ...links, renderer: rendering.renderer },
     foregone: () => null,
     async deliver(shipment) {

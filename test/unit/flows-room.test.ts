@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { type Departed, Room, type RoomLimits } from "../../src/flows/dispatch/room.ts";
 import { HANG_MS } from "../../src/flows/send/outcome.ts";
 
-const MIB = 1024 * 1024;
+const KIB = 1024;
+const MIB = 1024 * KIB;
 
 /** A room for two mails under way, both taken, and which of them were cut. */
 function fullRoom(sizes: readonly [number, number], limits: Partial<RoomLimits> = {}) {
@@ -49,8 +50,8 @@ test("a clock that was put back has the wait of a mail begin anew", () => {
 });
 
 test("no more mails are ended than make room for the octets of the next one", () => {
-  const { room, cut } = fullRoom([10 * MIB, 10 * MIB], { underWay: 10, bytes: 25 * MIB });
-  room.clear(HANG_MS + 100_000);
+  const { room, cut } = fullRoom([200 * KIB, 200 * KIB], { underWay: 10, bytes: 500 * KIB });
+  room.clear(HANG_MS + 1_000);
   expect(cut).toEqual([0]);
 });
 
@@ -64,10 +65,42 @@ test("behind a mail larger than the whole room the next one may still be taken u
 });
 
 test("a mail that is told twice to have arrived leaves its octets once", () => {
-  const room = new Room({ desk: 10, underWay: 10, bytes: 25 * MIB });
-  const mails = [0, 1, 2].map((): Departed => ({ bytes: 10 * MIB, since: 0, cut: () => undefined }));
+  const room = new Room({ desk: 10, underWay: 10, bytes: 500 * KIB });
+  const mails = [0, 1, 2].map((): Departed => ({ bytes: 200 * KIB, since: 0, cut: () => undefined }));
   const [first] = mails;
   for (const mail of mails) room.depart(mail);
   if (first !== undefined) for (let times = 0; times < 2; times++) room.arrive(first);
+  expect(room.isFree()).toBe(false);
+});
+
+test("octets that a large mail lacks are taken from large ones that hang, no more than it needs, and from no small one", () => {
+  const room = new Room({ desk: 10, underWay: 10, bytes: 1000 * MIB });
+  const cut: number[] = [];
+  for (const [at, bytes] of [KIB, 10 * MIB, 10 * MIB, 10 * MIB].entries())
+    room.depart({ bytes, since: 0, cut: () => cut.push(at) });
+  room.clear(HANG_MS + 60_000);
+  room.clear(HANG_MS, 11 * MIB);
+  expect(cut).toEqual([]);
+  room.clear(HANG_MS + 60_000, 11 * MIB);
+  expect(cut).toEqual([1, 2]);
+});
+
+test("so they are where the desk is full", () => {
+  const room = new Room({ desk: 1, underWay: 10, bytes: 1000 * MIB });
+  const cut: number[] = [];
+  room.sitDown();
+  room.depart({ bytes: MIB, since: 0, cut: () => cut.push(0) });
+  room.clear(HANG_MS + 60_000);
+  expect(cut).toEqual([]);
+  room.clear(HANG_MS + 60_000, 1);
+  expect(cut).toEqual([0]);
+});
+
+test("what large mails are does not keep small ones from the rest of the room", () => {
+  const room = new Room({ desk: 10, underWay: 10, bytes: 10 * MIB });
+  room.depart({ bytes: 9 * MIB, since: 0, cut: () => undefined });
+  expect(room.isFree()).toBe(true);
+  for (let mail = 0; mail < 3; mail++) room.depart({ bytes: 200 * KIB, since: 0, cut: () => undefined });
+  room.sitDown();
   expect(room.isFree()).toBe(false);
 });

@@ -1,4 +1,5 @@
 import type { Clock } from "../../core/clock.ts";
+import { Clearing } from "./clearing.ts";
 import { log } from "../../log.ts";
 import type { Job } from "../../queue/port.ts";
 import {
@@ -19,6 +20,7 @@ import type { Pace } from "./pacer.ts";
 import { Room, type RoomLimits } from "./room.ts";
 import { lostPassage } from "../send/deliver.ts";
 import type { FindPassage, Later, Passage } from "../send/outcome.ts";
+import type { Seats } from "../send/seats.ts";
 import { Turns } from "./turns.ts";
 
 // The order in which mail leaves.
@@ -37,14 +39,13 @@ import { Turns } from "./turns.ts";
 // reach that is all mail, and a second's retries written together would hold everybody up.
 //
 // Mail in hand is at the desk first (claimed, composed, signed), which no peer can hold up, then under way. What waits for its
-// project's turn at rendering templates is told to come later (`send/rendering-seats`), and holds no place. Places for
+// project's turn at rendering templates is told to come later (`send/seats`), and holds no place. Places for
 // mail under way are many and bounded by count and octets; where peers that hang hold all of them, the longest waits
-// are ended. So what one destination does costs the others nothing, and a bounded amount of memory.
+// are ended. Large mail has a part of the octets and waits for its own kind, likewise without a place: a few peers that take
+// theirs slowly hold up no small one. So what a destination does costs the others nothing, and a bounded amount of memory.
 
 /** Time without an answer after which a destination in doubt is tried by one mail more, milliseconds. */
 export const TRIAL_MS = 5_000;
-/** Time between two looks for mail that hangs, where all room is taken, milliseconds. */
-const CLEAR_MS = 1_000;
 
 export interface DispatchLimits extends PlaceLimits, RoomLimits {
   /** Recipients that wait here; more stay in the database, and the sweep brings them. */
@@ -58,6 +59,8 @@ export interface DispatchDeps {
   pace: Pace | null;
   /** Time that a destination rests after it could not be reached, milliseconds. */
   restMs: number;
+  /** What large mails take their octets from; left out: there is no bound but that of the room. */
+  largeMailSeats?: Pick<Seats, "lacking">;
   /** Does a job. Gives when it is to come again; null: it is over. */
   transmit: (job: Job, handover: Handover) => Promise<Later | null>;
 }
@@ -67,6 +70,7 @@ export class Dispatch {
   readonly #deps: DispatchDeps;
   readonly #limits: DispatchLimits;
   readonly #room: Room;
+  readonly #clearing: Clearing;
   readonly #moments: Moments;
   readonly #lines = new Map<string, Line>();
   readonly #destinations: Destinations;
@@ -77,7 +81,6 @@ export class Dispatch {
   #waiting = 0;
   #inHand = 0;
   #starting = false;
-  #clearing = false;
   #closed = false;
   #idle: (() => void)[] = [];
 
@@ -85,6 +88,10 @@ export class Dispatch {
     this.#deps = deps;
     this.#limits = limits;
     this.#room = new Room(limits);
+    this.#clearing = new Clearing({
+      ...{ clock: deps.clock, room: this.#room, largeMailSeats: deps.largeMailSeats },
+      looked: () => this.#start(),
+    });
     this.#destinations = new Destinations(deps.clock);
     this.#moments = new Moments(deps.clock, deps.pace, (destination) => this.#resume(destination));
   }
@@ -195,7 +202,7 @@ export class Dispatch {
     this.#starting = true;
     while (!this.#closed && this.#ready.size > 0) {
       if (!this.#room.isFree()) {
-        this.#clear();
+        this.#clearing.look();
         break;
       }
       const destination = this.#ready.take()?.item;
@@ -255,6 +262,7 @@ export class Dispatch {
     this.#inHand--;
     if (later === null) this.#known.delete(job.key);
     else void this.#offerAgain(job, retry, later);
+    this.#clearing.lookForLarge();
     if (this.#inHand === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.#resume(destination);
   }
@@ -278,17 +286,6 @@ export class Dispatch {
     this.#wake(destination);
     this.#start();
     this.#destinations.forget(destination);
-  }
-
-  /** Where peers hold all the room, looks once a while whether some of them hang. */
-  #clear(): void {
-    if (this.#clearing) return;
-    this.#clearing = true;
-    this.#room.clear(this.#deps.clock.now());
-    this.#deps.clock.after(CLEAR_MS, () => {
-      this.#clearing = false;
-      this.#start();
-    });
   }
 
   #forgetLine(line: Line): void {

@@ -1,4 +1,5 @@
 import { HANG_MS } from "../send/outcome.ts";
+import { LARGE_OCTETS } from "../send/seats.ts";
 
 /** What may be in hand at a time over all destinations. */
 export interface RoomLimits {
@@ -28,7 +29,8 @@ const EXPECTED_KEPT = 0.95;
 
 /**
  * Counts what is in hand. The octets of a mail are known once it is composed; until then it counts with the size of
- * the biggest of late, so that a row of big mails does not fill the memory before the first one is weighed.
+ * the biggest of late, so that a row of big mails does not fill the memory before the first one is weighed. What is known to be
+ * large has taken its octets before (`send/seats`), which are a part of all, so that it does not take those of others.
  */
 export class Room {
   readonly #limits: RoomLimits;
@@ -62,7 +64,7 @@ export class Room {
   depart(mail: Departed): void {
     this.#departed.add(mail);
     this.#bytes += mail.bytes;
-    this.#expected = Math.max(mail.bytes, this.#expected * EXPECTED_KEPT);
+    this.#expected = Math.max(Math.min(mail.bytes, LARGE_OCTETS), this.#expected * EXPECTED_KEPT);
   }
 
   arrive(mail: Departed): void {
@@ -72,14 +74,19 @@ export class Room {
   /**
    * Where peers hold all the room, ends the waits that last longest, as far as needed: those of HANG_MS and more, and of
    * the time that a mail of its size takes a peer that is not too slow.
+   * @param lacking octets that large mails are to give back to another one
    */
-  clear(now: number): void {
+  clear(now: number, lacking = 0): void {
     const { desk, underWay, bytes } = this.#limits;
-    if (this.#desk >= desk) return;
+    if (this.#desk >= desk && lacking === 0) return;
     let count = this.#desk + this.#departed.size;
     let held = this.#bytes + (this.#desk + 1) * this.#expected;
+    let missing = lacking;
     for (const mail of this.#departed) {
-      if (count < underWay && held <= bytes) return;
+      const isFull = this.#desk < desk && (count >= underWay || held > bytes);
+      if (!isFull && missing <= 0) return;
+      const isLarge = mail.bytes > LARGE_OCTETS;
+      if (!isFull && !isLarge) continue;
       // Where the clock was put back its wait begins anew, rather than to last until the clock has come round again.
       mail.since = Math.min(mail.since, now);
       if (now - mail.since < HANG_MS + mail.bytes / LEAST_OCTETS_PER_MS) continue;
@@ -88,6 +95,7 @@ export class Room {
       mail.ending = true;
       count--;
       held -= mail.bytes;
+      if (isLarge) missing -= mail.bytes;
       mail.cut();
     }
   }

@@ -18,7 +18,7 @@ import { claimCheck } from "./claim-check.ts";
 import { type Deliver, type DeliveryReport, type Later, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
-import type { RenderingSeats } from "./rendering-seats.ts";
+import { LARGE_OCTETS, type Seats } from "./seats.ts";
 import { type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type Due, NOT_VERIFIED, takeUp } from "./take-up.ts";
@@ -39,8 +39,10 @@ export interface TransmitDeps extends RenderDeps {
   /** Keys the tokens in return paths. */
   verpKey: Uint8Array;
   deliver: Deliver;
-  /** Of mails whose templates are rendered; one for all transmits of a process. */
-  seats: RenderingSeats;
+  /** Of mails whose templates are rendered; these and the next are one for all transmits of a process. */
+  renderingSeats: Seats;
+  /** Of large mails, in octets. */
+  largeMailSeats: Seats;
   /** What comes of this try where that is known before the mail is composed; null where it has to be handed over. */
   foregone: () => DeliveryReport | null;
   /** What a peer's 250 means. */
@@ -58,10 +60,10 @@ export interface TransmitDeps extends RenderDeps {
  * whose turn it is not yet; null: it is over, or left to the sweep.
  */
 export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | null> {
-  const key = parseTransmitKey(job.key);
-  const waiting = key === null ? null : await takeUp(deps, key.messageId, key.ord);
+  const place = parseTransmitKey(job.key);
+  const waiting = place === null ? null : await takeUp(deps, place.messageId, place.ord);
   if (waiting === null) return null;
-  const { senderId, email } = waiting.recipient;
+  const { senderId, email, domain } = waiting.recipient;
   const name = simulatedName(email, deps.serviceDomain);
   const known = knownBefore(deps, waiting, name);
   if (known !== null) {
@@ -69,17 +71,36 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
     await settleAtOnce(deps, claiming, settlingOf(deps, claiming, known, name));
     return null;
   }
-  const leave = waiting.toRender ? deps.seats.take(senderId) : () => undefined;
-  if (leave === null) {
-    const until = deps.seats.free(senderId);
-    return until === null ? null : { until };
-  }
+  const octets = composedOctets(waiting);
+  const { key } = job;
+  const places = [
+    ...(octets > LARGE_OCTETS
+      ? [{ seats: deps.largeMailSeats, asking: { senderId, lane: domain, key, weight: octets } }]
+      : []),
+    ...(waiting.toRender ? [{ seats: deps.renderingSeats, asking: { senderId, key } }] : []),
+  ];
+  const leaves: (() => void)[] = [];
   try {
-    await tryOnce(deps, waiting, name, leave);
+    for (const { seats, asking } of places) {
+      const leave = seats.take(asking);
+      if (leave === null) return comeAgain(seats.free(asking));
+      leaves.push(leave);
+    }
+    // The seat for rendering is the last, where there is one.
+    await tryOnce(deps, waiting, name, waiting.toRender ? leaves.at(-1) : undefined);
   } finally {
-    leave();
+    for (const leave of leaves) leave();
   }
   return null;
+}
+
+function comeAgain(until: Promise<void> | null): Later | null {
+  return until === null ? null : { until };
+}
+
+/** About the octets that the mail has when it is composed: BASE64 makes four of three, and its lines end. */
+function composedOctets({ size }: Due): number {
+  return Math.ceil(size * 1.4);
 }
 
 /** @param rendered told once the mail is made: what follows is up to its peer */
@@ -87,7 +108,7 @@ async function tryOnce(
   deps: TransmitDeps,
   waiting: Due,
   name: string | null,
-  rendered: () => void,
+  rendered: (() => void) | undefined,
 ): Promise<void> {
   const claiming = await claim(deps, waiting);
   const rolledUp = rollUpMessage(waiting.recipient.messageId, null);
@@ -200,12 +221,12 @@ async function attempt(
   { receivingDomain, readAt }: Due,
   simulated: string | null,
   startedAt: number,
-  rendered: () => void,
+  rendered: (() => void) | undefined,
 ): Promise<Tried | null> {
   const returnDomain = receivingDomain ?? bounceDomain(deps.serviceDomain);
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
-    rendered();
+    rendered?.();
     const extra = deps.capture ? await kept(deps, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
