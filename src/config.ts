@@ -761,6 +761,11 @@ function contradictions(
       "REDIS_URL must end with host or port, or the number of a database: of any other name Redis would use the first",
     ],
     [
+      // They would reach the client as settings: a prefix with which the queue cannot work, another database than the path's.
+      [...new URL(text("REDIS_URL") ?? "redis:").searchParams.keys()].some((name) => name !== "family"),
+      "REDIS_URL takes no parameter but family: the database is named by its path",
+    ],
+    [
       !hasReadableLogin(text("REDIS_URL") ?? "redis:"),
       "REDIS_URL must have its user and password percent-encoded",
     ],

@@ -97,6 +97,8 @@ describe("settings", () => {
     ["SMTP_RELAY_URL", "smtp://:pass@relay.example"],
     ["SMTP_RELAY_URL", "smtp://user@relay.example"],
     ["SMTP_RELAY_URL", "smtp://relay.example:0"],
+    ["REDIS_URL", "redis://127.0.0.1/5?db=3"],
+    ["REDIS_URL", "redis://127.0.0.1?keyPrefix=x"],
     ["SMTP_OUT_PORT", "0"],
     ["DATABASE_URL", "file:"],
     ["DATABASE_URL", "file:///"],
