@@ -1,5 +1,5 @@
 import { HANG_MS } from "../send/outcome.ts";
-import { LARGE_OCTETS } from "../send/seats.ts";
+import { LARGE_MAIL_OCTETS } from "../send/seats.ts";
 
 /** What may be in hand at a time over all destinations. */
 export interface RoomLimits {
@@ -64,7 +64,7 @@ export class Room {
   depart(mail: Departed): void {
     this.#departed.add(mail);
     this.#bytes += mail.bytes;
-    this.#expected = Math.max(Math.min(mail.bytes, LARGE_OCTETS), this.#expected * EXPECTED_KEPT);
+    this.#expected = Math.max(Math.min(mail.bytes, LARGE_MAIL_OCTETS), this.#expected * EXPECTED_KEPT);
   }
 
   arrive(mail: Departed): void {
@@ -85,7 +85,7 @@ export class Room {
     for (const mail of this.#departed) {
       const isFull = this.#desk < desk && (count >= underWay || held > bytes);
       if (!isFull && missing <= 0) return;
-      const isLarge = mail.bytes > LARGE_OCTETS;
+      const isLarge = mail.bytes > LARGE_MAIL_OCTETS;
       if (!isFull && !isLarge) continue;
       // Where the clock was put back its wait begins anew, rather than to last until the clock has come round again.
       mail.since = Math.min(mail.since, now);

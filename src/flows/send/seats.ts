@@ -17,7 +17,7 @@ export interface SeatLimits {
 export const RENDERING_SEATS: SeatLimits = { total: 32, ofProject: 16 };
 
 /** Octets from which a mail is large. */
-export const LARGE_OCTETS = 256 * 1024;
+export const LARGE_MAIL_OCTETS = 256 * 1024;
 /**
  * For large mails that are composed or under way, in octets. What is left of the room (`dispatch/room`) is for all others, whatever the
  * peers of large ones do.

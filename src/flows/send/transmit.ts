@@ -18,7 +18,7 @@ import { claimCheck } from "./claim-check.ts";
 import { type Deliver, type DeliveryReport, type Later, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
-import { LARGE_OCTETS, type Seats } from "./seats.ts";
+import { LARGE_MAIL_OCTETS, type Seats } from "./seats.ts";
 import { type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
 import { type Due, NOT_VERIFIED, takeUp } from "./take-up.ts";
@@ -74,7 +74,7 @@ export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | nu
   const octets = composedOctets(waiting);
   const { key } = job;
   const places = [
-    ...(octets > LARGE_OCTETS
+    ...(octets > LARGE_MAIL_OCTETS
       ? [{ seats: deps.largeMailSeats, asking: { senderId, lane: domain, key, weight: octets } }]
       : []),
     ...(waiting.toRender ? [{ seats: deps.renderingSeats, asking: { senderId, key } }] : []),
