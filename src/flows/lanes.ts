@@ -9,7 +9,10 @@ export interface LaneLimits {
   perLane: number;
   /** Jobs of all lanes in hand at a time, those of slow lanes apart. */
   total: number;
-  /** A job in hand for longer, in milliseconds, makes its lane a slow one; a job that is done sooner makes it a quick one. */
+  /**
+   * A job in hand for longer, in milliseconds, makes its lane a slow one; a job that is done sooner makes it a quick one, where the
+   * lane has none such in hand.
+   */
   slowAfterMs: number;
   /**
    * Jobs of all slow lanes in hand at a time. They begin in half of these places; the other half is for jobs whose lane
@@ -29,6 +32,8 @@ interface Lane {
   name: string;
   waiting: Fifo<Job>;
   running: number;
+  /** Of those the ones that have been in hand for longer than `slowAfterMs`. */
+  late: number;
   pace: Pace;
 }
 
@@ -106,7 +111,7 @@ export class Lanes {
 
   #newLane(name: string): Lane {
     const pace = this.#knownSlow.has(name) ? this.#slow : this.#quick;
-    return { name, waiting: new Fifo<Job>(), running: 0, pace };
+    return { name, waiting: new Fifo<Job>(), running: 0, late: 0, pace };
   }
 
   #wake(lane: Lane): void {
@@ -133,6 +138,7 @@ export class Lanes {
     let quick = true;
     const cancel = this.#clock.after(this.#limits.slowAfterMs, () => {
       quick = false;
+      lane.late++;
       this.#turn(lane, this.#slow);
       this.#start();
     });
@@ -144,7 +150,9 @@ export class Lanes {
     cancel();
     lane.running--;
     lane.pace.running--;
-    if (quick) this.#turn(lane, this.#quick);
+    if (!quick) lane.late--;
+    // Those that hang still would take places of the quick ones, and nobody takes them back.
+    else if (lane.late === 0) this.#turn(lane, this.#quick);
     this.#known.delete(job.key);
     if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.delete(lane.name);
     else this.#wake(lane);

@@ -152,6 +152,23 @@ describe("lanes", () => {
     expect(started).toEqual(["w1", "w2", "x1", "w3"]);
   });
 
+  test("lanes whose jobs hang leave the others all their places, though of each a job is quick at times", async () => {
+    const { lanes, started, finish, clock } = heldLanes({ perLane: 2, total: 2, slowTotal: 8 });
+    for (const key of ["w1", "w2", "w3"]) lanes.offer(job(key, "w"));
+    clock.advance(limits.slowAfterMs);
+    await finish("w1");
+    expect(started).toEqual(["w1", "w2", "w3"]);
+    await finish("w3");
+    lanes.offer(job("w4", "w"));
+    for (const key of ["a1", "a2"]) lanes.offer(job(key, "a"));
+    expect(started.slice(3)).toEqual(["w4", "a1", "a2"]);
+    for (const key of ["w2", "w4"]) await finish(key);
+    lanes.offer(job("w5", "w"));
+    expect(started).not.toContain("w5");
+    await finish("a1");
+    expect(started).toContain("w5");
+  });
+
   test("a close waits for what runs and forgets what waits", async () => {
     const { lanes, started, finish } = heldLanes({ perLane: 1 });
     lanes.offer(job("a1", "a"));
