@@ -37,7 +37,15 @@ export function readStsId(texts: readonly string[]): string | null {
   const fields = parts.map((part) => RECORD_FIELD.exec(part.trim()));
   if (fields.includes(null)) return null;
   const id = fields.find((field) => field?.[1] === "id")?.[2];
-  return id !== undefined && RECORD_ID.test(id) ? id : null;
+  return id !== undefined && RECORD_ID.test(id) ? alone(id) : null;
+}
+
+/**
+ * The same ASCII text in memory of its own: one that is cut out of a larger text keeps all of that in memory, and policies are
+ * remembered by the thousand.
+ */
+function alone(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
 }
 
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
@@ -59,7 +67,8 @@ export function parseStsPolicy(octets: Uint8Array): StsPolicy | null {
   if (first("version") !== "STSv1" || mode === undefined || !MAX_AGE.test(first("max_age"))) return null;
   if (mx.length > MAX_MX_PATTERNS || mx.join("").length > MAX_MX_CHARS || !mx.every(isPattern)) return null;
   if (mode !== "none" && mx.length === 0) return null;
-  return { mode, mx, maxAgeSeconds: Math.min(Number(first("max_age")), MAX_POLICY_AGE_SECONDS) };
+  const maxAgeSeconds = Math.min(Number(first("max_age")), MAX_POLICY_AGE_SECONDS);
+  return { mode, mx: mx.map(alone), maxAgeSeconds };
 }
 
 /** The lines taken apart; null where one is no field. Lines end with CRLF or LF, the last one as it likes. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { heapStats } from "bun:jsc";
 import {
   MAX_MX_CHARS,
   MAX_MX_PATTERNS,
@@ -136,6 +137,21 @@ describe("a policy", () => {
     const startedAt = cpuMs();
     expect(parseStsPolicy(Buffer.from(full(text)))).toBeNull();
     expect(cpuMs() - startedAt).toBeLessThan(200);
+  });
+
+  test("that is kept keeps no more than its patterns in memory, nor an id its record", () => {
+    const policies = 300;
+    const padded = (text: string) => `${text}x: \u0101${"y".repeat(MAX_POLICY_OCTETS - 200)}\r\n`;
+    const read = (at: number) => [
+      parseStsPolicy(Buffer.from(padded(full(`mx: a${at}.mail.example\r\n`)))),
+      readStsId([`v=STSv1; id=${at}${"a".repeat(20)}; x=${"y".repeat(MAX_POLICY_OCTETS)}`]),
+    ];
+    Bun.gc(true);
+    const before = heapStats().extraMemorySize;
+    const kept = Array.from({ length: policies }, (_, at) => read(at));
+    Bun.gc(true);
+    expect(heapStats().extraMemorySize - before).toBeLessThan(policies * 4096);
+    expect(kept.flat()).not.toContain(null);
   });
 
   test.each([
