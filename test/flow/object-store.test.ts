@@ -342,6 +342,41 @@ describe("contents that nobody names any more leave the object store", () => {
     await turn();
     expect(await objects()).toEqual({ named: [], stray: [], there: [] });
   });
+
+  test("and those that the store will not let go of hold up none behind them", async () => {
+    const { db, clock: time, objects: store } = deps();
+    const names = Array.from({ length: 40 }, (_, at) => `${PREFIX}${String(at).padStart(2, "0")}`);
+    const held = new Set([...names.slice(0, 9), ...names.slice(20, 22)]);
+    for (const name of names) s3.objects.set(name, new Uint8Array(1));
+    await db.write(
+      names.map((object) => ({
+        sql: "INSERT INTO stray_objects (object, since, doomed) VALUES (?, ?, 1)",
+        args: [object, time.now()],
+      })),
+    );
+    const asked: string[] = [];
+    const holding = {
+      ...store,
+      remove: async (name: string) => {
+        asked.push(name);
+        if (held.has(name)) throw new Error("403 AccessDenied");
+        await store.remove(name);
+      },
+    };
+    const turn = removeObjects({ db, clock: time, objects: holding });
+    await turn();
+    clock.shift(FIRST_REST_MS + 100);
+    await turn();
+    expect(await objects()).toEqual({ named: [], stray: [...held], there: [...held] });
+    // Each has been asked for once, and the held ones are again, after a rest.
+    expect(asked).toEqual(names);
+    await turn();
+    expect(asked).toEqual(names);
+    held.clear();
+    clock.shift(LONGEST_REST_MS);
+    await turn();
+    expect(await objects()).toEqual({ named: [], stray: [], there: [] });
+  });
 });
 
 describe("while the object store is out of reach", () => {

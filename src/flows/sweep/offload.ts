@@ -6,6 +6,7 @@ import type { ObjectStore } from "../../net/object-store.ts";
 import type { Db } from "../../store/engine/client.ts";
 import {
   doomStray,
+  type DoomedObject,
   doomedObjects,
   dropUnusedObjects,
   forgetStrays,
@@ -99,18 +100,27 @@ async function move(deps: OffloadDeps, content: MovableContent): Promise<boolean
 export function removeObjects(deps: Pick<OffloadDeps, "db" | "clock" | "objects">): () => Promise<void> {
   const { db, clock } = deps;
   const patience = createPatience(clock);
+  // The store may hold on to single objects for good: those behind them have their turn all the same.
+  let after: DoomedObject | null = null;
+  /** How many of this walk over all of them it has held on to: they are asked for ever more seldom. */
+  let kept = 0;
   return async () => {
     const now = clock.now();
     await dropUnusedObjects(db, now, UNUSED_PER_TURN);
     await db.write((await lostStrays(db, now - UPLOAD_LOST_MS, UNUSED_PER_TURN)).map(doomStray));
     if (!patience.ready()) return;
     for (let round = 0; round < ROUNDS_PER_TURN; round++) {
-      const doomed = await doomedObjects(db, REMOVALS_AT_A_TIME);
-      if (doomed.length === 0) return;
-      const removed = await removeAll(deps, doomed);
+      const doomed: DoomedObject[] = await doomedObjects(db, after, REMOVALS_AT_A_TIME);
+      const removed = await removeAll(
+        deps,
+        doomed.map(({ object }) => object),
+      );
       if (removed.length > 0) await db.write([forgetStrays(removed)]);
-      if (removed.length < doomed.length) return patience.failed();
-      patience.worked();
+      kept += doomed.length - removed.length;
+      after = doomed.length < REMOVALS_AT_A_TIME ? null : (doomed.at(-1) ?? null);
+      if (after === null && kept === 0) return patience.worked();
+      if (after === null) kept = 0;
+      if (after === null || removed.length === 0) return patience.failed();
     }
   };
 }

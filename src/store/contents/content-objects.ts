@@ -127,13 +127,19 @@ export async function dropUnusedObjects(db: Db, now: number, limit: number): Pro
   return found.length;
 }
 
-/** Objects that are to be removed, longest doomed first. */
-export async function doomedObjects(db: Db, limit: number): Promise<string[]> {
-  const rows = await db.all<{ object: string }>(
-    "SELECT object FROM stray_objects WHERE doomed = 1 ORDER BY since LIMIT ?",
-    [limit],
+/** An object that is to be removed, and the place in the order of all of them where a later look goes on. */
+export interface DoomedObject {
+  object: string;
+  since: number;
+}
+
+/** Objects that are to be removed, longest doomed first, from behind `after` on. */
+export function doomedObjects(db: Db, after: DoomedObject | null, limit: number): Promise<DoomedObject[]> {
+  return db.all<DoomedObject>(
+    `SELECT object, since FROM stray_objects
+      WHERE doomed = 1 AND (since, object) > (?, ?) ORDER BY since, object LIMIT ?`,
+    [after?.since ?? -1, after?.object ?? "", limit],
   );
-  return rows.map(({ object }) => object);
 }
 
 /** Forgets objects that are removed. */
