@@ -137,6 +137,11 @@ describe("a received mail", () => {
     ["x-uuencode", "begin 644 a\r\n#86)C\r\nend", "begin 644 a\r\n#86)C\r\nend"],
     ["quoted-printable", "a=0A==\r\n", "a\n="],
     ["base64", "YQo=\r\n", "a\n"],
+    ["base64", "YQo=\r\n\r\nThe footer of a list\r\n", "a\n"],
+    ["base64", "YQo=\r\n_____\r\nThe footer of a list\r\n", "a\n"],
+    ["base64", "YWJj\r\n\r\n-- \r\nThe footer of a list\r\n", "abc"],
+    ["base64", "YWI\r\n \r\n__\r\nThe footer of a list\r\n", "ab"],
+    ["base64", "\r\n\r\n!\r\nYWJj\r\n\r\nZGVm\r\nZw==\r\naA==\r\n", "abcdefgh"],
   ])("has attachments with the bytes they came with: %s %j", async (encoding, body, content) => {
     for (const type of ["text/csv", "message/rfc822", "application/x"]) {
       const { attachments } = await parseMail(

@@ -89,10 +89,19 @@ function quotedPrintableDecoder(): Decode {
   };
 }
 
-/** RFC 2045 §6.8. Each padding ends a group, wherever it stands; what is no digit is passed over. */
+/**
+ * RFC 2045 §6.8. Each padding ends a group, wherever it stands; what is no digit is passed over. What a list or a relay has
+ * put below the body in plain text is none of it: below an empty line where digits were padded, else what begins with
+ * no digit there or below padding.
+ */
 function base64Decoder(): Decode {
   let group = 0;
   let digits = 0;
+  /** Line ends since the last digit or padding. */
+  let lineEnds = 0;
+  let began = false;
+  let padded = false;
+  let over = false;
   return (octets, into) => {
     let size = 0;
     const end = (): void => {
@@ -102,10 +111,17 @@ function base64Decoder(): Decode {
       digits = 0;
       group = 0;
     };
-    for (let at = 0; octets !== null && at < octets.length; at++) {
+    for (let at = 0; octets !== null && !over && at < octets.length; at++) {
       const octet = octets[at] ?? 0;
       const digit = BASE64_DIGITS[octet] ?? NONE;
       if (digit !== NONE) {
+        if (lineEnds > 0) {
+          over = padded && lineEnds > 1;
+          if (over) break;
+          lineEnds = 0;
+        }
+        began = true;
+        padded = false;
         group = (group << 6) | digit;
         if (++digits < 4) continue;
         into[size++] = group >> 16;
@@ -113,9 +129,15 @@ function base64Decoder(): Decode {
         into[size++] = group;
         digits = 0;
         group = 0;
-      } else if (octet === EQUALS) end();
+      } else if (octet === EQUALS) {
+        end();
+        padded = began;
+        lineEnds = 0;
+      } else if (octet === LF) {
+        if (began) lineEnds++;
+      } else if (octet !== SPACE && octet !== TAB) over = lineEnds > (padded ? 0 : 1);
     }
-    if (octets === null) end();
+    if (octets === null || over) end();
     return size;
   };
 }
