@@ -204,6 +204,8 @@ describe("parts that are files", () => {
     ["<a b>", "a b"],
     ["a@b", "a@b"],
     ["<a", "a"],
+    [`<${"i".repeat(255)}>`, "i".repeat(255)],
+    [`<${"i".repeat(300)}>`, "i".repeat(255)],
   ])("a Content-ID of %j is %j", async (value, contentId) => {
     const mail = mixed(["", "main"], ["Content-Type: image/png", `Content-ID: ${value}`, "", "x"]);
     expect((await parseMail(mail)).attachments).toMatchObject([{ contentId }]);

@@ -202,7 +202,7 @@ function unquoted(email: string): string {
 
 function shownFile({ attachment, size }: ReadFile): Omit<ParsedAttachment, "bytes"> {
   const contentType = storedLine(attachment.mimeType, MAX_NAME_CHARS) || "application/octet-stream";
-  const contentId = bareContentId(storedLine(attachment.contentId ?? "", MAX_NAME_CHARS));
+  const contentId = storedLine(bareContentId(attachment.contentId ?? ""), MAX_NAME_CHARS);
   return {
     filename: bareName(storedLine(attachment.filename ?? "", MAX_NAME_CHARS)) || defaultFilename(contentType),
     contentType,
