@@ -10,6 +10,9 @@ export const HELD_FOR = {
   unverified: "domain_not_verified",
 } as const;
 
+/** Held mail is looked at again after so long, milliseconds. */
+export const HOLD_MS = 120_000;
+
 const REASONS: ReadonlySet<string | null> = new Set(Object.values(HELD_FOR));
 
 /** Whether a recipient that waits with such a reason is held. */

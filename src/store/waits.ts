@@ -1,5 +1,6 @@
 import { idFloor } from "../core/ids.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
+import { HELD_FOR, HOLD_MS } from "./held-recipients.ts";
 
 /**
  * What waits for a delay begins its wait anew where the clock has been put back since: the last thing that happened to it
@@ -17,14 +18,26 @@ interface Waits {
   set: string;
 }
 
+const HELD = `reason IN (${Object.values(HELD_FOR)
+  .map((reason) => `'${reason}'`)
+  .join(", ")})`;
+/**
+ * A recipient that waits for its turn, or for what holds it: being put off, or freed, is no event, so the last one does not
+ * tell when that was. But how long it waits at most is known.
+ */
+const WAITS_FOR_NO_TRY = `(status = 'queued' OR ${HELD})`;
+const TURN = "MAX(?1, COALESCE((SELECT scheduled_at FROM messages WHERE id = recipients.message_id), 0))";
+
 const WAITS = {
   recipients: {
     order: ["due_at", "message_id", "ord"],
     from: (now) => [now, "", -1],
     indexed: "due_at IS NOT NULL AND status <> 'accepted'",
-    stale: `last_event_at > ?1
-      AND NOT EXISTS (SELECT 1 FROM messages WHERE id = recipients.message_id AND scheduled_at > ?1)`,
-    set: "due_at = ?1 + MAX(0, due_at - last_event_at), last_event_at = ?1",
+    stale: `CASE WHEN ${WAITS_FOR_NO_TRY} THEN last_event_at > ?1 OR due_at > ${TURN} + iif(${HELD}, ${HOLD_MS}, 0)
+      ELSE last_event_at > ?1
+        AND NOT EXISTS (SELECT 1 FROM messages WHERE id = recipients.message_id AND scheduled_at > ?1) END`,
+    set: `due_at = iif(${WAITS_FOR_NO_TRY}, ${TURN}, ?1 + MAX(0, due_at - last_event_at)),
+      last_event_at = MIN(last_event_at, ?1)`,
   },
   webhook_deliveries: {
     order: ["due_at", "id"],

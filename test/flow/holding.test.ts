@@ -109,6 +109,43 @@ describe("mail that waits when its project is suspended", () => {
     });
     expect(relay.messages.items.length).toBe(0);
   });
+
+  /** Time passes while the mail is held; then the clock is found to have been ahead, and the suspension is lifted. */
+  async function heldWhileAhead(id: string, pass: () => void, aheadMs: number): Promise<void> {
+    await held(id);
+    await clock.rested(SWEEP_PAUSE_MS);
+    pass();
+    await passes(HOLD_MS);
+    const putOff = () =>
+      service.app.db.first("SELECT 1 FROM recipients WHERE message_id = ? AND due_at > ?", [id, clock.now()]);
+    while ((await putOff()) === null) await Bun.sleep(POLL_MS);
+    clock.step(-aheadMs);
+    await passes(2 * SWEEP_PAUSE_MS);
+    await lift();
+    await passes(HOLD_MS);
+    await passes(2 * SWEEP_PAUSE_MS);
+    await service.message(id, "sent");
+  }
+
+  test("goes out as soon though the clock was put forward meanwhile, and back", async () => {
+    const id = await send("a@one.test", inAMinute());
+    await suspend();
+    await passes(MINUTE_MS);
+    await heldWhileAhead(id, () => clock.step(10 * HOUR_MS), 10 * HOUR_MS);
+  });
+
+  test.each([
+    ["the clock was put forward meanwhile, and back", 10 * HOUR_MS, () => clock.step(10 * HOUR_MS)],
+    ["it came while the clock was ahead", 20 * HOUR_MS, () => clock.advance(10 * HOUR_MS)],
+  ])("goes out as soon after a try though %s", async (_, aheadMs, pass) => {
+    relay.set({ RCPT: "451 4.3.0 later" });
+    const id = await send("a@one.test");
+    await service.message(id, "delivery_delayed");
+    await suspend();
+    relay.set({ RCPT: "250 ok" });
+    await passes(2 * MINUTE_MS);
+    await heldWhileAhead(id, pass, aheadMs);
+  });
 });
 
 describe("mail that waits when its domain falls back to pending", () => {

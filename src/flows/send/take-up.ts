@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { HELD_FOR, holdRecipient, isHeldFor } from "../../store/held-recipients.ts";
+import { HELD_FOR, HOLD_MS, holdRecipient, isHeldFor } from "../../store/held-recipients.ts";
 import { type TriedRecipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
 import type { RetryPolicy } from "./verdict.ts";
 
@@ -12,8 +12,6 @@ export interface TakeUpDeps {
 
 /** Why a recipient is refused whose mail's From domain was deleted, as a send is that comes after it. */
 export const NOT_VERIFIED = HELD_FOR.unverified;
-/** Held mail is looked at again after so long. */
-export const HOLD_MS = 120_000;
 
 /** A recipient that is due. */
 export interface Due extends WaitingRecipient {

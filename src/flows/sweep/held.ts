@@ -1,8 +1,7 @@
-import { holdOn, isHeldFor } from "../../store/held-recipients.ts";
+import { HOLD_MS, holdOn, isHeldFor } from "../../store/held-recipients.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { DueRecipient } from "../../store/outbox.ts";
-import { HOLD_MS } from "../send/take-up.ts";
 
 /** Recipients put off in one write: some five milliseconds. */
 const HELD_AT_A_TIME = 250;
