@@ -117,6 +117,10 @@ export async function restartSome(
   return last;
 }
 
+/** When it was said when a domain is checked next: by a check, or as the new DKIM key was made whose record is awaited. */
+const ASKED_AT = `MAX(COALESCE(checked_at, created_at),
+  COALESCE((SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending'), 0))`;
+
 /**
  * Statements that do the same for what is made by configuration, which is little: background checks of domains, the time that
  * one has failed for, and an endpoint has, the grace of a secret, and keys that stay published behind others.
@@ -125,8 +129,8 @@ export async function restartSome(
 export function restartConfigured(now: number, retiredKeyMs: number): Statement[] {
   return [
     {
-      sql: `UPDATE domains SET next_check_at = ?1 + MAX(0, next_check_at - COALESCE(checked_at, created_at))
-        WHERE next_check_at > ?1 AND COALESCE(checked_at, created_at) > ?1`,
+      sql: `UPDATE domains SET next_check_at = ?1 + MAX(0, next_check_at - ${ASKED_AT})
+        WHERE next_check_at > ?1 AND ${ASKED_AT} > ?1`,
       args: [now],
     },
     { sql: "UPDATE domains SET failing_since = ?1 WHERE failing_since > ?1", args: [now] },

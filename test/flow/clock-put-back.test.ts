@@ -61,6 +61,20 @@ describe("a domain", () => {
     expect((await call("/verify")).json.status).toBe("pending");
   });
 
+  test("whose new key was made while it was ahead has its record looked for as soon as that of any other", async () => {
+    api.clock.step(YEAR);
+    publish((await call("/rotate-dkim")).json.records);
+    const keyAt = async (): Promise<number> => {
+      const row = await api.db.first<{ at: number }>("SELECT next_check_at AS at FROM domains WHERE id = ?", [
+        id,
+      ]);
+      return (row?.at ?? Number.NaN) - api.clock.now();
+    };
+    const wait = await keyAt();
+    await putBack();
+    expect(await keyAt()).toBe(wait);
+  });
+
   test("whose key began to sign while it was ahead has another a week later, and no sooner", async () => {
     publish((await call("/rotate-dkim")).json.records);
     await call("/verify");

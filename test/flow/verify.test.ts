@@ -183,6 +183,7 @@ describe("the next check", () => {
     ["by the list: second", {}, [10, 20], 10_000, 20_000],
     ["by the list: the last repeats", {}, [10, 20], 500_000, 20_000],
     ["by a list of zero: never a spin", {}, [0], 0, 100],
+    ["by the list: the first for one made while the clock was ahead", {}, [10, 20], -HOUR, 10_000],
   ];
   test.each(rows)("%s", (_name, changes, list, age, delay) => {
     expect(nextCheckAt(domainOf({ ...changes, createdAt: T0 }), list, T0 + age)).toBe(T0 + age + delay);

@@ -34,7 +34,8 @@ export function nextCheckAt(
 const LEAST_DELAY_MS = 100;
 
 function nextInList(createdAt: number, seconds: readonly number[], now: number): number {
-  let at = createdAt;
+  // Of one that was made while the clock was ahead, as if now: it would not be looked at until the clock has come there.
+  let at = Math.min(createdAt, now);
   for (const delay of seconds) {
     at += delay * 1000;
     if (at > now) return Math.max(at, now + LEAST_DELAY_MS);
