@@ -303,6 +303,34 @@ describe("trouble", () => {
     await mx.closed.reached(1);
   });
 
+  /** A mail that its peer has whole, and an hour that nobody waited for. */
+  async function afterAnHour() {
+    const [asked, said] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+    const answer = (): Promise<string> => {
+      asked.resolve();
+      return said.promise;
+    };
+    const clock = manualClock();
+    const sent = send(peer({ answers: { ".": answer } }), { clock, timeouts: { final: 77_000 } });
+    await clock.armed(77_000);
+    await asked.promise;
+    clock.step(3_600_000);
+    clock.advance(77_000);
+    return { clock, sent, say: said.resolve };
+  }
+
+  test("an hour in which the process stood still, or that the clock was put forward, is no silence of the peer's", async () => {
+    const { sent, say } = await afterAnHour();
+    say("250 taken");
+    expect((await sent).result).toMatchObject({ kind: "reply", code: 250 });
+  });
+
+  test("a peer that is silent behind such an hour has its time once more, and no longer", async () => {
+    const { clock, sent } = await afterAnHour();
+    clock.advance(77_000);
+    expect((await sent).result).toEqual({ kind: "trouble", stage: "final", reason: "timeout" });
+  });
+
   test("a peer that stops reading in the middle of a message is given up", async () => {
     const mx = Bun.listen({
       hostname: "127.0.0.1",

@@ -3,6 +3,8 @@ import { createReplyParser, type Reply, ReplySyntaxError, replyText } from "./re
 
 /** Buffers up to this size in all are joined, so that commands and a small message go out in one packet and call. */
 const MAX_JOINED_OCTETS = 64 * 1024;
+/** A timer that rings later than this, milliseconds, tells of a time in which nobody listened. */
+const LATE_MS = 1000;
 
 export interface WireDeps {
   clock: Clock;
@@ -162,9 +164,13 @@ function rearm(line: Line): void {
 }
 
 function ring(line: Line): void {
+  const now = line.deps.clock.now();
+  const lateMs = now - (line.timer?.at ?? now);
   line.timer = null;
   if (line.waiting.length === 0 || line.brokenBy !== null) return;
-  const now = line.deps.clock.now();
+  // The process stood still, or the clock was put forward. A timer rings before the socket is read: the peer's answer may lie
+  // there, and a mail that it has taken would go out twice.
+  if (lateMs > LATE_MS) line.deadline = now + line.limitMs;
   // A clock that was put back does not lengthen the wait: a peer that hangs would hold the connection until then.
   line.deadline = Math.min(line.deadline, now + line.limitMs);
   const leftMs = line.deadline - now;
