@@ -24,7 +24,8 @@ export function trackKeyUse(write: (keyId: string, usedAt: number) => Promise<vo
   return {
     note(key, now) {
       const last = Math.max(key.lastUsedAt ?? 0, notedAt.get(key.id) ?? 0);
-      if (now - last < KEY_USE_INTERVAL_MS) return;
+      // Either way: a clock that was put back must not keep a use from being noted until it has come round again.
+      if (Math.abs(now - last) < KEY_USE_INTERVAL_MS) return;
       if (notedAt.size >= MAX_REMEMBERED_KEYS) notedAt.clear();
       notedAt.set(key.id, now);
       const written = write(key.id, now)

@@ -70,6 +70,21 @@ const WAITS = {
     stale: "fetched_at > ?1",
     set: "expires_at = ?1 + expires_at - fetched_at, fetched_at = ?1",
   },
+  // Bytes that nobody names, and names of objects that nobody may have put, go when they have been so for a while.
+  contents: {
+    order: ["created_at", "id"],
+    from: (now) => [now, 0],
+    indexed: "refs = 0",
+    stale: "created_at > ?1",
+    set: "created_at = ?1",
+  },
+  stray_objects: {
+    order: ["since", "object"],
+    from: (now) => [now, ""],
+    indexed: "doomed = 0",
+    stale: "since > ?1",
+    set: "since = ?1",
+  },
 } satisfies Record<string, Waits>;
 
 /** Tables of what waits for a delay, which may hold millions of rows. */
@@ -80,6 +95,8 @@ export const WAITING_TABLES: readonly WaitingTable[] = [
   "suppressions",
   "idempotency",
   "mta_sts_policies",
+  "contents",
+  "stray_objects",
 ];
 
 /** A row's place in the order of waiting: its values of the table's `order`. */
@@ -123,7 +140,8 @@ const ASKED_AT = `MAX(COALESCE(checked_at, created_at),
 
 /**
  * Statements that do the same for what is made by configuration, which is little: background checks of domains, the time that
- * one has failed for, and an endpoint has, the grace of a secret, and keys that stay published behind others.
+ * one has failed for, and an endpoint has, the grace of a secret, and keys that stay published behind others. An API key that
+ * was used while the clock was ahead counts as used now.
  * @param retiredKeyMs how long such a key stays, milliseconds
  */
 export function restartConfigured(now: number, retiredKeyMs: number): Statement[] {
@@ -140,6 +158,7 @@ export function restartConfigured(now: number, retiredKeyMs: number): Statement[
         WHERE previous_secret_until > ?1 AND updated_at > ?1`,
       args: [now],
     },
+    { sql: "UPDATE api_keys SET last_used_at = ?1 WHERE last_used_at > ?1", args: [now] },
     // When it began to retire nobody has written down.
     { sql: "UPDATE dkim_keys SET retire_at = ?1 WHERE retire_at > ?1", args: [now + retiredKeyMs] },
   ];

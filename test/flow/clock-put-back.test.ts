@@ -1,10 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
+import { keepContent } from "../../src/flows/contents/keep.ts";
+import { sweepContents } from "../../src/flows/contents/sweep.ts";
 import { push, type PushDeps } from "../../src/flows/notify/push.ts";
 import { suppressFor } from "../../src/flows/send/suppression.ts";
+import { UPLOAD_LOST_MS } from "../../src/flows/sweep/offload.ts";
 import { RestartedWaits } from "../../src/flows/sweep/restarted-waits.ts";
 import { FALL_BACK_AFTER_MS } from "../../src/flows/verify/schedule.ts";
 import type { Job } from "../../src/queue/port.ts";
+import { lostStrays, noteStray } from "../../src/store/contents/content-objects.ts";
+import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { insertSampleDelivery } from "../../src/store/delivery-log.ts";
 import { ALWAYS } from "../../src/store/engine/client.ts";
 import { deleteOldAnswers } from "../../src/store/idempotency.ts";
@@ -12,6 +18,7 @@ import { insertInstance } from "../../src/store/instances.ts";
 import { findStsPolicy, saveStsPolicy } from "../../src/store/mta-sts.ts";
 import { addSuppression, findSuppressions } from "../../src/store/suppressions.ts";
 import { BOX_KEY, type TestApi, testApi } from "../support/api.ts";
+import { until } from "../support/poll.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -219,4 +226,34 @@ test("an MTA-STS policy fetched while the clock was ahead gives way to a newer o
   api.clock.advance(2 * DAY);
   await fetched("in.test", "three");
   expect(await findStsPolicy(api.db, "other.test")).toBeNull();
+});
+
+test("bytes that nobody has named since the clock was ahead are gone an hour later, and no sooner", async () => {
+  const { db, clock } = api;
+  const objects = (): Promise<string[]> => lostStrays(db, clock.now() - UPLOAD_LOST_MS, 10);
+  const left = async (): Promise<number> => (await db.all("SELECT 1 FROM contents")).length;
+  await keepContent(api, api.acme.a.id, randomBytes(1024 * 1024));
+  await db.write([noteStray("object", clock.now())]);
+  expect(await left()).toBe(1);
+  await putBack();
+  clock.advance(UNUSED_KEPT_MS);
+  await look();
+  await sweepContents(api);
+  expect([await left(), await objects()]).toEqual([1, []]);
+  clock.advance(1);
+  await sweepContents(api);
+  expect([await left(), await objects()]).toEqual([0, ["object"]]);
+});
+
+test("a key that was used while the clock was ahead was last used when it is used again", async () => {
+  const usedAt = async (): Promise<string> => {
+    const { json } = await api.call("GET", "/v1/api-keys");
+    return json.data.find(({ lastUsedAt }: { lastUsedAt: string | null }) => lastUsedAt !== null)?.lastUsedAt;
+  };
+  await usedAt();
+  await until(async () => (await usedAt()) !== undefined);
+  await putBack();
+  api.clock.advance(HOUR);
+  const now = new Date(api.clock.now()).toISOString();
+  await until(async () => (await usedAt()) === now);
 });
