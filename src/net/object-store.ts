@@ -51,6 +51,7 @@ export const OBJECT_TIMEOUT_MS = 30_000;
 const MAX_REFUSAL_BYTES = 4096;
 /** Seconds that a signature holds from the system's time on: S3 lets clocks be so far apart. */
 const SIGNED_SECONDS = 15 * 60;
+const OK = 200;
 const NOT_FOUND = 404;
 
 /**
@@ -62,16 +63,32 @@ export function openObjectStore(deps: ObjectStoreDeps, options: ObjectStoreOptio
   const { timeoutMs = OBJECT_TIMEOUT_MS, accessKeyId, ...place } = options;
   // It puts the id into the query as it is given.
   const signer = new Bun.S3Client({ ...place, accessKeyId: encoded(accessKeyId) });
-  const asked = (request: Request, fine?: number) => ask(deps, signer, timeoutMs, request, fine);
+  const asked = (request: Request) => ask(deps, signer, timeoutMs, request);
   return {
     async put(name, body) {
-      await asked({ method: "PUT", name, body, maxBytes: MAX_REFUSAL_BYTES });
+      await asked({ method: "PUT", name, body, maxBytes: MAX_REFUSAL_BYTES, isDone: isKept });
     },
-    get: (name, maxBytes) => asked({ method: "GET", name, maxBytes }),
+    get: async (name, maxBytes) => {
+      const isDone = ({ status }: Answer) => status === OK;
+      return (await asked({ method: "GET", name, maxBytes, isDone })).body;
+    },
     async remove(name) {
-      await asked({ method: "DELETE", name, maxBytes: MAX_REFUSAL_BYTES }, NOT_FOUND);
+      const isDone = (answer: Answer) => isSuccess(answer) || answer.status === NOT_FOUND;
+      await asked({ method: "DELETE", name, maxBytes: MAX_REFUSAL_BYTES, isDone });
     },
   };
+}
+
+function isSuccess({ status }: Answer): boolean {
+  return status >= 200 && status <= 299;
+}
+
+/**
+ * Whether a server has what was put. S3 names the `ETag` of what it keeps; a web server that answers in its place, with a page
+ * for all and everything, does not, and the bytes are nowhere else once they have been put.
+ */
+function isKept(answer: Answer): boolean {
+  return isSuccess(answer) && answer.etag !== null;
 }
 
 /** Octets of a probe. */
@@ -98,17 +115,25 @@ interface Request {
   name: string;
   body?: Uint8Array<ArrayBuffer>;
   maxBytes: number;
+  /** Whether an answer says that it is done. */
+  isDone: (answer: Answer) => boolean;
 }
 
-/** One request; the body of its answer. @param fine a status that is as good as success */
+interface Answer {
+  status: number;
+  etag: string | null;
+  /** Null where it is longer than allowed. */
+  body: Uint8Array | null;
+}
+
+/** One request, and the answer that says that it is done. */
 async function ask(
   { clock, ending }: ObjectStoreDeps,
   signer: Bun.S3Client,
   timeoutMs: number,
   request: Request,
-  fine?: number,
-): Promise<Uint8Array> {
-  const { method, name, maxBytes } = request;
+): Promise<Answer & { body: Uint8Array }> {
+  const { method, name, maxBytes, isDone } = request;
   const failed = (reason: string, status: number | null = null) =>
     new ObjectStoreError(`${method} ${name}: ${reason}`, status);
   const aborter = new AbortController();
@@ -124,9 +149,9 @@ async function ask(
     throw failed("timeout");
   }
   const { status, body } = answer;
-  if (status < 200 || (status > 299 && status !== fine)) throw failed(refusalOf(status, body), status);
+  if (!isDone(answer)) throw failed(refusalOf(method, answer), status);
   if (body === null || body.length > maxBytes) throw failed(`longer than ${maxBytes} bytes`, status);
-  return body;
+  return { ...answer, body };
 }
 
 /** Bun's own options of a request, which its types lack in this form. */
@@ -139,7 +164,7 @@ async function exchange(
   signer: Bun.S3Client,
   { method, name, body, maxBytes }: Request,
   signal: AbortSignal,
-): Promise<{ status: number; body: Uint8Array | null }> {
+): Promise<Answer> {
   // No header beside: S3 refuses `x-amz-*` and `content-md5` that are not signed, and only `host` is.
   const response = await fetch(signer.presign(name, { method, expiresIn: SIGNED_SECONDS }), {
     method,
@@ -149,7 +174,8 @@ async function exchange(
     decompress: false,
     proxy: false,
   } as unknown as DirectRequest);
-  return { status: response.status, body: await readAll(response, maxBytes) };
+  const { status, headers } = response;
+  return { status, etag: headers.get("etag"), body: await readAll(response, maxBytes) };
 }
 
 /** The body, as long as its head said; null where it is longer than allowed, and than a refusal may be. */
@@ -175,7 +201,9 @@ function encoded(text: string): string {
 }
 
 /** `403 SignatureDoesNotMatch`: S3 says the reason in the XML of its answer. */
-function refusalOf(status: number, body: Uint8Array | null): string {
+function refusalOf(method: string, answer: Answer): string {
+  const { status, body } = answer;
+  if (method === "PUT" && isSuccess(answer) && answer.etag === null) return `${status} without an ETag`;
   const code = /<Code>([\w.-]{1,64})<\/Code>/.exec(Buffer.from(body ?? []).toString("latin1"))?.[1];
   return code === undefined ? String(status) : `${status} ${code}`;
 }

@@ -139,10 +139,12 @@ interface Reply {
   status: number;
   body: Uint8Array;
   cut?: boolean;
+  /** Names what it keeps. */
+  etag?: string;
 }
 
-function reply(response: ServerResponse, { status, body, cut = false }: Reply): void {
-  response.writeHead(status, { "content-length": body.length });
+function reply(response: ServerResponse, { status, body, cut = false, etag }: Reply): void {
+  response.writeHead(status, { "content-length": body.length, ...(etag === undefined ? {} : { etag }) });
   if (!cut) return void response.end(body);
   response.write(body.slice(0, body.length >> 1), () => response.destroy());
 }
@@ -158,7 +160,7 @@ function answer(
     // One that is cut off has not stored anything, as with the real one.
     if (cut) return refusal(400, "IncompleteBody");
     objects.set(name, body);
-    return { status: 200, body: NOTHING };
+    return { status: 200, body: NOTHING, etag: `"${createHash("md5").update(body).digest("hex")}"` };
   }
   if (method === "DELETE") {
     objects.delete(name);

@@ -143,6 +143,23 @@ describe("time", () => {
     });
 });
 
+describe("a success that is none of S3's is trouble: the bytes are nowhere else once they are put", () => {
+  for (const [method, status, headers, body] of [
+    ["PUT", "200 OK", "content-type: text/html\r\n", "<h1>We are back soon</h1>"],
+    ["PUT", "202 Accepted", "", ""],
+    ["PUT", "204 No Content", "", ""],
+    ["GET", "204 No Content", "", ""],
+    ["GET", "206 Partial Content", "", "half"],
+  ] as const)
+    test(`${status} to a ${method}${body === "" ? "" : " with a body"}`, async () => {
+      const length = status.startsWith("204") ? "" : `content-length: ${body.length}\r\n`;
+      server.mood({ kind: "say", bytes: `HTTP/1.1 ${status}\r\n${headers}${length}\r\n${body}` });
+      const asking = method === "PUT" ? store.put("x", new Uint8Array(10)) : store.get("x", 10);
+      const says = `${method} x: ${status.slice(0, 3)}${method === "PUT" ? " without an ETag" : ""}`;
+      expect((await trouble(asking)).message).toBe(says);
+    });
+});
+
 test("a server that is not there is trouble without a status", async () => {
   const nobody = openObjectStore({ clock: systemClock }, { ...options, endpoint: "http://127.0.0.1:9" });
   expect(await trouble(nobody.get("x", 1))).toMatchObject({ status: null });
