@@ -61,7 +61,9 @@ export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promis
   const { promise, resolve } = Promise.withResolvers<HttpOutcome>();
   const reader = createResponseReader(request.maxBodyOctets);
   let connected = false;
+  let over = false;
   const ended = (reason: string, whole = false): void => {
+    over = true;
     const response = reader.response();
     // Once the status is here the endpoint has taken the request, though it may never end its answer.
     resolve(
@@ -70,6 +72,8 @@ export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promis
   };
   const send = createSender(request.octets);
   const started = (socket: Bun.Socket): void => {
+    // By then another address may have been sent the request, or the try be told as failed.
+    if (over) return void socket.terminate();
     connected = true;
     send(socket);
   };

@@ -9,6 +9,7 @@ import {
   parseRetryAfter,
   post,
 } from "../../src/net/post.ts";
+import { exchangeHttp } from "../../src/net/http-exchange.ts";
 import { createResolver } from "../../src/net/dns/resolver.ts";
 import { type DnsRecord, startDns, type TestDns } from "../support/dns.ts";
 import { type RawSink, startRawSink, startSink } from "../support/https-sink.ts";
@@ -345,6 +346,18 @@ describe("time", () => {
     const server = rawSink("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
     const outcome = await send(`http://localhost:${server.port}/`, { timeoutMs: 300 });
     expect(outcome).toEqual({ kind: "answered", status: 200, body: Buffer.from("half") });
+  });
+
+  test("is over for a connection that comes late, and nothing is sent on it", async () => {
+    const server = rawSink("");
+    const clock = manualClock();
+    const octets = Buffer.from("POST / HTTP/1.1\r\n\r\n");
+    const to = { ip: "127.0.0.1", port: server.port, tlsName: null, octets };
+    const asking = exchangeHttp({ clock }, { ...to, timeoutMs: 100, connectTimeoutMs: 50 });
+    clock.advance(50);
+    expect(await asking).toEqual({ kind: "failed", reason: "connection timed out", connected: false });
+    await server.closed.reached(1);
+    expect(server.answered.items).toEqual([]);
   });
 
   test("is over for a lookup that is not answered", async () => {
