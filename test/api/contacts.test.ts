@@ -325,6 +325,18 @@ test("hostile text is taken whole or refused, in every field", async () => {
   expect(Object.keys(read.json.metadata)).toContain("__proto__");
 });
 
+test("half of a surrogate pair in metadata is replaced, in keys and texts, and nothing else", async () => {
+  const given = { "k\ud800": ["\udc00", "\u{1f600}", "\\ud800", '"\\\ud83d'] };
+  const shown = { "k\ufffd": ["\ufffd", "\u{1f600}", "\\ud800", '"\\\ufffd'] };
+  const { json } = await create({ email: "halves@hostile.example", metadata: given });
+  expect(json.metadata).toEqual(shown);
+  const changed = await api.call("PATCH", `/v1/contacts/${json.id}`, {
+    body: { metadata: { again: given } },
+  });
+  expect(changed.json.metadata).toEqual({ again: shown });
+  expect((await api.call("GET", `/v1/contacts/${json.id}`)).json).toEqual(changed.json);
+});
+
 describe("a key without the scope is 403", () => {
   const rows: [string, string, string][] = [
     ["POST", "/v1/contacts", "contacts:write"],

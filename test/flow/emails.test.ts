@@ -139,6 +139,13 @@ test("a name that is no Unicode text is shown as it is sent", async () => {
   expect(addresses.to).toEqual([{ email: "a@one.test", name: "a\ufffdb" }]);
 });
 
+test("what is no Unicode text in headers and data is replaced", async () => {
+  const rest = { headers: { "X-Half": "a\ud83d" }, data: { half: ["\udc00"] }, scheduledAt: later(HOUR) };
+  const id = await send(mail("a@one.test", rest));
+  const { headers, data } = (await service.call("GET", `/v1/emails/${id}`)).body;
+  expect([headers["X-Half"], data]).toEqual(["a\ufffd", { half: ["\ufffd"] }]);
+});
+
 test("an address suppressed while its mail waited is not sent to", async () => {
   const id = await send(mail("late@one.test", { scheduledAt: later(600) }));
   expect((await service.call("POST", "/v1/suppressions", { email: "Late@one.test" })).status).toBe(201);

@@ -5,6 +5,7 @@ import { newId } from "../../core/ids.ts";
 import type { SendAddress, SendItem } from "../../core/send-item.ts";
 import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/states.ts";
+import { wellFormed } from "../../core/well-formed.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import { isInboxGone } from "../../store/inboxes.ts";
@@ -74,7 +75,8 @@ export async function prepareSend(
   const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
   // What is large is long in writing: a webhook that is made meanwhile hears of it.
   const webhooks = mayWriteAhead(send.item) ? await subscriptions(deps.db, senderId) : facts.webhooks;
-  const content = { body, headers: send.item.headers ?? {}, data: send.item.data ?? null };
+  const { headers = {}, data } = send.item;
+  const content = { body, headers: wellFormed(headers), data: data === undefined ? null : wellFormed(data) };
   return {
     accepted: answer(message),
     recipients: recipients.length,

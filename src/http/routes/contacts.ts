@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { addressKey, NO_ADDRESS, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
+import { wellFormed } from "../../core/well-formed.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import {
   type Contact,
@@ -127,7 +128,7 @@ function newContact(senderId: string, body: Static<typeof CreateContact>, now: n
     lastName: nameOf(body.lastName ?? null),
     subscribed,
     unsubscribedAt: subscribed ? null : now,
-    metadata: body.metadata ?? {},
+    metadata: wellFormed(body.metadata ?? {}),
     createdAt: now,
     updatedAt: now,
   };
@@ -218,7 +219,7 @@ function itemRoutes(db: Db): Route[] {
         const changes = {
           firstName: firstName === undefined ? undefined : nameOf(firstName),
           lastName: lastName === undefined ? undefined : nameOf(lastName),
-          metadata,
+          metadata: metadata === undefined ? undefined : wellFormed(metadata),
         };
         return ok(show(found(await updateContact(db, senderId, params.id, changes, now))));
       },
