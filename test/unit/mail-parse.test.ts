@@ -140,6 +140,7 @@ describe("a received mail", () => {
     ["base64", "YQo=\r\n\r\nThe footer of a list\r\n", "a\n"],
     ["base64", "YQo=\r\n_____\r\nThe footer of a list\r\n", "a\n"],
     ["base64", "YWJj\r\n\r\n-- \r\nThe footer of a list\r\n", "abc"],
+    ["base64", "YWJj\r\n\r\n\r\n\r\nZGVm\r\n", "abcdef"],
     ["base64", "YWI\r\n \r\n__\r\nThe footer of a list\r\n", "ab"],
     ["base64", "\r\n\r\n!\r\nYWJj\r\n\r\nZGVm\r\nZw==\r\naA==\r\n", "abcdefgh"],
   ])("has attachments with the bytes they came with: %s %j", async (encoding, body, content) => {

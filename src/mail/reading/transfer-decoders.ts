@@ -22,7 +22,7 @@ export const DECODERS: Readonly<Record<Exclude<Encoding, "identity">, () => Deco
   "quoted-printable": quotedPrintableDecoder,
 };
 
-const [TAB, LF, SPACE, EQUALS] = [0x09, 0x0a, 0x20, 0x3d];
+const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];
 /** Marks what is no digit. */
 const NONE = 255;
 
@@ -135,7 +135,7 @@ function base64Decoder(): Decode {
         lineEnds = 0;
       } else if (octet === LF) {
         if (began) lineEnds++;
-      } else if (octet !== SPACE && octet !== TAB) over = lineEnds > (padded ? 0 : 1);
+      } else if (octet !== SPACE && octet !== TAB && octet !== CR) over = lineEnds > (padded ? 0 : 1);
     }
     if (octets === null || over) end();
     return size;
