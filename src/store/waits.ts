@@ -26,6 +26,7 @@ const HELD = `reason IN (${Object.values(HELD_FOR)
  * tell when that was. But how long it waits at most is known.
  */
 const WAITS_FOR_NO_TRY = `(status = 'queued' OR ${HELD})`;
+/** The first time at which a recipient may be due: scheduled mail waits for the clock. */
 const TURN = "MAX(?1, COALESCE((SELECT scheduled_at FROM messages WHERE id = recipients.message_id), 0))";
 
 const WAITS = {
@@ -33,10 +34,9 @@ const WAITS = {
     order: ["due_at", "message_id", "ord"],
     from: (now) => [now, "", -1],
     indexed: "due_at IS NOT NULL AND status <> 'accepted'",
-    stale: `CASE WHEN ${WAITS_FOR_NO_TRY} THEN last_event_at > ?1 OR due_at > ${TURN} + iif(${HELD}, ${HOLD_MS}, 0)
-      ELSE last_event_at > ?1
-        AND NOT EXISTS (SELECT 1 FROM messages WHERE id = recipients.message_id AND scheduled_at > ?1) END`,
-    set: `due_at = iif(${WAITS_FOR_NO_TRY}, ${TURN}, ?1 + MAX(0, due_at - last_event_at)),
+    stale: `(last_event_at > ?1
+      OR (${WAITS_FOR_NO_TRY} AND due_at > ${TURN} + iif(${HELD}, ${HOLD_MS}, 0)))`,
+    set: `due_at = MIN(due_at, MAX(${TURN}, iif(${WAITS_FOR_NO_TRY}, 0, ?1 + due_at - last_event_at))),
       last_event_at = MIN(last_event_at, ?1)`,
   },
   webhook_deliveries: {

@@ -272,6 +272,23 @@ describe("a clock put back by an hour", () => {
     await service.message(scheduled, "sent");
   });
 
+  test("lets mail that was tried before its time go at its time, and not when the clock has come round", async () => {
+    await start();
+    relay.set({ RCPT: "451 4.3.0 later" });
+    const early = await send("early@one.test", clock.now() + MINUTE_MS);
+    await clock.rested(SECOND_MS);
+    clock.step(HOUR_MS);
+    await passes(2 * SECOND_MS);
+    await service.message(early, "delivery_delayed");
+    relay.set({ RCPT: "250 ok" });
+    clock.step(-HOUR_MS);
+    await passes(2 * SECOND_MS);
+    await passes(SECOND_MS);
+    expect((await service.call("GET", `/v1/emails/${early}`)).body.status).toBe("delivery_delayed");
+    await passes(2 * MINUTE_MS);
+    await service.message(early, "sent");
+  });
+
   test("while the service was down holds up nothing either", async () => {
     await start();
     relay.set({ RCPT: "451 4.3.0 later" });
