@@ -102,8 +102,8 @@ export function removeObjects(deps: Pick<OffloadDeps, "db" | "clock" | "objects"
   const patience = createPatience(clock);
   // The store may hold on to single objects for good: those behind them have their turn all the same.
   let after: DoomedObject | null = null;
-  /** How many of this walk over all of them it has held on to: they are asked for ever more seldom. */
-  let kept = 0;
+  /** Whether it has held on to some of this walk over all of them: those are asked for ever more seldom. */
+  let keepsSome = false;
   return async () => {
     const now = clock.now();
     await dropUnusedObjects(db, now, UNUSED_PER_TURN);
@@ -116,11 +116,14 @@ export function removeObjects(deps: Pick<OffloadDeps, "db" | "clock" | "objects"
         doomed.map(({ object }) => object),
       );
       if (removed.length > 0) await db.write([forgetStrays(removed)]);
-      kept += doomed.length - removed.length;
+      keepsSome ||= removed.length < doomed.length;
       after = doomed.length < REMOVALS_AT_A_TIME ? null : (doomed.at(-1) ?? null);
-      if (after === null && kept === 0) return patience.worked();
-      if (after === null) kept = 0;
-      if (after === null || removed.length === 0) return patience.failed();
+      if (after === null) {
+        const isClean = !keepsSome;
+        keepsSome = false;
+        return isClean ? patience.worked() : patience.failed();
+      }
+      if (removed.length === 0) return patience.failed();
     }
   };
 }
