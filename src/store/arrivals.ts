@@ -101,10 +101,7 @@ export interface ArrivingMail {
   limit: number;
 }
 
-/**
- * Holds while the inbox has not taken the mail: a sender may bring it to another process at the same time. In one process
- * mails with its Message-ID come one after another.
- */
+/** Holds while the inbox has not taken the mail: a sender may bring it to another process at the same time. */
 export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limit }: ArrivingMail): Guard {
   return {
     sql: `NOT EXISTS (SELECT 1 FROM (SELECT id, sender_id, direction, created_at FROM messages
@@ -112,7 +109,6 @@ export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limi
         JOIN message_content c ON c.message_id = m.id
         WHERE m.sender_id = ? AND m.direction = 'inbound' AND m.created_at > ? AND c.raw = ?)`,
     args: [inboxId, rfcMessageId, limit, senderId, since, raw],
-    apart: true,
   };
 }
 
@@ -120,7 +116,7 @@ export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limi
 export interface BeginningMail {
   inboxId: string;
   senderId: string;
-  /** As in `ArrivalQuestion`; at least one. */
+  /** As in `ArrivalQuestion`. */
   related: readonly string[];
 }
 
@@ -129,17 +125,17 @@ const unthreaded = (id: string): string => `NOT EXISTS (SELECT 1 FROM messages
       WHERE inbox_id = ? AND rfc_message_id = ${id} AND +sender_id = ? AND thread_id IS NOT NULL)
     AND NOT EXISTS (SELECT 1 FROM thread_references WHERE inbox_id = ? AND rfc_message_id = ${id} AND sender_id = ?)`;
 /**
- * Holds while none of the ids leads to a thread: another process may have taken the mail itself meanwhile, the one that it answers, or
- * another answer to that. In one process such mails come one after another.
+ * Holds while none of the ids leads to a thread: others may have taken the mail itself meanwhile, the one that it answers, or
+ * another answer to that. Null where it names none: nothing can lead to another.
  */
-export function beginsThreadGuard({ inboxId, senderId, related }: BeginningMail): Guard {
+export function beginsThreadGuard({ inboxId, senderId, related }: BeginningMail): Guard | null {
   const [first, ...others] = related;
+  if (first === undefined) return null;
   // Most mails that begin a thread name no other.
-  return first !== undefined && others.length === 0
-    ? { sql: unthreaded("?"), args: [inboxId, first, senderId, inboxId, first, senderId], apart: true }
+  return others.length === 0
+    ? { sql: unthreaded("?"), args: [inboxId, first, senderId, inboxId, first, senderId] }
     : {
         sql: `NOT EXISTS (SELECT 1 FROM json_each(?) named WHERE NOT (${unthreaded("named.value")}))`,
         args: [JSON.stringify(related), inboxId, senderId, inboxId, senderId],
-        apart: true,
       };
 }

@@ -67,7 +67,8 @@ class Writers {
       const threadId = chance.happens(0.5) ? `thr_${inboxId}_${chance.below(3)}` : `thr_${id}`;
       const createdAt = NOW + chance.below(5);
       const inbound = { direction: "inbound", rfcMessageId, threadId, inboxId, createdAt } as const;
-      const guard = untakenGuard({ inboxId, senderId, rfcMessageId, raw: raw.key, since: 0, limit: 5 });
+      const untaken = untakenGuard({ inboxId, senderId, rfcMessageId, raw: raw.key, since: 0, limit: 5 });
+      const guard = { ...untaken, apart: true };
       const stored = insertMessage(message(senderId, { id, ...inbound }), { body: null, raw }, [], guard);
       raw = { ...raw, bytes: null };
       const names = chance.happens(0.5) ? [`<named ${chance.below(9)}@x>`] : [];

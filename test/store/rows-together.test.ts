@@ -182,9 +182,11 @@ function arrival(
     ...message(id),
     ...{ direction: "inbound", status: "delivered", rfcMessageId: rfcId, threadId, inboxId: INBOX },
   };
-  const guard = untakenGuard({
+  const untaken = untakenGuard({
     ...{ inboxId: INBOX, senderId: project.id, rfcMessageId: rfcId, raw: raw.key, since: 0, limit: 5 },
   });
+  // As mails over SMTP have it.
+  const guard = { ...untaken, apart: true };
   const event = { id: `evt_${id}`, senderId: project.id, messageId: id, type: "inbound_received" } as const;
   return [
     ...insertMessage(arriving, { body: null, raw }, [], guard),

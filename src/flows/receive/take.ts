@@ -138,7 +138,7 @@ interface StoredArrival {
  */
 function stillSo(message: Message, facts: ArrivalFacts, mail: InboundMail, kept: Kept): Guard | null {
   const guard = lookedUp(message, facts, mail, kept);
-  return guard !== null && mail.testMode ? { ...guard, apart: false } : guard;
+  return guard === null || mail.testMode ? guard : { ...guard, apart: true };
 }
 
 function lookedUp(
@@ -149,10 +149,8 @@ function lookedUp(
 ): Guard | null {
   const { inboxId, senderId, rfcMessageId, createdAt } = message;
   if (inboxId === null) return null;
-  if (threadId === null) {
-    const related = relatedOf(mail.inspection.mail);
-    return related.length === 0 ? null : beginsThreadGuard({ inboxId, senderId, related });
-  }
+  if (threadId === null)
+    return beginsThreadGuard({ inboxId, senderId, related: relatedOf(mail.inspection.mail) });
   if (rfcMessageId === null) return null;
   const since = createdAt - DUPLICATE_WINDOW_MS;
   return untakenGuard({ inboxId, senderId, rfcMessageId, raw: raw.key, since, limit: MAX_COMPARED });

@@ -81,7 +81,8 @@ export async function joinThread(
   });
   return {
     statements: [step, ...rememberReferences({ senderId, inboxId, threadId }, references)],
-    guard: into?.guard ?? (known === null ? beginningGuard({ senderId, inboxId }, references) : null),
+    guard:
+      into?.guard ?? (known === null ? beginsThreadGuard({ senderId, inboxId, related: references }) : null),
   };
 }
 
@@ -95,16 +96,6 @@ async function threadOf(
   const nearest = references.findLastIndex((id) => named.has(keyOf(inboxId, id)));
   const found = await findThread(db, senderId, inboxId, references.slice(Math.max(0, nearest)));
   return found ?? named.get(keyOf(inboxId, references[nearest] ?? "")) ?? null;
-}
-
-/** Holds while nobody else has begun the thread that the references lead to. */
-function beginningGuard(
-  { senderId, inboxId }: Omit<ThreadPlace, "threadId">,
-  related: readonly string[],
-): Guard | null {
-  if (related.length === 0) return null;
-  // Sends of one conversation do not come one after another, so they may be in one commit: each is to see those before it.
-  return { ...beginsThreadGuard({ senderId, inboxId, related }), apart: false };
 }
 
 function keyOf(inboxId: string, messageId: string): string {
