@@ -1,13 +1,15 @@
 import { mkdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type Config, ConfigError } from "./config.ts";
-import { type Clock, timeLeft, within } from "./core/clock.ts";
-import { type FirstStart, bootstrap } from "./flows/bootstrap.ts";
+import { type Clock, remainingTime, within } from "./core/time/clock.ts";
+import { bootstrap, type FirstStart, type SaveKeys } from "./flows/account/bootstrap.ts";
+import { ALWAYS_ROOM, watchSpace } from "./flows/free-space.ts";
 import { renderMemory } from "./flows/send/render.ts";
 import { deregisterInstance, registerInstance } from "./flows/sweep/instance.ts";
+import { type MetricsServer, serveMetrics } from "./http/metrics.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import { log } from "./log.ts";
-import { generateDkimKey } from "./mail/dkim.ts";
+import { generateDkimKey } from "./mail/auth/dkim.ts";
 import { openMetrics } from "./metrics.ts";
 import { dnsServers } from "./net/dns/servers.ts";
 import { createResolver } from "./net/dns/resolver.ts";
@@ -20,41 +22,44 @@ import { createPool } from "./smtp/client/pool.ts";
 import type { Listener } from "./smtp/listener.ts";
 import type { CommitMeter, Db } from "./store/engine/client.ts";
 import { isEmpty, migrate } from "./store/engine/migrate.ts";
-import { untilFree } from "./store/engine/until-free.ts";
+import { retryWhileBusy } from "./store/engine/retry-while-busy.ts";
 import { installationKey } from "./store/sending.ts";
-import { openDatabase, writerFor } from "./wiring/database.ts";
+import { databaseDisk } from "./wiring/disk.ts";
+import { openDatabase, writerFor } from "./wiring/store/database.ts";
 import { mxName } from "./wiring/delivery.ts";
 import { openNameServer } from "./wiring/dns.ts";
-import { maxIdleConnections, watchFileHandles } from "./wiring/file-handles.ts";
-import type { Ground } from "./wiring/ground.ts";
-import { openInspector } from "./wiring/inspector.ts";
+import { maxIdleConnections, watchFileHandles } from "./wiring/observe/file-handles.ts";
+import { saveKeysToFile } from "./wiring/first-keys-file.ts";
+import type { Services } from "./wiring/services.ts";
+import { openInspector, timedInspect } from "./wiring/threads/inspector.ts";
 import { listenerCertificate, openListener } from "./wiring/listener.ts";
-import { watchLag } from "./wiring/lag.ts";
-import { type InstallationKeys, openKeys } from "./wiring/master-key.ts";
-import { endAll } from "./wiring/endings.ts";
+import { watchLag } from "./wiring/observe/timing.ts";
+import { type InstallationKeys, openKeys } from "./wiring/store/master-key.ts";
+import { runShutdownSteps } from "./wiring/shutdown.ts";
 import { type HttpParts, httpDeps } from "./wiring/http.ts";
-import { openObjects } from "./wiring/objects.ts";
-import { openRenderer } from "./wiring/renderer.ts";
+import { openObjects } from "./wiring/store/objects.ts";
+import { openRenderer } from "./wiring/threads/renderer.ts";
 import { threadsFor } from "./wiring/threads/pool.ts";
-import { timedInspect } from "./wiring/timed-inspect.ts";
 import { workerDeps } from "./wiring/worker-deps.ts";
 import { startWorkers, type Workers } from "./wiring/workers.ts";
 
-/** Time that a stop gives to what is in hand. */
+/** Time that a stop gives to the work in progress, milliseconds. */
 export const STOP_GRACE_MS = 20_000;
-/** The part of that time that is kept for giving claims back and closing the database. */
+/** Part of that time for freeing claims and closing the database, milliseconds. */
 const CLOSING_MS = 1000;
 
-/** Time that a start gives Redis to say whether it has the database that is wanted. */
+/** Timeout of asking Redis for its database at a start, milliseconds. */
 const REDIS_WAIT_MS = 2_000;
 
-/** Ports listened on; null for a role that this process does not take. */
+/** The ports in use; null if this process does not have the role. */
 export interface Ports {
-  /** Of health and metrics, and of the API where that is a role of this process. */
+  /** Port of health and metrics, and of the API if this process has that role. */
   http: number;
   smtp: number | null;
-  /** Of our name server, UDP and TCP. */
+  /** Port of our name server, UDP and TCP. */
   dns: number | null;
+  /** Of `/metrics` on loopback. */
+  metrics: number | null;
 }
 
 /** The whole service in one process. */
@@ -62,53 +67,54 @@ export interface App {
   readonly db: Db;
   readonly queue: Queue;
   readonly ports: Ports;
-  /** The secrets made at first start, to be shown once; null at every later one. */
+  /** The secrets of the first start, to show once; null at later ones. */
   readonly firstStart: FirstStart | null;
   /**
-   * Reads the listener's key and certificate anew; false where none are configured. Rejects, and goes on with the old
-   * ones, where they cannot be had.
+   * Reloads the listener's certificate. Returns false if none is configured. If the files cannot be used, rejects and keeps
+   * the old certificate.
    */
   reload(): Promise<boolean>;
-  /** Takes nothing new, finishes what is in hand within the grace, gives the rest back, closes. */
+  /** Takes no new work, finishes the work in progress within the grace, frees the remaining claims, and closes. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** What has stopped a first start. Its keys are in the database, and told now or never. */
+/** Thrown if a first start fails after its keys were made. They must be shown now. */
 export class FirstStartError extends Error {
   readonly firstStart: FirstStart;
 
   constructor(firstStart: FirstStart, cause: unknown) {
-    super("the first start has failed", { cause });
+    super("the first start failed", { cause });
     this.name = "FirstStartError";
     this.firstStart = firstStart;
   }
 }
 
 /**
- * Opens the database, brings it up to date and starts every role that the configuration names.
- * @throws FirstStartError where that fails behind the making of the first keys; ConfigError where a setting names what is
- * not there
+ * Opens the database, migrates it and starts all configured roles.
+ * @param disk reads the free space of the database's disk; null if the database is on a server
+ * @throws FirstStartError if it fails after the first keys were made; ConfigError if a setting is wrong
  */
-export async function startApp(config: Config, clock: Clock): Promise<App> {
+export async function startApp(config: Config, clock: Clock, disk = databaseDisk(config)): Promise<App> {
   await requireRedisDatabase(config, clock);
   const certificate = config.roles.has("smtp") ? listenerCertificate({ config, clock }) : null;
-  // One that is named is awaited before anything is made or taken up; one to be made, when the listener opens. Until then its
-  // failure must not count as one that nobody handles.
+  // A configured certificate is checked before anything is made. A self-signed one is awaited when the listener opens, and
+  // its failure is handled there.
   if (config.smtpTlsCert !== null) await certificate;
   else certificate?.catch(() => undefined);
-  // What mails say is not for everybody on the machine; a folder that is there keeps its mode.
+  // Other users of the machine must not read messages. An existing folder keeps its mode.
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const metrics = openMetrics();
+  const space = disk === null ? ALWAYS_ROOM : watchSpace(clock, disk, config.minFreeBytes);
   const { db, keys, firstStart } = await openData(config, clock, metrics.commits);
   try {
-    const ground = await openGround({ config, clock, db, keys, metrics, certificate });
-    return await startRoles(ground, firstStart);
+    const services = await openServices({ config, clock, db, keys, metrics, certificate, space });
+    return await startRoles(services, firstStart);
   } catch (error) {
     throw firstStart === null ? error : new FirstStartError(firstStart, error);
   }
 }
 
-/** A Redis that does not say in time is not waited for: a start needs none, and `/readyz` tells of it later. */
+/** Checks that Redis has the configured database. If it does not answer in time, starts anyway; `/readyz` reports it. */
 async function requireRedisDatabase({ redisUrl }: Config, clock: Clock): Promise<void> {
   if (redisUrl === null) return;
   const refusal = await within(clock, REDIS_WAIT_MS, databaseRefusal(redisUrl), null);
@@ -116,10 +122,10 @@ async function requireRedisDatabase({ redisUrl }: Config, clock: Clock): Promise
     throw new ConfigError([`REDIS_URL names a database that its Redis does not give (${refusal})`]);
 }
 
-/** What the roles stand on, around an open database. */
-async function openGround(
-  base: Pick<Ground, "config" | "clock" | "db" | "keys" | "metrics" | "certificate">,
-): Promise<Ground> {
+/** Opens the services that the roles share. */
+async function openServices(
+  base: Pick<Services, "config" | "clock" | "db" | "keys" | "metrics" | "certificate" | "space">,
+): Promise<Services> {
   const { config, clock, db, keys, metrics } = base;
   const threads = threadsFor(availableParallelism());
   const inspector = openInspector(
@@ -153,9 +159,24 @@ async function openGround(
   };
 }
 
+/** Returns the function that saves the first keys in FIRST_KEYS_FILE. If the file cannot be made, the setting is wrong. */
+function keepKeysOf({ firstKeysFile }: Config): SaveKeys | undefined {
+  if (firstKeysFile === null) return undefined;
+  const keep = saveKeysToFile(firstKeysFile);
+  return (keys) => {
+    try {
+      return keep(keys);
+    } catch (error) {
+      throw new ConfigError([
+        `FIRST_KEYS_FILE cannot be made: ${error instanceof Error ? error.message : error}`,
+      ]);
+    }
+  };
+}
+
 /**
- * Opens the database and brings it up to date, and its keys; on an empty one makes the first account. A DKIM key takes a processor a while:
- * the first one is made beside the tables.
+ * Opens and migrates the database and opens its keys. In an empty database it makes the first account. The first DKIM key is
+ * generated while the tables are made, because that takes a while.
  */
 async function openData(
   config: Config,
@@ -163,41 +184,44 @@ async function openData(
   meter: CommitMeter,
 ): Promise<{ db: Db; keys: InstallationKeys; firstStart: FirstStart | null }> {
   const db = await openDatabase(config, clock, { writer: writerFor(config), meter });
-  // Of processes that start together on one file one makes its schema, and holds it meanwhile.
-  const firstKey = (await untilFree(clock, () => isEmpty(db))) ? generateDkimKey() : null;
-  await untilFree(clock, () => migrate(db, clock.now()));
+  // If several processes start on one file, one of them makes the schema and locks the file.
+  const firstKey = (await retryWhileBusy(clock, () => isEmpty(db))) ? generateDkimKey() : null;
+  await retryWhileBusy(clock, () => migrate(db, clock.now()));
   const keys = openKeys(config.masterKey, config.dataDir, (await installationKey(db)) !== null);
   const makeKey = () => firstKey ?? generateDkimKey();
-  const deps = { db, clock, boxKey: keys.box, generateDkimKey: makeKey };
+  const deps = { db, clock, boxKey: keys.box, generateDkimKey: makeKey, keepKeys: keepKeysOf(config) };
   return { db, keys, firstStart: await bootstrap(deps, config) };
 }
 
-async function startRoles(ground: Ground, firstStart: FirstStart | null): Promise<App> {
-  const { config, clock, db, queue } = ground;
+async function startRoles(services: Services, firstStart: FirstStart | null): Promise<App> {
+  const { config, clock, db, queue } = services;
   const rates = config.roles.has("api")
     ? openRateLimiter({ clock, log: log("queue") }, { redisUrl: config.redisUrl }, config)
     : null;
   const parts: HttpParts = {
-    ...ground,
+    ...services,
     limiter: rates?.take ?? null,
-    objects: ground.store?.reader ?? null,
+    objects: services.store?.reader ?? null,
     listening: () => listener !== null || !config.roles.has("smtp"),
-    connections: () => ({ in: listener?.sessions ?? 0, out: ground.pool.connections }),
+    connections: () => ({ in: listener?.sessions ?? 0, out: services.pool.connections }),
   };
   let listener: Listener | null = null;
-  const ports: Ports = { http: 0, smtp: null, dns: null };
-  const nameServer = await openNameServer(ground);
+  const ports: Ports = { http: 0, smtp: null, dns: null, metrics: null };
+  const nameServer = await openNameServer(services);
   ports.dns = nameServer?.port ?? null;
-  if (ground.certificate !== null) {
-    listener = openListener(ground, await ground.certificate);
+  if (services.certificate !== null) {
+    listener = openListener(services, await services.certificate);
     ports.smtp = (await listener.start()).port;
   }
-  const http = createHttp(httpDeps(parts));
+  const served = httpDeps(parts);
+  const metrics = config.metricsPort === null ? null : serveMetrics(served.metrics, config.metricsPort);
+  ports.metrics = metrics?.port ?? null;
+  const http = createHttp(served);
   ports.http = (await http.start()).port;
-  // Behind all that a start may fail at: what they had in hand would go down with it, and mails that peers have by then go out
-  // again, at each try of whoever starts us anew.
-  const workers = config.roles.has("worker") ? startWorkers(workerDeps(ground, parts)) : null;
-  const unwatchLag = watchLag(clock, ground.metrics.lagged);
+  // Start the workers after everything that may fail. Otherwise a failed start could interrupt deliveries, and each restart
+  // would send those messages again.
+  const workers = config.roles.has("worker") ? startWorkers(workerDeps(services, parts)) : null;
+  const unwatchLag = watchLag(clock, services.metrics.lagged);
   const unwatchFiles = watchFileHandles(clock, () => http.closeIdle());
   let stopping: Promise<void> | null = null;
   return {
@@ -207,13 +231,13 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
     firstStart,
     async reload() {
       if (listener === null || config.smtpTlsCert === null) return false;
-      listener.setCertificate(await listenerCertificate(ground));
+      listener.setCertificate(await listenerCertificate(services));
       return true;
     },
     stop(graceMs = STOP_GRACE_MS) {
       unwatchLag();
       unwatchFiles();
-      stopping ??= stopRoles(ground, { http, rates, listener, nameServer, workers }, graceMs);
+      stopping ??= stopRoles(services, { http, metrics, rates, listener, nameServer, workers }, graceMs);
       return stopping;
     },
   };
@@ -221,18 +245,19 @@ async function startRoles(ground: Ground, firstStart: FirstStart | null): Promis
 
 interface Roles {
   http: Http;
+  metrics: MetricsServer | null;
   rates: RateBuckets | null;
   listener: Listener | null;
   nameServer: ZoneServer | null;
   workers: Workers | null;
 }
 
-async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise<void> {
-  const { clock, db, queue, pool, instance, inspector, renderer } = ground;
-  const left = timeLeft(clock, Math.max(0, graceMs - CLOSING_MS));
-  ground.store?.stop();
-  await endAll([
-    // All at once: while one slow client holds a door open, nothing new must leave by the other.
+async function stopRoles(services: Services, roles: Roles, graceMs: number): Promise<void> {
+  const { clock, db, queue, pool, instance, inspector, renderer } = services;
+  const left = remainingTime(clock, Math.max(0, graceMs - CLOSING_MS));
+  services.store?.stop();
+  await runShutdownSteps([
+    // At once, so that nothing new starts while one of them waits for a slow client.
     [
       () => roles.http.stop(left()),
       () => roles.listener?.stop(left()),
@@ -241,12 +266,13 @@ async function stopRoles(ground: Ground, roles: Roles, graceMs: number): Promise
     ],
     [
       () => roles.nameServer?.stop(),
+      () => roles.metrics?.stop(),
       () => inspector.close(),
       () => renderer.close(),
       () => roles.rates?.close(),
     ],
     [() => pool.close(left())],
-    // What could not be finished is given back now; it is due again at once for whoever runs next.
+    // Free the remaining claims, so that they are due again at once.
     [() => deregisterInstance({ db, clock }, instance)],
     [() => db.close()],
   ]);

@@ -1,12 +1,12 @@
-import { type Clock, MAX_TIMER_MS } from "./core/clock.ts";
+import { type Clock, MAX_TIMER_MS } from "./core/time/clock.ts";
 
-/** Keeps the process alive although all timers of the clock let it end; the returned function stops that. */
+/** Keeps the process alive, because the clock's timers do not. Returns a function that stops it. */
 export function keepAlive(): () => void {
   const timer = setInterval(() => undefined, MAX_TIMER_MS);
   return () => clearInterval(timer);
 }
 
-/** The machine's clock: the one place that asks the system for the time. */
+/** The machine's clock. No other code reads the system's time. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, fire) {

@@ -11,7 +11,7 @@ export type LogLevel = "debug" | "info" | "warning" | "error";
 export type LogFormat = "json" | "pretty";
 export type Log = Logger;
 
-/** One log line as JSON: time, level, room, message, then the properties given, which cannot take the place of those. */
+/** Formats a log line as JSON: time, level, room, message, then the properties, which cannot replace the others. */
 function jsonLine(record: LogRecord): string {
   const head = {
     time: new Date(record.timestamp).toISOString(),
@@ -22,18 +22,18 @@ function jsonLine(record: LogRecord): string {
   try {
     return JSON.stringify({ ...head, ...record.properties, ...head }, shown);
   } catch (error) {
-    // A value that holds itself, say: the line must not be lost for that, nor break the file for whoever reads it.
+    // If a value cannot be written as JSON, such as a circular one, keep the rest of the line.
     return JSON.stringify({ ...head, unprintable: String(error) });
   }
 }
 
-/** JSON knows nothing of errors and would show them as `{}`. */
+/** Converts values that JSON cannot show, such as errors, which would become `{}`. */
 function shown(_name: string, value: unknown): unknown {
   if (value instanceof Error) return value.stack ?? String(value);
   return typeof value === "bigint" ? String(value) : value;
 }
 
-/** One log line for a person at a terminal: time of day, level, room, message, then the properties given. */
+/** Formats a log line for a terminal: time of day, level, room, message, then the properties. */
 function prettyLine(record: LogRecord): string {
   const time = new Date(record.timestamp).toISOString().slice(11, 23);
   const room = record.category.slice(1).join(".");
@@ -46,32 +46,32 @@ function prettyLine(record: LogRecord): string {
 function prettyValue(value: unknown): string {
   try {
     const text = typeof value === "string" ? value : (JSON.stringify(value, shown) ?? "undefined");
-    // What strangers said must neither begin a line of its own nor command the terminal.
+    // Text from clients must not start a new line or control the terminal.
     return text.replace(/[\x00-\x1f\x7f-\x9f]/g, (control) => encodeURIComponent(control));
   } catch (error) {
     return `unprintable: ${String(error)}`;
   }
 }
 
-/** Where a log cannot be written, as on a full disk or to a reader that has ended, its lines are lost and nothing else. */
+/** Writes a line. If that fails, as on a full disk, only the line is lost. */
 function write(text: string): void {
   if (!process.stderr.destroyed) {
     process.stderr.write(text);
     return;
   }
-  // The stream has ended with its first failure; a disk may have room again.
+  // The stream ends with its first failure, but the disk may have room again.
   try {
     writeSync(STANDARD_ERROR, text);
   } catch {}
 }
 
 const STANDARD_ERROR = 2;
-/** An error of a stream that nobody hears ends the process. */
-const bearIt = (): void => undefined;
+/** Handles errors of the stream, which would otherwise end the process. */
+const ignoreError = (): void => undefined;
 
-/** Sets where and how log lines are written: to standard error, one line a record. */
+/** Configures the log, which writes one line per record to standard error. */
 export async function configureLog(level: LogLevel, format: LogFormat): Promise<void> {
-  process.stderr.off("error", bearIt).on("error", bearIt);
+  process.stderr.off("error", ignoreError).on("error", ignoreError);
   const line = format === "json" ? jsonLine : prettyLine;
   await configure({
     reset: true,
@@ -83,10 +83,10 @@ export async function configureLog(level: LogLevel, format: LogFormat): Promise<
   });
 }
 
-/** Loggers by room: finding one takes longer than leaving a line out. */
+/** Loggers by room, because finding one takes longer than skipping a line. */
 const loggers = new Map<string, Log>();
 
-/** The logger of a room: `log("smtp").info("session ended", { commands: 5 })`. Silent until `configureLog` has run. */
+/** Returns the logger of a room: `log("smtp").info("session ended", { commands: 5 })`. Silent until `configureLog` has run. */
 export function log(room: string): Log {
   const known = loggers.get(room);
   if (known !== undefined) return known;

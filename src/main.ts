@@ -4,15 +4,15 @@ import type { Command } from "./commands/command.ts";
 import { CommandError, EX_CONFIG, EX_NO, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from "./commands/exit.ts";
 import { createOutput, printable } from "./commands/output.ts";
 import { COMMANDS, findCommand, helpText } from "./commands/table.ts";
-import { loadConfig, SETTINGS } from "./config.ts";
+import { loadConfig } from "./config.ts";
+import { SETTINGS } from "./config/settings.ts";
 import { AppError, SettingsError } from "./core/errors.ts";
-import { isUnavailable } from "./store/engine/unavailable.ts";
+import { isUnavailable } from "./store/engine/errors.ts";
 
-// What is made here holds mails and secrets: the database, its log, copies. They are their owner's alone, whatever folder they
-// come to lie in.
+// New files hold messages and secrets, so only their owner may read them.
 process.umask(0o077);
 const given = process.argv.slice(2);
-// Whoever reads the output may have read enough: `postrider dns zone | head`. The service has more to do than to be read.
+// The reader may close the pipe, as in `postrider dns zone | head`. The service itself continues then.
 process.stdout.on("error", (error) => {
   if (findCommand(given)?.entry === COMMANDS.serve) return;
   const code = "code" in error ? String(error.code) : error.message;
@@ -29,7 +29,7 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Does what the arguments ask for; gives the exit code. */
+/** Runs the command of the arguments. Returns the exit code. */
 async function answer(argv: readonly string[]): Promise<number> {
   const [first = "", ...others] = argv;
   if (first === "--version") return say(version);
@@ -46,7 +46,7 @@ async function answer(argv: readonly string[]): Promise<number> {
   return run(await found.entry.load(), found.rest);
 }
 
-/** Whether the word alone calls a command, as `migrate` does, which is the name of a group besides. */
+/** Returns true if the word alone is a command, as `migrate` is, which is also the name of a group. */
 function isCommand(word: string): boolean {
   return !word.startsWith("-") && findCommand([word]) !== null;
 }
@@ -64,8 +64,8 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
   });
-  // The clock's timers hold no process: with nothing else to wait for, as for a locked database, Bun would turn the
-  // processor round and round until one of them fires.
+  // The clock's timers do not keep the process alive. If only they are left, as with a locked database, Bun would spin
+  // until one fires.
   const release = keepAlive();
   try {
     return await prepared.run({ config, settings: SETTINGS, clock: systemClock, out });
@@ -74,7 +74,7 @@ async function run(command: Command, argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Says what went wrong and ends the process, whatever of a started service still runs. */
+/** Prints the error and ends the process, even if parts of the service still run. */
 function fail(error: unknown, argv: readonly string[]): never {
   const code = exitCodeOf(error);
   console.error(`postrider: ${printable(error instanceof Error ? error.message : String(error))}`);

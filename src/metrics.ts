@@ -1,36 +1,36 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { version } from "../package.json";
 
-// Labels are words of ours, from short lists: never an address, a domain, a project, or a path with ids in it. Who
-// reads the metrics learns nothing of who writes to whom, and the number of series does not grow with the traffic.
+// Labels are words of ours from short lists, never an address, a domain, a project or a path with ids. So the metrics do
+// not tell who writes to whom, and the number of series does not grow with the traffic.
 
 /** A request that a route has answered. */
 export interface RequestSample {
   method: string;
-  /** The route's path, its `:name` segments as they stand in the table. */
+  /** The route's path with its `:name` segments. */
   route: string;
   status: number;
   durationMs: number;
 }
 
-/** What an outbox holds; `oldestSeconds`: how long the longest due row has been due. */
+/** The depth of an outbox. `oldestSeconds` is how long the oldest due row has been due. */
 export interface QueueSample {
   depth: Readonly<Record<string, number>>;
   oldestSeconds: Readonly<Record<string, number>>;
 }
 
-/** What is asked only when somebody reads the metrics. */
+/** Values that are read only when Prometheus reads the metrics. */
 export interface Readings {
-  /** Null where the database did not say. */
+  /** Null if the database did not answer. */
   queues: QueueSample | null;
-  /** By check: whether it holds. */
+  /** For each check, true if it holds. */
   ready: Readonly<Record<string, boolean>>;
   /** Open SMTP connections. */
   connections: { in: number; out: number };
   process: ProcessSample;
 }
 
-/** The process as the system sees it. Null: it does not say. */
+/** The process as the system sees it. Null if the system does not tell. */
 export interface ProcessSample {
   cpuUserSeconds: number;
   cpuSystemSeconds: number;
@@ -42,7 +42,7 @@ export interface ProcessSample {
   maxFds: number | null;
 }
 
-/** The meters of one App, and their reading. */
+/** The meters of one App. */
 export interface Metrics {
   answered(sample: RequestSample): void;
   transmit: {
@@ -57,54 +57,54 @@ export interface Metrics {
     sessionEnded(seconds: number, end: string): void;
     messageRefused(reason: string): void;
   };
-  /** A mail that came in, and what was made of it. */
+  /** A message arrived, with its outcome. */
   received(outcome: string): void;
-  /** A mail was read by the inspector's thread, for whatever it was asked. */
+  /** A thread of the inspector has read a message or a part of one. */
   inspected(seconds: number, kind: string, outcome: string): void;
-  /** A template or a large mail was rendered in a thread. */
+  /** A thread has rendered a template or a large message. */
   rendered(seconds: number, kind: string, outcome: string): void;
   commits: {
     committed(seconds: number, writers: number): void;
     failed(): void;
   };
-  /** Counts the turns of one of the workers' loops that fail, from none on: what is to be called for each. */
+  /** Returns the function to call for each failed turn of a worker's loop. Its counter starts at zero. */
   turnFailures(loop: string): () => void;
-  /** How late a timer of the main thread was. */
+  /** A timer of the main thread was this late. */
   lagged(seconds: number): void;
-  /** All of it in Prometheus' text form. */
+  /** Returns all metrics in Prometheus' text form. */
   text(readings: Readings): Promise<string>;
 }
 
 /** The content type of `text`. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Seconds. The clock counts milliseconds, so nothing below one is told apart. */
+/** Seconds. The clock counts milliseconds, so shorter times are the same. */
 const WORK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 const REQUESTS = [0.0025, 0.01, 0.05, 0.25, 1, 5, 30];
 const CONVERSATIONS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const WAITS = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3600, 14_400];
 const WRITERS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Routes by which mail is handed over to be sent. */
+/** Routes that accept messages to send. */
 const SEND_ROUTES: ReadonlyMap<string, string> = new Map([
   ["POST /v1/emails", "single"],
   ["POST /v1/emails/batch", "batch"],
   ["POST /v1/threads/:id/reply", "reply"],
 ]);
 
-/** Statuses that a try to deliver leads to. */
+/** Statuses that a delivery attempt leads to. */
 const TRY_OUTCOMES = [
   ...["delivered", "sent", "delivery_delayed", "bounced"],
   ...["failed", "rejected", "rendering_failure", "complained"],
 ];
 const PUSH_OUTCOMES = ["succeeded", "refused", "failed"];
 
-/** Seconds as they may be observed: a clock that was put back makes a duration negative. */
+/** Returns seconds that may be observed. If the clock was set back, a duration would be negative. */
 function span(seconds: number): number {
   return Math.max(0, seconds);
 }
 
-/** The meters of one App: a registry of its own, for several run in one process. */
+/** Makes the meters of one App. It has its own registry, because tests run several Apps in one process. */
 export function openMetrics(): Metrics {
   const registry = new Registry();
   const meters = metersIn(registry);
@@ -154,8 +154,8 @@ function histogramsIn(registry: Registry) {
 }
 
 /**
- * Begins the series that alerts and shares are made of at nothing. Prometheus takes the first value it reads of a series
- * for its beginning: what a fresh process had counted by then, a burst of bounces say, would never have happened.
+ * Starts the series that alerts use at zero. Prometheus takes the first value of a series as its start. Without this, a burst of
+ * bounces before the first reading would be lost.
  */
 function beginAtZero({ attempts, webhooks }: ReturnType<typeof histogramsIn>): void {
   for (const outcome of TRY_OUTCOMES) attempts.zero({ outcome });
@@ -251,7 +251,7 @@ function gaugesIn(registry: Registry) {
   };
 }
 
-/** What was read last must not stand for what cannot be read now: each gauge is emptied first. */
+/** Sets each gauge after clearing them all, so that an old value does not remain if a new one cannot be read. */
 function showEach<Label extends string>(
   gauge: Gauge<Label>,
   label: Label,
@@ -278,7 +278,7 @@ function show(gauges: Gauges, { queues, ready, connections, process }: Readings)
   if (process.maxFds !== null) gauges.maxFds.set(process.maxFds);
 }
 
-/** Sets a counter that the system keeps, and we only show. */
+/** Sets a counter that the system keeps and we only show. */
 function countTo(counter: Counter, total: number): void {
   counter.reset();
   counter.inc(total);

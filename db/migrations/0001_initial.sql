@@ -1,4 +1,4 @@
--- Postrider schema. Times (`_at`) are integer milliseconds since the Unix epoch, UTC.
+-- Postrider's schema. Times (`_at`) are integer milliseconds since the Unix epoch, UTC.
 -- Ids sort by creation time, so "newest first" is a descending walk over an id.
 -- JSON columns hold what the API shows, in the API's own spelling.
 
@@ -9,6 +9,8 @@ CREATE TABLE accounts (
   created_at INTEGER NOT NULL
 ) STRICT;
 
+-- A project. `sender_id` in other tables names it.
+-- warned_at: when the log last said that the project is near suspension.
 CREATE TABLE senders (
   id TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -20,9 +22,12 @@ CREATE TABLE senders (
   track_opens INTEGER NOT NULL DEFAULT 1 CHECK (track_opens IN (0, 1)),
   track_clicks INTEGER NOT NULL DEFAULT 1 CHECK (track_clicks IN (0, 1)),
   suspended_at INTEGER,
+  warned_at INTEGER,
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, external_id)
 ) STRICT;
+CREATE INDEX senders_by_account ON senders (account_id, id);
+CREATE INDEX senders_warned ON senders (warned_at) WHERE warned_at IS NOT NULL;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -39,8 +44,8 @@ CREATE TABLE api_keys (
 ) STRICT;
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 
--- One row per running process. A claim on a recipient or a webhook delivery names its instance;
--- when the heartbeat stops for 60 s, or the same host restarts with the process dead, claims are freed.
+-- One row per running process. A claim on a recipient or a webhook delivery names its instance.
+-- If the heartbeat stops for 60 s, or the process is dead when another starts on the host, its claims are freed.
 CREATE TABLE instances (
   id TEXT PRIMARY KEY,
   host TEXT NOT NULL,
@@ -49,6 +54,7 @@ CREATE TABLE instances (
   started_at INTEGER NOT NULL
 ) STRICT;
 
+-- A name receives mail for one project only, because a message to it must have one owner.
 CREATE TABLE domains (
   id TEXT PRIMARY KEY,
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -67,12 +73,11 @@ CREATE TABLE domains (
   created_at INTEGER NOT NULL,
   UNIQUE (account_id, name)
 ) STRICT;
-CREATE INDEX domains_by_sender ON domains (sender_id, id);
 CREATE INDEX domains_by_check ON domains (next_check_at) WHERE next_check_at IS NOT NULL;
--- One domain name receives for one project only: a mail to it must have one owner.
+CREATE INDEX domains_by_sender ON domains (sender_id, id);
 CREATE UNIQUE INDEX domains_receiving ON domains (name) WHERE receiving = 1;
 
--- domain_id NULL: the installation's own key, for the onboarding domain and our own zone.
+-- If `domain_id` is NULL, the key is the installation's own: it signs for the onboarding domain and our own zone.
 CREATE TABLE dkim_keys (
   token TEXT PRIMARY KEY,
   domain_id TEXT REFERENCES domains (id) ON DELETE CASCADE,
@@ -85,6 +90,7 @@ CREATE TABLE dkim_keys (
 ) STRICT;
 CREATE INDEX dkim_keys_by_domain ON dkim_keys (domain_id);
 
+-- An address is unique per domain, not over all domains: a project may register a name that it cannot verify.
 CREATE TABLE inboxes (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
@@ -94,11 +100,12 @@ CREATE TABLE inboxes (
   type TEXT NOT NULL CHECK (type IN ('sending', 'agent')),
   received_count INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL,
-  -- Not unique over all domains: a stranger may register a name that he cannot verify.
   UNIQUE (domain_id, address)
 ) STRICT;
 CREATE INDEX inboxes_by_sender ON inboxes (sender_id, id);
 
+-- unread: an inbound message has arrived since the client marked the thread as read.
+-- The index by activity holds all that a search of an inbox's threads compares, so that the search reads no rows.
 CREATE TABLE threads (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL,
@@ -112,11 +119,28 @@ CREATE TABLE threads (
   last_message_at INTEGER NOT NULL,
   last_inbound_at INTEGER,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
+  updated_at INTEGER NOT NULL,
+  unread INTEGER NOT NULL DEFAULT 0 CHECK (unread IN (0, 1)),
+  archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1))
 ) STRICT;
-CREATE INDEX threads_by_activity ON threads (inbox_id, last_message_at, id);
+CREATE INDEX threads_by_activity ON threads
+  (inbox_id, last_message_at, id, subject, participants, preview, unread, archived);
+CREATE INDEX threads_by_project ON threads (sender_id, last_message_at, id, unread, archived);
 
--- What lists and pages show. Bodies and raw bytes live in message_content.
+-- Message-IDs that messages of an inbox name, but that no message there carries, with the thread of the first that named it.
+-- If the message itself arrives later, it joins that thread (RFC 5322 §3.6.4).
+CREATE TABLE thread_references (
+  inbox_id TEXT NOT NULL REFERENCES inboxes (id) ON DELETE CASCADE,
+  rfc_message_id TEXT NOT NULL,
+  sender_id TEXT NOT NULL,
+  thread_id TEXT NOT NULL,
+  PRIMARY KEY (inbox_id, rfc_message_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX thread_references_by_thread ON thread_references (thread_id);
+
+-- Fields for lists and pages. Bodies and raw bytes are in message_content.
+-- row_octets: what the rows of the message add to `stored_octets` of its project; its contents are counted apart.
+-- position: the place in the search index, sixteen places per millisecond since the Unix epoch. NULL until the message is indexed.
 CREATE TABLE messages (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
@@ -143,30 +167,35 @@ CREATE TABLE messages (
   track_opens INTEGER NOT NULL DEFAULT 0 CHECK (track_opens IN (0, 1)),
   track_clicks INTEGER NOT NULL DEFAULT 0 CHECK (track_clicks IN (0, 1)),
   unsubscribe_link INTEGER NOT NULL DEFAULT 0 CHECK (unsubscribe_link IN (0, 1)),
-  created_at INTEGER NOT NULL
+  row_octets INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  position INTEGER
 ) STRICT;
 CREATE INDEX messages_by_sender ON messages (sender_id, id);
 CREATE INDEX messages_by_status ON messages (sender_id, status, id);
 CREATE INDEX messages_by_thread ON messages (thread_id, id) WHERE thread_id IS NOT NULL;
 CREATE INDEX messages_by_rfc_id ON messages (inbox_id, rfc_message_id) WHERE inbox_id IS NOT NULL;
+CREATE INDEX messages_by_position ON messages (position) WHERE position IS NOT NULL;
+CREATE INDEX messages_unindexed ON messages (sender_id, id) WHERE position IS NULL;
 
--- content_of: one mail that came to several inboxes keeps bodies, headers and bytes once, at the message named.
+-- body, raw: keys of contents. trace: the fields that we put in front of a message we received; raw is the rest.
+-- rendered: 1 if the body is the output of a template, which every later attempt and recipient gets as well.
+-- content_removed_at: when retention removed body, raw bytes and attachments; the message row stays.
 CREATE TABLE message_content (
   message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
-  content_of TEXT REFERENCES messages (id),
-  html TEXT,
-  text TEXT,
+  body BLOB,
   headers TEXT NOT NULL DEFAULT '{}',
   data TEXT,
   envelope TEXT,
   auth TEXT,
-  reply_text TEXT,
-  -- 1: html and text are what a template became; they stay so for every later try and recipient.
   rendered INTEGER NOT NULL DEFAULT 0 CHECK (rendered IN (0, 1)),
-  raw BLOB
+  trace TEXT,
+  raw BLOB,
+  content_removed_at INTEGER
 ) STRICT;
+CREATE INDEX message_content_present ON message_content (message_id) WHERE content_removed_at IS NULL;
 
--- bytes NULL: the part is read out of message_content.raw, at position `ord` of the parse.
+-- content: a key of contents. If it is NULL, the part is read from the raw message, at position `ord` of the parse.
 CREATE TABLE attachments (
   id TEXT PRIMARY KEY,
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
@@ -176,13 +205,52 @@ CREATE TABLE attachments (
   disposition TEXT NOT NULL CHECK (disposition IN ('attachment', 'inline')),
   content_id TEXT,
   size INTEGER NOT NULL,
-  bytes BLOB
+  content BLOB
 ) STRICT;
 CREATE INDEX attachments_by_message ON attachments (message_id, ord);
 
+-- Bodies, raw messages and attachments, each kept once per project.
+-- key: SHA-256 over the project's id and the SHA-256 of the bytes as they are read back.
+-- refs: how many messages and attachments name it. At 0 it may be removed, one hour after created_at.
+-- created_at is renewed when the last of them lets go of it.
+-- stored_in: this row, content_chunks, or in the object store under the name `object`.
+CREATE TABLE contents (
+  id INTEGER PRIMARY KEY,
+  key BLOB NOT NULL UNIQUE,
+  sender_id TEXT NOT NULL,
+  refs INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  encoding TEXT NOT NULL CHECK (encoding IN ('plain', 'zstd')),
+  stored_in TEXT NOT NULL CHECK (stored_in IN ('row', 'chunks', 'object')),
+  created_at INTEGER NOT NULL,
+  object TEXT,
+  bytes BLOB
+) STRICT;
+CREATE INDEX contents_unused ON contents (created_at) WHERE refs = 0;
+
+-- Only contents of this size are worth an object: an object for each small one would cost more than its pages.
+CREATE INDEX contents_movable ON contents (id) WHERE stored_in = 'chunks' OR (stored_in = 'row' AND length(bytes) >= 16384);
+
+-- The pieces of a large content, 256 KiB each as read. Each is encoded by itself, so that reading can stream.
+CREATE TABLE content_chunks (
+  key BLOB NOT NULL,
+  ord INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY (key, ord)
+) STRICT, WITHOUT ROWID;
+
+-- Objects that no content names: being uploaded, or (doomed) waiting to be removed from the object store.
+CREATE TABLE stray_objects (
+  object TEXT PRIMARY KEY,
+  since INTEGER NOT NULL,
+  doomed INTEGER NOT NULL DEFAULT 0 CHECK (doomed IN (0, 1))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX stray_objects_by_age ON stray_objects (doomed, since);
+
 -- The outbox: one row per recipient of an outbound message.
--- due_at: when the row next wants a worker; NULL while claimed and once final.
--- claimed_by: the instance that is delivering it now; a settle that no longer holds its claim changes nothing.
+-- due_at: when a worker must look at it next; NULL while it is claimed and once it is final.
+-- claimed_by: the instance that delivers it now. A settle that has lost its claim changes nothing.
+-- One index serves both the count and the sweep of what is due, in the sweep's order.
 CREATE TABLE recipients (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   ord INTEGER NOT NULL,
@@ -205,10 +273,12 @@ CREATE TABLE recipients (
   last_event_at INTEGER,
   PRIMARY KEY (message_id, ord)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX recipients_due ON recipients (due_at) WHERE due_at IS NOT NULL AND status <> 'accepted';
+CREATE INDEX recipients_due ON recipients (due_at, message_id, ord, status)
+  WHERE due_at IS NOT NULL AND status <> 'accepted';
 CREATE INDEX recipients_scheduled ON recipients (due_at) WHERE status = 'accepted';
 CREATE INDEX recipients_claimed ON recipients (claimed_by) WHERE claimed_by IS NOT NULL;
 
+-- One row per attempt at one recipient, with the SMTP transcript.
 CREATE TABLE attempts (
   message_id TEXT NOT NULL,
   ord INTEGER NOT NULL,
@@ -227,6 +297,18 @@ CREATE TABLE attempts (
   FOREIGN KEY (message_id) REFERENCES messages (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
+-- Opens and clicks of a recipient, those of machines counted apart.
+-- It is a table of its own so that a visit does not write the outbox row again.
+CREATE TABLE engagement (
+  message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  ord INTEGER NOT NULL,
+  opens INTEGER NOT NULL DEFAULT 0,
+  machine_opens INTEGER NOT NULL DEFAULT 0,
+  clicks INTEGER NOT NULL DEFAULT 0,
+  machine_clicks INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (message_id, ord)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE events (
   message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
@@ -238,24 +320,29 @@ CREATE TABLE events (
   PRIMARY KEY (message_id, id)
 ) STRICT, WITHOUT ROWID;
 
+-- content: whether its events carry what the message says. A key without emails:read makes webhooks with 0.
+-- A webhook whose log is long is marked as deleted first. The sweep removes the log in steps, then the row.
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
   url TEXT NOT NULL,
   enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
   event_types TEXT NOT NULL,
+  content INTEGER NOT NULL DEFAULT 1 CHECK (content IN (0, 1)),
   secret TEXT NOT NULL,
   previous_secret TEXT,
   previous_secret_until INTEGER,
   disabled_reason TEXT,
   failing_since INTEGER,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
+  updated_at INTEGER NOT NULL,
+  deleted_at INTEGER
 ) STRICT;
 CREATE INDEX webhooks_by_sender ON webhooks (sender_id, id);
+CREATE INDEX webhooks_deleted ON webhooks (id) WHERE deleted_at IS NOT NULL;
 
--- The log and the outbox of pushes. The id is the envelope's id: the same in every retry and replay.
--- data is NULL where it is built from the event at each attempt; a test delivery carries its own.
+-- The log and the outbox of pushes. The id is the envelope's id: it stays through every retry and replay.
+-- If `data` is NULL, the payload is built from the event at each attempt. A test delivery carries its own.
 CREATE TABLE webhook_deliveries (
   id TEXT PRIMARY KEY,
   webhook_id TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
@@ -278,19 +365,22 @@ CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, id
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_claimed ON webhook_deliveries (claimed_by) WHERE claimed_by IS NOT NULL;
 
-CREATE TABLE suppressions (
-  id TEXT PRIMARY KEY,
-  sender_id TEXT NOT NULL REFERENCES senders (id),
-  email TEXT NOT NULL,
-  reason TEXT NOT NULL CHECK (reason IN ('bounce', 'complaint', 'manual')),
-  bounce_type TEXT CHECK (bounce_type IN ('hard', 'soft')),
-  message_id TEXT,
-  note TEXT,
-  expires_at INTEGER,
-  created_at INTEGER NOT NULL,
-  UNIQUE (sender_id, email)
+-- A message stays as long as a webhook still has to receive its events.
+CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (message_id) WHERE status = 'pending';
+
+-- Webhook deliveries that a write has left for later because they are many: its events, the webhooks enabled then, and progress.
+-- `id` is that of the first event; the first and last message bound the messages it is about.
+CREATE TABLE fan_outs (
+  sender_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  first_message TEXT NOT NULL,
+  last_message TEXT NOT NULL,
+  webhooks TEXT NOT NULL,
+  events TEXT NOT NULL,
+  done INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (sender_id, id)
 ) STRICT;
-CREATE INDEX suppressions_by_sender ON suppressions (sender_id, id);
+CREATE INDEX fan_outs_by_message ON fan_outs (sender_id, first_message, last_message);
 
 CREATE TABLE templates (
   id TEXT PRIMARY KEY,
@@ -307,7 +397,7 @@ CREATE TABLE templates (
 ) STRICT;
 CREATE INDEX templates_by_sender ON templates (sender_id, id);
 
--- email_key: the whole address lower-cased, the identity of a contact within its project.
+-- email_key: the whole address in lower case. It identifies a contact within its project.
 CREATE TABLE contacts (
   id TEXT PRIMARY KEY,
   sender_id TEXT NOT NULL REFERENCES senders (id),
@@ -324,6 +414,20 @@ CREATE TABLE contacts (
 ) STRICT;
 CREATE INDEX contacts_by_sender ON contacts (sender_id, id);
 
+CREATE TABLE suppressions (
+  id TEXT PRIMARY KEY,
+  sender_id TEXT NOT NULL REFERENCES senders (id),
+  email TEXT NOT NULL,
+  reason TEXT NOT NULL CHECK (reason IN ('bounce', 'complaint', 'manual')),
+  bounce_type TEXT CHECK (bounce_type IN ('hard', 'soft')),
+  message_id TEXT,
+  note TEXT,
+  expires_at INTEGER,
+  created_at INTEGER NOT NULL,
+  UNIQUE (sender_id, email)
+) STRICT;
+CREATE INDEX suppressions_by_sender ON suppressions (sender_id, id);
+
 -- Recipients accepted per project and UTC day (YYYY-MM-DD).
 CREATE TABLE usage (
   sender_id TEXT NOT NULL,
@@ -331,18 +435,44 @@ CREATE TABLE usage (
   recipients INTEGER NOT NULL,
   PRIMARY KEY (sender_id, day)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_day ON usage (day);
 
--- Outcomes per project and UTC day, for the bounce and complaint rates that suspend a sender.
+-- Conditions of whole writes, one column for each reason. A write inserts a NULL if its condition does not hold, and is
+-- undone. The table never has a row (src/store/guards.ts).
+CREATE TABLE guards (
+  key_revoked INTEGER NOT NULL DEFAULT 0,
+  webhook_deleted INTEGER NOT NULL DEFAULT 0,
+  webhook_disabled INTEGER NOT NULL DEFAULT 0,
+  delivery_not_replayable INTEGER NOT NULL DEFAULT 0,
+  message_not_scheduled INTEGER NOT NULL DEFAULT 0,
+  changed_since_read INTEGER NOT NULL DEFAULT 0,
+  dkim_key_pending INTEGER NOT NULL DEFAULT 0,
+  CHECK (0)
+) STRICT;
+
+-- Outcomes per project and UTC day, for the bounce and complaint rates that suspend a project.
+-- complainants: recipients with an authenticated complaint. `complaints` names them: each counts once in seven days.
 CREATE TABLE reputation (
   sender_id TEXT NOT NULL,
   day TEXT NOT NULL,
   settled INTEGER NOT NULL DEFAULT 0,
   bounced INTEGER NOT NULL DEFAULT 0,
   complained INTEGER NOT NULL DEFAULT 0,
+  complainants INTEGER NOT NULL DEFAULT 0,
+  hour INTEGER,
   PRIMARY KEY (sender_id, day)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX reputation_by_day ON reputation (day);
 
--- The answer given to a POST with an Idempotency-Key; kept 24 hours. scope: a sender's or an account's id.
+CREATE TABLE complaints (
+  sender_id TEXT NOT NULL,
+  email TEXT NOT NULL,
+  day TEXT NOT NULL,
+  PRIMARY KEY (sender_id, email)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX complaints_by_day ON complaints (day);
+
+-- The answer to a POST with an Idempotency-Key, kept 24 hours. scope: the id of a project or an account.
 CREATE TABLE idempotency (
   scope TEXT NOT NULL,
   endpoint TEXT NOT NULL,
@@ -354,3 +484,529 @@ CREATE TABLE idempotency (
   PRIMARY KEY (scope, endpoint, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_by_age ON idempotency (created_at);
+
+-- MTA-STS policies of other domains (RFC 8461). They outlive the process, so that a restart never sends without TLS
+-- to a domain that enforces it.
+CREATE TABLE mta_sts_policies (
+  domain TEXT NOT NULL PRIMARY KEY,
+  policy_id TEXT NOT NULL,
+  mode TEXT NOT NULL CHECK (mode IN ('enforce', 'testing', 'none')),
+  mx TEXT NOT NULL,
+  max_age_seconds INTEGER NOT NULL,
+  fetched_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mta_sts_policies_by_expiry ON mta_sts_policies (expires_at);
+
+-- The search index: posting lists only. For each term, the messages that have it, newest first. The terms are ours
+-- (search-terms.ts). Each begins with its project, so that a search never walks over another project's messages.
+CREATE VIRTUAL TABLE message_terms USING fts5 (terms, content='', columnsize=0, detail=none,
+  tokenize="ascii tokenchars '!#$%&()*+,-./:;<=>?@[\]^_`{|}~'");
+-- Merge pieces in eights, not fours: a write costs less, and a search opens a few more pieces.
+INSERT INTO message_terms (message_terms, rank) VALUES ('automerge', 8);
+-- A search opens every piece of the index, so quiet moments merge any two of a size.
+INSERT INTO message_terms (message_terms, rank) VALUES ('usermerge', 2);
+
+-- Indexed messages whose final status is not in the index yet. An outdated status stays in the index:
+-- what a search finds is compared with the message itself.
+-- Comparisons instead of an IN list: SQLite builds a table in memory for each IN list of more than two values, on every update.
+CREATE TABLE messages_settled (
+  message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER messages_settle AFTER UPDATE OF status ON messages
+WHEN NEW.status <> OLD.status AND NEW.position IS NOT NULL
+  AND NEW.status <> 'accepted' AND NEW.status <> 'queued' AND NEW.status <> 'sending' AND NEW.status <> 'delivery_delayed'
+BEGIN
+  INSERT INTO messages_settled (message_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
+END;
+
+-- Messages that were indexed and must be indexed again with another subject. Each keeps its place.
+-- The index has no contents, so a place that no row names could never be cleared.
+CREATE TABLE messages_reentering (
+  message_id TEXT PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+  place INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Figures of a project, counted by triggers in the write that makes them true. They outlive the messages.
+-- hour: hours since the Unix epoch, UTC. Figures count recipients. `settled…` are what reputation counts, for the rates.
+CREATE TABLE stats (
+  sender_id TEXT NOT NULL,
+  hour INTEGER NOT NULL,
+  accepted INTEGER NOT NULL DEFAULT 0,
+  sent INTEGER NOT NULL DEFAULT 0,
+  delivered INTEGER NOT NULL DEFAULT 0,
+  delayed INTEGER NOT NULL DEFAULT 0,
+  bounced INTEGER NOT NULL DEFAULT 0,
+  complained INTEGER NOT NULL DEFAULT 0,
+  rejected INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  opened INTEGER NOT NULL DEFAULT 0,
+  clicked INTEGER NOT NULL DEFAULT 0,
+  received INTEGER NOT NULL DEFAULT 0,
+  settled INTEGER NOT NULL DEFAULT 0,
+  settled_bounced INTEGER NOT NULL DEFAULT 0,
+  settled_complained INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (sender_id, hour)
+) STRICT, WITHOUT ROWID;
+
+-- By UTC day (days since the Unix epoch) and domain. outcome: -1 delayed, -2 bounced, else delivered within that many
+-- milliseconds of acceptance or the scheduled time, one of `stats_steps`.
+-- A project has at most 1000 domains a day and the rest is 'other': a million made-up domains must not fill the disk.
+CREATE TABLE stats_destinations (
+  sender_id TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  domain TEXT NOT NULL,
+  outcome INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (sender_id, day, domain, outcome)
+) STRICT, WITHOUT ROWID;
+
+-- How many domains of a day have rows of their own.
+CREATE TABLE stats_domains (
+  sender_id TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  domains INTEGER NOT NULL,
+  PRIMARY KEY (sender_id, day)
+) STRICT, WITHOUT ROWID;
+
+-- Each step is a fifth more than the one before, up to a year: longer than a message is tried for.
+CREATE TABLE stats_steps (ms INTEGER PRIMARY KEY) STRICT;
+INSERT INTO stats_steps (ms)
+  WITH RECURSIVE step (ms) AS (SELECT 10 UNION ALL SELECT (ms * 6 + 4) / 5 FROM step WHERE ms < 31622400000)
+  SELECT ms FROM step;
+
+-- Triggers are on recipients rather than events: SQLite copies each page that a statement with a trigger touches,
+-- and there are more events.
+CREATE TRIGGER stats_accepted AFTER INSERT ON recipients
+WHEN NEW.last_event_at IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, accepted, rejected)
+  VALUES (NEW.sender_id, NEW.last_event_at / 3600000, 1, NEW.status = 'rejected')
+  ON CONFLICT (sender_id, hour) DO UPDATE SET accepted = accepted + 1, rejected = rejected + excluded.rejected;
+END;
+
+-- A simulated complaint is delivered and complained about in one step.
+CREATE TRIGGER stats_outcome AFTER UPDATE OF status ON recipients
+WHEN NEW.status <> OLD.status AND NEW.status <> 'accepted' AND NEW.status <> 'queued' AND NEW.status <> 'sending'
+  AND NEW.last_event_at IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, sent, delivered, delayed, bounced, complained, rejected, failed)
+  VALUES (NEW.sender_id, NEW.last_event_at / 3600000, NEW.status = 'sent',
+    NEW.status = 'delivered' OR NEW.status = 'complained' AND (OLD.status = 'sending' OR OLD.status = 'queued'),
+    NEW.status = 'delivery_delayed', NEW.status = 'bounced', NEW.status = 'complained', NEW.status = 'rejected',
+    NEW.status = 'failed' OR NEW.status = 'rendering_failure')
+  ON CONFLICT (sender_id, hour) DO UPDATE SET sent = sent + excluded.sent, delivered = delivered + excluded.delivered,
+    delayed = delayed + excluded.delayed, bounced = bounced + excluded.bounced,
+    complained = complained + excluded.complained, rejected = rejected + excluded.rejected,
+    failed = failed + excluded.failed;
+  INSERT INTO stats_destinations (sender_id, day, domain, outcome, count)
+  SELECT NEW.sender_id, NEW.last_event_at / 86400000,
+    CASE WHEN (SELECT domains FROM stats_domains
+          WHERE sender_id = NEW.sender_id AND day = NEW.last_event_at / 86400000) >= 1000
+        AND NOT EXISTS (SELECT 1 FROM stats_destinations
+          WHERE sender_id = NEW.sender_id AND day = NEW.last_event_at / 86400000 AND domain = NEW.domain)
+      THEN 'other' ELSE NEW.domain END,
+    CASE NEW.status WHEN 'delivery_delayed' THEN -1 WHEN 'bounced' THEN -2 ELSE
+      COALESCE((SELECT ms FROM stats_steps
+          WHERE ms >= NEW.last_event_at - COALESCE(m.scheduled_at, m.created_at) ORDER BY ms LIMIT 1),
+        (SELECT MAX(ms) FROM stats_steps)) END,
+    1
+  FROM messages m WHERE m.id = NEW.message_id AND (NEW.status = 'delivered' OR NEW.status = 'delivery_delayed'
+    OR NEW.status = 'bounced' OR NEW.status = 'complained' AND (OLD.status = 'sending' OR OLD.status = 'queued'))
+  ON CONFLICT (sender_id, day, domain, outcome) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER stats_domain AFTER INSERT ON stats_destinations
+WHEN NOT EXISTS (SELECT 1 FROM stats_destinations
+  WHERE sender_id = NEW.sender_id AND day = NEW.day AND domain = NEW.domain AND outcome <> NEW.outcome)
+BEGIN
+  INSERT INTO stats_domains (sender_id, day, domains) VALUES (NEW.sender_id, NEW.day, 1)
+  ON CONFLICT (sender_id, day) DO UPDATE SET domains = domains + 1;
+  DELETE FROM stats_destinations WHERE sender_id = NEW.sender_id AND (day, domain, outcome) IN (
+    SELECT day, domain, outcome FROM stats_destinations
+    WHERE sender_id = NEW.sender_id AND day < NEW.day - 400 LIMIT 200);
+END;
+
+CREATE TRIGGER stats_event AFTER INSERT ON events
+WHEN NEW.type = 'inbound_received'
+  OR NEW.type IN ('open', 'click') AND json_extract(NEW.data, '$.' || NEW.type || '.machine') = 0
+    AND NOT EXISTS (SELECT 1 FROM recipients r JOIN engagement e ON e.message_id = r.message_id AND e.ord = r.ord
+      WHERE r.message_id = NEW.message_id AND r.email = NEW.email
+        AND CASE NEW.type WHEN 'open' THEN e.opens ELSE e.clicks END > 0)
+BEGIN
+  INSERT INTO stats (sender_id, hour, opened, clicked, received)
+  VALUES (NEW.sender_id, NEW.created_at / 3600000, NEW.type = 'open', NEW.type = 'click', NEW.type = 'inbound_received')
+  ON CONFLICT (sender_id, hour) DO UPDATE SET opened = opened + excluded.opened, clicked = clicked + excluded.clicked,
+    received = received + excluded.received;
+END;
+
+CREATE TRIGGER stats_settled AFTER UPDATE ON reputation
+WHEN NEW.hour IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, settled, settled_bounced, settled_complained)
+  VALUES (NEW.sender_id, NEW.hour, NEW.settled - OLD.settled, NEW.bounced - OLD.bounced,
+    NEW.complained - OLD.complained)
+  ON CONFLICT (sender_id, hour) DO UPDATE SET settled = settled + excluded.settled,
+    settled_bounced = settled_bounced + excluded.settled_bounced,
+    settled_complained = settled_complained + excluded.settled_complained;
+END;
+CREATE TRIGGER stats_settled_first AFTER INSERT ON reputation
+WHEN NEW.hour IS NOT NULL
+BEGIN
+  INSERT INTO stats (sender_id, hour, settled, settled_bounced, settled_complained)
+  VALUES (NEW.sender_id, NEW.hour, NEW.settled, NEW.bounced, NEW.complained)
+  ON CONFLICT (sender_id, hour) DO UPDATE SET settled = settled + excluded.settled,
+    settled_bounced = settled_bounced + excluded.settled_bounced,
+    settled_complained = settled_complained + excluded.settled_complained;
+END;
+
+-- Holdings of each project and account: all that a quota limits. Triggers count it in the write that makes it true.
+-- owner_id: the id of a project or an account.
+-- stored_octets: each content once, uncompressed; the texts of rows; and a flat number of octets per row for the rest of it.
+-- octets_before: for a write that changes rows, the stored octets before it. bound: never stored; a write compares with it.
+CREATE TABLE holdings (
+  owner_id TEXT PRIMARY KEY,
+  stored_octets INTEGER NOT NULL DEFAULT 0,
+  templates INTEGER NOT NULL DEFAULT 0,
+  webhooks INTEGER NOT NULL DEFAULT 0,
+  inboxes INTEGER NOT NULL DEFAULT 0,
+  domains INTEGER NOT NULL DEFAULT 0,
+  api_keys INTEGER NOT NULL DEFAULT 0,
+  contacts INTEGER NOT NULL DEFAULT 0,
+  suppressions INTEGER NOT NULL DEFAULT 0,
+  octets_before INTEGER NOT NULL DEFAULT 0,
+  bound INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER holdings_sender AFTER INSERT ON senders
+BEGIN
+  INSERT INTO holdings (owner_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER holdings_account AFTER INSERT ON accounts
+BEGIN
+  INSERT INTO holdings (owner_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER holdings_contents_insert AFTER INSERT ON contents
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets + 256 + NEW.size WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_contents_delete AFTER DELETE ON contents
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets - 256 - OLD.size WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_messages_insert AFTER INSERT ON messages
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets + NEW.row_octets WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_messages_update AFTER UPDATE OF row_octets ON messages
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets + NEW.row_octets - OLD.row_octets WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_messages_delete AFTER DELETE ON messages
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets - OLD.row_octets WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_events_insert AFTER INSERT ON events
+WHEN NEW.type IN ('open', 'click')
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets + 512 + octet_length(NEW.data) WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_events_delete AFTER DELETE ON events
+WHEN OLD.type IN ('open', 'click')
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets - 512 - octet_length(OLD.data) WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_deliveries_insert AFTER INSERT ON webhook_deliveries
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets + 512 + octet_length(COALESCE(NEW.data, ''))
+    + octet_length(COALESCE(NEW.last_response, '')) + octet_length(COALESCE(NEW.last_error, ''))
+    WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_deliveries_update AFTER UPDATE OF last_response, last_error ON webhook_deliveries
+WHEN NEW.last_response IS NOT OLD.last_response OR NEW.last_error IS NOT OLD.last_error
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets
+    + octet_length(COALESCE(NEW.last_response, '')) + octet_length(COALESCE(NEW.last_error, ''))
+    - octet_length(COALESCE(OLD.last_response, '')) - octet_length(COALESCE(OLD.last_error, ''))
+    WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_deliveries_delete AFTER DELETE ON webhook_deliveries
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets - 512 - octet_length(COALESCE(OLD.data, ''))
+    - octet_length(COALESCE(OLD.last_response, '')) - octet_length(COALESCE(OLD.last_error, ''))
+    WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_idempotency_insert AFTER INSERT ON idempotency
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets
+    + 256 + octet_length(NEW.endpoint) + octet_length(NEW.key) + octet_length(NEW.body) WHERE owner_id = NEW.scope;
+END;
+
+CREATE TRIGGER holdings_idempotency_update AFTER UPDATE OF body ON idempotency
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets + octet_length(NEW.body) - octet_length(OLD.body)
+    WHERE owner_id = NEW.scope;
+END;
+
+CREATE TRIGGER holdings_idempotency_delete AFTER DELETE ON idempotency
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets
+    - 256 - octet_length(OLD.endpoint) - octet_length(OLD.key) - octet_length(OLD.body) WHERE owner_id = OLD.scope;
+END;
+
+CREATE TRIGGER holdings_templates_insert AFTER INSERT ON templates
+BEGIN
+  UPDATE holdings SET templates = templates + 1, stored_octets = stored_octets
+    + 512 + octet_length(NEW.name) + octet_length(NEW.subject) + octet_length(COALESCE(NEW.html, ''))
+    + octet_length(COALESCE(NEW.text, '')) + octet_length(NEW.variables) WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_templates_update AFTER UPDATE OF name, subject, html, text, variables ON templates
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets
+    + octet_length(NEW.name) + octet_length(NEW.subject) + octet_length(COALESCE(NEW.html, ''))
+    + octet_length(COALESCE(NEW.text, '')) + octet_length(NEW.variables)
+    - octet_length(OLD.name) - octet_length(OLD.subject) - octet_length(COALESCE(OLD.html, ''))
+    - octet_length(COALESCE(OLD.text, '')) - octet_length(OLD.variables) WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_templates_delete AFTER DELETE ON templates
+BEGIN
+  UPDATE holdings SET templates = templates - 1, stored_octets = stored_octets
+    - 512 - octet_length(OLD.name) - octet_length(OLD.subject) - octet_length(COALESCE(OLD.html, ''))
+    - octet_length(COALESCE(OLD.text, '')) - octet_length(OLD.variables) WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_webhooks_insert AFTER INSERT ON webhooks
+BEGIN
+  UPDATE holdings SET webhooks = webhooks + 1,
+    stored_octets = stored_octets + 512 + octet_length(NEW.url) + octet_length(NEW.event_types)
+    WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_webhooks_update AFTER UPDATE OF url, event_types, deleted_at ON webhooks
+BEGIN
+  UPDATE holdings SET webhooks = webhooks + (NEW.deleted_at IS NULL) - (OLD.deleted_at IS NULL),
+    stored_octets = stored_octets + octet_length(NEW.url) + octet_length(NEW.event_types)
+      - octet_length(OLD.url) - octet_length(OLD.event_types)
+    WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_webhooks_delete AFTER DELETE ON webhooks
+BEGIN
+  UPDATE holdings SET webhooks = webhooks - (OLD.deleted_at IS NULL),
+    stored_octets = stored_octets - 512 - octet_length(OLD.url) - octet_length(OLD.event_types)
+    WHERE owner_id = OLD.sender_id;
+END;
+
+-- An inbox whose address is its id is on its way out.
+CREATE TRIGGER holdings_inboxes_insert AFTER INSERT ON inboxes
+BEGIN
+  UPDATE holdings SET inboxes = inboxes + (NEW.address <> NEW.id),
+    stored_octets = stored_octets + 512 + octet_length(NEW.display_name) WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_inboxes_update AFTER UPDATE OF address, display_name ON inboxes
+BEGIN
+  UPDATE holdings SET inboxes = inboxes + (NEW.address <> NEW.id) - (OLD.address <> OLD.id),
+    stored_octets = stored_octets + octet_length(NEW.display_name) - octet_length(OLD.display_name)
+    WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_inboxes_delete AFTER DELETE ON inboxes
+BEGIN
+  UPDATE holdings SET inboxes = inboxes - (OLD.address <> OLD.id),
+    stored_octets = stored_octets - 512 - octet_length(OLD.display_name) WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_domains_insert AFTER INSERT ON domains
+BEGIN
+  UPDATE holdings SET domains = domains + 1, stored_octets = stored_octets + 4096 WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_domains_delete AFTER DELETE ON domains
+BEGIN
+  UPDATE holdings SET domains = domains - 1, stored_octets = stored_octets - 4096 WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_keys_insert AFTER INSERT ON api_keys
+BEGIN
+  UPDATE holdings SET api_keys = api_keys + (NEW.revoked_at IS NULL), stored_octets = stored_octets + 512
+    WHERE owner_id = COALESCE(NEW.sender_id, NEW.account_id);
+END;
+
+CREATE TRIGGER holdings_keys_update AFTER UPDATE OF revoked_at ON api_keys
+BEGIN
+  UPDATE holdings SET api_keys = api_keys + (NEW.revoked_at IS NULL) - (OLD.revoked_at IS NULL)
+    WHERE owner_id = COALESCE(NEW.sender_id, NEW.account_id);
+END;
+
+CREATE TRIGGER holdings_keys_delete AFTER DELETE ON api_keys
+BEGIN
+  UPDATE holdings SET api_keys = api_keys - (OLD.revoked_at IS NULL), stored_octets = stored_octets - 512
+    WHERE owner_id = COALESCE(OLD.sender_id, OLD.account_id);
+END;
+
+CREATE TRIGGER holdings_contacts_insert AFTER INSERT ON contacts
+BEGIN
+  UPDATE holdings SET contacts = contacts + 1, stored_octets = stored_octets
+    + 512 + octet_length(NEW.email) + octet_length(COALESCE(NEW.first_name, ''))
+    + octet_length(COALESCE(NEW.last_name, '')) + octet_length(NEW.metadata) WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_contacts_update AFTER UPDATE OF first_name, last_name, metadata ON contacts
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets
+    + octet_length(COALESCE(NEW.first_name, '')) + octet_length(COALESCE(NEW.last_name, '')) + octet_length(NEW.metadata)
+    - octet_length(COALESCE(OLD.first_name, '')) - octet_length(COALESCE(OLD.last_name, '')) - octet_length(OLD.metadata)
+    WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_contacts_delete AFTER DELETE ON contacts
+BEGIN
+  UPDATE holdings SET contacts = contacts - 1, stored_octets = stored_octets
+    - 512 - octet_length(OLD.email) - octet_length(COALESCE(OLD.first_name, ''))
+    - octet_length(COALESCE(OLD.last_name, '')) - octet_length(OLD.metadata) WHERE owner_id = OLD.sender_id;
+END;
+
+CREATE TRIGGER holdings_suppressions_insert AFTER INSERT ON suppressions
+BEGIN
+  UPDATE holdings SET suppressions = suppressions + 1,
+    stored_octets = stored_octets + 512 + octet_length(COALESCE(NEW.note, '')) WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_suppressions_update AFTER UPDATE OF note ON suppressions
+BEGIN
+  UPDATE holdings SET stored_octets = stored_octets
+    + octet_length(COALESCE(NEW.note, '')) - octet_length(COALESCE(OLD.note, '')) WHERE owner_id = NEW.sender_id;
+END;
+
+CREATE TRIGGER holdings_suppressions_delete AFTER DELETE ON suppressions
+BEGIN
+  UPDATE holdings SET suppressions = suppressions - 1,
+    stored_octets = stored_octets - 512 - octet_length(COALESCE(OLD.note, '')) WHERE owner_id = OLD.sender_id;
+END;
+
+-- Counts the changes of configuration, by any process and any statement. One row tells whether cached configuration
+-- still holds. The count of received messages in `inboxes` is not configuration.
+CREATE TABLE configuration_version (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  value INTEGER NOT NULL
+) STRICT;
+INSERT INTO configuration_version (only, value) VALUES (1, 0);
+
+CREATE TRIGGER configuration_accounts_delete AFTER DELETE ON accounts
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_accounts_insert AFTER INSERT ON accounts
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_accounts_update AFTER UPDATE ON accounts
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_api_keys_delete AFTER DELETE ON api_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_api_keys_insert AFTER INSERT ON api_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_api_keys_update AFTER UPDATE ON api_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_dkim_keys_delete AFTER DELETE ON dkim_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_dkim_keys_insert AFTER INSERT ON dkim_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_dkim_keys_update AFTER UPDATE ON dkim_keys
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_domains_delete AFTER DELETE ON domains
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_domains_insert AFTER INSERT ON domains
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_domains_update AFTER UPDATE ON domains
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_inboxes_delete AFTER DELETE ON inboxes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_inboxes_insert AFTER INSERT ON inboxes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_inboxes_update AFTER UPDATE OF id, sender_id, domain_id, address, display_name, type, created_at ON inboxes
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_senders_delete AFTER DELETE ON senders
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_senders_insert AFTER INSERT ON senders
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_senders_update AFTER UPDATE ON senders
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_webhooks_delete AFTER DELETE ON webhooks
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_webhooks_insert AFTER INSERT ON webhooks
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;
+
+CREATE TRIGGER configuration_webhooks_update AFTER UPDATE ON webhooks
+BEGIN
+  UPDATE configuration_version SET value = value + 1;
+END;

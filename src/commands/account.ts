@@ -3,17 +3,20 @@ import { listAccounts } from "../store/accounts.ts";
 import type { Flag } from "./command.ts";
 import { refused, usage } from "./exit.ts";
 
-/** Accounts looked at to find the one meant. */
+/** Accounts that are read to find the right one. */
 const MAX_ACCOUNTS = 100;
 
-/** The flag that names the account, where there is more than one. */
+/** The flag that names the account. It is needed if there is more than one. */
 export const ACCOUNT_FLAG = {
   type: "string",
   value: "ID",
-  help: "account, where there is more than one",
+  help: "account id; needed if there is more than one account",
 } as const satisfies Flag;
 
-/** The id of the account asked for, or of the only one. Throws where there is none, or more than one to choose from. */
+/**
+ * Returns the id of the requested account, or of the only one. Throws if there is none, or if there are several and
+ * none was named.
+ */
 export async function accountOf(db: Db, wanted: string | undefined): Promise<string> {
   const ids = (await listAccounts(db, MAX_ACCOUNTS)).map(({ id }) => id);
   const [only] = ids;

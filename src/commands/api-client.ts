@@ -1,24 +1,25 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { endpointOf, exchangeHttp } from "../net/http-exchange.ts";
 import { refused, unavailable, usage } from "./exit.ts";
 
 /** Time for one request and its answer. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Bytes of an answer that are read: a message's record with its bodies has far fewer. */
+/** Largest answer that is read, bytes. The record of a message with its bodies is far smaller. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 export interface Api {
-  /** Without a slash at its end. */
+  /** Without a slash at the end. */
   url: string;
   key: string;
-  /** Project that an account-wide key acts for. */
+  /** Project for which an account-wide key acts. */
   sender: string | undefined;
 }
 
 /**
- * One request to a running service; gives the body of a 2xx answer. It goes to the address given and to nothing else:
- * a proxy that the environment names (HTTP_PROXY) would be shown the key, and asked in the service's place.
- * @throws CommandError: unavailable where it cannot be reached or cannot do it now, refused with its own words else
+ * Sends one request to a running service, and returns the body of a 2xx answer. It ignores HTTP_PROXY, because a
+ * proxy would see the key and could answer for the service.
+ * @throws CommandError unavailable if the service cannot be reached or is busy, else refused with the service's own
+ * words
  */
 export async function callApi(
   clock: Clock,
@@ -35,7 +36,7 @@ export async function callApi(
       ip: host,
       port,
       tlsName,
-      octets: requestOctets(api, method, url, body),
+      octets: [requestOctets(api, method, url, body)],
       maxBodyOctets: MAX_ANSWER_BYTES + 1,
       timeoutMs: REQUEST_TIMEOUT_MS,
       connectTimeoutMs: REQUEST_TIMEOUT_MS,
@@ -43,7 +44,7 @@ export async function callApi(
   );
   if (outcome.kind === "failed")
     throw unavailable(
-      `${api.url} cannot be reached (${outcome.reason}): is the service running, and is this its address (--url)?`,
+      `${api.url} cannot be reached (${outcome.reason}). Is the service running, and is this its address (--url)?`,
     );
   const { status, body: octets } = outcome.response;
   if (octets.length > MAX_ANSWER_BYTES)
@@ -57,7 +58,7 @@ function requestOctets(
   url: URL,
   body: Readonly<Record<string, unknown>> | undefined,
 ): Buffer {
-  // A line end in it would begin a field of its own (header injection).
+  // A line break in the key would begin another header field (header injection).
   if (sender !== undefined && !/^[\x21-\x7e]+$/.test(sender)) throw usage("--sender is no id of a project");
   const octets = body === undefined ? null : Buffer.from(JSON.stringify(body));
   const lines = [

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Config } from "../config.ts";
-import { copyDatabase } from "../store/engine/backup.ts";
-import { MASTER_KEY_FILE } from "../wiring/master-key.ts";
-import { syncFile, syncFolder } from "../wiring/synced.ts";
+import { copyDatabase } from "../store/engine/connection.ts";
+import { MASTER_KEY_FILE } from "../wiring/store/master-key.ts";
+import { syncFile, syncFolder } from "../wiring/disk.ts";
 import { defineCommand } from "./command.ts";
 import { databaseFile, isThere } from "./database.ts";
 import { EX_OK, refused, unavailable } from "./exit.ts";
@@ -14,13 +14,13 @@ import { explained } from "./trouble.ts";
 export const backup = defineCommand({
   name: "backup",
   args: ["FILE"],
-  flags: { "with-key": { type: "boolean", help: "copy master.key too, to FILE.key" } },
-  about: `Copies the database into FILE as it stands at one moment, while the service runs and writes. FILE appears when the
-copy is whole and on disk; until then it is FILE.part. A FILE that exists is not overwritten. To go back to it, stop
-the service and put FILE in the place of the database (and remove its -wal and -shm).
+  flags: { "with-key": { type: "boolean", help: "also copy master.key, to FILE.key" } },
+  about: `Copies the database into FILE as of one moment, while the service runs and writes. The copy is FILE.part until it is
+complete and on disk. If FILE exists, it is not overwritten. To restore it, stop the service, replace the database
+with FILE, and remove the files that end in -wal and -shm.
 
-DKIM keys and webhook secrets in the database are sealed with the master key: without it a backup cannot send signed
-mail. It is not in FILE. Keep it elsewhere, once, or copy it with --with-key and guard both files alike.`,
+The master key encrypts the DKIM keys and webhook secrets in the database. Without it a backup cannot send signed
+mail, and it is not in FILE. Keep it elsewhere, or copy it with --with-key and protect both files.`,
   example: "postrider backup postrider-$(date +%F).db --with-key",
   async run({ flags, args: [name = ""] }, { config, out }) {
     const file = resolve(name);
@@ -36,9 +36,9 @@ mail. It is not in FILE. Keep it elsewhere, once, or copy it with --with-key and
     out.record({ file, bytes, keyFile, masterKey: key.at }, `copied ${bytes} bytes into ${file}`);
     if (keyFile === null)
       out.warn(
-        `THE MASTER KEY IS NOT IN THIS BACKUP, and without it the backup cannot sign mail: it is ${key.where}`,
+        `THE MASTER KEY IS NOT IN THIS BACKUP. Without it the backup cannot sign mail. It is ${key.where}`,
       );
-    else out.warn(`${keyFile} holds the master key: who has both files has all secrets`);
+    else out.warn(`${keyFile} contains the master key. Both files together reveal all secrets`);
     return EX_OK;
   },
 });
@@ -52,10 +52,10 @@ function sourceOf(config: Config): string {
 }
 
 interface Key {
-  /** Where the master key is, for programs and in words. */
+  /** The place of the master key, for programs and in words. */
   at: string;
   where: string;
-  /** The file to copy; null: none. */
+  /** The file to copy. Null: there is none. */
   copyFrom: string | null;
 }
 
@@ -71,7 +71,7 @@ function keyOf(config: Config, wanted: boolean, file: string): Key {
   return { at: path, where: `in ${path}`, copyFrom: path };
 }
 
-/** Makes the copy under another name first, so that a FILE is never half of one. Gives its bytes. */
+/** Copies to another name first, so that FILE is never incomplete. Returns its bytes. */
 function copyInto(source: string, file: string, key: { from: string; to: string } | null): number {
   const part = claimPart(`${file}.part`);
   try {
@@ -80,7 +80,7 @@ function copyInto(source: string, file: string, key: { from: string; to: string 
       copyOf(source, part);
       syncFile(part);
       if (key !== null) keyCopy?.finish(readFileSync(key.from));
-      // Once more: the copy may have taken long.
+      // Checks again, because the copy may have taken long.
       if (existsSync(file)) throw refused(`${file} exists and is not overwritten`);
       renameSync(part, file);
     } catch (error) {
@@ -89,7 +89,7 @@ function copyInto(source: string, file: string, key: { from: string; to: string 
     }
   } catch (error) {
     rmSync(part, { force: true });
-    // What SQLite would take a copy back with that it could not write.
+    // Files of SQLite that would spoil the copy when it is opened.
     rmSync(`${part}-journal`, { force: true });
     throw error;
   }
@@ -97,7 +97,7 @@ function copyInto(source: string, file: string, key: { from: string; to: string 
   return statSync(file).size;
 }
 
-/** Makes the copy; throws in words that tell which of the two files, or disks, is at fault. */
+/** Makes the copy. If it fails, the error says which of the two files or disks is the cause. */
 function copyOf(source: string, part: string): void {
   try {
     copyDatabase(source, part);
@@ -110,7 +110,7 @@ function copyOf(source: string, part: string): void {
   }
 }
 
-/** Makes the file that the copy goes into, which VACUUM INTO takes where it is empty. */
+/** Makes the file for the copy. VACUUM INTO accepts an existing file if it is empty. */
 function claimPart(part: string): string {
   if (existsSync(part))
     throw refused(`${part} exists: a backup is under way, or one has died and left it; then remove it`);

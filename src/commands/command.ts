@@ -1,17 +1,18 @@
 import { parseArgs } from "node:util";
-import type { Config, Setting } from "../config.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Config } from "../config.ts";
+import type { Setting } from "../config/settings.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { usage } from "./exit.ts";
 import type { Output } from "./output.ts";
 
-/** One flag as the help shows it and as it is read. */
+/** One flag, as it is parsed and shown in the help. */
 export interface Flag {
   type: "string" | "boolean";
   help: string;
-  /** What the help calls a string's value. */
+  /** Name of a string's value in the help. */
   value?: string;
   required?: true;
-  /** May be given again. */
+  /** May be given several times. */
   multiple?: true;
 }
 
@@ -25,13 +26,13 @@ type ValueOf<F extends Flag> = F extends { type: "boolean" }
       ? string
       : string | undefined;
 
-/** What the command was given, checked against its flags. */
+/** The arguments of a command, checked against its flags. */
 export interface Input<F extends Flags> {
   flags: { readonly [Name in keyof F]: ValueOf<F[Name]> };
   args: readonly string[];
 }
 
-/** What every command stands on. */
+/** Dependencies of every command. */
 export interface Context {
   config: Config;
   /** The table of settings. */
@@ -41,41 +42,44 @@ export interface Context {
 }
 
 interface Text<F extends Flags> {
-  /** The words that call it. */
+  /** The words that call the command. */
   name: string;
-  /** Names of its arguments; one in brackets may be left out. */
+  /** Names of its arguments. A name in brackets is optional. */
   args?: readonly string[];
   flags: F;
-  /** What it does, in sentences. */
+  /** Description in sentences. */
   about: string;
-  /** Lines of shell that work as they stand. */
+  /** A shell example that works as it is. */
   example: string;
-  /** Prints no records: `--json` means nothing to it. */
+  /** The command prints no records, so `--json` has no effect. */
   plain?: true;
 }
 
-/** A command with its own flags: it takes arguments, gives an exit code, and throws what becomes one. */
+/** A command with its flags. It takes arguments, and returns an exit code or throws an error that has one. */
 export interface Command {
   readonly plain: boolean;
   readonly help: string;
-  /** Reads the arguments. Throws `CommandError` (usage) for unknown flags, missing ones and arguments too many. */
+  /**
+   * Parses the arguments. Throws `CommandError` (usage) if a flag is unknown or missing, or if there are too many
+   * arguments.
+   */
   prepare(argv: readonly string[]): Prepared;
 }
 
 export interface Prepared {
   help: boolean;
-  /** Null: as the terminal decides. */
+  /** Null: JSON unless standard output is a terminal. */
   json: boolean | null;
   run(context: Context): Promise<number>;
 }
 
-const HELP: Flag = { type: "boolean", help: "show this text" };
+const HELP: Flag = { type: "boolean", help: "show this help" };
 const JSON_FLAG: Flag = {
   type: "boolean",
-  help: "JSON, an object a line, as where standard output is no terminal; --no-json: text",
+  help: "print JSON, one object per line (default unless standard output is a terminal); --no-json: text",
 };
 
-/** A command from its text and what it does. */
+/** Returns a command from its texts and its function. */
 export function defineCommand<const F extends Flags>(
   text: Text<F> & { run(input: Input<F>, context: Context): Promise<number> },
 ): Command {
@@ -90,7 +94,7 @@ export function defineCommand<const F extends Flags>(
         return { help: true, json, run: () => Promise.reject(usage("help was asked for")) };
       requireFlags(flags, values);
       requireArgs(text.args ?? [], positionals);
-      // The one cast: what parseArgs gives has been checked against the flags that the type is made from.
+      // The only cast: parseArgs returns values that match the flags, from which the type is made.
       const input = { flags: withDefaults(flags, values), args: positionals } as unknown as Input<F>;
       return { help: false, json, run: (context) => text.run(input, context) };
     },
@@ -109,7 +113,7 @@ function parsed(argv: readonly string[], flags: Flags): { values: Values; positi
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: true, allowNegative: true });
   } catch (error) {
-    // Its first sentence says what is wrong; the rest is advice about `--`.
+    // The first sentence says what is wrong. The rest is advice about `--`.
     const said = error instanceof Error ? error.message : String(error);
     throw usage(said.split(/\.(?:\s|$)/)[0] ?? said);
   }

@@ -3,19 +3,21 @@ import type { Config } from "../config.ts";
 import { configureLog } from "../log.ts";
 import { databasePath, type Db } from "../store/engine/client.ts";
 import { isUpToDate } from "../store/engine/migrate.ts";
-import { untilFree } from "../store/engine/until-free.ts";
-import { openDatabase } from "../wiring/database.ts";
+import { retryWhileBusy } from "../store/engine/retry-while-busy.ts";
+import { openDatabase } from "../wiring/store/database.ts";
 import type { Context } from "./command.ts";
 import { explained } from "./trouble.ts";
 
 const OUTDATED = "start the service, or run postrider migrate";
 
-/** The file of a database that is a file of its own; null for a server, and for a replica of one. */
+/** Returns the file of an embedded database. Returns null for a server or a replica. */
 export function databaseFile(config: Config): string | null {
   return config.databaseSyncUrl === null ? databasePath(config.databaseUrl) : null;
 }
 
-/** Whether a file is there. Throws where that cannot be told: in a folder that is another user's it may well be. */
+/**
+ * Returns whether a file exists. Throws if that is not known, for example because the folder belongs to another user.
+ */
 export function isThere(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) !== undefined;
@@ -24,7 +26,7 @@ export function isThere(file: string): boolean {
   }
 }
 
-/** Opens the database, runs `task` on it and closes it. The schema may be of any age. */
+/** Opens the database, runs `task` on it and closes it. The schema may be older or newer. */
 export async function withAnyDatabase<Value>(
   { config, clock }: Context,
   task: (db: Db) => Promise<Value>,
@@ -38,7 +40,10 @@ export async function withAnyDatabase<Value>(
   }
 }
 
-/** The same on a database that is there and of this program's schema, neither older nor newer; makes none. Throws where it is not. */
+/**
+ * Runs `task` on an existing database with the schema of this program. Throws if the database is missing, older or
+ * newer.
+ */
 export async function withDatabase<Value>(
   context: Context,
   task: (db: Db) => Promise<Value>,
@@ -47,7 +52,7 @@ export async function withDatabase<Value>(
   if (file !== null && !isThere(file))
     throw new Error(`the database is not up to date, there is none at ${file}: ${OUTDATED}`);
   return withAnyDatabase(context, async (db) => {
-    if (!(await untilFree(context.clock, () => isUpToDate(db))))
+    if (!(await retryWhileBusy(context.clock, () => isUpToDate(db))))
       throw new Error(`the database is not up to date: ${OUTDATED}`);
     return task(db);
   });

@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import { configureLog } from "../log.ts";
 import { runHealth, worstOf } from "../flows/health/check.ts";
 import type { Db } from "../store/engine/client.ts";
-import { openDatabase } from "../wiring/database.ts";
-import { doctorChecks } from "../wiring/doctor.ts";
+import { openDatabase } from "../wiring/store/database.ts";
+import { doctorChecks } from "../wiring/observe/doctor.ts";
 import { type Context, defineCommand } from "./command.ts";
 import { databaseFile, isThere } from "./database.ts";
 import { EX_NO, EX_OK, usage } from "./exit.ts";
@@ -11,17 +11,18 @@ import { type Column, field } from "./output.ts";
 
 const SMTP_PORT = 25;
 
-/** Looks at everything the installation stands on. */
+/** Checks everything that the installation needs. */
 export const doctor = defineCommand({
   name: "doctor",
   flags: {
-    egress: { type: "string", value: "HOST", help: "mail server to try port 25 with, HOST or HOST:PORT" },
-    clock: { type: "string", value: "URL", help: "web server whose Date the clock is compared with" },
-    deep: { type: "boolean", help: "look through a large database too, however long it takes" },
+    egress: { type: "string", value: "HOST", help: "mail server for the test of port 25, HOST or HOST:PORT" },
+    clock: { type: "string", value: "URL", help: "web server whose Date header is compared with the clock" },
+    deep: { type: "boolean", help: "also check a large database completely, which may take long" },
   },
-  about: `Looks at settings, disk, database, queues, Redis, certificate, clock, smarthost, and at our zone and every domain
-as the servers of DNS_SERVERS see them. Each line is ok, warn or fail, and says how to put it right. It changes nothing, and the
-service may run or not. Exits 1 where a line is fail. No host but those of the settings is asked, unless it is named.`,
+  about: `Checks settings, disk, database, queues, Redis, certificate, clock and smarthost. Also checks our zone and
+every domain as the servers of DNS_SERVERS see them. Each line is ok, warn or fail, and says how to fix a
+problem. It changes nothing, and works while the service runs or is stopped. Exits 1 if a line is fail. It
+contacts only hosts from the settings and hosts that you name.`,
   example: "postrider doctor",
   async run({ flags }, context) {
     const { config, clock, out } = context;
@@ -43,17 +44,25 @@ service may run or not. Exits 1 where a line is fail. No host but those of the s
 
 const MESSAGE: Column = {
   heading: "",
-  text: ({ message, fix }) => (fix === null ? String(message) : `${message} -> ${fix}`),
+  text: ({ message, fix }) => (fix === null ? String(message) : `${sentence(String(message))} ${fix}`),
 };
 
-/** The database, or why there is none: that is a line of its own, and not the end. */
+/** Ends a message with a full stop. Messages of errors have none. */
+function sentence(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`;
+}
+
+/**
+ * Returns the database, or why there is none. Then that becomes one line of the result, and the other checks still
+ * run.
+ */
 async function databaseOrWhyNot({
   config,
   clock,
 }: Context): Promise<{ get: () => Db; close: () => Promise<void> }> {
   const file = databaseFile(config);
   try {
-    // Opening one that is not there would make it.
+    // Opening a missing database would create it.
     if (file !== null && !isThere(file)) throw new Error(`there is no database at ${file}`);
     const db = await openDatabase(config, clock);
     return { get: () => db, close: () => db.close() };

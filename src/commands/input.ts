@@ -1,10 +1,10 @@
 import { openSync, closeSync, readSync } from "node:fs";
 import { usage } from "./exit.ts";
 
-/** Bytes of a key file that are read: a key has some fifty characters. */
+/** Largest key file that is read, bytes. A key has some fifty characters. */
 const MAX_KEY_FILE_BYTES = 4096;
 
-/** Standard input as text. Throws (usage) where it is longer than `maxBytes`. */
+/** Returns standard input as text. Throws (usage) if it is longer than `maxBytes`. */
 export async function readInput(maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -16,7 +16,7 @@ export async function readInput(maxBytes: number): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** The secret in a file, or on standard input where the path is `-`; spaces around it are dropped. */
+/** Returns the secret in a file, or on standard input if the path is `-`, without spaces around it. */
 export async function readSecret(path: string): Promise<string> {
   const text = path === "-" ? await readInput(MAX_KEY_FILE_BYTES) : readStart(path);
   const secret = text.trim();

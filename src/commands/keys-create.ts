@@ -1,7 +1,7 @@
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
-import { SCOPES } from "../http/scopes.ts";
+import { SCOPES } from "../http/access/scopes.ts";
 import type { Db } from "../store/engine/client.ts";
-import { findSender } from "../store/senders.ts";
+import { findProject } from "../store/projects.ts";
 import { ACCOUNT_FLAG, accountOf } from "./account.ts";
 import { defineCommand } from "./command.ts";
 import { withDatabase } from "./database.ts";
@@ -9,30 +9,30 @@ import { EX_OK, refused, usage } from "./exit.ts";
 import { askRoute } from "./local-request.ts";
 import { claimFile } from "./new-file.ts";
 
-/** Makes an API key and tells its secret once. */
+/** Creates an API key and prints its secret once. */
 export const keysCreate = defineCommand({
   name: "keys create",
   flags: {
-    name: { type: "string", value: "NAME", required: true, help: "what the key is called in lists" },
+    name: { type: "string", value: "NAME", required: true, help: "name of the key in lists" },
     sender: {
       type: "string",
       value: "ID",
-      help: "project it is for, by id or external id; else account-wide",
+      help: "project of the key, by id or external id (default: account-wide)",
     },
     scopes: {
       type: "string",
       value: "A,B",
-      help: "what it may do, as emails:send,emails:read; else everything",
+      help: "scopes, such as emails:send,emails:read (default: all)",
     },
     out: {
       type: "string",
       value: "FILE",
-      help: "write the secret into a new file, mode 600, and do not print it",
+      help: "write the secret to a new file with mode 600 instead of printing it",
     },
     account: ACCOUNT_FLAG,
   },
-  about: `Makes an API key beside a running service, which knows it from the next request on. Only a hash of the secret is
-stored: it is shown this once, or written to the file that --out names.`,
+  about: `Creates an API key, also while the service runs. The key works at once. Only a hash of the secret is stored,
+so the secret is shown only now, or written to the file that --out names.`,
   example: "postrider keys create --name shell --sender default --out postrider.key",
   async run({ flags }, context) {
     const { clock, out } = context;
@@ -40,12 +40,16 @@ stored: it is shown this once, or written to the file that --out names.`,
     await withDatabase(context, async (db) => {
       const accountId = await accountOf(db, flags.account);
       const senderId = flags.sender === undefined ? null : await senderOf(db, accountId, flags.sender);
-      // The file goes first: a secret that cannot be kept must not be made.
+      // The file comes first, because a secret that cannot be stored must not be created.
       const file = flags.out === undefined ? null : claimFile(flags.out);
       try {
         const body = { name: flags.name, senderId, scopes };
         const request = { operationId: "createApiKey", accountId, body };
-        const { secret, ...key } = (await askRoute(apiKeyRoutes({ db }), clock, request)) as NewKey;
+        const { secret, ...key } = (await askRoute(
+          apiKeyRoutes({ db, quotas: context.config.quotas }),
+          clock,
+          request,
+        )) as NewKey;
         file?.finish(`${secret}\n`);
         if (flags.out === undefined)
           out.record({ ...key, secret }, madeText(key.id, `  ${secret}`, "shown this once"));
@@ -65,7 +69,7 @@ stored: it is shown this once, or written to the file that --out names.`,
 
 function scopesOf(list: string): string[] {
   const scopes = list.split(",").flatMap((scope) => scope.trim() || []);
-  // No scopes are all of them: an empty variable in a script is not to make such a key.
+  // An empty list means all scopes, so an empty variable in a script must not make such a key.
   if (scopes.length === 0) throw usage("--scopes names none; left out, the key may do everything");
   const known: readonly string[] = SCOPES;
   const none = scopes.filter((scope) => !known.includes(scope));
@@ -84,7 +88,7 @@ function madeText(id: string, secret: string, remark: string): string {
 }
 
 async function senderOf(db: Db, accountId: string, name: string): Promise<string> {
-  const sender = await findSender(db, accountId, name);
+  const sender = await findProject(db, accountId, name);
   if (sender === null) throw refused(`no such project: ${name}`);
   return sender.id;
 }

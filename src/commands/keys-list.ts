@@ -21,14 +21,18 @@ export const keysList = defineCommand({
   name: "keys list",
   flags: { account: ACCOUNT_FLAG, limit: LIMIT_FLAG },
   about:
-    "Lists API keys, newest first, revoked ones among them. Secrets are not stored, so there are none to show.",
+    "Lists API keys, newest first, including revoked ones. Secrets are not stored, so they cannot be shown.",
   example: "postrider keys list",
   async run({ flags }, context) {
     const limit = limitOf(flags.limit);
     await withDatabase(context, async (db) => {
       const accountId = await accountOf(db, flags.account);
       const request = { operationId: "listApiKeys", accountId, limit };
-      showPage(context.out, await askRoute(apiKeyRoutes({ db }), context.clock, request), COLUMNS);
+      showPage(
+        context.out,
+        await askRoute(apiKeyRoutes({ db, quotas: context.config.quotas }), context.clock, request),
+        COLUMNS,
+      );
     });
     return EX_OK;
   },

@@ -2,18 +2,18 @@ import type { Flag } from "./command.ts";
 import { usage } from "./exit.ts";
 import type { Column, Output } from "./output.ts";
 
-/** Items of a list where `--limit` names no other number, and at most. */
+/** Items of a list if `--limit` is absent, and the most that it allows. */
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 10_000;
 
-/** The flag that says how many. */
+/** The flag that limits the number of items. */
 export const LIMIT_FLAG = {
   type: "string",
   value: "N",
-  help: `at most so many, ${DEFAULT_LIMIT} unless told, up to ${MAX_LIMIT}`,
+  help: `most items to list, up to ${MAX_LIMIT} (default ${DEFAULT_LIMIT})`,
 } as const satisfies Flag;
 
-/** The number that `--limit` gives. Throws (usage) where it is none, or over `MAX_LIMIT`. */
+/** Parses the number of `--limit`. Throws (usage) if it is not one, or is over `MAX_LIMIT`. */
 export function limitOf(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT;
   const limit = /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Number.NaN;
@@ -21,9 +21,10 @@ export function limitOf(text: string | undefined): number {
   return limit;
 }
 
-/** Prints a page of the API, and says so where there would be more. */
+/** Prints a page of the API, and says if there are more items. */
 export function showPage(out: Output, body: unknown, columns: readonly Column[]): void {
   const page = body as { data: readonly Record<string, unknown>[]; nextCursor: string | null };
   out.rows(page.data, columns);
-  if (page.nextCursor !== null) out.warn(`there are more than these ${page.data.length}: ask with --limit`);
+  if (page.nextCursor !== null)
+    out.warn(`there are more than these ${page.data.length}; use --limit to see more`);
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { validationError } from "../core/errors.ts";
 import { check } from "../core/validation.ts";
+import { NO_LIMIT } from "../store/holdings.ts";
 import { openPage } from "../http/paging.ts";
 import type { Route } from "../http/route.ts";
 
@@ -15,8 +16,9 @@ export interface LocalRequest {
 }
 
 /**
- * Asks a route of the API within this process, as an account-wide key with every scope would: whoever may read the
- * database file may do all of it. So the command line has the rules of the API and not a second set of them.
+ * Calls a route of the API within this process, as an account-wide key with every scope. An operator who can read the
+ * database file may do all of this. The command line therefore follows the rules of the API, without a second set of
+ * them.
  * @returns the body of the answer
  * @throws AppError as the API answers
  */
@@ -26,7 +28,7 @@ export async function askRoute(
   { operationId, accountId, params = {}, body = {}, limit }: LocalRequest,
 ): Promise<unknown> {
   const route = routes.find((candidate) => candidate.operationId === operationId);
-  if (route === undefined) throw new Error(`no route is called ${operationId}`);
+  if (route === undefined) throw new Error(`there is no route ${operationId}`);
   const issues = route.body === undefined ? [] : check(route.body, body);
   if (issues.length > 0) throw validationError(issues);
   const query = limit === undefined ? {} : { limit };
@@ -43,6 +45,7 @@ export async function askRoute(
     project: null,
     page: () => openPage({ key: randomBytes(32), path: route.path, owner: accountId, query }),
     record: () => [],
+    growing: NO_LIMIT,
     expectAnswer: () => undefined,
   });
   return answer.body;

@@ -1,19 +1,19 @@
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
-import { syncFolder } from "../wiring/synced.ts";
+import { syncFolder } from "../wiring/disk.ts";
 import { refused } from "./exit.ts";
 
-/** A file that was made empty for us alone. */
+/** An empty file that this process has just created. */
 export interface ClaimedFile {
-  /** Writes the content and has it on disk when this returns. */
+  /** Writes the content, and returns when it is on disk. */
   finish(content: string | Uint8Array): void;
-  /** Deletes it. */
+  /** Deletes the file. */
   giveUp(): void;
 }
 
-/** Readable by its owner alone: what goes into it is secret. */
+/** Mode of the file: only its owner may read it, because the content is secret. */
 const OWNER_ONLY = 0o600;
 
-/** Makes an empty file that is nobody else's. Throws (refused) where there is one of that name; it is left as it is. */
+/** Creates an empty file. Throws (refused) if a file of that name exists, which is left unchanged. */
 export function claimFile(path: string): ClaimedFile {
   const file = open(path);
   let isOpen = true;
@@ -38,12 +38,12 @@ export function claimFile(path: string): ClaimedFile {
 
 function open(path: string): number {
   try {
-    // `wx` neither overwrites nor follows a link that somebody else has laid there.
+    // `wx` neither overwrites a file nor follows a link that another user has placed there.
     return openSync(path, "wx", OWNER_ONLY);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST")
       throw refused(`${path} exists and is not overwritten`);
-    if (error instanceof Error && "code" in error) throw refused(`${path} cannot be made (${error.code})`);
+    if (error instanceof Error && "code" in error) throw refused(`${path} cannot be created (${error.code})`);
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** A column of a table: its heading, and what it shows of a row. */
+/** A column of a table: its heading, and its value of a row. */
 export interface Column {
   heading: string;
   text(row: Readonly<Record<string, unknown>>): string;
@@ -6,21 +6,21 @@ export interface Column {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Where a command puts what it was asked for: text for people, or one JSON object a line for programs. */
+/** Output of a command: text for people, or one JSON object per line for programs. */
 export interface Output {
-  /** One thing: the object, or a text about it. */
+  /** Prints one thing: the object, or a text about it. */
   record(value: Row, text: string): void;
-  /** A list: an object a line, or a table. */
+  /** Prints a list: one object per line, or a table. */
   rows(rows: readonly Row[], columns: readonly Column[]): void;
-  /** Lines that are the same for both. */
+  /** Prints lines that are the same in both forms. */
   plain(text: string): void;
-  /** What people and programs alike must not overlook: to standard error. */
+  /** Prints a warning to standard error, in both forms. */
   warn(text: string): void;
 }
 
 const GAP = "  ";
 
-/** Output as JSON or as text. */
+/** Returns an output as JSON or as text. */
 export function createOutput(
   json: boolean,
   write: { out(text: string): void; err(text: string): void },
@@ -38,14 +38,14 @@ export function createOutput(
 }
 
 /**
- * Control characters made visible: a name that a client chose must not move the cursor of the operator who lists it
- * (terminal escape injection). Line ends and tabs of ours stay.
+ * Makes control characters visible, except our line ends and tabs. A name that a client chose must not move the
+ * cursor of the operator's terminal (terminal escape injection).
  */
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
 }
 
-/** The column of a field: its value as text, nothing for null. */
+/** Returns the column of a field: its value as text, and nothing for null. */
 export function field(name: string, heading = name): Column {
   return { heading, text: (row) => textOf(row[name]) };
 }
@@ -59,7 +59,7 @@ function textOf(value: unknown): string {
 function table(rows: readonly Row[], columns: readonly Column[]): string[] {
   const cells = [
     columns.map(({ heading }) => heading),
-    // A line end in a cell would make a row of its own.
+    // A line break in a cell would begin another row.
     ...rows.map((row) => columns.map(({ text }) => printable(text(row)).replace(/[\t\n]/g, " "))),
   ];
   const widths = columns.map((_column, at) =>

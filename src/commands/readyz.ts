@@ -1,11 +1,14 @@
 import { isIP } from "node:net";
 import type { Config } from "../config.ts";
-import { hostPort } from "../core/host-port.ts";
+import { hostPort } from "../core/networks.ts";
 import { exchangeHttp } from "../net/http-exchange.ts";
 import { defineCommand } from "./command.ts";
 import { EX_NO, EX_OK, refused, usage } from "./exit.ts";
 
-/** Time the service has to answer, seconds. Its own checks take up to five: then it is as good as not ready. */
+/**
+ * Time for the service to answer, seconds. Its own checks may take up to five seconds, but then it hardly counts as
+ * ready.
+ */
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const MAX_TIMEOUT_SECONDS = 60;
 
@@ -16,11 +19,11 @@ export const readyz = defineCommand({
     timeout: {
       type: "string",
       value: "SECONDS",
-      help: `time it has, ${DEFAULT_TIMEOUT_SECONDS} unless told`,
+      help: `seconds to wait for the answer (default ${DEFAULT_TIMEOUT_SECONDS})`,
     },
   },
-  about: `Asks /readyz of the service at HOST and PORT. Exits 0 when it is ready and 1 when it is not, or does not answer: a
-health check for containers that have no curl.`,
+  about: `Asks /readyz of the service at HOST and PORT. Exits 0 if it is ready, and 1 if it is not or does not answer.
+Use it as a health check in containers without curl.`,
   example: "postrider readyz --timeout 5",
   async run({ flags }, { config, clock, out }) {
     const timeoutMs = secondsOf(flags.timeout) * 1000;
@@ -28,8 +31,15 @@ health check for containers that have no curl.`,
     const octets = Buffer.from(
       `GET /readyz HTTP/1.1\r\nHost: ${hostPort(host, port)}\r\nConnection: close\r\n\r\n`,
     );
-    // Not `fetch`: a proxy that the environment names (HTTP_PROXY) would be asked in the service's place.
-    const request = { ip: host, port, tlsName: null, octets, timeoutMs, connectTimeoutMs: timeoutMs };
+    // This does not use `fetch`, because `fetch` would ask the proxy of HTTP_PROXY instead of the service.
+    const request = {
+      ip: host,
+      port,
+      tlsName: null,
+      octets: [octets],
+      timeoutMs,
+      connectTimeoutMs: timeoutMs,
+    };
     const outcome = await exchangeHttp({ clock }, request);
     if (outcome.kind === "failed") {
       out.record({ ready: false, reason: outcome.reason }, `not ready: ${outcome.reason}`);
@@ -57,7 +67,7 @@ function secondsOf(text: string | undefined): number {
 
 const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
-/** Where the service listens, as seen from this machine. */
+/** Returns the address at which this machine reaches the service. */
 function addressOf({ host, port }: Config): { host: string; port: number } {
   if (port === 0) throw refused("PORT is 0: nobody knows which port the service has taken");
   const bare = host.replace(/^\[(.*)\]$/, "$1");

@@ -1,16 +1,16 @@
-import { type Clock, sleep, timeLeft } from "../core/clock.ts";
-import { MOVING } from "../core/states.ts";
+import { type Clock, sleep, remainingTime } from "../core/time/clock.ts";
+import { MOVING } from "../core/messages/states.ts";
 import { type Api, callApi } from "./api-client.ts";
 import { type Context, defineCommand, type Flag } from "./command.ts";
 import { EX_NO, EX_OK, unavailable, usage } from "./exit.ts";
 import { readInput, readSecret } from "./input.ts";
 
-/** Bytes of a body from standard input: as much as the API takes of a text. */
+/** Largest body from standard input, bytes. The API takes no longer text. */
 export const MAX_INPUT_BYTES = 2 * 1024 * 1024;
-/** Time that `--wait` gives a mail, seconds. */
+/** Longest wait of `--wait`, seconds. */
 const DEFAULT_WAIT_SECONDS = 60;
 const MAX_WAIT_SECONDS = 86_400;
-/** Between two looks at the mail: shorter than a person notices, then less and less often. */
+/** Times between two reads of the message. The first is too short to notice, and later ones grow. */
 const POLL_MS = 200;
 const POLL_MAX_MS = 2000;
 
@@ -26,39 +26,43 @@ const FLAGS = {
     value: "ADDRESS",
     required: true,
     multiple: true,
-    help: "recipient, or several with commas between; may be given again",
+    help: "recipient, or several separated by commas; may be given several times",
   },
   subject: { type: "string", value: "TEXT", required: true, help: "header Subject" },
-  text: { type: "string", value: "TEXT", help: "plain text body; - reads it from standard input" },
-  html: { type: "string", value: "HTML", help: "HTML body; - reads it from standard input" },
-  sender: { type: "string", value: "ID", help: "project, for an account-wide key" },
+  text: { type: "string", value: "TEXT", help: "plain text body, or - to read it from standard input" },
+  html: { type: "string", value: "HTML", help: "HTML body, or - to read it from standard input" },
+  sender: { type: "string", value: "ID", help: "project id; needed with an account-wide key" },
   "key-file": {
     type: "string",
     value: "FILE",
-    help: "file that holds the API key, - for standard input; else POSTRIDER_API_KEY",
+    help: "file with the API key, or - for standard input (default: POSTRIDER_API_KEY)",
   },
   key: {
     type: "string",
     value: "SECRET",
-    help: "API key; everybody on the machine can see it: use --key-file",
+    help: "API key; other users of the machine can see it, so prefer --key-file",
   },
-  url: { type: "string", value: "URL", help: "address of the API; PUBLIC_URL unless told" },
-  wait: { type: "boolean", help: "follow the mail until its fate is known; exit 1 when it did not arrive" },
+  url: { type: "string", value: "URL", help: "address of the API (default: PUBLIC_URL)" },
+  wait: {
+    type: "boolean",
+    help: "wait until the message is delivered or has failed; exit 1 if it has failed",
+  },
   timeout: {
     type: "string",
     value: "SECONDS",
-    help: `how long --wait waits, ${DEFAULT_WAIT_SECONDS} unless told`,
+    help: `longest wait of --wait in seconds (default ${DEFAULT_WAIT_SECONDS})`,
   },
 } as const satisfies Readonly<Record<string, Flag>>;
 
-/** Sends a mail through the API of a running service. */
+/** Sends a message through the API of a running service. */
 export const send = defineCommand({
   name: "send",
   args: ["[-]"],
   flags: FLAGS,
-  about: `Sends a mail through the API of the running service and prints its id and status. The body is --text, --html or
-both; an argument - reads the text from standard input. With --wait it exits 0 when the mail was delivered (or sent, by
-a smarthost), 1 when it bounced or failed, and 69 when that is not known in time; the service goes on trying then.`,
+  about: `Sends a message through the API of the running service, and prints its id and status. The body is --text,
+--html or both. The value - reads it from standard input. With --wait it exits 0 if the message was delivered
+(or handed to a smarthost), 1 if it bounced or failed, and 69 if that is not known in time. In that case the
+service keeps trying.`,
   example: `postrider keys create --name sending --sender default --out sending.key
 postrider send --key-file sending.key --from hello@onboarding.postrider.localhost --to owner@example.com \\
   --subject 'Hello from Postrider' --text 'It works.' --wait
@@ -130,7 +134,10 @@ async function keyOf(
   throw usage("an API key is needed: --key-file FILE, or POSTRIDER_API_KEY");
 }
 
-/** The recipients in a list. A name may hold commas too: one parts two recipients only where an address has ended. */
+/**
+ * Splits a list of recipients. A name may contain commas, so a comma only separates recipients if it follows an
+ * address.
+ */
 function mailboxesIn(list: string): string[] {
   const found: string[] = [];
   let open: string[] = [];
@@ -145,7 +152,7 @@ function mailboxesIn(list: string): string[] {
   return rest.trim() === "" ? found : [...found, rest];
 }
 
-/** `a@b.example`, or `Name <a@b.example>`, as the API takes it; whether it is an address is for the API to say. */
+/** Parses `a@b.example` or `Name <a@b.example>` for the API, which checks the address. */
 function mailbox(text: string): { email: string; name?: string } {
   const named = /^\s*"?([^"<]*?)"?\s*<([^<>]*)>\s*$/.exec(text);
   const [, name = "", email = text] = named ?? [];
@@ -167,13 +174,13 @@ function secondsOf(text: string | undefined): number {
   return seconds;
 }
 
-/** Looks at the mail again and again until nothing of it moves any more, or the time is over. */
+/** Reads the message repeatedly until no recipient's status can change, or the time is over. */
 async function follow(
   { api, clock, out }: { api: Api; clock: Clock; out: Context["out"] },
   id: string,
   waitMs: number,
 ): Promise<number> {
-  const left = timeLeft(clock, waitMs);
+  const left = remainingTime(clock, waitMs);
   for (let pause = POLL_MS; ; pause = Math.min(pause * 2, POLL_MAX_MS)) {
     const found = (await callApi(clock, api, "GET", `/v1/emails/${id}`)) as unknown as Followed;
     const { status } = found;
@@ -193,7 +200,7 @@ async function follow(
   }
 }
 
-/** What `--wait` calls a good end. */
+/** The statuses that `--wait` counts as success. */
 const ARRIVED: ReadonlySet<string> = new Set(["delivered", "sent"]);
 
 function isMoving(status: string): boolean {

@@ -13,26 +13,25 @@ const COLUMNS = [
   field("createdAt", "created"),
 ];
 
-/** Makes a project. */
+/** Creates a project. */
 export const sendersCreate = defineCommand({
   name: "senders create",
   flags: {
-    name: { type: "string", value: "NAME", required: true, help: "what the project is called" },
-    "external-id": { type: "string", value: "ID", help: "your own name for it; else derived from NAME" },
+    name: { type: "string", value: "NAME", required: true, help: "name of the project" },
+    "external-id": { type: "string", value: "ID", help: "your own id for it (default: derived from NAME)" },
     plan: {
       type: "string",
       value: "PLAN",
-      help: "request rate: free, pro, unlimited or your own; else DEFAULT_PLAN",
+      help: "request rate: free, pro, unlimited or your own (default: DEFAULT_PLAN)",
     },
     "trust-tier": {
       type: "string",
       value: "TIER",
-      help: "recipients a day: new, basic, trusted, high, unlimited or your own; else DEFAULT_TRUST_TIER",
+      help: "recipients per day: new, basic, trusted, high, unlimited or your own (default: DEFAULT_TRUST_TIER)",
     },
     account: ACCOUNT_FLAG,
   },
-  about:
-    "Makes a project: what it sends and receives, its domains and its keys are apart from every other project's.",
+  about: "Creates a project. Its messages, domains and keys are separate from those of other projects.",
   example: "postrider senders create --name 'Newsletter' --plan pro --trust-tier trusted",
   async run({ flags }, context) {
     const { config, clock, out } = context;

@@ -1,4 +1,6 @@
-import type { Config, Plan, Setting } from "../config.ts";
+import type { Config } from "../config.ts";
+import type { Plan } from "../config/families.ts";
+import { configKey, type Setting } from "../config/settings.ts";
 import { defineCommand } from "./command.ts";
 import { EX_OK } from "./exit.ts";
 import { type Column, field } from "./output.ts";
@@ -9,9 +11,8 @@ type Row = Readonly<Record<string, unknown>>;
 export const showSettings = defineCommand({
   name: "config",
   flags: {},
-  about: `Shows every setting as it is in effect for this environment, and where it comes from: default, environment or
-file. Of a secret it says whether it is set, and nothing else. Where settings are wrong it says all that is wrong with
-them and exits 78, as serve would.`,
+  about: `Shows every setting in effect, and its source: default, environment or file. For a secret it only shows
+whether it is set. If settings are wrong, it lists all problems and exits 78, as serve would.`,
   example: "postrider config",
   async run(_input, { config: effective, settings, out }) {
     const rows = settings.flatMap((setting) => familyRows(setting, effective) ?? [rowOf(setting, effective)]);
@@ -20,7 +21,10 @@ them and exits 78, as serve would.`,
   },
 });
 
-/** A default in brackets says what holds where there is no value. Text is as the setting takes it: a flag is 0 or 1. */
+/**
+ * Shows the value, or in brackets the default that applies. Text has the form that the setting takes: a flag is 0 or
+ * 1.
+ */
 const VALUE: Column = {
   heading: "value",
   text: ({ set, value, default: standard }) =>
@@ -35,21 +39,21 @@ function rowOf(setting: Setting, effective: Config): Row {
   const { name, secret, default: standard } = setting;
   const value = valueIn(setting, effective);
   const source = effective.sources.get(name) ?? "default";
-  // Not even its length: that tells a password from a passphrase.
+  // Not even the length is shown, because it tells a password from a passphrase.
   if (secret) return { name, set: value !== null, source, default: standard };
   return { name, value, source, default: standard };
 }
 
-/** `SMTP_PORT` is `smtpPort` in the configuration. Throws where there is no such thing: each setting has a place. */
-function valueIn({ name, type }: Setting, effective: Config): unknown {
-  const key = name.toLowerCase().replace(/_(.)/g, (_all, letter: string) => letter.toUpperCase());
+/** @throws Error if the configuration has no value for the setting, which every setting must have */
+function valueIn({ name, kind }: Setting, effective: Config): unknown {
+  const key = configKey(name);
   const value = new Map<string, unknown>(Object.entries(effective)).get(key);
   if (value === undefined) throw new Error(`the configuration has no ${key}`);
   if (value instanceof Set) return [...value];
-  return type.kind === "url" && typeof value === "string" ? withoutCredentials(value) : value;
+  return kind.mayHoldCredentials && typeof value === "string" ? withoutCredentials(value) : value;
 }
 
-/** A URL may carry a password, or a token in its query, without being a secret as a whole. */
+/** Hides passwords and query tokens in a URL, which is otherwise not secret. */
 function withoutCredentials(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.protocol === "file:") return text;
@@ -57,7 +61,7 @@ function withoutCredentials(text: string): string {
   return `${url.protocol}//${url.username === "" && url.password === "" ? "" : "***@"}${url.host}${url.pathname}${url.search === "" ? "" : "?***"}`;
 }
 
-/** The rows of all plans or tiers; null for any other setting. */
+/** Returns the rows of all plans or tiers, or null for any other setting. */
 function familyRows({ name, default: standard }: Setting, { plans, tiers, sources }: Config): Row[] | null {
   const prefix = /^([A-Z]+_)<NAME>$/.exec(name)?.[1];
   if (prefix === undefined) return null;

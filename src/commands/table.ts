@@ -3,7 +3,7 @@ import { EXIT_CODES } from "./exit.ts";
 
 interface Entry {
   summary: string;
-  /** Loads no more than this command needs: `readyz` runs every few seconds beside the service. */
+  /** Loads only what this command needs, because `readyz` runs every few seconds next to the service. */
   load(): Promise<Command>;
 }
 
@@ -14,15 +14,15 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./serve.ts")).serve,
   },
   migrate: {
-    summary: "bring the database up to date",
+    summary: "apply missing database migrations",
     load: async () => (await import("./migrate.ts")).migrateNow,
   },
   "migrate status": {
-    summary: "show which schema steps have been applied",
+    summary: "show which database migrations have been applied",
     load: async () => (await import("./migrate.ts")).migrateStatus,
   },
   "keys create": {
-    summary: "make an API key; its secret is shown once",
+    summary: "create an API key and show its secret once",
     load: async () => (await import("./keys-create.ts")).keysCreate,
   },
   "keys list": {
@@ -30,11 +30,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./keys-list.ts")).keysList,
   },
   "keys revoke": {
-    summary: "revoke an API key, from the next request on",
+    summary: "revoke an API key immediately",
     load: async () => (await import("./keys-revoke.ts")).keysRevoke,
   },
   "senders create": {
-    summary: "make a project",
+    summary: "create a project",
     load: async () => (await import("./senders.ts")).sendersCreate,
   },
   "senders list": {
@@ -42,23 +42,23 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./senders.ts")).sendersList,
   },
   "dns zone": {
-    summary: "print the zone of SERVICE_DOMAIN as a zone file",
+    summary: "print the DNS zone of SERVICE_DOMAIN as a zone file",
     load: async () => (await import("./dns-zone.ts")).dnsZone,
   },
   send: {
-    summary: "send a mail through the running service",
+    summary: "send a message through the running service",
     load: async () => (await import("./send.ts")).send,
   },
   readyz: {
-    summary: "ask the service on this machine whether it is ready",
+    summary: "check whether the service on this machine is ready",
     load: async () => (await import("./readyz.ts")).readyz,
   },
   config: {
-    summary: "show the settings in effect and where each comes from, without secrets",
+    summary: "show the settings in effect and their sources, without secrets",
     load: async () => (await import("./show-settings.ts")).showSettings,
   },
   doctor: {
-    summary: "look at all that the installation stands on, and say how to put it right",
+    summary: "check the installation and say how to fix problems",
     load: async () => (await import("./doctor.ts")).doctor,
   },
   backup: {
@@ -67,9 +67,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
 };
 
-/** The command that the arguments call, and what is left of them; null where there is none of that name. */
+/**
+ * Finds the command that the arguments call, with the remaining arguments. Returns null if there is no such command.
+ */
 export function findCommand(argv: readonly string[]): { entry: Entry; rest: readonly string[] } | null {
-  // Flags alone are the service's.
+  // If there are only flags, they belong to `serve`.
   if (argv[0] === undefined || argv[0].startsWith("-")) return entryOf("serve", argv);
   return entryOf(argv.slice(0, 2).join(" "), argv.slice(2)) ?? entryOf(argv[0], argv.slice(1));
 }
@@ -79,7 +81,9 @@ function entryOf(name: string, rest: readonly string[]): { entry: Entry; rest: r
   return entry === undefined ? null : { entry, rest };
 }
 
-/** The help of the whole, or of the commands that begin with a word, such as `keys`; null where none does. */
+/**
+ * Returns the help of the program, or of a group of commands such as `keys`. Returns null if there is no such group.
+ */
 export function helpText(group: string | null): string | null {
   const names = Object.keys(COMMANDS).filter((name) => group === null || name.startsWith(`${group} `));
   if (names.length === 0) return null;
@@ -93,9 +97,9 @@ export function helpText(group: string | null): string | null {
     "",
     ...lines,
     "",
-    "`postrider COMMAND --help` tells what a command takes, with an example. --version shows the version.",
-    "Settings are environment variables: `postrider config` lists them all, the README says what each means.",
-    "Results go to standard output: text on a terminal, else JSON, one object a line. Errors go to standard error.",
+    "`postrider COMMAND --help` shows the flags of a command with an example. --version shows the version.",
+    "Settings are environment variables: `postrider config` lists them all, docs/settings.md explains them.",
+    "Results go to standard output: text on a terminal, else JSON, one object per line. Errors go to standard error.",
     "",
     "exit codes:",
     ...EXIT_CODES.map(([code, meaning]) => `  ${String(code).padEnd(2)}  ${meaning}`),

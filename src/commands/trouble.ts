@@ -1,31 +1,31 @@
 import { lookup } from "node:dns/promises";
 import type { Config } from "../config.ts";
-import { hostPort } from "../core/host-port.ts";
+import { hostPort } from "../core/networks.ts";
 
-/** The number by which SQLite says that it cannot open a file: libSQL puts it behind the path. */
+/** SQLite's error number for a file that it cannot open. libSQL puts it after the path. */
 const CANNOT_OPEN = /Unable to open connection to local database (.*): 14\b/s;
 
-/** What a system call could not do, where it names the path. */
+/** The text of each failed system call, made from its path. */
 const CALLS: Readonly<Record<string, (path: string) => string>> = {
-  mkdir: (path) => `the folder ${path} cannot be made`,
+  mkdir: (path) => `the folder ${path} cannot be created`,
   open: (path) => `${path} cannot be opened`,
-  stat: (path) => `whether there is ${path} cannot be told`,
+  stat: (path) => `it is not known whether ${path} exists`,
   read: (path) => `${path} cannot be read`,
 };
 
 const HINTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: ": another program has that port",
-  EACCES: ": ports below 1024 need a right of their own",
+  EADDRINUSE: ": another program uses that port",
+  EACCES: ": ports below 1024 need a special permission",
   EADDRNOTAVAIL: ": this machine has no such address",
 };
 
-/** Of a file that may not be looked at: it is the service's, and mode 600. */
-const OTHERS = ": are we the user of the service, or root?";
+/** Advice for a file that may not be read. It belongs to the user of the service and has mode 600. */
+const OTHERS = ". Run this as the user of the service or as root.";
 
 /**
- * Which of the names to listen at this machine cannot look up, behind a failure to listen: Bun says of such a name what it
- * last said of something else, EADDRINUSE for one. Null where it can look them up, where they are addresses, and behind any
- * other failure.
+ * Returns the listen address that this machine cannot look up, after a failure to listen. For such a name Bun reports
+ * the code of an earlier error, such as EADDRINUSE. Returns null if all names can be looked up or are addresses, and
+ * after any other failure.
  */
 export async function unknownHost(error: unknown, { host, smtpHost, roles }: Config): Promise<string | null> {
   if (!isListening(error)) return null;
@@ -39,9 +39,9 @@ export async function unknownHost(error: unknown, { host, smtpHost, roles }: Con
 }
 
 /**
- * Throws what has gone wrong at a start in words that lead to its cause, where ours are better than those of the parts.
- * @param http where the API should listen: its error, unlike those of the other listeners, names no address
- * @param unknown as `unknownHost` gives it
+ * Throws an error of the start, in our own words if they explain the cause better.
+ * @param http where the API should listen; its error, unlike those of other listeners, names no address
+ * @param unknown the result of `unknownHost`
  */
 export function explained(
   error: unknown,
@@ -55,7 +55,7 @@ export function explained(
   throw words === null ? error : new Error(words, { cause: error });
 }
 
-/** Whether it is the failure to listen; of a name that is none Bun tells no code. */
+/** Returns whether the error is a failure to listen. If a name is unknown, Bun gives no code. */
 function isListening(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ("syscall" in error && error.syscall === "listen") || error.message.startsWith("Failed to listen");
@@ -72,9 +72,9 @@ function wordsFor(error: unknown, http?: { host: string; port: number }): string
   if (code.startsWith("SQLITE_NOTADB"))
     return "the database's file holds something else: is it the one that DATA_DIR or DATABASE_URL should name?";
   if (code.startsWith("SQLITE_CORRUPT"))
-    return `the database is damaged (${code}): keep its files as they are, and go back to a backup, or have sqlite3's .recover read what it can of a copy; where it is a backup that was just put back, remove the -wal and -shm beside it, which are of the file before it`;
+    return `the database is damaged (${code}): keep its files as they are, and go back to a backup, or have sqlite3's .recover read what it can of a copy; where it is a backup that was just put back, remove its -wal and -shm files, which are of the file before it`;
   if (code.startsWith("SQLITE_CANTOPEN"))
-    return "the database cannot be opened: do its file, the -wal and -shm beside it, and the folder belong to the user of the service?";
+    return "the database cannot be opened: do its file, its -wal and -shm files, and the folder belong to the user of the service?";
   if (!("syscall" in error)) return null;
   if (error.syscall === "listen") {
     const at = "port" in error && "address" in error ? { host: error.address, port: error.port } : http;

@@ -7,8 +7,8 @@ export const MAX_ADDRESS_OCTETS = 254;
 /** RFC 1035 §2.3.4: octets of a domain name in text form. */
 export const MAX_DOMAIN_OCTETS = 253;
 
-/** What is said of a text that should be an address that mail can be sent to, and is none. */
-export const NO_ADDRESS = "This is not an email address.";
+/** Message for a text that is not an address that mail can be sent to. */
+export const ADDRESS_EXPECTED = 'must be an email address, such as "ana@example.com".';
 
 /** An address that mail can be sent to, in its two parts. */
 export interface SplitAddress {
@@ -23,11 +23,20 @@ export interface Mailbox {
   name?: string | undefined;
 }
 
-/** atext of RFC 5322 §3.2.3, and any character beyond ASCII that is no control, space or format (RFC 6531 §3.3). */
+/**
+ * An atext of RFC 5322 §3.2.3, or a character beyond ASCII that is not a control, space or format character (RFC 6531
+ * §3.3).
+ */
 const ATOM = /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x9f\p{Z}\p{Cc}\p{Cf}\p{Cs}])+$/u;
-/** A dot-atom in ASCII, as most are: the classes above take ten times as long. */
+/**
+ * A dot-atom in ASCII. It is tried first, because most addresses match it and the classes above take ten times as
+ * long.
+ */
 const PLAIN_DOT_ATOM = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
-/** Two labels or more in lower case, the last with a letter in front: a domain name as most are given, and as it stays. */
+/**
+ * Two labels or more in lower case, the last of which begins with a letter. Most domain names match, and need no
+ * change.
+ */
 const PLAIN_DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
@@ -35,29 +44,34 @@ function octets(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
 
-/** Whether the text is one atom: what stands between the dots of a local part that needs no quotes. */
+/** Returns whether the text is one atom, which is the text between two dots of an unquoted local part. */
 export function isAtom(text: string): boolean {
   return ATOM.test(text);
 }
 
 /**
- * A domain name in lower-case A-labels (IDNA, UTS 46); null where it is none: empty, too long, a bad label,
- * an address literal, or all digits in its last label.
+ * Returns a domain name in lower-case A-labels (IDNA, UTS 46). Returns null if it is empty, too long, an address
+ * literal, has a bad label, or has only digits in its last label.
  */
 export function normalizeDomain(text: string): string | null {
   if (text.length <= MAX_DOMAIN_OCTETS && PLAIN_DOMAIN.test(text)) return text;
   if (text.length > MAX_DOMAIN_OCTETS || /[\s\x00-\x1f\x7f:/@?#%\\[\]]/.test(text)) return null;
   const bare = text.endsWith(".") ? text.slice(0, -1) : text;
-  // domainToASCII reads "0x7f.1" as an IPv4 address; such a name is refused by its last label below.
+  // domainToASCII reads "0x7f.1" as an IPv4 address. The check of the last label below refuses such a name.
   const ascii = /^[\x21-\x7e]+$/.test(bare) ? bare.toLowerCase() : domainToASCII(bare).toLowerCase();
   if (ascii.length > MAX_DOMAIN_OCTETS) return null;
   const labels = ascii.split(".");
   if (!labels.every((label) => LABEL.test(label))) return null;
-  if (/^(?:[0-9]+|0x[0-9a-f]*)$/.test(labels[labels.length - 1] ?? "")) return null;
+  const top = labels[labels.length - 1] ?? "";
+  // Underscores are for names that are not hosts (RFC 8552). A top-level domain has none.
+  if (/^(?:[0-9]+|0x[0-9a-f]*)$/.test(top) || top.includes("_")) return null;
   return ascii;
 }
 
-/** Local part and domain of an address; null where it is not one a mail can be sent to (dot-atom local part). */
+/**
+ * Splits an address into local part and domain. Returns null if no mail can be sent to it. The local part must be a
+ * dot-atom.
+ */
 export function splitAddress(email: string): SplitAddress | null {
   const at = email.lastIndexOf("@");
   if (at < 1 || octets(email) > MAX_ADDRESS_OCTETS) return null;
@@ -65,37 +79,42 @@ export function splitAddress(email: string): SplitAddress | null {
   if (octets(local) > MAX_LOCAL_OCTETS) return null;
   if (!PLAIN_DOT_ATOM.test(local) && !local.split(".").every(isAtom)) return null;
   const domain = normalizeDomain(email.slice(at + 1));
-  // A-labels may be several times as long as what was typed, and are what goes out.
+  // The A-labels may be several times as long as the text, and they are what is sent.
   if (domain === null || octets(local) + 1 + domain.length > MAX_ADDRESS_OCTETS) return null;
   return { local, domain };
 }
 
-/** The address with its domain in A-labels, the local part as given; null where it is none. */
+/**
+ * Returns the address with its domain in A-labels and its local part unchanged. Returns null if it is not an address.
+ */
 export function normalizeAddress(email: string): string | null {
   const split = splitAddress(email);
   return split === null ? null : `${split.local}@${split.domain}`;
 }
 
 /**
- * What an address is known by in lists (suppressions, contacts, inboxes): all lower case, and in the one form of a letter
- * that Unicode can spell in two ways (NFC, RFC 6532 §3.1). Who is typed `é` in one program is `e` with an accent in another.
+ * Returns the form of an address that lists compare (suppressions, contacts, inboxes): in lower case and in NFC (RFC
+ * 6532 §3.1). Unicode can spell `é` in two ways, and NFC has one.
  */
 export function addressKey(email: string): string {
-  return oneSpelling(normalizeAddress(email) ?? email);
+  return spellingKey(normalizeAddress(email) ?? email);
 }
 
-/** A text as keys spell it; of an address that `normalizeAddress` gave, its key. */
-export function oneSpelling(email: string): string {
+/** Returns a text in the spelling of keys. If `normalizeAddress` made the text, the result is its key. */
+export function spellingKey(email: string): string {
   return email.normalize("NFC").toLowerCase();
 }
 
-/** The inbox part of a local part: `user+anything` is `user` (subaddressing, RFC 5233), as in keys. */
+/**
+ * Returns the part of a local part that names the inbox: `user` for `user+anything` (subaddressing, RFC 5233). In the
+ * spelling of keys.
+ */
 export function inboxLocalPart(local: string): string {
   const plus = local.indexOf("+");
-  return oneSpelling(plus > 0 ? local.slice(0, plus) : local);
+  return spellingKey(plus > 0 ? local.slice(0, plus) : local);
 }
 
-/** Whether `name` is `parent` or a name below it. Both in lower-case A-labels. */
+/** Returns whether `name` is `parent` or a name below it. Both must be in lower-case A-labels. */
 export function isWithin(name: string, parent: string): boolean {
   return name === parent || name.endsWith(`.${parent}`);
 }

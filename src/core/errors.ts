@@ -1,22 +1,19 @@
-/** Error types of the API's envelope with the status each is answered with. */
-export const ERROR_STATUS = {
-  invalid_request: 400,
-  authentication_error: 401,
-  permission_error: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  conflict: 409,
-  payload_too_large: 413,
-  validation_error: 422,
-  rate_limited: 429,
-  internal_error: 500,
-  service_unavailable: 503,
-} as const;
+/** Kinds of error that a client can be told about. HTTP maps each to a status. */
+export type ErrorType =
+  | "invalid_request"
+  | "authentication_error"
+  | "permission_error"
+  | "not_found"
+  | "method_not_allowed"
+  | "request_timeout"
+  | "conflict"
+  | "payload_too_large"
+  | "validation_error"
+  | "rate_limited"
+  | "internal_error"
+  | "service_unavailable";
 
-export type ErrorType = keyof typeof ERROR_STATUS;
-
-/** `code` values: what went wrong, for programs. A batch item's error uses the same. */
+/** Values of `code`. They tell programs what went wrong. Errors of batch items use them too. */
 export type ErrorCode =
   | "missing_field"
   | "invalid_email"
@@ -28,10 +25,12 @@ export type ErrorCode =
   | "too_many_recipients"
   | "message_too_large"
   | "invalid_attachment"
+  | "invalid_item"
   | "invalid_header"
   | "schedule_out_of_range"
   | "daily_quota_exceeded"
   | "trust_tier_exceeded"
+  | "quota_exceeded"
   | "sender_suspended"
   | "missing_scope"
   | "idempotency_mismatch"
@@ -40,27 +39,34 @@ export type ErrorCode =
   | "invalid_state"
   | "internal_error";
 
-/** One fault of a request: `param` is a JSON path such as `to[0].email`. */
+/** One fault of a request. */
 export interface Issue {
+  /** A sentence. If it begins in lower case (`must be a text.`), the name of the field is put before it. */
   message: string;
+  /** JSON path such as `to[0].email`. Empty: the whole body. */
   param: string;
   code?: ErrorCode;
 }
 
-/** What an error tells beside its message; each where there is something to tell. */
+/** Returns the issue with its message as a whole sentence: `"limit" must be a whole number.` */
+export function withSentence(issue: Issue): Issue {
+  const { message, param } = issue;
+  if (!/^[a-z]/.test(message)) return issue;
+  return { ...issue, message: `${param === "" ? "The body" : `"${param}"`} ${message}` };
+}
+
+/** Optional facts about an error, besides its message. */
 export interface ErrorDetails {
   code?: ErrorCode;
   param?: string;
   issues?: Issue[];
-  /** ISO time at which a used-up quota starts anew. */
+  /** ISO time at which a used-up quota is available again. */
   resetAt?: string;
-  /** Seconds for a `Retry-After` header. */
-  retryAfter?: number;
-  /** Methods for an `Allow` header. */
-  allow?: string[];
+  /** After this time the client may try again. */
+  retryAfterSeconds?: number;
 }
 
-/** The caller's fault. Thrown anywhere, mapped once per door: to the JSON envelope in HTTP. */
+/** An error that the client sees, because its request caused it. `http/errors` turns it into a response. */
 export class AppError extends Error {
   readonly type: ErrorType;
   readonly details: ErrorDetails;
@@ -71,15 +77,11 @@ export class AppError extends Error {
     this.type = type;
     this.details = details;
   }
-
-  get status(): number {
-    return ERROR_STATUS[this.type];
-  }
 }
 
 /**
- * The operator's fault: a setting, or what it leads to, is not what the service can run with. It does not mend itself, so whoever
- * starts the service is told by an exit code of its own.
+ * A setting with which the service cannot run. A restart does not help until the operator changes it, so the process ends
+ * with an exit code of its own.
  */
 export class SettingsError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -88,30 +90,31 @@ export class SettingsError extends Error {
   }
 }
 
-/** 404 for an id that does not exist or is not visible to the caller: the two answer alike. */
+/** Returns the 404 for an id. The answer does not tell an unknown id from one of another project. */
 export function notFound(what: string): AppError {
   return new AppError("not_found", `No such ${what}.`);
 }
 
-/** 422 over all issues; the first one gives the message, `param` and `code`. */
-export function validationError(issues: Issue[]): AppError {
-  const first = issues[0] ?? { message: "Invalid.", param: "" };
-  const where = first.param === "" ? "body" : first.param;
-  return new AppError("validation_error", `${where}: ${first.message}`, {
-    param: first.param,
+/** Returns the 422 for all issues. The first one gives the message, `param` and `code`. */
+export function validationError(found: readonly Issue[]): AppError {
+  const issues = found.map(withSentence);
+  const { message, param, code } = issues[0] ?? { message: "The request is not valid.", param: "" };
+  const namesField = param === "" || message.startsWith(`"${param}"`);
+  return new AppError("validation_error", namesField ? message : `${param}: ${message}`, {
+    param,
     issues,
-    ...(first.code ? { code: first.code } : {}),
+    ...(code === undefined ? {} : { code }),
   });
 }
 
-/** 422 for one field. */
+/** Returns the 422 for one field. */
 export function invalid(param: string, message: string, code?: ErrorCode): AppError {
   return validationError([code ? { message, param, code } : { message, param }]);
 }
 
 /**
- * The results of all readings, each of which may throw a 422 of its own. Throws one 422 over the issues of all that do: a
- * client is told everything that is wrong at once.
+ * Runs all readers and returns their results. If some throw a 422, throws one 422 with the issues of all, so that the client
+ * sees every fault at once.
  */
 export function readAll<Results extends readonly unknown[]>(
   ...readings: { [Index in keyof Results]: () => Results[Index] }
@@ -130,7 +133,7 @@ export function readAll<Results extends readonly unknown[]>(
   return results as unknown as Results;
 }
 
-/** What went wrong in one word or sentence: the error's code (`ECONNREFUSED`) where it has one, else its message. */
+/** Returns the error's code (`ECONNREFUSED`) if it has one, else its message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   return "code" in error && typeof error.code === "string" ? error.code : error.message;

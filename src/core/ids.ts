@@ -19,14 +19,17 @@ export type IdPrefix =
   | "ins"
   | "req";
 
-/** Crockford's base32, lower case: no i, l, o, u. Its order is byte order, so encoded ids sort as their bytes do. */
+/**
+ * Crockford's base32 in lower case, without i, l, o and u. Encoded ids sort as their bytes do, because its order is
+ * byte order.
+ */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const DIGITS = new Map([...ALPHABET].map((char, value) => [char, value]));
 
-/** Characters that 128 bits take: 26 × 5 = 130, the first two bits zero. */
+/** Characters for 128 bits: 26 × 5 = 130, of which the first two bits are zero. */
 const ID_CHARS = 26;
 
-/** The alphabet as octets, by the value of each. */
+/** The alphabet as octets. */
 const DIGIT_OCTETS = Buffer.from(ALPHABET);
 /** Bits of a digit. */
 const DIGIT_BITS = 5;
@@ -34,7 +37,7 @@ const DIGIT_BITS = 5;
 /** Big-endian base32 of the bytes, padded with leading zero bits to a whole number of characters. */
 export function encodeBase32(bytes: Uint8Array): string {
   const chars = Math.ceil((bytes.length * 8) / DIGIT_BITS);
-  // A text grown character by character is a chain of pieces, which the first to read it puts together.
+  // Writing to a buffer is faster than growing a text character by character.
   const out = Buffer.allocUnsafe(chars);
   let bits = chars * DIGIT_BITS - bytes.length * 8;
   let buffer = 0;
@@ -51,7 +54,7 @@ export function encodeBase32(bytes: Uint8Array): string {
   return out.toString("latin1");
 }
 
-/** The bytes behind `encodeBase32`; null where the text is not such an encoding of `length` bytes. Case is folded. */
+/** Decodes a text of `encodeBase32` in any case. Returns null if the text does not encode `length` bytes. */
 export function decodeBase32(text: string, length: number): Uint8Array | null {
   if (text.length !== Math.ceil((length * 8) / DIGIT_BITS)) return null;
   const out = new Uint8Array(length);
@@ -79,15 +82,18 @@ export function decodeBase32(text: string, length: number): Uint8Array | null {
   return out;
 }
 
-/** Milliseconds of which the last number is known: who takes the time for an id makes it within these. */
+/**
+ * Milliseconds for which the last number is kept. If an id is made later than that after reading its time, the
+ * numbers start again.
+ */
 const TIMES_KNOWN = 1024;
-/** Those milliseconds, each at its place, and the number of the last id made of each. */
+/** For each of those milliseconds, the time and the number of the last id. */
 const times: number[] = [];
 const lastNumbers: number[] = [];
 
 /**
- * A new id: prefix, `_`, and a UUIDv7 (RFC 9562 §5.7) in base32. Within a process, ids made later sort later
- * as long as their time does not go back, and those of one millisecond always do.
+ * Returns a new id: prefix, `_`, and a UUIDv7 (RFC 9562 §5.7) in base32. Within a process, later ids sort later if
+ * the time does not go back. Ids of one millisecond always sort in the order of their making.
  * @param now milliseconds since the epoch
  */
 export function newId(prefix: IdPrefix, now: number): string {
@@ -98,8 +104,9 @@ export function newId(prefix: IdPrefix, now: number): string {
 }
 
 /**
- * The number of the next id of a millisecond (RFC 9562 §6.2, method 1). Bun's own count is of the last millisecond asked
- * for: who took the time a while before the id has it begin anew, and an event would sort before the one it follows.
+ * Returns the number of the next id of a millisecond (RFC 9562 §6.2, method 1). Bun counts only for the last
+ * millisecond it was given. If a caller reads the time early, Bun would start again, and an event would sort before
+ * the one it follows.
  */
 function nextNumber(time: number, random: Uint8Array): number {
   const place = time % TIMES_KNOWN;
@@ -109,7 +116,10 @@ function nextNumber(time: number, random: Uint8Array): number {
   return next;
 }
 
-/** The 26 bits behind time and version, the variant left out, but for the first one, which is room to count on. */
+/**
+ * Returns the 26 bits after time and version, without the variant. The first bit is zero, which leaves room for
+ * counting.
+ */
 function numberIn(bytes: Uint8Array): number {
   const at = (index: number): number => bytes[index] ?? 0;
   return ((at(6) & 7) << 22) | (at(7) << 14) | ((at(8) & 63) << 8) | at(9);
@@ -122,18 +132,18 @@ function putNumber(bytes: Uint8Array, number: number): void {
   bytes[9] = number & 255;
 }
 
-/** The 16 bytes of an id made by `newId`; null where `id` is none of that prefix. */
+/** Returns the 16 bytes of an id made by `newId`, or null if `id` does not have that prefix and shape. */
 export function idBytes(prefix: IdPrefix, id: string): Uint8Array | null {
   if (!isId(prefix, id)) return null;
   return decodeBase32(id.slice(prefix.length + 1), 16);
 }
 
-/** The id of that prefix over 16 bytes: the inverse of `idBytes`. */
+/** Returns the id with that prefix and those 16 bytes. It is the inverse of `idBytes`. */
 export function idFromBytes(prefix: IdPrefix, bytes: Uint8Array): string {
   return `${prefix}_${encodeBase32(bytes)}`;
 }
 
-/** Whether the text has the shape of an id of that prefix. */
+/** Returns whether the text has the shape of an id with that prefix. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return (
     text.length === prefix.length + 1 + ID_CHARS &&
@@ -142,7 +152,7 @@ export function isId(prefix: IdPrefix, text: string): boolean {
   );
 }
 
-/** Smallest id of that prefix whose time is `at` (milliseconds): bounds a range of ids by creation time. */
+/** Returns the smallest id with that prefix and time (milliseconds). It bounds a range of ids by creation time. */
 export function idFloor(prefix: IdPrefix, at: number): string {
   const bytes = new Uint8Array(16);
   const time = BigInt(Math.max(0, Math.floor(at)));
@@ -150,14 +160,17 @@ export function idFloor(prefix: IdPrefix, at: number): string {
   return `${prefix}_${encodeBase32(bytes)}`;
 }
 
-/** Sorts behind every id of that prefix: a walk from the newest id down begins there. */
+/** Returns a text that sorts after every id with that prefix. A walk from the newest id down begins there. */
 export function idCeiling(prefix: IdPrefix): string {
   return `${prefix}~`;
 }
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** Uniformly random base62 text. Bytes of 248 and above are thrown away, so no character is likelier than another. */
+/**
+ * Returns uniformly random base62 text. Bytes of 248 and above are dropped, so that all characters are equally
+ * likely.
+ */
 export function randomBase62(length: number): string {
   let out = "";
   while (out.length < length) {

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** Name servers that are asked at most: the tries of a lookup must end. */
+/** Most name servers that may be configured. A lookup tries each of them, so the number must be small. */
 export const MAX_DNS_SERVERS = 8;
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -9,9 +9,9 @@ function isAddress(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text);
 }
 
-/** An address, or a network as `address/bits`; null where the text is neither. */
+/** Parses an address, or a network as `address/bits`. Returns null if the text is neither. */
 function parseNetwork(text: string): [Address, number] | null {
-  // The library also reads an address in fewer than four numbers, which is a slip here.
+  // The library also accepts an address in fewer than four numbers, which is a typing mistake here.
   if (!isAddress(text.split("/", 1)[0] ?? "")) return null;
   try {
     if (text.includes("/")) return ipaddr.parseCIDR(text);
@@ -22,17 +22,17 @@ function parseNetwork(text: string): [Address, number] | null {
   }
 }
 
-/** Whether the text is an address or a network. */
+/** Returns whether the text is an address or a network. */
 export function isNetwork(text: string): boolean {
   return parseNetwork(text) !== null;
 }
 
-/** Addresses, each once, however often and in whatever spelling it is named. */
+/** Returns the addresses without duplicates, in one spelling. */
 export function distinctAddresses(texts: readonly string[]): string[] {
   return [...new Set(texts.map((text) => ipaddr.process(text).toString()))];
 }
 
-/** Whether the address lies within one of the networks. An IPv4 address counts the same on an IPv6 socket. */
+/** Returns whether the address is in one of the networks. An IPv4 address on an IPv6 socket counts as IPv4. */
 export function isInNetworks(ip: string, networks: readonly string[]): boolean {
   if (networks.length === 0 || !isAddress(ip)) return false;
   const address = ipaddr.process(ip);
@@ -42,14 +42,15 @@ export function isInNetworks(ip: string, networks: readonly string[]): boolean {
   });
 }
 
-/** An entry of `X-Forwarded-For` without its port, which Azure's gateway and IIS write behind the address. */
+/** Returns an entry of `X-Forwarded-For` without its port. Azure's gateway and IIS write one after the address. */
 function withoutPort(hop: string): string {
   return /^([\d.]+|\[[^\]]+\])(?::\d+)?$/.exec(hop)?.[1]?.replace(/^\[|\]$/g, "") ?? hop;
 }
 
 /**
- * Who a request comes from. Each proxy adds the address it was asked by at the end of `X-Forwarded-For`, so the list is
- * read from there, and only as far as proxies that are ours wrote it: the rest a client may have made up.
+ * Returns the address of the client that made a request. Each proxy appends the address that called it to
+ * `X-Forwarded-For`. The list is read from its end, and only while the writer is a proxy of ours, because a client
+ * can invent the rest.
  * @param peer address of the connection's other end
  * @param proxies addresses and networks of our own proxies
  */
@@ -62,4 +63,9 @@ export function clientAddress(peer: string, forwardedFor: string | null, proxies
     client = ipaddr.process(address).toString();
   }
   return client;
+}
+
+/** Joins host and port as in a URL: an IPv6 address is in brackets (RFC 3986 §3.2.2). */
+export function hostPort(host: string, port: unknown): string {
+  return host.includes(":") && !host.startsWith("[") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -2,11 +2,12 @@ import type { TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import type { Issue } from "./errors.ts";
+import { expectationOf } from "./expectations.ts";
 
-/** Issues told of one request at most: a hostile body must not make a long answer. */
+/** Issues in one answer. A limit keeps a hostile body from making a long answer. */
 export const MAX_ISSUES = 50;
 
-/** `/to/0/email` as `to[0].email`. */
+/** Turns `/to/0/email` into `to[0].email`. */
 function paramOf(pointer: string): string {
   let out = "";
   for (const step of pointer.split("/").slice(1)) {
@@ -17,9 +18,9 @@ function paramOf(pointer: string): string {
   return out;
 }
 
-type Breach = Pick<ValueError, "path" | "message" | "type" | "schema" | "value" | "errors">;
+type Breach = Pick<ValueError, "path" | "type" | "schema" | "value" | "errors">;
 
-/** What a value of another type than the schema's breaks, whatever else the schema says. */
+/** Errors of a value that has another type than the schema. */
 const WRONG_TYPE: ReadonlySet<ValueErrorType> = new Set([
   ValueErrorType.Array,
   ValueErrorType.Boolean,
@@ -32,19 +33,19 @@ const WRONG_TYPE: ReadonlySet<ValueErrorType> = new Set([
 ]);
 
 /**
- * Whether a text has more characters than that, as JSON Schema counts them (RFC 8259 §1): one beyond the basic plane is
- * one, though JavaScript has it as two.
+ * Returns whether a text has more than `maxChars` characters, as JSON Schema counts them (RFC 8259 §1): a character beyond the
+ * basic plane is one, although JavaScript counts two.
  */
 export function isLonger(text: string, maxChars: number): boolean {
   return text.length > maxChars && (text.length > 2 * maxChars || [...text].length > maxChars);
 }
 
-/** Whether the schema takes the text, whose length in JavaScript's units it was refused for. */
+/** Returns whether the text fits, although it was refused for its length in UTF-16 units. */
 function isShortEnough({ value, schema: { maxLength } }: Breach): boolean {
   return typeof value === "string" && !isLonger(value, maxLength);
 }
 
-/** The breaches that count, with what is wrong in the variant of a union that the value was meant for in place of the union. */
+/** Yields the errors that count. If an object in a union has a wrong field, yields that field's error, not the union's. */
 function* breachesOf(errors: Iterable<Breach>): Generator<Breach> {
   for (const error of errors) {
     if (error.type === ValueErrorType.StringMaxLength && isShortEnough(error)) continue;
@@ -56,40 +57,33 @@ function* breachesOf(errors: Iterable<Breach>): Generator<Breach> {
 function* breachOfUnion(error: Breach): Generator<Breach> {
   const variants = error.errors.map((variant) => [...breachesOf(variant)]);
   if (variants.some((breaches) => breaches.length === 0)) return;
-  const meant = variants.find(
-    ([first]) => first !== undefined && (first.path !== error.path || !WRONG_TYPE.has(first.type)),
-  );
-  if (meant === undefined) yield { ...error, message: `Expected ${choicesOf(error.schema)}` };
-  else yield* meant;
+  const within = variants.find(([first]) => first !== undefined && first.path !== error.path);
+  const ofOneType = variants.every(([first]) => first !== undefined && WRONG_TYPE.has(first.type));
+  if (within === undefined || ofOneType) yield error;
+  else yield* within;
 }
 
-/** The variants of a union in words: `a, b or null`. */
-function choicesOf({ anyOf }: TSchema): string {
-  const names = (anyOf as TSchema[]).map(({ const: text, type }) => String(text ?? type));
-  const last = names.pop();
-  return names.length === 0 ? `${last}` : `${names.join(", ")} or ${last}`;
-}
-
-/** A schema's breaches as issues, one a place, at most `MAX_ISSUES`. */
+/** Returns the errors as issues, one per place, at most `MAX_ISSUES`. */
 function issuesOf(errors: Iterable<Breach>): Issue[] {
   const issues = new Map<string, Issue>();
-  for (const error of breachesOf(errors)) {
-    const param = paramOf(error.path);
+  for (const { path, type, schema } of breachesOf(errors)) {
+    const param = paramOf(path);
     if (issues.has(param)) continue;
     if (issues.size >= MAX_ISSUES) break;
-    const missing = error.type === ValueErrorType.ObjectRequiredProperty;
-    issues.set(param, {
-      message: missing ? "Required." : error.message,
+    const expected = expectationOf(schema);
+    issues.set(
       param,
-      ...(missing ? { code: "missing_field" as const } : {}),
-    });
+      type === ValueErrorType.ObjectRequiredProperty
+        ? { message: `is required: ${expected}.`, param, code: "missing_field" }
+        : { message: `must be ${expected}.`, param },
+    );
   }
   return [...issues.values()];
 }
 
 const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>();
 
-/** Issues of a value against a schema, whose checker is compiled at its first use; empty where it fits. */
+/** Returns the issues of a value, empty if it fits the schema. Compiles the schema's checker at the first use. */
 export function check(schema: TSchema, value: unknown): Issue[] {
   let checker = compiled.get(schema);
   if (checker === undefined) {
@@ -99,12 +93,12 @@ export function check(schema: TSchema, value: unknown): Issue[] {
   return checker.Check(value) ? [] : issuesOf(checker.Errors(value));
 }
 
-/** An issue's `param`: a field, and what is at fault in it: an entry of a list, a name in that entry, or any name. */
-const PLACE = /^(\w+)(?:\[(\d+)\](?:\.(\w+))?|\.(.+))?$/s;
+/** Parts of an issue's `param`: a field, then an entry of a list and a name in that entry, or any name. */
+const PARAM = /^(\w+)(?:\[(\d+)\](?:\.(\w+))?|\.(.+))?$/s;
 
 /**
- * The object without what issues of its shape name, for rules to look at all the rest: fields and names are gone, entries
- * of lists are holes, which `forEach` passes over. The value itself stays as it is.
+ * Returns a copy of the object without the values that the issues name, so that rules can check the rest. Fields and names are
+ * left out. Entries of lists become holes, which `forEach` skips. The value itself does not change.
  */
 export function withoutFaults(value: object, issues: readonly Issue[]): Record<string, unknown> {
   const rest: Record<string, unknown> = { ...value };
@@ -116,7 +110,7 @@ export function withoutFaults(value: object, issues: readonly Issue[]): Record<s
     return holder[name] as Record<string, unknown>;
   };
   for (const { param } of issues) {
-    const [, field = param, index, part, name] = PLACE.exec(param) ?? [];
+    const [, field = param, index, part, name] = PARAM.exec(param) ?? [];
     const key = index ?? name;
     if (key === undefined) delete rest[field];
     else if (part === undefined) delete ownCopy(rest, field)[key];
@@ -125,8 +119,48 @@ export function withoutFaults(value: object, issues: readonly Issue[]): Record<s
   return rest;
 }
 
-/** Whether objects and lists lie in one another more than `depth` deep, the value itself counted. */
+/** Returns whether objects and lists are nested more than `depth` deep. The value itself counts. */
 export function isDeeper(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return depth === 0 || Object.values(value).some((item) => isDeeper(item, depth - 1));
+}
+
+/** Bytes counted for a value and its separator, besides its text. */
+const VALUE_BYTES = 4;
+
+/** Returns whether a JSON value takes more than about `bytes` as JSON without escapes. Stops reading once it does. */
+export function isLarger(value: unknown, bytes: number): boolean {
+  return bytesLeft(value, bytes) < 0;
+}
+
+function bytesLeft(value: unknown, bytes: number): number {
+  let left = bytes - VALUE_BYTES;
+  if (typeof value === "string")
+    return left - (value.length > left ? value.length : Buffer.byteLength(value));
+  if (typeof value !== "object" || value === null) return left;
+  for (const key in value) {
+    if (left < 0) return left;
+    const name = Array.isArray(value) ? 0 : key.length + VALUE_BYTES;
+    left = bytesLeft((value as Record<string, unknown>)[key], left - name);
+  }
+  return left;
+}
+
+/** Message for a number that JavaScript cannot keep as it was sent. */
+export const INEXACT_NUMBER =
+  'must be a finite number, and a whole number within 2^53. Send a larger one as a text, such as "12345678901234567890".';
+
+/**
+ * Returns the path of the first number that cannot be kept as the client sent it: one too large for a number (`1e400`), or a
+ * whole number that may have lost digits. Returns null if there is none.
+ */
+export function findInexactNumber(value: unknown, path: string): string | null {
+  if (typeof value === "number")
+    return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value)) ? null : path;
+  if (typeof value !== "object" || value === null) return null;
+  for (const [key, item] of Object.entries(value)) {
+    const found = findInexactNumber(item, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
+    if (found !== null) return found;
+  }
+  return null;
 }

@@ -1,24 +1,30 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { AppError, type Issue, readAll, validationError } from "../core/errors.ts";
-import { turn } from "../core/turn.ts";
+import type { Quotas } from "../core/quotas.ts";
 import { check, MAX_ISSUES, withoutFaults } from "../core/validation.ts";
+import { type FreeSpace, lowDisk } from "../flows/free-space.ts";
+import { NO_LIMIT } from "../store/holdings.ts";
 import type { Db, Statement } from "../store/engine/client.ts";
 import type { ApiKey, PresentedKey } from "../store/keys.ts";
-import type { Sender } from "../store/senders.ts";
+import type { Project } from "../store/projects.ts";
 import type { Answer } from "./answer.ts";
-import { authenticate } from "./auth.ts";
-import { parseJson, readBody } from "./body.ts";
-import type { BodyRoom } from "./body-room.ts";
-import { type BodyTurns, LARGE_BODY_OCTETS } from "./body-turns.ts";
-import type { EnterAnswer } from "./download.ts";
-import { type InFlight, readIdempotencyKey, runOnce } from "./idempotency.ts";
-import type { KeyUse } from "./key-use.ts";
+import { authenticate } from "./access/auth.ts";
+import { inSteps, parseJson, readBody } from "./body/body.ts";
+import type { BeginReservation } from "./body/budget.ts";
+import { freeMemory } from "./body/pieces.ts";
+import { LARGE_BODY_OCTETS, type RunForBody, yieldAround } from "./body/large-bodies.ts";
+import type { BeginAnswer } from "./download.ts";
+import { type InFlight, readIdempotencyKey, runOnce } from "./access/idempotency.ts";
+import { fingerprint } from "./json/fingerprint.ts";
+import type { RunSteps } from "./json/steps.ts";
+import type { KeyUse } from "./access/key-use.ts";
+import { limitsFor } from "./limits.ts";
 import { openPage } from "./paging.ts";
-import { resolveProject } from "./project.ts";
+import { resolveProject } from "./access/project.ts";
 import { readQuery } from "./query.ts";
-import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./rate.ts";
+import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./access/rate.ts";
 import type { CheckedRequest, Method, Principal, Route } from "./route.ts";
-import { requireScope } from "./scopes.ts";
+import { requireScope } from "./access/scopes.ts";
 
 export interface DispatchDeps {
   db: Db;
@@ -29,38 +35,42 @@ export interface DispatchDeps {
   limiter: RateLimiter | null;
   keyUse: KeyUse;
   inFlight: InFlight;
-  room: BodyRoom;
-  turns: BodyTurns;
-  answers: EnterAnswer;
+  reserveBody: BeginReservation;
+  runForBody: RunForBody;
+  /** Reads large bodies in steps. */
+  runSteps: RunSteps;
+  answers: BeginAnswer;
+  quotas: Quotas;
+  space: FreeSpace;
 }
 
-/** A request that has found its route. */
+/** A request with its route's parameters. */
 export interface RoutedRequest {
   request: Request;
   params: Readonly<Record<string, string>>;
   requestId: string;
   ip: string | null;
-  /** Headers of the answer, whatever becomes of the request. */
+  /** Headers of the answer, also if the request fails. */
   headers: Record<string, string | number>;
 }
 
 const NO_BYTES = new Uint8Array();
-/** What an answer takes that is not bounded. */
+/** Reserves nothing, for answers without a limit. */
 const UNBOUNDED = (): void => undefined;
 
 interface Caller {
   principal: Principal | null;
-  project: Sender | null;
-  /** Whose lists, cursors and idempotency keys these are, and whose room and turn a body takes. */
+  project: Project | null;
+  /** Owner of lists, cursors and idempotency keys. The memory and turn of a body count for it too. */
   owner: string;
 }
 
 const NOBODY: Caller = { principal: null, project: null, owner: "" };
 
-/** Methods whose requests may carry a body. That of another is left unread. */
+/** Methods whose requests may have a body. If another method has one, it is not read. */
 const WITH_BODY: ReadonlySet<Method> = new Set(["POST", "PATCH", "PUT"]);
 
-/** Runs one request through its route: who asks, for which project, how often, with what rights and values; then the handler. */
+/** Runs one request: checks key, project, rate, rights and values, and then calls the handler. */
 export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   if (route.level === "open") return runOpen(deps, route, routed);
@@ -69,39 +79,42 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   await countRequest(deps, arrived, routed.headers);
   if (arrived.refusal !== null) throw arrived.refusal;
   requireRights(route, arrived.presented.key);
+  if (route.stores !== undefined && deps.space.low()) throw lowDisk();
   const query = readQuery(route.query, request.url);
   const { owner } = arrived.caller;
-  const place = deps.room.enter(owner);
-  // What a change is answered stands for what has been done: it is never refused for its size.
+  const reservation = deps.reserveBody(owner);
+  // The answer to a change confirms what was done, so it is never refused for its size.
   const answers = route.method === "GET" ? deps.answers(owner) : null;
   try {
     const bytes = WITH_BODY.has(route.method)
-      ? await readBody(request, { clock: deps.clock, maxBytes: maxBytesOf(deps, route), place })
+      ? await readBody(request, { clock: deps.clock, maxBytes: maxBytesOf(deps, route), reservation })
       : NO_BYTES;
     const incoming = { arrived, query, bytes, expectAnswer: answers?.expect ?? UNBOUNDED };
-    const answer = await deps.turns.run(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
+    const answer = await deps.runForBody(owner, bytes.length, () => answerTo(deps, route, routed, incoming));
     return answers === null ? answer : answers.send(answer);
   } catch (error) {
     answers?.leave();
     throw error;
   } finally {
-    place.leave();
+    reservation.leave();
   }
 }
 
-/**
- * Bytes of a body at most. A route that describes none has no use for a large one, and may wait long, as for a name server:
- * nobody's turn is to be taken up meanwhile.
- */
-function maxBytesOf({ maxBodyBytes }: DispatchDeps, { body }: Route): number {
-  return body === undefined ? Math.min(maxBodyBytes, LARGE_BODY_OCTETS - 1) : maxBodyBytes;
+/** Largest body, bytes, if the route sets no other limit. */
+export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
+
+/** Returns the largest body in bytes. If a route has no body, it may wait for hosts, so its bodies take no turn. */
+function maxBytesOf({ maxBodyBytes }: DispatchDeps, { body, bodyLimit }: Route): number {
+  if (bodyLimit === "message") return maxBodyBytes;
+  const limit = body === undefined ? LARGE_BODY_OCTETS - 1 : (bodyLimit ?? DEFAULT_MAX_BODY_BYTES);
+  return Math.min(maxBodyBytes, limit);
 }
 
-/** What a request that is allowed has brought. */
+/** The content of a request that is allowed. */
 interface Incoming {
   arrived: Identity;
   query: Record<string, unknown>;
-  /** The body, until it is read: a large one is not to be there twice. */
+  /** The body, until it is parsed. A large body must not be in memory twice. */
   bytes: Uint8Array;
   expectAnswer: (octets: number) => void;
 }
@@ -121,36 +134,32 @@ async function answerTo(
   } = incoming;
   const { caller, at: now, presented } = await stillAllowed(deps, route, request, arrived);
   const { owner } = caller;
-  const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
-    const body = bodyOf(route, incoming.bytes, request, now);
-    incoming.bytes = NO_BYTES;
-    const handle = () =>
-      route.handle(contextOf(deps, routed, caller, { now, query, body, record, expectAnswer }));
-    return length < LARGE_BODY_OCTETS ? handle() : inTurnsOfItsOwn(handle);
-  };
   const key = route.method === "POST" ? readIdempotencyKey(request.headers) : null;
+  const { own, growing, within, refuse } = limitsFor(deps.quotas, route, caller.project, key);
+  const value = await parseJson(incoming.bytes, request.headers, deps.runSteps);
+  if (length >= LARGE_BODY_OCTETS) freeMemory(incoming.bytes);
+  incoming.bytes = NO_BYTES;
+  const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
+    const body = bodyOf(route, value, now);
+    const limited = (answer: Answer) => [...record(answer), ...own];
+    const handle = async () =>
+      route.handle(
+        contextOf(deps, routed, caller, { now, query, body, record: limited, growing, expectAnswer }),
+      );
+    return await (length < LARGE_BODY_OCTETS ? handle() : yieldAround(handle)).catch(refuse);
+  };
   if (key === null) return run(() => []);
   const at = { scope: owner, endpoint: `POST ${pathOf(request)}`, key };
   const secretFor = route.secretAnswer === true ? presented.key.id : null;
-  return runOnce(deps, { at, body: incoming.bytes, secretFor, now }, run);
+  const bodyHash = await inSteps(length, fingerprint(value), deps.runSteps);
+  return runOnce(deps, { at, bodyHash, secretFor, now, within }, run).catch(refuse);
 }
 
-/**
- * Reading a large body and checking it takes some ten milliseconds each, writing what it holds some forty, and an answer
- * that shows it twenty: others have a turn before the handler and behind it.
- */
-async function inTurnsOfItsOwn(handle: () => Answer | Promise<Answer>): Promise<Answer> {
-  await turn();
-  const answer = await handle();
-  await turn();
-  return answer;
-}
-
-/** Who asks for what, as the database has it at a moment. */
+/** Key, project and rights of a request, as the database has them at one moment. */
 interface Identity {
   presented: PresentedKey;
   caller: Caller;
-  /** Why the key may not act for the project named; the request counts all the same. */
+  /** Why the key may not act for the named project. The request counts against the rate nevertheless. */
   refusal: AppError | null;
   /** Milliseconds. */
   at: number;
@@ -168,7 +177,7 @@ async function identify(deps: DispatchDeps, route: Route, request: Request): Pro
   }
 }
 
-/** Takes the request from its project's bucket, else from its key's: guessing at projects is no way around the limit. */
+/** Counts the request for its project, or for its key if there is none, so guessing project names counts too. */
 async function countRequest(
   { limiter }: DispatchDeps,
   { presented, caller: { project } }: Identity,
@@ -177,12 +186,12 @@ async function countRequest(
   await takeRate(limiter, project?.id ?? presented.key.id, project?.plan ?? ACCOUNT_PLAN, headers);
 }
 
-/** Milliseconds that a body may take to come before the key is looked at again. */
+/** Time for a body to arrive before the key is checked again, milliseconds. */
 const FRESH_MS = 1000;
 
 /**
- * The caller as known, or looked up anew where the body came slowly: whoever holds a request open must not get a key
- * that is revoked by then, or a project suspended, past that.
+ * Returns the caller. If the body came slowly, reads the caller again. A client that holds a request open must not
+ * act after its key was revoked or its project suspended.
  */
 async function stillAllowed(
   deps: DispatchDeps,
@@ -197,7 +206,7 @@ async function stillAllowed(
   return again;
 }
 
-/** Throws 403 where the key may not ask for the route. */
+/** Throws 403 if the key may not use the route. */
 function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
   if (scope !== null) requireScope(key.scopes, scope);
   if (accountWide === true && key.senderId !== null)
@@ -207,13 +216,18 @@ function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   const query = readQuery(route.query, request.url);
-  const { clock, maxBodyBytes: maxBytes } = deps;
+  const { clock } = deps;
   const bytes =
-    route.body === undefined ? NO_BYTES : await readBody(request, { clock, maxBytes, place: null });
+    route.body === undefined
+      ? NO_BYTES
+      : await readBody(request, { clock, maxBytes: maxBytesOf(deps, route), reservation: null });
   const now = deps.clock.now();
-  const body = bodyOf(route, bytes, request, now);
+  const body = bodyOf(route, await parseJson(bytes, request.headers, deps.runSteps), now);
   return route.handle(
-    contextOf(deps, routed, NOBODY, { now, query, body, record: () => [], expectAnswer: UNBOUNDED }),
+    contextOf(deps, routed, NOBODY, {
+      ...{ now, query, body, record: () => [], expectAnswer: UNBOUNDED },
+      growing: NO_LIMIT,
+    }),
   );
 }
 
@@ -230,9 +244,8 @@ async function callerOf(
   return { principal, project, owner: project.id };
 }
 
-/** The body as the route's schema has it. Throws 400 for what is no JSON, 422 for what breaks the schema. */
-function bodyOf(route: Route, bytes: Uint8Array, request: Request, now: number): unknown {
-  const body = parseJson(bytes, request.headers);
+/** Returns the body after checking it against the route's schema. Throws 422 if it does not fit. */
+function bodyOf(route: Route, body: unknown, now: number): unknown {
   if (route.body === undefined || route.bodyCheckedBy === "handler") return body;
   if (body === undefined && route.bodyOptional === true) return {};
   const issues = check(route.body, body);
@@ -243,20 +256,20 @@ function bodyOf(route: Route, bytes: Uint8Array, request: Request, now: number):
   return body;
 }
 
-/** Checks the route's own rules over the fields that the schema has nothing against. Throws 422. */
+/** Checks the route's own rules for the fields that fit the schema. Throws 422. */
 function checkTheRest({ rules }: Route, body: unknown, issues: readonly Issue[], now: number): void {
   const fields = issues.map(({ message, param }) => ({ message, param: /^[^.[]*/.exec(param)?.[0] ?? "" }));
-  // It is no object, or which of its other fields have their shape is not known.
+  // Either the body is not an object, or the list of issues is full, so the shape of other fields is not known.
   if (rules === undefined || fields[0]?.param === "" || fields.length >= MAX_ISSUES) return;
   rules(withoutFaults(body as object, fields) as never, now);
 }
 
-/** The path as asked for; with and without a slash at its end it is the same. */
+/** Returns the path of the request, without a slash at its end. */
 function pathOf(request: Request): string {
   return new URL(request.url, "http://localhost").pathname.replace(/\/$/, "");
 }
 
-type Parts = Pick<CheckedRequest, "now" | "record" | "expectAnswer"> & {
+type Parts = Pick<CheckedRequest, "now" | "record" | "growing" | "expectAnswer"> & {
   query: Record<string, unknown>;
   body: unknown;
 };
@@ -265,7 +278,7 @@ function contextOf(
   deps: DispatchDeps,
   { request, params, requestId, ip }: RoutedRequest,
   { principal, project, owner }: Caller,
-  { now, query, body, record, expectAnswer }: Parts,
+  { now, query, body, record, growing, expectAnswer }: Parts,
 ): CheckedRequest {
   return {
     request,
@@ -277,6 +290,7 @@ function contextOf(
     query,
     body,
     record,
+    growing,
     expectAnswer,
     senderId: project === null ? null : project.id,
     project,

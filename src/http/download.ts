@@ -1,47 +1,46 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import type { Bytes } from "../flows/read/bytes.ts";
 import { type Answer, isRaw, JSON_TYPE } from "./answer.ts";
-import { type BodyPlace, BodyRoom, type RoomLimits } from "./body-room.ts";
-import { type BodyTime, startBodyTime } from "./body-time.ts";
+import { type BudgetLimits, createBudget, type Reservation } from "./body/budget.ts";
+import { type BodyTime, startBodyTime } from "./body/time.ts";
 
 /**
- * Octets that are read before the answer begins: all of most messages, and of larger ones what tells that they can be read.
- * Answers of no more are not counted: what a socket has taken of them leaves little.
+ * Octets that are read before the answer begins. Most messages have no more. For a larger one it shows that the content
+ * can be read. Answers up to this size are not counted, because the socket soon has all of them.
  */
 export const READ_BEFORE = 128 * 1024;
 /** Octets handed to the socket at a time. */
 const SLICE_OCTETS = 256 * 1024;
 
-/** What large answers hold until their clients have read them. */
-export const LARGE_ANSWERS: RoomLimits = {
-  all: 256 * 1024 * 1024,
-  ofOwner: 128 * 1024 * 1024,
+/** Memory that large answers hold until their clients have read them. */
+export const LARGE_ANSWER_LIMITS: BudgetLimits = {
+  total: 256 * 1024 * 1024,
+  perOwner: 128 * 1024 * 1024,
   refusal: "Too many large answers are under way. Try again.",
 };
 
-/** Hands bytes out as the body of an answer of the project's. */
-export type HandOut = (
+/** Makes stored content the body of an answer to a project. */
+export type StreamBytes = (
   senderId: string,
   bytes: Bytes,
 ) => Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>>;
 
 /**
- * Hands bytes out as fast as the client reads them. Clients that ask for the largest and read an octet a second would keep
- * each of them in memory: what they hold together is bounded, and each has the time of a body that is sent to us, after which
- * its connection is cut.
- * @returns a function that throws where the bytes cannot be read, and 503 where there is no room for them
+ * Sends stored content as fast as its client reads. A client that asks for large content and reads an octet a second would
+ * keep it in memory. So downloads share a budget, and each has the time of a request's body before its connection is cut.
+ * @returns a function that throws if the content cannot be read, and 503 if the budget has no room for it
  */
-export function openDownloads(clock: Clock): HandOut {
-  const room = new BodyRoom(LARGE_ANSWERS);
+export function createDownloads(clock: Clock): StreamBytes {
+  const reserve = createBudget(LARGE_ANSWER_LIMITS);
   return async (senderId, bytes) => {
     if (bytes.size <= READ_BEFORE) return readWhole(bytes);
-    const place = room.enter(senderId);
-    place.take(bytes.held);
+    const reservation = reserve(senderId);
+    reservation.take(bytes.held);
     try {
       const iterator = bytes.pieces[Symbol.asyncIterator]();
-      return streamOf(clock, slices(await firstOf(iterator), iterator), () => place.leave());
+      return streamOf(clock, slices(await firstOf(iterator), iterator), () => reservation.leave());
     } catch (error) {
-      place.leave();
+      reservation.leave();
       throw error;
     }
   };
@@ -70,57 +69,57 @@ async function* slices(
     for (;;) {
       const piece = first.shift() ?? (await rest.next()).value;
       if (piece === undefined) return;
-      yield* whole(piece);
+      yield* slicesOf(piece);
     }
   } finally {
     await rest.return?.();
   }
 }
 
-/** What of bytes that are all there is sent at a time. */
-async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+/** Cuts octets into the slices that a socket is given. */
+async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += SLICE_OCTETS) yield bytes.subarray(at, at + SLICE_OCTETS);
 }
 
-/** Where one answer lies until its client has read it. */
-export interface AnswerPlace {
+/** An answer in JSON until its client has read it. */
+export interface PendingAnswer {
   /**
-   * Makes room for an answer of about so many octets, before what it is made of is read: whoever is refused is not to cost
-   * that memory. Throws 503 where there is none.
+   * Reserves memory for an answer of about so many octets, before its content is read. Throws 503 if there is no room, so
+   * that a refused request costs no memory.
    */
   expect(octets: number): void;
-  /** Makes the answer ready to be sent. Throws 503 where there is no room for it. */
+  /** Writes the answer as JSON. Throws 503 if there is no room for it. */
   send(answer: Answer): Answer;
-  /** Gives the room back where nothing is sent. */
+  /** Gives the memory back, for an answer that is not sent. */
   leave(): void;
 }
 
-/** A place for one answer of the owner's. */
-export type EnterAnswer = (owner: string) => AnswerPlace;
+/** Begins an answer to an owner. */
+export type BeginAnswer = (owner: string) => PendingAnswer;
 
 /**
- * Turns JSON into what is sent. A record, a list or a template may have tens of megabytes, and a client that asks for a hundred
- * and reads none would keep each in memory: large ones are bounded and timed as downloads are, with a room of their own.
+ * Writes answers as JSON. A record, a list or a template may have tens of megabytes, and a client may ask for a hundred of
+ * them and read none. So large answers have a budget and a time like downloads; the budget is their own.
  */
-export function openAnswers(clock: Clock): EnterAnswer {
-  const room = new BodyRoom(LARGE_ANSWERS);
+export function createAnswers(clock: Clock): BeginAnswer {
+  const reserve = createBudget(LARGE_ANSWER_LIMITS);
   return (owner) => {
-    const place = room.enter(owner);
+    const reservation = reserve(owner);
     return {
       expect(octets) {
-        if (octets > READ_BEFORE) place.take(octets);
+        if (octets > READ_BEFORE) reservation.take(octets);
       },
       send(answer) {
-        // What it takes is known now.
-        place.leave();
-        return readyToSend(clock, place, answer);
+        // The exact size replaces the expected one.
+        reservation.leave();
+        return serialized(clock, reservation, answer);
       },
-      leave: () => place.leave(),
+      leave: () => reservation.leave(),
     };
   };
 }
 
-function readyToSend(clock: Clock, place: BodyPlace, answer: Answer): Answer {
+function serialized(clock: Clock, reservation: Reservation, answer: Answer): Answer {
   if (answer.body === undefined || isRaw(answer.body)) return answer;
   const text = JSON.stringify(answer.body);
   const headers = { "content-type": JSON_TYPE, ...answer.headers };
@@ -128,30 +127,31 @@ function readyToSend(clock: Clock, place: BodyPlace, answer: Answer): Answer {
   if (text.length * 3 <= READ_BEFORE) return { ...answer, body: text, headers };
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= READ_BEFORE) return { ...answer, body: bytes, headers };
-  place.take(bytes.length);
-  return { ...answer, body: streamOf(clock, whole(bytes), () => place.leave()), headers };
+  reservation.take(bytes.length);
+  const body = streamOf(clock, slicesOf(bytes), () => reservation.leave());
+  return { ...answer, body, headers };
 }
 
-/** @param left is called once nothing of the bytes is needed any more */
+/** @param onEnd is called when the octets are no longer needed */
 function streamOf(
   clock: Clock,
   source: AsyncGenerator<Uint8Array, void, undefined>,
-  left: () => void,
+  onEnd: () => void,
 ): ReadableStream<Uint8Array> {
   let time: BodyTime | null = null;
   let ended = false;
   const end = (): void => {
     ended = true;
     time?.end();
-    left();
+    onEnd();
   };
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // An answer that nobody takes, as that to HEAD, ends so as well.
+        // An answer that no client reads, such as one to HEAD, ends here as well.
         time = startBodyTime(clock, () => {
           end();
-          // Without an error Bun prints none.
+          // Given no error, Bun prints none.
           controller.error(undefined);
           void source.return();
         });

@@ -1,25 +1,25 @@
-import { decodeCursor, encodeCursor } from "../core/cursors.ts";
+import { decodeCursor, encodeCursor } from "../core/crypto/cursors.ts";
 
-/** Items of a page when the request names no `limit`. */
+/** Items per page if the request has no `limit`. */
 export const DEFAULT_PAGE_LIMIT = 20;
 export const MAX_PAGE_LIMIT = 100;
 
-/** The page envelope of all paged lists. */
+/** Body of every page. */
 export interface PageBody<Item> {
   data: Item[];
-  /** Null: no further results. */
+  /** Null on the last page. */
   nextCursor: string | null;
 }
 
-/** The page a request asks for. */
+/** The requested page. */
 export interface Page {
-  /** Position (such as an id) after which the page starts; null: at the newest. */
+  /** Position (such as an id) after which the page starts. Null: start at the newest. */
   after: string | null;
-  /** Rows to fetch: one more than the page holds, which tells whether it is the last. */
+  /** Rows to fetch: one more than the page holds, to know whether it is the last page. */
   take: number;
   /**
-   * The page's body over the rows fetched, in their order.
-   * @param stoppedAt where the next page starts although these are fewer; null: they are all there are
+   * Returns the page's body for the fetched rows, in their order.
+   * @param stoppedAt where the next page starts if the rows end early; null: there are no more rows
    */
   answer<Row, Item>(
     rows: readonly Row[],
@@ -33,13 +33,13 @@ export interface PageRequest {
   /** Key that authenticates cursors. */
   key: Uint8Array;
   path: string;
-  /** The project or account whose list it is. */
+  /** The project or account that owns the list. */
   owner: string;
-  /** All query values; the filters among them bind the cursor. */
+  /** All query values. A cursor is only valid with the same filters. */
   query: Readonly<Record<string, unknown>>;
 }
 
-/** A cursor holds for one path, one owner and one set of filters; the `limit` may change during a walk. */
+/** Returns the scope of a cursor: one path, owner and set of filters. The `limit` may change from page to page. */
 function scopeOf({ path, owner, query }: PageRequest): string {
   const filters = Object.entries(query)
     .filter(([name]) => name !== "limit" && name !== "cursor")
@@ -47,7 +47,7 @@ function scopeOf({ path, owner, query }: PageRequest): string {
   return JSON.stringify([path, owner, filters]);
 }
 
-/** Reads `limit` and `cursor`. Throws 400 `invalid_request` for a cursor altered or of another query. */
+/** Reads `limit` and `cursor`. Throws 400 `invalid_request` if the cursor was altered or belongs to another query. */
 export function openPage(request: PageRequest): Page {
   const { key, query } = request;
   const limit = typeof query.limit === "number" ? query.limit : DEFAULT_PAGE_LIMIT;

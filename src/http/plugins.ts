@@ -1,18 +1,18 @@
 import { Elysia } from "elysia";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { toResponse } from "./answer.ts";
 import { errorAnswer } from "./errors.ts";
-import { REQUEST_ID_HEADER, requestIdOf } from "./request-id.ts";
-import { type RouteTable, unrouted } from "./route-table.ts";
+import { REQUEST_ID_HEADER, requestIdOf } from "./request-log.ts";
+import { type RouteTable, routeNotFound } from "./route-table.ts";
 
 type Headers = Record<string, string | number>;
 
-/** The id that `requestId` gave this request. */
+/** Returns the id that `requestId` gave this request. */
 export function requestIdIn(headers: Readonly<Headers>): string {
   return String(headers[REQUEST_ID_HEADER] ?? "");
 }
 
-/** Gives every request its id and every answer the header, whatever comes of it. */
+/** Gives every request an id, and every answer the header with it, also if the request fails. */
 export function requestId(clock: Clock) {
   return new Elysia({ name: "request-id" })
     .onRequest(({ request, set }) => {
@@ -21,15 +21,15 @@ export function requestId(clock: Clock) {
     .as("global");
 }
 
-/** Headers of every answer. An answer that may be cached says so itself. */
+/** Headers of every answer. An answer that may be cached sets its own. */
 export const SECURITY_HEADERS = {
-  // Against a browser that takes an answer for another type than it names (MIME sniffing).
+  // Prevents browsers from guessing another content type (MIME sniffing).
   "x-content-type-options": "nosniff",
-  // Against mail and contacts left behind in a shared cache.
+  // Prevents shared caches from keeping messages and contacts.
   "cache-control": "no-store",
 } as const;
 
-/** Puts them into every answer. */
+/** Adds these headers to every answer. */
 export function securityHeaders() {
   return new Elysia({ name: "security-headers" })
     .onRequest(({ set }) => {
@@ -38,11 +38,11 @@ export function securityHeaders() {
     .as("global");
 }
 
-/** Turns whatever no route took, and whatever was thrown, into the error envelope. */
+/** Turns unknown paths and thrown errors into the error envelope. */
 export function errors(table: RouteTable) {
   return new Elysia({ name: "errors" })
     .onError(({ code, error, request, set }) => {
-      const thrown = code === "NOT_FOUND" ? unrouted(table, request.method, pathOf(request.url)) : error;
+      const thrown = code === "NOT_FOUND" ? routeNotFound(table, request.method, pathOf(request.url)) : error;
       return toResponse(errorAnswer(thrown, requestIdIn(set.headers)));
     })
     .as("global");

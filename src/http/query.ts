@@ -8,8 +8,8 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /**
- * How a query's text is read for each schema type; a text that does not fit stays text, which the schema refuses. Python's
- * clients write a boolean as `True`.
+ * Parsers of query values by schema type. If a text does not parse, it stays a text, and the schema refuses it.
+ * Python's clients write a boolean as `True`.
  */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   integer: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : text),
@@ -17,15 +17,15 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   boolean: (text) => BOOLEANS.get(text.toLowerCase()) ?? text,
 };
 
-/** Names of the values that a schema's object has. */
+/** Returns the properties of a schema's object. */
 function propertiesOf(schema: TSchema): [string, TSchema][] {
   const properties: Record<string, TSchema> = schema.properties ?? {};
   return Object.entries(properties);
 }
 
 /**
- * The query's values as the schema names them; others are left out. Of a name given twice the first counts.
- * @throws AppError 422 with every value that breaks the schema
+ * Returns the query values that the schema names. If a name is given twice, the first value counts.
+ * @throws AppError 422 with an issue for every value that does not fit
  */
 export function readQuery(schema: TSchema | undefined, url: string): Record<string, unknown> {
   if (schema === undefined) return {};

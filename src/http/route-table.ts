@@ -1,7 +1,8 @@
-import { AppError, notFound } from "../core/errors.ts";
+import { type AppError, notFound } from "../core/errors.ts";
+import { MethodNotAllowed } from "./errors.ts";
 import type { Route } from "./route.ts";
 
-/** Paths with the methods they are served with. */
+/** Paths with their methods. */
 export type RouteTable = readonly { pattern: RegExp; methods: readonly string[] }[];
 
 function patternOf(path: string): RegExp {
@@ -12,7 +13,7 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${source}/?$`);
 }
 
-/** The table of which paths take which methods. Throws where two routes are the same. */
+/** Returns the methods of every path. Throws if two routes are the same. */
 export function routeTable(routes: readonly Route[]): RouteTable {
   const methods = new Map<string, Set<string>>();
   for (const { method, path } of routes) {
@@ -27,10 +28,10 @@ export function routeTable(routes: readonly Route[]): RouteTable {
   }));
 }
 
-/** Why no route took the request: 405 where the path is known with other methods, else 404. */
-export function unrouted(table: RouteTable, method: string, path: string): AppError {
+/** Returns why no route took the request: 405 if the path has other methods, else 404. */
+export function routeNotFound(table: RouteTable, method: string, path: string): AppError {
   const allow = new Set(table.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods));
-  // The router knew better why it is none of ours: a target such as `/v1/emails#x` is no path (RFC 9112 §3.2).
+  // The router refused the path for another reason. A target such as `/v1/emails#x` is not a path (RFC 9112 §3.2).
   if (allow.size === 0 || allow.has(method)) return notFound("path");
-  return new AppError("method_not_allowed", `${method} is not allowed here.`, { allow: [...allow] });
+  return new MethodNotAllowed(method, [...allow]);
 }

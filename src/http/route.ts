@@ -1,17 +1,19 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ErrorType } from "../core/errors.ts";
+import type { Resource } from "../core/quotas.ts";
 import type { Statement } from "../store/engine/client.ts";
-import type { Sender } from "../store/senders.ts";
+import type { ChangeLimit } from "../store/holdings.ts";
+import type { Project } from "../store/projects.ts";
 import type { Answer } from "./answer.ts";
 import type { Page } from "./paging.ts";
-import type { Scope } from "./scopes.ts";
+import type { Scope } from "./access/scopes.ts";
 
-/** Who asks: the key presented and what it stands for. */
+/** The key of a request and its rights. */
 export interface Principal {
   /** Null: the command line, which needs no key. */
   keyId: string | null;
   accountId: string;
-  /** The project of a project-scoped key; null for an account-wide one. */
+  /** The project of a project-scoped key. Null: the key is account-wide. */
   senderId: string | null;
   /** Empty: every scope. */
   scopes: readonly string[];
@@ -19,7 +21,7 @@ export interface Principal {
 
 export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
 
-/** `open`: no key asked for. `account`: any key. `project`: a key together with the project it acts for. */
+/** `open`: no key is needed. `account`: any key. `project`: a key and the project for which it acts. */
 export type Level = "open" | "account" | "project";
 
 /** Names of the `:name` segments of a path. */
@@ -29,15 +31,15 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${i
     ? Name
     : never;
 
-/** What every handler is given. */
+/** Context of every handler. */
 export interface OpenContext<Path extends string, Query extends TSchema, Body extends TSchema> {
   request: Request;
   requestId: string;
-  /** Milliseconds at which the request was taken up. */
+  /** Milliseconds at which the request was received. */
   now: number;
-  /** The peer's IP address; null where the request came by no socket. */
+  /** The peer's IP address. Null if the request did not come over a socket. */
   ip: string | null;
-  /** Path segments, percent-decoded; as hostile as the client likes. */
+  /** Path segments, percent-decoded. They may contain anything. */
   params: Record<ParamNames<Path>, string>;
   query: Static<Query>;
   body: Static<Body>;
@@ -46,17 +48,18 @@ export interface OpenContext<Path extends string, Query extends TSchema, Body ex
 export interface AccountContext<Path extends string, Query extends TSchema, Body extends TSchema>
   extends OpenContext<Path, Query, Body> {
   principal: Principal;
-  /** The page asked for by `limit` and `cursor`. Throws 400 for a cursor of another query. */
+  /** Returns the page that `limit` and `cursor` name. Throws 400 if the cursor belongs to another query. */
   page(): Page;
   /**
-   * Statements that record this answer under the request's Idempotency-Key, for the very write that gives the request
-   * its effect: so a crash can neither lose nor double it. Empty where the request has no key. An answer not
-   * recorded so is stored after the handler is done. A handler that calls this must give that same answer.
+   * Returns the statements that record this answer under the request's Idempotency-Key. They belong in the same write
+   * as the effect of the request, so that a crash can neither lose nor double it. If the request has no key, there
+   * are none. If a handler does not call this, its answer is stored afterwards. If it does, it must return that same
+   * answer.
    */
   record(answer: Answer): Statement[];
   /**
-   * Makes room for an answer to GET of about so many octets, before what it is made of is read. Throws 503 where there is none:
-   * a handler that reads megabytes calls it first.
+   * Reserves memory for an answer to GET of about this size, before its content is read. Throws 503 if there is none.
+   * A handler that reads megabytes must call it first.
    */
   expectAnswer(octets: number): void;
 }
@@ -65,10 +68,12 @@ export interface ProjectContext<Path extends string, Query extends TSchema, Body
   extends AccountContext<Path, Query, Body> {
   /** The project's id: first argument of every store function. */
   senderId: string;
-  project: Sender;
+  project: Project;
+  /** Makes a change of rows fail with 403 if it adds to the project's stored octets beyond the limit. */
+  growing: ChangeLimit;
 }
 
-/** What a route says of itself, for its checks and for the reference. */
+/** Description of a route, for its checks and the API document. */
 export interface RouteText<Path extends string, Query extends TSchema, Body extends TSchema> {
   method: Method;
   /** With `:name` segments. */
@@ -76,43 +81,55 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   operationId: string;
   summary: string;
   description?: string;
-  /** Object schema of the query; values are read as the types it names. */
+  /** Object schema of the query. Values are parsed by the types in it. */
   query?: Query;
-  /** Schema of the JSON body; its fields unknown to the schema are left as they are. */
+  /** Schema of the JSON body. Fields that it does not name stay unchanged. */
   body?: Body;
   /**
-   * The rules of single fields beyond the schema, which `handle` checks too: for a body that breaks the schema, so that its
-   * client is told of everything at once. Given the fields that have their shape. Throws 422.
+   * Rules of single fields beyond the schema. `handle` checks them too. If the body does not fit the schema, they are
+   * called with the fields that do, so that the client sees all faults at once. Throws 422.
    */
   rules?: (body: never, now: number) => unknown;
-  /** `handler`: the body is only shown in the reference; the handler checks it, and is given it as it came. */
+  /** `handler`: the schema is only for the API document, and the handler checks the body itself. */
   bodyCheckedBy?: "schema" | "handler";
-  /** Set where a request may come without the body described. */
+  /** Largest body in bytes, or `message`: the limit of bodies with a message (`MAX_BODY_BYTES`). Default: 1 MiB. */
+  bodyLimit?: number | "message";
+  /** Set if a request may have no body. */
   bodyOptional?: boolean;
-  /** Answers by status: the body's schema; null for none; a content type for bytes. */
+  /** Answers by status: the schema of the body, null for none, or a content type for bytes. */
   answers: Readonly<Record<number, TSchema | string | null>>;
-  /** Error types beyond those that every route of its kind can answer with. */
+  /** Error types in addition to those of every route of its kind. */
   errors?: readonly ErrorType[];
-  /** The answer holds a secret: it is stored sealed for a replay. */
+  /**
+   * Content that the request stores. The request is refused while the disk is low. Its `record` compares stored
+   * octets and what it `adds` with the plan's limits. If `limitedBy` is `handler`, the handler compares.
+   */
+  stores?: { adds?: readonly Resource[]; limitedBy?: "record" | "handler" };
+  /**
+   * The answer is stored under its Idempotency-Key even over the stored octets, because the request stops something.
+   */
+  evenFull?: true;
+  /** The answer contains a secret, so it is stored encrypted. */
   secretAnswer?: boolean;
-  /** Only an account-wide key may ask: whoever has a project's is refused before anything it sent is looked at. */
+  /** Only account-wide keys may use the route. A project's key is refused before anything in the request is checked. */
   accountWide?: boolean;
 }
 
 interface Scoped {
-  scope: Scope;
+  /** The scope that a key needs. Null: any key. */
+  scope: Scope | null;
 }
 
-/** A request as the shell hands it to a route, every check passed; of an open route nobody is known. */
+/** A request that has passed all checks. If the route is open, it has no key and project. */
 export interface CheckedRequest
   extends Omit<ProjectContext<string, TSchema, TSchema>, "params" | "principal" | "senderId" | "project"> {
   params: Readonly<Record<string, string>>;
   principal: Principal | null;
   senderId: string | null;
-  project: Sender | null;
+  project: Project | null;
 }
 
-/** A route as the shell runs it. Made by `openRoute`, `accountRoute` and `projectRoute` alone. */
+/** A route as it is run. Only `openRoute`, `accountRoute` and `projectRoute` make one. */
 export interface Route extends RouteText<string, TSchema, TSchema> {
   level: Level;
   scope: Scope | null;
@@ -121,27 +138,27 @@ export interface Route extends RouteText<string, TSchema, TSchema> {
 
 type Handler<Context> = (context: Context) => Answer | Promise<Answer>;
 
-// The shell has checked query and body against the route's own schemas and params against its path before it calls
-// `handle`: that is what makes this the place for the cast from the route's own context to the common one.
+// Query, body and params have been checked against the route's own schemas and path before `handle` is called. The
+// cast from the route's context to the common one is therefore safe here.
 function erase(handle: unknown): Handler<CheckedRequest> {
   return handle as Handler<CheckedRequest>;
 }
 
-/** A route that asks for no key. A body is not parsed, unless `body` is given. */
+/** Returns a route that needs no key. A body is only parsed if `body` is given. */
 export function openRoute<Path extends string, Query extends TSchema, Body extends TSchema>(
   route: RouteText<Path, Query, Body> & { handle: Handler<OpenContext<Path, Query, Body>> },
 ): Route {
   return { ...route, level: "open", scope: null, handle: erase(route.handle) };
 }
 
-/** A route of the account as a whole: no project is named. */
+/** Returns a route of the whole account, without a project. */
 export function accountRoute<Path extends string, Query extends TSchema, Body extends TSchema>(
   route: RouteText<Path, Query, Body> & Scoped & { handle: Handler<AccountContext<Path, Query, Body>> },
 ): Route {
   return { ...route, level: "account", handle: erase(route.handle) };
 }
 
-/** A route of one project: the key's own, or the one an account-wide key names in `X-Service-Product`. */
+/** Returns a route of one project: the key's own, or the one that `X-Service-Product` names for an account-wide key. */
 export function projectRoute<Path extends string, Query extends TSchema, Body extends TSchema>(
   route: RouteText<Path, Query, Body> & Scoped & { handle: Handler<ProjectContext<Path, Query, Body>> },
 ): Route {

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from "./paging.ts";
-import { DATE_TIME } from "./shown-format.ts";
+import { DATE_TIME } from "./openapi/shown-format.ts";
 
 /** ISO 8601 time, as every `…At` field shows it. */
 export const Timestamp = Type.String({
@@ -9,24 +9,48 @@ export const Timestamp = Type.String({
   examples: ["2026-01-31T09:30:00.000Z"],
 });
 
-/** Pattern of a text that is stored: libSQL gives one back only up to its first NUL. */
-export const WITHOUT_NUL = "^[^\\u0000]*$";
-/** Pattern of a text that may get into a header field: a line break in it would begin a field of its own (header injection). */
-export const ONE_LINE = "^[^\\u0000-\\u001f\\u007f]*$";
+/** Options of a text that is stored, because libSQL returns a text only up to its first NUL. */
+export const WITHOUT_NUL = { pattern: "^[^\\u0000]*$", meaning: "without NUL" };
+/** Options of a stored text that must show something, because a name of spaces cannot be told apart in a list. */
+export const NOT_BLANK = {
+  pattern: "^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$",
+  meaning: "with at least one visible character and without NUL",
+};
+/** Options of a text that may get into a header field. A line break in it would begin another field (header injection). */
+export const ONE_LINE = {
+  pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+  meaning: "without line breaks or control characters",
+};
 
-/** Characters of a name: a key's, a project's, a template's, a contact's, an inbox's. */
+/** Options of addresses and times in requests. */
+export const EMAIL = { expected: "an email address", examples: ["ana@example.com"] };
+export const TIME = {
+  expected: "an ISO 8601 date-time with a zone",
+  examples: ["2026-01-31T09:30:00Z"],
+};
+export const DAY_OR_TIME = {
+  expected: "an ISO 8601 day or a date-time with a zone",
+  examples: ["2026-01-31", "2026-01-31T09:30:00Z"],
+};
+
+/** Characters in the name of a key, project, template, contact or inbox. */
 export const MAX_NAME_CHARS = 200;
 const MAX_SEARCH_CHARS = 256;
 
-/** A key's or a project's label. */
-export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS, pattern: WITHOUT_NUL });
+/** The name of an API key or of a project. */
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: MAX_NAME_CHARS,
+  ...NOT_BLANK,
+  examples: ["Production"],
+});
 
-/** The schema or null. */
+/** Returns a schema that also takes null. */
 export function Nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** One of the texts. */
+/** Returns a schema that takes one of the texts. */
 export function OneOf<Text extends string>(texts: readonly Text[], description?: string) {
   return Type.Union(
     texts.map((text) => Type.Literal(text)),
@@ -34,40 +58,58 @@ export function OneOf<Text extends string>(texts: readonly Text[], description?:
   );
 }
 
-/** The text that a list is searched for; in a query, it may be left out. */
+/** Returns the schema of the optional query parameter that searches a list for a text. */
 export function Search(description: string) {
   return Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_SEARCH_CHARS, pattern: WITHOUT_NUL, description }),
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_SEARCH_CHARS,
+      ...WITHOUT_NUL,
+      description,
+      examples: ["ana"],
+    }),
   );
 }
 
-/** Query fields of every paged list; spread into the list's own query schema. */
+/** Query parameters of every paged list. Spread them into the list's own query schema. */
 export const PAGE_QUERY = {
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: MAX_PAGE_LIMIT,
       default: DEFAULT_PAGE_LIMIT,
-      description: "Items a page.",
+      description: "Items per page.",
     }),
   ),
   cursor: Type.Optional(
-    Type.String({ description: "`nextCursor` of the page before; keep the filters the same during a walk." }),
+    Type.String({
+      description: "`nextCursor` of the previous page. Keep the filters the same from page to page.",
+      examples: ["eyJpZCI6Im1zZ18x"],
+    }),
   ),
 };
 
-/** The page envelope over an item's schema. */
+/** Returns the schema of a page of items. */
 export function PageOf<Item extends TSchema>(item: Item) {
   return Type.Object({
     data: Type.Array(item),
     nextCursor: Type.Union([Type.String(), Type.Null()], {
       description:
-        "Null: no further results. A page may be shorter than `limit`, even empty, and not be the last.",
+        "Null on the last page. A page may be shorter than `limit`, or even empty, without being the last.",
     }),
   });
 }
 
-/** A time in milliseconds as the API shows it. */
+/** Why one item of a batch was refused. */
+export const ItemError = Type.Object({
+  message: Type.String(),
+  code: Type.String(),
+  param: Type.String({ description: "The field at fault. Empty if it is the whole item." }),
+  type: Type.String(),
+  resetAt: Type.Optional(Timestamp),
+});
+
+/** Returns a time in milliseconds as the API shows it. */
 export function showTime(at: number): string;
 export function showTime(at: number | null): string | null;
 export function showTime(at: number | null): string | null {

@@ -1,86 +1,83 @@
 import { Elysia } from "elysia";
 import type { Config } from "../config.ts";
-import { type Clock, within } from "../core/clock.ts";
+import { type Clock, within } from "../core/time/clock.ts";
 import { clientAddress } from "../core/networks.ts";
 import { AppError } from "../core/errors.ts";
-import { gathering, turn } from "../core/turn.ts";
+import { resumeTogether, yieldToEventLoop } from "../core/concurrency/event-loop.ts";
+import type { Quotas } from "../core/quotas.ts";
+import type { FreeSpace } from "../flows/free-space.ts";
 import type { Db } from "../store/engine/client.ts";
 import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
-import { BodyRoom } from "./body-room.ts";
-import { BodyTurns } from "./body-turns.ts";
+import { createBudget, REQUEST_BODY_LIMITS } from "./body/budget.ts";
+import { createLargeBodyLimit } from "./body/large-bodies.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
-import { type DocsFiles, docsRoutes } from "./docs.ts";
-import { openAnswers } from "./download.ts";
+import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
+import { createAnswers } from "./download.ts";
 import { errorAnswer } from "./errors.ts";
 import { probeRoutes, type ReadyCheck } from "./health.ts";
-import { trackKeyUse } from "./key-use.ts";
-import { type MetricsDoor, metricsRoute } from "./metrics.ts";
+import { createStepRunner } from "./json/steps.ts";
+import { trackKeyUse } from "./access/key-use.ts";
+import { metricsRoutes, type ProtectedMetrics } from "./metrics.ts";
 import { errors, requestId, requestIdIn, SECURITY_HEADERS, securityHeaders } from "./plugins.ts";
-import { REQUEST_ID_HEADER, requestIdOf } from "./request-id.ts";
-import type { RateLimiter } from "./rate.ts";
+import { type AnsweredRequest, REQUEST_ID_HEADER, requestIdOf } from "./request-log.ts";
+import type { RateLimiter } from "./access/rate.ts";
 import type { Route } from "./route.ts";
 import { routeTable } from "./route-table.ts";
 
-/** A request answered, for counters and the access log. */
-export interface AnsweredRequest {
-  requestId: string;
-  method: string;
-  /** The route's path with its `:name` segments: a bounded set of labels. */
-  route: string;
-  status: number;
-  durationMs: number;
-}
-
-/** What the HTTP shell runs on. */
+/** Dependencies of the HTTP server. */
 export interface HttpDeps {
   db: Db;
   clock: Clock;
   config: Pick<Config, "host" | "port" | "maxBodyBytes" | "publicUrl" | "httpProxies">;
   /** Authenticates cursors. */
   cursorKey: Uint8Array;
-  /** Seals secrets at rest. */
+  /** Encrypts secrets in the database. */
   boxKey: Uint8Array;
-  /** Token buckets; null: no rate limit. */
+  /** Token buckets. Null: there is no rate limit. */
   limiter: RateLimiter | null;
-  /** What `/readyz` asks. */
+  /** The limits of each plan. */
+  quotas: Quotas;
+  /** Knows whether the disk has space for new content. */
+  space: FreeSpace;
+  /** The checks of `/readyz`. */
   checks: readonly ReadyCheck[];
-  /** Files of the reference page; null: `/docs` answers 404. */
+  /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
-  /** `/metrics`; left out where there is none. */
-  metrics?: MetricsDoor;
-  /** Every route besides probes, metrics and reference. Empty: the reference has nothing to show, and is not served. */
+  /** The metrics of this process. */
+  metrics?: ProtectedMetrics;
+  /** Every route, except probes, metrics and reference. If there are none, the reference is not served. */
   routes: readonly Route[];
 }
 
-/** The HTTP door. */
+/** The HTTP server. */
 export interface Http {
   /** Listens on the configured host and port. */
   start(): Promise<{ port: number }>;
-  /** Takes no new connection, waits for requests in hand and those sent by now, at most `graceMs`, then cuts what is left. */
+  /** Takes no new connections, waits at most `graceMs` for requests that have arrived, and closes all connections. */
   stop(graceMs: number): Promise<void>;
-  /** Closes connections that have been answered and have sent nothing since. Their clients make new ones. */
+  /** Closes connections whose requests are answered. Their clients open new ones. */
   closeIdle(): void;
   /** Answers one request without a socket. */
   fetch(request: Request): Promise<Response>;
 }
 
 /**
- * Seconds without a byte after which a connection is closed; Bun does so up to four seconds before. Longer than what nginx and
- * the load balancers of clouds keep a connection to us at rest: 60 seconds unless they are told otherwise. Where the
- * server ends it first, the next request may meet the end on its way, and the client is answered 502.
+ * Seconds without a byte after which a connection is closed. Bun closes it up to four seconds earlier. It must be
+ * longer than the idle time of nginx and cloud load balancers, 60 seconds by default. If the server closed first, the
+ * next request could be lost, and the client would get 502.
  */
 export const IDLE_TIMEOUT_SECONDS = 75;
 
-/** Turns of the event loop in which a stop still reads what clients have sent. */
+/** Turns of the event loop in which a stopping server still reads what clients have sent. */
 const PARTING_TURNS = 20;
 
-/** Bun answers an empty 413 over its own limit; ours, which has the envelope, must be the one that trips. */
+/** Bun answers an empty 413 over its own limit. Ours must apply first, because its 413 has the error envelope. */
 const SERVER_BODY_BYTES = 2 ** 40;
 
-/** Puts the shell together. Nothing listens until `start`. */
+/** Creates the server. It does not listen until `start`. */
 export function createHttp(deps: HttpDeps): Http {
   const keyUse = trackKeyUse((keyId, usedAt) => touchKey(deps.db, keyId, usedAt));
   const shell: DispatchDeps = {
@@ -88,18 +85,19 @@ export function createHttp(deps: HttpDeps): Http {
     maxBodyBytes: deps.config.maxBodyBytes,
     keyUse,
     inFlight: new Set(),
-    room: new BodyRoom(),
-    turns: new BodyTurns(),
-    answers: openAnswers(deps.clock),
+    reserveBody: createBudget(REQUEST_BODY_LIMITS),
+    runForBody: createLargeBodyLimit(),
+    runSteps: createStepRunner(),
+    answers: createAnswers(deps.clock),
   };
   const routes = [
-    ...probeRoutes(deps.clock, deps.checks),
-    ...(deps.metrics === undefined ? [] : [metricsRoute(deps.metrics)]),
+    ...probeRoutes(deps.clock, deps.checks, deps.space),
+    ...(deps.metrics === undefined ? [] : metricsRoutes(deps.metrics)),
     ...(deps.routes.length === 0 ? [] : docsRoutes(deps)),
     ...deps.routes,
   ];
   const ips = new WeakMap<Request, string>();
-  // Otherwise Elysia looks for the path only behind a host name of a standard length.
+  // Otherwise Elysia finds the path only if the host name has a standard length.
   const app = new Elysia({ handler: { standardHostname: false } })
     .use(requestId(deps.clock))
     .use(securityHeaders())
@@ -112,7 +110,8 @@ export function createHttp(deps: HttpDeps): Http {
       server = listen(deps, async (request, ip) => {
         if (ip !== null) ips.set(request, ip);
         const response = await app.fetch(request);
-        // RFC 9112 §9.6: whoever is told writes no further request into a connection that we are about to close.
+        // RFC 9112 §9.6: if a client sees this header, it sends no further request on a connection that is about to
+        // close.
         if (parting) response.headers.set("connection", "close");
         return response;
       });
@@ -132,22 +131,22 @@ export function createHttp(deps: HttpDeps): Http {
   };
 }
 
-/** Listens; hands on each request that names a host as a host is named, with the address of the client. */
+/** Listens, and passes on each request with a valid Host header and the address of the client. */
 function listen(
   { clock, config, db }: HttpDeps,
   answer: (request: Request, ip: string | null) => Promise<Response>,
 ): Bun.Server<undefined> {
-  // None is answered from before what others had committed when it came.
-  const taken = gathering(() => db.heard());
+  // Each answer must include what other processes had committed when the request came.
+  const taken = resumeTogether(() => db.refreshReads());
   return Bun.serve({
     hostname: config.host,
     port: config.port,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     maxRequestBodySize: SERVER_BODY_BYTES,
-    // Bun's development page shows stacks and paths.
+    // Bun's development page would show stack traces and paths.
     development: false,
-    // Unless told otherwise Bun shares the port (Linux, SO_REUSEPORT): a second process that was started by mistake
-    // would take half of the requests, and nobody would be told.
+    // By default Bun shares the port (SO_REUSEPORT on Linux). A second process that was started by mistake would then
+    // take half of the requests without an error.
     reusePort: false,
     async fetch(raw, self) {
       const peer = self.requestIP(raw)?.address;
@@ -160,10 +159,10 @@ function listen(
   });
 }
 
-/** What a Host header may hold (RFC 9112 §3.2, RFC 3986 §3.2.2): a name, an address, none; and a port. */
+/** Syntax of a Host header (RFC 9112 §3.2, RFC 3986 §3.2.2): a name, an address or nothing, and a port. */
 const HOST = /^(?:[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
-/** 400, as RFC 9112 §3.2 wants it, ahead of a router that could not read the URL. */
+/** Returns the 400 of RFC 9112 §3.2. It comes before the router, which could not parse the URL. */
 function refuseHost(now: number, { headers }: Request): Response {
   const id = requestIdOf(headers, now);
   const error = new AppError("invalid_request", "The Host header names no host.", { param: "Host" });
@@ -174,18 +173,18 @@ function refuseHost(now: number, { headers }: Request): Response {
   });
 }
 
-/** A request without a Host header has a URL without a host; the router and we want a whole one. */
+/** Returns the request with a complete URL. If it has no Host header, its URL has no host. */
 function absolute(request: Request): Request {
   return URL.canParse(request.url) ? request : new Request(pathUrl(request.url), request);
 }
 
-/** The URL of a request target behind a host of our own; a target that is no path leads nowhere. */
+/** Returns the URL of a request target with a host of ours. If the target is not a path, the URL matches no route. */
 function pathUrl(target: string): string {
   const path = target.startsWith("/") ? target : "/";
   return `http://localhost${path}`;
 }
 
-/** Our routes as Elysia's. The body is read by the shell itself, after key and scope have been checked. */
+/** Registers our routes with Elysia. The body is read later, after key and scope have been checked. */
 function resources(
   deps: HttpDeps,
   shell: DispatchDeps,
@@ -214,7 +213,7 @@ function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakM
     const { status } = answer;
     deps.onAnswer?.({ requestId: id, method: request.method, route: route.path, status, durationMs });
     const headers = { ...textsOf(set.headers), ...answer.headers };
-    // What is left there Elysia would put into a second response, made of this one.
+    // Elysia would copy remaining headers into a second response made from this one.
     set.headers = {};
     return toResponse({ ...answer, headers });
   };
@@ -222,25 +221,25 @@ function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakM
 
 interface Routed {
   request: Request;
-  /** Absent where the path has none. */
+  /** Absent if the path has no parameters. */
   params?: Record<string, unknown>;
   set: { headers: Record<string, string | number> };
 }
 
 /**
- * What the router has put together, as texts. A segment that is no percent-encoding comes as null from it: no id is like the
- * empty text.
+ * Returns the path parameters as texts. If a segment is not valid percent-encoding, the router gives null. It becomes
+ * the empty text, which is never an id.
  */
 function textsOf(params: Record<string, unknown> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value ?? "")]));
 }
 
 /**
- * A few turns of the event loop: Bun's stop closes each connection on which it has read no request, and those that were
- * sent before would be lost unanswered.
+ * Waits a few turns of the event loop. When Bun stops, it closes each connection on which it has read no request, and
+ * requests that were already sent would be lost.
  */
 async function untilRead(): Promise<void> {
-  for (let count = 0; count < PARTING_TURNS; count++) await turn();
+  for (let count = 0; count < PARTING_TURNS; count++) await yieldToEventLoop();
 }
 
 async function stopServer(server: Bun.Server<undefined>, clock: Clock, graceMs: number): Promise<void> {

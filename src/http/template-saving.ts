@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, type Issue, notFound, validationError } from "../core/errors.ts";
+import { AppError, type Issue, invalid, notFound, validationError } from "../core/errors.ts";
 import { newId } from "../core/ids.ts";
-import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
-import { MAX_BODY_PART_BYTES } from "../core/send-rules.ts";
-import { RenderingFailure, refusalOf, type TemplateSource } from "../core/templates.ts";
-import type { Renderer } from "../flows/renderings.ts";
+import { MAX_SUBJECT_CHARS } from "../core/messages/send-item.ts";
+import { isBlank, MAX_BODY_PART_BYTES } from "../core/messages/send-rules.ts";
+import { RenderingFailure, refusalOf, type TemplateSource } from "../core/templates/render.ts";
+import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import { ConstraintError, type Db } from "../store/engine/client.ts";
 import {
   findTemplate,
@@ -17,15 +17,15 @@ import {
 import { type Answer, created } from "./answer.ts";
 import type { ProjectContext } from "./route.ts";
 import { MAX_NAME_CHARS, Nullable, ONE_LINE, showTime, Timestamp, WITHOUT_NUL } from "./schemas.ts";
-import { slugOf } from "./slug.ts";
+import { slugOf } from "../core/text.ts";
 
-/** What templates are saved with. */
+/** Dependencies of saving templates. */
 export interface TemplateDeps {
   db: Db;
   renderer: Renderer;
 }
 
-/** How often a write is tried again because another one came between its read and itself. */
+/** Tries of a write. It is repeated if another write came between its read and its write. */
 const MAX_TRIES = 50;
 
 /** A template as the API shows it. */
@@ -47,25 +47,30 @@ export const TemplateSchema = Type.Object(
 const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_CHARS,
-  pattern: ONE_LINE,
+  ...ONE_LINE,
+  examples: ["Order confirmation"],
 });
 
 const Slug = Type.String({
   pattern: `^[a-z0-9-]{1,${MAX_SLUG_CHARS}}$`,
-  description: "The template's name in paths and sends; derived from `name` when absent.",
+  expected: `1 to ${MAX_SLUG_CHARS} lower-case letters, digits and hyphens`,
+  examples: ["order-confirmation"],
+  description: "The template's name in paths and sends. If absent, it is derived from `name`.",
 });
 
-/** A subject line of a template or a draft. */
+/** The subject of a template or draft. */
 export const TemplateSubject = Type.String({
   maxLength: MAX_SUBJECT_CHARS,
-  pattern: WITHOUT_NUL,
-  description: "May hold placeholders: `{{ user.name }}`.",
+  ...WITHOUT_NUL,
+  description: "May contain placeholders such as `{{ user.name }}`.",
+  examples: ["Hello {{ name }}"],
 });
 
-/** Html or text of a template or a draft. */
+/** Html or text of a template or draft. */
 export const TemplateBody = Type.String({
-  pattern: WITHOUT_NUL,
-  description: "May hold placeholders, `{% if %}`, `{% for %}`.",
+  ...WITHOUT_NUL,
+  description: "May contain placeholders such as `{{ user.name }}`, and `{% if %}` and `{% for %}`.",
+  examples: ["Hello {{ name }}"],
 });
 
 /** Body of POST /v1/templates. */
@@ -80,7 +85,7 @@ export const CreateTemplate = Type.Object({
 /** Body of PATCH /v1/templates/{id}. */
 export const UpdateTemplate = Type.Partial(CreateTemplate);
 
-/** A template as the API shows it. */
+/** Returns a template as the API shows it. */
 export function showTemplate(template: SavedTemplate): Static<typeof TemplateSchema> {
   const { id, slug, name, subject, html, text, variables, createdAt, updatedAt } = template;
   return {
@@ -91,8 +96,8 @@ export function showTemplate(template: SavedTemplate): Static<typeof TemplateSch
 }
 
 /**
- * The source within its limits. Half of a surrogate pair is no Unicode text: it is replaced, since the database would
- * do so on its own. Throws 422 for a part that is too large.
+ * Checks the limits of a source. Throws 422 if a part is too large. Replaces halves of surrogate pairs, as the
+ * database would.
  */
 export function checkedSource({ subject, html, text }: TemplateSource): TemplateSource {
   const issues: Issue[] = [];
@@ -101,7 +106,7 @@ export function checkedSource({ subject, html, text }: TemplateSource): Template
     ["text", text],
   ] as const)
     if (part !== null && Buffer.byteLength(part) > MAX_BODY_PART_BYTES)
-      issues.push({ param, message: `At most ${MAX_BODY_PART_BYTES} bytes.` });
+      issues.push({ param, message: `must have at most ${MAX_BODY_PART_BYTES} bytes.` });
   if (issues.length > 0) throw validationError(issues);
   return {
     subject: subject.toWellFormed(),
@@ -110,7 +115,17 @@ export function checkedSource({ subject, html, text }: TemplateSource): Template
   };
 }
 
-/** Awaits what reads or renders a template; its failure is the caller's fault: 422. */
+/** Throws 422 if the messages of a template would show nothing. */
+function refuseBlank({ html, text }: TemplateSource): void {
+  if (isBlank(html) && isBlank(text))
+    throw invalid(
+      "html",
+      "is required, unless text is given. At least one of them must not be blank.",
+      "missing_field",
+    );
+}
+
+/** Awaits reading or rendering a template. If it fails, throws a 422, because the client made the template. */
 export async function refusing<Result>(rendering: Promise<Result>): Promise<Result> {
   try {
     return await rendering;
@@ -119,13 +134,13 @@ export async function refusing<Result>(rendering: Promise<Result>): Promise<Resu
   }
 }
 
-/** A name as a slug; one without Latin letters or digits is a template like any other. */
+/** Returns a slug made from a name. If the name has no Latin letters or digits, the slug is a general one. */
 function derivedSlug(name: string): string {
   return slugOf(name, MAX_SLUG_CHARS) || "template";
 }
 
 function duplicate(slug: string): AppError {
-  return new AppError("conflict", `There is a template with the slug ${slug} already.`, {
+  return new AppError("conflict", `A template with the slug ${slug} already exists.`, {
     code: "duplicate",
     param: "slug",
   });
@@ -141,8 +156,8 @@ type Creation = Pick<
 >;
 
 /**
- * Saves a template under the slug given, or the first free one that its name yields.
- * @throws AppError 409 `duplicate`, 422 for a part that is too large or cannot be read
+ * Saves a template under the given slug, or under the first free one made from its name.
+ * @throws AppError 409 `duplicate`; 422 if a part is too large or does not parse
  */
 export async function createTemplate(
   { db, renderer }: TemplateDeps,
@@ -150,6 +165,7 @@ export async function createTemplate(
 ): Promise<Answer> {
   const source = checkedSource({ subject: body.subject, html: body.html ?? null, text: body.text ?? null });
   const variables = await refusing(renderer.variables(senderId, source));
+  refuseBlank(source);
   const rest = { senderId, name: body.name.toWellFormed(), ...source, variables };
   for (let tries = 1; ; tries++) {
     const slug = body.slug ?? (await freeSlug(db, senderId, derivedSlug(body.name)));
@@ -161,7 +177,7 @@ export async function createTemplate(
       return answer;
     } catch (error) {
       if (!isSlugTaken(error)) throw error;
-      // A derived slug was free a moment ago: the next one is.
+      // The slug was made from the name and was free a moment ago, so the next one is tried.
       if (body.slug !== undefined || tries === MAX_TRIES) throw duplicate(slug);
     }
   }
@@ -169,7 +185,7 @@ export async function createTemplate(
 
 type Changes = Static<typeof UpdateTemplate>;
 
-/** The template with the changes in it, its variables worked out anew. */
+/** Returns the template with the changes, and with its variables read again. */
 async function changed(
   renderer: Renderer,
   before: SavedTemplate,
@@ -181,6 +197,7 @@ async function changed(
     html: changes.html === undefined ? before.html : changes.html,
     text: changes.text === undefined ? before.text : changes.text,
   });
+  refuseBlank(source);
   return {
     ...before,
     ...source,
@@ -192,30 +209,32 @@ async function changed(
 }
 
 /**
- * Sets what `changes` names and leaves the rest.
- * @throws AppError 404, 409 `duplicate`, 422 for a part that is too large or cannot be read
+ * Updates the fields in `changes`.
+ * @throws AppError 404; 409 `duplicate`; 422 if a part is too large or does not parse
  */
 export async function updateTemplate(
   { db, renderer }: TemplateDeps,
   senderId: string,
   idOrSlug: string,
   changes: Changes,
-  now: number,
+  { now, growing }: Pick<ProjectContext<"/v1/templates/:id", never, never>, "now" | "growing">,
 ): Promise<SavedTemplate> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const before = await findTemplate(db, senderId, idOrSlug);
     if (before === null) throw notFound("template");
     const after = await changed(renderer, before, changes, now);
     try {
-      if (await replaceTemplate(db, before, after)) return after;
+      if (await replaceTemplate(db, before, after, growing)) return after;
     } catch (error) {
       throw isSlugTaken(error) ? duplicate(after.slug) : error;
     }
   }
-  throw new AppError("conflict", "This template is being changed by others.", { code: "invalid_state" });
+  throw new AppError("conflict", "Other requests are changing this template. Try again.", {
+    code: "invalid_state",
+  });
 }
 
-/** The project's template of that id or slug. Throws 404 where there is none. */
+/** Returns the project's template with that id or slug. Throws 404 if there is none. */
 export async function existingTemplate(db: Db, senderId: string, idOrSlug: string): Promise<SavedTemplate> {
   const template = await findTemplate(db, senderId, idOrSlug);
   if (template === null) throw notFound("template");

@@ -1,9 +1,9 @@
-/** Bytes of a URL in UTF-8. A longer one is left as it is: clients and proxies cut addresses far beyond this. */
+/** Bytes of a URL in UTF-8. A longer one is not tracked: clients and proxies may cut the address. */
 export const MAX_TRACKED_URL_BYTES = 2048;
-/** Characters of an attribute looked at: each byte of a URL may be written as a reference such as `&#x26;`. */
+/** Characters of an attribute: each byte of a URL may be written as a reference such as `&#x26;`. */
 export const MAX_ATTRIBUTE_CHARS = 6 * MAX_TRACKED_URL_BYTES;
 
-/** Named references that URLs are written with. */
+/** Named references that occur in URLs. */
 const NAMED: ReadonlyMap<string, string> = new Map([
   ["amp", "&"],
   ["AMP", "&"],
@@ -16,7 +16,7 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ["apos", "'"],
 ]);
 
-/** Names that are references without a semicolon too (HTML, §13.5, those without one). */
+/** Names that are references without a semicolon, too (HTML §13.5, those without one). */
 const WITHOUT_SEMICOLON: ReadonlySet<string> = new Set(
   `AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Ccedil ETH Eacute Ecirc Egrave Euml GT Iacute Icirc Igrave
   Iuml LT Ntilde Oacute Ocirc Ograve Oslash Otilde Ouml QUOT REG THORN Uacute Ucirc Ugrave Uuml Yacute aacute acirc
@@ -26,12 +26,12 @@ const WITHOUT_SEMICOLON: ReadonlySet<string> = new Set(
   uacute ucirc ugrave uml uuml yacute yen yuml`.split(/\s+/),
 );
 
-/** A character reference: hexadecimal, decimal, or a name with what follows it. */
+/** A character reference: hexadecimal, decimal, or a name and the sign after it. */
 const REFERENCE = /&(?:#[xX]([0-9a-fA-F]+);?|#([0-9]+);?|([A-Za-z][A-Za-z0-9]*)(?:(;)|(?=(=))|))/g;
 
 /**
- * The value of an attribute out of its source (HTML §13.2.5.72 to 80). Null where a reference is none of those that
- * we know: a link read wrongly would lead astray, one left alone leads where it always did.
+ * Returns the value of an attribute from its source (HTML §13.2.5.72 to 80). Null if we do not know a reference in it: a link that we
+ * misread would lead to a wrong page, and one that we leave alone works.
  */
 export function decodeAttribute(source: string): string | null {
   if (!source.includes("&")) return source;
@@ -47,22 +47,19 @@ export function decodeAttribute(source: string): string | null {
   return known ? value : null;
 }
 
-/** The character of a number; null for those that HTML replaces by others (§13.2.5.80). */
+/** Returns the character of a number; null if HTML replaces it by another one (§13.2.5.80). */
 function numbered(code: number): string | null {
   const replaced = code === 0 || (code >= 0x80 && code <= 0x9f) || (code >= 0xd800 && code <= 0xdfff);
   return replaced || code > 0x10ffff ? null : String.fromCodePoint(code);
 }
 
-/** What a name stands for. Before `=` and without its semicolon it is a parameter, as in `?a=1&copy=2` (§13.2.5.73). */
+/** Returns the character of a name. Before `=` and without a semicolon it is a parameter, as in `?a=1&copy=2` (§13.2.5.73). */
 function named(whole: string, name: string, closed: boolean, beforeEquals: boolean): string | null {
   if (!closed && (beforeEquals || !WITHOUT_SEMICOLON.has(name))) return whole;
   return NAMED.get(name) ?? null;
 }
 
-/**
- * The web address that an `href` as written in html holds; null where it holds none that a redirect may lead to, and
- * where its reading is not certain.
- */
+/** Returns the web address in the source of an `href`; null if a redirect must not lead to it or we cannot read it for sure. */
 export function hrefUrl(source: string): string | null {
   if (source.length > MAX_ATTRIBUTE_CHARS) return null;
   const value = decodeAttribute(source);
@@ -71,7 +68,7 @@ export function hrefUrl(source: string): string | null {
   return isTrackableUrl(url) ? url : null;
 }
 
-/** Without the ASCII whitespace around it, in a time linear in its length: `/ +$/` is not. */
+/** Removes the ASCII white space around a text in linear time, which `/ +$/` does not have. */
 function stripSpace(value: string): string {
   const isSpace = (at: number): boolean => "\t\n\f\r ".includes(value.charAt(at));
   let from = 0;
@@ -82,9 +79,9 @@ function stripSpace(value: string): string {
 }
 
 /**
- * Whether a redirect may lead to the URL: absolute, http or https, without control characters (a browser drops those
- * within `java\nscript:`, and they split header fields), without user information (a password must not get into
- * events), within the limit.
+ * Returns whether a redirect may lead to the URL. It must be absolute, http or https, and within the limit. It has no control characters:
+ * a browser drops those within `java\nscript:`, and they split header fields. It has no user information, because a password
+ * must not get into events.
  */
 export function isTrackableUrl(url: string): boolean {
   if (!/^https?:\/\/[^/\\]/i.test(url) || /[\x00-\x1f\x7f-\x9f]/.test(url)) return false;
@@ -96,7 +93,7 @@ export function isTrackableUrl(url: string): boolean {
   );
 }
 
-/** The URL as a `Location` field may hold it (RFC 9110 §10.2.2): the very same where it is ASCII, else percent-encoded. */
+/** Returns the URL for a `Location` field (RFC 9110 §10.2.2): unchanged if it is ASCII, otherwise percent-encoded. */
 export function locationOf(url: string): string {
   return /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href;
 }

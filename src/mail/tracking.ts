@@ -1,25 +1,25 @@
 import { hrefUrl } from "./href.ts";
 
-/** Links of one mail that are led through us; those beyond stay as they are. Bounds time and growth. */
+/** Links of one mail that we track. Links beyond them stay as they are. Bounds time and growth. */
 export const MAX_TRACKED_LINKS = 500;
 
 /** A link with this attribute, whatever its value, stays as it is. */
 const NO_TRACK_ATTRIBUTE = "data-no-track";
 
-/** What a reader can follow. `link` and `base` are no links that anybody clicks. */
+/** The elements that a reader can follow. A reader does not click `link` and `base`. */
 const LINKS = ["a", "area"].map((name) => `${name}[href]:not([${NO_TRACK_ATTRIBUTE}])`).join(", ");
 
-/** What a mail is marked with. */
+/** The marks of a tracked mail. */
 export interface Marks {
-  /** Address of the picture that tells of an open; null: opens are not tracked. */
+  /** Address of the picture that reports an open; null if opens are not tracked. */
   pixelUrl: string | null;
-  /** The address in the place of a link's, null where that stays; instead of the function null: no link is touched. */
+  /** Returns the new address of a link, or null if it stays. The function is null if links are not tracked. */
   linkFor: ((url: string) => string | null) | null;
 }
 
 /**
- * The html with its links led through us and the picture at the end of its body; all else stays as it is. Html that
- * cannot be rewritten comes back untouched: a mail that is not tracked is better than one that is not sent.
+ * Returns the html with tracked links and with the picture at the end of its body. Everything else stays as it is. Html that we cannot
+ * rewrite is returned unchanged: an untracked mail is better than an unsent one.
  */
 export function trackHtml(html: string, marks: Marks): string {
   if (marks.pixelUrl === null && marks.linkFor === null) return html;
@@ -30,18 +30,18 @@ export function trackHtml(html: string, marks: Marks): string {
   }
 }
 
-/** The html that is being rewritten. One at a time: rewriting a string takes no turn of the event loop. */
+/** The html in work. There is one at a time, because rewriting a string takes no turn of the event loop. */
 interface Page {
   linkFor: ((url: string) => string | null) | null;
   linksLeft: number;
-  /** The picture, and its address as the source of an image spells it. */
+  /** The picture, and its address as it is in the source of an image. */
   pixel: string;
   source: string;
-  /** Whether a reader meets the picture. */
+  /** True if the picture is in a place that a reader's program shows. */
   shown: boolean;
 }
 
-/** Rewriters by what they mark, made when first needed: making one takes as long as rewriting a mail. */
+/** Rewriters by their marks, made when first needed: making one takes as long as rewriting a mail. */
 let rewriters: { links: HTMLRewriter; both: HTMLRewriter } | null = null;
 let page: Page = { linkFor: null, linksLeft: 0, pixel: "", source: "", shown: false };
 
@@ -57,7 +57,7 @@ function rewrite(html: string, { pixelUrl, linkFor }: Marks): string {
   page = begun;
   if (pixelUrl === null) return rewriters.links.transform(html);
   const marked = rewriters.both.transform(`${html}${begun.pixel}`);
-  // Behind a comment, a tag or a text area that nobody closed it is text for the reader, not a picture.
+  // After an unclosed comment, tag or text area the picture would be text for the reader.
   return begun.shown ? marked : rewrite(html, { pixelUrl: null, linkFor });
 }
 
@@ -68,14 +68,14 @@ function markLinks(rewriter: HTMLRewriter): HTMLRewriter {
       const url = hrefUrl(element.getAttribute("href") ?? "");
       const link = url === null ? null : (page.linkFor?.(url) ?? null);
       if (link === null) return;
-      // The rewriter itself escapes no more than quotes.
+      // The rewriter itself escapes only quotes.
       element.setAttribute("href", Bun.escapeHTML(link));
       page.linksLeft--;
     },
   });
 }
 
-/** Has the picture put before the end tag of the first body that has one, and the one behind the html taken away then. */
+/** Puts the picture before the end tag of the first body that has one, and then removes the one after the html. */
 function placePixel(rewriter: HTMLRewriter): HTMLRewriter {
   return (
     rewriter
@@ -88,7 +88,7 @@ function placePixel(rewriter: HTMLRewriter): HTMLRewriter {
           });
         },
       })
-      // Not every image: calling out of the rewriter takes its time, and a newsletter has many.
+      // Only images of one pixel: each call from the rewriter takes time, and a newsletter has many images.
       .on('img[src][width="1"][height="1"]', {
         element(element) {
           if (element.getAttribute("src") !== page.source) return;
@@ -99,7 +99,7 @@ function placePixel(rewriter: HTMLRewriter): HTMLRewriter {
   );
 }
 
-/** An invisible picture. Its style is no `display: none`: some clients load no picture that is not displayed. */
+/** Returns an invisible picture. Its style is not `display: none`, because some clients do not load such a picture. */
 function pixelTag(url: string): string {
   const style = "border:0;width:1px;height:1px;overflow:hidden";
   return `<img src="${Bun.escapeHTML(url)}" alt="" width="1" height="1" style="${style}">`;

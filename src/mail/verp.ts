@@ -5,17 +5,17 @@ import { decodeBase32, encodeBase32 } from "../core/ids.ts";
 const ID_BYTES = 16;
 /** Bytes of the recipient's number within a token. */
 const ORD_BYTES = 2;
-/** 96 bits: a forged token would have to be guessed over SMTP. With id and number they fill 48 characters exactly. */
+/** 96 bits: a forger would have to guess a token over SMTP. With id and number they fill 48 characters exactly. */
 const TAG_BYTES = 12;
 const TOKEN_BYTES = ID_BYTES + ORD_BYTES + TAG_BYTES;
 
 /** Largest recipient number a token can hold. */
 export const MAX_VERP_ORD = 0xffff;
 
-/** Keeps bounce addresses apart from every inbox's. */
+/** Separates bounce addresses from those of inboxes. */
 const PREFIX = "b+";
 
-/** The recipient a bounce address was made for: the message's id and the recipient's number in it. */
+/** The recipient of a bounce address: the message's id and the recipient's number in it. */
 export interface VerpRecipient {
   messageId: Uint8Array;
   ord: number;
@@ -26,8 +26,8 @@ function tag(key: Uint8Array, payload: Uint8Array): Buffer {
 }
 
 /**
- * The token that names one recipient of a message, authenticated: only who has the key can make one.
- * @param messageId the 16 bytes behind a `msg_` id
+ * Returns the token that names one recipient of a message. Only a holder of the key can make one.
+ * @param messageId the 16 bytes of a `msg_` id
  * @param ord the recipient's number, 0 to `MAX_VERP_ORD`
  * @throws RangeError for any other number, and for an id of another length
  */
@@ -41,7 +41,7 @@ export function encodeVerp(key: Uint8Array, messageId: Uint8Array, ord: number):
   return encodeBase32(Buffer.concat([payload, tag(key, payload)]));
 }
 
-/** The recipient behind a token in any case of letters; null for a token that was not made with this key. */
+/** Returns the recipient of a token, in any case of letters; null if the token was not made with this key. */
 export function decodeVerp(key: Uint8Array, token: string): VerpRecipient | null {
   const bytes = decodeBase32(token, TOKEN_BYTES);
   if (bytes === null) return null;
@@ -50,19 +50,19 @@ export function decodeVerp(key: Uint8Array, token: string): VerpRecipient | null
   return { messageId: bytes.slice(0, ID_BYTES), ord: payload.readUInt16BE(ID_BYTES) };
 }
 
-/** The return path that carries a token. */
+/** Returns the return path that carries a token. */
 export function verpAddress(token: string, domain: string): string {
   return `${PREFIX}${token}@${domain}`;
 }
 
-/** The token in the local part of a bounce address; null where the local part is not one's. */
+/** Returns the token in the local part of a bounce address; null for other local parts. */
 export function verpToken(local: string): string | null {
   return local.toLowerCase().startsWith(PREFIX) ? local.slice(PREFIX.length) : null;
 }
 
 /**
- * The token in a return path that a system on the way may have rewritten: SRS of those who forward and BATV both put what
- * they add before the local part that was there, with a "=" between. Their own may be longer than a local part is to be.
+ * Returns the token in a return path that a system on the way may have rewritten. Forwarders with SRS, and BATV, put their own text and a
+ * "=" before the local part. The result may be longer than a local part should be.
  */
 export function rewrittenVerpToken(path: string): string | null {
   const local = path.slice(0, Math.max(0, path.lastIndexOf("@")));

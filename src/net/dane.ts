@@ -1,49 +1,39 @@
 import type { Answer } from "dns-packet";
+import { DANE_EE, DANE_TA, type DaneDemand, type TlsaRecord } from "../core/tls-policy.ts";
 import type { DnsResult } from "./dns/result.ts";
-import { canonicalName } from "./dns/wire.ts";
+import { canonicalName } from "./dns/packet.ts";
 import type { Resolver } from "./dns/resolver.ts";
 
-/** TLSA records of one host looked at; more are cut off. */
+/** TLSA records read of one host; more are dropped. */
 export const MAX_TLSA_RECORDS = 64;
 
-/** A TLSA record (RFC 6698 §2.1). */
-export interface TlsaRecord {
-  usage: number;
-  selector: number;
-  matchingType: number;
-  data: Uint8Array;
-}
-
-/** What a domain's DNS says of the TLS of one of its MX hosts (RFC 7672 §2.2). */
+/** DANE state of one MX host of a domain (RFC 7672 §2.2). */
 export type DaneFinding =
-  /** Not signed, or no TLSA records. */
+  /** Not signed, or without TLSA records. */
   | { kind: "none" }
-  /** The host must turn to TLS with a certificate that one of the records matches. */
-  | { kind: "demand"; records: readonly TlsaRecord[]; names: readonly string[] }
-  /** There are records, but none that we can use: the host must turn to TLS, whatever its certificate (§2.2). */
+  /** The host must offer TLS with a certificate that matches one of the records. */
+  | ({ kind: "demand" } & DaneDemand)
+  /** None of the records is usable: the host must offer TLS, with any certificate (§2.2). */
   | { kind: "unusable" }
-  /** Signed, and yet not to be had: somebody may be hiding the records, so the host is not to be used (§2.1.1). */
+  /** Signed, but the lookup failed. An attacker may hide the records, so the host must not be used (§2.1.1). */
   | { kind: "broken"; reason: string };
 
 const NONE: DaneFinding = { kind: "none" };
 
-/** Certificate usages for SMTP. PKIX-TA (0) and PKIX-EE (1) are not among them (RFC 7672 §3.1.3). */
-const DANE_TA = 2;
-const DANE_EE = 3;
+/** Certificate usages for SMTP. PKIX-TA (0) and PKIX-EE (1) are excluded (RFC 7672 §3.1.3). */
 const USAGES: ReadonlySet<number> = new Set([DANE_TA, DANE_EE]);
 const SELECTORS: ReadonlySet<number> = new Set([0, 1]);
-/** Octets of the data by matching type: all of it, SHA2-256, SHA2-512 (RFC 6698 §2.1.3). */
+/** Length of the data by matching type: full (any), SHA2-256, SHA2-512 (RFC 6698 §2.1.3). */
 const DATA_OCTETS: Readonly<Record<number, number | null>> = { 0: null, 1: 32, 2: 64 };
 const SHA256 = 1;
 const SHA512 = 2;
 
 /**
- * The DANE findings for the MX hosts of a domain, in their order. Never throws.
+ * Returns the DANE findings for the MX hosts of a domain, in their order. Never throws.
  *
- * Signed is what the answers of our DNS servers say is signed, by the AD bit. That bit travels in the clear, so it is
- * worth as much as the way to those servers: they must be the operator's own, validate, and be reached over a path that
- * nobody else can write to, best on this machine (RFC 7672 §2.1.3, RFC 4035 §4.9.3). Servers that do not validate never
- * set it, and nothing here applies.
+ * Answers count as signed if our DNS servers set the AD bit. The bit is not protected, so those servers must belong to
+ * the operator, validate, and be reached over a path that no attacker can write to, best on this machine (RFC 7672
+ * §2.1.3, RFC 4035 §4.9.3). If the servers do not validate, they never set it, and DANE does not apply.
  */
 export async function findDane(
   resolver: Resolver,
@@ -61,7 +51,7 @@ export async function findDane(
   );
 }
 
-/** Whether it is certain that mail for the domain goes to this host: a signed MX, or none and the domain itself (§2.2.1). */
+/** Returns true if DNSSEC proves that this host takes the domain's mail: by a signed MX, or without MX (§2.2.1). */
 function isNamedSecurely(mx: DnsResult<Answer>, domain: string, host: string): boolean {
   if (mx.status !== "ok") return host === canonicalName(domain);
   return (
@@ -86,7 +76,7 @@ async function findHostDane(
     const unsigned = await unsignedFinding(resolver, host, ownersOf(known));
     if (unsigned !== null) return unsigned;
   }
-  // §2.2.3: a host that is an alias may have its records at the end of it, or else at its own name.
+  // §2.2.3: if the host is an alias, its TLSA records may be at the end of the alias, or at the host's own name.
   for (const base of new Set([...ends, host])) {
     const finding = readTlsa(await resolver.resolve(`_${port}._tcp.${base}`, "TLSA"), [base, host, domain]);
     if (finding.kind !== "none") return finding;
@@ -95,9 +85,9 @@ async function findHostDane(
 }
 
 /**
- * What is found of a host whose addresses, at these names, are not signed: nothing, as servers of zones that are not signed
- * often stumble over TLSA questions and are not asked (§2.2.2). Null where its own zone is signed and it is an alias into
- * one that is not: one bit is said of the whole way, so the alias is asked for alone.
+ * Returns the finding for a host whose addresses are not signed: none. Name servers of unsigned zones often fail on
+ * TLSA queries, so they are not asked (§2.2.2). Returns null if the host is a signed alias into an unsigned zone. The
+ * AD bit covers the whole chain, so we look up the alias separately.
  */
 async function unsignedFinding(
   resolver: Resolver,
@@ -123,7 +113,7 @@ function readTlsa(found: DnsResult<Answer>, names: readonly string[]): DaneFindi
     .filter((record) => record !== null);
   const usable = strongest(records.filter(isUsable));
   if (usable.length === 0) return { kind: "unusable" };
-  // Names matter to trust anchors alone. Without one, domains with the same host can share its connections.
+  // Only trust anchors need the names. Without one, domains with the same host can share its connections.
   const anchored = usable.some(({ usage }) => usage === DANE_TA);
   return { kind: "demand", records: usable, names: [...new Set(anchored ? names : names.slice(0, 1))] };
 }
@@ -140,7 +130,7 @@ function isUsable({ usage, selector, matchingType, data }: TlsaRecord): boolean 
   return octets === null ? data.length > 0 : data.length === octets;
 }
 
-/** RFC 7671 §9: beside a SHA2-512 of the same kind a SHA2-256 does not count. */
+/** RFC 7671 §9: if there is a SHA2-512 record of the same kind, ignore SHA2-256. */
 function strongest(records: readonly TlsaRecord[]): TlsaRecord[] {
   const kind = ({ usage, selector }: TlsaRecord): string => `${usage} ${selector}`;
   const strong = new Set(records.filter(({ matchingType }) => matchingType === SHA512).map(kind));

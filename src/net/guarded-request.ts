@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { timeLeft, within } from "../core/clock.ts";
-import { isPublicAddress } from "./address-guard.ts";
+import { remainingTime, within } from "../core/time/clock.ts";
+import type { AddressGuard } from "./address-guard.ts";
 import {
   endpointOf,
   exchangeHttp,
@@ -12,32 +12,33 @@ import type { HttpResponse } from "./http-response.ts";
 import { resolveAddresses } from "./dns/lookups.ts";
 import type { Resolver } from "./dns/resolver.ts";
 
-/** Addresses of one host tried for one request. */
+/** Addresses tried for one request. */
 const MAX_TRIED_ADDRESSES = 3;
-/** Time one address has to take the connection; less where the request itself has less. */
+/** Time limit for connecting to one address, if the request has that much time left. */
 const CONNECT_TIMEOUT_MS = 5000;
 
 export interface GuardedDeps extends HttpDeps {
   resolver: Resolver;
+  mayReach: AddressGuard;
 }
 
 export interface GuardedRequest {
   url: string;
-  /** Besides Host, Content-Length and Connection, which are set here. */
+  /** In addition to Host, Content-Length and Connection, which are set here. */
   headers: Readonly<Record<string, string>>;
-  /** Null: the request is a GET; else it is a POST of these octets. */
-  body: string | Uint8Array | null;
-  /** Octets of the answer's body that are read; 4 KiB where not given. */
+  /** Null for a GET; else the body of a POST, in pieces. */
+  body: readonly Uint8Array[] | null;
+  /** Octets read of the response body; 4 KiB if undefined. */
   maxBodyOctets?: number;
-  /** For all of it: lookup, connection, request and answer. */
+  /** For lookup, connection, request and response together. */
   timeoutMs: number;
-  /** Lets the URL be http and its address a private one; for development. */
+  /** Allows http and private addresses; for development. */
   allowPrivate: boolean;
 }
 
-/** What came of a request. */
+/** Result of a request. */
 export type GuardedOutcome =
-  /** `whole`: the body was read to its end, as its framing tells, or to the limit. */
+  /** `whole`: the body was read to its end by its framing, or to the limit. */
   { kind: "answered"; response: HttpResponse; whole: boolean } | { kind: "failed"; reason: string };
 
 interface Target extends HttpEndpoint {
@@ -49,24 +50,36 @@ const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const OWN_HEADERS = new Set(["host", "content-length", "connection", "transfer-encoding"]);
 
 /**
- * Puts a request to a URL that a stranger chose. The host is looked up once, its addresses are checked, and the
- * connection goes to a checked address (no DNS rebinding), with the host's name in Host and for the certificate.
- * Redirects are not followed: a 3xx is an answer like any other. Never throws.
+ * Sends a request to a URL that a customer chose. Looks up the host once, checks its addresses, and connects to a checked
+ * one, so DNS rebinding does not work. The Host header and the certificate use the host's name. Does not follow redirects.
+ * Never throws.
  */
 export async function requestGuarded(deps: GuardedDeps, request: GuardedRequest): Promise<GuardedOutcome> {
   const target = targetOf(request);
   if (typeof target === "string") return { kind: "failed", reason: target };
   const head = requestHead(target, request);
   if (head === null) return { kind: "failed", reason: "a header cannot be sent" };
-  const left = timeLeft(deps.clock, request.timeoutMs);
+  const left = remainingTime(deps.clock, request.timeoutMs);
   const looking = addressesOf(deps, target, request.allowPrivate);
   const addresses = await within(deps.clock, request.timeoutMs, looking, "timeout");
   if (typeof addresses === "string") return { kind: "failed", reason: addresses };
-  const octets = Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(request.body ?? "")]);
+  const octets = joined([Buffer.from(head, "latin1"), ...(request.body ?? [])]);
   return sendTo(deps, target, addresses, { octets, maxBodyOctets: request.maxBodyOctets, left });
 }
 
-/** The URL taken apart, or why it may not be asked. */
+/** Up to this size, a request is joined and sent in one write. */
+const MAX_JOINED_OCTETS = 32 * 1024;
+
+/** Joins the pieces of a small request. The pieces of a large one may be shared, so they are not copied. */
+function joined(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
+  return octetsOf(pieces) <= MAX_JOINED_OCTETS ? [Buffer.concat(pieces)] : pieces;
+}
+
+function octetsOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** Parses the URL. Returns the reason if it is not allowed. */
 function targetOf(request: GuardedRequest): Target | string {
   if (!URL.canParse(request.url)) return "not a URL";
   const url = new URL(request.url);
@@ -77,7 +90,7 @@ function targetOf(request: GuardedRequest): Target | string {
   return endpoint.host === "" ? "the URL names no host" : { url, ...endpoint };
 }
 
-/** The head of the request; null where a header would break out of its line (header injection). */
+/** Returns the head of the request, or null if a header would break out of its line (header injection). */
 function requestHead(target: Target, request: GuardedRequest): string | null {
   const given = Object.entries(request.headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
   if (!given.every(([name, value]) => TOKEN.test(name) && FIELD_VALUE.test(value))) return null;
@@ -86,13 +99,13 @@ function requestHead(target: Target, request: GuardedRequest): string | null {
     `${body === null ? "GET" : "POST"} ${target.url.pathname}${target.url.search} HTTP/1.1`,
     `Host: ${target.url.host}`,
     ...given.map(([name, value]) => `${name}: ${value}`),
-    ...(body === null ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+    ...(body === null ? [] : [`Content-Length: ${octetsOf(body)}`]),
     "Connection: close",
   ];
   return `${lines.join("\r\n")}\r\n\r\n`;
 }
 
-/** The checked addresses of the host, or why there is none. */
+/** Returns the checked addresses of the host, or the reason if there are none. */
 async function addressesOf(
   deps: GuardedDeps,
   target: Target,
@@ -101,7 +114,7 @@ async function addressesOf(
   const { host } = target;
   const addresses = isIP(host) !== 0 ? [host] : await lookUp(deps.resolver, host);
   if (typeof addresses === "string") return addresses;
-  const allowed = allowPrivate ? addresses : addresses.filter(isPublicAddress);
+  const allowed = addresses.filter((ip) => deps.mayReach(ip, allowPrivate));
   return allowed.length > 0 ? allowed.slice(0, MAX_TRIED_ADDRESSES) : `${host} has no public address`;
 }
 
@@ -112,13 +125,13 @@ async function lookUp(resolver: Resolver, host: string): Promise<string[] | stri
 }
 
 interface Sending {
-  octets: Buffer;
+  octets: readonly Uint8Array[];
   maxBodyOctets: number | undefined;
-  /** Milliseconds that are left of its time. */
+  /** Milliseconds left. */
   left: () => number;
 }
 
-/** Tries the addresses in turn. Once a connection stood there is no second try: the request may have been taken. */
+/** Tries the addresses in order until one connects. A second request could be a duplicate. */
 async function sendTo(
   deps: GuardedDeps,
   { port, tlsName }: Target,

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { reasonOf } from "../core/errors.ts";
 import { createResponseReader, type HttpResponse } from "./http-response.ts";
 
@@ -7,55 +7,54 @@ import { createResponseReader, type HttpResponse } from "./http-response.ts";
 export interface HttpRequest {
   ip: string;
   port: number;
-  /** Null for http; else the name the certificate must bear, "" where the URL names an address. */
+  /** Null for http; else the name the certificate must have, which is "" if the URL has an address. */
   tlsName: string | null;
-  /** Head and body as they go out. */
-  octets: Buffer;
-  /** Octets of the answer's body that are read; 4 KiB where not given. */
+  /** Head and body, in pieces. */
+  octets: readonly Uint8Array[];
+  /** Octets read of the response body; 4 KiB if undefined. */
   maxBodyOctets?: number | undefined;
-  /** Time for all of it: connection, handshake, request and answer. */
+  /** Time for connection, handshake, request and response together. */
   timeoutMs: number;
-  /** Time for the connection alone, so that a dead address leaves time for the next. */
+  /** Time for connecting, so that a dead address leaves time for the next. */
   connectTimeoutMs: number;
 }
 
 export type HttpOutcome =
   /**
-   * `whole`: the body was read to its end or to the limit. One that ends with the connection never is: it cannot be
-   * told from one that somebody in between has cut short (RFC 9112 §8).
+   * `whole`: the body was read to its end or to the limit. If the body ends with the connection, it is false: an
+   * attacker may have cut it short (RFC 9112 §8).
    */
   | { kind: "answered"; response: HttpResponse; whole: boolean }
-  /** `connected`: whether a connection stood, so that the request may have been seen. */
+  /** `connected`: true if a connection was open, so that the server may have received the request. */
   | { kind: "failed"; reason: string; connected: boolean };
 
-/** Where a URL leads. */
+/** Host and port of a URL. */
 export interface HttpEndpoint extends Pick<HttpRequest, "port" | "tlsName"> {
-  /** Name or address, without the brackets of an IPv6 address and without a final dot. */
+  /** Name or address, without the brackets of IPv6 and without a final dot. */
   host: string;
 }
 
 const HTTP_PORT = 80;
 const HTTPS_PORT = 443;
 
-/** The host and port of an http or https URL, and the name that its certificate must bear. */
+/** Returns host and port of an http or https URL, and the name for its certificate. */
 export function endpointOf(url: URL): HttpEndpoint {
   const secure = url.protocol === "https:";
   const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   const port = url.port === "" ? (secure ? HTTPS_PORT : HTTP_PORT) : Number(url.port);
-  // RFC 6066 §3: server_name holds no address.
+  // RFC 6066 §3: server_name must not be an address.
   return { host, port, tlsName: secure ? (isIP(host) === 0 ? host : "") : null };
 }
 
 export interface HttpDeps {
   clock: Clock;
-  /** PEM of the authorities trusted instead of the built-in ones. */
+  /** PEM of the trusted authorities. If undefined, the built-in ones. */
   ca?: string | undefined;
 }
 
 /**
- * Puts one request on a connection of its own and reads the head and the first octets of the answer; then the
- * connection is cut, whatever the endpoint still sends. The connection goes to the address given and to nothing else:
- * no proxy setting of the environment, no redirect and no second name lookup can lead it elsewhere.
+ * Sends one request on its own connection, reads the head and the first octets of the response, then closes the
+ * connection. It goes only to the given address: proxy settings, redirects and further lookups cannot change that.
  */
 export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promise<HttpOutcome> {
   const { promise, resolve } = Promise.withResolvers<HttpOutcome>();
@@ -65,14 +64,14 @@ export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promis
   const ended = (reason: string, whole = false): void => {
     over = true;
     const response = reader.response();
-    // Once the status is here the endpoint has taken the request, though it may never end its answer.
+    // Once the status has come, the server has received the request, even if it never ends its response.
     resolve(
       response === null ? { kind: "failed", reason, connected } : { kind: "answered", response, whole },
     );
   };
   const send = createSender(request.octets);
   const started = (socket: Bun.Socket): void => {
-    // By then another address may have been sent the request, or the try be told as failed.
+    // The attempt may have been reported as failed, or another address may have got the request.
     if (over) return void socket.terminate();
     connected = true;
     send(socket);
@@ -105,7 +104,7 @@ export async function exchangeHttp(deps: HttpDeps, request: HttpRequest): Promis
   opening.catch((error: unknown) => ended(`connection failed: ${reasonOf(error)}`));
   const outcome = await promise;
   for (const cancel of timers) cancel();
-  // The connection may still be opening when the time is over; it is cut once it has.
+  // After a timeout the connection may still open; close it then.
   opening.then((socket) => socket.terminate()).catch(() => undefined);
   return outcome;
 }
@@ -115,18 +114,22 @@ function tlsOptions(deps: HttpDeps, tlsName: string | null): { tls?: Bun.TLSOpti
   return {
     tls: {
       rejectUnauthorized: true,
-      // The empty name, too: Bun would send the address as server_name, which some servers refuse (Jetty: "Invalid SNI"). It
-      // still looks for the address in the certificate.
+      // Even if empty: Bun would send the address as server_name, which some servers refuse (Jetty: "Invalid SNI"). Bun
+      // still checks the address against the certificate.
       serverName: tlsName,
       ...(deps.ca === undefined ? {} : { ca: deps.ca }),
     },
   };
 }
 
-/** A write takes what the send buffer holds; the rest follows when it has drained. */
-function createSender(octets: Buffer): (socket: Bun.Socket) => void {
-  let sent = 0;
+/** Writes what the send buffer accepts. The rest follows after `drain`. */
+function createSender(pieces: readonly Uint8Array[]): (socket: Bun.Socket) => void {
+  let [at, sent] = [0, 0];
   return (socket) => {
-    if (sent < octets.length) sent += Math.max(0, socket.write(octets.subarray(sent)));
+    for (let piece = pieces[at]; piece !== undefined; piece = pieces[at]) {
+      sent += Math.max(0, socket.write(piece.subarray(sent)));
+      if (sent < piece.length) return;
+      [at, sent] = [at + 1, 0];
+    }
   };
 }

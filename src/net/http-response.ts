@@ -1,13 +1,13 @@
-/** Octets of status line and header fields; an endpoint that never ends them is cut off here. */
+/** Octets of status line and header fields. If the head is longer, the response is malformed. */
 const MAX_RESPONSE_HEAD_OCTETS = 16 * 1024;
-/** Octets of the answer's body that are read and kept where nothing else is asked for. */
+/** Octets of the body that are kept by default. */
 const MAX_RESPONSE_BODY_OCTETS = 4096;
-/** 1xx answers before the final one (RFC 9110 §15.2). */
+/** 1xx responses before the final one (RFC 9110 §15.2). */
 const MAX_INTERIM_RESPONSES = 8;
-/** Octets of a chunk-size line, its extensions included. */
+/** Octets of a chunk-size line with its extensions. */
 const MAX_CHUNK_LINE_OCTETS = 256;
 
-/** An HTTP/1.1 answer as far as it has been read. Header names are in lower case. */
+/** An HTTP/1.1 response as far as it was read. Header names are in lower case. */
 export interface HttpResponse {
   status: number;
   headers: ReadonlyMap<string, string>;
@@ -17,15 +17,15 @@ export interface HttpResponse {
 export type ReadState =
   /** More bytes are needed. */
   | "reading"
-  /** All there is, or all we keep. */
+  /** The whole response, or all that is kept. */
   | "complete"
-  /** No HTTP/1.x answer, or one over a limit. */
+  /** Not HTTP/1.x, or over a limit. */
   | "malformed";
 
 export interface ResponseReader {
-  /** Takes bytes from the connection and says how far the answer is. Bytes after "complete" are ignored. */
+  /** Adds bytes from the connection. Bytes after "complete" are ignored. */
   push(chunk: Uint8Array): ReadState;
-  /** The final answer's head with the body so far; null before its head is complete. */
+  /** Returns the final head with the body so far, or null if the head is incomplete. */
   response(): HttpResponse | null;
 }
 
@@ -36,33 +36,37 @@ interface Head {
 
 interface Reader {
   state: ReadState;
+  /** Octets received and not read yet. */
   buffered: Buffer;
+  /** Unused octets of the memory after `buffered`. */
+  spare: number;
+  /** Octets at the start of `buffered` in which no head ends. */
+  searched: number;
   interim: number;
   head: Head | null;
   body: Buffer[];
-  /** Octets of the body still to be kept. */
+  /** Octets of the body that may still be kept. */
   room: number;
   framing: Framing;
 }
 
-/** RFC 9112 §6.3: how the end of the body is told. */
+/** RFC 9112 §6.3: how the end of the body is determined. */
 type Framing = { kind: "length"; left: number } | { kind: "chunked"; left: number } | { kind: "close" };
 
 const CRLF = "\r\n";
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5][0-9]{2})(?: [^\r\n]*)?$/;
-/** RFC 9112 §5.2: a field may go on in the next line, which then begins with white space. */
+/** RFC 9112 §5.2: if a line begins with white space, it continues the field before. */
 const FOLD = /\r?\n[ \t]+/g;
-/** Spaces about the value are cut off apart: an expression that did it could be made to try for long (ReDoS). */
+/** White space around the value is trimmed separately: a pattern for it could take very long (ReDoS). */
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$/;
 
-/**
- * Reads one answer, at most the first `maxBodyOctets` of its body. The answer comes from a stranger: every part has a
- * limit.
- */
+/** Reads one response, up to `maxBodyOctets` of its body. The sender is not trusted, so every part has a limit. */
 export function createResponseReader(maxBodyOctets = MAX_RESPONSE_BODY_OCTETS): ResponseReader {
   const reader: Reader = {
     state: "reading",
     buffered: Buffer.alloc(0),
+    spare: 0,
+    searched: 0,
     interim: 0,
     head: null,
     body: [],
@@ -72,13 +76,28 @@ export function createResponseReader(maxBodyOctets = MAX_RESPONSE_BODY_OCTETS): 
   return {
     push(chunk) {
       if (reader.state !== "reading") return reader.state;
-      reader.buffered =
-        reader.buffered.length === 0 ? Buffer.from(chunk) : Buffer.concat([reader.buffered, chunk]);
+      append(reader, chunk);
       reader.state = advance(reader);
       return reader.state;
     },
     response: () => (reader.head === null ? null : { ...reader.head, body: Buffer.concat(reader.body) }),
   };
+}
+
+/** Adds a piece to what is buffered. The memory doubles when it is full, so that small pieces cost linear time. */
+function append(reader: Reader, chunk: Uint8Array): void {
+  const { buffered } = reader;
+  const size = buffered.length + chunk.length;
+  if (buffered.length > 0 && chunk.length <= reader.spare) {
+    reader.buffered = Buffer.from(buffered.buffer, buffered.byteOffset, size);
+    reader.spare -= chunk.length;
+  } else {
+    const memory = Buffer.allocUnsafeSlow(buffered.length === 0 ? size : 2 * size);
+    memory.set(buffered);
+    reader.buffered = memory.subarray(0, size);
+    reader.spare = memory.length - size;
+  }
+  reader.buffered.set(chunk, buffered.length);
 }
 
 function advance(reader: Reader): ReadState {
@@ -89,14 +108,16 @@ function advance(reader: Reader): ReadState {
   return reader.framing.kind === "chunked" ? readChunks(reader) : readPlain(reader);
 }
 
-/** Takes one head off the buffer; an interim one (1xx) is passed over. */
+/** Reads one head from the buffer. Skips interim ones (1xx). */
 function readHead(reader: Reader): ReadState | "next" {
   const limited = reader.buffered.subarray(0, MAX_RESPONSE_HEAD_OCTETS);
-  const length = headLength(limited);
+  const length = headLength(limited, reader.searched);
+  reader.searched = Math.max(0, limited.length - MAX_HEAD_END_OCTETS + 1);
   if (length < 0) return reader.buffered.length > MAX_RESPONSE_HEAD_OCTETS ? "malformed" : "reading";
   const head = parseHead(limited.toString("latin1", 0, length).trimEnd());
   if (head === null) return "malformed";
   reader.buffered = reader.buffered.subarray(length);
+  reader.searched = 0;
   if (head.status < 200) return ++reader.interim > MAX_INTERIM_RESPONSES ? "malformed" : "next";
   const framing = framingOf(head);
   if (framing === null) return "malformed";
@@ -105,13 +126,17 @@ function readHead(reader: Reader): ReadState | "next" {
   return "next";
 }
 
+const HEAD_ENDS = ["\n\r\n", "\n\n"];
+const MAX_HEAD_END_OCTETS = 3;
+
 /**
- * Octets of a head with the empty line that ends it; -1 where that has not come. RFC 9112 §2.2 lets a line end with LF alone, as
- * small servers and scripts write it.
+ * Returns the octets of a head with the empty line that ends it, or -1 if that has not come. RFC 9112 §2.2 lets a line end
+ * with LF alone, as small servers and scripts write it.
+ * @param from index before which no end begins
  */
-function headLength(octets: Buffer): number {
-  const ends = ["\n\r\n", "\n\n"].flatMap((end) => {
-    const at = octets.indexOf(end);
+function headLength(octets: Buffer, from: number): number {
+  const ends = HEAD_ENDS.flatMap((end) => {
+    const at = octets.indexOf(end, from);
     return at < 0 ? [] : [at + end.length];
   });
   return ends.length === 0 ? -1 : Math.min(...ends);
@@ -125,7 +150,7 @@ function parseHead(text: string): Head | null {
   for (const line of lines) {
     const [, name, value] = FIELD.exec(line) ?? [];
     if (name === undefined || value === undefined) return null;
-    // The first of several wins; none of those we read may be repeated.
+    // If a field is repeated, the first one counts; no field that we read may be repeated.
     if (!headers.has(name.toLowerCase())) headers.set(name.toLowerCase(), value.trim());
   }
   return { status: Number(status), headers };
@@ -157,7 +182,7 @@ function readPlain(reader: Reader): ReadState {
   return reader.room === 0 || left === octets.length ? "complete" : "reading";
 }
 
-/** RFC 9112 §7.1. The trailer section is not read: the last chunk ends what we keep. */
+/** RFC 9112 §7.1. The trailer section is not read, because the last chunk ends the body. */
 function readChunks(reader: Reader): ReadState {
   const { framing } = reader;
   if (framing.kind !== "chunked") return "malformed";

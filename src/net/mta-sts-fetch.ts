@@ -1,13 +1,13 @@
 import { type GuardedDeps, requestGuarded } from "./guarded-request.ts";
 import { MAX_POLICY_OCTETS, parseStsPolicy, type StsPolicy } from "./mta-sts-policy.ts";
 
-/** RFC 8461 §3.3 suggests a minute for all of it. */
+/** RFC 8461 §3.3 suggests one minute in total. */
 export const FETCH_TIMEOUT_MS = 60_000;
 
 export interface FetchOptions {
-  /** 443; another one in tests. */
+  /** 443; tests use another one. */
   port: number;
-  /** Lets the policy host have a private address; for development. */
+  /** Allows private addresses for the policy host; for development. */
   allowPrivate: boolean;
 }
 
@@ -16,8 +16,8 @@ export type FetchedPolicy = { kind: "policy"; policy: StsPolicy } | { kind: "fai
 const OK = 200;
 
 /**
- * Fetches a domain's policy (RFC 8461 §3.3): over TLS with a certificate that is valid for `mta-sts.<domain>`, following
- * no redirect, from a public address, of bounded size and time. Never throws.
+ * Fetches a domain's policy (RFC 8461 §3.3): over TLS with a certificate valid for `mta-sts.<domain>`, from a public
+ * address, without redirects, with limits of size and time. Never throws.
  */
 export async function fetchStsPolicy(
   deps: GuardedDeps,
@@ -29,7 +29,7 @@ export async function fetchStsPolicy(
     url: `https://mta-sts.${domain}${port}/.well-known/mta-sts.txt`,
     headers: { Accept: "text/plain", "User-Agent": "postrider" },
     body: null,
-    // One more than a policy may have, so that a longer one is seen to be.
+    // One more than the maximum, so that a longer policy is detected.
     maxBodyOctets: MAX_POLICY_OCTETS + 1,
     timeoutMs: FETCH_TIMEOUT_MS,
     allowPrivate: options.allowPrivate,
@@ -38,10 +38,10 @@ export async function fetchStsPolicy(
   const { status, headers, body } = outcome.response;
   const failed = (reason: string): FetchedPolicy => ({ kind: "failed", reason });
   if (status !== OK) return failed(`HTTP status ${status}`);
-  // A host where strangers may put files of other kinds must not speak for its domain (RFC 8461 §3.2).
+  // A host where users may upload other files must not publish a policy that way (RFC 8461 §3.2).
   if (!/^text\/plain[ \t]*(;|$)/i.test(headers.get("content-type") ?? "")) return failed("not text/plain");
   if (body.length > MAX_POLICY_OCTETS) return failed("too large");
-  // A policy cut short on its way could have lost its mode or the end of its max_age.
+  // If a policy is cut short, its mode or the end of max_age may be missing.
   if (!outcome.whole) return failed("incomplete");
   const policy = parseStsPolicy(body);
   return policy === null ? failed("not a policy") : { kind: "policy", policy };

@@ -3,37 +3,37 @@ import type { DnsResult } from "./dns/result.ts";
 import { type MxRecord, resolveAddresses, resolveMx } from "./dns/lookups.ts";
 import type { Resolver } from "./dns/resolver.ts";
 
-/** MX hosts tried for one domain, best preference first; a longer list is cut. */
+/** MX hosts tried for one domain, by preference; a longer list is cut. */
 export const MAX_MX_HOSTS = 16;
 /** Addresses tried of one MX host. */
 export const MAX_ADDRESSES_PER_HOST = 8;
 
 export interface MxHost {
-  /** Lower case, no final dot: the name its certificate must bear. */
+  /** Lower case, without final dot. The certificate must have this name. */
   name: string;
   preference: number;
   addresses: readonly string[];
 }
 
-/** Where mail for a domain goes. */
+/** Hosts that take mail for a domain. */
 export type Route =
   | { kind: "hosts"; hosts: readonly MxHost[] }
-  /** RFC 7505: the domain says that it takes no mail. */
+  /** RFC 7505: the domain accepts no mail. */
   | { kind: "null_mx" }
   /** The domain does not exist, or has neither MX nor address. */
   | { kind: "no_such_domain" }
-  /** Not known now; ask again later. */
+  /** Unknown now; try again later. */
   | { kind: "deferred"; reason: string };
 
 export interface RouteDeps {
   resolver: Resolver;
-  /** A number in [0, 1): shuffles hosts of equal preference. */
+  /** Returns a number in [0, 1). Shuffles hosts of equal preference. */
   random: () => number;
-  /** Lets hosts have private addresses; for development. */
+  /** Allows private addresses; for development. */
   allowPrivate: boolean;
 }
 
-/** The hosts to try for a domain, in order (RFC 5321 §5.1). Never throws. */
+/** Returns the hosts to try for a domain, in order (RFC 5321 §5.1). Never throws. */
 export async function findRoute(deps: RouteDeps, domain: string): Promise<Route> {
   const found = await resolveMx(deps.resolver, domain);
   switch (found.status) {
@@ -48,7 +48,7 @@ export async function findRoute(deps: RouteDeps, domain: string): Promise<Route>
   }
 }
 
-/** RFC 5321 §5.1: a domain without MX records is its own mail host, with preference 0. */
+/** RFC 5321 §5.1: if a domain has no MX records, it is its own mail host, with preference 0. */
 async function implicitRoute(deps: RouteDeps, domain: string): Promise<Route> {
   const found = await resolveAddresses(deps.resolver, domain);
   if (found.status === "failure")
@@ -59,7 +59,7 @@ async function implicitRoute(deps: RouteDeps, domain: string): Promise<Route> {
 
 async function explicitRoute(deps: RouteDeps, domain: string, records: readonly MxRecord[]): Promise<Route> {
   const named = records.filter((record) => record.exchange !== "");
-  // RFC 7505 §3 wants the null MX alone; beside real hosts it is a mistake, and the hosts count.
+  // RFC 7505 §3: a null MX must be the only record. If there are other hosts, ignore it.
   if (named.length === 0) return { kind: "null_mx" };
   const ordered = inOrder(named, deps.random).slice(0, MAX_MX_HOSTS);
   const hosts = await Promise.all(
@@ -70,7 +70,7 @@ async function explicitRoute(deps: RouteDeps, domain: string, records: readonly 
   return routeOver(domain, hosts);
 }
 
-/** RFC 5321 §5.1: by preference, and hosts of equal preference in random order so that they share the load. */
+/** RFC 5321 §5.1: sorts by preference. Hosts of equal preference are in random order, to share the load. */
 export function inOrder(records: readonly MxRecord[], random: () => number): MxRecord[] {
   return records
     .map((record) => ({ record, lot: random() }))
@@ -79,7 +79,7 @@ export function inOrder(records: readonly MxRecord[], random: () => number): MxR
 }
 
 interface Candidate extends MxHost {
-  /** Why the host has no address to try; null where it has one. */
+  /** Why the host has no usable address; null if it has one. */
   missing: string | null;
 }
 
@@ -89,7 +89,7 @@ function toHost(deps: RouteDeps, record: MxRecord, found: DnsResult<string>): Ca
     const missing = found.status === "failure" ? found.reason : "no address";
     return { name, preference, addresses: [], missing };
   }
-  // A domain whose MX points into our network would make us its port scanner, and could loop mail back to us.
+  // If an MX points into our network, it could use us as a port scanner, or loop mail back to us.
   const allowed = deps.allowPrivate ? found.records : found.records.filter(isPublicAddress);
   const missing = allowed.length > 0 ? null : "no public address";
   return { name, preference, addresses: allowed.slice(0, MAX_ADDRESSES_PER_HOST), missing };
@@ -100,11 +100,11 @@ function routeOver(domain: string, candidates: readonly Candidate[]): Route {
     .filter((candidate) => candidate.missing === null)
     .map(({ name, preference, addresses }) => ({ name, preference, addresses }));
   if (hosts.length > 0) return { kind: "hosts", hosts };
-  const why = candidates.map(({ name, missing }) => `${shown(name)}: ${missing}`).join(", ");
+  const why = candidates.map(({ name, missing }) => `${printable(name)}: ${missing}`).join(", ");
   return { kind: "deferred", reason: `no mail host of ${domain} can be reached (${why})` };
 }
 
-/** A name of the DNS may have any octets (RFC 2181 §11), and this one comes from a stranger: records and logs are to be of one line. */
-function shown(name: string): string {
+/** Replaces unprintable characters, which a DNS name may have (RFC 2181 §11), to keep records and logs to a line. */
+function printable(name: string): string {
   return name.replace(/[^\x21-\x7e]/gu, "?");
 }

@@ -1,41 +1,41 @@
-import { type Clock, within } from "../core/clock.ts";
+import { type Clock, within } from "../core/time/clock.ts";
 import { reasonOf } from "../core/errors.ts";
 
 export interface ObjectStoreDeps {
   clock: Clock;
-  /** Once aborted, requests under way fail, and so do all later ones. */
+  /** If aborted, current and later requests fail. */
   ending?: AbortSignal;
 }
 
-/** Where objects lie: a bucket of a server that speaks S3, and who asks it. */
+/** A bucket of an S3 server, and the access key. */
 export interface ObjectStoreOptions {
-  /** `http://` or `https://`; the bucket follows in the path. */
+  /** `http://` or `https://`; the bucket is the first part of the path. */
   endpoint: string;
   bucket: string;
   region: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** Of temporary keys; absent for those that last. */
+  /** Session token of temporary keys. */
   sessionToken?: string;
-  /** Time a request has, with its body and its answer (milliseconds). */
+  /** Time limit of a request with body and response, in milliseconds. */
   timeoutMs?: number;
 }
 
-/** Files by name, in a place that may be out of reach at any time. All of it throws `ObjectStoreError`. */
+/** Files by name in remote storage, which may be unreachable at any time. All methods throw `ObjectStoreError`. */
 export interface ObjectStore {
-  /** Resolves once the server has the bytes for good; in the place of those that had the name before. */
+  /** Resolves when the server has stored the bytes. Replaces an object of the same name. */
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** The bytes of that name; more than `maxBytes` are trouble. */
+  /** Returns the bytes of an object. Throws if there are more than `maxBytes`. */
   get(name: string, maxBytes: number): Promise<Uint8Array>;
-  /** One that is not there is as good as removed. */
+  /** Removes an object. Succeeds if it does not exist. */
   remove(name: string): Promise<void>;
 }
 
-/** An object store that did not do what it was asked to. The message names the object and the reason, and no secret. */
+/** Error of the object store. The message has the object's name and the reason, but no secret. */
 export class ObjectStoreError extends Error {
-  /** HTTP status; null where there was no answer, or not all of it. */
+  /** HTTP status; null if there was no complete response. */
   readonly status: number | null;
-  /** For those who sort errors by their code, as they do the database's. */
+  /** Lets callers classify errors by `code`, as they do for the database's. */
   readonly code = "OBJECT_STORE";
 
   constructor(message: string, status: number | null) {
@@ -45,23 +45,23 @@ export class ObjectStoreError extends Error {
   }
 }
 
-/** Time of a request: 25 MB at seven megabits a second. */
+/** Time limit of a request: 25 MB at 7 Mbit/s. */
 export const OBJECT_TIMEOUT_MS = 30_000;
-/** Bytes of a refusal that are read, for the reason in it. */
+/** Bytes read of an error response. */
 const MAX_REFUSAL_BYTES = 4096;
-/** Seconds that a signature holds from the system's time on: S3 lets clocks be so far apart. */
+/** Seconds a signature is valid. S3 allows clocks to differ by this much. */
 const SIGNED_SECONDS = 15 * 60;
 const OK = 200;
 const NOT_FOUND = 404;
 
 /**
- * A bucket whose requests are signed by Bun's S3 client and sent by `fetch`: the client's own have no bound of time or
- * size, and obey `HTTP_PROXY`. Without `sessionToken` the client takes S3_SESSION_TOKEN of the environment, else
- * AWS_SESSION_TOKEN.
+ * Opens a bucket. Bun's S3 client signs the requests, and `fetch` sends them: the client's own requests have no limits
+ * of time and size, and obey `HTTP_PROXY`. If `sessionToken` is undefined, the client uses S3_SESSION_TOKEN or
+ * AWS_SESSION_TOKEN of the environment.
  */
 export function openObjectStore(deps: ObjectStoreDeps, options: ObjectStoreOptions): ObjectStore {
   const { timeoutMs = OBJECT_TIMEOUT_MS, accessKeyId, ...place } = options;
-  // It puts the id into the query as it is given.
+  // Bun puts the id into the query without encoding it.
   const signer = new Bun.S3Client({ ...place, accessKeyId: encoded(accessKeyId) });
   const asked = (request: Request) => ask(deps, signer, timeoutMs, request);
   return {
@@ -84,19 +84,19 @@ function isSuccess({ status }: Answer): boolean {
 }
 
 /**
- * Whether a server has what was put. S3 names the `ETag` of what it keeps; a web server that answers in its place, with a page
- * for all and everything, does not, and the bytes are nowhere else once they have been put.
+ * Returns true if the server has stored the bytes. S3 returns an `ETag`. A web server that answers every URL with a
+ * page does not, and after a put the bytes may exist nowhere else.
  */
 function isKept(answer: Answer): boolean {
   return isSuccess(answer) && answer.etag !== null;
 }
 
-/** Octets of a probe. */
+/** Octets of the probe object. */
 const PROBE_OCTETS = 64;
 
 /**
- * Whether the store keeps what it is given: puts an object of that name, reads it and removes it.
- * @throws ObjectStoreError that says what it did not do
+ * Checks that the store works: puts an object, reads it and removes it.
+ * @throws ObjectStoreError with the step that failed
  */
 export async function checkObjectStore(store: ObjectStore, name: string): Promise<void> {
   const probe = crypto.getRandomValues(new Uint8Array(PROBE_OCTETS));
@@ -115,18 +115,18 @@ interface Request {
   name: string;
   body?: Uint8Array<ArrayBuffer>;
   maxBytes: number;
-  /** Whether an answer says that it is done. */
+  /** Returns true if the response means success. */
   isDone: (answer: Answer) => boolean;
 }
 
 interface Answer {
   status: number;
   etag: string | null;
-  /** Null where it is longer than allowed. */
+  /** Null if it is longer than allowed. */
   body: Uint8Array | null;
 }
 
-/** One request, and the answer that says that it is done. */
+/** Sends one request. Throws if the response does not mean success. */
 async function ask(
   { clock, ending }: ObjectStoreDeps,
   signer: Bun.S3Client,
@@ -139,7 +139,7 @@ async function ask(
   const aborter = new AbortController();
   const signal = ending === undefined ? aborter.signal : AbortSignal.any([aborter.signal, ending]);
   const asking = exchange(signer, request, signal);
-  // The code of a failed fetch: its message may hold the URL, which is a secret as long as its signature holds.
+  // Report only the code of a failed fetch: its message may contain the signed URL, which is a secret.
   const answer = await within(clock, timeoutMs, asking, "late" as const).catch((error: unknown) => {
     throw failed(reasonOf(error));
   });
@@ -154,9 +154,9 @@ async function ask(
   return { ...answer, body };
 }
 
-/** Bun's own options of a request, which its types lack in this form. */
+/** Options that Bun supports but its types lack. */
 interface DirectRequest extends BunFetchRequestInit {
-  /** Names in the environment no proxy: what is kept there is for this server alone. */
+  /** Ignores proxies of the environment: the contents are for this server only. */
   proxy: never;
 }
 
@@ -165,7 +165,7 @@ async function exchange(
   { method, name, body, maxBytes }: Request,
   signal: AbortSignal,
 ): Promise<Answer> {
-  // No header beside: S3 refuses `x-amz-*` and `content-md5` that are not signed, and only `host` is.
+  // No other headers: S3 refuses unsigned `x-amz-*` and `content-md5` headers, and only `host` is signed.
   const response = await fetch(signer.presign(name, { method, expiresIn: SIGNED_SECONDS }), {
     method,
     body,
@@ -178,9 +178,9 @@ async function exchange(
   return { status, etag: headers.get("etag"), body: await readAll(response, maxBytes) };
 }
 
-/** The body, as long as its head said; null where it is longer than allowed, and than a refusal may be. */
+/** Reads the body and checks its length against the head. Returns null if it is longer than allowed. */
 async function readAll(response: Response, maxBytes: number): Promise<Uint8Array | null> {
-  const told = response.headers.get("content-length");
+  const announced = response.headers.get("content-length");
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -188,11 +188,11 @@ async function readAll(response: Response, maxBytes: number): Promise<Uint8Array
     if (size > Math.max(maxBytes, MAX_REFUSAL_BYTES)) return null;
     chunks.push(chunk);
   }
-  if (told !== null && Number(told) !== size) throw new Error("cut short");
+  if (announced !== null && Number(announced) !== size) throw new Error("cut short");
   return Buffer.concat(chunks, size);
 }
 
-/** All but unreserved characters (RFC 3986 §2.3), as S3 encodes what a signature is over. */
+/** Encodes all except unreserved characters (RFC 3986 §2.3), as S3 does for signatures. */
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -200,7 +200,7 @@ function encoded(text: string): string {
   );
 }
 
-/** `403 SignatureDoesNotMatch`: S3 says the reason in the XML of its answer. */
+/** Formats a refusal, such as `403 SignatureDoesNotMatch`. The reason is in the XML of the response. */
 function refusalOf(method: string, answer: Answer): string {
   const { status, body } = answer;
   if (method === "PUT" && isSuccess(answer) && answer.etag === null) return `${status} without an ETag`;

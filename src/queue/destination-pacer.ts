@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { DEFAULT_PREFIX } from "./bullmq.ts";
-import { openAsking } from "./redis-asking.ts";
-import { script } from "./redis-script.ts";
-import type { QueueDeps } from "./trouble.ts";
+import { openOptionalRedis, redisScript } from "./optional-redis.ts";
+import type { QueueDeps } from "./limited-log.ts";
 
 /**
- * The next free moment of one key, which is taken by this call: microseconds from now. The server's clock is the one
- * that all processes share; a moment too far ahead comes of a clock that was put back.
+ * Reserves the next free moment of one key, and returns the microseconds until then. All processes share the server's
+ * clock. If that clock was set back, a stored moment may be too far ahead, so the wait is limited.
  */
 const RESERVE = `
 local spacing, longest = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -18,11 +17,11 @@ redis.call('SET', KEYS[1], string.format('%.0f', at + spacing), 'PX', string.for
 return string.format('%.0f', at - now)
 `;
 
-/** Longest wait for a moment, microseconds, where one message a second or more may go. */
+/** Longest wait for a moment, microseconds, if the rate is one message per second or more. */
 const LONGEST_WAIT_US = 10_000_000;
 const SECOND_US = 1_000_000;
 
-/** Milliseconds until the next moment of a key, which is taken by asking for it. */
+/** Reserves the next moment of a key, and returns the milliseconds until then. */
 export type PaceOf = (key: string) => number | Promise<number>;
 
 /** Moments that all processes on one Redis share. */
@@ -33,8 +32,8 @@ export interface SharedPacer {
 }
 
 /**
- * Opens a pacer on Redis; never fails.
- * @param own paces in this process alone, while Redis is away or slow
+ * Opens a pacer on Redis. Never fails.
+ * @param own paces in this process only, while Redis is away or slow
  */
 export function openSharedPacer(
   deps: QueueDeps,
@@ -43,12 +42,12 @@ export function openSharedPacer(
   own: PaceOf,
 ): SharedPacer {
   const { redisUrl, prefix = DEFAULT_PREFIX } = place;
-  const asking = openAsking(deps, redisUrl, "destination rates are counted in this process only");
-  const reserve = script(RESERVE);
+  const asking = openOptionalRedis(deps, redisUrl, "destination rates are counted in this process only");
+  const reserve = redisScript(RESERVE);
   const spacing = Math.ceil(SECOND_US / perSecond);
   return {
     async pace(key) {
-      // A destination's key names all its hosts, and may be long.
+      // The key of a destination names all its hosts, so it may be long.
       const short = createHash("sha256").update(key).digest("base64url");
       const answer = await asking.ask(() =>
         reserve(asking.client, `${prefix}:pace:${short}`, spacing, Math.max(LONGEST_WAIT_US, spacing)),

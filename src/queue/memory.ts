@@ -1,25 +1,25 @@
-import { type LeftOutLog, leftOutLog } from "./left-out.ts";
+import { type OverflowLog, createOverflowLog } from "./overflow-log.ts";
 import type { Job, JobHandler, Queue, QueueName } from "./port.ts";
-import { type QueueDeps, reason, type Trouble, troubleLog } from "./trouble.ts";
-import { settlesWithin } from "./within.ts";
+import { type QueueDeps, reason, type LimitedLog, createLimitedLog } from "./limited-log.ts";
+import { settlesWithin } from "../core/time/clock.ts";
 
-/** Jobs that wait in one queue; those over it are left out, and the sweep adds them again. */
+/** Jobs that wait in one queue. Jobs beyond that are dropped, and the sweep adds them again. */
 export const MAX_WAITING_JOBS = 200_000;
 
-/** A handler and the jobs it has in hand. */
+/** A handler and its running jobs. */
 interface Worker {
   handler: JobHandler;
   concurrency: number;
-  /** Key of each job in hand, and the lane it was added again with meanwhile; null where it was not. */
-  inHand: Map<string, string | null>;
+  /** Key of each running job, with its lane if the job was added again during the run, else null. */
+  running: Map<string, string | null>;
 }
 
 /**
- * The jobs of one name. `waiting` is the queue and its index at once: a Map keeps the order of insertion,
- * and two strings a job cost half of what an object a job would. `cursor` stays open between takes,
- * since a fresh iterator would walk again over the places of the jobs taken before.
+ * The jobs of one name. `waiting` is both queue and index, because a Map keeps the order of insertion. Two texts per
+ * job take half the memory of an object. `cursor` stays open, because a new iterator would step over the entries of
+ * all deleted jobs again.
  */
-interface Line {
+interface JobList {
   waiting: Map<string, string>;
   cursor: Iterator<[string, string]> | null;
   worker: Worker | null;
@@ -27,90 +27,90 @@ interface Line {
 }
 
 interface State {
-  lines: Record<QueueName, Line>;
+  lists: Record<QueueName, JobList>;
   capacity: number;
   closed: boolean;
-  trouble: Trouble;
-  leftOut: LeftOutLog;
-  /** Wakes `close` when the last job in hand is done. */
+  trouble: LimitedLog;
+  overflow: OverflowLog;
+  /** Wakes `close` when the last running job is done. */
   onIdle: (() => void) | null;
 }
 
-function emptyLine(): Line {
+function emptyList(): JobList {
   return { waiting: new Map(), cursor: null, worker: null, scheduled: false };
 }
 
-/** Takes the job that has waited longest; null where none waits. */
-function take(line: Line): Job | null {
-  if (line.waiting.size === 0) return null;
-  line.cursor ??= line.waiting.entries();
-  const next = line.cursor.next();
+/** Takes the oldest waiting job. Returns null if none waits. */
+function take(list: JobList): Job | null {
+  if (list.waiting.size === 0) return null;
+  list.cursor ??= list.waiting.entries();
+  const next = list.cursor.next();
   if (next.done === true) {
-    // The cursor had reached the end before these jobs came; an ended iterator stays ended.
-    line.cursor = null;
-    return take(line);
+    // The cursor had ended before these jobs came, and an ended iterator stays ended.
+    list.cursor = null;
+    return take(list);
   }
   const [key, lane] = next.value;
-  line.waiting.delete(key);
+  list.waiting.delete(key);
   return { key, lane };
 }
 
-/** Starts jobs on a later turn of the event loop, so that no burst of jobs starves the sockets. */
-function schedule(state: State, line: Line): void {
-  if (line.scheduled || state.closed || line.worker === null || line.waiting.size === 0) return;
-  line.scheduled = true;
+/** Starts jobs in a later turn of the event loop, so that a burst of jobs does not delay sockets. */
+function schedule(state: State, list: JobList): void {
+  if (list.scheduled || state.closed || list.worker === null || list.waiting.size === 0) return;
+  list.scheduled = true;
   setImmediate(() => {
-    line.scheduled = false;
-    start(state, line);
+    list.scheduled = false;
+    start(state, list);
   });
 }
 
 /** Starts jobs up to the worker's concurrency. */
-function start(state: State, line: Line): void {
-  const worker = line.worker;
+function start(state: State, list: JobList): void {
+  const worker = list.worker;
   if (worker === null) return;
-  while (!state.closed && worker.inHand.size < worker.concurrency) {
-    const job = take(line);
+  while (!state.closed && worker.running.size < worker.concurrency) {
+    const job = take(list);
     if (job === null) return;
-    worker.inHand.set(job.key, null);
-    void run(state, line, worker, job);
+    worker.running.set(job.key, null);
+    void run(state, list, worker, job);
   }
 }
 
-async function run(state: State, line: Line, worker: Worker, job: Job): Promise<void> {
+async function run(state: State, list: JobList, worker: Worker, job: Job): Promise<void> {
   try {
     await worker.handler(job);
   } catch (error) {
     state.trouble("job failed", { key: job.key, error: reason(error) });
   }
-  const again = worker.inHand.get(job.key) ?? null;
-  worker.inHand.delete(job.key);
-  if (again !== null) line.waiting.set(job.key, again);
-  schedule(state, line);
+  const again = worker.running.get(job.key) ?? null;
+  worker.running.delete(job.key);
+  if (again !== null) list.waiting.set(job.key, again);
+  schedule(state, list);
   if (busy(state) === 0) state.onIdle?.();
 }
 
 function busy(state: State): number {
-  return Object.values(state.lines).reduce((sum, { worker }) => sum + (worker?.inHand.size ?? 0), 0);
+  return Object.values(state.lists).reduce((sum, { worker }) => sum + (worker?.running.size ?? 0), 0);
 }
 
-/** How many of the jobs there was no room for. */
-function addAll(state: State, line: Line, jobs: readonly Job[]): number {
-  let leftOut = 0;
+/** Adds the jobs, and returns how many did not fit. */
+function addAll(state: State, list: JobList, jobs: readonly Job[]): number {
+  let overflow = 0;
   for (const job of jobs) {
-    // What the job in hand read may be older than what made somebody add it: it runs once more after.
-    if (line.worker?.inHand.has(job.key)) line.worker.inHand.set(job.key, job.lane);
-    else if (line.waiting.has(job.key)) continue;
-    else if (line.waiting.size >= state.capacity) leftOut += 1;
-    else line.waiting.set(job.key, job.lane);
+    // The running job may have read the row before it changed, so it runs once more afterwards.
+    if (list.worker?.running.has(job.key)) list.worker.running.set(job.key, job.lane);
+    else if (list.waiting.has(job.key)) continue;
+    else if (list.waiting.size >= state.capacity) overflow += 1;
+    else list.waiting.set(job.key, job.lane);
   }
-  return leftOut;
+  return overflow;
 }
 
 async function close(deps: QueueDeps, state: State, graceMs: number): Promise<void> {
   state.closed = true;
-  state.leftOut.close();
-  for (const line of Object.values(state.lines)) line.waiting.clear();
+  state.overflow.close();
+  for (const list of Object.values(state.lists)) list.waiting.clear();
   if (busy(state) === 0) return;
   const idle = new Promise<void>((resolve) => {
     state.onIdle = resolve;
@@ -119,18 +119,19 @@ async function close(deps: QueueDeps, state: State, graceMs: number): Promise<vo
 }
 
 /**
- * The queue in the process: first in, first out, gone with the process, which the sweep of the next start makes good.
- * @param capacity jobs that wait in one queue at most
+ * Opens the queue in this process: first in, first out. It is lost when the process ends, and the sweep of the next
+ * start fills it again.
+ * @param capacity most jobs that wait in one queue
  */
 export function openMemoryQueue(deps: QueueDeps, capacity = MAX_WAITING_JOBS): Queue {
   const state: State = {
-    lines: { transmit: emptyLine(), retry: emptyLine(), push: emptyLine() },
+    lists: { transmit: emptyList(), retry: emptyList(), push: emptyList() },
     capacity,
     closed: false,
-    trouble: troubleLog(deps),
-    // Whoever reads it has nothing to put right: no mail is lost, it only waits its turn.
-    leftOut: leftOutLog(deps.clock, (what) =>
-      deps.log.info("the queue is full, the sweep brings the rest", what),
+    trouble: createLimitedLog(deps),
+    // This is information, not a warning: no message is lost, it only waits for the sweep.
+    overflow: createOverflowLog(deps.clock, (what) =>
+      deps.log.info("the queue is full, jobs are left to the sweep", what),
     ),
     onIdle: null,
   };
@@ -138,16 +139,16 @@ export function openMemoryQueue(deps: QueueDeps, capacity = MAX_WAITING_JOBS): Q
   return {
     async add(name, jobs) {
       if (state.closed) return;
-      const line = state.lines[name];
-      const leftOut = addAll(state, line, jobs);
-      if (leftOut > 0) state.leftOut.add(name, leftOut);
-      schedule(state, line);
+      const list = state.lists[name];
+      const overflow = addAll(state, list, jobs);
+      if (overflow > 0) state.overflow.add(name, overflow);
+      schedule(state, list);
     },
     work(name, handler, concurrency) {
-      const line = state.lines[name];
-      if (line.worker !== null) throw new Error(`the queue ${name} has its worker already`);
-      line.worker = { handler, concurrency, inHand: new Map() };
-      schedule(state, line);
+      const list = state.lists[name];
+      if (list.worker !== null) throw new Error(`the queue ${name} already has a worker`);
+      list.worker = { handler, concurrency, running: new Map() };
+      schedule(state, list);
     },
     check: () => Promise.resolve(),
     close: (graceMs) => {

@@ -1,33 +1,36 @@
 import { openBullQueue } from "./bullmq.ts";
 import { openMemoryQueue } from "./memory.ts";
 import type { Queue } from "./port.ts";
-import type { QueueDeps } from "./trouble.ts";
+import type { QueueDeps } from "./limited-log.ts";
 
-/** On a Redis, or in the process where none is named. */
-export interface Place {
+/** A Redis, or this process if `redisUrl` is null. */
+export interface RedisLocation {
   redisUrl: string | null;
   /** Start of every key in Redis. */
   prefix?: string;
 }
 
-/** Where the queue lives. */
-export interface QueuePlace extends Place {
-  /** Whether this process works at what is in it. */
+/** The Redis or process that keeps the queue. */
+export interface QueueLocation extends RedisLocation {
+  /** True if this process runs the jobs. */
   works: boolean;
 }
 
-/** Opens the queue; never fails, an unreachable Redis shows in `check`. */
-export function openQueue(deps: QueueDeps, { redisUrl, works, prefix }: QueuePlace): Queue {
+/** Opens the queue. Never fails. If Redis is unreachable, `check` reports it. */
+export function openQueue(deps: QueueDeps, { redisUrl, works, prefix }: QueueLocation): Queue {
   if (redisUrl !== null) return openBullQueue(deps, redisUrl, prefix);
-  return works ? openMemoryQueue(deps) : openUnheardQueue();
+  return works ? openMemoryQueue(deps) : openDiscardingQueue();
 }
 
-/** Keeps no jobs: nobody works in this process, and no other hears of its own. Workers find the rows in the database. */
-function openUnheardQueue(): Queue {
+/**
+ * Returns a queue that drops all jobs, because no worker of this process or another one reads it. Workers find the
+ * rows in the database.
+ */
+function openDiscardingQueue(): Queue {
   return {
     add: () => Promise.resolve(),
     work: (name) => {
-      throw new Error(`nobody was to work at the queue ${name} in this process`);
+      throw new Error(`this process must not work on the queue ${name}`);
     },
     check: () => Promise.resolve(),
     close: () => Promise.resolve(),

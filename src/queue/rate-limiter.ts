@@ -1,27 +1,28 @@
-import type { Config, Plan } from "../config.ts";
+import type { Config } from "../config.ts";
+import type { Plan } from "../config/families.ts";
 import { DEFAULT_PREFIX } from "./bullmq.ts";
-import type { Place } from "./open.ts";
-import { openAsking } from "./redis-asking.ts";
+import type { RedisLocation } from "./open.ts";
+import { openOptionalRedis } from "./optional-redis.ts";
 import { redisBuckets } from "./redis-buckets.ts";
-import { memoryBuckets, type Taken, type TakeToken } from "./token-bucket.ts";
-import type { QueueDeps } from "./trouble.ts";
+import { memoryBuckets, type RateVerdict, type TakeToken } from "./token-bucket.ts";
+import type { QueueDeps } from "./limited-log.ts";
 
-/** Which plans there are. A plan that is named nowhere counts as the default one. */
+/** The plans. If a plan is unknown, the default one applies. */
 export type RateLimits = Pick<Config, "plans" | "defaultPlan">;
 
-/** The rate limiter: a token bucket for each id, filled and bounded by its plan. */
+/** The rate limiter: a token bucket for each id, with the size and rate of its plan. */
 export interface RateBuckets {
-  /** Takes one token; null where the plan has no limit. Never rejects, and waits ASK_WAIT_MS at most. */
-  take(id: string, plan: string): Promise<Taken | null>;
-  /** Lets go of the connection. */
+  /** Takes one token. Returns null if the plan has no limit. Never rejects, and waits at most ASK_WAIT_MS. */
+  take(id: string, plan: string): Promise<RateVerdict | null>;
+  /** Closes the connection. */
   close(): void;
 }
 
 /**
- * Opens the rate limiter; never fails. On a Redis the buckets are shared by all processes; while it is away, slow or
- * not yet reached, each process counts for itself.
+ * Opens the rate limiter. Never fails. On Redis, all processes share the buckets. If Redis is away, slow or not
+ * connected yet, each process counts for itself.
  */
-export function openRateLimiter(deps: QueueDeps, place: Place, limits: RateLimits): RateBuckets {
+export function openRateLimiter(deps: QueueDeps, place: RedisLocation, limits: RateLimits): RateBuckets {
   const { redisUrl, prefix = DEFAULT_PREFIX } = place;
   const own = memoryBuckets(() => deps.clock.now());
   const buckets = redisUrl === null ? { take: own, close() {} } : onRedis(deps, redisUrl, prefix, own);
@@ -36,7 +37,7 @@ export function openRateLimiter(deps: QueueDeps, place: Place, limits: RateLimit
 }
 
 function onRedis(deps: QueueDeps, url: string, prefix: string, own: TakeToken) {
-  const asking = openAsking(deps, url, "request rates are counted in this process only");
+  const asking = openOptionalRedis(deps, url, "request rates are counted in this process only");
   const shared = redisBuckets(asking.client, prefix);
   return {
     take: async (id: string, plan: Plan) => (await asking.ask(() => shared(id, plan))) ?? own(id, plan),

@@ -1,14 +1,15 @@
 import { Redis } from "ioredis";
 import type { RedisFacts } from "./port.ts";
-import { reason } from "./trouble.ts";
+import { reason } from "./limited-log.ts";
 
-/** Time it has to take the connection, and to answer, milliseconds. */
+/** Time to connect, and time to answer, milliseconds. */
 const CONNECT_MS = 2_000;
 const ANSWER_MS = 4_000;
 
 /**
- * Asks for the database that the URL names. The client asks too as it connects, tells of a refusal, and goes on in the first
- * one: with whoever else works there. That one is there always, and who uses it need not be allowed to choose.
+ * Selects the database that the URL names. The client also selects it when it connects. If that is refused, it only
+ * logs this and stays in database 0, among another application's keys. Database 0 always exists, and a user may not
+ * have the right to SELECT, so it is only pinged.
  */
 export function chooseDatabase(client: Redis): Promise<unknown> {
   const database = client.options.db ?? 0;
@@ -16,8 +17,8 @@ export function chooseDatabase(client: Redis): Promise<unknown> {
 }
 
 /**
- * Why Redis gives nobody the database that the URL names, in its words; null where it does, or cannot be asked now. The first
- * one is always there, and not asked for: a start need not wait for that.
+ * Returns Redis's words if it refuses the database that the URL names. Returns null if it does not, or cannot be
+ * asked now. Database 0 always exists, so the start does not wait for an answer about it.
  */
 export async function databaseRefusal(url: string): Promise<string | null> {
   const { client } = openOnce(url);
@@ -33,11 +34,11 @@ export async function databaseRefusal(url: string): Promise<string | null> {
   }
 }
 
-/** A connection that is made once, and what has gone wrong with it. */
+/** Opens a connection that does not reconnect, with its last error. */
 function openOnce(url: string): { client: Redis; cause: () => unknown } {
   const client = new Redis(url, {
     lazyConnect: true,
-    // One that still loads its file answers these questions, and would be waited for until it is done.
+    // A Redis that still loads its file can answer these questions. The check would wait until it has loaded.
     enableReadyCheck: false,
     connectTimeout: CONNECT_MS,
     commandTimeout: ANSWER_MS,
@@ -51,14 +52,14 @@ function openOnce(url: string): { client: Redis; cause: () => unknown } {
   return { client, cause: () => cause };
 }
 
-/** Asks a Redis about itself, over a connection of its own. Throws where it cannot be asked. */
+/** Asks a Redis about itself, over a connection of its own. Throws if it cannot be asked. */
 export async function redisFacts(url: string): Promise<RedisFacts> {
   const { client, cause } = openOnce(url);
   try {
     await client.connect();
     await chooseDatabase(client);
     const [info, [seconds, micros]] = await Promise.all([client.info(), client.time()]);
-    // INFO, not CONFIG GET, which hosted Redis servers refuse.
+    // CONFIG GET would give these too, but hosted Redis servers refuse it.
     const field = (name: string): string =>
       new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "unknown";
     const limit = Number(field("maxmemory"));

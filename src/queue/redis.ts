@@ -1,56 +1,62 @@
 import { Redis } from "ioredis";
-import { type Clock, seldom } from "../core/clock.ts";
-import { reason, type Trouble } from "./trouble.ts";
+import { type Clock, atMostEvery } from "../core/time/clock.ts";
+import { reason, type LimitedLog } from "./limited-log.ts";
 
-/** First wait before Redis is tried again, milliseconds; it doubles up to the longest. */
+/** First wait before reconnecting to Redis, milliseconds. It doubles up to the longest. */
 const RETRY_FIRST_MS = 50;
 const RETRY_LONGEST_MS = 1_000;
-/** Time between two tries to find the primary where a replica was reached, milliseconds. */
+/** Time between two tries to find the primary if the connection leads to a replica, milliseconds. */
 const REPLICA_PAUSE_MS = 1_000;
-/** Time Redis has to take a connection, milliseconds. */
+/** Time to connect to Redis, milliseconds. */
 const CONNECT_MS = 3_000;
-/** Silence after a command that ends a connection, milliseconds: a peer that vanished without a FIN answers nothing. */
+/** Silence after a command that ends a connection, milliseconds. A peer that vanished without a FIN never answers. */
 const SILENCE_MS = 5_000;
-/** The same for workers, whose blocking read is silent for its own time. */
+/** Limit of the silence for workers. It is longer, because a blocking read is silent for its own time. */
 const WORKER_SILENCE_MS = 15_000;
 
-/** What all connections of one queue share. */
-export interface Lifeline {
-  /** Turned on when the queue closes: from then on a lost connection is not made again. */
+/** State that all connections of one queue share. */
+export interface ConnectionState {
+  /** Set when the queue closes. After that, lost connections are not reopened. */
   ended: boolean;
-  /** When a connection was lost last, milliseconds since the epoch; 0 before any was. */
+  /** When a connection was last lost, milliseconds since the epoch. 0: never. */
   lostAt: number;
 }
 
 /**
- * Milliseconds until every wait to connect again is over that had begun by now, once the queue has ended. A clock that was
- * put back since does not lengthen it.
+ * Returns the milliseconds until every reconnection wait that has begun is over, if the queue has ended. If the clock
+ * was set back, the result does not become longer.
  */
-export function untilNoRetry({ lostAt }: Lifeline, now: number): number {
+export function untilNoRetry({ lostAt }: ConnectionState, now: number): number {
   return Math.max(0, Math.min(RETRY_LONGEST_MS, lostAt + RETRY_LONGEST_MS - now));
 }
 
-function connecting(clock: Clock, lifeline: Lifeline) {
-  const mayLookAgain = seldom(clock, REPLICA_PAUSE_MS);
+function connecting(clock: Clock, lifeline: ConnectionState) {
+  const mayLookAgain = atMostEvery(clock, REPLICA_PAUSE_MS);
   return {
     connectTimeout: CONNECT_MS,
-    /** @param tries the number of the try that is to come, from 1 on */
+    /** @param tries number of the next try, from 1 */
     retryStrategy: (tries: number): number | null => {
       if (lifeline.ended) return null;
       lifeline.lostAt = clock.now();
       return Math.min(RETRY_FIRST_MS * 2 ** (tries - 1), RETRY_LONGEST_MS);
     },
-    // One that was made a replica keeps its connections, while the name in the URL leads to the new primary.
+    // If a primary becomes a replica, its connections stay open, although the name in the URL leads to the new
+    // primary.
     reconnectOnError: ({ message }: Error): boolean =>
       !lifeline.ended && message.startsWith("READONLY") && mayLookAgain(),
   };
 }
 
 /**
- * The connection that adds jobs. Commands wait for one attempt to connect and then fail:
- * who adds a job may not wait for Redis, and commands kept for later would fill the memory while it is away.
+ * Opens the connection that adds jobs. Commands wait for one attempt to connect and then fail, because the caller
+ * must not wait for Redis. Queued commands would fill the memory while it is away.
  */
-export function openProducer(clock: Clock, url: string, lifeline: Lifeline, trouble: Trouble): Redis {
+export function openProducer(
+  clock: Clock,
+  url: string,
+  lifeline: ConnectionState,
+  trouble: LimitedLog,
+): Redis {
   const client = new Redis(url, {
     ...connecting(clock, lifeline),
     maxRetriesPerRequest: 0,
@@ -61,8 +67,8 @@ export function openProducer(clock: Clock, url: string, lifeline: Lifeline, trou
   return client;
 }
 
-/** Settings of the connections a worker opens: its commands wait for Redis as long as it takes, which BullMQ demands. */
-export function workerConnection(clock: Clock, url: string, lifeline: Lifeline) {
+/** Returns the connection settings of a worker. Its commands wait for Redis without limit, as BullMQ requires. */
+export function workerConnection(clock: Clock, url: string, lifeline: ConnectionState) {
   return {
     url,
     ...connecting(clock, lifeline),

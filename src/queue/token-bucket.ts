@@ -1,14 +1,14 @@
-import type { Plan } from "../config.ts";
-import { setNewest } from "../core/newest.ts";
+import type { Plan } from "../config/families.ts";
+import { setBounded } from "../core/collections.ts";
 
-/** A bucket as it was left: tokens in it, and when that was, milliseconds. */
+/** The state of a bucket after its last change: its tokens, and the time in milliseconds. */
 export interface Bucket {
   tokens: number;
   at: number;
 }
 
-/** What taking one token came to. */
-export interface Taken {
+/** The result of taking one token. */
+export interface RateVerdict {
   allowed: boolean;
   /** Tokens that the bucket holds when full. */
   limit: number;
@@ -16,29 +16,29 @@ export interface Taken {
   remaining: number;
   /** Seconds until the bucket is full again. */
   resetSeconds: number;
-  /** Seconds until there is a token again; 0 where one was taken. */
+  /** Seconds until there is a token again. 0 if one was taken. */
   retryAfterSeconds: number;
 }
 
 /** Takes one token from the bucket of `id`. */
-export type TakeToken = (id: string, plan: Plan) => Taken;
+export type TakeToken = (id: string, plan: Plan) => RateVerdict;
 
 /**
- * What a sum of fractions may fall short of a whole token: without it, a client that comes back after just the
- * time it was told would be refused for the last bit of a number.
+ * Tolerance for sums of fractions. Without it, a rounding error would refuse a client that comes back exactly after
+ * `retryAfterSeconds`.
  */
 export const EPSILON = 1e-9;
 
-/** Buckets kept at most. */
+/** Buckets kept in memory. */
 const MAX_BUCKETS = 100_000;
 
-/** Tokens in a bucket at `now`. A clock that was set back fills nothing and takes nothing away. */
+/** Returns the tokens in a bucket at `now`. If the clock was set back, nothing changes. */
 function refilled({ tokens, at }: Bucket, plan: Plan, now: number): number {
   return Math.min(plan.burst, tokens + (Math.max(0, now - at) / 1000) * plan.perSecond);
 }
 
-/** The answer for a bucket with `tokens` in it after the taking. */
-export function takenOf(plan: Plan, allowed: boolean, tokens: number): Taken {
+/** Returns the verdict for a bucket with `tokens` left. */
+export function verdictOf(plan: Plan, allowed: boolean, tokens: number): RateVerdict {
   const secondsTo = (wanted: number): number =>
     Math.max(0, Math.ceil((wanted - tokens) / plan.perSecond - EPSILON));
   return {
@@ -51,8 +51,8 @@ export function takenOf(plan: Plan, allowed: boolean, tokens: number): Taken {
 }
 
 /**
- * Buckets in this process. Over MAX_BUCKETS the one left alone longest goes; it is full by then, and a bucket
- * made anew is full too, so nothing is given away unless so many were used within the time that fills one.
+ * Returns the buckets of this process. If there are more than MAX_BUCKETS, evicts the one that was unused longest.
+ * That one is usually full, as a new one is, so its owner gains nothing.
  */
 export function memoryBuckets(now: () => number, maxBuckets = MAX_BUCKETS): TakeToken {
   const buckets = new Map<string, Bucket>();
@@ -62,7 +62,7 @@ export function memoryBuckets(now: () => number, maxBuckets = MAX_BUCKETS): Take
     const tokens = refilled(before, plan, at);
     const allowed = tokens + EPSILON >= 1;
     const left = allowed ? Math.max(0, tokens - 1) : tokens;
-    setNewest(buckets, id, { tokens: left, at }, maxBuckets);
-    return takenOf(plan, allowed, left);
+    setBounded(buckets, id, { tokens: left, at }, maxBuckets);
+    return verdictOf(plan, allowed, left);
   };
 }

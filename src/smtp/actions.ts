@@ -2,22 +2,22 @@ import type { Envelope } from "./envelope.ts";
 import type { Reply } from "./reply.ts";
 import type { SessionLimits } from "./verbs.ts";
 
-/** What the session wants done, in order. */
+/** An action that the session asks the connection to carry out, in order. */
 export type Action =
   | { kind: "write"; text: string }
   | { kind: "recipient"; address: string; envelope: Envelope }
   | { kind: "message"; envelope: Envelope; raw: Uint8Array }
-  /** Turn the connection to TLS once all is written, then call `secured`. */
+  /** After all replies are written, start TLS; then call `secured`. */
   | { kind: "startTls" }
-  /** Close the connection once all is written. */
+  /** After all replies are written, close the connection. */
   | { kind: "close" };
 
-/** `waiting`: a recipient or a message was asked about. `tls`: plain text is over, TLS has not begun. */
+/** `waiting`: for the handler's answer. `tls`: STARTTLS was accepted, and the handshake is not done. */
 export type Phase = "command" | "data" | "waiting" | "tls" | "closed";
 
 export interface SessionOptions extends SessionLimits {
   /** The peer's address. */
   ip: string;
-  /** Is told each reply, for counters. */
-  said?: (reply: Reply) => void;
+  /** Called with each reply, for metrics. */
+  onReply?: (reply: Reply) => void;
 }

@@ -1,25 +1,25 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { reasonOf } from "../core/errors.ts";
 import { selfSignedCertificate } from "./self-signed.ts";
 
 const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
 
-/** What STARTTLS is served with, PEM. */
+/** Key and certificate chain for STARTTLS, in PEM. */
 export interface Certificate {
   key: string;
-  /** The certificate, followed by those that lead to its issuer's root. */
+  /** The certificate, followed by its intermediate certificates. */
   cert: string;
 }
 
-/** Paths of PEM files; both null where a certificate is to be made. */
+/** Paths of PEM files. If both are null, a self-signed certificate is made. */
 export interface CertificateFiles {
   keyFile: string | null;
   certFile: string | null;
 }
 
-/** What of key and certificate cannot be served with, and why. */
+/** Error in the key file, in the certificate file, or in how they fit together. */
 export class CertificateError extends Error {
   readonly part: "key" | "cert" | "both";
 
@@ -32,16 +32,16 @@ export class CertificateError extends Error {
 
 /**
  * Reads key and certificate.
- * @throws CertificateError where a file cannot be read, is no PEM, or the two do not belong together
+ * @throws CertificateError if a file cannot be read, is not PEM, or if key and certificate do not match
  */
 export async function readCertificate(keyFile: string, certFile: string): Promise<Certificate> {
-  // In turn, so that of two that cannot be read the same one is told each time.
-  const key = await textOf("key", keyFile);
-  const cert = await textOf("cert", certFile);
-  const privateKey = understood("key", `${keyFile} holds no private key in PEM that is not encrypted`, () =>
+  // One after the other: if both fail, the error is always about the key.
+  const key = await readText("key", keyFile);
+  const cert = await readText("cert", certFile);
+  const privateKey = parsed("key", `${keyFile} does not contain an unencrypted PEM private key`, () =>
     createPrivateKey(key),
   );
-  const chain = understood("cert", `${certFile} holds no certificate in PEM`, () => readChain(cert));
+  const chain = parsed("cert", `${certFile} does not contain a PEM certificate`, () => readChain(cert));
   if (!chain[0].checkPrivateKey(privateKey))
     throw new CertificateError(
       "both",
@@ -49,14 +49,16 @@ export async function readCertificate(keyFile: string, certFile: string): Promis
         ? `the certificate of the key in ${keyFile} is not the first one in ${certFile}`
         : `the key in ${keyFile} does not belong to the certificate in ${certFile}`,
     );
-  // Looks at all of it: a handshake that could not be served would otherwise be the first to tell.
-  understood("cert", `${certFile} holds a chain that cannot be served`, () =>
+  // Loads the whole chain now. Otherwise the first handshake would be the first to fail.
+  parsed("cert", `${certFile} contains a chain that OpenSSL refuses`, () =>
     createSecureContext({ key, cert }),
   );
   return { key, cert };
 }
 
-/** The certificates of a chain in PEM, the first of which throws where it is none; those behind one that is none are left out. */
+/**
+ * Parses the certificates of a chain in PEM. Throws if the first one is invalid; stops at the first later one that is.
+ */
 export function readChain(pem: string): [X509Certificate, ...X509Certificate[]] {
   const chain: ReturnType<typeof readChain> = [new X509Certificate(pem)];
   for (const block of pem.match(CERTIFICATE_BLOCK)?.slice(1) ?? [])
@@ -68,12 +70,12 @@ export function readChain(pem: string): [X509Certificate, ...X509Certificate[]] 
   return chain;
 }
 
-/** When a certificate ends, milliseconds since the epoch. */
-export function endOf({ cert }: Certificate): number {
+/** Returns when a certificate expires, in milliseconds since the epoch. */
+export function expiryOf({ cert }: Certificate): number {
   return Date.parse(new X509Certificate(cert).validTo);
 }
 
-async function textOf(part: "key" | "cert", path: string): Promise<string> {
+async function readText(part: "key" | "cert", path: string): Promise<string> {
   try {
     return await Bun.file(path).text();
   } catch (cause) {
@@ -81,8 +83,8 @@ async function textOf(part: "key" | "cert", path: string): Promise<string> {
   }
 }
 
-/** What `read` makes of a file. OpenSSL's errors name no file, and few people know them. */
-function understood<T>(part: "key" | "cert", complaint: string, read: () => T): T {
+/** Runs `read`. If it throws, adds the file's name to OpenSSL's message. */
+function parsed<T>(part: "key" | "cert", complaint: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
@@ -91,7 +93,7 @@ function understood<T>(part: "key" | "cert", complaint: string, read: () => T): 
   }
 }
 
-/** The operator's certificate where both files are named, else a new self-signed one for `hostname`. */
+/** Returns the operator's certificate if both files are set, else a new self-signed one for `hostname`. */
 export async function loadCertificate(
   { clock }: { clock: Clock },
   { keyFile, certFile }: CertificateFiles,

@@ -1,21 +1,21 @@
-import { KeptMessage, type MessageResult } from "./kept-message.ts";
+import { MessageBuffer, type MessageResult } from "./message-buffer.ts";
 import type { MessageMemory } from "./message-memory.ts";
-import { CR, indexOr, LF } from "./octets.ts";
+import { CR, indexOr, LF } from "./input-buffer.ts";
 
 /**
- * Puts one message together from the chunks of BDAT (RFC 3030 §2), which have no stuffed dots. BINARYMIME is not
- * offered, so a chunk holds text: a CR or LF outside a CRLF, though the two may come in two chunks, makes it a refused
- * message. One that would not end with a line end gets it.
+ * Assembles one message from BDAT chunks (RFC 3030 §2), which have no dot-stuffing. We do not offer BINARYMIME, so a
+ * chunk holds text: a CR or LF outside a CRLF is a fault, though one CRLF may span two chunks. If the message does not
+ * end with a CRLF, one is added.
  */
 export class ChunkReader {
-  readonly #kept: KeptMessage;
-  /** Whether the last octet so far is a CR, whose LF is to come. */
+  readonly #kept: MessageBuffer;
+  /** True if the last octet so far is a CR, whose LF may come in the next piece. */
   #afterCr = false;
   #lineEnded = true;
 
-  /** `maxBytes`: octets of all chunks together. */
+  /** @param maxBytes octets of all chunks together */
   constructor(maxBytes: number, memory?: MessageMemory) {
-    this.#kept = new KeptMessage(maxBytes, memory);
+    this.#kept = new MessageBuffer(maxBytes, memory);
   }
 
   /** Octets held in memory. */
@@ -28,19 +28,19 @@ export class ChunkReader {
     return this.#kept.size;
   }
 
-  /** Lets go of a message that will not end. */
+  /** Frees the memory of a message that will not be completed. */
   discard(): void {
     this.#kept.discard();
   }
 
-  /** Takes a piece of a chunk. */
+  /** Adds a piece of a chunk. */
   feed(piece: Uint8Array): void {
     if (piece.length === 0) return;
     this.#checkLineEnds(piece);
     this.#kept.add(piece);
   }
 
-  /** The end of a chunk: what is wrong with the message, or the whole of it; null where more is to come. */
+  /** Ends a chunk. Returns null if more chunks follow, else the message or its fault. */
   end(last: boolean): MessageResult | null {
     if (last && this.#afterCr) this.#kept.foundBareLineEnd();
     if (last && !this.#lineEnded && !this.#afterCr) this.#kept.endLine();
@@ -59,7 +59,7 @@ export class ChunkReader {
       cr = indexOr(piece, CR, lf + 1);
       lf = indexOr(piece, LF, lf + 1);
     }
-    // What ends the run of CRLFs is the end, or a CR there, whose LF may come in the next piece; or a bare one.
+    // The run of CRLFs ends at the end of the piece, at a CR there whose LF may follow, or at a bare CR or LF.
     if (lf < piece.length || cr < piece.length - 1) this.#kept.foundBareLineEnd();
     this.#afterCr = piece[piece.length - 1] === CR;
     this.#lineEnded = piece[piece.length - 1] === LF;

@@ -11,7 +11,7 @@ export interface MailParameters {
   smtpUtf8: boolean;
 }
 
-/** What each command carries besides its verb; `refused` is a line that is none, with the answer to it. */
+/** Fields of each command besides its verb. `refused` is a line that is not a valid command, with the reply to it. */
 interface Arguments {
   EHLO: { name: string };
   HELO: { name: string };
@@ -29,7 +29,7 @@ interface Arguments {
 }
 
 export type Verb = keyof Arguments;
-/** One command line understood. */
+/** A parsed command line. */
 export type Command<V extends Verb = Verb> = { [K in V]: { verb: K } & Arguments[K] }[V];
 
 type Parser = (argument: string) => Command;
@@ -38,7 +38,7 @@ function refused(reply: Reply): Command {
   return { verb: "refused", reply };
 }
 
-/** Commands without an argument refuse one (RFC 5321 §4.3.2 answers it 501). */
+/** Parses a command without an argument. If there is one, answers 501 (RFC 5321 §4.3.2). */
 function bare(verb: "STARTTLS" | "DATA" | "RSET" | "QUIT"): Parser {
   return (argument) => (argument === "" ? { verb } : refused(REPLIES.noArgument));
 }
@@ -47,8 +47,8 @@ function bare(verb: "STARTTLS" | "DATA" | "RSET" | "QUIT"): Parser {
 const MAX_HELO_CHARS = 255;
 
 /**
- * Any name. It should be a domain or an address literal, but real peers call themselves otherwise, and no mail is refused
- * for it (RFC 5321 §4.1.4). In place of characters that might break out of a Received line stands `?`, as with Postfix.
+ * Parses a name of any form. It should be a domain or an address literal, but real peers use other names, and RFC 5321
+ * §4.1.4 forbids refusing mail for that. Characters that could break a Received line become `?`, as with Postfix.
  */
 function greeting(verb: "EHLO" | "HELO"): Parser {
   return (name) =>
@@ -60,7 +60,7 @@ function greeting(verb: "EHLO" | "HELO"): Parser {
 /** RFC 5321 §4.1.2: esmtp-keyword, and an esmtp-value of printable characters other than "=". */
 const PARAMETER = /^([A-Za-z0-9][A-Za-z0-9-]*)(?:=([\x21-\x3c\x3e-\x7e]+))?$/;
 
-/** Parameters by keyword in upper case; the reply where they are malformed or repeated. */
+/** Returns the parameters by upper-case keyword, or a reply if one is malformed or repeated. */
 function parseParameters(text: string): Map<string, string | null> | Reply {
   const parameters = new Map<string, string | null>();
   for (const word of text.split(" ").filter((part) => part !== "")) {
@@ -72,9 +72,9 @@ function parseParameters(text: string): Map<string, string | null> | Reply {
   return parameters;
 }
 
-/** What each parameter of MAIL sets; false where its value is malformed. */
+/** Parsers of each MAIL parameter. They return false if the value is malformed. */
 const MAIL_PARAMETERS: Record<string, (value: string | null, into: MailParameters) => boolean> = {
-  // RFC 1870 §6.1: 1 to 20 digits. A number beyond 2^53 is rounded, and too large all the same.
+  // RFC 1870 §6.1: 1 to 20 digits. A number over 2^53 is rounded, but is too large in any case.
   SIZE: (value, into) => {
     into.size = Number(value);
     return value !== null && /^[0-9]{1,20}$/.test(value);
@@ -104,8 +104,8 @@ function mailParameters(text: string): MailParameters | Reply {
 }
 
 /**
- * The argument `FROM:<path> parameters` or `TO:<path> parameters` taken apart. Spaces behind the colon break the
- * grammar, but scripts send them and they are unambiguous; what follows the path must be apart from it.
+ * Splits the argument `FROM:<path> parameters` or `TO:<path> parameters`. Spaces after the colon break the grammar, but
+ * scripts send them and they are unambiguous. A space must separate the path from parameters.
  */
 function splitPathArgument(argument: string, keyword: "FROM" | "TO"): BracketedPath | null {
   if (argument.slice(0, keyword.length + 1).toUpperCase() !== `${keyword}:`) return null;
@@ -134,14 +134,14 @@ function parseRcpt(argument: string): Command {
   return parameters.size > 0 ? refused(REPLIES.unknownParameter) : { verb: "RCPT", path };
 }
 
-/** RFC 3030 §2: the octets of a chunk, which follow at once, and whether it is the last. More than 2^53 is refused unread. */
+/** RFC 3030 §2: the size of the chunk that follows, and whether it is the last. A size over 2^53 is refused. */
 function parseBdat(argument: string): Command {
   const match = /^([0-9]{1,20})( +LAST)?$/i.exec(argument);
   if (match === null) return { verb: "BDAT", size: Number.NaN, last: false };
   return { verb: "BDAT", size: Number(match[1]), last: match[2] !== undefined };
 }
 
-/** Commands of RFC 5321 and its extensions that this server knows of and does not have (§4.2.4: 502). */
+/** Commands of RFC 5321 and its extensions that this server does not implement (§4.2.4: 502). */
 const NOT_IMPLEMENTED = ["AUTH", "BURL", "ETRN", "EXPN", "SAML", "SEND", "SOML", "TURN"];
 
 const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
@@ -158,17 +158,17 @@ const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ["HELP", () => ({ verb: "HELP" })],
   ["VRFY", (argument) => (argument === "" ? refused(REPLIES.needsArgument) : { verb: "VRFY" })],
   ...NOT_IMPLEMENTED.map((verb): [string, Parser] => [verb, () => refused(REPLIES.notImplemented)]),
-  // A browser tricked into talking to us sends these (cross-protocol request forgery): nobody else does.
+  // HTTP verbs. Browsers that a web page tricks into talking to us send them (cross-protocol request forgery).
   ...["GET", "POST", "PUT", "CONNECT", "OPTIONS"].map((verb): [string, Parser] => [
     verb,
     () => refused(REPLIES.notSmtp),
   ]),
 ]);
 
-/** Parses one command line, its CRLF taken off. */
+/** Parses one command line without its CRLF. */
 export function parseCommand(line: string): Command {
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(line)) return refused(REPLIES.malformedLine);
-  // RFC 5321 §4.1.1: white space at the end is tolerated, and verbs have no case.
+  // RFC 5321 §4.1.1: ignore trailing white space and the case of verbs.
   const [, verb = "", argument = ""] = /^([^ \t]*)[ \t]*(.*)$/s.exec(line.trimEnd()) ?? [];
   return PARSERS.get(verb.toUpperCase())?.(argument) ?? refused(REPLIES.unknownCommand);
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import type { Log } from "../log.ts";
 import type { SessionOptions } from "./actions.ts";
 import type { MailHandler } from "./envelope.ts";
@@ -9,15 +9,15 @@ export interface ConnectionDeps {
   handler: MailHandler;
   log: Log;
   intake: Intake;
-  /** Called once, when the socket is closed and the handler has nothing of it in hand. */
-  gone: () => void;
+  /** Called once, when the socket is closed and the handler has answered. */
+  onClosed: () => void;
 }
 
 export interface ConnectionOptions extends SessionOptions {
-  /** Key and certificate chain, PEM, as they are at the moment. */
+  /** Returns the current key and certificate chain, in PEM. */
   tls: () => { key: string; cert: string };
-  /** Milliseconds of silence asked of the peer before it is greeted; 0 for none. */
+  /** Milliseconds to wait before the greeting; 0 for none. */
   greetAfterMs: number;
-  /** Whether refused recipients are answered ever more slowly. */
+  /** If true, replies to refused recipients are delayed after the first few. */
   tarpit: boolean;
 }

@@ -1,5 +1,5 @@
-import { sleep } from "../core/clock.ts";
-import { turn } from "../core/turn.ts";
+import { sleep } from "../core/time/clock.ts";
+import { yieldToEventLoop } from "../core/concurrency/event-loop.ts";
 import type { Action } from "./actions.ts";
 import type { ConnectionDeps, ConnectionOptions } from "./connection-options.ts";
 import { Deadline } from "./deadline.ts";
@@ -8,36 +8,35 @@ import { REPLIES, type Reply } from "./reply.ts";
 import { Session } from "./session.ts";
 import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
 
-/** Refused recipients of one session that are answered at once; those beyond wait, which makes guessing slow. */
+/** Refused recipients of one session that are answered at once. Later replies are delayed, to slow down guessing. */
 export const REFUSALS_AT_ONCE = 5;
-/**
- * Octets in one piece behind which others have a turn. Of a peer that sends faster than we read, the socket hands over one
- * piece of half a MiB after the other, and one of nothing but short lines takes twenty milliseconds.
- */
+/** Octets of one piece after which other connections are served: 512 KiB of short lines take 20 ms. */
 export const TURN_OCTETS = 256 * 1024;
-/** How long an answer to one beyond waits. */
+/** Delay of each reply after those. */
 export const TARPIT_MS = 1_000;
 
-/** One socket with its session: carries out the session's actions, ends it when it is late, pauses it when too much is held. */
+/**
+ * A socket with its session: carries out the session's actions, ends it on timeout, pauses it if too much is in memory.
+ */
 export class Connection implements Holder, SocketOwner {
   readonly #deps: ConnectionDeps;
   readonly #options: ConnectionOptions;
   readonly #session: Session;
-  /** The socket in use; the plain one no longer counts once it has been turned to TLS. */
+  /** The socket in use. After STARTTLS it is the TLS socket. */
   #socket: SmtpSocket;
-  /** Replies the socket has not taken yet. While there are any nothing is read, so they cannot pile up. */
+  /** Replies that the socket has not accepted yet. While there are any, nothing is read. */
   #unsent = "";
   #paused = false;
   #peerEnded = false;
   #shutDown = false;
   #closed = false;
-  /** Whether the handler has a recipient or message in hand. */
+  /** True while the handler works on a recipient or a message. */
   #asking = false;
-  /** Whether the session goes on, and the socket is read on, with the next turn of the event loop. */
-  #catchingUp = false;
-  /** Ends the wait before the greeting; null once it is over. */
+  /** True if the session continues in the next turn of the event loop. */
+  #continuing = false;
+  /** Cancels the wait before the greeting; null after it. */
   #cancelGreeting: (() => void) | null = null;
-  /** Whether the message must wait for room among those of other connections. */
+  /** True if the message must wait because other messages use the memory. */
   #crowded = false;
   readonly #deadline: Deadline;
 
@@ -46,43 +45,39 @@ export class Connection implements Holder, SocketOwner {
     this.#options = options;
     this.#socket = socket;
     this.#session = new Session(options);
-    this.#deadline = new Deadline(deps.clock, () => this.#timeUp());
+    this.#deadline = new Deadline(deps.clock, () => this.#onTimeout());
   }
 
   get ip(): string {
     return this.#options.ip;
   }
 
-  /**
-   * Greets the peer, a moment later: one that speaks before (RFC 5321 §3.1 lets nobody do so) does not read what it is
-   * told, as programs that send spam do.
-   */
+  /** Greets the peer after a short delay. A client must not speak first (RFC 5321 §3.1), but many spam programs do. */
   open(): void {
     if (this.#options.greetAfterMs === 0) {
       this.#perform(this.#session.greet());
       return;
     }
-    this.#deadline.move(this.#session);
+    this.#deadline.restart(this.#session);
     this.#cancelGreeting = this.#deps.clock.after(this.#options.greetAfterMs, () => {
       this.#cancelGreeting = null;
       this.#perform(this.#session.greet());
     });
   }
 
-  /** Messages taken from this peer. */
   get messages(): number {
     return this.#session.messages;
   }
 
   pause(): void {
     this.#crowded = true;
-    this.#deadline.rest();
+    this.#deadline.suspend();
     this.#pause();
   }
 
   resume(): void {
     this.#crowded = false;
-    this.#deadline.move(this.#session);
+    this.#deadline.restart(this.#session);
     this.#settle();
   }
 
@@ -90,14 +85,13 @@ export class Connection implements Holder, SocketOwner {
     this.#perform(this.#session.abort(REPLIES.tooSlow));
   }
 
-  /** Lets the session end as soon as nothing is in hand. */
   dismiss(): void {
     this.#stopGreeting();
     this.#perform(this.#session.dismiss(REPLIES.shuttingDown));
   }
 
-  /** Ends the session at once, whatever is in hand. */
-  cutOff(): void {
+  /** Ends the session at once, even if the handler has not answered. */
+  abort(): void {
     if (this.#closed) return;
     this.#perform(this.#session.abort(REPLIES.shuttingDown));
     this.#socket.end();
@@ -105,7 +99,7 @@ export class Connection implements Holder, SocketOwner {
   }
 
   received(socket: SmtpSocket, chunk: Buffer): void {
-    // After STARTTLS the plain socket still hands out what arrives, as ciphertext: that is not for the session.
+    // After STARTTLS the plain socket still reports the ciphertext. Ignore it.
     if (socket !== this.#socket) return;
     if (this.#cancelGreeting !== null) {
       this.#stopGreeting();
@@ -115,9 +109,9 @@ export class Connection implements Holder, SocketOwner {
     }
     const waiting = this.#session.phase === "waiting";
     this.#perform(this.#session.receive(chunk));
-    // A client that sends ahead is read on once it has its answers, and has read them.
-    if (chunk.length >= TURN_OCTETS) void this.#catchUp();
-    if (waiting || this.#catchingUp || this.#crowded || this.#unsent !== "") this.#pause();
+    // If a client pipelines more than this, read on only after it has read its replies.
+    if (chunk.length >= TURN_OCTETS) void this.#continueLater();
+    if (waiting || this.#continuing || this.#crowded || this.#unsent !== "") this.#pause();
   }
 
   #stopGreeting(): void {
@@ -133,7 +127,7 @@ export class Connection implements Holder, SocketOwner {
     this.#settle();
   }
 
-  /** The peer sends no more. It may still read, so the answer to what is in hand is given. */
+  /** The peer sends no more, but may still read: answer what the handler is working on. */
   peerEnded(socket: SmtpSocket): void {
     if (socket !== this.#socket) return;
     this.#peerEnded = true;
@@ -141,7 +135,7 @@ export class Connection implements Holder, SocketOwner {
   }
 
   socketClosed(socket: SmtpSocket): void {
-    // The plain socket's end is also that of the TLS session on it, which tells so itself.
+    // The close of the plain socket also closes the TLS socket, which reports it itself.
     if (socket !== this.#socket || this.#closed) return;
     this.#closed = true;
     this.#deadline.cancel();
@@ -152,7 +146,7 @@ export class Connection implements Holder, SocketOwner {
     this.#leave();
   }
 
-  /** The socket or TLS failed, which peers bring about at will; or an event threw, which is a fault of ours. */
+  /** Errors with a code come from the socket or TLS. Any other error is a bug. */
   failed(error: Error): void {
     const byPeer = "code" in error;
     if (byPeer) this.#deps.log.debug("connection failed", { ip: this.ip, error: error.message });
@@ -171,20 +165,20 @@ export class Connection implements Holder, SocketOwner {
 
   #perform(actions: readonly Action[]): void {
     for (const action of actions) this.#carryOut(action);
-    if (!this.#asking && !this.#closed) this.#hold();
-    // Octets that complete no command are no progress; those of a message are. While it waits for room its time rests.
-    if (this.#crowded) this.#deadline.rest();
-    else if (actions.length > 0 || this.#session.receiving) this.#deadline.move(this.#session);
+    if (!this.#asking && !this.#closed) this.#reportMemory();
+    // Octets of a message are progress, octets that complete no command are not. If the message waits, the deadline is
+    // suspended.
+    if (this.#crowded) this.#deadline.suspend();
+    else if (actions.length > 0 || this.#session.receiving) this.#deadline.restart(this.#session);
     this.#settle();
   }
 
-  /** Tells what the message in hand takes; where there is too much of all together, it waits. */
-  #hold(): void {
+  /** Reports the memory of the current message. If all messages together use too much, this one waits. */
+  #reportMemory(): void {
     const { held, receiving } = this.#session;
-    this.#crowded = !this.#deps.intake.hold(this, held, receiving || held > 0 ? "coming" : "none");
+    this.#crowded = !this.#deps.intake.update(this, held, receiving || held > 0 ? "coming" : "none");
   }
 
-  /** Carries out one action. `close` needs nothing here: the session's phase says so, and all must be written first. */
   #carryOut(action: Action): void {
     const { handler } = this.#deps;
     if (action.kind === "write") this.#write(action.text);
@@ -192,7 +186,7 @@ export class Connection implements Holder, SocketOwner {
     else if (action.kind === "recipient") void this.#ask(handler.recipient(action.address, action.envelope));
     else if (action.kind === "message") {
       void this.#ask(handler.message(action.envelope, action.raw));
-      this.#deps.intake.hold(this, action.raw.length, "whole");
+      this.#deps.intake.update(this, action.raw.length, "whole");
       this.#crowded = false;
     }
   }
@@ -203,7 +197,7 @@ export class Connection implements Holder, SocketOwner {
       this.#unsent += text;
       return;
     }
-    // Replies are ASCII: octets taken are characters taken. A negative count means a dead socket, soon closed.
+    // Replies are ASCII, so octets equal characters. A negative count means a dead socket, soon closed.
     const taken = this.#socket.write(text);
     if (taken >= 0) this.#unsent = text.slice(taken);
   }
@@ -224,7 +218,7 @@ export class Connection implements Holder, SocketOwner {
   }
 
   #startTls(): void {
-    // Our answer must leave in plain text before anything else: a client that does not read it gets no TLS.
+    // The reply must be sent in plain text first. If the client does not read it, end the connection.
     if (this.#unsent !== "") {
       this.#socket.terminate();
       return;
@@ -244,30 +238,25 @@ export class Connection implements Holder, SocketOwner {
     }
   }
 
-  /** Reads on, or goes on with what was read, or closes, whichever is due now. */
   #settle(): void {
     if (this.#closed || this.#unsent !== "") return;
-    const { phase, behind } = this.#session;
+    const { phase, hasBacklog } = this.#session;
     if (phase === "closed") this.#shutdown();
-    else if (behind) void this.#catchUp();
-    else if (phase !== "waiting" && !this.#crowded && !this.#catchingUp) this.#resume();
-    if (this.#peerEnded && phase !== "waiting" && !behind) this.#socket.end();
+    else if (hasBacklog) void this.#continueLater();
+    else if (phase !== "waiting" && !this.#crowded && !this.#continuing) this.#resume();
+    if (this.#peerEnded && phase !== "waiting" && !hasBacklog) this.#socket.end();
   }
 
-  /** Has the session go on, with the commands left or what comes, when others have had a turn. */
-  async #catchUp(): Promise<void> {
-    if (this.#catchingUp) return;
-    this.#catchingUp = true;
-    await turn();
-    this.#catchingUp = false;
-    // Replies that wait bring it back here once they are out.
+  /** Continues the session in the next turn of the event loop, after other connections. */
+  async #continueLater(): Promise<void> {
+    if (this.#continuing) return;
+    this.#continuing = true;
+    await yieldToEventLoop();
+    this.#continuing = false;
     if (!this.#closed && this.#unsent === "") this.#perform(this.#session.proceed());
   }
 
-  /**
-   * Closes our side only and reads on until the peer closes its own: closing both at once over octets not yet read
-   * resets the connection, and the peer might lose our last reply.
-   */
+  /** Closes our side and reads until the peer closes its own. Otherwise the peer could lose our last reply. */
   #shutdown(): void {
     if (this.#shutDown) return;
     this.#shutDown = true;
@@ -287,14 +276,14 @@ export class Connection implements Holder, SocketOwner {
     this.#socket.resume();
   }
 
-  #timeUp(): void {
+  #onTimeout(): void {
     if (this.#session.phase === "closed" || this.#session.phase === "tls") this.#socket.terminate();
     else this.#perform(this.#session.abort(REPLIES.timeout));
   }
 
   #leave(): void {
     if (!this.#closed || this.#asking) return;
-    this.#deps.intake.hold(this, 0, "none");
-    this.#deps.gone();
+    this.#deps.intake.update(this, 0, "none");
+    this.#deps.onClosed();
   }
 }

@@ -1,25 +1,25 @@
-import { KeptMessage, type MessageResult } from "./kept-message.ts";
+import { MessageBuffer, type MessageResult } from "./message-buffer.ts";
 import type { MessageMemory } from "./message-memory.ts";
-import { CR, indexOr, LF } from "./octets.ts";
+import { CR, indexOr, LF } from "./input-buffer.ts";
 
 const DOT = 0x2e;
 
 /**
- * Where the machine stands between two octets: `lineStart` after a CRLF or at the very start, `dot` behind a dot there,
- * `dotCr` behind the CR of a line that is one dot, `text` within a line, `cr` behind a CR there, `done` at the end.
+ * State between two octets. `lineStart`: after a CRLF or at the start. `dot`: after a dot at `lineStart`. `dotCr`:
+ * after the CR of a line that is one dot. `text`: within a line. `cr`: after a CR within a line. `done`: at the end.
  */
 type State = "lineStart" | "dot" | "dotCr" | "text" | "cr" | "done";
 
 interface Expectation {
   octet: number;
   next: State;
-  /** Whether the octet is part of the message: stuffed dots and the final dot's line are not (RFC 5321 §4.5.2). */
+  /** True if the octet is part of the message. Stuffed dots and the line of the final dot are not (RFC 5321 §4.5.2). */
   kept: boolean;
-  /** Whether any other octet proves the CR before it to be a bare one. */
+  /** True if any other octet proves that the CR before it is bare. */
   afterCr: boolean;
 }
 
-/** The one octet each state waits for. Any other is read as text of the line; text itself is scanned, not stepped. */
+/** The one octet each state expects. Any other octet is text, which is scanned rather than stepped through. */
 const EXPECTED: Record<Exclude<State, "text" | "done">, Expectation> = {
   lineStart: { octet: DOT, next: "dot", kept: false, afterCr: false },
   dot: { octet: CR, next: "dotCr", kept: false, afterCr: false },
@@ -28,20 +28,20 @@ const EXPECTED: Record<Exclude<State, "text" | "done">, Expectation> = {
 };
 
 /**
- * Reads one message after DATA: takes away stuffed dots and finds the end, which is CRLF.CRLF and nothing else.
- * A CR or LF outside a CRLF, a NUL, or more than `maxBytes` octets make it a refused message, which is still read to
- * its true end: whoever ended it earlier would take its remains for commands (SMTP smuggling).
+ * Reads one message after DATA: removes stuffed dots and finds the end, which is only CRLF.CRLF. If the message has a
+ * CR or LF outside a CRLF, has a NUL, or is over `maxBytes`, it is refused but still read to its true end. Otherwise
+ * the rest could be read as commands (SMTP smuggling).
  */
 export class DataReader {
-  readonly #kept: KeptMessage;
+  readonly #kept: MessageBuffer;
   #state: State = "lineStart";
-  /** Next CR and LF of the chunk in hand, searched anew only when passed: no octet is looked at twice. */
+  /** Positions of the next CR and LF in the chunk. Each octet is searched once. */
   #cr = -1;
   #lf = -1;
 
-  /** `maxBytes`: octets of the message without stuffed dots and the final dot's line (RFC 1870 §3). */
+  /** @param maxBytes octets of the message without stuffed dots and the final dot's line (RFC 1870 §3) */
   constructor(maxBytes: number, memory?: MessageMemory) {
-    this.#kept = new KeptMessage(maxBytes, memory);
+    this.#kept = new MessageBuffer(maxBytes, memory);
   }
 
   /** Octets held in memory. */
@@ -49,10 +49,10 @@ export class DataReader {
     return this.#kept.held;
   }
 
-  /** Reads `chunk` from `from` on. Returns the index behind the message's end, or -1 when all was read and none came. */
+  /** Reads `chunk` from `from`. Returns the index after the message's end, or -1 if the end has not come. */
   feed(chunk: Uint8Array, from: number): number {
     let pos = from;
-    let run = from; // Start of the octets not yet kept.
+    let run = from; // Start of the octets not yet added.
     this.#cr = this.#lf = -1;
     while (pos < chunk.length && this.#state !== "done") {
       if (this.#state === "text") {
@@ -77,7 +77,7 @@ export class DataReader {
     return -1;
   }
 
-  /** Goes behind the next CR or LF; a LF met first belongs to no CRLF. */
+  /** Moves after the next CR or LF. If LF comes first, it is a bare one. */
   #scanText(chunk: Uint8Array, pos: number): number {
     if (this.#cr < pos) this.#cr = indexOr(chunk, CR, pos);
     if (this.#lf < pos) this.#lf = indexOr(chunk, LF, pos);
@@ -86,12 +86,12 @@ export class DataReader {
     return Math.min(this.#cr, this.#lf) + 1;
   }
 
-  /** Lets go of a message that will not end. */
+  /** Frees the memory of a message that will not be completed. */
   discard(): void {
     this.#kept.discard();
   }
 
-  /** The message, once `feed` has found its end. */
+  /** Returns the message. Call only after `feed` has found its end. */
   result(): MessageResult {
     if (this.#state !== "done") throw new Error("The message has not ended.");
     return this.#kept.result();

@@ -1,32 +1,34 @@
-import type { Clock } from "../core/clock.ts";
-import { MINUTE_MS, SECOND_MS } from "../core/time-units.ts";
+import type { Clock } from "../core/time/clock.ts";
+import { MINUTE_MS, SECOND_MS } from "../core/time/units.ts";
 import type { Phase } from "./actions.ts";
 
-/** How long a session may stay in one phase without getting on. */
+/** Time limits of each phase. */
 export const PHASE_TIMEOUT_MS: Record<Phase, number> = {
-  /** RFC 5321 §4.5.3.2.7: from the last answer to the end of the next command, so that dripping octets gains nothing. */
+  /**
+   * RFC 5321 §4.5.3.2.7: from the last reply to the end of the next command. Sending octet by octet does not extend it.
+   */
   command: 5 * MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.5: silence between two parts of a message. */
+  /** RFC 5321 §4.5.3.2.5: between two parts of a message. */
   data: 3 * MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.6: a client waits no longer for the answer to a message. */
+  /** RFC 5321 §4.5.3.2.6: a client waits no longer than this for the reply to a message. */
   waiting: 10 * MINUTE_MS,
-  /** From the answer to STARTTLS to the end of the handshake. */
+  /** From the reply to STARTTLS to the end of the handshake. */
   tls: MINUTE_MS,
-  /** After our last word, for the client to read it and close. */
+  /** After our last reply, for the client to read it and close. */
   closed: 5 * SECOND_MS,
 };
-/** From MAIL to the answer to DATA, however busy the client is. */
+/** From MAIL to the reply to DATA, even if the client is active all the time. */
 export const TRANSACTION_TIMEOUT_MS = 30 * MINUTE_MS;
 
 /**
- * The time by which the session must have got on. A connection has one timer: when the deadline moves away the timer
- * stays, and looks again once it rings.
+ * The time limit of a session. Each connection has one timer. If the deadline moves to a later time, the timer is kept
+ * and checks again when it fires.
  */
 export class Deadline {
   readonly #clock: Clock;
   readonly #passed: () => void;
   #at = Number.POSITIVE_INFINITY;
-  /** The whole time of which the rest is left until then, milliseconds. */
+  /** Full length of the current limit, milliseconds. */
   #limitMs = 0;
   #transaction = 0;
   #transactionEnd = Number.POSITIVE_INFINITY;
@@ -39,8 +41,8 @@ export class Deadline {
     this.#passed = passed;
   }
 
-  /** The session got on: it has the whole time of its phase again, but not more than is left of its transaction. */
-  move({ phase, transaction }: { phase: Phase; transaction: number }): void {
+  /** Restarts the limit of the phase, but never beyond the end of the transaction. */
+  restart({ phase, transaction }: { phase: Phase; transaction: number }): void {
     if (this.#over) return;
     const now = this.#clock.now();
     if (transaction !== this.#transaction) this.#transactionEnd = Number.POSITIVE_INFINITY;
@@ -52,8 +54,8 @@ export class Deadline {
     if (this.#at < this.#timerAt) this.#arm(now);
   }
 
-  /** The session waits for us: only its transaction still ends. */
-  rest(): void {
+  /** The session waits for us: only the limit of the transaction applies. */
+  suspend(): void {
     this.#limitMs = TRANSACTION_TIMEOUT_MS;
     this.#at = this.#transactionEnd;
   }
@@ -73,7 +75,7 @@ export class Deadline {
     this.#timerAt = Number.POSITIVE_INFINITY;
     if (this.#over) return;
     const now = this.#clock.now();
-    // Of no time more can be left than all of it: a clock that was put back must not lengthen any.
+    // If the clock was set back, no limit may become longer than its full length.
     this.#at = Math.min(this.#at, now + this.#limitMs);
     if (now < this.#at) this.#arm(now);
     else this.#passed();

@@ -1,4 +1,4 @@
-/** Tags of the few types of DER (ITU-T X.690 §8) that a certificate is made of. */
+/** Tags of the DER types (ITU-T X.690 §8) that a certificate uses. */
 export const TAG = {
   integer: 0x02,
   bitString: 0x03,
@@ -12,16 +12,16 @@ export const TAG = {
   set: 0x31,
 } as const;
 
-/** Lengths from here on take octets of their own. */
+/** Lengths from here on have length octets of their own. */
 const LONG_LENGTH = 0x80;
 
-/** A value in DER: its tag, its length, and what it holds one after the other. */
+/** Encodes a value in DER: tag, length, contents. */
 export function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(contents);
   return Buffer.concat([Buffer.from([tag, ...lengthOctets(content.length)]), content]);
 }
 
-/** X.690 §10.1: in as few octets as will do. */
+/** X.690 §10.1: as few octets as possible. */
 function lengthOctets(length: number): number[] {
   if (length < LONG_LENGTH) return [length];
   const octets: number[] = [];
@@ -29,7 +29,7 @@ function lengthOctets(length: number): number[] {
   return [LONG_LENGTH | octets.length, ...octets];
 }
 
-/** A time as RFC 5280 §4.1.2.5 wants it: two digits of the year to 2049, four after. Milliseconds. */
+/** Encodes a time in milliseconds. RFC 5280 §4.1.2.5: two-digit years until 2049, four digits after. */
 export function derTime(at: number): Buffer {
   const iso = new Date(at).toISOString();
   const digits = `${iso.slice(0, 19).replace(/\D/g, "")}Z`;

@@ -1,33 +1,35 @@
 import type { Reply } from "./reply.ts";
 
-/** Who brings a message, over which connection, from whom and to whom: all that is known besides its bytes. */
+/** Everything known about a message besides its bytes: client, connection, sender and recipients. */
 export interface Envelope {
-  /** The reverse-path of MAIL FROM without its brackets; "" is the null sender of bounces. */
+  /** The reverse-path of MAIL FROM without brackets; "" is the null sender of bounces. */
   mailFrom: string;
-  /** Recipients accepted so far, each once, in the order given. */
+  /** Recipients accepted so far, without duplicates, in order. */
   rcptTo: string[];
-  /** The peer's address; an IPv4 one in dotted form even on an IPv6 socket. */
+  /** The client's address. If it is IPv4, in dotted form even on an IPv6 socket. */
   ip: string;
-  /** What the peer called itself in HELO or EHLO. Letters, digits and `.-_:[]` only; otherwise unchecked. */
+  /** The name in HELO or EHLO. It has only letters, digits and `.-_:[]`, and is not verified. */
   helo: string;
   /** The TLS version, such as "TLSv1.3"; null in plain text. */
   tls: string | null;
-  /** Whether MAIL carried SMTPUTF8 (RFC 6531). */
+  /** True if MAIL had SMTPUTF8 (RFC 6531). */
   smtpUtf8: boolean;
-  /** Left out: the peer said EHLO. */
+  /** Size that MAIL announced, if any. */
+  announcedOctets?: number;
+  /** Set if the peer said HELO. */
   plainSmtp?: true;
 }
 
-/** What the receiving end asks of the rest of the service. */
+/** The part of the service that decides about recipients and stores messages. */
 export interface MailHandler {
-  /** Verdict on one RCPT TO; null = accepted (250 2.1.5). A rejection of the promise is answered 451 4.3.0. */
+  /** Decides about one RCPT TO: null accepts (250 2.1.5). If the promise rejects, the reply is 451 4.3.0. */
   recipient(address: string, envelope: Envelope): Promise<Reply | null>;
   /**
-   * Custody of a whole message, dots unstuffed, every line ending in CRLF. Resolves with the reply to DATA; 250 only
-   * after the commit. A rejection is answered 451 4.3.0. The bytes are the caller's again when it resolves: whoever is to
-   * have them for longer takes a copy.
+   * Takes custody of a whole message: dots unstuffed, all line ends CRLF. Resolves with the reply to DATA, which is 250
+   * only after the commit. If the promise rejects, the reply is 451 4.3.0. After it resolves, the caller reuses the
+   * memory of `raw`: copy what is needed longer.
    */
   message(envelope: Envelope, raw: Uint8Array): Promise<Reply>;
-  /** The listener stops: what is in hand is to be answered soon, and waits for nothing it can do without. */
+  /** The listener is stopping: answer the current messages soon, and skip optional waits. */
   stopping?(): void;
 }

@@ -4,8 +4,8 @@ import type { MessageMemory } from "./message-memory.ts";
 import { REPLIES } from "./reply.ts";
 
 /**
- * The handler as connections ask it: where it fails that is logged, and the answer is 451. It gives a message's memory back
- * once it has answered. Where it threw it may still be reading, so the memory is left to the garbage collector.
+ * Wraps the handler. If it throws, logs that and answers 451. Gives a message's memory back after the answer; if the
+ * handler threw, it may still be reading, so the garbage collector frees the memory.
  */
 export function guardedHandler(
   { handler, log }: { handler: MailHandler; log: Log },
@@ -15,7 +15,7 @@ export function guardedHandler(
     try {
       return await ask();
     } catch (error) {
-      log.error("mail could not be taken", {
+      log.error("the mail handler failed", {
         ip: envelope.ip,
         recipients: envelope.rcptTo.length,
         error: error instanceof Error ? error.stack : String(error),

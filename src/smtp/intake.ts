@@ -1,63 +1,62 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 
-/** Octets that a message may hold without asking: mail of usual size flows whatever the large ones do. */
+/** A message of up to this size needs no permission, so large messages do not delay usual mail. */
 export const FREE_OCTETS = 64 * 1024;
-/** How often the sender that all others wait for is looked at. */
+/** Interval at which the oldest sender's progress is checked. */
 export const PROGRESS_MS = 5_000;
 /**
- * What that sender must have brought since the last look; at this rate 25 MiB take nine minutes. Whoever brings less holds
- * up large mail for everybody at no cost of their own (slowloris), and is told to come again.
+ * Octets the oldest sender must send per interval; at this rate 25 MiB take nine minutes. Without it, one slow sender
+ * could block all large messages at no cost (slowloris). It gets 421.
  */
 export const PROGRESS_OCTETS = 256 * 1024;
 
 /**
- * While whole messages wait for our answer, the oldest large one is read on up to this multiple of the limit. The room from
- * here to `SMALL_SHARE` is for mail of usual size: a rush of large mail must not turn it away.
+ * While complete messages wait for our reply, the oldest large one is read up to this multiple of the limit. The memory
+ * from here to `SMALL_SHARE` is for small messages, so that a rush of large ones does not block them.
  */
 const OLDEST_SHARE = 1.5;
-/** Small messages are read, and new ones begin, up to this multiple of the limit. */
+/** Small messages are read, and new ones may begin, up to this multiple of the limit. */
 const SMALL_SHARE = 2;
 
-/** `coming`: octets are still to come. `whole`: only the answer is. `none`: no message has begun, or it is answered. */
+/** `coming`: more octets are expected. `whole`: only the reply is missing. `none`: there is no message. */
 export type Stage = "none" | "coming" | "whole";
 
-/** A connection with a message that has begun and has no answer yet. */
+/** A connection with a message that is not answered yet. */
 export interface Holder {
-  /** Reads no further. */
+  /** Stops reading. */
   pause(): void;
-  /** Reads on. */
+  /** Continues reading. */
   resume(): void;
-  /** Ends the session: its message holds up all others. */
+  /** Ends the session, because its slow message blocks all others. */
   giveUp(): void;
 }
 
 interface Held {
   octets: number;
-  /** Octets at the last look; null where it could not be read on all the time since. */
+  /** Octets at the last check; null if it was paused since then. */
   before: number | null;
 }
 
 /**
- * Bounds what the messages of all connections hold in memory until they are answered. Over the limit only the oldest
- * large message is read on and the others wait, so one can always come to its end; one that drips is given up. Over one
- * and a half times the limit the oldest waits too, as long as answers of ours are due that will free memory. Over twice
- * the limit small messages wait as well, and none may begin.
+ * Bounds the memory of unanswered messages of all connections. Over the limit, only the oldest large message is read,
+ * so that it can finish; if it is too slow, its session ends. Over 1.5 times the limit, the oldest waits too if replies
+ * of ours are due that will free memory. Over twice the limit, small messages wait as well, and none may begin.
  */
 export class Intake {
   readonly #clock: Clock;
   readonly #limit: number;
-  /** Totals at which somebody is to wait. */
+  /** Totals at which connections must be paused. */
   readonly #limits: readonly number[];
-  /** Those that need a turn, in the order in which they came to need it. */
+  /** Large messages, oldest first. */
   readonly #queue = new Map<Holder, Held>();
   readonly #small = new Map<Holder, Held>();
   readonly #whole = new Map<Holder, Held>();
-  /** Those of the queue that are not read on. */
+  /** Large messages that are paused. */
   readonly #paused = new Set<Holder>();
   #total = 0;
-  #watching = false;
+  #timerSet = false;
 
-  /** `limit`: octets of all messages together. Twice that is passed by one message and one read, no more. */
+  /** @param limit octets of all messages; one message and one read may exceed twice the limit */
   constructor(clock: Clock, limit: number) {
     this.#clock = clock;
     this.#limit = limit;
@@ -69,28 +68,28 @@ export class Intake {
     return this.#total;
   }
 
-  /** Whether one more message may begin. */
-  get open(): boolean {
+  /** True if another message may begin. */
+  get hasRoom(): boolean {
     return this.#total <= SMALL_SHARE * this.#limit;
   }
 
-  /** Notes what the holder's message has in memory now, and how far it is. Returns whether it may be read on. */
-  hold(holder: Holder, octets: number, stage: Stage): boolean {
+  /** Records the memory and stage of a message. Returns true if its connection may read on. */
+  update(holder: Holder, octets: number, stage: Stage): boolean {
     const queued = this.#queue.get(holder);
     const known = queued ?? this.#small.get(holder) ?? this.#whole.get(holder);
-    // Between two messages, which is after nearly every command.
+    // Nearly every command ends here: no message has begun.
     if (known === undefined && stage === "none") return true;
     const held = known ?? { octets: 0, before: null };
-    // An empty message frees no memory, and one that is answered may have the next one's octets behind it already.
+    // An answered message frees memory, even if the next one's octets have already arrived.
     const answered = this.#whole.has(holder) && stage !== "whole";
     const freed = octets < held.octets || answered;
     this.#count(octets - held.octets);
     held.octets = octets;
-    const needsTurn = stage === "coming" && (octets > FREE_OCTETS || !this.open);
+    const needsTurn = stage === "coming" && (octets > FREE_OCTETS || !this.hasRoom);
     if (needsTurn) this.#putInQueue(holder, held);
     else this.#putAside(holder, held, stage);
-    if (freed || (queued !== undefined && !needsTurn)) this.#letIn();
-    this.#watch();
+    if (freed || (queued !== undefined && !needsTurn)) this.#resumePaused();
+    this.#startTimer();
     return !this.#paused.has(holder);
   }
 
@@ -104,63 +103,65 @@ export class Intake {
     this.#small.delete(holder);
     this.#whole.delete(holder);
     this.#queue.set(holder, held);
-    if (this.#goesOn(holder)) this.#paused.delete(holder);
+    if (this.#mayContinue(holder)) this.#paused.delete(holder);
     else {
       this.#paused.add(holder);
       held.before = null;
     }
   }
 
-  /** When a limit is passed, those that were reading are paused at once: one more read of each would be too much. */
+  /** If a limit is exceeded, pauses the active connections at once: one more read of each would be too much. */
   #count(more: number): void {
     const before = this.#total;
     this.#total += more;
     if (!this.#limits.some((limit) => before <= limit && this.#total > limit)) return;
-    for (const [holder, held] of [...this.#queue, ...(this.open ? [] : this.#small)]) {
+    for (const [holder, held] of [...this.#queue, ...(this.hasRoom ? [] : this.#small)]) {
       if (this.#paused.has(holder)) continue;
       this.#putInQueue(holder, held);
       if (this.#paused.has(holder)) holder.pause();
     }
   }
 
-  #goesOn(holder: Holder): boolean {
-    return this.#isOldest(holder) ? this.#oldestGoesOn() : this.#total <= this.#limit;
+  #mayContinue(holder: Holder): boolean {
+    return this.#isOldest(holder) ? this.#oldestMayContinue() : this.#total <= this.#limit;
   }
 
   #isOldest(holder: Holder): boolean {
     return this.#queue.keys().next().value === holder;
   }
 
-  /** The oldest waits only while an answer of ours is due, which comes whether it is read on or not. */
-  #oldestGoesOn(): boolean {
+  /** The oldest waits only if a reply of ours is due, because that reply frees memory. */
+  #oldestMayContinue(): boolean {
     return this.#total <= OLDEST_SHARE * this.#limit || this.#whole.size === 0;
   }
 
-  /** Lets those that wait read on, as far as there is room for a piece of each; the oldest where it may in any case. */
-  #letIn(): void {
+  /** Resumes paused connections while there is memory for one piece of each. The oldest may continue in any case. */
+  #resumePaused(): void {
     let room = this.#limit - this.#total;
     for (const holder of this.#queue.keys()) {
-      if (room <= 0 && !(this.#isOldest(holder) && this.#oldestGoesOn())) return;
+      if (room <= 0 && !(this.#isOldest(holder) && this.#oldestMayContinue())) return;
       room -= FREE_OCTETS;
       if (this.#paused.delete(holder)) holder.resume();
     }
   }
 
-  #watch(): void {
-    if (this.#watching || this.#paused.size === 0) return;
-    this.#watching = true;
-    this.#clock.after(PROGRESS_MS, () => this.#look());
+  #startTimer(): void {
+    if (this.#timerSet || this.#paused.size === 0) return;
+    this.#timerSet = true;
+    this.#clock.after(PROGRESS_MS, () => this.#checkProgress());
   }
 
-  /** Gives the oldest up where it had the time since the last look and did not use it; notes where all stand. */
-  #look(): void {
-    this.#watching = false;
+  /**
+   * Ends the oldest session if it was not paused and sent too little since the last check. Records the progress of all.
+   */
+  #checkProgress(): void {
+    this.#timerSet = false;
     const [oldest] = this.#queue;
     if (oldest !== undefined && this.#paused.size > 0) {
       const [holder, { octets, before }] = oldest;
       if (before !== null && octets - before < PROGRESS_OCTETS) holder.giveUp();
     }
     for (const [holder, held] of this.#queue) held.before = this.#paused.has(holder) ? null : held.octets;
-    this.#watch();
+    this.#startTimer();
   }
 }

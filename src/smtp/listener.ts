@@ -1,5 +1,5 @@
 import type { TCPSocketListener } from "bun";
-import { type Clock, within } from "../core/clock.ts";
+import { type Clock, within } from "../core/time/clock.ts";
 import { isInNetworks } from "../core/networks.ts";
 import type { Log } from "../log.ts";
 import { Connection } from "./connection.ts";
@@ -7,25 +7,27 @@ import type { ConnectionOptions } from "./connection-options.ts";
 import type { MailHandler } from "./envelope.ts";
 import { guardedHandler } from "./guarded-handler.ts";
 import { Intake } from "./intake.ts";
-import { largest } from "./kept-message.ts";
+import { maxSharedOctets } from "./message-buffer.ts";
 import { MessageMemory } from "./message-memory.ts";
 import { createAdmission, createKnownPeers, isLoopback, plainAddress } from "./peer.ts";
-import { Proxied } from "./proxied.ts";
+import { ProxyHandshake } from "./proxy-handshake.ts";
 import { formatReply, REPLIES } from "./reply.ts";
 import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
-import { type SmtpMeter, type Watch, watchSession } from "./watch.ts";
+import { type SmtpMeter, type SessionRecorder, recordSession } from "./session-metrics.ts";
 
 /**
- * Messages of the largest size that may be in memory while all are read on. The oldest is read on beyond that, so that
- * there are two and the beginning of a third, and the room of one more is left to small mail (`intake`).
+ * Messages of the largest size that fit in memory before reading is limited. The oldest is read beyond that. Together
+ * they take up to two and a part; memory for one more is left for small messages (`intake`).
  */
 const LARGE_MESSAGES_IN_FLIGHT = 1.5;
-/** Silence asked of strangers before the greeting. Who has brought mail before, or is on this machine, is greeted at once. */
+/**
+ * Delay of the greeting for unknown peers. There is none if the peer has delivered mail before, or is on this machine.
+ */
 export const GREET_AFTER_MS = 300;
-/** Peers remembered to have brought mail that was taken. */
+/** Addresses remembered of peers whose mail we accepted. */
 const MAX_KNOWN_PEERS = 10_000;
 
-/** Recipients of one inbound transaction: the number RFC 5321 §4.5.3.1.8 asks for at least. */
+/** Recipients of one inbound transaction: the minimum of RFC 5321 §4.5.3.1.8. */
 export const MAX_INBOUND_RECIPIENTS = 100;
 
 export interface ListenerDeps {
@@ -48,35 +50,35 @@ export interface ListenerOptions {
   /** From one IPv4 address or one IPv6 /64; loopback is exempt. */
   maxConnectionsPerIp: number;
   /**
-   * Addresses and networks (`address/bits`) of proxies: their connections begin with a header of PROXY protocol version
-   * 2, which says who the client is. Nobody else is believed.
+   * Addresses and networks (`address/bits`) of proxies. Their connections begin with a PROXY protocol version 2 header
+   * that names the client. No other peer may send one.
    */
   proxies: readonly string[];
-  /** Private key and certificate chain of STARTTLS, PEM. */
+  /** Private key and certificate chain for STARTTLS, in PEM. */
   tls: { key: string; cert: string };
 }
 
 export interface Listener {
-  /** Octets of messages in memory that have no answer yet. */
+  /** Octets of unanswered messages in memory. */
   readonly held: number;
-  /** Sessions that stand. */
+  /** Open sessions. */
   readonly sessions: number;
-  /** Serves TLS with this key and certificate chain from the next handshake on. */
+  /** Uses this key and certificate chain for later handshakes. */
   setCertificate(tls: { key: string; cert: string }): void;
-  /** Resolves with the port listened on; rejects where it cannot be had. */
+  /** Resolves with the port. Rejects if the port cannot be bound. */
   start(): Promise<{ port: number }>;
   /**
-   * Accepts no more, sends idle sessions away, lets messages in hand be answered for at most `graceMs`, closes all.
-   * The handler may still have a message in hand when that time is over; its sender was not told 250.
+   * Accepts no more connections, ends idle sessions, waits up to `graceMs` for current messages to be answered, then
+   * closes all. If the handler takes longer, it may still store a message whose sender got no 250.
    */
   stop(graceMs: number): Promise<void>;
 }
 
-/** The receiving end of SMTP on one address and port. */
+/** Creates an SMTP server on one address and port. */
 export function createListener(deps: ListenerDeps, options: ListenerOptions): Listener {
   const admission = createAdmission(options);
   const intake = new Intake(deps.clock, LARGE_MESSAGES_IN_FLIGHT * options.maxMessageBytes);
-  const memory = new MessageMemory(deps.clock, largest(options.maxMessageBytes));
+  const memory = new MessageMemory(deps.clock, maxSharedOctets(options.maxMessageBytes));
   const handler = guardedHandler(deps, memory);
   const known = createKnownPeers(MAX_KNOWN_PEERS);
   let certificate = options.tls;
@@ -84,7 +86,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   let server: TCPSocketListener<SocketOwner | undefined> | null = null;
   let allGone: (() => void) | null = null;
 
-  function gone(connection: Connection, watch: Watch | undefined): void {
+  function gone(connection: Connection, watch: SessionRecorder | undefined): void {
     if (!connections.delete(connection)) return;
     watch?.ended();
     admission.leave(connection.ip);
@@ -98,7 +100,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
       ...options,
       ip,
       tls: () => certificate,
-      hasRoom: () => intake.open,
+      hasRoom: () => intake.hasRoom,
       memory,
       greetAfterMs: local || known.has(ip) ? 0 : GREET_AFTER_MS,
       tarpit: !local,
@@ -108,7 +110,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   function accept(socket: SmtpSocket): void {
     const ip = plainAddress(socket.remoteAddress);
     if (!isInNetworks(ip, options.proxies)) admit(socket, ip);
-    else socket.data = new Proxied({ ...deps, admit: admitProxied }, socket);
+    else socket.data = new ProxyHandshake({ ...deps, admit: admitProxied }, socket);
   }
 
   function admitProxied(socket: SmtpSocket, ip: string | null, rest: Buffer): void {
@@ -123,10 +125,10 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
       socket.end(formatReply(allGone === null ? REPLIES.tooManyConnections : REPLIES.shuttingDown));
       return;
     }
-    const watch = deps.meter === undefined ? undefined : watchSession(deps.clock, deps.meter);
+    const watch = deps.meter === undefined ? undefined : recordSession(deps.clock, deps.meter);
     const connection: Connection = new Connection(
-      { ...deps, handler, intake, gone: () => gone(connection, watch) },
-      { ...optionsFor(ip), said: watch?.said },
+      { ...deps, handler, intake, onClosed: () => gone(connection, watch) },
+      { ...optionsFor(ip), onReply: watch?.replied },
       socket,
     );
     socket.data = connection;
@@ -138,7 +140,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     server = Bun.listen<SocketOwner | undefined>({
       hostname: options.host,
       port: options.port,
-      // A client may close its side behind its last command and still wait for the answer.
+      // A client may close its side after its last command and still wait for the reply.
       allowHalfOpen: true,
       socket: { ...SOCKET_EVENTS, open: accept },
     });
@@ -153,7 +155,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     handler.stopping();
     for (const connection of [...connections]) connection.dismiss();
     if (connections.size > 0) await within(deps.clock, graceMs, empty, undefined);
-    for (const connection of [...connections]) connection.cutOff();
+    for (const connection of [...connections]) connection.abort();
     connections.clear();
     server?.stop(true);
     memory.clear();

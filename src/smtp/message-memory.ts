@@ -1,72 +1,75 @@
 import { edenGC } from "bun:jsc";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 
-/** Pieces of memory that wait for their next message: as many large messages as come at a time (`listener`). */
+/** Unused buffers that are kept: as many as large messages arrive at a time (`listener`). */
 export const MAX_FREE = 3;
-/** Time without a large message after which the memory is let go of. */
+/** If no large message comes for this time, the unused buffers are freed. */
 export const IDLE_MS = 60_000;
 /**
- * Octets of large messages that come between two short collections. What the socket hands over takes memory of its own
- * with each piece; the collector lets as much of it pile up as there is in use, which is more than two of the largest messages.
+ * Octets of large messages between two young-generation collections. Each piece from the socket has memory of its own.
+ * Without these collections, more than two of the largest messages would pile up.
  */
 export const COLLECTED_OCTETS = 8 * 1024 * 1024;
 
 /**
- * The memory of large messages, shared with the thread that reads them. It is used again from one message to the next:
- * the garbage collector hardly counts such memory, and lets several times as much pile up before it runs.
+ * A pool of buffers for large messages, shared with the thread that reads them. Buffers are reused because the garbage
+ * collector hardly counts shared memory, and would let several times as much pile up.
  */
 export class MessageMemory {
   readonly #clock: Clock;
   readonly #maxOctets: number;
   readonly #free: SharedArrayBuffer[] = [];
-  /** What messages have. Memory that came back twice would be given to two of them. */
+  /** Buffers in use. If a buffer came back twice, two messages would get it. */
   readonly #lent = new WeakSet<SharedArrayBuffer>();
   readonly #collect: () => void;
-  #brought = 0;
+  #received = 0;
   #cancelIdle: () => void = () => undefined;
 
-  /** `maxOctets`: of the largest piece that is asked for. `collect`: frees what was used a moment ago. */
+  /**
+   * @param maxOctets size of the largest message
+   * @param collect frees short-lived objects
+   */
   constructor(clock: Clock, maxOctets: number, collect: () => void = edenGC) {
     this.#clock = clock;
     this.#maxOctets = maxOctets;
     this.#collect = collect;
   }
 
-  /** Pieces that wait. */
+  /** Unused buffers. */
   get free(): number {
     return this.#free.length;
   }
 
-  /** Memory that can grow to the largest message. What an earlier one left may be in it. */
+  /** Returns a buffer that can grow to the largest message. It may hold octets of an earlier one. */
   take(): SharedArrayBuffer {
-    this.#idleAnew();
+    this.#restartIdleTimer();
     const memory = this.#free.pop() ?? new SharedArrayBuffer(0, { maxByteLength: this.#maxOctets });
     this.#lent.add(memory);
     return memory;
   }
 
-  /** Notes that a piece of so many octets has been put into lent memory. */
-  brought(octets: number): void {
-    this.#brought += octets;
-    if (this.#brought < COLLECTED_OCTETS) return;
-    this.#brought = 0;
+  /** Counts octets written to a buffer. */
+  countReceived(octets: number): void {
+    this.#received += octets;
+    if (this.#received < COLLECTED_OCTETS) return;
+    this.#received = 0;
     this.#collect();
   }
 
-  /** Takes back what nobody will read any more; anything but lent memory is none of its business. */
+  /** Takes a buffer back that no code reads any more. Ignores any other memory. */
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof SharedArrayBuffer) || !this.#lent.delete(memory)) return;
     if (this.#free.length < MAX_FREE) this.#free.push(memory);
-    this.#idleAnew();
+    this.#restartIdleTimer();
   }
 
-  /** A message may never give back its own, so what waits beside it is let go of all the same. */
-  #idleAnew(): void {
+  /** Restarts the idle timer. A lent buffer may never come back, so the timer runs even while some are in use. */
+  #restartIdleTimer(): void {
     this.#cancelIdle();
     this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.clear());
   }
 
-  /** Lets go of what waits. */
+  /** Frees the unused buffers. */
   clear(): void {
     this.#cancelIdle();
     this.#free.length = 0;

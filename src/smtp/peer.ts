@@ -1,22 +1,23 @@
 import { isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
+import { setBounded } from "../core/collections.ts";
 
-/** Groups of 16 bits that one customer's IPv6 addresses have in common: a /64, all of which is theirs to use. */
+/** 16-bit groups that the IPv6 addresses of one customer share: a /64. */
 const IPV6_CUSTOMER_GROUPS = 4;
 
-/** The peer's address in its usual form: an IPv4 peer of an IPv6 socket (`::ffff:192.0.2.1`) in dotted form. */
+/** Returns the peer's address; if it is IPv4 on an IPv6 socket (`::ffff:192.0.2.1`), in dotted form. */
 export function plainAddress(remoteAddress: string): string {
   if (isIPv4(remoteAddress)) return remoteAddress;
   return ipaddr.isValid(remoteAddress) ? ipaddr.process(remoteAddress).toString() : remoteAddress;
 }
 
-/** Whether an address is this machine's own loopback. */
+/** Checks for a loopback address. */
 export function isLoopback(ip: string): boolean {
   if (isIPv4(ip)) return ip.startsWith("127.");
   return ipaddr.isValid(ip) && ipaddr.process(ip).range() === "loopback";
 }
 
-/** What connections are counted by: the IPv4 address, or the /64 of an IPv6 address. */
+/** Returns the network that connections are counted by: the IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(ip: string): string {
   if (isIPv4(ip) || !ipaddr.IPv6.isValid(ip)) return ip;
   return `${ipaddr.IPv6.parse(ip).parts.slice(0, IPV6_CUSTOMER_GROUPS).join(":")}::/64`;
@@ -29,13 +30,13 @@ export interface AdmissionLimits {
 }
 
 export interface Admission {
-  /** Counts a connection in; false, and nothing counted, where it is one too many. */
+  /** Counts a new connection. Returns false, and counts nothing, if that exceeds a limit. */
   enter(ip: string): boolean;
-  /** Counts out one that was let in. */
+  /** Counts the end of a connection that was admitted. */
   leave(ip: string): void;
 }
 
-/** Counts open connections, in all and by where they come from. */
+/** Limits open connections, in total and per network. */
 export function createAdmission({ maxConnections, maxConnectionsPerIp }: AdmissionLimits): Admission {
   const perNetwork = new Map<string, number>();
   let total = 0;
@@ -52,7 +53,7 @@ export function createAdmission({ maxConnections, maxConnectionsPerIp }: Admissi
   function leave(ip: string): void {
     const network = networkOf(ip);
     const left = (perNetwork.get(network) ?? 0) - 1;
-    // Networks without a connection are forgotten: the map holds no more than there are connections.
+    // Networks without connections are removed, so the map is bounded by the connections.
     if (left > 0) perNetwork.set(network, left);
     else perNetwork.delete(network);
     total--;
@@ -66,16 +67,8 @@ export interface KnownPeers {
   add(ip: string): void;
 }
 
-/** Remembers so many addresses, and forgets those first that were not added again for the longest time. */
+/** Remembers up to `most` addresses. If it is full, forgets the one added longest ago. */
 export function createKnownPeers(most: number): KnownPeers {
-  const known = new Set<string>();
-
-  function add(ip: string): void {
-    known.delete(ip);
-    known.add(ip);
-    const [oldest] = known;
-    if (known.size > most && oldest !== undefined) known.delete(oldest);
-  }
-
-  return { has: (ip) => known.has(ip), add };
+  const known = new Map<string, true>();
+  return { has: (ip) => known.has(ip), add: (ip) => setBounded(known, ip, true, most) };
 }

@@ -1,22 +1,22 @@
 /** An SMTP reply (RFC 5321 §4.2): three-digit code, enhanced status code (RFC 3463), one or more lines of text. */
 export interface Reply {
   code: number;
-  /** Such as `5.1.1`; absent in the greeting and in answers to HELO, EHLO and DATA's 354 (RFC 2034 §4). */
+  /** Such as `5.1.1`. Missing in the greeting and in replies to HELO, EHLO and DATA's 354 (RFC 2034 §4). */
   enhanced?: string;
   lines: readonly string[];
 }
 
 /** RFC 5321 §4.5.3.1.5: octets of a reply line, CRLF included. */
 export const MAX_REPLY_LINE_OCTETS = 512;
-/** Lines of one reply that are sent; what a handler says beyond that is cut off. */
+/** Lines sent of one reply; further lines are dropped. */
 export const MAX_REPLY_LINES = 64;
 
-/** One reply of one or more lines. */
+/** Creates a reply of one or more lines. */
 export function reply(code: number, enhanced: string | null, ...lines: string[]): Reply {
   return enhanced === null ? { code, lines } : { code, enhanced, lines };
 }
 
-/** Every fixed answer of the receiving end. */
+/** All fixed replies of the server. */
 export const REPLIES = {
   help: reply(
     214,
@@ -37,7 +37,8 @@ export const REPLIES = {
   tooManyConnections: reply(421, "4.7.0", "Too many connections, try again later"),
   tooManyErrors: reply(421, "4.7.0", "Too many errors, closing the connection"),
   tooMuchInput: reply(421, "4.7.0", "Too much input ahead of the answers, closing the connection"),
-  notSmtp: reply(421, "4.7.0", "This is no web server"),
+  ambiguousMessage: reply(421, "4.7.0", "That message may be read in two ways, closing the connection"),
+  notSmtp: reply(421, "4.7.0", "This is not a web server"),
   localTrouble: reply(451, "4.3.0", "Local trouble, try again later"),
   noRoom: reply(452, "4.3.1", "Too many messages are coming in, try again later"),
   tooSlow: reply(421, "4.3.1", "Too many messages are coming in, and this one too slowly"),
@@ -73,7 +74,7 @@ export const REPLIES = {
   unknownParameter: reply(555, "5.5.4", "Parameter not recognized or not implemented"),
 } as const satisfies Record<string, Reply>;
 
-/** EHLO's answer (RFC 5321 §4.1.1.1): our name, then one service extension a line. */
+/** Creates the reply to EHLO (RFC 5321 §4.1.1.1): our name, then one extension per line. */
 export function ehloReply(hostname: string, maxMessageBytes: number, offerTls: boolean): Reply {
   const extensions = [
     `SIZE ${maxMessageBytes}`,
@@ -88,8 +89,8 @@ export function ehloReply(hostname: string, maxMessageBytes: number, offerTls: b
 }
 
 /**
- * The reply as it goes over the wire, ASCII only. CR, LF and whatever else is not printable becomes `?`, so that
- * text taken from a peer or a database cannot forge a reply of its own (response splitting).
+ * Formats a reply for sending, in ASCII. Anything unprintable, including CR and LF, becomes `?`, so that text from a
+ * peer or the database cannot forge another reply (response splitting).
  */
 export function formatReply({ code, enhanced, lines }: Reply): string {
   const status = enhanced === undefined ? "" : `${enhanced} `;

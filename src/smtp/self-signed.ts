@@ -1,15 +1,15 @@
 import { generateKeyPair, randomBytes, sign } from "node:crypto";
 import { promisify } from "node:util";
-import { DAY_MS } from "../core/time-units.ts";
+import { DAY_MS } from "../core/time/units.ts";
 import { der, derTime, TAG } from "./der.ts";
 
-/** How long a self-signed certificate is good: longer than a process runs, since each start makes a new one. */
+/** Lifetime of a self-signed certificate. A process runs for less, and each start makes a new one. */
 export const SELF_SIGNED_DAYS = 3650;
 /** RFC 5280 App. A.1 ub-common-name. */
 const MAX_COMMON_NAME = 64;
-/** Peers whose clock is behind ours still find the certificate valid. */
+/** The certificate is valid even if the peer's clock is behind ours. */
 const CLOCK_SLACK_MS = DAY_MS;
-/** Understood by every peer that speaks TLS 1.2. */
+/** Every peer with TLS 1.2 supports it. */
 const RSA_BITS = 2048;
 /** RFC 5280 §4.1.2.2: at most 20. */
 const SERIAL_OCTETS = 16;
@@ -28,14 +28,15 @@ const DNS_NAME = 0x82;
 const VERSION_3 = 2;
 
 /**
- * A key and a certificate that it signs itself (RFC 5280 §4.1), for opportunistic TLS. `now` in milliseconds. Written
- * here, since a library for certificates of all kinds takes as long to load as all the rest of a start.
+ * Creates a key and a self-signed certificate (RFC 5280 §4.1) for opportunistic TLS. Written here because a general
+ * library takes as long to load as the rest of the start.
+ * @param now milliseconds since the epoch
  */
 export async function selfSignedCertificate(
   hostname: string,
   now: number,
 ): Promise<{ key: string; cert: string }> {
-  // On the thread pool.
+  // Runs on the thread pool.
   const { privateKey, publicKey } = await promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
   const from = now - CLOCK_SLACK_MS;
   const name = commonName(hostname.slice(0, MAX_COMMON_NAME));
@@ -58,7 +59,7 @@ export async function selfSignedCertificate(
   };
 }
 
-/** Positive, and without leading zero octets: the first one lies between 0x40 and 0x7f. */
+/** Positive, and without leading zeros: the first octet is between 0x40 and 0x7f. */
 function serialNumber(): Buffer {
   const octets = randomBytes(SERIAL_OCTETS);
   octets.writeUInt8((octets.readUInt8(0) & 0x3f) | 0x40, 0);
@@ -78,7 +79,7 @@ function commonName(name: string): Buffer {
   return der(TAG.sequence, der(TAG.set, attribute));
 }
 
-/** It is nobody's issuer, and for this host. */
+/** Not a CA, and valid for this host. */
 function extensions(hostname: string): Buffer[] {
   const names = der(TAG.sequence, der(DNS_NAME, Buffer.from(hostname, "latin1")));
   return [

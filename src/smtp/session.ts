@@ -1,38 +1,35 @@
 import { parseCommand } from "./command.ts";
 import { DataReader } from "./data.ts";
-import type { MessageFault, MessageResult } from "./kept-message.ts";
-import { Input } from "./lines.ts";
+import { AMBIGUOUS, FAULT_REPLIES, type MessageResult } from "./message-buffer.ts";
+import { InputBuffer } from "./input-buffer.ts";
 import { formatReply, REPLIES, type Reply, reply } from "./reply.ts";
 import type { Action, Phase, SessionOptions } from "./actions.ts";
 import { type Chunk, endTransaction, envelopeOf, type Outcome, perform, type SessionState } from "./verbs.ts";
 
-/** Errors of one client (syntax, sequence, unknown commands) after which it is sent away. */
+/** If a client makes this many errors (syntax, sequence, unknown commands), the session ends. */
 export const MAX_ERRORS = 20;
-/** Recipients refused in one session after which the client is sent away: it is guessing addresses. */
+/** If this many recipients are refused, the session ends: the client is guessing addresses. */
 export const MAX_REFUSED_RECIPIENTS = 100;
-/** Commands answered in a row, of tens of thousands in one piece; then others have a turn, and the client takes its replies. */
+/**
+ * Commands answered in a row. A piece may hold tens of thousands; after these, other connections are served, and the
+ * client has to read its replies.
+ */
 export const MAX_COMMANDS_IN_A_ROW = 100;
-/** Octets a client may have sent ahead of an answer it must wait for. The listener stops reading long before. */
+/** Octets a client may send ahead while it must wait for a reply. The connection stops reading long before. */
 export const MAX_WAITING_OCTETS = 2 * 1024 * 1024;
 
-const FAULT_REPLIES: Record<MessageFault, Reply> = {
-  bareLineEnd: REPLIES.bareLineEnd,
-  nul: REPLIES.nulInMessage,
-  tooLarge: REPLIES.tooLarge,
-};
-
 /**
- * One SMTP session as a machine without I/O and clock: octets and answers go in, actions come out. After a `recipient`
- * or `message` action it reads nothing more until `answer`, so replies keep the order of pipelined commands (RFC 2920).
+ * An SMTP session as a state machine without I/O and clock: octets and answers in, actions out. After a `recipient` or
+ * `message` action it reads nothing until `answer`, so replies keep the order of pipelined commands (RFC 2920).
  */
 export class Session {
   readonly #options: SessionOptions;
-  readonly #input = new Input();
+  readonly #input = new InputBuffer();
   #state: SessionState = { helo: null, plainSmtp: false, tls: null, transaction: null, transactions: 0 };
   #phase: Phase = "command";
-  /** Commands answered since others had their turn. */
+  /** Commands answered since other connections were served. */
   #inARow = 0;
-  /** Where the octets of a message go: after DATA, or those still to come of a chunk. */
+  /** The reader of message octets: after DATA, or for the rest of a chunk. */
   #reader: DataReader | (Chunk & { left: number }) | null = null;
   #question: "message" | { recipient: string } | null = null;
   #farewell: Reply | null = null;
@@ -49,8 +46,8 @@ export class Session {
     return this.#phase;
   }
 
-  /** Whether commands that have come are left for `proceed`. */
-  get behind(): boolean {
+  /** True if received commands wait for `proceed`. */
+  get hasBacklog(): boolean {
     return this.#phase === "command" && this.#inARow >= MAX_COMMANDS_IN_A_ROW;
   }
 
@@ -62,12 +59,10 @@ export class Session {
     return this.#state.tls;
   }
 
-  /** Recipients refused so far. */
   get refusedRecipients(): number {
     return this.#refusedRecipients;
   }
 
-  /** Messages answered 250 so far. */
   get messages(): number {
     return this.#messages;
   }
@@ -79,34 +74,34 @@ export class Session {
     );
   }
 
-  /** Whether octets of a message are coming in; those of a refused chunk, which are thrown away, are none. */
+  /** True if octets of a message are being received. Those of a refused chunk do not count. */
   get receiving(): boolean {
     const into = this.#reader instanceof DataReader ? this.#reader : this.#reader?.into;
     return into !== undefined && "feed" in into;
   }
 
-  /** A number of its own for each transaction, 0 outside of one: begins with MAIL, ends with the answer to DATA. */
+  /** Number of the current transaction, from MAIL to the reply to DATA; 0 if there is none. */
   get transaction(): number {
     const open = this.#state.transaction !== null || this.#question === "message";
     return open ? this.#state.transactions : 0;
   }
 
-  /** The greeting (RFC 5321 §3.1). */
+  /** Returns the greeting (RFC 5321 §3.1). */
   greet(): Action[] {
     this.#say(reply(220, null, `${this.#options.hostname} ESMTP Postrider`));
     return this.#flush();
   }
 
-  /** Takes what the peer sent; the session may keep `chunk`. */
+  /** Handles received octets. The session may keep `chunk`. */
   receive(chunk: Buffer): Action[] {
     if (this.#phase === "closed" || this.#phase === "tls") return [];
     this.#input.add(chunk);
-    const waits = this.#phase === "waiting" || this.behind;
+    const waits = this.#phase === "waiting" || this.hasBacklog;
     if (waits && this.#input.length > MAX_WAITING_OCTETS) return this.abort(REPLIES.tooMuchInput);
-    return this.behind ? [] : this.proceed();
+    return this.hasBacklog ? [] : this.proceed();
   }
 
-  /** Goes on with what has come, up to so many commands. */
+  /** Continues with buffered octets, up to a number of commands. */
   proceed(): Action[] {
     this.#inARow = 0;
     let more = true;
@@ -117,7 +112,7 @@ export class Session {
     return this.#flush();
   }
 
-  /** The answer to the `recipient` (null = accepted) or `message` action asked last. */
+  /** Takes the answer to the last `recipient` (null accepts) or `message` action. */
   answer(verdict: Reply | null): Action[] {
     const question = this.#question;
     this.#question = null;
@@ -128,7 +123,7 @@ export class Session {
     return this.proceed();
   }
 
-  /** TLS stands. The client's knowledge of us and ours of it are forgotten (RFC 3207 §4.2). */
+  /** The TLS handshake is done: forgets HELO and EHLO (RFC 3207 §4.2). */
   secured(version: string): Action[] {
     if (this.#phase !== "tls") return [];
     this.#phase = "command";
@@ -136,7 +131,7 @@ export class Session {
     return this.proceed();
   }
 
-  /** Ends the session with `farewell`, a 421: at once, or as soon as the message or recipient in hand is answered. */
+  /** Ends the session with `farewell`, a 421, after the handler's answer if it is working. */
   dismiss(farewell: Reply): Action[] {
     if (this.#phase === "closed") return [];
     if (this.#phase === "tls") return this.close();
@@ -144,14 +139,14 @@ export class Session {
     return this.proceed();
   }
 
-  /** Says `farewell` and ends the session at once; what is in hand stays unanswered. */
+  /** Sends `farewell` and ends the session at once, even if the handler has not answered. */
   abort(farewell: Reply): Action[] {
     if (this.#phase === "closed") return [];
     if (this.#phase !== "tls") this.#say(farewell);
     return this.close();
   }
 
-  /** Ends the session without a word: the peer has gone. */
+  /** Ends the session without a reply, because the peer has gone. */
   close(): Action[] {
     this.#end();
     return this.#flush();
@@ -162,7 +157,7 @@ export class Session {
       this.#say(this.#farewell);
       return false;
     }
-    const line = this.behind ? null : this.#input.line();
+    const line = this.hasBacklog ? null : this.#input.line();
     if (line === null) return false;
     this.#inARow++;
     const command =
@@ -196,8 +191,8 @@ export class Session {
   }
 
   /**
-   * Whatever the client sent behind STARTTLS came in plain text, perhaps from someone in the middle: none of it may be
-   * read as if it had come under TLS (command injection, CVE-2011-0411).
+   * Octets after STARTTLS came in plain text, perhaps from a man in the middle. They are discarded, so that they cannot
+   * be read as if they had come under TLS (command injection, CVE-2011-0411).
    */
   #startTls(): void {
     this.#phase = "tls";
@@ -218,8 +213,11 @@ export class Session {
       ended = end >= 0;
       return ended ? end : bytes.length;
     });
-    if (ended) this.#endData(reader.result());
-    return ended;
+    if (!ended) return false;
+    const result = reader.result();
+    this.#endData(result);
+    if ("fault" in result && AMBIGUOUS.has(result.fault)) this.#say(REPLIES.ambiguousMessage);
+    return true;
   }
 
   #readChunk(chunk: Chunk & { left: number }): boolean {
@@ -270,10 +268,10 @@ export class Session {
       this.#say(REPLIES.tooManyErrors);
   }
 
-  /** Adds a reply to what is to be written. A 421 announces that the connection is closed (RFC 5321 §3.8). */
+  /** Adds a reply to the output. 421 also closes the connection (RFC 5321 §3.8). */
   #say(answer: Reply): void {
     if (this.#phase === "closed") return;
-    this.#options.said?.(answer);
+    this.#options.onReply?.(answer);
     const text = formatReply(answer);
     const last = this.#actions.at(-1);
     if (last?.kind === "write") last.text += text;
@@ -285,7 +283,7 @@ export class Session {
     if (this.#phase === "closed") return;
     this.#phase = "closed";
     this.#input.clear();
-    // The client may take its time to close: nothing is held for it until then.
+    // The client may take its time to close, so free the memory now.
     if (this.#reader instanceof DataReader) this.#reader.discard();
     endTransaction(this.#state);
     this.#reader = null;

@@ -1,11 +1,11 @@
 import type { Socket, SocketHandler } from "bun";
 
-/** What a socket's events go to. */
+/** Receiver of a socket's events. */
 export interface SocketOwner {
   received(socket: SmtpSocket, chunk: Buffer): void;
-  /** The socket takes octets again. */
+  /** The socket accepts octets again. */
   drained(socket: SmtpSocket): void;
-  /** The peer sends no more; it may still read. */
+  /** The peer sends no more, but may still read. */
   peerEnded(socket: SmtpSocket): void;
   socketClosed(socket: SmtpSocket): void;
   failed(error: Error): void;
@@ -14,7 +14,7 @@ export interface SocketOwner {
 
 export type SmtpSocket = Socket<SocketOwner | undefined>;
 
-/** Events of every socket, before and after STARTTLS, go to its owner. Sockets refused at the door have none. */
+/** Passes events of every socket, before and after STARTTLS, to its owner. A refused socket has none. */
 export const SOCKET_EVENTS: SocketHandler<SocketOwner | undefined> = {
   data: (socket, chunk) => socket.data?.received(socket, chunk),
   drain: (socket) => socket.data?.drained(socket),

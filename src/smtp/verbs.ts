@@ -4,16 +4,16 @@ import type { Envelope } from "./envelope.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { ehloReply, REPLIES, type Reply, reply } from "./reply.ts";
 
-/** What the server says of itself and what it takes. */
+/** Name and limits of the server. */
 export interface SessionLimits {
   /** Our name in the banner and in EHLO's answer. */
   hostname: string;
   maxMessageBytes: number;
   /** Recipients of one transaction. */
   maxRecipients: number;
-  /** Whether there is room for one more message; left out: always. */
+  /** Returns whether one more message may begin. Without it, always. */
   hasRoom?: () => boolean;
-  /** Where large messages have their place; left out: each has its own. */
+  /** Pool of memory for large messages. Without it, each message allocates its own. */
   memory?: MessageMemory;
 }
 
@@ -21,36 +21,38 @@ export interface SessionLimits {
 export interface Transaction {
   mailFrom: string;
   smtpUtf8: boolean;
-  /** Recipients accepted, each once. */
+  /** Size that MAIL announced (RFC 1870), or 0. */
+  size: number;
+  /** Accepted recipients, without duplicates. */
   rcptTo: string[];
-  /** RCPT commands answered so far, refused ones included. */
+  /** RCPT commands so far, including refused ones. */
   asked: number;
-  /** The message so far where it comes by BDAT. */
+  /** The message so far, if it comes by BDAT. */
   chunks: ChunkReader | null;
 }
 
-/** What follows a BDAT: so many octets, which are read whatever is said to them. */
+/** A chunk after BDAT. Its octets are read whatever the reply is. */
 export interface Chunk {
   size: number;
   last: boolean;
-  /** Where they go; or the answer to a chunk that is thrown away. */
+  /** The reader of the chunk, or the reply if the chunk is discarded. */
   into: ChunkReader | Reply;
 }
 
-/** What commands read and change. */
+/** State that commands read and change. */
 export interface SessionState {
-  /** Name given in HELO or EHLO; null before. */
+  /** Name in HELO or EHLO; null before. */
   helo: string | null;
-  /** Whether that was HELO. */
+  /** True if it was HELO. */
   plainSmtp: boolean;
   /** TLS version; null in plain text. */
   tls: string | null;
   transaction: Transaction | null;
-  /** Transactions begun so far. */
+  /** Transactions so far. */
   transactions: number;
 }
 
-/** An answer; with what comes next, where that is not the next command. Or a question, answered later. */
+/** Result of a command: a reply, with the next phase if not a command; a question to the handler; or a chunk. */
 export type Outcome =
   | { reply: Reply; next?: "data" | "startTls" | "close"; error?: boolean }
   | { askRecipient: string }
@@ -58,7 +60,7 @@ export type Outcome =
 
 type Performer<V extends Verb> = (state: SessionState, command: Command<V>, limits: SessionLimits) => Outcome;
 
-/** An error of the client, counted against it. */
+/** Creates a reply that counts as an error of the client. */
 function error(reply: Reply): Outcome {
   return { reply, error: true };
 }
@@ -66,11 +68,12 @@ function error(reply: Reply): Outcome {
 function mail(state: SessionState, { path, parameters }: Command<"MAIL">, limits: SessionLimits): Outcome {
   if (state.helo === null) return error(REPLIES.heloFirst);
   if (state.transaction !== null) return error(REPLIES.nestedMail);
-  // RFC 1870 §6.1: a message announced as too large is refused before it is sent.
+  // RFC 1870 §6.1: refuse a message before it is sent if its announced size is too large.
   if ((parameters.size ?? 0) > limits.maxMessageBytes) return { reply: REPLIES.tooLarge };
   state.transaction = {
     mailFrom: path.address,
     smtpUtf8: parameters.smtpUtf8,
+    size: parameters.size ?? 0,
     rcptTo: [],
     asked: 0,
     chunks: null,
@@ -84,15 +87,15 @@ function rcpt({ transaction }: SessionState, { path }: Command<"RCPT">, limits: 
   if (transaction.chunks !== null) return error(REPLIES.chunksBegun);
   if (path.beyondAscii && !transaction.smtpUtf8) return error(REPLIES.needsSmtpUtf8);
   if (transaction.rcptTo.length >= limits.maxRecipients) return { reply: REPLIES.tooManyRecipients };
-  // A bounce goes back to the one who sent: many recipients of one are a sign of abuse.
+  // A bounce goes to one sender. Several recipients are a sign of abuse.
   if (transaction.mailFrom === "" && transaction.rcptTo.length > 0)
     return { reply: REPLIES.oneBounceRecipient };
   transaction.asked++;
-  const bare = !path.address.includes("@"); // Only Postmaster may come without a domain, and is ours.
+  const bare = !path.address.includes("@"); // Only Postmaster may have no domain, and means ours.
   return { askRecipient: bare ? `${path.address}@${limits.hostname}` : path.address };
 }
 
-/** Why no message may come now; null where it may. */
+/** Returns the reply if no message may come now, else null. */
 function notReady(transaction: Transaction | null): Reply | null {
   if (transaction === null) return REPLIES.mailFirst;
   if (transaction.rcptTo.length > 0) return null;
@@ -102,15 +105,15 @@ function notReady(transaction: Transaction | null): Reply | null {
 function data({ transaction }: SessionState, _command: Command<"DATA">, limits: SessionLimits): Outcome {
   // RFC 3030 §2: DATA and BDAT are not mixed.
   const refusal = transaction?.chunks ? REPLIES.chunksBegun : notReady(transaction);
-  // This is the last moment to say no at little cost to either side.
+  // Last chance to refuse before the content is sent.
   if (refusal === null && limits.hasRoom?.() === false) return { reply: REPLIES.noRoom };
   if (refusal === null) return { reply: REPLIES.startMail, next: "data" };
   return refusal === REPLIES.noRecipients ? { reply: refusal } : error(refusal);
 }
 
 /**
- * RFC 3030 §2: the octets follow without waiting for the answer, so those of a refused chunk are read and thrown away.
- * One of unknown or unwelcome length would be read for commands, or for hours: the connection ends.
+ * RFC 3030 §2: the octets follow without waiting for the reply, so those of a refused chunk are read and discarded. If
+ * the size is malformed or too large, the octets could be read as commands, or take hours: close the connection.
  */
 function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: SessionLimits): Outcome {
   const { transaction } = state;
@@ -120,7 +123,7 @@ function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: Sess
   if (transaction === null || refusal !== null)
     return { chunk: { size, last, into: refusal ?? REPLIES.mailFirst } };
   if (transaction.chunks === null && limits.hasRoom?.() === false) {
-    // The chunks behind it must not be taken for a message without its beginning.
+    // End the transaction, so that later chunks do not become a message without its start.
     state.transaction = null;
     return { chunk: { size, last, into: REPLIES.noRoom } };
   }
@@ -128,13 +131,16 @@ function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: Sess
   return { chunk: { size, last, into: transaction.chunks } };
 }
 
-/** Ends a transaction whose message is not taken. */
+/** Ends a transaction whose message is not accepted. */
 export function endTransaction(state: SessionState): void {
   state.transaction?.chunks?.discard();
   state.transaction = null;
 }
 
-/** What is known of the transaction and of who brings it, by now. `ip`: the peer's address. */
+/**
+ * Returns what is known of the transaction so far.
+ * @param ip the peer's address
+ */
 export function envelopeOf({ transaction, helo, tls, plainSmtp }: SessionState, ip: string): Envelope {
   return {
     mailFrom: transaction?.mailFrom ?? "",
@@ -143,11 +149,12 @@ export function envelopeOf({ transaction, helo, tls, plainSmtp }: SessionState, 
     helo: helo ?? "",
     tls,
     smtpUtf8: transaction?.smtpUtf8 ?? false,
+    ...(transaction === null || transaction.size === 0 ? {} : { announcedOctets: transaction.size }),
     ...(plainSmtp ? { plainSmtp } : {}),
   };
 }
 
-/** What each command does. EHLO, HELO and RSET end a transaction without a trace (RFC 5321 §4.1.4, §4.1.1.5). */
+/** Handlers of the commands. EHLO, HELO and RSET end a transaction (RFC 5321 §4.1.4, §4.1.1.5). */
 const PERFORMERS: { [V in Verb]: Performer<V> } = {
   EHLO: (state, { name }, limits) => {
     endTransaction(state);
@@ -179,7 +186,7 @@ const PERFORMERS: { [V in Verb]: Performer<V> } = {
   refused: (_state, { reply }) => error(reply),
 };
 
-/** Performs one command on the state; says what to answer or to ask. */
+/** Performs one command on the state. */
 export function perform<V extends Verb>(
   state: SessionState,
   command: Command<V>,

@@ -2,38 +2,38 @@ import type { ConfigurationQuery, Db, Guard } from "./engine/client.ts";
 import { THREAD_OF_IDS } from "./threads.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
-/** A mail that an inbox has taken. */
+/** A message that an inbox has stored. */
 export interface EarlierArrival {
   messageId: string;
   threadId: string;
 }
 
-/** What a mail that comes to an inbox is asked about. */
+/** The question about a message that arrives in an inbox. */
 export interface ArrivalQuestion {
   rfcMessageId: string | null;
   /** Message-IDs that lead to its thread, the nearest parent last. */
   related: readonly string[];
-  /** Milliseconds: mails with its Message-ID that came before are other mails. */
+  /** Milliseconds. Older messages with its Message-ID count as different messages. */
   since: number;
-  /** Mails with its Message-ID that are given at most. */
+  /** The most messages with its Message-ID that are returned. */
   limit: number;
 }
 
-/** What the database says of a mail before an inbox takes it. */
+/** The facts about a message before an inbox stores it. */
 export interface ArrivalFacts {
-  /** Whether the inbox's domain receives. */
+  /** True if the inbox's domain receives mail. */
   receiving: boolean;
-  /** The thread that the mail belongs to; null where it begins one. */
+  /** The thread that the message belongs to; null if it begins one. */
   threadId: string | null;
-  /** The mails with its Message-ID that the inbox has taken, newest first. */
+  /** The messages with its Message-ID that the inbox has stored, newest first. */
   earlier: EarlierArrival[];
   /** The project's webhooks. */
   webhooks: readonly Subscription[];
 }
 
-/** What configuration says of an inbox. */
+/** The facts that come from configuration. */
 type InboxFacts = Pick<ArrivalFacts, "receiving" | "webhooks">;
-/** What the mails of an inbox say of one more. */
+/** The facts that come from the inbox's messages. */
 type MailFacts = Pick<ArrivalFacts, "threadId" | "earlier">;
 
 /** Parameters: inbox, project. */
@@ -44,8 +44,9 @@ const INBOX: ConfigurationQuery<{ receiving: number; webhooks: string }, InboxFa
 };
 
 /**
- * In one read, since it is made for many mails. By rowid, which is the order of insertion and ends the index, the newest of
- * any number of mails with one Message-ID are found at once; whoever sends tens of thousands of them makes nobody wait.
+ * One query, because it runs for many messages. Rowids follow the order of insertion and end the index, so the newest
+ * messages with one Message-ID are found at once, however many there are. A sender of tens of thousands slows down no
+ * other mail.
  */
 const MAIL = `SELECT (${THREAD_OF_IDS}) AS thread_id,
     (SELECT json_group_array(json_object('messageId', id, 'threadId', thread_id)) FROM (
@@ -54,20 +55,23 @@ const MAIL = `SELECT (${THREAD_OF_IDS}) AS thread_id,
         WHERE sender_id = ?2 AND direction = 'inbound' AND thread_id IS NOT NULL AND created_at > ?5
         ORDER BY id DESC)) AS earlier`;
 
-/** Whether the inbox knows a Message-ID. It costs a third of the query above, and of most mails there is no more to ask. */
+/**
+ * Finds out whether the inbox knows a Message-ID. It costs a third of the query above, and for most messages it is
+ * enough.
+ */
 const KNOWN = `SELECT 1 FROM messages WHERE inbox_id = ?1 AND rfc_message_id = ?2
   UNION ALL SELECT 1 FROM thread_references WHERE inbox_id = ?1 AND rfc_message_id = ?2 LIMIT 1`;
 
 const NEVER_SEEN: MailFacts = { threadId: null, earlier: [] };
 
-/** What there is to know of a mail for an inbox; null where the project has no such inbox any more. */
+/** Returns the facts about a message for an inbox; null if the project no longer has that inbox. */
 export async function arrivalFacts(
   db: Db,
   inbox: { id: string; senderId: string },
   question: ArrivalQuestion,
 ): Promise<ArrivalFacts | null> {
   const [configured, mail] = await Promise.all([
-    db.recall(INBOX, [inbox.id, inbox.senderId]),
+    db.readConfig(INBOX, [inbox.id, inbox.senderId]),
     mailFacts(db, inbox, question),
   ]);
   return configured === null ? null : { ...configured, ...mail };
@@ -89,7 +93,7 @@ async function isKnown(db: Db, inboxId: string, rfcMessageId: string | null): Pr
   return rfcMessageId !== null && (await db.first(KNOWN, [inboxId, rfcMessageId])) !== null;
 }
 
-/** A mail as an inbox takes it. */
+/** A message that an inbox is about to store. */
 export interface ArrivingMail {
   inboxId: string;
   senderId: string;
@@ -101,7 +105,7 @@ export interface ArrivingMail {
   limit: number;
 }
 
-/** Holds while the inbox has not taken the mail: a sender may bring it to another process at the same time. */
+/** Holds while the inbox has not stored the message: its sender may deliver it to another process at the same time. */
 export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limit }: ArrivingMail): Guard {
   return {
     sql: `NOT EXISTS (SELECT 1 FROM (SELECT id, sender_id, direction, created_at FROM messages
@@ -112,7 +116,7 @@ export function untakenGuard({ inboxId, senderId, rfcMessageId, raw, since, limi
   };
 }
 
-/** A mail that begins a thread. */
+/** A message that begins a thread. */
 export interface BeginningMail {
   inboxId: string;
   senderId: string;
@@ -120,18 +124,22 @@ export interface BeginningMail {
   related: readonly string[];
 }
 
-/** Whether the inbox knows no thread by the id that stands there; see `THREAD_OF_IDS`. */
+/**
+ * Returns the condition that the inbox has no thread for a Message-ID; see `THREAD_OF_IDS`. `id` is SQL of the
+ * Message-ID
+ */
 const unthreaded = (id: string): string => `NOT EXISTS (SELECT 1 FROM messages
       WHERE inbox_id = ? AND rfc_message_id = ${id} AND +sender_id = ? AND thread_id IS NOT NULL)
     AND NOT EXISTS (SELECT 1 FROM thread_references WHERE inbox_id = ? AND rfc_message_id = ${id} AND sender_id = ?)`;
 /**
- * Holds while none of the ids leads to a thread: others may have taken the mail itself meanwhile, the one that it answers, or
- * another answer to that. Null where it names none: nothing can lead to another.
+ * Holds while none of the ids leads to a thread. Another process may have stored the message itself, its parent or
+ * another reply to that.
+ * @returns null if the message names no ids, so that no other message can lead to its thread
  */
 export function beginsThreadGuard({ inboxId, senderId, related }: BeginningMail): Guard | null {
   const [first, ...others] = related;
   if (first === undefined) return null;
-  // Most mails that begin a thread name no other.
+  // Most messages that begin a thread name only one id.
   return others.length === 0
     ? { sql: unthreaded("?"), args: [inboxId, first, senderId, inboxId, first, senderId] }
     : {

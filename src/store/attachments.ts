@@ -1,4 +1,5 @@
 import type { Db, Statement } from "./engine/client.ts";
+import { mapping, plain, type Row } from "./columns.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
 import {
@@ -9,6 +10,7 @@ import {
   type ContentRow,
   type StoredContent,
 } from "./contents/content-read.ts";
+import type { MemoryBudget } from "./contents/memory-budget.ts";
 
 /** A part of a message with a name of its own. `size` in bytes. */
 export interface Attachment {
@@ -20,9 +22,9 @@ export interface Attachment {
   size: number;
 }
 
-/** An attachment on its way into the store. */
+/** An attachment to store. */
 export interface NewAttachment extends Attachment {
-  /** null: the part is read out of the raw message. */
+  /** null: the part is read from the raw message. */
   content: NewContent | null;
 }
 
@@ -31,69 +33,56 @@ export interface LoadedAttachment extends Attachment {
   bytes: Uint8Array;
 }
 
+const ATTACHMENTS = mapping<Attachment>({
+  id: plain("id"),
+  filename: plain("filename"),
+  contentType: plain("content_type"),
+  disposition: plain("disposition"),
+  contentId: plain("content_id"),
+  size: plain("size"),
+});
+/** The columns in a query with other tables. */
+const COLUMNS = ATTACHMENTS.names.map((name) => `a.${name}`).join(", ");
+
 const INSERT = rowsText(
   "attachments",
-  "id, message_id, ord, filename, content_type, disposition, content_id, size, content",
+  `message_id, ord, ${ATTACHMENTS.columns}, content`,
   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 );
 
-/** The statement that stores an attachment at its place in the message. */
+/** Returns the statement that stores an attachment. @param ord its position in the message */
 export function insertAttachment(messageId: string, attachment: NewAttachment, ord: number): Statement {
   return rowsStatement(INSERT, [
-    attachment.id,
     messageId,
     ord,
-    attachment.filename,
-    attachment.contentType,
-    attachment.disposition,
-    attachment.contentId,
-    attachment.size,
+    ...ATTACHMENTS.values(attachment),
     attachment.content?.key ?? null,
   ]);
 }
 
-interface AttachmentRow {
-  id: string;
-  filename: string;
-  content_type: string;
-  disposition: "attachment" | "inline";
-  content_id: string | null;
-  size: number;
-}
-
-function toAttachment(row: AttachmentRow): Attachment {
-  return {
-    id: row.id,
-    filename: row.filename,
-    contentType: row.content_type,
-    disposition: row.disposition,
-    contentId: row.content_id,
-    size: row.size,
-  };
-}
-
-/** The attachments of a message, in their order, without their bytes. */
+/** Returns the attachments of a message in their order, without their bytes. */
 export async function listAttachments(db: Db, senderId: string, messageId: string): Promise<Attachment[]> {
-  const rows = await db.all<AttachmentRow>(
-    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size
+  const rows = await db.all<Row>(
+    `SELECT ${COLUMNS}
       FROM attachments a JOIN messages m ON m.id = a.message_id
       WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
     [messageId, senderId],
   );
-  return rows.map(toAttachment);
+  return rows.map(ATTACHMENTS.read);
 }
 
 /**
- * The attachments of an outbound message with their bytes, for composing it; null where one's are gone. Many sends may
- * have the same attachment: it is kept once.
+ * Returns the attachments of an outbound message with their bytes, for composing; null if the bytes of one are gone.
+ * Messages that share an attachment share its content.
  */
 export async function loadAttachments(
   deps: ContentDeps,
   senderId: string,
   messageId: string,
+  budget: MemoryBudget,
 ): Promise<LoadedAttachment[] | null> {
-  const rows = await deps.db.all<AttachmentRow & ContentRow>(
-    `SELECT a.id, a.filename, a.content_type, a.disposition, a.content_id, a.size, ${CONTENT_COLUMNS}
+  const rows = await deps.db.all<Row & ContentRow>(
+    `SELECT ${COLUMNS}, ${CONTENT_COLUMNS}
       FROM attachments a JOIN messages m ON m.id = a.message_id LEFT JOIN contents b ON b.key = a.content
       WHERE a.message_id = ? AND m.sender_id = ? ORDER BY a.ord`,
     [messageId, senderId],
@@ -102,32 +91,32 @@ export async function loadAttachments(
   for (const row of rows) {
     const content = contentIn(row);
     if (content === null) return null;
-    loaded.push({ ...toAttachment(row), bytes: await contentBytes(deps, content) });
+    loaded.push({ ...ATTACHMENTS.read(row), bytes: await contentBytes(deps, content, budget) });
   }
   return loaded;
 }
 
-/** An attachment as it stands in the store. */
+/** An attachment as the database has it. */
 export interface StoredAttachment extends Attachment {
-  /** Its place in the message. */
+  /** Its position in the message. */
   ord: number;
-  /** Its own bytes; null: the part is read out of the raw message. */
+  /** Its own bytes; null: the part is read from the raw message. */
   content: StoredContent | null;
 }
 
-/** One attachment of the project's message; null where there is none of that id. */
+/** Returns an attachment of the project's message; null if the message has none with that id. */
 export async function getAttachment(
   db: Db,
   senderId: string,
   messageId: string,
   id: string,
 ): Promise<StoredAttachment | null> {
-  const row = await db.first<AttachmentRow & ContentRow & { ord: number }>(
-    `SELECT a.id, a.ord, a.filename, a.content_type, a.disposition, a.content_id, a.size, ${CONTENT_COLUMNS}
+  const row = await db.first<Row & ContentRow & { ord: number }>(
+    `SELECT ${COLUMNS}, a.ord, ${CONTENT_COLUMNS}
       FROM attachments a JOIN messages m ON m.id = a.message_id LEFT JOIN contents b ON b.key = a.content
       WHERE a.id = ? AND a.message_id = ? AND m.sender_id = ?`,
     [id, messageId, senderId],
   );
   if (row === null) return null;
-  return { ...toAttachment(row), ord: row.ord, content: contentIn(row) };
+  return { ...ATTACHMENTS.read(row), ord: row.ord, content: contentIn(row) };
 }

@@ -1,8 +1,8 @@
-import { firstChars } from "../core/first-chars.ts";
-import { leftOut, MAX_TRANSCRIPT_LINES } from "../core/transcripts.ts";
+import { firstChars, omittedLinesNotice, MAX_TRANSCRIPT_LINES } from "../core/text.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { json, mapping, plain, type Row } from "./columns.ts";
 
-/** One try at delivering to one recipient, with its conversation. */
+/** One try to deliver to one recipient, with its conversation. */
 export interface Attempt {
   messageId: string;
   ord: number;
@@ -23,35 +23,43 @@ export interface Attempt {
 
 /** Characters kept of one line. */
 export const MAX_TRANSCRIPT_LINE_CHARS = 2100;
-/** Characters kept of one conversation: a peer that talks without end must not fill the database. */
+/** Characters kept of one conversation: a peer that never stops talking must not fill the database. */
 export const MAX_TRANSCRIPT_CHARS = 16_384;
 
-/** Stores an attempt where the guard holds. Of a conversation too long, what is in its middle is left out. */
+const ATTEMPTS = mapping<Attempt>({
+  messageId: plain("message_id"),
+  ord: plain("ord"),
+  attempt: plain("attempt"),
+  startedAt: plain("started_at"),
+  durationMs: plain("duration_ms"),
+  outcome: plain("outcome"),
+  mx: plain("mx"),
+  ip: plain("ip"),
+  tls: plain("tls"),
+  smtpCode: plain("smtp_code"),
+  enhancedCode: plain("enhanced_code"),
+  diagnostic: plain("diagnostic"),
+  transcript: { ...json("transcript"), read: ({ transcript }) => JSON.parse(String(transcript ?? "[]")) },
+});
+
+/**
+ * Returns the statement that stores an attempt if the guard holds. If its conversation is too long, the middle is left
+ * out.
+ */
 export function insertAttempt(attempt: Attempt, guard: Guard): Statement {
   return {
-    sql: `INSERT INTO attempts (message_id, ord, attempt, started_at, duration_ms, outcome, mx, ip, tls, smtp_code,
-        enhanced_code, diagnostic, transcript)
-      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`,
+    sql: `INSERT INTO attempts (${ATTEMPTS.columns}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`,
     args: [
-      attempt.messageId,
-      attempt.ord,
-      attempt.attempt,
-      attempt.startedAt,
-      attempt.durationMs,
-      attempt.outcome,
-      attempt.mx,
-      attempt.ip,
-      attempt.tls,
-      attempt.smtpCode,
-      attempt.enhancedCode,
-      attempt.diagnostic,
-      JSON.stringify(boundedTranscript(attempt.transcript)),
+      ...ATTEMPTS.values({ ...attempt, transcript: boundedTranscript(attempt.transcript) }),
       ...guard.args,
     ],
   };
 }
 
-/** The conversation within its bounds: how it began and how it ended say most. Cut lines are well-formed Unicode. */
+/**
+ * Returns a conversation within its bounds. The beginning and the end are kept, because they say most. Cut lines are
+ * well-formed Unicode.
+ */
 export function boundedTranscript(lines: readonly string[]): string[] {
   const cut = lines.map((line) => firstChars(line, MAX_TRANSCRIPT_LINE_CHARS));
   const chars = cut.reduce((sum, line) => sum + line.length, 0);
@@ -59,13 +67,13 @@ export function boundedTranscript(lines: readonly string[]): string[] {
   const begins = cut.slice(0, fitting(cut));
   const rest = cut.slice(begins.length).reverse();
   const ends = rest.slice(0, fitting(rest)).reverse();
-  return [...begins, leftOut(cut.slice(begins.length, cut.length - ends.length)), ...ends];
+  return [...begins, omittedLinesNotice(cut.slice(begins.length, cut.length - ends.length)), ...ends];
 }
 
-/** Characters that the line which tells of a cut takes at most. */
+/** Characters that the line about the omitted part takes at most. */
 const NOTICE_CHARS = 40;
 
-/** How many of the first lines fit into half of the bounds, with room for the line that tells of the cut. */
+/** Returns how many of the first lines fit into half of the bounds, if the line about the omitted part follows. */
 function fitting(lines: readonly string[]): number {
   let chars = 0;
   for (const [at, line] of lines.entries()) {
@@ -81,56 +89,24 @@ export interface ListedAttempt extends Attempt {
   email: string;
 }
 
-/** Where an attempt stands among its message's: by the time it began, then by recipient. */
-export type AttemptPlace = Pick<Attempt, "startedAt" | "ord" | "attempt">;
+/** The position of an attempt in the list of its message: by the time it began, then by recipient. */
+export type AttemptCursor = Pick<Attempt, "startedAt" | "ord" | "attempt">;
 
-interface AttemptRow {
-  message_id: string;
-  ord: number;
-  email: string;
-  attempt: number;
-  started_at: number;
-  duration_ms: number;
-  outcome: string;
-  mx: string | null;
-  ip: string | null;
-  tls: string | null;
-  smtp_code: number | null;
-  enhanced_code: string | null;
-  diagnostic: string | null;
-  transcript: string | null;
-}
-
-/** The attempts of a message of the project, in the order in which they began, from behind `after` on. */
+/** Returns the attempts of a message of the project after a position, in the order in which they began. */
 export async function listAttempts(
   db: Db,
   senderId: string,
   messageId: string,
-  after: AttemptPlace | null,
+  after: AttemptCursor | null,
   take: number,
 ): Promise<ListedAttempt[]> {
-  const rows = await db.all<AttemptRow>(
-    `SELECT a.message_id, a.ord, r.email, a.attempt, a.started_at, a.duration_ms, a.outcome, a.mx, a.ip, a.tls,
-        a.smtp_code, a.enhanced_code, a.diagnostic, a.transcript
+  const columns = ATTEMPTS.names.map((name) => `a.${name}`).join(", ");
+  const rows = await db.all<Row & { email: string }>(
+    `SELECT ${columns}, r.email
       FROM recipients r JOIN attempts a ON a.message_id = r.message_id AND a.ord = r.ord
       WHERE r.message_id = ? AND r.sender_id = ? AND (a.started_at, a.ord, a.attempt) > (?, ?, ?)
       ORDER BY a.started_at, a.ord, a.attempt LIMIT ?`,
     [messageId, senderId, after?.startedAt ?? -1, after?.ord ?? -1, after?.attempt ?? -1, take],
   );
-  return rows.map((row) => ({
-    messageId: row.message_id,
-    ord: row.ord,
-    email: row.email,
-    attempt: row.attempt,
-    startedAt: row.started_at,
-    durationMs: row.duration_ms,
-    outcome: row.outcome,
-    mx: row.mx,
-    ip: row.ip,
-    tls: row.tls,
-    smtpCode: row.smtp_code,
-    enhancedCode: row.enhanced_code,
-    diagnostic: row.diagnostic,
-    transcript: row.transcript === null ? [] : JSON.parse(row.transcript),
-  }));
+  return rows.map((row) => ({ ...ATTEMPTS.read(row), email: row.email }));
 }

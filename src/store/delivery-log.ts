@@ -1,12 +1,13 @@
-import type { EventType } from "../core/events.ts";
+import type { EventType } from "../core/messages/events.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
-import { DAY_MS } from "../core/time-units.ts";
+import { DAY_MS } from "../core/time/units.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { mapping, plain, type Row } from "./columns.ts";
 import { timeOfId } from "./search/message-index.ts";
 import { firstWanted, ownedRows, type Scanned, type ScannedList, scanInSteps } from "./search/steps.ts";
-import { STANDS } from "./webhooks.ts";
+import { WEBHOOK_EXISTS } from "./webhooks.ts";
 
-/** One line of a webhook's delivery log. Times are milliseconds. */
+/** One entry of a webhook's delivery log. Times are milliseconds. */
 export interface LoggedDelivery {
   id: string;
   type: EventType;
@@ -14,60 +15,40 @@ export interface LoggedDelivery {
   eventId: string | null;
   status: "pending" | "succeeded" | "failed";
   attempts: number;
-  /** When it is tried next; null while an attempt is under way and once it is over. */
+  /** When it is tried next; null during an attempt and after the last one. */
   nextAttemptAt: number | null;
   lastAttemptAt: number | null;
-  /** HTTP status, first bytes and trouble of the last attempt. */
+  /** HTTP status, first bytes and error of the last attempt. */
   httpStatus: number | null;
   response: string | null;
   error: string | null;
   createdAt: number;
 }
 
-interface LogRow {
-  id: string;
-  type: EventType;
-  message_id: string | null;
-  event_id: string | null;
-  status: "pending" | "succeeded" | "failed";
-  attempts: number;
-  due_at: number | null;
-  last_attempt_at: number | null;
-  last_status: number | null;
-  last_response: string | null;
-  last_error: string | null;
-  created_at: number;
-}
+const LOG = mapping<LoggedDelivery>({
+  id: plain("id"),
+  type: plain("type"),
+  messageId: plain("message_id"),
+  eventId: plain("event_id"),
+  status: plain("status"),
+  attempts: plain("attempts"),
+  nextAttemptAt: plain("due_at"),
+  lastAttemptAt: plain("last_attempt_at"),
+  httpStatus: plain("last_status"),
+  response: plain("last_response"),
+  error: plain("last_error"),
+  createdAt: plain("created_at"),
+});
 
-const COLUMNS = `id, type, message_id, event_id, status, attempts, due_at, last_attempt_at, last_status, last_response,
-  last_error, created_at`;
-
-function toLogged(row: LogRow): LoggedDelivery {
-  return {
-    id: row.id,
-    type: row.type,
-    messageId: row.message_id,
-    eventId: row.event_id,
-    status: row.status,
-    attempts: row.attempts,
-    nextAttemptAt: row.due_at,
-    lastAttemptAt: row.last_attempt_at,
-    httpStatus: row.last_status,
-    response: row.last_response,
-    error: row.last_error,
-    createdAt: row.created_at,
-  };
-}
-
-/** What a log may be narrowed by. */
+/** A filter of the delivery log. */
 export interface DeliveryFilter {
   status?: LoggedDelivery["status"] | undefined;
   messageId?: string | undefined;
 }
 
 /**
- * One page of a webhook's log, newest first: at most `limit` deliveries with ids below `before`. A filter has no index: few of a
- * million may pass it, so the log is looked through step by step, and a page may end before it is full.
+ * Returns one page of a webhook's log, newest first: at most `limit` deliveries with ids below `before`. If a filter
+ * is set, the log is scanned in steps, because filters have no index. A page may then end before it is full.
  */
 export async function listDeliveries(
   db: Db,
@@ -81,24 +62,27 @@ export async function listDeliveries(
   const narrowed = filter.status !== undefined || filter.messageId !== undefined;
   const scan = narrowed ? scanInSteps : firstWanted;
   const { rows, stoppedAt } = await scan(list, before ?? idCeiling("dlv"), limit);
-  return { rows: rows.map(toLogged), stoppedAt };
+  return { rows: rows.map(LOG.read), stoppedAt };
 }
 
-/** Time by which a clock may have been put back between a message and what is told of it. */
+/** Time by which a clock may have been set back between a message and a delivery about it. */
 const CLOCK_SLACK_MS = DAY_MS;
 
-/** The log as a list that is looked through. Of a message it ends where that was made: older deliveries tell of others. */
+/**
+ * Returns the log as a list to scan. If the filter names a message, the list ends where that message was made: older
+ * deliveries are about other messages.
+ */
 function logOf(
   db: Db,
   senderId: string,
   webhookId: string,
   { status, messageId }: DeliveryFilter,
-): ScannedList<LogRow, string> {
+): ScannedList<Row, string> {
   const madeAt = messageId === undefined ? null : timeOfId(messageId);
   const floor = idFloor("dlv", Math.max(0, (madeAt ?? 0) - CLOCK_SLACK_MS));
   return ownedRows(db, {
     from: "webhook_deliveries INDEXED BY webhook_deliveries_by_webhook",
-    columns: COLUMNS,
+    columns: LOG.columns,
     owner: { sql: "webhook_id = ?", args: [webhookId] },
     where: [
       { sql: "sender_id = ?", args: [senderId] },
@@ -109,7 +93,10 @@ function logOf(
   });
 }
 
-/** Stores a delivery that tells of no event of a message: its data stands in itself. Due at once. */
+/**
+ * Returns the statement that stores a sample: a delivery without an event, which carries its own data. It is due at
+ * once.
+ */
 export function insertSampleDelivery(
   senderId: string,
   webhookId: string,
@@ -119,12 +106,12 @@ export function insertSampleDelivery(
   return {
     sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
       SELECT ?, id, sender_id, ?, ?, 'pending', ?, ? FROM webhooks
-        WHERE id = ? AND sender_id = ? AND ${STANDS}`,
+        WHERE id = ? AND sender_id = ? AND ${WEBHOOK_EXISTS}`,
     args: [sample.id, sample.type, JSON.stringify(sample.data), now, now, webhookId, senderId],
   };
 }
 
-/** Holds while the webhook is enabled, which a deleted one is not: what a sample asks. */
+/** Holds while the webhook is enabled. A deleted one is not. */
 export function enabledGuard(senderId: string, webhookId: string): Guard {
   return {
     sql: "EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND sender_id = ? AND enabled = 1)",
@@ -135,12 +122,12 @@ export function enabledGuard(senderId: string, webhookId: string): Guard {
 /** Holds while the webhook has not been deleted. */
 export function standingWebhookGuard(senderId: string, webhookId: string): Guard {
   return {
-    sql: `EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND sender_id = ? AND ${STANDS})`,
+    sql: `EXISTS (SELECT 1 FROM webhooks WHERE id = ? AND sender_id = ? AND ${WEBHOOK_EXISTS})`,
     args: [webhookId, senderId],
   };
 }
 
-/** Holds while the webhook is enabled and no attempt at the delivery is under way: what a replay changes. */
+/** Holds while the webhook is enabled and no attempt at the delivery is under way, so that it may be replayed. */
 export function replayGuard(senderId: string, webhookId: string, id: string): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
@@ -149,7 +136,7 @@ export function replayGuard(senderId: string, webhookId: string, id: string): Gu
   };
 }
 
-/** Makes a delivery due anew, with the whole schedule before it. */
+/** Returns the statement that makes a delivery due again, with the whole retry schedule before it. */
 export function replayDelivery(senderId: string, webhookId: string, id: string, now: number): Statement {
   return {
     sql: `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = ?
@@ -158,7 +145,7 @@ export function replayDelivery(senderId: string, webhookId: string, id: string, 
   };
 }
 
-/** Whether the webhook of the project has that delivery. */
+/** Returns true if the project's webhook has that delivery. */
 export async function hasDelivery(db: Db, senderId: string, webhookId: string, id: string): Promise<boolean> {
   const row = await db.first<{ id: string }>(
     "SELECT id FROM webhook_deliveries WHERE id = ? AND webhook_id = ? AND sender_id = ?",

@@ -1,13 +1,14 @@
-import type { Db, Statement } from "./engine/client.ts";
+import type { Db, Guard, Statement } from "./engine/client.ts";
+import { requireGuard } from "./guards.ts";
 
-/** `pending`: made, its record not seen yet. `active`: signs. `retired`: published until `retireAt`. */
+/** `pending`: made, but its record has not been seen yet. `active`: signs. `retired`: published until `retireAt`. */
 export type DkimKeyStatus = "pending" | "active" | "retired";
 
 /** A DKIM key. The private key is sealed. Times in milliseconds. */
 export interface DkimKeyRecord {
   /** Random label: the key is published at `<token>.dkim.<service domain>`. */
   token: string;
-  /** Null: the installation's own key. */
+  /** null: the installation's own key. */
   domainId: string | null;
   selector: string;
   /** The value of `p=`, base64. */
@@ -18,7 +19,7 @@ export interface DkimKeyRecord {
   createdAt: number;
 }
 
-/** A key as the world may see it. */
+/** A key without its secret. */
 export type PublicDkimKey = Omit<DkimKeyRecord, "sealedPrivateKey">;
 
 interface Row {
@@ -61,28 +62,32 @@ function valuesOf(key: DkimKeyRecord) {
   ];
 }
 
-/** The statement that stores a domain's key. */
+/** Returns the statement that stores a domain's key. */
 export function insertDkimKey(key: DkimKeyRecord): Statement {
   return { sql: `${INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, args: valuesOf(key) };
 }
 
 /**
- * The statement that stores a domain's next key; one retired under the same token gives its place to it. While the
- * domain has a pending key it breaks NOT NULL, and so undoes the whole write: of two rotations at once one wins.
+ * Returns the statements that store a domain's next key. A retired key with the same token is replaced. If the domain has
+ * a pending key, the write is undone with the guard `dkim_key_pending`: of two rotations at once one wins.
  */
-export function putPendingKey(key: DkimKeyRecord, domainId: string): Statement {
-  return {
-    sql: `${INSERT} SELECT ?, ?, ?, ?, ?,
-            CASE WHEN EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id = ? AND status = 'pending')
-              THEN NULL ELSE 'pending' END, NULL, ?
-          WHERE TRUE
+export function putPendingKey(key: DkimKeyRecord, domainId: string): Statement[] {
+  const noPendingKey: Guard = {
+    sql: "NOT EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id = ? AND status = 'pending')",
+    args: [domainId],
+  };
+  return [
+    requireGuard("dkim_key_pending", noPendingKey),
+    {
+      sql: `${INSERT} VALUES (?, ?, ?, ?, ?, 'pending', NULL, ?)
           ON CONFLICT (token) DO UPDATE SET public_key = excluded.public_key, private_key = excluded.private_key,
             status = excluded.status, retire_at = NULL, created_at = excluded.created_at`,
-    args: [key.token, domainId, key.selector, key.publicKey, key.sealedPrivateKey, domainId, key.createdAt],
-  };
+      args: [key.token, domainId, key.selector, key.publicKey, key.sealedPrivateKey, key.createdAt],
+    },
+  ];
 }
 
-/** The statement that stores a key for the installation's own domains; it changes nothing where there is one. */
+/** Returns the statement that stores a key for the installation's own domains. It changes nothing if there is one. */
 export function insertInstallationKey(key: DkimKeyRecord): Statement {
   return {
     sql: `${INSERT} SELECT ?, ?, ?, ?, ?, ?, ?, ?
@@ -91,7 +96,7 @@ export function insertInstallationKey(key: DkimKeyRecord): Statement {
   };
 }
 
-/** The keys of the project's domain, oldest first. */
+/** Returns the keys of the project's domain, oldest first. */
 export async function listDkimKeys(db: Db, senderId: string, domainId: string): Promise<PublicDkimKey[]> {
   const rows = await db.all<Row>(
     `SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k JOIN domains d ON d.id = k.domain_id
@@ -101,7 +106,7 @@ export async function listDkimKeys(db: Db, senderId: string, domainId: string): 
   return rows.map(keyOf);
 }
 
-/** The keys of all of a project's domains named, by domain id, each oldest first. */
+/** Returns the keys of some of a project's domains by domain id, each list oldest first. */
 export async function dkimKeysOf(
   db: Db,
   senderId: string,
@@ -116,8 +121,8 @@ export async function dkimKeysOf(
 }
 
 /**
- * The key published at a token at `now`, of whichever domain; null where there is none, or its time is over.
- * For the DNS responder: what it gives is public.
+ * Returns the key of any domain that is published at a token at `now`; null if there is none, or its time is over. It
+ * serves the name server, and everything in it is public.
  */
 export async function findPublishedKey(db: Db, token: string, now: number): Promise<PublicDkimKey | null> {
   const row = await db.first<Row>(
@@ -128,8 +133,8 @@ export async function findPublishedKey(db: Db, token: string, now: number): Prom
 }
 
 /**
- * Keys published at `now`, of all domains, by token: those behind `afterToken`, `limit` at most.
- * For the printed zone: what it gives is public.
+ * Returns at most `limit` keys of all domains that are published at `now`, ordered by token, after `afterToken`. It
+ * serves the printed zone, and everything in it is public.
  */
 export async function publishedKeys(
   db: Db,
@@ -145,13 +150,13 @@ export async function publishedKeys(
   return rows.map(keyOf);
 }
 
-/** The installation's own key; null before the first start is over. */
+/** Returns the installation's own key; null before the first start is over. */
 export async function publicInstallationKey(db: Db): Promise<PublicDkimKey | null> {
   const row = await db.first<Row>(`SELECT ${PUBLIC_COLUMNS} FROM dkim_keys k WHERE k.domain_id IS NULL`);
   return row === null ? null : keyOf(row);
 }
 
-/** Statements that let a domain's pending key sign from now on; the one before stays published until `retireAt`. */
+/** Returns the statements that make a domain's pending key sign. The key before it stays published until `retireAt`. */
 export function activateDkimKey(domainId: string, token: string, retireAt: number): Statement[] {
   return [
     {

@@ -3,7 +3,7 @@ import type { Db, Statement } from "./engine/client.ts";
 
 export type DomainStatus = "pending" | "verified";
 
-/** Which of a domain's records were last seen in the DNS. */
+/** Which of a domain's records the last check found in the DNS. */
 export interface RecordFlags {
   dkim: boolean;
   spf: boolean;
@@ -23,7 +23,10 @@ export interface Domain {
   receiving: boolean;
   /** When it was first verified; null: never. */
   verifiedAt: number | null;
-  /** Since when checks of a verified domain have found a record missing; time in which they learned nothing is left out. */
+  /**
+   * Since when checks of a verified domain have found a record missing. Time in which checks got no answer is left
+   * out.
+   */
   failingSince: number | null;
   checkedAt: number | null;
   nextCheckAt: number | null;
@@ -73,7 +76,10 @@ function domainOf(row: Row): Domain {
   };
 }
 
-/** The statement that makes a new, unverified domain. A name the account has breaks UNIQUE on `domains.account_id`. */
+/**
+ * Returns the statement that stores a new, unverified domain. If the account has the name, it breaks UNIQUE on
+ * `domains.account_id`.
+ */
 export function insertDomain(domain: Domain): Statement {
   return {
     sql: `INSERT INTO domains (id, account_id, sender_id, name, status, next_check_at, created_at)
@@ -90,7 +96,7 @@ export function insertDomain(domain: Domain): Statement {
   };
 }
 
-/** The project's domain of that id; null where there is none. */
+/** Returns the project's domain; null if it has none with that id. */
 export async function getDomain(db: Db, senderId: string, id: string): Promise<Domain | null> {
   const row = await db.first<Row>(`SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND id = ?`, [
     senderId,
@@ -99,7 +105,7 @@ export async function getDomain(db: Db, senderId: string, id: string): Promise<D
   return row === null ? null : domainOf(row);
 }
 
-/** The project's domain of that name; null where there is none. */
+/** Returns the project's domain; null if it has none with that name. */
 export async function findDomain(db: Db, senderId: string, name: string): Promise<Domain | null> {
   const row = await db.first<Row>(`SELECT ${COLUMNS} FROM domains WHERE sender_id = ? AND name = ?`, [
     senderId,
@@ -108,7 +114,7 @@ export async function findDomain(db: Db, senderId: string, name: string): Promis
   return row === null ? null : domainOf(row);
 }
 
-/** The project's domains, newest first, after the id `after`, at most `take`. */
+/** Returns at most `take` of the project's domains, newest first, with ids below `after`. */
 export async function listDomains(
   db: Db,
   senderId: string,
@@ -122,7 +128,7 @@ export async function listDomains(
   return rows.map(domainOf);
 }
 
-/** Deletes a domain that has no inboxes, and its DKIM keys. Returns false where there is none such. */
+/** Deletes a domain that has no inboxes, and its DKIM keys. Returns false if there is no such domain. */
 export async function deleteDomain(db: Db, senderId: string, id: string): Promise<boolean> {
   const [written] = await db.write([
     {
@@ -135,10 +141,10 @@ export async function deleteDomain(db: Db, senderId: string, id: string): Promis
 }
 
 /**
- * Lets a verified domain receive, or stops it; checks its MX record soon. Returns false where the project has no such
- * domain, or an unverified one is to receive. A project that receives for the name and can no longer show that it is its
- * own loses that: a name that has changed hands must not stay with its former owner. Breaks UNIQUE on `domains.name`
- * where another project receives for it by right.
+ * Lets a verified domain receive mail, or stops it, and checks its MX record soon. If another project receives for the
+ * name and can no longer prove that it owns it, that project stops receiving: a former owner must not keep a name. If
+ * another project receives for it rightfully, this breaks UNIQUE on `domains.name`. Returns false if the project has
+ * no such domain, or if it is to receive and is not verified.
  */
 export async function setReceiving(
   db: Db,
@@ -162,17 +168,16 @@ export async function setReceiving(
   return written?.changes === 1;
 }
 
-/** What a check of the DNS changes in a domain. */
+/** The fields of a domain that a check of its DNS changes. */
 export type DomainCheck = Pick<
   Domain,
   "status" | "verified" | "verifiedAt" | "failingSince" | "checkedAt" | "nextCheckAt"
 >;
 
 /**
- * The statement that stores the outcome of a check of a domain as it was read. It changes nothing where another check has
- * been stored since, receiving been switched, or a DKIM key made: what was concluded from the old state no longer holds,
- * least of all when to look again.
- * @param newKeyAt when the key was made whose record is awaited; null: none is
+ * Returns the statement that stores the outcome of a check. It changes nothing if something the check relied on has
+ * changed: another check was stored, receiving was switched, or a DKIM key was made.
+ * @param newKeyAt when the key was made whose record is awaited; null: there is none
  */
 export function storeCheck(
   before: Pick<Domain, "id" | "senderId" | "checkedAt" | "receiving">,
@@ -204,7 +209,7 @@ export function storeCheck(
   };
 }
 
-/** The statement that has a domain checked at that time. */
+/** Returns the statement that makes a domain's check due at that time. */
 export function checkAt(senderId: string, id: string, at: number): Statement {
   return {
     sql: "UPDATE domains SET next_check_at = ? WHERE sender_id = ? AND id = ?",
@@ -213,8 +218,8 @@ export function checkAt(senderId: string, id: string, at: number): Statement {
 }
 
 /**
- * Takes at most `limit` domains, of all projects, whose check is due, and puts that check off to `leaseUntil`:
- * no other process takes them meanwhile, and a crash only delays them.
+ * Claims at most `limit` domains of all projects whose check is due, by moving the check to `leaseUntil`. No other
+ * process gets them until then, and a crash only delays them.
  */
 export async function claimDueDomains(
   db: Db,

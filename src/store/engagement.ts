@@ -1,13 +1,15 @@
-import type { RecipientStatus } from "../core/states.ts";
+import type { RecipientStatus } from "../core/messages/states.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 
-/** Events of one kind recorded of one recipient at most: whoever has a link could fill the database with visits. */
+/**
+ * Most events of one kind that are recorded for a recipient: anyone with a link could fill the database with visits.
+ */
 export const MAX_RECORDED = 100;
 
-/** What is counted. */
+/** The kinds of visits that are counted. */
 export type EngagementCounter = "opens" | "machine_opens" | "clicks" | "machine_clicks";
 
-/** A recipient as a visit finds it. Times are milliseconds. */
+/** A recipient of a tracking link. Times are milliseconds. */
 export interface EngagedRecipient {
   senderId: string;
   email: string;
@@ -23,7 +25,7 @@ type EngagedRow = Record<EngagementCounter, number | null> & {
   last_event_at: number | null;
 };
 
-/** The recipient that a link names, of whichever project; null where it is gone. For links, which name no project. */
+/** Returns the recipient that a link names, of any project, because links name no project; null if it is gone. */
 export async function engagedRecipient(
   db: Db,
   messageId: string,
@@ -46,15 +48,15 @@ export async function engagedRecipient(
   return { senderId, email, status, lastEventAt, counts };
 }
 
-/** Holds while fewer of the kind are recorded than may be. */
-export function roomGuard(messageId: string, ord: number, counter: EngagementCounter): Guard {
+/** Holds while fewer events of the kind are recorded than may be. */
+export function belowLimitGuard(messageId: string, ord: number, counter: EngagementCounter): Guard {
   return {
     sql: `NOT EXISTS (SELECT 1 FROM engagement WHERE message_id = ? AND ord = ? AND ${counter} >= ?)`,
     args: [messageId, ord, MAX_RECORDED],
   };
 }
 
-/** Holds while no open is recorded: what makes one the first. */
+/** Holds while no open is recorded, so that the next one is the first. */
 export function firstOpenGuard(messageId: string, ord: number): Guard {
   return {
     sql: "NOT EXISTS (SELECT 1 FROM engagement WHERE message_id = ? AND ord = ? AND opens + machine_opens > 0)",
@@ -62,7 +64,7 @@ export function firstOpenGuard(messageId: string, ord: number): Guard {
   };
 }
 
-/** Holds once an open is recorded and there is room for another of the kind. */
+/** Holds if an open is recorded and fewer of the kind than may be. */
 export function laterOpenGuard(messageId: string, ord: number, counter: EngagementCounter): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM engagement WHERE message_id = ? AND ord = ? AND opens + machine_opens > 0 AND ${counter} < ?)`,
@@ -70,7 +72,10 @@ export function laterOpenGuard(messageId: string, ord: number, counter: Engageme
   };
 }
 
-/** Counts one more. Goes behind what its guards are for: it is what they look at. */
+/**
+ * Returns the statement that counts one more. It must follow the statements with the guards above, because it changes
+ * what they check.
+ */
 export function countEngagement(messageId: string, ord: number, counter: EngagementCounter): Statement {
   return {
     sql: `INSERT INTO engagement (message_id, ord, ${counter}) VALUES (?, ?, 1)

@@ -1,29 +1,19 @@
-import type { EventType, MessageEvent } from "../core/events.ts";
+import type { MessageEvent } from "../core/messages/events.ts";
 import type { Db, Guard, Statement, Value } from "./engine/client.ts";
-import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { json, mapping, plain, type Row } from "./columns.ts";
+import type { RowsText } from "./engine/engine.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
-interface EventRow {
-  id: string;
-  sender_id: string;
-  message_id: string;
-  type: EventType;
-  email: string | null;
-  data: string;
-  created_at: number;
-}
-
-function toEvent(row: EventRow): MessageEvent {
-  return {
-    id: row.id,
-    senderId: row.sender_id,
-    messageId: row.message_id,
-    type: row.type,
-    email: row.email,
-    data: JSON.parse(row.data),
-    createdAt: row.created_at,
-  };
-}
+const EVENTS = mapping<MessageEvent>({
+  id: plain("id"),
+  senderId: plain("sender_id"),
+  messageId: plain("message_id"),
+  type: plain("type"),
+  email: plain("email"),
+  data: json("data"),
+  createdAt: plain("created_at"),
+});
 
 const COLUMNS_STORED = "message_id, sender_id, created_at, id, type, email, data";
 
@@ -31,7 +21,10 @@ function rowsOf(count: number): string {
   return Array(count).fill("(?1, ?2, ?3, ?, ?, ?, ?)").join(", ");
 }
 
-/** An accepted mail to one has two, most other changes one. Made once, for wherever a text is looked up it is hashed. */
+/**
+ * The texts for one event, as for most changes, and for two, as for a new message to one recipient. They are constants
+ * because texts are hashed at each look-up.
+ */
 const [ONE, TWO] = [
   rowsText("events", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
   rowsText("events", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7), (?1, ?2, ?3, ?8, ?9, ?10, ?11)"),
@@ -43,8 +36,8 @@ function textFor(count: number): RowsText {
 }
 
 /**
- * One statement that stores events of one message and one moment; with a guard, only where it holds. What they share is
- * handed over once: that takes a good part of the time of storing them.
+ * Returns one statement that stores events of one message and one moment. With a guard, it stores them only if it
+ * holds. Values that the events share are passed once, because passing values takes much of the time.
  */
 export function insertEvents(events: readonly MessageEvent[], guard?: Guard): Statement {
   const [first] = events;
@@ -54,7 +47,7 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
   const count = events.length;
   if (guard === undefined) return rowsStatement(textFor(count), args);
   return {
-    // One row, as nearly always, needs no table of its own to be selected from.
+    // A single row needs no subquery.
     sql:
       count === 1
         ? `INSERT INTO events (${COLUMNS_STORED}) SELECT ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`
@@ -63,37 +56,40 @@ export function insertEvents(events: readonly MessageEvent[], guard?: Guard): St
   };
 }
 
-/** Events read in one go, some ten milliseconds: a mail to many that is opened often has tens of thousands. */
+/**
+ * Events read at a time, in about ten milliseconds. A message to many recipients that is opened often has tens of
+ * thousands.
+ */
 export const EVENTS_AT_A_TIME = 1000;
 
-/** The events of a message of the project, oldest first. @param most of them, the first */
+/** Returns the events of a message of the project, oldest first. @param most of them, the first */
 export async function listEvents(
   db: Db,
   senderId: string,
   messageId: string,
   most = Number.POSITIVE_INFINITY,
 ): Promise<MessageEvent[]> {
-  const rows = await readInSteps<EventRow>(EVENTS_AT_A_TIME, most, (last, limit) =>
+  const rows = await readInSteps<Row & { id: string }>(EVENTS_AT_A_TIME, most, (last, limit) =>
     db.all(
-      `SELECT id, sender_id, message_id, type, email, data, created_at FROM events
+      `SELECT ${EVENTS.columns} FROM events
         WHERE message_id = ? AND sender_id = ? AND id > ? ORDER BY id LIMIT ?`,
       [messageId, senderId, last?.id ?? "", limit],
     ),
   );
-  return rows.map(toEvent);
+  return rows.map(EVENTS.read);
 }
 
-/** One event; null where the message has none of that id. */
+/** Returns one event; null if the message has none with that id. */
 export async function getEvent(
   db: Db,
   senderId: string,
   messageId: string,
   id: string,
 ): Promise<MessageEvent | null> {
-  const row = await db.first<EventRow>(
-    `SELECT id, sender_id, message_id, type, email, data, created_at FROM events
+  const row = await db.first<Row>(
+    `SELECT ${EVENTS.columns} FROM events
       WHERE message_id = ? AND id = ? AND sender_id = ?`,
     [messageId, id, senderId],
   );
-  return row === null ? null : toEvent(row);
+  return row === null ? null : EVENTS.read(row);
 }

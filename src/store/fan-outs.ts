@@ -1,11 +1,11 @@
-import { type MessageEvent, subscribes } from "../core/events.ts";
+import { type MessageEvent, subscribes } from "../core/messages/events.ts";
 import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
-import type { NewDelivery, Subscription, ToldEvent } from "./webhook-deliveries.ts";
+import type { NewDelivery, Subscription, EventRef } from "./webhook-deliveries.ts";
 
 /** The enabled webhooks of projects, by the project's id. */
 export type WebhooksOf = ReadonlyMap<string, readonly Subscription[]>;
 
-/** Gives the webhooks that want an event, looked up once for each type of a project. */
+/** Returns a function that finds the webhooks for an event. They are looked up once per project and event type. */
 export function listenersIn(webhooks: WebhooksOf): (event: MessageEvent) => readonly Subscription[] {
   const known = new Map<string, readonly Subscription[]>();
   return ({ senderId, type }) => {
@@ -19,12 +19,12 @@ export function listenersIn(webhooks: WebhooksOf): (event: MessageEvent) => read
   };
 }
 
-/** Events of one note, unless there are more webhooks: each slice of the deliveries reads both. */
+/** Events of one note, or as many as there are webhooks if there are more: each slice of the deliveries reads both. */
 const EVENTS_PER_NOTE = 500;
 
 /**
- * The statements that leave the deliveries of the events, each of which some webhook wants, to be made later; with a
- * guard, only where it holds.
+ * Returns the statements that note events, so that their deliveries are made later. Each event must have a webhook
+ * that wants it. With a guard, they take effect only if it holds.
  */
 export function noteFanOuts(
   events: readonly MessageEvent[],
@@ -67,13 +67,13 @@ function note(
   };
 }
 
-/** Deliveries that are still to be made: one of each event to each of the webhooks that wants it. */
+/** Deliveries that will be made later: one of each event for each of the webhooks that want it. */
 export interface FanOut {
   senderId: string;
   id: string;
   webhooks: readonly Subscription[];
-  events: readonly ToldEvent[];
-  /** Pairs of event and webhook that have been seen to, event by event. */
+  events: readonly EventRef[];
+  /** Pairs of event and webhook that are done, event by event. */
   done: number;
 }
 
@@ -85,7 +85,7 @@ interface Row {
   done: number;
 }
 
-/** The oldest fan-out of the first project behind one, by id; null where there is none. For workers. */
+/** Returns the oldest fan-out of the first project after an id, for workers; null if there is none. */
 export async function nextFanOut(db: Db, behind: string): Promise<FanOut | null> {
   const row = await db.first<Row>(
     `SELECT sender_id, id, webhooks, events, done FROM fan_outs
@@ -94,7 +94,7 @@ export async function nextFanOut(db: Db, behind: string): Promise<FanOut | null>
   );
   if (row === null) return null;
   const { sender_id: senderId, id, done } = row;
-  const events: Omit<ToldEvent, "senderId">[] = JSON.parse(row.events);
+  const events: Omit<EventRef, "senderId">[] = JSON.parse(row.events);
   return {
     senderId,
     id,
@@ -104,11 +104,11 @@ export async function nextFanOut(db: Db, behind: string): Promise<FanOut | null>
   };
 }
 
-/** Whether no fan-out may still make a delivery of a message `m`. */
+/** The condition that no fan-out will make a delivery for a message `m`. */
 export const FANNED_OUT = `NOT EXISTS (SELECT 1 FROM fan_outs f
   WHERE f.sender_id = m.sender_id AND f.first_message <= m.id AND f.last_message >= m.id)`;
 
-/** Holds while nobody else has gone on with the fan-out. */
+/** Holds while no other process has continued the fan-out. */
 export function untouchedGuard({ senderId, id, done }: FanOut): Guard {
   return {
     sql: "EXISTS (SELECT 1 FROM fan_outs WHERE sender_id = ? AND id = ? AND done = ?)",
@@ -116,15 +116,18 @@ export function untouchedGuard({ senderId, id, done }: FanOut): Guard {
   };
 }
 
-/** Notes how far a fan-out has come, and forgets it at its end; changes nothing where somebody else has gone on with it. */
-export function advance({ senderId, id, done, events, webhooks }: FanOut, to: number): Statement {
+/**
+ * Returns the statement that notes how far a fan-out has come, or deletes it at its end. It changes nothing if another
+ * process has continued it.
+ */
+export function advanceFanOut({ senderId, id, done, events, webhooks }: FanOut, to: number): Statement {
   const where = "WHERE sender_id = ? AND id = ? AND done = ?";
   return to < events.length * webhooks.length
     ? { sql: `UPDATE fan_outs SET done = ? ${where}`, args: [to, senderId, id, done] }
     : { sql: `DELETE FROM fan_outs ${where}`, args: [senderId, id, done] };
 }
 
-/** The next deliveries of a fan-out, at most `limit`, and how far it has come with them. */
+/** Returns the next deliveries of a fan-out, at most `limit`, and how far it has come with them. */
 export function nextDeliveries(
   { events, webhooks, done }: FanOut,
   limit: number,

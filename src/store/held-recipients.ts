@@ -1,53 +1,53 @@
 import type { Db, Statement } from "./engine/client.ts";
-import { FROM_DOMAIN } from "./mailbox.ts";
-import { type DueRecipient, type TriedPlace, WAITS } from "./outbox.ts";
+import { FROM_DOMAIN } from "./messages.ts";
+import { type DueRecipient, type TriedKey, IS_DUE } from "./outbox.ts";
 
-/** Why a recipient waits without a try: what may be put right meanwhile. Its mail goes out then. */
+/** Reasons why a recipient waits without a try. Its mail goes out once the reason is gone. */
 export const HELD_FOR = {
   /** The project may not send. */
   suspended: "sender_suspended",
-  /** The From domain has lost its records: whoever owns the name by now has not let us send. */
+  /** The From domain has lost its records: its present owner may not have allowed us to send. */
   unverified: "domain_not_verified",
 } as const;
 
-/** Held mail is looked at again after so long, milliseconds. */
+/** Time after which held mail is checked again, milliseconds. */
 export const HOLD_MS = 120_000;
 
 const REASONS: ReadonlySet<string | null> = new Set(Object.values(HELD_FOR));
 
-/** Whether a recipient that waits with such a reason is held. */
+/** Returns true if a recipient with that reason is held. */
 export function isHeldFor(reason: string | null): boolean {
   return REASONS.has(reason);
 }
 
-/** Puts a due recipient off to `dueAt` without a try, and says why. */
+/** Returns the statement that puts a due recipient off to `dueAt` without a try, with the reason. */
 export function holdRecipient(
-  { messageId, ord, attempts }: TriedPlace,
+  { messageId, ord, attempts }: TriedKey,
   reason: string,
   dueAt: number,
   now: number,
 ): Statement {
   return {
-    sql: `UPDATE recipients SET due_at = ?, reason = ? WHERE ${WAITS}`,
+    sql: `UPDATE recipients SET due_at = ?, reason = ? WHERE ${IS_DUE}`,
     args: [dueAt, reason, messageId, ord, now, attempts],
   };
 }
 
-/** A time of holding. */
+/** The times of a hold. */
 export interface Hold {
   now: number;
-  /** When what is held is due again. */
+  /** When the held recipients are due again. */
   dueAt: number;
-  /** Recipients whose last event came by this time have been held for long enough. */
+  /** Recipients whose last event is older than this have been held for long enough. */
   since: number;
 }
 
 /**
- * Puts off those of the recipients that are still held for the same reason, all in one statement: a project may have some
- * hundred thousand, and to take up each would keep the machine busy for as long as they are held. Resolves with those; the
- * others are to be taken up.
+ * Puts off the recipients that are still held for the same reason, in one statement. A project may have some hundred
+ * thousand: to claim each would keep the machine busy while they are held.
+ * @returns those that were put off; the caller claims the rest
  */
-export async function holdOn(
+export async function extendHolds(
   db: Db,
   recipients: readonly DueRecipient[],
   { now, dueAt, since }: Hold,

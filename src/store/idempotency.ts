@@ -1,11 +1,11 @@
-import { DAY_MS } from "../core/time-units.ts";
-import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
+import { DAY_MS } from "../core/time/units.ts";
+import type { Db, Statement } from "./engine/client.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 
-/** How long an answer is kept for its key, in milliseconds. */
+/** Time that an answer is kept for its key, milliseconds. */
 export const IDEMPOTENCY_WINDOW_MS = DAY_MS;
 
-/** What a stored answer is known by. */
+/** The identity of a stored answer. */
 export interface IdempotencyKey {
   /** A project's or an account's id. */
   scope: string;
@@ -14,9 +14,9 @@ export interface IdempotencyKey {
   key: string;
 }
 
-/** The answer once given. */
+/** A stored answer. */
 export interface StoredAnswer {
-  /** What tells the request again: SHA-256 of its body, hex, or of more than that. */
+  /** Identifies the request: SHA-256 of its body, or of more than that, in hex. */
   bodyHash: string;
   status: number;
   body: string;
@@ -31,7 +31,7 @@ interface Row {
   created_at: number;
 }
 
-/** The answer stored for that key, of whatever age; null where there is none. */
+/** Returns the answer stored for that key, however old; null if there is none. */
 export async function findAnswer(db: Db, at: IdempotencyKey): Promise<StoredAnswer | null> {
   const row = await db.first<Row>(
     `SELECT body_hash, status, body, created_at FROM idempotency WHERE scope = ? AND endpoint = ? AND key = ?`,
@@ -42,7 +42,7 @@ export async function findAnswer(db: Db, at: IdempotencyKey): Promise<StoredAnsw
     : { bodyHash: row.body_hash, status: row.status, body: row.body, createdAt: row.created_at };
 }
 
-/** An older answer makes place. Of one that stands the hash becomes NULL, which the column refuses. */
+/** Replaces an answer that has expired. For one that has not, the hash becomes NULL, which the column refuses. */
 const INSERT = rowsText(
   "idempotency",
   "scope, endpoint, key, body_hash, status, body, created_at",
@@ -55,17 +55,13 @@ const INSERT = rowsText(
 );
 
 /**
- * The statement that stores an answer, for the write that gives the request its effect. It takes the place of an answer
- * older than the window; a younger one undoes that whole write, and `isAnswered` tells why: another process has answered already.
+ * Returns the statement that stores an answer, for the write that carries out the request. It replaces an answer older
+ * than the window. If a younger one exists, another process has answered already: the write is undone with the guard
+ * `key_answered`.
  */
 export function insertAnswer(at: IdempotencyKey, answer: StoredAnswer): Statement {
   const { bodyHash, status, body, createdAt } = answer;
   return rowsStatement(INSERT, [at.scope, at.endpoint, at.key, bodyHash, status, body, createdAt]);
-}
-
-/** Whether a write failed because its `insertAnswer` found the key answered. */
-export function isAnswered(error: unknown): boolean {
-  return error instanceof ConstraintError && error.notNull === "idempotency.body_hash";
 }
 
 /** Deletes at most `limit` answers older than the window; returns how many. */

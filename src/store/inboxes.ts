@@ -1,8 +1,9 @@
-import { ConstraintError, type Db, firstReturned, type Guard, type Statement } from "./engine/client.ts";
-import { movableText, rowsStatement } from "./engine/rows-text.ts";
+import { type Db, firstReturned, type Guard, type Statement } from "./engine/client.ts";
+import { mapping, plain, type Row } from "./columns.ts";
+import { reorderableText, rowsStatement } from "./engine/rows-text.ts";
 import { readInSteps } from "./search/steps.ts";
 
-/** What an inbox is for. */
+/** The purposes of inboxes. */
 export const INBOX_TYPES = ["sending", "agent"] as const;
 export type InboxType = (typeof INBOX_TYPES)[number];
 
@@ -18,80 +19,64 @@ export interface Inbox {
   createdAt: number;
 }
 
-interface Row {
-  id: string;
-  sender_id: string;
-  domain_id: string;
-  address: string;
-  display_name: string;
-  type: InboxType;
-  created_at: number;
-}
+/** The condition that an inbox is not being deleted (`inbox-removal`). A deleted one has its id as its address. */
+export const INBOX_EXISTS = "address <> id";
 
-/** What tells an inbox from one that is on its way out (`inbox-removal`): that has its id for an address. */
-export const STANDS = "address <> id";
-
-const COLUMNS = "id, sender_id, domain_id, address, display_name, type, created_at";
-
-function inboxOf(row: Row): Inbox {
-  return {
-    id: row.id,
-    senderId: row.sender_id,
-    domainId: row.domain_id,
-    address: row.address,
-    displayName: row.display_name,
-    type: row.type,
-    createdAt: row.created_at,
-  };
-}
+const INBOXES = mapping<Inbox>({
+  id: plain("id"),
+  senderId: plain("sender_id"),
+  domainId: plain("domain_id"),
+  address: plain("address"),
+  displayName: plain("display_name"),
+  type: plain("type"),
+  createdAt: plain("created_at"),
+});
 
 /**
- * The statement that makes an inbox on a domain of the project, which the caller has looked up. A taken address breaks
- * UNIQUE on `inboxes.…`; a domain deleted meanwhile breaks the foreign key.
+ * Returns the statement that makes an inbox on a domain of the project, which the caller has looked up. If the address
+ * is taken, it breaks UNIQUE on `inboxes.…`; if the domain was deleted since, it breaks the foreign key.
  */
 export function insertInbox(inbox: Inbox): Statement {
   return {
-    sql: `INSERT INTO inboxes (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    args: [
-      inbox.id,
-      inbox.senderId,
-      inbox.domainId,
-      inbox.address,
-      inbox.displayName,
-      inbox.type,
-      inbox.createdAt,
-    ],
+    sql: `INSERT INTO inboxes (${INBOXES.columns}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    args: INBOXES.values(inbox),
   };
 }
 
-/** The project's inbox of that id; null where there is none. */
+/** Returns the project's inbox; null if it has none with that id. */
 export async function getInbox(db: Db, senderId: string, id: string): Promise<Inbox | null> {
   const row = await db.first<Row>(
-    `SELECT ${COLUMNS} FROM inboxes WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+    `SELECT ${INBOXES.columns} FROM inboxes WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS}`,
     [senderId, id],
   );
-  return row === null ? null : inboxOf(row);
+  return row === null ? null : INBOXES.read(row);
 }
 
-/** Inboxes read in one go: the rest of the service runs in between (some five milliseconds). */
+/** Inboxes read at a time, in about five milliseconds. Other requests are served in between. */
 export const INBOXES_AT_A_TIME = 1000;
 
-/** All of the project's inboxes, newest first. @param domainId only those of that domain; null: all */
+/**
+ * Returns all of the project's inboxes, newest first.
+ * @param domainId only those of that domain; null: all
+ */
 export async function listInboxes(db: Db, senderId: string, domainId: string | null): Promise<Inbox[]> {
-  // A domain's are walked by address: those of the others are not looked at.
+  // The inboxes of a domain are read by address, so that those of other domains are not read.
   const [of, walked] =
     domainId === null ? (["sender_id = ?1", "id"] as const) : (["domain_id = ?4", "address"] as const);
-  const rows = await readInSteps<Row>(INBOXES_AT_A_TIME, Number.POSITIVE_INFINITY, (last, limit) =>
-    db.all(
-      `SELECT ${COLUMNS} FROM inboxes WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 AND ${STANDS}
+  const rows = await readInSteps<Row & { id: string; address: string }>(
+    INBOXES_AT_A_TIME,
+    Number.POSITIVE_INFINITY,
+    (last, limit) =>
+      db.all(
+        `SELECT ${INBOXES.columns} FROM inboxes WHERE ${of} AND ${walked} > ?2 AND +sender_id = ?1 AND ${INBOX_EXISTS}
         ORDER BY ${walked} LIMIT ?3`,
-      [senderId, last?.[walked] ?? "", limit, ...(domainId === null ? [] : [domainId])],
-    ),
+        [senderId, last?.[walked] ?? "", limit, ...(domainId === null ? [] : [domainId])],
+      ),
   );
-  return rows.map(inboxOf).sort((a, b) => (a.id < b.id ? 1 : -1));
+  return rows.map(INBOXES.read).sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
-/** Sets what is given and leaves the rest. Returns the inbox after it; null where there is none. */
+/** Changes the given fields. Returns the inbox afterwards; null if there is none. */
 export async function updateInbox(
   db: Db,
   senderId: string,
@@ -100,41 +85,35 @@ export async function updateInbox(
 ): Promise<Inbox | null> {
   const [written] = await db.write([
     {
-      // Read later it may be as another request did.
+      // RETURNING, because a later read could see another request's change.
       sql: `UPDATE inboxes SET display_name = COALESCE(?, display_name), type = COALESCE(?, type)
-            WHERE sender_id = ? AND id = ? AND ${STANDS} RETURNING ${COLUMNS}`,
+            WHERE sender_id = ? AND id = ? AND ${INBOX_EXISTS} RETURNING ${INBOXES.columns}`,
       args: [changes.displayName ?? null, changes.type ?? null, senderId, id],
     },
   ]);
   const row = firstReturned<Row>(written);
-  return row === null ? null : inboxOf(row);
+  return row === null ? null : INBOXES.read(row);
 }
 
-/** The statement that counts a mail received, for the write that stores it. */
+/** Returns the statement that counts a received message, for the write that stores it. */
 export function countReceived(senderId: string, id: string): Statement {
   return rowsStatement(COUNT_RECEIVED, [senderId, id]);
 }
 
-const COUNT_RECEIVED = movableText(
+const COUNT_RECEIVED = reorderableText(
   "inboxes",
   "UPDATE inboxes SET received_count = received_count + 1 WHERE sender_id = ? AND id = ?",
 );
 
 /**
- * The statement's value for an inbox that a row names; NULL, which no such row takes, for one that was deleted meanwhile.
- * @param parameter e.g. `?3`
+ * Returns SQL for the id of an inbox that a row names. It is NULL, which no such row takes, if the inbox was deleted.
  */
 export function standingInbox(parameter: string): string {
-  return `(SELECT id FROM inboxes WHERE id = ${parameter} AND ${STANDS})`;
+  return `(SELECT id FROM inboxes WHERE id = ${parameter} AND ${INBOX_EXISTS})`;
 }
 
-/** Holds while the inbox has not been deleted, for a message that names it and moves no thread. */
+/** Holds while the inbox has not been deleted. It is for messages that name the inbox and have no thread. */
 export function standingInboxGuard(id: string): Guard {
-  // What deletes it is no statement that is moved.
-  return { sql: `EXISTS ${standingInbox("?")}`, args: [id], apart: true };
-}
-
-/** Whether a write that stores a message was refused since its inbox was deleted meanwhile. */
-export function isInboxGone(error: unknown): boolean {
-  return error instanceof ConstraintError && error.notNull === "threads.inbox_id";
+  // No statement that may be reordered deletes an inbox.
+  return { sql: `EXISTS ${standingInbox("?")}`, args: [id], orderIndependent: true };
 }

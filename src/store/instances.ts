@@ -1,6 +1,6 @@
 import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
 
-/** One running process, as its claims name it. */
+/** One running process. Its claims name it by its id. */
 export interface Instance {
   id: string;
   host: string;
@@ -10,12 +10,12 @@ export interface Instance {
 }
 
 /**
- * Whether an instance is on the list: only such a process may claim. What one claims that others have taken for dead would be
- * freed by nobody once it does die.
+ * The condition that an instance is registered: only such a process may claim. If an unregistered process claimed a
+ * row and died, no process would free the row.
  */
-export const LISTED = "EXISTS (SELECT 1 FROM instances WHERE id = ?)";
+export const IS_REGISTERED = "EXISTS (SELECT 1 FROM instances WHERE id = ?)";
 
-/** Registers a process that starts. */
+/** Returns the statement that registers a process. */
 export function insertInstance(instance: Instance): Statement {
   return {
     sql: "INSERT INTO instances (id, host, pid, heartbeat_at, started_at) VALUES (?, ?, ?, ?, ?)",
@@ -23,12 +23,15 @@ export function insertInstance(instance: Instance): Statement {
   };
 }
 
-/** Says that the process lives. No row changed: others took it for dead and freed its claims. */
-export function beat(id: string, now: number): Statement {
+/**
+ * Returns the statement that records a heartbeat. If it changes no row, another process took this one for dead and
+ * freed its claims.
+ */
+export function recordHeartbeat(id: string, now: number): Statement {
   return { sql: "UPDATE instances SET heartbeat_at = ? WHERE id = ?", args: [now, id] };
 }
 
-/** Holds while a process has not beaten since it was read: what takes it for dead. It may have stood still, and wake up. */
+/** Holds while a process has had no heartbeat since it was read. A process that stood still may wake up again. */
 export function silentGuard({ id, heartbeatAt }: Instance): Guard {
   return {
     sql: "EXISTS (SELECT 1 FROM instances i WHERE i.id = ? AND i.heartbeat_at = ?)",
@@ -36,12 +39,12 @@ export function silentGuard({ id, heartbeatAt }: Instance): Guard {
   };
 }
 
-/** Takes a process off the list. Its claims are freed in the same write. */
+/** Returns the statement that unregisters a process. The same write frees its claims. */
 export function deleteInstance(id: string, guard: Guard = ALWAYS): Statement {
   return { sql: `DELETE FROM instances WHERE id = ? AND ${guard.sql}`, args: [id, ...guard.args] };
 }
 
-/** All processes on the list. */
+/** Returns all registered processes. */
 export async function listInstances(db: Db): Promise<Instance[]> {
   const rows = await db.all<{ id: string; host: string; pid: number; heartbeat_at: number }>(
     "SELECT id, host, pid, heartbeat_at FROM instances",

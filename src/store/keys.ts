@@ -1,6 +1,7 @@
 import { idCeiling } from "../core/ids.ts";
 import type { ConfigurationQuery, Db, Guard, Statement } from "./engine/client.ts";
-import { type Sender, senderOf } from "./senders.ts";
+import type { Row } from "./columns.ts";
+import { type Project, PROJECTS } from "./projects.ts";
 
 /** An API key without its secret. Times in milliseconds. */
 export interface ApiKey {
@@ -19,11 +20,11 @@ export interface ApiKey {
   createdAt: number;
 }
 
-/** A key that may be in use: with the hash it was found by, and its project where it has one. */
+/** A key that a request presents: with the hash it was found by, and its project if it has one. */
 export interface PresentedKey {
   key: ApiKey;
   secretHash: string;
-  sender: Sender | null;
+  sender: Project | null;
 }
 
 interface KeyRow {
@@ -42,18 +43,14 @@ interface KeyRow {
 
 interface PresentedRow extends KeyRow {
   secret_hash: string;
-  sender_name: string;
-  sender_plan: string;
-  sender_trust_tier: string;
-  sender_daily_quota: number | null;
-  sender_track_opens: number;
-  sender_track_clicks: number;
-  sender_suspended_at: number | null;
-  sender_created_at: number;
+  /** The project by columns of `senders`; its id is null if there is none. */
+  sender: Row;
 }
 
 const KEY_COLUMNS = `k.id, k.account_id, k.name, k.key_prefix, k.last4, k.sender_id,
   s.external_id AS sender_external_id, k.scopes, k.last_used_at, k.revoked_at, k.created_at`;
+
+const SENDER_PAIRS = PROJECTS.names.map((name) => `'${name}', s.${name}`).join(", ");
 
 function keyOf(row: KeyRow): ApiKey {
   const scopes: string[] = JSON.parse(row.scopes);
@@ -72,46 +69,33 @@ function keyOf(row: KeyRow): ApiKey {
   };
 }
 
-function projectOf(row: PresentedRow): Sender | null {
-  if (row.sender_id === null || row.sender_external_id === null) return null;
-  return senderOf({
-    id: row.sender_id,
-    account_id: row.account_id,
-    external_id: row.sender_external_id,
-    name: row.sender_name,
-    plan: row.sender_plan,
-    trust_tier: row.sender_trust_tier,
-    daily_quota: row.sender_daily_quota,
-    track_opens: row.sender_track_opens,
-    track_clicks: row.sender_track_clicks,
-    suspended_at: row.sender_suspended_at,
-    created_at: row.sender_created_at,
-  });
-}
-
-/** Asked at every request; one JSON column, since the client's cost of a row grows with its columns, ten times here. */
+/**
+ * Runs for every request. It returns one JSON column, because the client's cost of a row grows with its columns: here
+ * tenfold.
+ */
 const KEY_BY_HASH: ConfigurationQuery<{ json: string }, PresentedKey> = {
   sql: `SELECT json_object(
       'id', k.id, 'account_id', k.account_id, 'name', k.name, 'key_prefix', k.key_prefix, 'last4', k.last4,
       'sender_id', k.sender_id, 'sender_external_id', s.external_id, 'scopes', k.scopes,
       'last_used_at', k.last_used_at, 'revoked_at', k.revoked_at, 'created_at', k.created_at,
-      'secret_hash', k.secret_hash, 'sender_name', s.name, 'sender_plan', s.plan, 'sender_trust_tier', s.trust_tier,
-      'sender_daily_quota', s.daily_quota, 'sender_track_opens', s.track_opens,
-      'sender_track_clicks', s.track_clicks, 'sender_suspended_at', s.suspended_at,
-      'sender_created_at', s.created_at) AS json
+      'secret_hash', k.secret_hash, 'sender', json_object(${SENDER_PAIRS})) AS json
     FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.secret_hash = ?`,
   read({ json }) {
     const row: PresentedRow = JSON.parse(json);
-    return { key: keyOf(row), secretHash: row.secret_hash, sender: projectOf(row) };
+    return {
+      key: keyOf(row),
+      secretHash: row.secret_hash,
+      sender: row.sender.id === null ? null : PROJECTS.read(row.sender),
+    };
   },
 };
 
-/** The key, revoked or not, whose secret has that SHA-256 (hex); null where there is none. */
+/** Returns the key, revoked or not, whose secret has that SHA-256 in hex; null if there is none. */
 export function findKeyByHash(db: Db, secretHash: string): Promise<PresentedKey | null> {
-  return db.recall(KEY_BY_HASH, [secretHash]);
+  return db.readConfig(KEY_BY_HASH, [secretHash]);
 }
 
-/** The statement that makes a key. `secretHash`: SHA-256 of the secret in hex, all that is kept of it. */
+/** Returns the statement that makes a key. Only the hash of its secret is stored. @param secretHash SHA-256 in hex */
 export function insertKey(key: ApiKey, secretHash: string): Statement {
   return {
     sql: `INSERT INTO api_keys (id, account_id, sender_id, name, key_prefix, last4, secret_hash, scopes, created_at)
@@ -131,7 +115,7 @@ export function insertKey(key: ApiKey, secretHash: string): Statement {
 }
 
 /**
- * The account's keys, revoked ones included, newest first, after the id `after`, at most `take`.
+ * Returns at most `take` of the account's keys, revoked ones included, newest first, with ids below `after`.
  * @param senderId only that project's keys; null: all
  */
 export async function listKeys(
@@ -151,9 +135,27 @@ export async function listKeys(
 }
 
 /**
- * Revokes a key of the account; one revoked before keeps its time.
+ * Returns a key of the account; null if there is none with that id.
  * @param senderId only a key of that project; null: any of the account
- * @returns false where there is no such key
+ */
+export async function getKey(
+  db: Db,
+  accountId: string,
+  senderId: string | null,
+  id: string,
+): Promise<ApiKey | null> {
+  const row = await db.first<KeyRow>(
+    `SELECT ${KEY_COLUMNS} FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id
+     WHERE k.account_id = ? AND (? IS NULL OR k.sender_id = ?) AND k.id = ?`,
+    [accountId, senderId, senderId, id],
+  );
+  return row === null ? null : keyOf(row);
+}
+
+/**
+ * Revokes a key of the account. A key that is revoked already keeps its time.
+ * @param senderId only a key of that project; null: any of the account
+ * @returns false if there is no such key
  */
 export async function revokeKey(
   db: Db,
@@ -177,7 +179,7 @@ export function unrevokedGuard(id: string): Guard {
   return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NULL)", args: [id] };
 }
 
-/** Notes that a key was used. A time never goes back. */
+/** Notes that a key was used. The time never goes back. */
 export async function touchKey(db: Db, id: string, usedAt: number): Promise<void> {
   await db.write([
     {

@@ -1,11 +1,12 @@
 import type { Mailbox } from "../core/addresses.ts";
-import type { MessageStatus } from "../core/states.ts";
-import { storedMailbox } from "./mailbox.ts";
+import type { MessageStatus } from "../core/messages/states.ts";
+import { type EntityOf, flag, json, mailbox, mapping, plain, type Row } from "./columns.ts";
 import { insertAttachment, type NewAttachment } from "./attachments.ts";
-import { ConstraintError, type Db, type Guard, type Statement, type Value } from "./engine/client.ts";
-import { numbered, type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import type { Db, Guard, Statement, Value } from "./engine/client.ts";
+import type { RowsText } from "./engine/engine.ts";
+import { numbered, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import type { NewContent } from "./contents/content-bytes.ts";
-import { takeContent } from "./contents/contents.ts";
+import { storeContent } from "./contents/contents.ts";
 
 export type Direction = "inbound" | "outbound";
 
@@ -14,37 +15,55 @@ export interface Tag {
   value: string;
 }
 
-/** A message as lists and workers need it, without its content. Times are milliseconds. */
-export interface Message {
-  id: string;
-  senderId: string;
-  direction: Direction;
-  status: MessageStatus;
-  from: Mailbox;
-  to: Mailbox[];
-  cc: Mailbox[];
-  bcc: Mailbox[];
-  replyTo: Mailbox[];
-  subject: string;
-  tags: Tag[];
+const COLUMNS = {
+  id: plain<string>("id"),
+  senderId: plain<string>("sender_id"),
+  direction: plain<Direction>("direction"),
+  status: plain<MessageStatus>("status"),
+  from: mailbox("from_email", "from_name"),
+  to: json<Mailbox[]>("to_list"),
+  cc: json<Mailbox[]>("cc_list"),
+  bcc: json<Mailbox[]>("bcc_list"),
+  replyTo: json<Mailbox[]>("reply_to_list"),
+  subject: plain<string>("subject"),
+  tags: json<Tag[]>("tags"),
   /** Header Message-ID, with angle brackets. */
-  rfcMessageId: string | null;
-  inReplyTo: string | null;
-  threadId: string | null;
-  inboxId: string | null;
-  templateId: string | null;
-  scheduledAt: number | null;
-  sentAt: number | null;
-  /** Octets: of a received mail its bytes and our trace fields, of a sent one its bodies and attachments. */
-  size: number;
-  testMode: boolean;
-  trackOpens: boolean;
-  trackClicks: boolean;
-  unsubscribeLink: boolean;
-  createdAt: number;
-}
+  rfcMessageId: plain<string | null>("rfc_message_id"),
+  inReplyTo: plain<string | null>("in_reply_to"),
+  threadId: plain<string | null>("thread_id"),
+  inboxId: plain<string | null>("inbox_id"),
+  templateId: plain<string | null>("template_id"),
+  scheduledAt: plain<number | null>("scheduled_at"),
+  sentAt: plain<number | null>("sent_at"),
+  /** Octets: a received message with our trace fields, or the bodies and attachments of a sent one. */
+  size: plain<number>("size"),
+  testMode: flag("test_mode"),
+  trackOpens: flag("track_opens"),
+  trackClicks: flag("track_clicks"),
+  unsubscribeLink: flag("unsubscribe_link"),
+  createdAt: plain<number>("created_at"),
+};
 
-/** What stands beside a message: bodies, headers, and what is known of how it came. */
+/** A message as lists and workers need it, without its content. Times are milliseconds. */
+export type Message = EntityOf<typeof COLUMNS>;
+
+/** The table of messages. A field that is added to `COLUMNS` is stored and read. */
+export const MESSAGES = mapping<Message>(COLUMNS);
+
+/** SQL for the domain that a message `m` is from. Addresses of ours have one `@` (RFC 5322 §3.2.3 dot-atom). */
+export const FROM_DOMAIN = "substr(m.from_email, instr(m.from_email, '@') + 1)";
+
+/** Fields that only a send sets, as a received message has them. */
+export const NOT_SENT = {
+  templateId: null,
+  scheduledAt: null,
+  sentAt: null,
+  trackOpens: false,
+  trackClicks: false,
+  unsubscribeLink: false,
+} satisfies Partial<Message>;
+
+/** The content of a message: bodies, headers, and how it came. */
 export interface MessageContent {
   html: string | null;
   text: string | null;
@@ -52,143 +71,73 @@ export interface MessageContent {
   data: Record<string, unknown> | null;
   envelope: Record<string, unknown> | null;
   auth: Record<string, unknown> | null;
-  /** Of received mail, its new part. */
+  /** The new part of a received message, without what it quotes. */
   replyText: string | null;
-  /** Whether html and text are what the message's template became. */
+  /** True if html and text were rendered from the message's template. */
   rendered: boolean;
-  /** The fields that we put in front of a received mail, where `headers` does not have them. */
+  /** Trace fields that we put in front of a received message, if `headers` does not have them. */
   trace: string | null;
 }
 
-/** The same on its way into the store. */
+/** The content of a message to store. */
 export interface NewMessageContent {
-  /** Html and text, and of received mail its header fields; null where there are none. */
+  /** Html and text, and the header fields of a received message; null if there are none. */
   body: NewContent | null;
-  /** The fields that a send asks for. */
+  /** Header fields that a send asks for. */
   headers?: Record<string, string>;
   data?: Record<string, unknown> | null;
   envelope?: Record<string, unknown> | null;
   auth?: Record<string, unknown> | null;
   trace?: string | null;
-  /** A received mail as it came, below `trace`. */
+  /** A received message as it came, without `trace`. */
   raw?: NewContent | null;
 }
 
-interface MessageRow {
-  id: string;
-  sender_id: string;
-  direction: Direction;
-  status: MessageStatus;
-  from_email: string;
-  from_name: string | null;
-  to_list: string;
-  cc_list: string;
-  bcc_list: string;
-  reply_to_list: string;
-  subject: string;
-  tags: string;
-  rfc_message_id: string | null;
-  in_reply_to: string | null;
-  thread_id: string | null;
-  inbox_id: string | null;
-  template_id: string | null;
-  scheduled_at: number | null;
-  sent_at: number | null;
-  size: number;
-  test_mode: number;
-  track_opens: number;
-  track_clicks: number;
-  unsubscribe_link: number;
-  created_at: number;
-}
-
-const MESSAGE_COLUMNS = `id, sender_id, direction, status, from_email, from_name, to_list, cc_list, bcc_list,
-  reply_to_list, subject, tags, rfc_message_id, in_reply_to, thread_id, inbox_id, template_id, scheduled_at,
-  sent_at, size, test_mode, track_opens, track_clicks, unsubscribe_link, created_at`;
-
-function toMessage(row: MessageRow): Message {
-  return {
-    id: row.id,
-    senderId: row.sender_id,
-    direction: row.direction,
-    status: row.status,
-    from: storedMailbox(row.from_email, row.from_name),
-    to: JSON.parse(row.to_list),
-    cc: JSON.parse(row.cc_list),
-    bcc: JSON.parse(row.bcc_list),
-    replyTo: JSON.parse(row.reply_to_list),
-    subject: row.subject,
-    tags: JSON.parse(row.tags),
-    rfcMessageId: row.rfc_message_id,
-    inReplyTo: row.in_reply_to,
-    threadId: row.thread_id,
-    inboxId: row.inbox_id,
-    templateId: row.template_id,
-    scheduledAt: row.scheduled_at,
-    sentAt: row.sent_at,
-    size: row.size,
-    testMode: row.test_mode === 1,
-    trackOpens: row.track_opens === 1,
-    trackClicks: row.track_clicks === 1,
-    unsubscribeLink: row.unsubscribe_link === 1,
-    createdAt: row.created_at,
-  };
-}
-
-/** Those of its row, but the last. */
-const VALUES = `?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24`;
-const COLUMNS_BEFORE = 24;
-const INSERT = rowsText("messages", MESSAGE_COLUMNS, `(${VALUES}, ?25)`);
-/** By the guard's text, of which there are few. */
+/** Columns of an INSERT: `row_octets`, then the column that a guard may leave NULL. */
+const STORED = [...MESSAGES.names.filter((name) => name !== "created_at"), "row_octets", "created_at"];
+const VALUES_BEFORE_GUARD = STORED.length - 1;
+const PARAMETERS = STORED.map((_, at) => `?${at + 1}`);
+const INSERT = rowsText("messages", STORED.join(", "), `(${PARAMETERS.join(", ")})`);
+/** Texts with a guard by the guard's SQL, of which there are few. */
 const GUARDED = new Map<string, RowsText>();
 
-/** The column takes no NULL. A statement of its own for the guard would cost twice as much. */
+/** Position of a message's `row_octets` among the values of its INSERT. */
+export const ROW_OCTETS_AT = STORED.length - 2;
+
+/** Returns the INSERT whose `created_at`, which takes no NULL, is NULL unless the guard holds. */
 function guardedText({ sql }: Guard): RowsText {
   const known = GUARDED.get(sql);
   if (known !== undefined) return known;
-  const value = numbered(`CASE WHEN ${sql} THEN ? END`, COLUMNS_BEFORE + 1);
-  const text = rowsText("messages", MESSAGE_COLUMNS, `(${VALUES}, ${value})`);
+  const value = numbered(`CASE WHEN ${sql} THEN ? END`, VALUES_BEFORE_GUARD + 1);
+  const values = [...PARAMETERS.slice(0, VALUES_BEFORE_GUARD), value];
+  const text = rowsText("messages", STORED.join(", "), `(${values.join(", ")})`);
   GUARDED.set(sql, text);
   return text;
 }
 
-/** Stores what lists show and search of a message. It waits for the index: `indexWaiting` enters it. */
-function insertUnlessBarred(message: Message, guard: Guard | null): Statement {
-  const args: Value[] = [
-    message.id,
-    message.senderId,
-    message.direction,
-    message.status,
-    message.from.email,
-    message.from.name ?? null,
-    JSON.stringify(message.to),
-    JSON.stringify(message.cc),
-    JSON.stringify(message.bcc),
-    JSON.stringify(message.replyTo),
-    message.subject,
-    JSON.stringify(message.tags),
-    message.rfcMessageId,
-    message.inReplyTo,
-    message.threadId,
-    message.inboxId,
-    message.templateId,
-    message.scheduledAt,
-    message.sentAt,
-    message.size,
-    Number(message.testMode),
-    Number(message.trackOpens),
-    Number(message.trackClicks),
-    Number(message.unsubscribeLink),
-  ];
+/** Octets that the row of a message or recipient counts as, with its events, attempts and search terms. */
+export const ROW_OCTETS = 1024;
+
+/** Returns the octets that the rows of a message count as: a fixed number each, and the octets of their texts. */
+function rowOctets({ direction, to, cc, bcc }: Message, texts: readonly Value[]): number {
+  const recipients = direction === "outbound" ? to.length + cc.length + bcc.length : 0;
+  let octets = ROW_OCTETS * (1 + recipients);
+  for (const text of texts) if (typeof text === "string") octets += Buffer.byteLength(text);
+  return octets;
+}
+
+/**
+ * Returns the statement that stores the row of a message. The search index gets the message later, by `indexWaiting`.
+ * @param texts values of the message's other row, which count for the project as well
+ */
+function insertRow(message: Message, guard: Guard | null, texts: readonly Value[]): Statement {
+  const args = MESSAGES.values(message);
+  // `createdAt` is the last field, and comes after the octets.
+  args.splice(-1, 1, rowOctets(message, [...args, ...texts]));
   if (guard === null) return rowsStatement(INSERT, [...args, message.createdAt]);
   const text = guardedText(guard);
   args.push(...guard.args, message.createdAt);
-  return guard.apart === true ? rowsStatement(text, args) : { sql: text.sql, args };
-}
-
-/** Whether a write was undone since the guard of a message that it stores did not hold. */
-export function isMessageBarred(error: unknown): boolean {
-  return error instanceof ConstraintError && error.notNull === "messages.created_at";
+  return guard.orderIndependent === true ? rowsStatement(text, args) : { sql: text.sql, args };
 }
 
 const INSERT_CONTENT = rowsText(
@@ -198,8 +147,8 @@ const INSERT_CONTENT = rowsText(
 );
 
 /**
- * Statements that store a message with its content and attachments. Large contents have been written ahead.
- * @param guard where it does not hold the whole write is undone, and `isMessageBarred` tells so
+ * Returns the statements that store a message with its content and attachments. Large contents were written before.
+ * @param guard if it does not hold, the whole write is undone with the guard `message_conflict`
  */
 export function insertMessage(
   message: Message,
@@ -209,28 +158,26 @@ export function insertMessage(
 ): Statement[] {
   const { body, headers = {}, data = null, envelope = null, auth = null, trace = null, raw = null } = content;
   const contents = [body, raw, ...attachments.map((attachment) => attachment.content)];
+  const texts = [
+    JSON.stringify(headers),
+    data === null ? null : JSON.stringify(data),
+    envelope === null ? null : JSON.stringify(envelope),
+    auth === null ? null : JSON.stringify(auth),
+    trace,
+  ];
   return [
-    insertUnlessBarred(message, guard),
-    ...contents.flatMap((kept) => (kept === null ? [] : [takeContent(kept, message.createdAt)])),
-    rowsStatement(INSERT_CONTENT, [
-      message.id,
-      body?.key ?? null,
-      JSON.stringify(headers),
-      data === null ? null : JSON.stringify(data),
-      envelope === null ? null : JSON.stringify(envelope),
-      auth === null ? null : JSON.stringify(auth),
-      trace,
-      raw?.key ?? null,
-    ]),
+    insertRow(message, guard, texts),
+    ...contents.flatMap((kept) => (kept === null ? [] : [storeContent(kept, message.createdAt)])),
+    rowsStatement(INSERT_CONTENT, [message.id, body?.key ?? null, ...texts, raw?.key ?? null]),
     ...attachments.map((attachment, ord) => insertAttachment(message.id, attachment, ord)),
   ];
 }
 
-/** One message of the project; null where it has none of that id. */
+/** Returns a message of the project; null if the project has none with that id. */
 export async function getMessage(db: Db, senderId: string, id: string): Promise<Message | null> {
-  const row = await db.first<MessageRow>(
-    `SELECT ${MESSAGE_COLUMNS} FROM messages WHERE id = ? AND sender_id = ?`,
-    [id, senderId],
-  );
-  return row === null ? null : toMessage(row);
+  const row = await db.first<Row>(`SELECT ${MESSAGES.columns} FROM messages WHERE id = ? AND sender_id = ?`, [
+    id,
+    senderId,
+  ]);
+  return row === null ? null : MESSAGES.read(row);
 }

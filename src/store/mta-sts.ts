@@ -1,9 +1,9 @@
 import type { Db } from "./engine/client.ts";
 
-/** Policies kept at most; the one that expires next gives way. */
+/** Most policies that are kept. The one that expires first is deleted. */
 const MAX_KEPT_POLICIES = 100_000;
 
-/** An MTA-STS policy of somebody's domain, as fetched. It is public and belongs to no project. Times in milliseconds. */
+/** The MTA-STS policy of a remote domain, as fetched. It is public and belongs to no project. Times in milliseconds. */
 export interface StsPolicyRecord {
   /** A-labels, lower case. */
   domain: string;
@@ -23,7 +23,7 @@ interface Row {
   fetched_at: number;
 }
 
-/** The policy saved last for a domain, which may have expired; null where there is none. */
+/** Returns the policy saved last for a domain, which may have expired; null if there is none. */
 export async function findStsPolicy(db: Db, domain: string): Promise<StsPolicyRecord | null> {
   const row = await db.first<Row>(
     "SELECT domain, policy_id, mode, mx, max_age_seconds, fetched_at FROM mta_sts_policies WHERE domain = ?",
@@ -34,7 +34,7 @@ export async function findStsPolicy(db: Db, domain: string): Promise<StsPolicyRe
   return { domain, id, mode, mx: row.mx === "" ? [] : row.mx.split(" "), maxAgeSeconds, fetchedAt };
 }
 
-/** Saves a policy in place of the domain's older one; those that have expired by then, and any over the bound, go. */
+/** Saves a policy and replaces the domain's older one. Deletes expired policies and those over the bound. */
 export async function saveStsPolicy(
   db: Db,
   policy: StsPolicyRecord,

@@ -1,9 +1,9 @@
-import { ROLL_UP_ORDER, type RecipientStatus } from "../core/states.ts";
-import { ALWAYS, ConstraintError, type Db, type Guard, type Statement } from "./engine/client.ts";
-import { LISTED } from "./instances.ts";
+import { ROLL_UP_ORDER, type RecipientStatus } from "../core/messages/states.ts";
+import { ALWAYS, type Db, type Guard, type Statement } from "./engine/client.ts";
+import { IS_REGISTERED } from "./instances.ts";
 import type { TriedRecipient } from "./recipients.ts";
 
-/** A recipient that a worker has claimed: only this claim may settle it. */
+/** A worker's claim on a recipient. Only this claim may settle it. */
 export interface Claim {
   messageId: string;
   ord: number;
@@ -11,31 +11,33 @@ export interface Claim {
   attempt: number;
 }
 
-/** A recipient as it was read: which one it is, and how often it had been tried. */
-export type TriedPlace = Pick<TriedRecipient, "messageId" | "ord" | "attempts">;
-
-/** Holds for a recipient that waits, is due, and has been tried so often. Parameters: message, ord, now, attempts. */
-export const WAITS = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
+/** A recipient as it was read, with the number of its tries. */
+export type TriedKey = Pick<TriedRecipient, "messageId" | "ord" | "attempts">;
 
 /**
- * Holds while the recipient waits, is due, and has been tried as often as when it was read, and the instance is on the
- * list: what a claim changes.
+ * The condition that a recipient waits, is due, and has been tried so often. Parameters: message, ord, now, attempts.
  */
-export function dueGuard({ messageId, ord, attempts }: TriedPlace, instanceId: string, now: number): Guard {
+export const IS_DUE = "message_id = ? AND ord = ? AND due_at <= ? AND claimed_by IS NULL AND attempts = ?";
+
+/**
+ * Holds while a claim is possible: the recipient is due and unclaimed, it has not been tried since it was read, and
+ * the instance is registered.
+ */
+export function dueGuard({ messageId, ord, attempts }: TriedKey, instanceId: string, now: number): Guard {
   return {
-    sql: `(EXISTS (SELECT 1 FROM recipients WHERE ${WAITS}) AND ${LISTED})`,
+    sql: `(EXISTS (SELECT 1 FROM recipients WHERE ${IS_DUE}) AND ${IS_REGISTERED})`,
     args: [messageId, ord, now, attempts, instanceId],
   };
 }
 
 /**
- * A claim holds, too, where others have freed it (they took its process for dead) and nobody has taken the recipient up
- * since: what a peer has said must not be forgotten, or the mail goes out again.
+ * The condition that a claim holds. It still holds if another process freed it, having taken this one for dead, and no
+ * process has claimed the recipient since. The peer's answer must be recorded then, or the message is sent twice.
  */
 const CLAIMED =
   "message_id = ? AND ord = ? AND (claimed_by = ? OR (claimed_by IS NULL AND status = 'queued')) AND attempts = ?";
 
-/** Holds while the claim does: what a settle changes. */
+/** Holds while the claim does, so that it may be settled. */
 export function claimGuard(claim: Claim): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM recipients WHERE ${CLAIMED})`,
@@ -43,30 +45,31 @@ export function claimGuard(claim: Claim): Guard {
   };
 }
 
-/** Whether the claim is still there. One that others have freed is not, though it may be settled. */
+/** Returns true if the claim has not been freed. A freed claim may still be settled: see `CLAIMED`. */
 export async function isClaimHeld(db: Db, { messageId, ord, instanceId, attempt }: Claim): Promise<boolean> {
   const sql = "SELECT 1 FROM recipients WHERE message_id = ? AND ord = ? AND claimed_by = ? AND attempts = ?";
   return (await db.first(sql, [messageId, ord, instanceId, attempt])) !== null;
 }
 
 /**
- * Takes a due recipient for an instance. No row changed: somebody else has it, or it is not due. A first attempt that lies ahead
- * of a clock that was put back becomes this one: it would be tried until the clock has come round.
+ * Returns the statement that claims a due recipient for an instance. If it changes no row, another process has the
+ * recipient, or it is not due. If the clock was set back, the first attempt may be in the future: this one replaces
+ * it, or tries would go on until that time.
  */
 export function claimRecipient(
-  { messageId, ord, attempts }: TriedPlace,
+  { messageId, ord, attempts }: TriedKey,
   instanceId: string,
   now: number,
 ): Statement {
   return {
     sql: `UPDATE recipients SET status = 'sending', claimed_by = ?, due_at = NULL, attempts = attempts + 1,
         first_attempt_at = MIN(COALESCE(first_attempt_at, ?), ?), last_event_at = ?
-      WHERE ${WAITS} AND ${LISTED}`,
+      WHERE ${IS_DUE} AND ${IS_REGISTERED}`,
     args: [instanceId, now, now, now, messageId, ord, now, attempts, instanceId],
   };
 }
 
-/** What an attempt leaves behind in the recipient. `dueAt`: the next try; null where the status is final. */
+/** The fields of a recipient that an attempt sets. `dueAt`: the next try; null if the status is final. */
 export interface Settlement {
   status: RecipientStatus;
   reason: string | null;
@@ -78,7 +81,7 @@ export interface Settlement {
   diagnostic: string | null;
 }
 
-/** Ends a claim with its outcome. Changes nothing where the claim no longer holds. */
+/** Returns the statement that ends a claim with its outcome. It changes nothing if the claim no longer holds. */
 export function settleRecipient(claim: Claim, settlement: Settlement, now: number): Statement {
   return {
     sql: `UPDATE recipients SET status = ?, reason = ?, due_at = ?, claimed_by = NULL, mx = ?, tls = ?, smtp_code = ?,
@@ -102,29 +105,32 @@ export function settleRecipient(claim: Claim, settlement: Settlement, now: numbe
   };
 }
 
-/** A recipient as a report found it. */
-type ReportedPlace = Pick<TriedRecipient, "messageId" | "ord" | "status">;
+/** A recipient as it was read for a report. */
+type ReportedKey = Pick<TriedRecipient, "messageId" | "ord" | "status">;
 
-const STANDS_AS_READ = "message_id = ? AND ord = ? AND claimed_by IS NULL AND status = ?";
+const IS_AS_READ = "message_id = ? AND ord = ? AND claimed_by IS NULL AND status = ?";
 
-/** Holds while nobody is delivering to the recipient and it stands where it was read: what a report changes. */
-export function reportGuard({ messageId, ord, status }: ReportedPlace): Guard {
+/** Holds while no worker delivers to the recipient and its status is as it was read, so that a report may change it. */
+export function reportGuard({ messageId, ord, status }: ReportedKey): Guard {
   return {
-    sql: `EXISTS (SELECT 1 FROM recipients WHERE ${STANDS_AS_READ})`,
+    sql: `EXISTS (SELECT 1 FROM recipients WHERE ${IS_AS_READ})`,
     args: [messageId, ord, status],
   };
 }
 
-/** Moves a recipient to where a report puts it. Changes nothing where it has moved since it was read. */
+/**
+ * Returns the statement that gives a recipient the status of a report. It changes nothing if the recipient has changed
+ * since it was read.
+ */
 export function reportRecipient(
-  { messageId, ord, status }: ReportedPlace,
+  { messageId, ord, status }: ReportedKey,
   settlement: Settlement,
   now: number,
 ): Statement {
   return {
     sql: `UPDATE recipients SET status = ?, reason = ?, due_at = NULL, mx = ?, tls = ?, smtp_code = ?,
         enhanced_code = ?, diagnostic = ?, last_event_at = ?
-      WHERE ${STANDS_AS_READ}`,
+      WHERE ${IS_AS_READ}`,
     args: [
       settlement.status,
       settlement.reason,
@@ -144,17 +150,20 @@ export function reportRecipient(
 const RANK = ROLL_UP_ORDER.map((status, rank) => `WHEN '${status}' THEN ${rank}`).join(" ");
 const STATUS = ROLL_UP_ORDER.map((status, rank) => `WHEN ${rank} THEN '${status}'`).join(" ");
 
-/** By the least rank rather than in the order of ranks: sorting takes a quarter of the statement's time. */
+/** Takes the least rank: sorting by rank takes a quarter of the statement's time. */
 const ROLL_UP = `UPDATE messages SET sent_at = COALESCE(sent_at, ?),
     status = (SELECT CASE MIN(CASE status ${RANK} END) ${STATUS} END FROM recipients WHERE message_id = ?)
   WHERE id = ?`;
 
-/** Rolls the recipients' states up into the message's status; a message whose last recipient left also gets its time. */
+/**
+ * Returns the statement that derives a message's status from its recipients'. If `sentAt` is given, the message gets
+ * it as its time of sending, unless it has one.
+ */
 export function rollUpMessage(messageId: string, sentAt: number | null): Statement {
   return { sql: ROLL_UP, args: [sentAt, messageId, messageId] };
 }
 
-/** A recipient that waits for a worker, and the place in the order of waiting where a later look goes on. */
+/** A recipient that waits for a worker. It is also the cursor after which the next page of due recipients begins. */
 export interface DueRecipient {
   messageId: string;
   ord: number;
@@ -162,13 +171,13 @@ export interface DueRecipient {
   dueAt: number;
   /** Tries so far. */
   attempts: number;
-  /** What its last try came to, or why it waits without one; null: neither. */
+  /** The outcome of its last try, or why it waits without one; null: neither. */
   reason: string | null;
 }
 
 /**
- * Recipients that are due and unclaimed, longest due first, from behind `after` on. As one column, since each turn of the
- * sweep reads thousands of them, and the client takes several times as long over rows as over their JSON. SQLite
+ * Returns the recipients that are due and unclaimed, longest due first, after a cursor. They come as one column,
+ * because the sweep reads thousands each time and the client reads rows several times slower than their JSON. SQLite
  * aggregates the rows of an ordered subquery in their order (the query flattener's rule 16).
  */
 export async function dueRecipients(
@@ -189,8 +198,8 @@ export async function dueRecipients(
 }
 
 /**
- * Frees every claim of an instance that is gone, where the guard holds: the recipients are due again at once. Changes message
- * statuses too.
+ * Returns the statements that free every claim of an instance if the guard holds. The recipients are due at once, and
+ * message statuses follow.
  */
 export function freeClaims(instanceId: string, now: number, guard: Guard = ALWAYS): Statement[] {
   return [
@@ -216,7 +225,7 @@ export interface ClaimedKey {
   ord: number;
 }
 
-/** Recipients that an instance has claimed. */
+/** Returns recipients that an instance has claimed. */
 export async function claimedKeys(db: Db, instanceId: string, limit: number): Promise<ClaimedKey[]> {
   const rows = await db.all<{ message_id: string; ord: number }>(
     "SELECT message_id, ord FROM recipients WHERE claimed_by = ? LIMIT ?",
@@ -225,7 +234,7 @@ export async function claimedKeys(db: Db, instanceId: string, limit: number): Pr
   return rows.map(({ message_id, ord }) => ({ key: `${message_id}.${ord}`, messageId: message_id, ord }));
 }
 
-/** Frees single claims of an instance: the recipients are due again at once. */
+/** Returns the statements that free single claims of an instance. The recipients are due at once. */
 export function freeClaimedKeys(claims: readonly ClaimedKey[], instanceId: string, now: number): Statement[] {
   return claims.flatMap(({ messageId, ord }) => [
     {
@@ -235,17 +244,4 @@ export function freeClaimedKeys(claims: readonly ClaimedKey[], instanceId: strin
     },
     rollUpMessage(messageId, null),
   ]);
-}
-
-/** A statement that undoes its whole write where the guard does not hold: for writes of all or nothing. */
-export function allOrNothing(guard: Guard): Statement {
-  return {
-    sql: `INSERT INTO usage (sender_id, day, recipients) SELECT '', '', NULL WHERE NOT ${guard.sql}`,
-    args: [...guard.args],
-  };
-}
-
-/** Whether a write was undone by `allOrNothing`. */
-export function isGuardBroken(error: unknown): boolean {
-  return error instanceof ConstraintError && error.notNull === "usage.recipients";
 }

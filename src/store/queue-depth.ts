@@ -1,28 +1,28 @@
 import type { Db } from "./engine/client.ts";
 
-/** Rows of one kind that are counted; more are said to be so many. A file is read on the thread that serves everything. */
+/** Most rows of one kind that are counted. A file is read on the thread that serves all requests. */
 export const MAX_COUNTED = 10_000;
 
-/** What waits in one outbox, over all projects and processes. */
+/** The number of rows that wait in one outbox, over all projects and processes. */
 export interface OutboxDepth {
   /** Rows that are due, at most `MAX_COUNTED`. */
   due: number;
   /** Rows put off to a later try, at most `MAX_COUNTED`. */
   later: number;
-  /** Since when the longest due row has been due, milliseconds; null where none is. */
+  /** When the longest due row became due, milliseconds; null if none is due. */
   dueSince: number | null;
 }
 
 export interface QueueDepths {
   recipients: OutboxDepth;
   deliveries: OutboxDepth;
-  /** Recipients of scheduled mail whose time lies ahead, at most `MAX_COUNTED`. */
+  /** Recipients of scheduled mail whose time is in the future, at most `MAX_COUNTED`. */
   scheduled: number;
-  /** Notes of large writes whose webhook deliveries are still to be made, at most `MAX_COUNTED`. */
+  /** Fan-outs whose deliveries will be made later, at most `MAX_COUNTED`. */
   fanOuts: number;
 }
 
-// Each part walks a partial index from one end. Its WHERE says what the index's does, else SQLite would not take it.
+// Each part reads a partial index from one end. Its WHERE repeats the index's, or SQLite would not use the index.
 const DEPTHS = `SELECT
     (SELECT COUNT(*) FROM (SELECT 1 FROM recipients WHERE due_at <= ?1 AND status <> 'accepted' LIMIT ?2)) AS transmit,
     (SELECT COUNT(*) FROM (SELECT 1 FROM recipients WHERE due_at > ?1 AND status <> 'accepted' LIMIT ?2)) AS retry,
@@ -44,7 +44,7 @@ interface DepthRow {
   fan_out: number;
 }
 
-/** How much waits in the outboxes at `now`. */
+/** Returns how much waits in the outboxes at `now`. */
 export async function queueDepths(db: Db, now: number): Promise<QueueDepths> {
   const row = await db.first<DepthRow>(DEPTHS, [now, MAX_COUNTED]);
   if (row === null) throw new Error("a query of one row gave none");

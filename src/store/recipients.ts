@@ -1,15 +1,17 @@
-import { isAsciiText } from "../core/ascii.ts";
+import { isAsciiText } from "../core/text.ts";
 import { addressKey } from "../core/addresses.ts";
-import type { RecipientStatus } from "../core/states.ts";
+import type { RecipientStatus } from "../core/messages/states.ts";
 import type { Db, Statement, Value } from "./engine/client.ts";
-import { type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
-import { FROM_DOMAIN } from "./mailbox.ts";
+import { mapping, plain, type Row } from "./columns.ts";
+import type { RowsText } from "./engine/engine.ts";
+import { rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { FROM_DOMAIN } from "./messages.ts";
 import { inForce } from "./suppressions.ts";
 
-/** One recipient of an outbound message: the outbox row. Times are milliseconds. */
+/** One recipient of an outbound message: a row of the outbox. Times are milliseconds. */
 export interface Recipient {
   messageId: string;
-  /** Position in the message, from 0: with the message id its identity. */
+  /** Position in the message, from 0. Message id and position identify the recipient. */
   ord: number;
   senderId: string;
   email: string;
@@ -27,53 +29,27 @@ export interface Recipient {
   lastEventAt: number | null;
 }
 
-/** A row of `recipients` as `RECIPIENT_COLUMNS` reads it. */
-export interface RecipientRow {
-  message_id: string;
-  ord: number;
-  sender_id: string;
-  email: string;
-  domain: string;
-  kind: "to" | "cc" | "bcc";
-  status: RecipientStatus;
-  reason: string | null;
-  attempts: number;
-  first_attempt_at: number | null;
-  mx: string | null;
-  tls: string | null;
-  smtp_code: number | null;
-  enhanced_code: string | null;
-  diagnostic: string | null;
-  last_event_at: number | null;
-}
+/** The table of recipients. */
+export const RECIPIENTS = mapping<Recipient>({
+  messageId: plain("message_id"),
+  ord: plain("ord"),
+  senderId: plain("sender_id"),
+  email: plain("email"),
+  domain: plain("domain"),
+  kind: plain("kind"),
+  status: plain("status"),
+  reason: plain("reason"),
+  attempts: plain("attempts"),
+  firstAttemptAt: plain("first_attempt_at"),
+  mx: plain("mx"),
+  tls: plain("tls"),
+  smtpCode: plain("smtp_code"),
+  enhancedCode: plain("enhanced_code"),
+  diagnostic: plain("diagnostic"),
+  lastEventAt: plain("last_event_at"),
+});
 
-/** The columns of a whole recipient. */
-export const RECIPIENT_COLUMNS = `message_id, ord, sender_id, email, domain, kind, status, reason, attempts, first_attempt_at,
-  mx, tls, smtp_code, enhanced_code, diagnostic, last_event_at`;
-
-/** The recipient in a row. */
-export function toRecipient(row: RecipientRow): Recipient {
-  return {
-    messageId: row.message_id,
-    ord: row.ord,
-    senderId: row.sender_id,
-    email: row.email,
-    domain: row.domain,
-    kind: row.kind,
-    status: row.status,
-    reason: row.reason,
-    attempts: row.attempts,
-    firstAttemptAt: row.first_attempt_at,
-    mx: row.mx,
-    tls: row.tls,
-    smtpCode: row.smtp_code,
-    enhancedCode: row.enhanced_code,
-    diagnostic: row.diagnostic,
-    lastEventAt: row.last_event_at,
-  };
-}
-
-/** A recipient as a new message stores it. `dueAt`: when a worker may first take it; null where it is final already. */
+/** A recipient to store with a new message. `dueAt`: when a worker may first claim it; null if it is final already. */
 export interface NewRecipient {
   ord: number;
   email: string;
@@ -87,7 +63,7 @@ export interface NewRecipient {
 const COLUMNS_STORED =
   "message_id, sender_id, last_event_at, ord, email, domain, kind, status, reason, due_at";
 
-/** Most mail has one. */
+/** The text for one recipient, as most messages have. */
 const ONE = rowsText("recipients", COLUMNS_STORED, "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
 
 function textFor(count: number): RowsText {
@@ -95,7 +71,7 @@ function textFor(count: number): RowsText {
   return rowsText("recipients", COLUMNS_STORED, rows, { repeats: false });
 }
 
-/** One statement that stores all recipients of a message. */
+/** Returns one statement that stores all recipients of a message. */
 export function insertRecipients(
   senderId: string,
   messageId: string,
@@ -108,25 +84,25 @@ export function insertRecipients(
   return rowsStatement(recipients.length === 1 ? ONE : textFor(recipients.length), args);
 }
 
-/** All recipients of a message of the project, in their order. */
+/** Returns all recipients of a message of the project, in their order. */
 export async function listRecipients(db: Db, senderId: string, messageId: string): Promise<Recipient[]> {
-  const rows = await db.all<RecipientRow>(
-    `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ? AND sender_id = ? ORDER BY ord`,
+  const rows = await db.all<Row>(
+    `SELECT ${RECIPIENTS.columns} FROM recipients WHERE message_id = ? AND sender_id = ? ORDER BY ord`,
     [messageId, senderId],
   );
-  return rows.map(toRecipient);
+  return rows.map(RECIPIENTS.read);
 }
 
-/** The recipient behind a job, of whichever project; null where it is gone. For workers, which serve all projects. */
+/** Returns the recipient of a job, of any project, for workers; null if it is gone. */
 export async function findRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
-  const row = await db.first<RecipientRow>(
-    `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ? AND ord = ?`,
+  const row = await db.first<Row>(
+    `SELECT ${RECIPIENTS.columns} FROM recipients WHERE message_id = ? AND ord = ?`,
     [messageId, ord],
   );
-  return row === null ? null : toRecipient(row);
+  return row === null ? null : RECIPIENTS.read(row);
 }
 
-/** What a try has to know of a recipient. Read for each: what an earlier try has left in the row is not among it. */
+/** The fields of a recipient that a try needs. Results of earlier tries are not among them. */
 export type TriedRecipient = Pick<
   Recipient,
   | "messageId"
@@ -140,32 +116,37 @@ export type TriedRecipient = Pick<
   | "lastEventAt"
 >;
 
-/** A recipient that waits for a worker, with what decides whether its mail still goes out, and how. */
+/** A recipient that waits for a worker, with the facts that decide whether and how its message is sent. */
 export interface WaitingRecipient {
   recipient: TriedRecipient;
-  /** The project does not send to the address. */
+  /** The address is on the project's block list. */
   suppressed: boolean;
-  /** The mail has a link to unsubscribe, and its recipient is unsubscribed. */
+  /** The message has an unsubscribe link, and its recipient is unsubscribed. */
   unsubscribed: boolean;
   /** The project may not send. */
   suspended: boolean;
-  /** The From domain is the project's, and not verified any more. */
+  /** The From domain is the project's, and no longer verified. */
   unverified: boolean;
-  /** The From domain where it receives, and its MX record leads to us; null otherwise: a report would be lost on its way. */
+  /**
+   * The From domain if it receives mail and its MX record leads to us; null otherwise, because reports would be lost.
+   */
   receivingDomain: string | null;
-  /** Since when it has been due. */
+  /** When it became due. */
   dueAt: number;
-  /** Whether the message's template is yet to be rendered. */
+  /** True if the message's template must still be rendered. */
   toRender: boolean;
-  /** Octets of its bodies and attachments as they were given. */
+  /** Octets of its bodies and attachments as the client gave them. */
   size: number;
 }
 
-interface WaitingRow
-  extends Pick<
-    RecipientRow,
-    "sender_id" | "email" | "domain" | "status" | "attempts" | "first_attempt_at" | "last_event_at"
-  > {
+interface WaitingRow {
+  sender_id: string;
+  email: string;
+  domain: string;
+  status: RecipientStatus;
+  attempts: number;
+  first_attempt_at: number | null;
+  last_event_at: number | null;
   suppressed: number;
   unsubscribed: number;
   suspended: number;
@@ -176,7 +157,7 @@ interface WaitingRow
   size: number;
 }
 
-/** In one read, since it is made for each attempt of all mail. An address key in the parameter goes before SQL's own. */
+/** One query, because it runs for each attempt. If an address key is given, it replaces SQL's `lower`. */
 const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.first_attempt_at, r.last_event_at, r.due_at,
     EXISTS (SELECT 1 FROM suppressions s WHERE s.sender_id = r.sender_id AND s.email = COALESCE(?, lower(r.email))
       AND ${inForce("?", "s.")}) AS suppressed,
@@ -191,7 +172,7 @@ const WAITING = `SELECT r.sender_id, r.email, r.domain, r.status, r.attempts, r.
     LEFT JOIN domains d ON d.account_id = p.account_id AND d.name = ${FROM_DOMAIN} AND d.sender_id = r.sender_id
   WHERE r.message_id = ? AND r.ord = ? AND r.due_at <= ? AND r.claimed_by IS NULL`;
 
-/** The recipient behind a job, of whichever project; null where it is gone, not due at `now`, or taken. For workers. */
+/** Returns the recipient of a job, of any project, for workers; null if it is gone, claimed or not due at `now`. */
 export async function waitingRecipient(
   db: Db,
   messageId: string,

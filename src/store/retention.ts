@@ -1,42 +1,45 @@
-import { MOVING } from "../core/states.ts";
+import { MOVING } from "../core/messages/states.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
 import { FANNED_OUT } from "./fan-outs.ts";
 import { MAX_THREAD_REFERENCES } from "./threads.ts";
 
-/** A stretch of ids, of which the first `limit` are wanted. */
-export interface Stretch {
-  /** Ids come after this one. */
+/** A range of ids, of which the first `limit` are read. */
+export interface IdRange {
+  /** Ids come after this one, */
   after: string;
-  /** And before this one. */
+  /** and before this one. */
   below: string;
   limit: number;
 }
 
-/** A message of the stretch, and whether it may go. */
+/** A message of the range. */
 export interface OldMessage {
   id: string;
   threadId: string | null;
   mayGo: boolean;
-  /** Rows that go with it: its events and its attempts; 0 where it may not go. */
+  /** Its events and attempts, which are deleted with it; 0 if it may not be deleted. */
   rows: number;
 }
 
 const MOVING_LIST = [...MOVING].map((status) => `'${status}'`).join(", ");
 
 /**
- * Whether a message `m` is older than a time, the one parameter, and nothing of it still moves. Its age counts from when
- * it first went out, else from when it was to: mail that waited for long is not old yet.
+ * The condition that a message `m` is older than a time, the one parameter, and has no recipient in progress. Its age
+ * counts from when it was first sent, or was scheduled for: mail that waited for long is not old yet.
  */
 export const OVER = `COALESCE(m.sent_at, m.scheduled_at, m.created_at) < ?
   AND NOT EXISTS (SELECT 1 FROM recipients r WHERE r.message_id = m.id AND r.status IN (${MOVING_LIST}))`;
 
-/** Whether it may go with all that hangs on it: not while a webhook is still to hear of it. */
+/** The condition that a message and all of its rows may be deleted: no webhook still waits for its events. */
 const MAY_GO = `${OVER}
   AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.message_id = m.id AND d.status = 'pending')
   AND ${FANNED_OUT}`;
 
-/** Messages of a stretch, oldest first, with whether they may go that are older than `before` (milliseconds). */
-export async function oldMessages(db: Db, stretch: Stretch, before: number): Promise<OldMessage[]> {
+/**
+ * Returns the messages of a range, oldest first. `mayGo` is true for those that are older than `before` (milliseconds)
+ * and may be deleted.
+ */
+export async function oldMessages(db: Db, stretch: IdRange, before: number): Promise<OldMessage[]> {
   const rows = await db.all<{ id: string; thread_id: string | null; may_go: number; rows: number }>(
     `SELECT id, thread_id, may_go, CASE may_go WHEN 1 THEN
         (SELECT count(*) FROM events e WHERE e.message_id = o.id)
@@ -53,7 +56,7 @@ export async function oldMessages(db: Db, stretch: Stretch, before: number): Pro
   }));
 }
 
-/** Holds while all the messages are there and may go. */
+/** Holds while all the messages exist and may be deleted. */
 export function mayGoGuard(ids: readonly string[], before: number): Guard {
   return {
     sql: `(SELECT count(*) FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value WHERE ${MAY_GO}) = ?`,
@@ -61,7 +64,10 @@ export function mayGoGuard(ids: readonly string[], before: number): Guard {
   };
 }
 
-/** Deletes messages with all that hangs on them but contents, threads and what the search index has of them. */
+/**
+ * Returns the statement that deletes messages and their rows. Contents, threads and the search index have statements
+ * of their own.
+ */
 export function deleteMessages(ids: readonly string[]): Statement {
   return {
     sql: "DELETE FROM messages WHERE id IN (SELECT value FROM json_each(?))",
@@ -69,7 +75,7 @@ export function deleteMessages(ids: readonly string[]): Statement {
   };
 }
 
-/** A thread whose last message goes, and the one that is its last then. */
+/** A thread whose last message is deleted, with the message that becomes its last. */
 export interface Shortened {
   threadId: string;
   senderId: string;
@@ -77,7 +83,7 @@ export interface Shortened {
   nextMessageId: string;
 }
 
-/** The threads that lose their last message, and keep others, where those messages go. */
+/** Returns the threads that lose their last message, and keep others, if these messages are deleted. */
 export async function shortenedThreads(
   db: Db,
   threadIds: readonly string[],
@@ -102,7 +108,7 @@ export async function shortenedThreads(
   }));
 }
 
-/** Holds while the messages that become the last of their threads are there: another process may have deleted one since. */
+/** Holds while the messages that become the last of their threads exist: another process may have deleted one. */
 export function leftGuard(shortened: readonly Shortened[]): Guard {
   const ids = [...new Set(shortened.map(({ nextMessageId }) => nextMessageId))];
   return {
@@ -111,7 +117,9 @@ export function leftGuard(shortened: readonly Shortened[]): Guard {
   };
 }
 
-/** Gives a thread the last message that it has left. Changes nothing where another has come meanwhile. */
+/**
+ * Returns the statement that sets the new last message of a thread. It changes nothing if a newer message has arrived.
+ */
 export function shortenThread(
   { threadId, lastMessageId, nextMessageId }: Shortened,
   preview: string,
@@ -124,7 +132,7 @@ export function shortenThread(
   };
 }
 
-/** Takes messages out of the counts of their threads: before they are deleted. */
+/** Returns the statement that subtracts messages from the counts of their threads. It comes before their deletion. */
 export function uncountFromThreads(threadIds: readonly string[], ids: readonly string[]): Statement {
   return {
     sql: `UPDATE threads SET message_count = max(0, message_count - (
@@ -135,8 +143,8 @@ export function uncountFromThreads(threadIds: readonly string[], ids: readonly s
 }
 
 /**
- * Remembers the Message-IDs of messages for the threads that keep others, which go on being answered by them: before they are
- * deleted. A thread has its first ones remembered, as many as there is room for.
+ * Returns the statement that remembers the Message-IDs of messages before they are deleted: replies to them must still
+ * find the thread. Only threads that keep messages need this. A thread remembers its first ids, up to its limit.
  */
 export function rememberGone(ids: readonly string[]): Statement {
   return {
@@ -153,7 +161,7 @@ export function rememberGone(ids: readonly string[]): Statement {
   };
 }
 
-/** Deletes those of the threads that have no message left, with the Message-IDs remembered for them. */
+/** Returns the statements that delete the threads without messages, with the Message-IDs remembered for them. */
 export function deleteEmptied(threadIds: readonly string[]): Statement[] {
   const args = [JSON.stringify(threadIds)];
   return [
@@ -170,7 +178,7 @@ export function deleteEmptied(threadIds: readonly string[]): Statement[] {
   ];
 }
 
-/** A line of the webhook log, and whether it may go. */
+/** An entry of a delivery log. */
 export interface OldDelivery {
   id: string;
   mayGo: boolean;
@@ -178,8 +186,10 @@ export interface OldDelivery {
 
 const DELIVERY_OVER = "status <> 'pending' AND COALESCE(last_attempt_at, created_at) < ?";
 
-/** Lines of the webhook log, oldest first, with whether they may go that were over before a time (milliseconds). */
-export async function oldDeliveries(db: Db, stretch: Stretch, before: number): Promise<OldDelivery[]> {
+/**
+ * Returns entries of delivery logs, oldest first. `mayGo` is true for those that ended before a time (milliseconds).
+ */
+export async function oldDeliveries(db: Db, stretch: IdRange, before: number): Promise<OldDelivery[]> {
   const rows = await db.all<{ id: string; may_go: number }>(
     `SELECT id, ${DELIVERY_OVER} AS may_go
       FROM webhook_deliveries WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
@@ -188,7 +198,10 @@ export async function oldDeliveries(db: Db, stretch: Stretch, before: number): P
   return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
 }
 
-/** Deletes lines of the webhook log that were over before a time (milliseconds); one that was replayed since stays. */
+/**
+ * Returns the statement that deletes log entries that ended before a time (milliseconds). An entry that was replayed
+ * since stays.
+ */
 export function deleteDeliveries(ids: readonly string[], before: number): Statement {
   return {
     sql: `DELETE FROM webhook_deliveries WHERE id IN (SELECT value FROM json_each(?)) AND ${DELIVERY_OVER}`,
@@ -199,7 +212,7 @@ export function deleteDeliveries(ids: readonly string[], before: number): Statem
 /** A table of counts by project and UTC day. */
 export type DailyCounts = "usage" | "reputation";
 
-/** Deletes at most `limit` counts of days before that UTC day; returns how many. */
+/** Deletes at most `limit` counts from before that UTC day; returns how many. */
 export async function deleteOldCounts(
   db: Db,
   table: DailyCounts,
@@ -216,8 +229,8 @@ export async function deleteOldCounts(
   return written?.changes ?? 0;
 }
 
-/** Projects of a stretch, in the order of their ids. */
-export function projectsOf(db: Db, { after, below, limit }: Stretch): Promise<{ id: string }[]> {
+/** Returns the projects of a range, in the order of their ids. */
+export function projectsOf(db: Db, { after, below, limit }: IdRange): Promise<{ id: string }[]> {
   return db.all<{ id: string }>("SELECT id FROM senders WHERE id > ? AND id < ? ORDER BY id LIMIT ?", [
     after,
     below,
@@ -225,14 +238,17 @@ export function projectsOf(db: Db, { after, below, limit }: Stretch): Promise<{ 
   ]);
 }
 
-/** The tables of figures, and by what each counts the time since the epoch. */
+/** The tables of figures, each with its key and the column that counts time since the epoch. */
 const FIGURE_TABLES = {
   stats: { key: "sender_id, hour", time: "hour" },
   stats_destinations: { key: "sender_id, day, domain, outcome", time: "day" },
   stats_domains: { key: "sender_id, day", time: "day" },
 } as const;
 
-/** The statement that deletes at most `limit` of the projects' rows of a table from before that hour or day since the epoch. */
+/**
+ * Returns the statement that deletes at most `limit` of the projects' rows of a table from before that hour or day
+ * since the epoch.
+ */
 export function deleteOldFigures(
   table: keyof typeof FIGURE_TABLES,
   senderIds: readonly string[],

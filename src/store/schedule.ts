@@ -1,18 +1,22 @@
 import type { Db, Guard, Statement } from "./engine/client.ts";
-import { type Recipient, RECIPIENT_COLUMNS, type RecipientRow, toRecipient } from "./recipients.ts";
+import type { Row } from "./columns.ts";
+import { type Recipient, RECIPIENTS } from "./recipients.ts";
 
-/** Scheduled recipients whose time has come, with what their `queued` event needs. */
+/** Returns scheduled recipients whose time has come, with the fields that their `queued` event needs. */
 export async function dueScheduled(db: Db, now: number, limit: number): Promise<Recipient[]> {
-  const rows = await db.all<RecipientRow>(
-    `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE due_at <= ? AND status = 'accepted' ORDER BY due_at LIMIT ?`,
+  const rows = await db.all<Row>(
+    `SELECT ${RECIPIENTS.columns} FROM recipients WHERE due_at <= ? AND status = 'accepted' ORDER BY due_at LIMIT ?`,
     [now, limit],
   );
-  return rows.map(toRecipient);
+  return rows.map(RECIPIENTS.read);
 }
 
 const TIME_HAS_COME = "message_id = ? AND ord = ? AND status = 'accepted' AND due_at <= ?";
 
-/** Moves a scheduled recipient into the queue. Changes nothing where it was canceled or moved meanwhile. */
+/**
+ * Returns the statement that queues a scheduled recipient. It changes nothing if the recipient was canceled or
+ * rescheduled.
+ */
 export function queueScheduled(messageId: string, ord: number, now: number): Statement {
   return {
     sql: `UPDATE recipients SET status = 'queued', last_event_at = ?
@@ -21,7 +25,7 @@ export function queueScheduled(messageId: string, ord: number, now: number): Sta
   };
 }
 
-/** Holds while a scheduled recipient waits and its time has come: what `queueScheduled` changes. */
+/** Holds while a scheduled recipient waits and its time has come, so that `queueScheduled` changes it. */
 export function scheduledGuard(messageId: string, ord: number, now: number): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM recipients WHERE ${TIME_HAS_COME})`,
@@ -29,17 +33,17 @@ export function scheduledGuard(messageId: string, ord: number, now: number): Gua
   };
 }
 
-/** Holds while the project's message waits for its time: what a cancel and a reschedule change. */
+/** Holds while the project's message waits for its time, so that it may be canceled or rescheduled. */
 export function scheduledMessageGuard(senderId: string, messageId: string): Guard {
   return {
-    // Of a message whose time has come some recipients may have gone while others still wait for the sweep.
+    // Once the time has come, some recipients may have been tried while others still wait for the sweep.
     sql: `(EXISTS (SELECT 1 FROM messages WHERE id = ? AND sender_id = ? AND status = 'accepted')
       AND NOT EXISTS (SELECT 1 FROM recipients WHERE message_id = ? AND attempts > 0))`,
     args: [messageId, senderId, messageId],
   };
 }
 
-/** Ends the waiting recipients of a scheduled message as failed. */
+/** Returns the statement that fails the waiting recipients of a scheduled message. */
 export function cancelRecipients(
   senderId: string,
   messageId: string,
@@ -54,7 +58,7 @@ export function cancelRecipients(
   };
 }
 
-/** Moves the waiting recipients of a scheduled message to another time, and the message with them. */
+/** Returns the statements that move a scheduled message and its waiting recipients to another time. */
 export function moveSchedule(senderId: string, messageId: string, scheduledAt: number): Statement[] {
   const guard = scheduledMessageGuard(senderId, messageId);
   return [

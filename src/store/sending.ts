@@ -1,39 +1,39 @@
 import type { ConfigurationQuery, Db } from "./engine/client.ts";
-import type { Sender } from "./senders.ts";
+import type { Project } from "./projects.ts";
 import { inForce } from "./suppressions.ts";
 import { type Subscription, SUBSCRIPTIONS_COLUMN } from "./webhook-deliveries.ts";
 
-// What sending and receiving ask of several tables, in one statement each.
+// Queries of sending and receiving that read several tables at once.
 
-/** What a send asks about. */
+/** The question about a send. */
 export interface SendQuestion {
   fromDomain: string;
-  /** The address of the inbox that From would be. */
+  /** The address of the inbox that From may be. */
   inboxAddress: string;
   /** Address keys of the recipients. */
   keys: readonly string[];
-  /** Whether those who have unsubscribed are asked for. */
+  /** True if unsubscribed recipients matter. */
   unsubscribeLink: boolean;
 }
 
-/** What the database says of a send before it is accepted. */
+/** The facts about a send before it is accepted. */
 export interface SendFacts {
-  /** Whether the From domain is the project's own and verified. */
+  /** True if the From domain is the project's own and verified. */
   verified: boolean;
-  /** The project's inbox of that address; null where there is none. */
+  /** The project's inbox with that address; null if there is none. */
   inboxId: string | null;
-  /** Those of the address keys that the project does not send to. */
+  /** Those of the address keys that are on the project's block list. */
   suppressed: ReadonlySet<string>;
-  /** Those of them that are unsubscribed; empty where not asked for. */
+  /** Those of them that are unsubscribed; empty if the question leaves them out. */
   unsubscribed: ReadonlySet<string>;
   webhooks: readonly Subscription[];
 }
 
-/** What of it lies in configuration. */
+/** The facts that come from configuration. */
 type SenderFacts = Pick<SendFacts, "verified" | "inboxId" | "webhooks">;
 
 /**
- * Domain and inbox are found by the names their unique indexes begin with: a project may have thousands of each.
+ * Domain and inbox are found by the leading columns of their unique indexes, because a project may have thousands.
  * Parameters: account, project, From domain, inbox address.
  */
 const SENDER_FACTS: ConfigurationQuery<
@@ -57,7 +57,7 @@ interface RefusalsRow {
   unsubscribed: string | null;
 }
 
-/** Parameters: project, address keys, now, whether those who have unsubscribed are asked for. */
+/** Parameters: project, address keys, now, 1 if unsubscribed recipients matter. */
 function refusalsQuery(among: string): string {
   return `SELECT (SELECT json_group_array(email) FROM suppressions WHERE sender_id = ?1 AND email ${among}
         AND ${inForce("?3")}) AS suppressed,
@@ -65,14 +65,14 @@ function refusalsQuery(among: string): string {
         AND subscribed = 0) END AS unsubscribed`;
 }
 
-/** Most mail has one recipient, which costs a third less than a list in JSON. */
+/** Most mail has one recipient. Its query costs a third less than one with a list in JSON. */
 const REFUSALS_OF_ONE = refusalsQuery("= ?2");
 const REFUSALS_OF_SOME = refusalsQuery("IN (SELECT value FROM json_each(?2))");
 
-/** What the database says of a send of the project at `now`, in milliseconds. */
+/** Returns the facts about a send of the project at `now`, in milliseconds. */
 export async function sendFacts(
   db: Db,
-  { id: senderId, accountId }: Pick<Sender, "id" | "accountId">,
+  { id: senderId, accountId }: Pick<Project, "id" | "accountId">,
   { fromDomain, inboxAddress, keys, unsubscribeLink }: SendQuestion,
   now: number,
 ): Promise<SendFacts> {
@@ -82,7 +82,7 @@ export async function sendFacts(
       ? [REFUSALS_OF_ONE, only]
       : [REFUSALS_OF_SOME, JSON.stringify(keys)];
   const [sender, refusals] = await Promise.all([
-    db.recall(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress]),
+    db.readConfig(SENDER_FACTS, [accountId, senderId, fromDomain, inboxAddress]),
     db.first<RefusalsRow>(sql, [senderId, among, now, Number(unsubscribeLink)]),
   ]);
   return {
@@ -96,10 +96,10 @@ function listIn<Item>(json: string | null | undefined): Item[] {
   return json == null || json === "[]" ? [] : JSON.parse(json);
 }
 
-/** A key to sign with. `sealedPrivateKey` is opened with the installation's box key. */
+/** A key to sign with. The installation's master key opens `sealedPrivateKey`. */
 export interface SigningKey {
   token: string;
-  /** Milliseconds. A later key may have the token of one that has retired. */
+  /** Milliseconds. A later key may reuse the token of a retired one. */
   createdAt: number;
   selector: string;
   sealedPrivateKey: string;
@@ -130,9 +130,9 @@ const SIGNING_KEY: ConfigurationQuery<KeyRow, SigningKey> = {
   read: toSigningKey,
 };
 
-/** The active DKIM key of a project's domain; null where it has none. */
+/** Returns the active DKIM key of a project's domain; null if it has none. */
 export function signingKey(db: Db, senderId: string, domain: string): Promise<SigningKey | null> {
-  return db.recall(SIGNING_KEY, [domain, senderId]);
+  return db.readConfig(SIGNING_KEY, [domain, senderId]);
 }
 
 const INSTALLATION_KEY: ConfigurationQuery<KeyRow, SigningKey> = {
@@ -140,9 +140,9 @@ const INSTALLATION_KEY: ConfigurationQuery<KeyRow, SigningKey> = {
   read: toSigningKey,
 };
 
-/** The installation's own active DKIM key, for the onboarding domain; null before the first start is over. */
+/** Returns the installation's own active DKIM key, for the onboarding domain; null before the first start is over. */
 export function installationKey(db: Db): Promise<SigningKey | null> {
-  return db.recall(INSTALLATION_KEY, []);
+  return db.readConfig(INSTALLATION_KEY, []);
 }
 
 const OWNER_EMAIL: ConfigurationQuery<{ owner_email: string }, string> = {
@@ -150,9 +150,9 @@ const OWNER_EMAIL: ConfigurationQuery<{ owner_email: string }, string> = {
   read: ({ owner_email }) => owner_email,
 };
 
-/** The email address of the account's owner: the one real recipient of test mode. */
+/** Returns the email address of the account's owner: the one real recipient of test mode. */
 export function ownerEmail(db: Db, accountId: string): Promise<string | null> {
-  return db.recall(OWNER_EMAIL, [accountId]);
+  return db.readConfig(OWNER_EMAIL, [accountId]);
 }
 
 /** An inbox as routes and threads need it. */
@@ -174,7 +174,7 @@ function toInboxRef(row: InboxRow): InboxRef {
   return { id: row.id, senderId: row.sender_id, address: row.address, displayName: row.display_name };
 }
 
-/** The project's inbox of exactly that address key; null where it has none. */
+/** Returns the project's inbox with exactly that address key; null if it has none. */
 export async function ownInbox(db: Db, senderId: string, addressKey: string): Promise<InboxRef | null> {
   const row = await db.first<InboxRow>(
     `SELECT i.id, i.sender_id, i.address, i.display_name FROM senders s
@@ -186,7 +186,7 @@ export async function ownInbox(db: Db, senderId: string, addressKey: string): Pr
   return row === null ? null : toInboxRef(row);
 }
 
-/** Where mail to a domain and inbox may go: whether the domain receives, and the inbox behind the address. */
+/** The route of mail to an address: whether the domain receives, and the inbox of the address. */
 export interface InboundRoute {
   receiving: boolean;
   inbox: InboxRef | null;
@@ -208,7 +208,7 @@ const INBOUND_ROUTE: ConfigurationQuery<
 };
 const NO_ROUTE: InboundRoute = { receiving: false, inbox: null };
 
-/** The route of mail to `addressKey` at `domain`, of whichever project receives for it. */
+/** Returns the route of mail to `addressKey` at `domain`, in any project. */
 export async function inboundRoute(db: Db, domain: string, addressKey: string): Promise<InboundRoute> {
-  return (await db.recall(INBOUND_ROUTE, [addressKey, domain])) ?? NO_ROUTE;
+  return (await db.readConfig(INBOUND_ROUTE, [addressKey, domain])) ?? NO_ROUTE;
 }

@@ -1,10 +1,10 @@
-import { HOUR_MS } from "../core/time-units.ts";
+import { HOUR_MS } from "../core/time/units.ts";
 import type { Db } from "./engine/client.ts";
 
-/** Under this name goes what is over the domains that a project may have in a day. */
+/** The name that counts all domains beyond the number that a project may have in a day. */
 export const OTHER_DOMAINS = "other";
 
-/** What is counted by hour. */
+/** The events that are counted by hour. */
 export const FIGURES = [
   "accepted",
   "sent",
@@ -20,7 +20,7 @@ export const FIGURES = [
 ] as const;
 export type Figure = (typeof FIGURES)[number];
 
-/** What rates are drawn of: recipients whose outcome is known, by the rule of reputation. */
+/** The numbers that rates are computed from: recipients whose outcome is known, by the rule of reputation. */
 export interface Settled {
   settled: number;
   settledBounced: number;
@@ -46,8 +46,8 @@ const SUMS = [...FIGURES, "settled", "settled_bounced", "settled_complained"]
   .join(", ");
 
 /**
- * The project's figures from `from` up to `to`, summed by intervals of `intervalMs` (whole hours) since the epoch, oldest
- * first. Intervals in which nothing has happened are left out. Times in milliseconds.
+ * Returns the project's figures from `from` up to `to`, oldest first. They are summed by intervals of `intervalMs`
+ * (whole hours) since the epoch. Intervals without events are left out. Times in milliseconds.
  */
 export async function figuresOf(
   db: Db,
@@ -69,7 +69,7 @@ export async function figuresOf(
   }));
 }
 
-/** What became of mail for a domain. */
+/** The outcomes of mail to a domain. */
 export interface DestinationCounts {
   domain: string;
   delivered: number;
@@ -77,11 +77,13 @@ export interface DestinationCounts {
   bounced: number;
 }
 
-/** What `outcome` says where it is no time that a delivery took; see the migration. */
+/** Values of `outcome` that are no delivery time; see the schema. */
 const DELAYED = -1;
 const BOUNCED = -2;
 
-/** The domains with the most outcomes on the UTC days from `fromDay` to `toDay` (since the epoch), most first. */
+/**
+ * Returns the domains with the most outcomes on the UTC days from `fromDay` to `toDay` (since the epoch), most first.
+ */
 export function busiestDomains(
   db: Db,
   senderId: string,
@@ -99,14 +101,14 @@ export function busiestDomains(
   );
 }
 
-/** Deliveries to a domain that took at most `ms`, and more than the step before allows. */
+/** Deliveries to a domain that took at most `ms`, and more than the next smaller step. */
 export interface DurationCount {
   domain: string;
   ms: number;
   count: number;
 }
 
-/** How long deliveries to the domains took on those days. */
+/** Returns how long deliveries to the domains took on those days. */
 export function deliveryDurations(
   db: Db,
   senderId: string,
@@ -115,7 +117,7 @@ export function deliveryDurations(
   toDay: number,
 ): Promise<DurationCount[]> {
   const days = Array.from({ length: toDay - fromDay + 1 }, (_, at) => fromDay + at);
-  // Each day named, so that the index leads to each domain: a range would walk over all of them.
+  // Each day is listed, so that the index leads to each domain: a range would read all of them.
   return db.all<DurationCount>(
     `SELECT domain, outcome AS ms, SUM(count) AS count FROM stats_destinations
       WHERE sender_id = ? AND day IN (SELECT value FROM json_each(?))

@@ -1,14 +1,15 @@
 import { idCeiling } from "../core/ids.ts";
 import type { Db, Guard, Statement } from "./engine/client.ts";
+import { mapping, plain, type Row } from "./columns.ts";
 import { firstWanted, ownedRows, type Scanned, scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText } from "./search/substring.ts";
-import type { Stretch } from "./retention.ts";
+import type { IdRange } from "./retention.ts";
 
-/** Why an address is on the list. */
+/** The reasons why an address is on the list. */
 export const SUPPRESSION_REASONS = ["bounce", "complaint", "manual"] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
-/** An address a project does not send to. */
+/** An address that a project does not send to. */
 export interface NewSuppression {
   id: string;
   senderId: string;
@@ -17,64 +18,52 @@ export interface NewSuppression {
   reason: SuppressionReason;
   bounceType: "hard" | "soft" | null;
   messageId: string | null;
-  /** Milliseconds; null: for good. */
+  /** Milliseconds; null: it never expires. */
   expiresAt: number | null;
   createdAt: number;
 }
 
 /** An entry as lists show it. */
 export interface Suppression extends NewSuppression {
-  /** What was written down when it was added by hand. */
+  /** The note that the client gave when it added the entry. */
   note: string | null;
 }
 
-interface Row {
-  id: string;
-  sender_id: string;
-  email: string;
-  reason: SuppressionReason;
-  bounce_type: "hard" | "soft" | null;
-  message_id: string | null;
-  note: string | null;
-  expires_at: number | null;
-  created_at: number;
-}
+const SUPPRESSIONS = mapping<Suppression>({
+  id: plain("id"),
+  senderId: plain("sender_id"),
+  email: plain("email"),
+  reason: plain("reason"),
+  bounceType: plain("bounce_type"),
+  messageId: plain("message_id"),
+  note: plain("note"),
+  expiresAt: plain("expires_at"),
+  createdAt: plain("created_at"),
+});
 
-const COLUMNS = "id, sender_id, email, reason, bounce_type, message_id, note, expires_at, created_at";
 /**
- * Whether an entry has not expired.
- * @param now e.g. `?3`, milliseconds
- * @param of what the table goes by, with a dot behind it; nothing where it has no name of its own
+ * Returns the condition that an entry has not expired.
+ * @param now SQL, e.g. `?3`, milliseconds
+ * @param of the table's alias with a dot; empty if it has none
  */
 export function inForce(now: string, of = ""): string {
   return `(${of}expires_at IS NULL OR ${of}expires_at > ${now})`;
 }
 
-/** Whether the entry in the table has expired when a new one (`excluded`) comes for its address. */
+/** The condition that the entry in the table has expired when a new one (`excluded`) arrives for its address. */
 const EXPIRED = "suppressions.expires_at <= excluded.created_at";
 
-function suppressionOf(row: Row): Suppression {
-  return {
-    id: row.id,
-    senderId: row.sender_id,
-    email: row.email,
-    reason: row.reason,
-    bounceType: row.bounce_type,
-    messageId: row.message_id,
-    note: row.note,
-    expiresAt: row.expires_at,
-    createdAt: row.created_at,
-  };
-}
-
-/** What a list may be narrowed by. `email` is an address key, `q` a case-insensitive substring of it. */
+/** A filter of entries. `email` is an address key, `q` a case-insensitive substring of it. */
 export interface SuppressionFilter {
   email?: string | undefined;
   reason?: SuppressionReason | undefined;
   q?: string | undefined;
 }
 
-/** The project's entries that pass the filter and have not expired at `now`, newest first, behind the id `after`, at most `take`. */
+/**
+ * Returns at most `take` of the project's entries that pass the filter and have not expired at `now`, newest first,
+ * with ids below `after`.
+ */
 export async function listSuppressions(
   db: Db,
   senderId: string,
@@ -88,14 +77,20 @@ export async function listSuppressions(
   if (reason !== undefined) where.push({ sql: "reason = ?", args: [reason] });
   const text = q === undefined ? undefined : containsText(["email"], q);
   const owner = { sql: "sender_id = ?", args: [senderId] };
-  const list = ownedRows<Row>(db, { from: "suppressions", columns: COLUMNS, owner, where, text });
+  const list = ownedRows<Row>(db, {
+    from: "suppressions",
+    columns: SUPPRESSIONS.columns,
+    owner,
+    where,
+    text,
+  });
   const start = after ?? idCeiling("sup");
-  // An address has one entry at most, by an index of its own.
+  // An address has at most one entry, which a unique index finds.
   const { rows, stoppedAt } = await (email === undefined ? scanInSteps : firstWanted)(list, start, take);
-  return { rows: rows.map(suppressionOf), stoppedAt };
+  return { rows: rows.map(SUPPRESSIONS.read), stoppedAt };
 }
 
-/** The project's entries for the address keys that have not expired at `now`, by their key. */
+/** Returns the project's entries for the address keys that have not expired at `now`, by key. */
 export async function findSuppressions(
   db: Db,
   senderId: string,
@@ -103,16 +98,16 @@ export async function findSuppressions(
   now: number,
 ): Promise<Map<string, Suppression>> {
   const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM suppressions WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?))
+    `SELECT ${SUPPRESSIONS.columns} FROM suppressions WHERE sender_id = ? AND email IN (SELECT value FROM json_each(?))
       AND ${inForce("?")}`,
     [senderId, JSON.stringify(emails), now],
   );
-  return new Map(rows.map((row) => [row.email, suppressionOf(row)]));
+  return new Map(rows.map(SUPPRESSIONS.read).map((entry) => [entry.email, entry]));
 }
 
 /**
- * The statements that add an entry in the place of one that has expired at its `createdAt`. One that stands breaks
- * UNIQUE on `suppressions.sender_id, suppressions.email`.
+ * Returns the statements that add an entry, and replace one that has expired at its `createdAt`. If one is in force,
+ * they break UNIQUE on `suppressions.sender_id, suppressions.email`.
  */
 export function addSuppression(entry: Suppression): Statement[] {
   return [
@@ -121,23 +116,13 @@ export function addSuppression(entry: Suppression): Statement[] {
       args: [entry.senderId, entry.email, entry.createdAt],
     },
     {
-      sql: `INSERT INTO suppressions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      args: [
-        entry.id,
-        entry.senderId,
-        entry.email,
-        entry.reason,
-        entry.bounceType,
-        entry.messageId,
-        entry.note,
-        entry.expiresAt,
-        entry.createdAt,
-      ],
+      sql: `INSERT INTO suppressions (${SUPPRESSIONS.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      args: SUPPRESSIONS.values(entry),
     },
   ];
 }
 
-/** Takes an address key off the project's list, whether it stood there or not. */
+/** Removes an address key from the project's list, if it is there. */
 export async function removeSuppression(db: Db, senderId: string, email: string): Promise<void> {
   await db.write([
     { sql: "DELETE FROM suppressions WHERE sender_id = ? AND email = ?", args: [senderId, email] },
@@ -145,8 +130,8 @@ export async function removeSuppression(db: Db, senderId: string, email: string)
 }
 
 /**
- * Adds an address, or makes an entry that stands longer-lasting: a hard bounce or complaint replaces a soft bounce
- * that expires; nothing shortens an entry. An expired entry counts as absent: the new one takes its place whole.
+ * Returns the statement that adds an address or makes its entry last longer. A hard bounce or complaint replaces a
+ * soft bounce that expires; nothing shortens an entry. An expired entry is replaced as a whole.
  */
 export function suppress(entry: NewSuppression, guard?: Guard): Statement {
   return {
@@ -173,14 +158,14 @@ export function suppress(entry: NewSuppression, guard?: Guard): Statement {
   };
 }
 
-/** An entry of any project, and whether it had expired by a time. */
+/** An entry of any project. `mayGo` is true if it had expired by a time. */
 export interface OldSuppression {
   id: string;
   mayGo: boolean;
 }
 
-/** Entries of a stretch, oldest first, with whether they had expired by `before` (milliseconds). */
-export async function oldSuppressions(db: Db, stretch: Stretch, before: number): Promise<OldSuppression[]> {
+/** Returns the entries of a range, oldest first, with whether they had expired by `before` (milliseconds). */
+export async function oldSuppressions(db: Db, stretch: IdRange, before: number): Promise<OldSuppression[]> {
   const rows = await db.all<{ id: string; may_go: number }>(
     `SELECT id, COALESCE(expires_at <= ?, 0) AS may_go FROM suppressions
       WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
@@ -189,7 +174,10 @@ export async function oldSuppressions(db: Db, stretch: Stretch, before: number):
   return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
 }
 
-/** Deletes entries that had expired by `before` (milliseconds); one that was made longer-lasting meanwhile stays. */
+/**
+ * Returns the statement that deletes entries that had expired by `before` (milliseconds). An entry that was renewed
+ * since stays.
+ */
 export function deleteExpiredSuppressions(ids: readonly string[], before: number): Statement {
   return {
     sql: "DELETE FROM suppressions WHERE id IN (SELECT value FROM json_each(?)) AND expires_at <= ?",

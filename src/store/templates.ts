@@ -1,9 +1,11 @@
 import { idCeiling, isId } from "../core/ids.ts";
 import type { Db, Statement } from "./engine/client.ts";
+import { json, mapping, plain, type Row } from "./columns.ts";
+import { NO_LIMIT, changeResult, type ChangeLimit } from "./holdings.ts";
 
 /** Longest slug, characters. */
 export const MAX_SLUG_CHARS = 64;
-/** Highest number put behind a slug that is taken. */
+/** Highest number that is appended to a slug that is taken. */
 export const MAX_SLUG_NUMBER = 1000;
 
 /** A saved template. Times in milliseconds. */
@@ -21,91 +23,72 @@ export interface SavedTemplate {
   updatedAt: number;
 }
 
-interface Row {
-  id: string;
-  sender_id: string;
-  slug: string;
-  name: string;
-  subject: string;
-  html: string | null;
-  text: string | null;
-  variables: string;
-  created_at: number;
-  updated_at: number;
-}
+const TEMPLATES = mapping<SavedTemplate>({
+  id: plain("id"),
+  senderId: plain("sender_id"),
+  slug: plain("slug"),
+  name: plain("name"),
+  subject: plain("subject"),
+  html: plain("html"),
+  text: plain("text"),
+  variables: json("variables"),
+  createdAt: plain("created_at"),
+  updatedAt: plain("updated_at"),
+});
 
-const COLUMNS = "id, sender_id, slug, name, subject, html, text, variables, created_at, updated_at";
-
-function templateOf(row: Row): SavedTemplate {
-  const variables: string[] = JSON.parse(row.variables);
-  return {
-    id: row.id,
-    senderId: row.sender_id,
-    slug: row.slug,
-    name: row.name,
-    subject: row.subject,
-    html: row.html,
-    text: row.text,
-    variables,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
-}
-
-/** The statement that saves a template. A taken slug breaks UNIQUE on `templates.sender_id, templates.slug`. */
+/**
+ * Returns the statement that saves a template. If the slug is taken, it breaks UNIQUE on `templates.sender_id,
+ * templates.slug`.
+ */
 export function insertTemplate(template: SavedTemplate): Statement {
   return {
-    sql: `INSERT INTO templates (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: [
-      template.id,
-      template.senderId,
-      template.slug,
-      template.name,
-      template.subject,
-      template.html,
-      template.text,
-      JSON.stringify(template.variables),
-      template.createdAt,
-      template.updatedAt,
-    ],
+    sql: `INSERT INTO templates (${TEMPLATES.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: TEMPLATES.values(template),
   };
 }
 
-/** A slug has no underscore and an id has one, so a name is either. */
+/** Returns the column that a name is looked up in. An id has an underscore, and a slug has none. */
 function nameColumn(idOrSlug: string): "id" | "slug" {
   return isId("tpl", idOrSlug) ? "id" : "slug";
 }
 
-/** The project's template of that id or slug; null where there is none. */
+/** Returns the project's template with that id or slug; null if there is none. */
 export async function findTemplate(
   db: Db,
   senderId: string,
   idOrSlug: string,
 ): Promise<SavedTemplate | null> {
   const row = await db.first<Row>(
-    `SELECT ${COLUMNS} FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`,
+    `SELECT ${TEMPLATES.columns} FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`,
     [senderId, idOrSlug],
   );
-  return row === null ? null : templateOf(row);
+  return row === null ? null : TEMPLATES.read(row);
 }
 
-/** Whether the project has a template of that id or slug: its parts may be of megabytes, and are not read. */
+/**
+ * Returns true if the project has a template with that id or slug. Its parts, which may have megabytes, are not read.
+ */
 export async function hasTemplate(db: Db, senderId: string, idOrSlug: string): Promise<boolean> {
   const sql = `SELECT 1 FROM templates WHERE sender_id = ? AND ${nameColumn(idOrSlug)} = ?`;
   return (await db.first(sql, [senderId, idOrSlug])) !== null;
 }
 
-/** Octets of html and text in one page, unless one template alone has more: a hundred of 4 MiB must not become one answer. */
+/**
+ * Octets of html and text in one page, unless one template alone has more. A hundred templates of 4 MiB must not
+ * become one response.
+ */
 export const MAX_PAGE_OCTETS = 2 * 1024 * 1024;
 
-/** What a page of templates holds. */
+/** One page of templates. */
 export interface TemplatesFound {
   templates: SavedTemplate[];
-  /** Where fewer than asked for are not all there are: the last one's id. */
+  /** If the page is short and the list is not at its end: the last template's id. */
   stoppedAt: string | null;
 }
 
-/** The project's templates, newest first, after the id `after`, at most `take`, and as many as a page has room for. */
+/**
+ * Returns the project's templates, newest first, with ids below `after`: at most `take`, and at most a page's octets.
+ */
 export async function listTemplates(
   db: Db,
   senderId: string,
@@ -113,7 +96,7 @@ export async function listTemplates(
   take: number,
 ): Promise<TemplatesFound> {
   const start = after ?? idCeiling("tpl");
-  // Sizes stand in a row's header: nothing of the parts themselves is read.
+  // SQLite reads sizes from a row's header, without the texts.
   const sizes = await db.all<{ id: string; octets: number }>(
     `SELECT id, COALESCE(octet_length(html), 0) + COALESCE(octet_length(text), 0) AS octets
       FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
@@ -121,15 +104,15 @@ export async function listTemplates(
   );
   if (sizes.length === 0) return { templates: [], stoppedAt: null };
   const fitting = fittingPage(sizes.map(({ octets }) => octets));
-  const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+  const rows = await db.all<Row & { id: string }>(
+    `SELECT ${TEMPLATES.columns} FROM templates WHERE sender_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
     [senderId, start, fitting],
   );
   const stoppedAt = fitting < sizes.length ? (rows.at(-1)?.id ?? null) : null;
-  return { templates: rows.map(templateOf), stoppedAt };
+  return { templates: rows.map(TEMPLATES.read), stoppedAt };
 }
 
-/** How many of the first templates a page has room for: one at least. */
+/** Returns how many of the first templates fit into a page: at least one. */
 function fittingPage(octets: readonly number[]): number {
   let room = MAX_PAGE_OCTETS;
   const over = octets.findIndex((size, place) => {
@@ -140,12 +123,17 @@ function fittingPage(octets: readonly number[]): number {
 }
 
 /**
- * Puts `after` in the place of `before`, if its content is still what was read: its variables were worked out from all
- * parts together. Returns false where it changed or went meanwhile; a taken slug breaks UNIQUE.
+ * Replaces a template if its content is still as it was read, because its variables were computed from all parts
+ * together. Returns false if it was changed or deleted since. If the slug is taken, it breaks UNIQUE.
  */
-export async function replaceTemplate(db: Db, before: SavedTemplate, after: SavedTemplate): Promise<boolean> {
-  const [written] = await db.write([
-    {
+export async function replaceTemplate(
+  db: Db,
+  before: SavedTemplate,
+  after: SavedTemplate,
+  growing: ChangeLimit = NO_LIMIT,
+): Promise<boolean> {
+  const written = await db.write(
+    growing({
       sql: `UPDATE templates SET slug = ?, name = ?, subject = ?, html = ?, text = ?, variables = ?, updated_at = ?
         WHERE sender_id = ? AND id = ?
           AND slug = ? AND name = ? AND subject = ? AND html IS ? AND text IS ?`,
@@ -154,12 +142,12 @@ export async function replaceTemplate(db: Db, before: SavedTemplate, after: Save
         ...[JSON.stringify(after.variables), after.updatedAt, before.senderId, before.id],
         ...[before.slug, before.name, before.subject, before.html, before.text],
       ],
-    },
-  ]);
-  return written?.changes === 1;
+    }),
+  );
+  return changeResult(written)?.changes === 1;
 }
 
-/** Deletes the project's template of that id or slug. Returns false where there is none. */
+/** Deletes the project's template with that id or slug. Returns false if there is none. */
 export async function deleteTemplate(db: Db, senderId: string, idOrSlug: string): Promise<boolean> {
   const [written] = await db.write([
     {
@@ -170,7 +158,10 @@ export async function deleteTemplate(db: Db, senderId: string, idOrSlug: string)
   return written?.changes === 1;
 }
 
-/** `base`, or with the first of -2, -3 … that the project has not; null where all to `MAX_SLUG_NUMBER` are taken. */
+/**
+ * Returns `base`, or `base` with the first of -2, -3 … that the project does not have; null if all up to
+ * `MAX_SLUG_NUMBER` are taken.
+ */
 export async function freeSlug(db: Db, senderId: string, base: string): Promise<string | null> {
   const candidates = [base];
   for (let number = 2; number <= MAX_SLUG_NUMBER; number++) candidates.push(numbered(base, number));

@@ -1,60 +1,61 @@
 import type { Db, Value } from "./engine/client.ts";
+import type { Row } from "./columns.ts";
+import { INBOX_EXISTS } from "./inboxes.ts";
 import { scanInSteps } from "./search/steps.ts";
 import { type Condition, containsText, type TextCondition } from "./search/substring.ts";
-import { THREAD_COLUMNS, type Thread, type ThreadRow, toThread } from "./threads.ts";
+import { type Thread, THREADS } from "./threads.ts";
 
-/** A place in the list of threads by last activity. */
+/** A position in the list of threads by last activity. */
 export interface ThreadPosition {
   lastMessageAt: number;
   id: string;
 }
 
-/** What a list of threads is made of. */
+/** The threads that a list holds. Null in a filter means all. */
+export interface ThreadFilter {
+  /** An inbox of the project; null: all inboxes of the project. */
+  inboxId: string | null;
+  archived: boolean | null;
+  unread: boolean | null;
+  /** A part of the subject, of a participant's address or of the preview, in any case. */
+  q: string | null;
+}
+
+/** One page of threads. */
 export interface ThreadPage {
   senderId: string;
-  inboxId: string;
-  /** A part of the subject, of a participant's address or of the preview, in any case; null: all threads. */
-  q: string | null;
-  /** Threads behind this place; null: from the last active. */
+  filter: ThreadFilter;
+  /** The last thread of the page before; null: start with the last active one. */
   after: ThreadPosition | null;
   limit: number;
 }
 
-/** What a page holds. */
+/** The threads of a page. */
 export interface ThreadsFound {
   threads: Thread[];
-  /** Where fewer than asked for are not all there are: nothing behind this place has been looked at. */
+  /** If the page is short and the list is not at its end: the position at which the search stopped. */
   stoppedAt: ThreadPosition | null;
 }
 
 const FIRST: ThreadPosition = { lastMessageAt: Number.MAX_SAFE_INTEGER, id: "" };
-const EVERY: Condition = { sql: "1", args: [] };
 
 /**
- * One page of an inbox's threads, last active first. A thread that moves up during a walk is met again only by a new
- * walk; all others keep their place, so a walk leaves none of them out and gives none twice.
+ * Lists threads, last active first. A thread that becomes active during a walk is met again only by a new walk. All
+ * others keep their place, so a walk gives each of them exactly once.
  */
 export async function listThreads(db: Db, page: ThreadPage): Promise<ThreadsFound> {
+  const { q, unread, archived } = page.filter;
   const start = page.after ?? FIRST;
-  if (page.q !== null) return searchThreads(db, page, page.q, start);
-  return { threads: await rowsBehind(db, page, start, EVERY, null), stoppedAt: null };
-}
-
-async function searchThreads(
-  db: Db,
-  page: ThreadPage,
-  q: string,
-  start: ThreadPosition,
-): Promise<ThreadsFound> {
-  const condition = containsText(columnsFor(q), q);
+  const list = listOf(page);
+  if (q === null && unread === null && archived === null)
+    return { threads: await rowsAfter(db, list, start, null, [], page.limit), stoppedAt: null };
+  const text = q === null ? null : containsText(columnsFor(q), q);
+  const wanted = [...flags(page.filter), ...(text === null ? [] : [text])];
   const { rows, stoppedAt } = await scanInSteps<Thread, ThreadPosition>(
     {
-      placeBehind: (from, rows) => placeBehind(db, page, from, rows),
-      wanted: (from, end, limit) => rowsBehind(db, { ...page, limit }, from, condition, end),
-      text: {
-        octets: (from, end) => octetsBehind(db, page, from, condition, end),
-        inOneGo: condition.octetsInOneGo,
-      },
+      positionAfter: (from, rows) => positionAfter(db, list, from, rows),
+      wanted: (from, end, limit) => rowsAfter(db, list, from, end, wanted, limit),
+      text: text === null ? undefined : textOf(db, list, text),
     },
     start,
     page.limit,
@@ -62,65 +63,106 @@ async function searchThreads(
   return { threads: rows, stoppedAt };
 }
 
-/** Participants are kept as a JSON list; what only its syntax holds is in no address that mail can be sent to. */
+/** The index that holds the threads of an inbox or a project by last activity, and the condition that selects them. */
+interface IndexedList {
+  index: string;
+  owner: Condition;
+  senderId: string;
+}
+
+function listOf({ senderId, filter: { inboxId } }: ThreadPage): IndexedList {
+  if (inboxId !== null)
+    return { index: "threads_by_activity", owner: { sql: "inbox_id = ?", args: [inboxId] }, senderId };
+  // The threads of an inbox that is being deleted are removed in steps, and no longer listed.
+  const owner = {
+    sql: `sender_id = ? AND EXISTS (SELECT 1 FROM inboxes WHERE id = inbox_id AND ${INBOX_EXISTS})`,
+    args: [senderId],
+  };
+  return { index: "threads_by_project", owner, senderId };
+}
+
+function flags({ archived, unread }: ThreadFilter): Condition[] {
+  return [
+    ...(archived === null ? [] : [{ sql: "archived = ?", args: [Number(archived)] }]),
+    ...(unread === null ? [] : [{ sql: "unread = ?", args: [Number(unread)] }]),
+  ];
+}
+
+/** Participants are a JSON list. A text with a character of its syntax is in no address that mail can be sent to. */
 function columnsFor(q: string): string[] {
   return /[[\]",\\]/.test(q) ? ["subject", "preview"] : ["subject", "preview", "participants"];
 }
 
-/** The place of the `rows`-th thread behind another; null where the inbox ends before. */
-async function placeBehind(
+function textOf(db: Db, list: IndexedList, text: TextCondition) {
+  return {
+    octets: (from: ThreadPosition, end: ThreadPosition | null) => octetsAfter(db, list, from, end, text),
+    inOneGo: text.octetsInOneGo,
+  };
+}
+
+/** Returns the threads after a position, down to another and its thread; null: to the list's end. */
+function threadsAfter(
+  { index, owner }: IndexedList,
+  from: ThreadPosition,
+  end: ThreadPosition | null,
+  wanted: readonly Condition[] = [],
+): Condition {
+  const all: Condition[] = [
+    owner,
+    { sql: "(last_message_at, id) < (?, ?)", args: [from.lastMessageAt, from.id] },
+    ...(end === null ? [] : [{ sql: "(last_message_at, id) >= (?, ?)", args: [end.lastMessageAt, end.id] }]),
+    ...wanted,
+  ];
+  return {
+    sql: `FROM threads INDEXED BY ${index} WHERE ${all.map(({ sql }) => sql).join(" AND ")}`,
+    args: all.flatMap(({ args }) => args),
+  };
+}
+
+/** Returns the position of the `rows`-th thread after another; null if the list ends before. */
+async function positionAfter(
   db: Db,
-  { inboxId }: ThreadPage,
+  list: IndexedList,
   from: ThreadPosition,
   rows: number,
 ): Promise<ThreadPosition | null> {
+  const { sql, args } = threadsAfter(list, from, null);
   const row = await db.first<{ last_message_at: number; id: string }>(
-    `SELECT last_message_at, id FROM threads WHERE inbox_id = ? AND (last_message_at, id) < (?, ?)
-      ORDER BY last_message_at DESC, id DESC LIMIT 1 OFFSET ?`,
-    [inboxId, from.lastMessageAt, from.id, rows - 1],
+    `SELECT last_message_at, id ${sql} ORDER BY last_message_at DESC, id DESC LIMIT 1 OFFSET ?`,
+    [...args, rows - 1],
   );
   return row === null ? null : { lastMessageAt: row.last_message_at, id: row.id };
 }
 
-/** Octets that the condition looks at behind a place, down to another; null: to the inbox's end. */
-async function octetsBehind(
+/** Returns the octets that a text is compared with. */
+async function octetsAfter(
   db: Db,
-  { inboxId }: ThreadPage,
+  list: IndexedList,
   from: ThreadPosition,
-  { octets }: TextCondition,
   end: ThreadPosition | null,
+  { octets }: TextCondition,
 ): Promise<number> {
-  const bound = end === null ? "" : "AND (last_message_at, id) >= (?, ?)";
-  const row = await db.first<{ octets: number | null }>(
-    `SELECT SUM(${octets}) AS octets FROM threads INDEXED BY threads_by_activity
-      WHERE inbox_id = ? AND (last_message_at, id) < (?, ?) ${bound}`,
-    [inboxId, from.lastMessageAt, from.id, ...(end === null ? [] : [end.lastMessageAt, end.id])],
-  );
+  const { sql, args } = threadsAfter(list, from, end);
+  const row = await db.first<{ octets: number | null }>(`SELECT SUM(${octets}) AS octets ${sql}`, args);
   return row?.octets ?? 0;
 }
 
-/**
- * The first rows behind a place.
- * @param until the last place that counts; null: the inbox's end
- */
-async function rowsBehind(
+async function rowsAfter(
   db: Db,
-  { senderId, inboxId, limit }: ThreadPage,
+  list: IndexedList,
   from: ThreadPosition,
-  condition: Condition,
-  until: ThreadPosition | null,
+  end: ThreadPosition | null,
+  wanted: readonly Condition[],
+  limit: number,
 ): Promise<Thread[]> {
-  const args: Value[] = [inboxId, from.lastMessageAt, from.id];
-  const bound = until === null ? "" : "AND (last_message_at, id) >= (?, ?)";
-  if (until !== null) args.push(until.lastMessageAt, until.id);
-  const rows = await db.all<ThreadRow>(
-    // The index alone tells which they are; only those are read whole.
-    `SELECT ${THREAD_COLUMNS} FROM threads WHERE sender_id = ? AND id IN (
-        SELECT id FROM threads INDEXED BY threads_by_activity
-          WHERE inbox_id = ? AND (last_message_at, id) < (?, ?) ${bound} AND ${condition.sql}
-          ORDER BY last_message_at DESC, id DESC LIMIT ?)
+  const { sql, args } = threadsAfter(list, from, end, wanted);
+  const values: Value[] = [list.senderId, ...args, limit];
+  const rows = await db.all<Row>(
+    // The index tells which threads are on the page; only those are read whole.
+    `SELECT ${THREADS.columns} FROM threads WHERE sender_id = ? AND id IN (
+        SELECT id ${sql} ORDER BY last_message_at DESC, id DESC LIMIT ?)
       ORDER BY last_message_at DESC, id DESC`,
-    [senderId, ...args, ...condition.args, limit],
+    values,
   );
-  return rows.map(toThread);
+  return rows.map(THREADS.read);
 }

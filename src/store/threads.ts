@@ -1,10 +1,10 @@
 import { splitAddress } from "../core/addresses.ts";
-import { isAsciiText } from "../core/ascii.ts";
-import { firstChars } from "../core/first-chars.ts";
+import { isAsciiText, firstChars } from "../core/text.ts";
 import { idCeiling, idFloor } from "../core/ids.ts";
-import { MAX_SUBJECT_CHARS } from "../core/send-item.ts";
-import type { Db, Guard, Statement } from "./engine/client.ts";
-import { movableText, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { MAX_SUBJECT_CHARS } from "../core/messages/send-item.ts";
+import type { Db, Statement } from "./engine/client.ts";
+import { flag, inverseFlag, json, mapping, plain, type Row } from "./columns.ts";
+import { reorderableText, rowsStatement, rowsText } from "./engine/rows-text.ts";
 import { standingInbox } from "./inboxes.ts";
 import { foldCase } from "./search/folding.ts";
 import { addressPatterns } from "./search/same-address.ts";
@@ -22,11 +22,14 @@ export interface Thread {
   lastMessageId: string | null;
   lastMessageAt: number;
   lastInboundAt: number | null;
+  /** False if an inbound message has arrived since the client marked the thread as read. */
+  read: boolean;
+  archived: boolean;
   createdAt: number;
   updatedAt: number;
 }
 
-/** One message as it moves its thread. */
+/** The changes that one message makes to its thread. */
 export interface ThreadStep {
   threadId: string;
   inboxId: string;
@@ -34,22 +37,23 @@ export interface ThreadStep {
   messageId: string;
   subject: string;
   preview: string;
-  /** Addresses that take part in it, without the inbox; asked for as long as one more is shown. */
+  /** Addresses that take part in it, without the inbox. They are read only until the thread shows enough. */
   participants: Iterable<string>;
   hasAttachments: boolean;
   inbound: boolean;
   at: number;
 }
 
-/** Addresses a thread shows at most: a mail with thousands of recipients must not grow the row without bound. */
+/** Most addresses that a thread shows: a message with thousands of recipients must not grow the row without bound. */
 export const MAX_PARTICIPANTS = 50;
-/** Characters of an address that is shown; a header may hold longer ones, which no mail can be sent to. */
+/** Characters of an address that is shown. A header may have longer ones, which mail cannot be sent to. */
 const MAX_PARTICIPANT_CHARS = 320;
 
 /**
- * Makes the thread with its first message, or moves it on by one. Participants stay in the order in which they came,
- * each once in any case. A mail from before the last one, which was longer on its way here, does not become the last and
- * puts no time back. Changes nothing in another project's thread. Breaks NOT NULL where the inbox is gone (`isInboxGone`).
+ * Returns the statement that makes a thread with its first message, or updates it with the next one. Participants stay
+ * in the order in which they came, each once in any case. A message older than the last one does not become the last
+ * and sets no time back. It changes nothing in another project's thread. If the inbox is gone, the write is undone
+ * with the guard `inbox_deleted`.
  */
 export function stepThread(step: ThreadStep): Statement {
   const participants = participantsShown(step.participants);
@@ -71,22 +75,28 @@ export function stepThread(step: ThreadStep): Statement {
 }
 
 /**
- * The patterns of a participant beyond ASCII. What no mail can be sent to has none, and is told apart as it is written: a
- * stranger may name fifty such texts of any letters, of which each would be compared with all of the thread's.
+ * Returns the patterns of a participant beyond ASCII. Texts that mail cannot be sent to have none and are compared as
+ * written. A stranger may name fifty, and each would be compared with all of the thread's.
  */
 function formsOf(email: string): string[] {
   return isAsciiText(email) || splitAddress(email) === null ? [] : addressPatterns(email);
 }
 
 const COLUMNS_STEPPED = `id, sender_id, inbox_id, subject, preview, participants, message_count,
-    has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at`;
-const ROW_STEPPED = `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9)`;
+    has_attachments, last_message_id, last_message_at, last_inbound_at, created_at, updated_at, unread`;
+const ROW_STEPPED = `(?1, ?2, ${standingInbox("?3")}, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?9, ?9, ?10 IS NOT NULL)`;
 
-/** Of two messages of one millisecond, which different processes may have stored, the last is that of the later id, as in every list. */
+/**
+ * The condition that the message is the thread's last. If different processes stored two in one millisecond, the later
+ * id is last, as in every list.
+ */
 const IS_LAST =
   "(excluded.last_message_at, excluded.last_message_id) >= (last_message_at, COALESCE(last_message_id, ''))";
 
-/** What becomes of a thread that is there. `isNew`: of a participant named (`value`), whether the thread shows him not. */
+/**
+ * Returns the update of an existing thread. @param isNew the condition that the thread does not show a participant
+ * (`value`) yet
+ */
 function moved(isNew: string): string {
   return ` ON CONFLICT (id) DO UPDATE SET
     subject = CASE subject WHEN '' THEN excluded.subject ELSE subject END,
@@ -100,15 +110,17 @@ function moved(isNew: string): string {
     last_message_id = CASE WHEN ${IS_LAST} THEN excluded.last_message_id ELSE last_message_id END,
     last_message_at = max(last_message_at, excluded.last_message_at),
     last_inbound_at = COALESCE(max(last_inbound_at, excluded.last_inbound_at), last_inbound_at, excluded.last_inbound_at),
-    updated_at = max(updated_at, excluded.updated_at)
+    updated_at = max(updated_at, excluded.updated_at),
+    unread = max(unread, excluded.unread),
+    archived = CASE excluded.unread WHEN 1 THEN 0 ELSE archived END
   WHERE threads.sender_id = excluded.sender_id`;
 }
 
-/** `lower` knows the case of ASCII alone, which is enough for most mails. */
+/** `lower` knows the case of ASCII only, which is enough for most messages. */
 const IS_NEW = "lower(value) NOT IN (SELECT lower(value) FROM json_each(threads.participants))";
 const STEP = rowsText("threads", COLUMNS_STEPPED, ROW_STEPPED, { after: moved(IS_NEW) });
-/** Where addresses beyond ASCII take part: the patterns of each participant are in the list behind the row's own parameters. */
-const STEP_BEYOND_ASCII = movableText(
+/** The text for addresses beyond ASCII. The patterns of each participant are a list after the row's own parameters. */
+const STEP_BEYOND_ASCII = reorderableText(
   "threads",
   `INSERT INTO threads (${COLUMNS_STEPPED}) VALUES ${ROW_STEPPED}${moved(
     `${IS_NEW} AND NOT EXISTS (SELECT 1 FROM json_each(?11, '$[' || json_each.key || ']') form,
@@ -126,56 +138,35 @@ function participantsShown(participants: Iterable<string>): string[] {
   return [...shown.values()];
 }
 
-/** A row of the table. */
-export interface ThreadRow {
-  id: string;
-  inbox_id: string;
-  sender_id: string;
-  subject: string;
-  preview: string;
-  participants: string;
-  message_count: number;
-  has_attachments: number;
-  last_message_id: string | null;
-  last_message_at: number;
-  last_inbound_at: number | null;
-  created_at: number;
-  updated_at: number;
-}
+/** The table of threads. */
+export const THREADS = mapping<Thread>({
+  id: plain("id"),
+  inboxId: plain("inbox_id"),
+  senderId: plain("sender_id"),
+  subject: plain("subject"),
+  preview: plain("preview"),
+  participants: json("participants"),
+  messageCount: plain("message_count"),
+  hasAttachments: flag("has_attachments"),
+  lastMessageId: plain("last_message_id"),
+  lastMessageAt: plain("last_message_at"),
+  lastInboundAt: plain("last_inbound_at"),
+  read: inverseFlag("unread"),
+  archived: flag("archived"),
+  createdAt: plain("created_at"),
+  updatedAt: plain("updated_at"),
+});
 
-/** Its columns. */
-export const THREAD_COLUMNS = `id, inbox_id, sender_id, subject, preview, participants, message_count, has_attachments,
-  last_message_id, last_message_at, last_inbound_at, created_at, updated_at`;
-
-/** The thread that a row is. */
-export function toThread(row: ThreadRow): Thread {
-  return {
-    id: row.id,
-    inboxId: row.inbox_id,
-    senderId: row.sender_id,
-    subject: row.subject,
-    preview: row.preview,
-    participants: JSON.parse(row.participants),
-    messageCount: row.message_count,
-    hasAttachments: row.has_attachments === 1,
-    lastMessageId: row.last_message_id,
-    lastMessageAt: row.last_message_at,
-    lastInboundAt: row.last_inbound_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
-}
-
-/** One thread of the project; null where it has none of that id. */
+/** Returns a thread of the project; null if it has none with that id. */
 export async function getThread(db: Db, senderId: string, id: string): Promise<Thread | null> {
-  const row = await db.first<ThreadRow>(
-    `SELECT ${THREAD_COLUMNS} FROM threads WHERE id = ? AND sender_id = ?`,
-    [id, senderId],
-  );
-  return row === null ? null : toThread(row);
+  const row = await db.first<Row>(`SELECT ${THREADS.columns} FROM threads WHERE id = ? AND sender_id = ?`, [
+    id,
+    senderId,
+  ]);
+  return row === null ? null : THREADS.read(row);
 }
 
-/** Ids of a thread's messages, newest first: at most `limit` below `before`. */
+/** Returns ids of a thread's messages, newest first: at most `limit` below `before`. */
 export async function listThreadMessageIds(
   db: Db,
   senderId: string,
@@ -190,7 +181,10 @@ export async function listThreadMessageIds(
   return rows.map((row) => row.id);
 }
 
-/** Id of the message that an answer to the thread answers: the last inbound one, else the last; null without messages. */
+/**
+ * Returns the id of the message that a reply to the thread answers: the last inbound one, or the last one; null if the
+ * thread has no messages.
+ */
 export async function lastMessageId(db: Db, senderId: string, threadId: string): Promise<string | null> {
   const thread = await getThread(db, senderId, threadId);
   if (thread === null) return null;
@@ -199,7 +193,7 @@ export async function lastMessageId(db: Db, senderId: string, threadId: string):
       `SELECT id FROM messages WHERE thread_id = ? AND sender_id = ? AND id < ? ${condition} ORDER BY id DESC LIMIT 1`,
       [threadId, senderId, below],
     );
-  // The thread knows when that was: a row of thousands of answers of ours is not looked through for it.
+  // The thread's row has the time of the last inbound message, so thousands of our replies after it are not read.
   const { lastInboundAt } = thread;
   const inbound =
     lastInboundAt === null
@@ -208,35 +202,15 @@ export async function lastMessageId(db: Db, senderId: string, threadId: string):
   return (inbound ?? (await last("", idCeiling("msg"))))?.id ?? null;
 }
 
-/** Ids of a stretch of time: from `floor` on, below `ceiling`. */
-export interface Span {
-  floor: string;
-  ceiling: string;
-}
-
-const SENT = `SELECT count(*) FROM messages
-  WHERE thread_id = ? AND sender_id = ? AND id >= ? AND id < ? AND direction = 'outbound'`;
-
-/** How many messages the project has sent in a thread in the time of a span. */
-export async function countSent(db: Db, senderId: string, threadId: string, span: Span): Promise<number> {
-  const args = [threadId, senderId, span.floor, span.ceiling];
-  return (await db.first<{ n: number }>(`SELECT (${SENT}) AS n`, args))?.n ?? 0;
-}
-
-/** Holds while the project has sent fewer than `most` messages in a thread in the time of a span. */
-export function fewSentGuard(senderId: string, threadId: string, span: Span, most: number): Guard {
-  return { sql: `(${SENT}) < ?`, args: [threadId, senderId, span.floor, span.ceiling, most] };
-}
-
 /**
- * The query for the thread that Message-IDs (?3, a JSON list) lead to in an inbox (?1) of a project (?2). Of several
- * threads the one of the last id wins: callers put the nearest parent last. An id leads to the thread of the first
- * message that carries it, for a later one may be a forgery that is to draw the answers away; without one, to the thread
- * of the first that named it.
+ * The query for the thread that Message-IDs (?3, a JSON list) lead to in an inbox (?1) of a project (?2). If there are
+ * several threads, the last id wins: callers put the nearest parent last. An id leads to the thread of the first
+ * message that carries it, because a later one may be forged to divert replies. If no message carries it, it leads to
+ * the thread of the first message that named it.
  */
 export const THREAD_OF_IDS =
-  // By rowid, which is the order of insertion, the first of any number of mails with one id is found at once. The plus
-  // sign keeps the planner from walking the project's messages for that order's sake.
+  // Rowids follow the order of insertion, so the first of any number of messages with one id is found at once. The
+  // plus sign keeps the planner from reading the project's messages in that order.
   `SELECT thread_id FROM (
       SELECT named.key AS place, COALESCE(
         (SELECT m.thread_id FROM messages m WHERE m.inbox_id = ?1 AND m.rfc_message_id = named.value
@@ -246,7 +220,7 @@ export const THREAD_OF_IDS =
         FROM json_each(?3) named)
     WHERE thread_id IS NOT NULL ORDER BY place DESC LIMIT 1`;
 
-/** The thread that Message-IDs lead to in an inbox, the nearest parent last; null where they lead nowhere. */
+/** Returns the thread that Message-IDs lead to in an inbox, the nearest parent last; null if they lead to none. */
 export async function findThread(
   db: Db,
   senderId: string,
@@ -259,25 +233,26 @@ export async function findThread(
   return row?.thread_id ?? null;
 }
 
-/** A message's place in an inbox. */
+/** A thread with its inbox and project. */
 export interface ThreadPlace {
   senderId: string;
   inboxId: string;
   threadId: string;
 }
 
-/** Ids that one message has remembered, the nearest ones: a mail may name as many as it likes. */
+/** Most ids that are remembered for one message, the nearest ones: a message may name any number. */
 export const MAX_REMEMBERED_REFERENCES = 20;
 
 /**
- * Ids that a thread has remembered at most: its messages may go by retention while it lives on, and whoever keeps it alive would fill
- * the table. A mail names the thread's first messages, too, so it joins without more.
+ * Most ids that are remembered for a thread. A sender could keep a thread alive, while its messages are deleted by
+ * retention, and fill the table. Messages also name the thread's first messages, so these ids are enough.
  */
 export const MAX_THREAD_REFERENCES = 1000;
 
 /**
- * The write that remembers the Message-IDs that a message names, nearest parent last, where no message of the inbox has
- * them: the mail named, and others that name it, are to join the thread. An id named before stays with its first thread.
+ * Returns the statement that remembers the Message-IDs that a message names, nearest parent last, if no message of the
+ * inbox has them. Messages with those ids, and others that name them, then join the thread. An id keeps its first
+ * thread.
  */
 export function rememberReferences(place: ThreadPlace, rfcMessageIds: readonly string[]): Statement[] {
   if (rfcMessageIds.length === 0) return [];
@@ -286,7 +261,7 @@ export function rememberReferences(place: ThreadPlace, rfcMessageIds: readonly s
   return [rowsStatement(REMEMBER, [inboxId, senderId, threadId, JSON.stringify(nearest)])];
 }
 
-const REMEMBER = movableText(
+const REMEMBER = reorderableText(
   "thread_references",
   `INSERT INTO thread_references (inbox_id, rfc_message_id, sender_id, thread_id)
     SELECT ?1, value, ?2, ?3 FROM json_each(?4)

@@ -1,11 +1,11 @@
-import { ConstraintError, type Db, type Statement } from "./engine/client.ts";
+import type { Db, Statement } from "./engine/client.ts";
 import { rowsStatement, rowsText } from "./engine/rows-text.ts";
 
 const COLUMNS = "sender_id, day, recipients";
 const UNLIMITED = rowsText("usage", COLUMNS, "(?1, ?2, ?3)", {
   after: " ON CONFLICT (sender_id, day) DO UPDATE SET recipients = usage.recipients + excluded.recipients",
 });
-/** By itself for each, since the limit is a parameter of what is done where there is a row. */
+/** Never joined with others, because the limit is a parameter of the update. */
 const LIMITED = rowsText("usage", COLUMNS, "(?1, ?2, CASE WHEN ?3 <= ?4 THEN ?3 END)", {
   after: ` ON CONFLICT (sender_id, day) DO UPDATE SET
     recipients = CASE WHEN usage.recipients + ?3 <= ?4 THEN usage.recipients + ?3 END`,
@@ -18,9 +18,9 @@ export function utcDay(at: number): string {
 }
 
 /**
- * Takes accepted recipients out of the project's volume of the day; `limit` null: there is no limit. Over it the
- * count becomes NULL, which the column refuses: the write fails as a whole, and `isOverUsage` tells why. So no
- * order in which writes reach the database can pass the limit, and a write that fails takes nothing.
+ * Returns the statement that takes accepted recipients from the project's volume of the day; `limit` null: there is no
+ * limit. Over the limit the count becomes NULL, which the column refuses: the write is undone with the guard
+ * `over_daily_volume`. So no order of writes passes the limit, and a failed write takes nothing.
  */
 export function takeUsage(
   senderId: string,
@@ -33,12 +33,7 @@ export function takeUsage(
     : rowsStatement(LIMITED, [senderId, day, recipients, limit]);
 }
 
-/** Whether a write failed because `takeUsage` in it went over its limit. */
-export function isOverUsage(error: unknown): boolean {
-  return error instanceof ConstraintError && error.notNull === "usage.recipients";
-}
-
-/** Recipients accepted for the project on that UTC day. */
+/** Returns the recipients accepted for the project on that UTC day. */
 export async function usageOf(db: Db, senderId: string, day: string): Promise<number> {
   const row = await db.first<{ recipients: number }>(
     "SELECT recipients FROM usage WHERE sender_id = ? AND day = ?",

@@ -3,17 +3,17 @@ import type { Db, Statement, Value } from "./engine/client.ts";
 import { HELD_FOR, HOLD_MS } from "./held-recipients.ts";
 
 /**
- * What waits for a delay begins its wait anew where the clock has been put back since: the last thing that happened to it
- * lies in the future, and it would wait for the clock to come there again. Scheduled mail waits for the clock.
+ * A table whose rows wait for a delay. If the clock was set back, their last event is in the future, and they would
+ * wait for the clock to get there again. So their wait starts again. Scheduled mail waits for the clock.
  */
 interface Waits {
-  /** The columns of the index that it is walked by. */
+  /** The columns of the index that the table is read by. */
   order: readonly string[];
-  /** Before all that may be stale at a time, milliseconds. */
-  from: (now: number) => WaitPlace;
-  /** What the index's WHERE says, else SQLite would not take it. */
+  /** The position before all rows that may be stale, at a time in milliseconds. */
+  from: (now: number) => WaitCursor;
+  /** The index's WHERE, without which SQLite would not use the index. */
   indexed: string;
-  /** Whether a wait is to begin anew, and how; ?1 is now. */
+  /** The condition that a wait must start again, and the update for it; ?1 is now. */
   stale: string;
   set: string;
 }
@@ -22,8 +22,8 @@ const HELD = `reason IN (${Object.values(HELD_FOR)
   .map((reason) => `'${reason}'`)
   .join(", ")})`;
 /**
- * A recipient that waits for its turn, or for what holds it: being put off, or freed, is no event, so the last one does not
- * tell when that was. But how long it waits at most is known.
+ * The condition that a recipient waits for a worker or is held. Being held or freed is no event, so the last event
+ * does not tell when it began. But the longest such wait is known.
  */
 const WAITS_FOR_NO_TRY = `(status = 'queued' OR ${HELD})`;
 /** The first time at which a recipient may be due: scheduled mail waits for the clock. */
@@ -44,11 +44,11 @@ const WAITS = {
     from: (now) => [now, ""],
     indexed: "due_at IS NOT NULL",
     stale: "COALESCE(last_attempt_at, created_at) > ?1",
-    // The delay before a first attempt is counted from `created_at` once more.
+    // The delay before a first attempt is counted from `created_at` again.
     set: `due_at = ?1 + MAX(0, due_at - COALESCE(last_attempt_at, created_at)),
       last_attempt_at = MIN(last_attempt_at, ?1), created_at = MIN(created_at, ?1)`,
   },
-  // An end that somebody has set is a time, and no delay.
+  // An expiry that a client has set is a time, not a delay.
   suppressions: {
     order: ["id"],
     from: (now) => [idFloor("sup", now)],
@@ -70,7 +70,7 @@ const WAITS = {
     stale: "fetched_at > ?1",
     set: "expires_at = ?1 + expires_at - fetched_at, fetched_at = ?1",
   },
-  // Bytes that nobody names, and names of objects that nobody may have put, go when they have been so for a while.
+  // Unused contents, and objects that may not have been stored, are deleted after a while.
   contents: {
     order: ["created_at", "id"],
     from: (now) => [now, 0],
@@ -87,7 +87,7 @@ const WAITS = {
   },
 } satisfies Record<string, Waits>;
 
-/** Tables of what waits for a delay, which may hold millions of rows. */
+/** Tables with rows that wait for a delay. They may have millions of rows. */
 export type WaitingTable = keyof typeof WAITS;
 export const WAITING_TABLES: readonly WaitingTable[] = [
   "recipients",
@@ -99,23 +99,23 @@ export const WAITING_TABLES: readonly WaitingTable[] = [
   "stray_objects",
 ];
 
-/** A row's place in the order of waiting: its values of the table's `order`. */
-export type WaitPlace = readonly Value[];
+/** A position in a table: a row's values of the table's `order`. */
+export type WaitCursor = readonly Value[];
 
 /**
- * Of the next `rows` rows behind a place, lets those begin their wait anew that are to. It ends sooner then: a walk on
- * from the place that is given back does not meet them again.
+ * Restarts the stale waits among the next `rows` rows after a position. A restarted wait ends sooner, so the next call
+ * does not meet it again.
  * @param after null: from the beginning
  * @param now milliseconds
- * @returns the last of the rows; null where there are no more
+ * @returns the position of the last of the rows; null if there are no more
  */
-export async function restartSome(
+export async function restartWaits(
   db: Db,
   table: WaitingTable,
-  after: WaitPlace | null,
+  after: WaitCursor | null,
   now: number,
   rows: number,
-): Promise<WaitPlace | null> {
+): Promise<WaitCursor | null> {
   const waits: Waits = WAITS[table];
   const columns = waits.order.join(", ");
   const from = after ?? waits.from(now);
@@ -128,21 +128,24 @@ export async function restartSome(
   const until = last?.map((_, at) => `?${at + 2 + from.length}`).join(", ");
   const stale = `${behind}${until === undefined ? "" : ` AND (${columns}) <= (${until})`} AND ${waits.stale}`;
   const args = [now, ...from, ...(last ?? [])];
-  // Mostly there is none, and a read keeps nobody else from writing.
+  // Usually there is none, and a read does not block other writers.
   if ((await db.first(`SELECT 1 FROM ${table} WHERE ${stale} LIMIT 1`, args)) !== null)
     await db.write([{ sql: `UPDATE ${table} SET ${waits.set} WHERE ${stale}`, args }]);
   return last;
 }
 
-/** When it was said when a domain is checked next: by a check, or as the new DKIM key was made whose record is awaited. */
+/**
+ * The time at which a domain's next check was set: by a check, or when the new DKIM key was made whose record is
+ * awaited.
+ */
 const ASKED_AT = `MAX(COALESCE(checked_at, created_at),
   COALESCE((SELECT created_at FROM dkim_keys WHERE domain_id = domains.id AND status = 'pending'), 0))`;
 
 /**
- * Statements that do the same for what is made by configuration, which is little: background checks of domains, the time that
- * one has failed for, and an endpoint has, the grace of a secret, and keys that stay published behind others. An API key that
- * was used while the clock was ahead counts as used now.
- * @param retiredKeyMs how long such a key stays, milliseconds
+ * Returns the statements that restart the waits of configuration, which has few rows. These are checks of domains,
+ * failures of domains and endpoints, the grace of a secret, and retired keys. An API key that was used while the clock
+ * was ahead counts as used now.
+ * @param retiredKeyMs how long a retired key stays published, milliseconds
  */
 export function restartConfigured(now: number, retiredKeyMs: number): Statement[] {
   return [
@@ -159,7 +162,7 @@ export function restartConfigured(now: number, retiredKeyMs: number): Statement[
       args: [now],
     },
     { sql: "UPDATE api_keys SET last_used_at = ?1 WHERE last_used_at > ?1", args: [now] },
-    // When it began to retire nobody has written down.
+    // The time at which it was retired is not stored.
     { sql: "UPDATE dkim_keys SET retire_at = ?1 WHERE retire_at > ?1", args: [now + retiredKeyMs] },
   ];
 }

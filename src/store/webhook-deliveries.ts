@@ -1,10 +1,12 @@
-import type { EventType, MessageEvent } from "../core/events.ts";
+import type { EventType, MessageEvent } from "../core/messages/events.ts";
 import { ALWAYS, type ConfigurationQuery, type Db, type Guard, type Statement } from "./engine/client.ts";
-import { numbered, type RowsText, rowsStatement, rowsText } from "./engine/rows-text.ts";
-import { LISTED } from "./instances.ts";
-import { STANDS } from "./webhooks.ts";
+import { flag, mapping, nullableJson, plain, type Row } from "./columns.ts";
+import type { RowsText } from "./engine/engine.ts";
+import { numbered, rowsStatement, rowsText } from "./engine/rows-text.ts";
+import { IS_REGISTERED } from "./instances.ts";
+import { WEBHOOK_EXISTS } from "./webhooks.ts";
 
-/** One push of one event to one webhook: the row of the delivery log and of the push outbox. Times are milliseconds. */
+/** One push of one event to one webhook: an entry of the delivery log and of the outbox. Times are milliseconds. */
 export interface WebhookDelivery {
   id: string;
   webhookId: string;
@@ -12,28 +14,28 @@ export interface WebhookDelivery {
   messageId: string | null;
   eventId: string | null;
   type: EventType;
-  /** The payload's `data` where it is not built from an event (test deliveries). */
+  /** The payload's `data` if it is not built from an event, as in a sample. */
   data: Record<string, unknown> | null;
   status: "pending" | "succeeded" | "failed";
   attempts: number;
-  /** Whether an attempt has ended before: a replay counts its attempts anew. */
+  /** True if an attempt has ended before. A replay counts its attempts from 0 again. */
   tried: boolean;
   createdAt: number;
 }
 
-/** An enabled webhook and what it wants to hear. */
+/** An enabled webhook and the types of events that it wants. */
 export interface Subscription {
   webhookId: string;
   eventTypes: string[];
 }
 
-/** The enabled webhooks of the project that the parameter names: one row of one column, a JSON list of `Subscription`. */
+/** Returns a query for the enabled webhooks of a project: one row of one column, a JSON list of `Subscription`. */
 function enabledWebhooks(parameter: string): string {
   return `SELECT json_group_array(json_object('webhookId', id, 'eventTypes', json(event_types))) AS webhooks
     FROM webhooks WHERE sender_id = ${parameter} AND enabled = 1`;
 }
 
-/** Those of the project that parameter 2 names, as one column. */
+/** The enabled webhooks of the project in parameter 2, as one column. */
 export const SUBSCRIPTIONS_COLUMN = `(${enabledWebhooks("?2")})`;
 
 const SUBSCRIPTIONS: ConfigurationQuery<{ webhooks: string }, Subscription[]> = {
@@ -41,25 +43,28 @@ const SUBSCRIPTIONS: ConfigurationQuery<{ webhooks: string }, Subscription[]> = 
   read: ({ webhooks }) => JSON.parse(webhooks),
 };
 
-/** The enabled webhooks of a project. */
+/** Returns the enabled webhooks of a project. */
 export async function subscriptions(db: Db, senderId: string): Promise<readonly Subscription[]> {
-  return (await db.recall(SUBSCRIPTIONS, [senderId])) ?? [];
+  return (await db.readConfig(SUBSCRIPTIONS, [senderId])) ?? [];
 }
 
-/** What a delivery keeps of its event. */
-export type ToldEvent = Pick<MessageEvent, "id" | "senderId" | "messageId" | "type">;
+/** The fields of an event that its delivery stores. */
+export type EventRef = Pick<MessageEvent, "id" | "senderId" | "messageId" | "type">;
 
-/** A delivery as it is first stored: due at once. */
+/** A delivery to store. It is due at once. */
 export interface NewDelivery {
   id: string;
   webhookId: string;
-  event: ToldEvent;
+  event: EventRef;
 }
 
-/** Rows that one statement stores: SQLite takes 32766 values in one. */
+/** Rows that one statement stores: SQLite takes at most 32766 values in one. */
 const ROWS_PER_STATEMENT = 500;
 
-/** The statements that store the deliveries, made at `now` in milliseconds; with a guard, only where it holds. */
+/**
+ * Returns the statements that store deliveries made at `now` (milliseconds). With a guard, they take effect only if it
+ * holds.
+ */
 export function insertDeliveries(
   deliveries: readonly NewDelivery[],
   now: number,
@@ -74,16 +79,19 @@ export function insertDeliveries(
 const COLUMNS_STORED = "id, webhook_id, sender_id, message_id, event_id, type, status, due_at, created_at";
 const ROW = "(?, ?, ?, ?, ?, ?, 'pending', ?, ?)";
 /**
- * A webhook deleted since it was read would break the foreign key and with it the whole commit. Each is looked up: a list of
- * those that stand would be made of all webhooks of all projects, for every statement.
+ * The condition that the webhook has not been deleted. A missing one would break the foreign key and undo the whole
+ * commit. Each is looked up, because a subquery would list all webhooks of all projects for every statement.
  */
-const WEBHOOK_STANDS = `EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND ${STANDS})`;
+const WEBHOOK_STANDS = `EXISTS (SELECT 1 FROM webhooks WHERE id = column2 AND ${WEBHOOK_EXISTS})`;
 
 function insertText(count: number, where: string): RowsText {
   return rowsText("webhook_deliveries", COLUMNS_STORED, Array(count).fill(ROW).join(", "), { where });
 }
 
-/** Most projects have one webhook. Made once, for wherever a text is looked up it is hashed. */
+/**
+ * The text for one delivery, because most projects have one webhook. It is a constant because texts are hashed at each
+ * look-up.
+ */
 const ONE = rowsText("webhook_deliveries", COLUMNS_STORED, numbered(ROW), {
   where: WEBHOOK_STANDS,
   repeats: true,
@@ -102,41 +110,44 @@ function insertSome(deliveries: readonly NewDelivery[], now: number, guard?: Gua
   ]);
   const count = deliveries.length;
   if (guard === undefined) return rowsStatement(count === 1 ? ONE : insertText(count, WEBHOOK_STANDS), args);
-  // What its guard looks at may be another's row, so it stays where it stands.
+  // The guard may read a row that another write changes, so the statement keeps its position.
   return {
     sql: insertText(count, `${WEBHOOK_STANDS} AND ${guard.sql}`).sql,
     args: [...args, ...guard.args],
   };
 }
 
-interface DeliveryRow {
-  id: string;
-  webhook_id: string;
-  sender_id: string;
-  message_id: string | null;
-  event_id: string | null;
-  type: EventType;
-  data: string | null;
-  status: "pending" | "succeeded" | "failed";
-  attempts: number;
-  tried: number;
-  created_at: number;
-}
+const DELIVERIES = mapping<WebhookDelivery>({
+  id: plain("id"),
+  webhookId: plain("webhook_id"),
+  senderId: plain("sender_id"),
+  messageId: plain("message_id"),
+  eventId: plain("event_id"),
+  type: plain("type"),
+  data: nullableJson("data"),
+  status: plain("status"),
+  attempts: plain("attempts"),
+  tried: flag("tried"),
+  createdAt: plain("created_at"),
+});
 
-const COLUMNS = `id, webhook_id, sender_id, message_id, event_id, type, data, status, attempts,
-  last_status IS NOT NULL OR last_error IS NOT NULL AS tried, created_at`;
+const TRIED = "last_status IS NOT NULL OR last_error IS NOT NULL AS tried";
+const COLUMNS = DELIVERIES.names.map((name) => (name === "tried" ? TRIED : name)).join(", ");
 
-/** Takes a due delivery for an instance on the list; its RETURNING row is the delivery, no row: not due or taken. */
+/**
+ * Returns the statement that claims a due delivery for a registered instance. Its RETURNING row is the delivery; no
+ * row: it is not due, or claimed.
+ */
 export function claimDelivery(id: string, instanceId: string, now: number): Statement {
   return {
     sql: `UPDATE webhook_deliveries SET claimed_by = ?, due_at = NULL, attempts = attempts + 1, last_attempt_at = ?
-      WHERE id = ? AND due_at <= ? AND claimed_by IS NULL AND ${LISTED}
+      WHERE id = ? AND due_at <= ? AND claimed_by IS NULL AND ${IS_REGISTERED}
       RETURNING ${COLUMNS}`,
     args: [instanceId, now, id, now, instanceId],
   };
 }
 
-/** Puts the first attempt off to `delayMs` behind the event, where it is due before. */
+/** Returns the statement that moves the first attempt to `delayMs` after the event, if it is due earlier. */
 export function delayFirstAttempt(id: string, delayMs: number): Statement {
   return {
     sql: `UPDATE webhook_deliveries SET due_at = created_at + ?
@@ -145,39 +156,26 @@ export function delayFirstAttempt(id: string, delayMs: number): Statement {
   };
 }
 
-/** The delivery in a RETURNING row of `claimDelivery`. */
+/** Returns the delivery in a RETURNING row of `claimDelivery`. */
 export function claimedDelivery(row: Record<string, unknown>): WebhookDelivery {
-  const delivery = row as unknown as DeliveryRow;
-  return {
-    id: delivery.id,
-    webhookId: delivery.webhook_id,
-    senderId: delivery.sender_id,
-    messageId: delivery.message_id,
-    eventId: delivery.event_id,
-    type: delivery.type,
-    data: delivery.data === null ? null : JSON.parse(delivery.data),
-    status: delivery.status,
-    attempts: delivery.attempts,
-    tried: delivery.tried === 1,
-    createdAt: delivery.created_at,
-  };
+  return DELIVERIES.read(row as Row);
 }
 
-/** What an attempt leaves behind in the log. `dueAt`: the next try; null where the delivery is over. */
+/** The fields of a delivery that an attempt sets. `dueAt`: the next try; null if the delivery is over. */
 export interface DeliveryResult {
   status: "pending" | "succeeded" | "failed";
   dueAt: number | null;
-  /** HTTP status answered; null where there was no answer. */
+  /** HTTP status of the response; null if there was none. */
   httpStatus: number | null;
-  /** First bytes of the answer's body. */
+  /** First bytes of the response's body. */
   response: string | null;
   error: string | null;
 }
 
 /**
- * Ends the claim of an attempt with its result. Changes nothing where the claim no longer holds. It does, too, where others
- * have freed it (they took its process for dead) and nobody has taken the delivery up since: what the endpoint has said must
- * not be forgotten, or it hears the event again.
+ * Returns the statement that ends a claim with the result of its attempt. It changes nothing if the claim no longer
+ * holds. A claim still holds if another process freed it, having taken this one for dead, and no process has claimed
+ * the delivery since. The response must be recorded then, or the endpoint gets the event twice.
  */
 export function settleDelivery(
   delivery: WebhookDelivery,
@@ -201,29 +199,35 @@ export function settleDelivery(
   };
 }
 
-/** A delivery that waits for a worker, and the place in the order of waiting where a later look goes on. */
+/** A delivery that waits for a worker. It is also the cursor after which the next page of due deliveries begins. */
 export interface DueDelivery {
   id: string;
+  senderId: string;
   webhookId: string;
   dueAt: number;
 }
 
-/** Deliveries that are due and unclaimed, longest due first, from behind `after` on. */
+/** Returns deliveries that are due and unclaimed, longest due first, after a cursor. */
 export async function dueDeliveries(
   db: Db,
   now: number,
   after: Pick<DueDelivery, "dueAt" | "id"> | null,
   limit: number,
 ): Promise<DueDelivery[]> {
-  const rows = await db.all<{ id: string; webhook_id: string; due_at: number }>(
-    `SELECT id, webhook_id, due_at FROM webhook_deliveries
+  const rows = await db.all<{ id: string; sender_id: string; webhook_id: string; due_at: number }>(
+    `SELECT id, sender_id, webhook_id, due_at FROM webhook_deliveries
       WHERE due_at <= ? AND (due_at, id) > (?, ?) ORDER BY due_at, id LIMIT ?`,
     [now, after?.dueAt ?? -1, after?.id ?? "", limit],
   );
-  return rows.map((row) => ({ id: row.id, webhookId: row.webhook_id, dueAt: row.due_at }));
+  return rows.map((row) => ({
+    id: row.id,
+    senderId: row.sender_id,
+    webhookId: row.webhook_id,
+    dueAt: row.due_at,
+  }));
 }
 
-/** Frees every claim of an instance that is gone, where the guard holds: the deliveries are due again at once. */
+/** Returns the statement that frees every claim of an instance if the guard holds. The deliveries are due at once. */
 export function freeDeliveryClaims(instanceId: string, now: number, guard: Guard = ALWAYS): Statement {
   return {
     sql: `UPDATE webhook_deliveries SET due_at = ?, claimed_by = NULL WHERE claimed_by = ? AND ${guard.sql}`,
@@ -231,47 +235,42 @@ export function freeDeliveryClaims(instanceId: string, now: number, guard: Guard
   };
 }
 
-/** Where a delivery goes and how it is signed. Secrets are sealed; times are milliseconds. */
+/** The target of a delivery, and how it is signed. Secrets are sealed; times are milliseconds. */
 export interface PushTarget {
   url: string;
   enabled: boolean;
+  /** True if its events carry content. */
+  content: boolean;
   secret: string;
   previousSecret: string | null;
   previousSecretUntil: number | null;
-  /** Since when every attempt has failed; null where the last one succeeded. */
+  /** When attempts began to fail; null if the last one succeeded. */
   failingSince: number | null;
   /** When its owner or the service last changed it. */
   updatedAt: number;
 }
 
-/** The webhook of the project as a push needs it; null where it is gone. */
+const TARGETS = mapping<PushTarget>({
+  url: plain("url"),
+  enabled: flag("enabled"),
+  content: flag("content"),
+  secret: plain("secret"),
+  previousSecret: plain("previous_secret"),
+  previousSecretUntil: plain("previous_secret_until"),
+  failingSince: plain("failing_since"),
+  updatedAt: plain("updated_at"),
+});
+
+/** Returns the target of a push; null if the project's webhook is gone. */
 export async function pushTarget(db: Db, senderId: string, webhookId: string): Promise<PushTarget | null> {
-  const row = await db.first<{
-    url: string;
-    enabled: number;
-    secret: string;
-    previous_secret: string | null;
-    previous_secret_until: number | null;
-    failing_since: number | null;
-    updated_at: number;
-  }>(
-    `SELECT url, enabled, secret, previous_secret, previous_secret_until, failing_since, updated_at
-      FROM webhooks WHERE id = ? AND sender_id = ? AND ${STANDS}`,
+  const row = await db.first<Row>(
+    `SELECT ${TARGETS.columns} FROM webhooks WHERE id = ? AND sender_id = ? AND ${WEBHOOK_EXISTS}`,
     [webhookId, senderId],
   );
-  if (row === null) return null;
-  return {
-    url: row.url,
-    enabled: row.enabled === 1,
-    secret: row.secret,
-    previousSecret: row.previous_secret,
-    previousSecretUntil: row.previous_secret_until,
-    failingSince: row.failing_since,
-    updatedAt: row.updated_at,
-  };
+  return row === null ? null : TARGETS.read(row);
 }
 
-/** Ids of the deliveries that an instance has claimed. */
+/** Returns ids of the deliveries that an instance has claimed. */
 export async function claimedDeliveries(db: Db, instanceId: string, limit: number): Promise<string[]> {
   const rows = await db.all<{ id: string }>(
     "SELECT id FROM webhook_deliveries WHERE claimed_by = ? LIMIT ?",
@@ -280,7 +279,7 @@ export async function claimedDeliveries(db: Db, instanceId: string, limit: numbe
   return rows.map((row) => row.id);
 }
 
-/** Frees single claims of an instance: the deliveries are due again at once. */
+/** Returns the statements that free single claims of an instance. The deliveries are due at once. */
 export function freeDeliveries(ids: readonly string[], instanceId: string, now: number): Statement[] {
   return ids.map((id) => ({
     sql: "UPDATE webhook_deliveries SET due_at = ?, claimed_by = NULL WHERE id = ? AND claimed_by = ?",

@@ -1,5 +1,6 @@
 import { idCeiling } from "../core/ids.ts";
 import { type Db, firstReturned, type Statement, type Value } from "./engine/client.ts";
+import { flag, json, mapping, plain, type Row } from "./columns.ts";
 
 /** A webhook endpoint, without its secret. Times in milliseconds. */
 export interface Webhook {
@@ -9,70 +10,47 @@ export interface Webhook {
   enabled: boolean;
   /** Event types, or `*` alone. */
   eventTypes: string[];
-  /** Why the service switched it off; null where it did not. */
+  /** True if its events carry content: subject, bodies, headers, further addresses. */
+  content: boolean;
+  /** Why the service disabled it; null if it did not. */
   disabledReason: string | null;
   createdAt: number;
   updatedAt: number;
 }
 
-interface Row {
-  id: string;
-  sender_id: string;
-  url: string;
-  enabled: number;
-  event_types: string;
-  disabled_reason: string | null;
-  created_at: number;
-  updated_at: number;
-}
-
-const COLUMNS = "id, sender_id, url, enabled, event_types, disabled_reason, created_at, updated_at";
+const WEBHOOKS = mapping<Webhook>({
+  id: plain("id"),
+  senderId: plain("sender_id"),
+  url: plain("url"),
+  enabled: flag("enabled"),
+  eventTypes: json("event_types"),
+  content: flag("content"),
+  disabledReason: plain("disabled_reason"),
+  createdAt: plain("created_at"),
+  updatedAt: plain("updated_at"),
+});
 
 /** The condition that a webhook has not been deleted. */
-export const STANDS = "deleted_at IS NULL";
+export const WEBHOOK_EXISTS = "deleted_at IS NULL";
 
-function webhookOf(row: Row): Webhook {
-  const eventTypes: string[] = JSON.parse(row.event_types);
-  return {
-    id: row.id,
-    senderId: row.sender_id,
-    url: row.url,
-    enabled: row.enabled === 1,
-    eventTypes,
-    disabledReason: row.disabled_reason,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
-}
-
-/** The statement that makes a webhook. */
+/** Returns the statement that makes a webhook. */
 export function insertWebhook(webhook: Webhook, sealedSecret: string): Statement {
   return {
-    sql: `INSERT INTO webhooks (id, sender_id, url, enabled, event_types, secret, created_at, updated_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: [
-      webhook.id,
-      webhook.senderId,
-      webhook.url,
-      Number(webhook.enabled),
-      JSON.stringify(webhook.eventTypes),
-      sealedSecret,
-      webhook.createdAt,
-      webhook.updatedAt,
-    ],
+    sql: `INSERT INTO webhooks (${WEBHOOKS.columns}, secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    args: [...WEBHOOKS.values(webhook), sealedSecret],
   };
 }
 
-/** The project's webhook of that id; null where there is none. */
+/** Returns the project's webhook; null if it has none with that id. */
 export async function getWebhook(db: Db, senderId: string, id: string): Promise<Webhook | null> {
   const row = await db.first<Row>(
-    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+    `SELECT ${WEBHOOKS.columns} FROM webhooks WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`,
     [senderId, id],
   );
-  return row === null ? null : webhookOf(row);
+  return row === null ? null : WEBHOOKS.read(row);
 }
 
-/** The project's webhooks, newest first, after the id `after`, at most `take`. */
+/** Returns at most `take` of the project's webhooks, newest first, with ids below `after`. */
 export async function listWebhooks(
   db: Db,
   senderId: string,
@@ -80,47 +58,62 @@ export async function listWebhooks(
   take: number,
 ): Promise<Webhook[]> {
   const rows = await db.all<Row>(
-    `SELECT ${COLUMNS} FROM webhooks WHERE sender_id = ? AND id < ? AND ${STANDS} ORDER BY id DESC LIMIT ?`,
+    `SELECT ${WEBHOOKS.columns} FROM webhooks WHERE sender_id = ? AND id < ? AND ${WEBHOOK_EXISTS} ORDER BY id DESC LIMIT ?`,
     [senderId, after ?? idCeiling("whk"), take],
   );
-  return rows.map(webhookOf);
+  return rows.map(WEBHOOKS.read);
 }
 
-/** What of a webhook may be changed. */
-export type WebhookChanges = Partial<Pick<Webhook, "url" | "enabled" | "eventTypes">>;
+/** A column's assignment and the values of its parameters. */
+type Assignment = [sql: string, ...values: Value[]];
+
+/** The fields of a webhook that may be changed. */
+export type WebhookChanges = Partial<Pick<Webhook, "url" | "enabled" | "eventTypes" | "content">>;
 
 /**
- * Sets what is given and leaves the rest. Switching one on forgets why it was off and how long it had failed.
- * Returns the webhook after it; null where there is none.
+ * Changes the given fields. If it is enabled, the reason why it was disabled and its time of failures are forgotten.
+ * Returns the webhook afterwards; null if there is none.
+ * @param mayRead true if the caller may read messages. If not, another URL or other types end the webhook's content:
+ *   the caller could have it sent to its own server.
  */
 export async function updateWebhook(
   db: Db,
   senderId: string,
   id: string,
   changes: WebhookChanges,
+  mayRead: boolean,
   now: number,
 ): Promise<Webhook | null> {
-  const { url, enabled, eventTypes } = changes;
-  const set: [string, Value][] = [["updated_at = ?", now]];
-  // Another endpoint has a record of its own: how long the one before had failed says nothing of it.
+  const { url, enabled, eventTypes, content } = changes;
+  const set: Assignment[] = [["updated_at = ?", now]];
+  // The failures of the old endpoint do not count for the new one.
   if (url !== undefined)
     set.push(["failing_since = iif(url = ?, failing_since, NULL)", url], ["url = ?", url]);
   if (eventTypes !== undefined) set.push(["event_types = ?", JSON.stringify(eventTypes)]);
+  if (content !== undefined && (mayRead || !content)) set.push(["content = ?", Number(content)]);
+  else if (!mayRead) set.push(contentIfUnchanged(changes));
   if (enabled !== undefined) set.push(["enabled = ?", Number(enabled)]);
   const revived = enabled === true ? ", disabled_reason = NULL, failing_since = NULL" : "";
   const [written] = await db.write([
     {
-      // Read later it may be as another request did.
+      // RETURNING, because a later read could see another request's change.
       sql: `UPDATE webhooks SET ${set.map(([column]) => column).join(", ")}${revived}
-        WHERE sender_id = ? AND id = ? AND ${STANDS} RETURNING ${COLUMNS}`,
-      args: [...set.map(([, value]) => value), senderId, id],
+        WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS} RETURNING ${WEBHOOKS.columns}`,
+      args: [...set.flatMap(([, ...values]) => values), senderId, id],
     },
   ]);
   const row = firstReturned<Row>(written);
-  return row === null ? null : webhookOf(row);
+  return row === null ? null : WEBHOOKS.read(row);
 }
 
-/** The statement that puts a new secret in place; the one before signs along until `previousUntil`. */
+/** Keeps the webhook's content only if URL and types stay as they are. */
+function contentIfUnchanged({ url, eventTypes }: WebhookChanges): Assignment {
+  const types = eventTypes === undefined ? null : JSON.stringify(eventTypes);
+  const unchanged = "url = COALESCE(?, url) AND event_types = COALESCE(?, event_types)";
+  return [`content = iif(${unchanged}, content, 0)`, url ?? null, types];
+}
+
+/** Returns the statement that sets a new secret. The old one also signs until `previousUntil`. */
 export function rotateSecret(
   senderId: string,
   id: string,
@@ -130,27 +123,30 @@ export function rotateSecret(
 ): Statement {
   return {
     sql: `UPDATE webhooks SET previous_secret = secret, previous_secret_until = ?, secret = ?, updated_at = ?
-          WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+          WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`,
     args: [previousUntil, sealedSecret, now, senderId, id],
   };
 }
 
 /**
- * Deletes a webhook for everybody who asks for it; its delivery log, which may have millions of lines, and its row are left
- * to `removeDeleted`. Returns false where there is none.
+ * Hides a webhook from every request. `removeDeleted` removes its row and its delivery log, which may have millions of
+ * entries. Returns false if there is none.
  * @param now milliseconds
  */
 export async function deleteWebhook(db: Db, senderId: string, id: string, now: number): Promise<boolean> {
   const [written] = await db.write([
     {
-      sql: `UPDATE webhooks SET enabled = 0, deleted_at = ? WHERE sender_id = ? AND id = ? AND ${STANDS}`,
+      sql: `UPDATE webhooks SET enabled = 0, deleted_at = ? WHERE sender_id = ? AND id = ? AND ${WEBHOOK_EXISTS}`,
       args: [now, senderId, id],
     },
   ]);
   return written?.changes === 1;
 }
 
-/** Removes at most `lines` of the log of one deleted webhook, its row with the last of them. Returns false where there is none. */
+/**
+ * Removes at most `lines` entries of the log of one deleted webhook, and its row after the last of them. Returns false
+ * if no webhook is deleted.
+ */
 export async function removeDeleted(db: Db, lines: number): Promise<boolean> {
   const deleted = await db.first<{ id: string }>(
     "SELECT id FROM webhooks INDEXED BY webhooks_deleted WHERE deleted_at IS NOT NULL LIMIT 1",
@@ -171,7 +167,7 @@ export async function removeDeleted(db: Db, lines: number): Promise<boolean> {
   return true;
 }
 
-/** Notes that the endpoint at `url` works again; one that the webhook has moved to since has a record of its own. */
+/** Returns the statement that notes a success of the endpoint at `url`, unless the webhook has another URL by now. */
 export function noteWebhookSuccess(senderId: string, webhookId: string, url: string): Statement {
   return {
     sql: `UPDATE webhooks SET failing_since = NULL
@@ -180,7 +176,7 @@ export function noteWebhookSuccess(senderId: string, webhookId: string, url: str
   };
 }
 
-/** Notes the first failure of a row of them, of the endpoint at `url`. */
+/** Returns the statement that notes the first of several failures of the endpoint at `url`. */
 export function noteWebhookFailure(senderId: string, webhookId: string, url: string, now: number): Statement {
   return {
     sql: `UPDATE webhooks SET failing_since = COALESCE(failing_since, ?)
@@ -190,13 +186,12 @@ export function noteWebhookFailure(senderId: string, webhookId: string, url: str
 }
 
 /**
- * What must still hold of a webhook that is switched off, since something may have happened after the attempt began: that
- * it has only failed since then or longer, or that its owner has not changed it since (it may have moved elsewhere, or been
- * switched on again). Milliseconds.
+ * The condition for disabling a webhook, because it may have changed during the attempt. Either it has failed since
+ * that time or longer, or its owner has not changed it since. Milliseconds.
  */
 export type DisablingCondition = { failingSince: number } | { updatedAt: number };
 
-/** Switches a webhook off, for a reason that its owner is shown, where the condition holds. */
+/** Returns the statement that disables a webhook if the condition holds. Its owner sees the reason. */
 export function disableWebhook(
   senderId: string,
   webhookId: string,

@@ -1,10 +1,10 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
-import { hostPort } from "../core/host-port.ts";
-import type { FirstStart } from "../flows/bootstrap.ts";
-import { onboardingDomain } from "../flows/own-names.ts";
+import { hostPort } from "../core/networks.ts";
+import type { FirstStart } from "../flows/account/bootstrap.ts";
+import { onboardingDomain } from "../flows/zone/own-names.ts";
 
-/** What a start prints: where the service listens, and at the first start the keys and a first send, once. */
+/** Returns the text that a start prints: the addresses and, at the first start, the keys and a first send. */
 export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart">): string {
   const lines = ["Postrider is running."];
   const url = urlOf(config, app);
@@ -16,7 +16,7 @@ export function bannerText(config: Config, app: Pick<App, "ports" | "firstStart"
   return lines.join("\n");
 }
 
-/** PUBLIC_URL, or this machine's name for the port that was taken: with PORT=0 the settings do not know it. */
+/** Returns PUBLIC_URL or, if it is not set, localhost with the actual port, which PORT=0 does not tell. */
 function urlOf({ sources, publicUrl }: Config, { ports }: Pick<App, "ports">): string {
   return sources.has("PUBLIC_URL") ? publicUrl : `http://localhost:${ports.http}`;
 }
@@ -27,8 +27,9 @@ const DELIVERY_TEXT: Readonly<Record<Config["delivery"], string>> = {
   mx: "mx: straight to the recipients' mail servers",
 };
 
-/** The keys of a first start, as they are shown once, be it that nothing else came of it. */
-export function secretsText({ accountKey, projectKey }: FirstStart): string {
+/** Returns the text with the keys of a first start, which are shown once, even if the start then failed. */
+export function secretsText({ accountKey, projectKey, keptIn }: FirstStart): string {
+  if (keptIn !== null) return `First start. The account-wide key and the project key are in ${keptIn}`;
   return [
     "First start. These secrets are shown this once:",
     `  account-wide key  ${accountKey}`,
@@ -38,13 +39,18 @@ export function secretsText({ accountKey, projectKey }: FirstStart): string {
 
 function firstStartLines(config: Config, keys: FirstStart, url: string): string[] {
   const lines = ["", secretsText(keys)];
-  // Of processes that share the roles any may be the first: this one takes no requests.
+  // A process without the role api takes no requests.
   if (config.roles.has("api"))
-    lines.push("", "Send a first message:", "", firstSend(config, keys.projectKey, url));
+    lines.push(
+      "",
+      "Send a first message:",
+      "",
+      firstSend(config, keys.keptIn === null ? keys.projectKey : "<project key>", url),
+    );
   return lines;
 }
 
-/** From the shared onboarding domain to the owner: it needs no domain and no DNS. */
+/** Returns a first send, from the onboarding domain to the owner. It needs no domain and no DNS. */
 function firstSend(config: Config, key: string, url: string): string {
   const message = {
     from: { email: `hello@${onboardingDomain(config.serviceDomain)}`, name: "Postrider" },
@@ -60,7 +66,7 @@ function firstSend(config: Config, key: string, url: string): string {
   ].join("\n");
 }
 
-/** The text as one word of the shell: an address may hold an apostrophe. */
+/** Quotes a text for the shell. An address may hold an apostrophe. */
 function shellWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

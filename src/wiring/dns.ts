@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
-import type { Clock } from "../core/clock.ts";
-import { openZone } from "../flows/zone.ts";
+import type { Clock } from "../core/time/clock.ts";
+import { openZone } from "../flows/zone/service-zone.ts";
 import { log } from "../log.ts";
 import { startZoneServer, type ZoneServer } from "../net/zone/server.ts";
 import type { Db } from "../store/engine/client.ts";
@@ -11,7 +11,7 @@ export interface NameServerDeps {
   db: Db;
 }
 
-/** Our name server for the service's own zone; null where the settings name no port. Rejects where it cannot be had. */
+/** Starts the name server of the service's zone; null if DNS_PORT is not set. Rejects if the port cannot be bound. */
 export async function openNameServer({ config, clock, db }: NameServerDeps): Promise<ZoneServer | null> {
   if (config.dnsPort === null) return null;
   if (config.publicIps.length === 0)

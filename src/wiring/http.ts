@@ -1,16 +1,18 @@
-// The page's files go into a compiled binary by these imports.
+// These imports put the page's files into the compiled binary.
 import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import { cachedHealth } from "../flows/health/cached.ts";
-import type { Renderer } from "../flows/renderings.ts";
+import { cachedHealth } from "../flows/health/check.ts";
+import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
-import { logAnswer } from "../http/access-log.ts";
+import { logAnswer } from "../http/request-log.ts";
 import type { ReadyCheck } from "../http/health.ts";
+import { accountRoutes } from "../http/routes/account.ts";
 import { apiKeyRoutes } from "../http/routes/api-keys.ts";
 import { contactRoutes } from "../http/routes/contacts.ts";
 import { domainRoutes } from "../http/routes/domains.ts";
 import { emailRoutes } from "../http/routes/emails.ts";
 import { healthRoutes } from "../http/routes/health.ts";
+import { homeRoutes } from "../http/routes/home.ts";
 import { inboundRoutes } from "../http/routes/inbound.ts";
 import { inboxRoutes } from "../http/routes/inboxes.ts";
 import { quotaRoutes } from "../http/routes/quota.ts";
@@ -23,38 +25,49 @@ import { trackingRoutes } from "../http/routes/tracking.ts";
 import { unsubscribeRoutes } from "../http/routes/unsubscribe.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
-import type { RateLimiter } from "../http/rate.ts";
+import type { ProtectedMetrics } from "../http/metrics.ts";
+import type { RateLimiter } from "../http/access/rate.ts";
 import type { Route } from "../http/route.ts";
 import type { HttpDeps } from "../http/server.ts";
-import { generateDkimKey } from "../mail/dkim.ts";
-import { isPublicAddress } from "../net/address-guard.ts";
+import { generateDkimKey } from "../mail/auth/dkim.ts";
 import { resolveCname, resolveMx, resolveTxt } from "../net/dns/lookups.ts";
 import type { Resolver } from "../net/dns/resolver.ts";
 import { METRICS_CONTENT_TYPE } from "../metrics.ts";
 import { ping } from "../store/engine/client.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { mxName } from "./delivery.ts";
-import type { Ground } from "./ground.ts";
-import { nearChecks } from "./health.ts";
-import { openScrape } from "./scrape.ts";
+import type { Services } from "./services.ts";
+import { localChecks } from "./observe/health.ts";
+import { openScrape } from "./observe/scrape.ts";
+import { webhookGuard } from "./own-addresses.ts";
 
-/** What the HTTP door is put together from. */
+/** The parts of the HTTP server. */
 export interface HttpParts
   extends Pick<
-    Ground,
-    "config" | "clock" | "db" | "queue" | "keys" | "resolver" | "inspect" | "links" | "memory" | "metrics"
+    Services,
+    | "config"
+    | "clock"
+    | "db"
+    | "queue"
+    | "keys"
+    | "resolver"
+    | "inspect"
+    | "links"
+    | "memory"
+    | "metrics"
+    | "space"
   > {
   renderer: Renderer;
   limiter: RateLimiter | null;
-  /** Where contents are that have left the database. */
+  /** Reads contents in the object store; null if there is none. */
   objects: ObjectReader | null;
-  /** Whether the SMTP listener of this process listens, or is none of its business. */
+  /** Returns true if the SMTP listener of this process listens, or the process has none. */
   listening: () => boolean;
   /** Open SMTP connections. */
   connections: () => { in: number; out: number };
 }
 
-/** What domain verification needs, of registration and checks alike. */
+/** Returns the dependencies of registering and verifying domains. */
 export function domainDeps({ config, clock, db, keys, resolver }: HttpParts) {
   const { serviceDomain, domainRecheckSeconds: recheckSeconds } = config;
   return {
@@ -68,7 +81,7 @@ export function domainDeps({ config, clock, db, keys, resolver }: HttpParts) {
   };
 }
 
-/** A check asks the servers themselves: a record published a second ago must not hide behind a cached answer. */
+/** Makes lookups that use no cache, so that a check sees a record that was published a second ago. */
 export function freshLookups(resolver: Resolver): DomainLookups {
   const fresh = { fresh: true };
   return {
@@ -78,7 +91,7 @@ export function freshLookups(resolver: Resolver): DomainLookups {
   };
 }
 
-/** What `/readyz` asks. */
+/** Returns the checks of `/readyz`. */
 function readyChecks({ db, queue, listening }: HttpParts): ReadyCheck[] {
   return [
     { name: "database", run: () => ping(db) },
@@ -90,9 +103,10 @@ function readyChecks({ db, queue, listening }: HttpParts): ReadyCheck[] {
   ];
 }
 
-/** The dependencies of the HTTP door: health and metrics in every process, the API where that is one of its roles. */
-export function httpDeps(parts: HttpParts): HttpDeps {
+/** Makes the dependencies of the HTTP server: health and metrics in every process, and the API if it has that role. */
+export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetrics } {
   const { config, clock, db, keys, metrics } = parts;
+  const { publicUrl, delivery, serviceDomain } = config;
   const checks = readyChecks(parts);
   return {
     db,
@@ -101,6 +115,8 @@ export function httpDeps(parts: HttpParts): HttpDeps {
     cursorKey: keys.cursor,
     boxKey: keys.box,
     limiter: parts.limiter,
+    quotas: config.quotas,
+    space: parts.space,
     checks,
     docs: { script: Bun.file(docsScript), style: Bun.file(docsStyle) },
     onAnswer(answered) {
@@ -112,11 +128,13 @@ export function httpDeps(parts: HttpParts): HttpDeps {
       contentType: METRICS_CONTENT_TYPE,
       read: openScrape({ ...parts, checks }),
     },
-    routes: config.roles.has("api") ? apiRoutes(parts) : [],
+    routes: config.roles.has("api")
+      ? [...homeRoutes({ clock, checks, publicUrl, delivery, serviceDomain }), ...apiRoutes(parts)]
+      : [],
   };
 }
 
-/** Every route of the API. */
+/** Returns all routes of the API. */
 function apiRoutes(parts: HttpParts): Route[] {
   const { config, clock, db, queue, keys, objects, inspect, renderer, memory, links } = parts;
   const common = {
@@ -127,24 +145,26 @@ function apiRoutes(parts: HttpParts): Route[] {
     renderer,
     boxKey: keys.box,
     memory,
+    quotas: config.quotas,
     ...links,
   };
   const sending = { ...common, limits: config, volume: config, inspect };
-  const urlRules = { isPublicAddress, allowPrivate: config.allowPrivateWebhooks };
+  const urlRules = { mayReach: webhookGuard(config, clock), allowPrivate: config.allowPrivateWebhooks };
   return [
     ...emailRoutes(sending),
     ...threadRoutes(sending),
     ...inboundRoutes({ ...sending, hostname: mxName(config) }),
-    ...apiKeyRoutes({ db }),
-    ...healthRoutes({ health: cachedHealth(clock, nearChecks({ config, clock, db: () => db })) }),
+    ...apiKeyRoutes({ db, quotas: config.quotas }),
+    ...healthRoutes({ health: cachedHealth(clock, localChecks({ config, clock, db: () => db })) }),
+    ...accountRoutes({ db, config }),
     ...senderRoutes({ db, config }),
     ...domainRoutes(domainDeps(parts)),
     ...inboxRoutes({ db }),
     ...templateRoutes({ db, renderer }),
     ...contactRoutes({ db }),
-    ...suppressionRoutes({ db }),
+    ...suppressionRoutes({ db, quotas: config.quotas }),
     ...statsRoutes({ db }),
-    ...quotaRoutes({ db, volume: config }),
+    ...quotaRoutes({ db, volume: config, quotas: config.quotas }),
     ...webhookRoutes({ db, boxKey: keys.box, urlRules }),
     ...webhookDeliveryRoutes({ db, clock, queue }),
     ...unsubscribeRoutes({ db, clock, ...links }),

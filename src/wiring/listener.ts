@@ -1,11 +1,12 @@
 import { SettingsError } from "../core/errors.ts";
-import { openDoor } from "../flows/receive/door.ts";
+import { createInboundHandler } from "../flows/receive/inbound-handler.ts";
+import { limitsOf } from "../flows/send/reputation.ts";
 import { log } from "../log.ts";
-import { type Certificate, CertificateError, endOf, loadCertificate } from "../smtp/certificate.ts";
+import { type Certificate, CertificateError, expiryOf, loadCertificate } from "../smtp/certificate.ts";
 import { createListener, type Listener, MAX_INBOUND_RECIPIENTS } from "../smtp/listener.ts";
 import { mxName } from "./delivery.ts";
-import type { Ground } from "./ground.ts";
-import { maxFds } from "./process-sample.ts";
+import type { Services } from "./services.ts";
+import { maxFds } from "./observe/process-sample.ts";
 
 const SETTINGS_OF = {
   key: "SMTP_TLS_KEY",
@@ -14,18 +15,18 @@ const SETTINGS_OF = {
 } as const;
 
 /**
- * The listener's key and certificate as the settings name them, else a self-signed one. One that has expired is served, and told:
- * most senders do not look at it.
- * @throws SettingsError where the settings name what cannot be served
+ * Loads the certificate of the settings, or makes a self-signed one. An expired one is used and logged, because most senders
+ * do not check it.
+ * @throws SettingsError if the files cannot be used
  */
 export async function listenerCertificate({
   config,
   clock,
-}: Pick<Ground, "config" | "clock">): Promise<Certificate> {
+}: Pick<Services, "config" | "clock">): Promise<Certificate> {
   const { smtpTlsKey: keyFile, smtpTlsCert: certFile } = config;
   try {
     const certificate = await loadCertificate({ clock }, { keyFile, certFile }, mxName(config));
-    const ends = endOf(certificate);
+    const ends = expiryOf(certificate);
     if (ends <= clock.now())
       log("smtp").warn("the certificate has expired", { file: certFile, at: new Date(ends).toISOString() });
     return certificate;
@@ -36,23 +37,26 @@ export async function listenerCertificate({
 }
 
 /**
- * Share of the process's file handles that sessions may take. With all of them strangers would end the API too, and mail
- * out; a session too many is told 421.
+ * Share of the process's file handles that sessions may use. With all of them, clients could stop the API and sending too.
+ * Further sessions get 421.
  */
 const SHARE_OF_FILES = 0.75;
 
-/** Puts the SMTP listener together, STARTTLS with that certificate; it does not listen yet. */
-export function openListener(ground: Ground, tls: Certificate): Listener {
-  const { config, clock, db, queue, keys, metrics } = ground;
+/** Makes the SMTP listener with a certificate for STARTTLS. It does not listen yet. */
+export function openListener(services: Services, tls: Certificate): Listener {
+  const { config, clock, db, queue, keys, metrics } = services;
   const hostname = mxName(config);
-  const handler = openDoor({
+  const handler = createInboundHandler({
     db,
     clock,
     queue,
     hostname,
     serviceDomain: config.serviceDomain,
     verpKey: keys.verp,
-    inspect: ground.inspect,
+    inspect: services.inspect,
+    suspension: limitsOf(config.suspendMinComplaints),
+    quotas: config.quotas,
+    space: services.space,
     received: metrics.received,
   });
   return createListener(

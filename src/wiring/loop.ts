@@ -1,16 +1,16 @@
-import { type Clock, seldom } from "../core/clock.ts";
+import { type Clock, atMostEvery } from "../core/time/clock.ts";
 import { log } from "../log.ts";
 
-/** Time in which a loop that goes on failing is told of once, milliseconds: a disk must not be filled by saying that it is full. */
+/** Least time between two log lines of a failing loop, milliseconds. The log must not fill a disk that is already full. */
 const TELL_PAUSE_MS = 60_000;
 
-/** A job done again and again; each turn begins the pause after the one before has ended. */
+/** A running loop. Each turn begins a pause after the end of the one before. */
 export interface Loop {
-  /** Lets no further turn begin, and waits for the one in hand. */
+  /** Starts no further turn, and waits for the running one. */
   stop(): Promise<void>;
 }
 
-/** What is done again and again, under a name by which the log and the metrics tell of it: one of a short list. */
+/** Repeated work. The log and the metrics show its name, so there are only a few. */
 export interface Chore {
   name: string;
   turn: () => Promise<void>;
@@ -18,15 +18,15 @@ export interface Chore {
 
 export interface LoopDeps {
   clock: Clock;
-  /** What is to be told of each turn of a loop that fails. */
+  /** Returns the function to call at each failed turn of a loop. */
   failures: (loop: string) => () => void;
 }
 
 /**
- * Runs a chore's turn now and then every `pauseMs`. One that fails is counted and logged, and the next one comes all the same.
+ * Runs a chore's turn now, and again `pauseMs` after each end. A failed turn is counted and logged, and the loop continues.
  */
 export function startLoop({ clock, failures }: LoopDeps, pauseMs: number, { name, turn }: Chore): Loop {
-  const tell = failureLog(clock, name);
+  const logFailure = failureLog(clock, name);
   const failed = failures(name);
   let stopped = false;
   let cancel = (): void => undefined;
@@ -35,7 +35,7 @@ export function startLoop({ clock, failures }: LoopDeps, pauseMs: number, { name
     inHand = turn()
       .catch((error: unknown) => {
         failed();
-        tell(error);
+        logFailure(error);
       })
       .then(() => {
         if (!stopped) cancel = clock.after(pauseMs, run);
@@ -51,9 +51,9 @@ export function startLoop({ clock, failures }: LoopDeps, pauseMs: number, { name
   };
 }
 
-/** Logs failures of one loop, one a minute; `untold`: how many there were since the line before. */
+/** Logs failures of one loop, one per minute. `untold` counts those since the last line. */
 function failureLog(clock: Clock, loop: string): (error: unknown) => void {
-  const isToBeTold = seldom(clock, TELL_PAUSE_MS);
+  const isToBeTold = atMostEvery(clock, TELL_PAUSE_MS);
   let untold = 0;
   return (error) => {
     if (!isToBeTold()) {

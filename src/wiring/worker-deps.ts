@@ -1,28 +1,31 @@
 import type { PushDeps } from "../flows/notify/push.ts";
-import { LARGE_MAIL_SEATS, RENDERING_SEATS, Seats } from "../flows/send/seats.ts";
+import { SharedPayloads } from "../flows/notify/shared-payloads.ts";
+import { limitsOf } from "../flows/send/reputation.ts";
+import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../flows/send/admission.ts";
 import type { CustodyStatus } from "../flows/send/verdict.ts";
 import { recheckDue } from "../flows/verify/recheck.ts";
 import { post } from "../net/post.ts";
 import type { ObjectReader } from "../store/contents/content-read.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
 import { openOutbound } from "./delivery.ts";
-import type { Ground } from "./ground.ts";
+import type { Services } from "./services.ts";
 import { domainDeps, type HttpParts } from "./http.ts";
-import { storageChores } from "./storage-chores.ts";
+import { storageChores } from "./store/storage-chores.ts";
 import type { WorkerDeps } from "./workers.ts";
+import { webhookGuard } from "./own-addresses.ts";
 
-/** Domains checked in one turn of the chores at most. */
+/** Domains checked in one turn. */
 const DOMAINS_PER_TURN = 50;
 
-/** Idempotent answers past their 24 hours deleted in one turn of the chores at most. */
+/** Expired idempotent answers deleted in one turn. */
 const ANSWERS_PER_TURN = 500;
 
-/** Share of a retry delay by which it varies, so that what failed together does not come back together. */
+/** Share by which a retry delay varies, so that messages that failed together are not retried together. */
 const RETRY_JITTER = 0.2;
 
-/** What the workers are started with. */
-export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
-  const { config, clock, db, queue, instance } = ground;
+/** Makes the dependencies of the workers. */
+export function workerDeps(services: Services, parts: HttpParts): WorkerDeps {
+  const { config, clock, db, queue, instance } = services;
   const { objects } = parts;
   const verification = domainDeps(parts);
   const recheckDomains = {
@@ -33,43 +36,44 @@ export function workerDeps(ground: Ground, parts: HttpParts): WorkerDeps {
     name: "idempotent-answers",
     turn: async () => void (await deleteOldAnswers(db, clock.now(), ANSWERS_PER_TURN)),
   };
-  const { findPassage, custody } = openOutbound(config, ground);
-  const common = commonDeps(ground, objects);
+  const { findDeliveryRoute, custody } = openOutbound(config, services);
+  const common = commonDeps(services, objects);
   return {
     db,
     clock,
     queue,
     config,
     instance,
-    transmit: transmitDeps(ground, common, custody),
-    findPassage,
-    push: pushDeps(ground, common),
-    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, ground.store)],
-    turnFailures: ground.metrics.turnFailures,
+    transmit: transmitDeps(services, common, custody),
+    findDeliveryRoute,
+    push: pushDeps(services, common),
+    chores: [recheckDomains, forgetAnswers, ...storageChores(config, { db, clock, objects }, services.store)],
+    turnFailures: services.metrics.turnFailures,
   };
 }
 
-/** What both kinds of work need. */
-function commonDeps({ db, clock, queue, instance, keys }: Ground, objects: ObjectReader | null) {
+/** Returns the dependencies of both sending and pushing. */
+function commonDeps({ db, clock, queue, instance, keys }: Services, objects: ObjectReader | null) {
   return { db, clock, queue, objects, instanceId: instance.id, boxKey: keys.box, random: Math.random };
 }
 
 type Common = ReturnType<typeof commonDeps>;
 
 function transmitDeps(
-  { config, keys, metrics, renderer, memory, links }: Ground,
+  { config, keys, metrics, renderer, memory, links }: Services,
   common: Common,
   custody: CustodyStatus,
 ): WorkerDeps["transmit"] {
   return {
     ...common,
     custody,
+    suspension: limitsOf(config.suspendMinComplaints),
     ...links,
     renderer,
     verpKey: keys.verp,
     memory,
-    renderingSeats: new Seats(common.clock, RENDERING_SEATS),
-    largeMailSeats: new Seats(common.clock, LARGE_MAIL_SEATS),
+    renderingAdmission: new JobAdmission(common.clock, RENDERING_LIMITS),
+    largeMessageAdmission: new JobAdmission(common.clock, LARGE_MESSAGE_LIMITS),
     capture: config.delivery === "capture",
     meter: metrics.transmit,
     retry: {
@@ -79,10 +83,13 @@ function transmitDeps(
   };
 }
 
-function pushDeps({ config, clock, resolver, metrics }: Ground, common: Common): PushDeps {
+function pushDeps({ config, clock, resolver, metrics, memory }: Services, common: Common): PushDeps {
+  const mayReach = webhookGuard(config, clock);
   return {
     ...common,
-    post: (request) => post({ clock, resolver }, request),
+    memory,
+    payloads: new SharedPayloads(),
+    post: (request) => post({ clock, resolver, mayReach }, request),
     meter: metrics.push,
     policy: {
       delaysSeconds: config.webhookRetrySeconds,

@@ -1,15 +1,15 @@
 import type { Config } from "../config.ts";
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 import { Dispatch } from "../flows/dispatch/dispatch.ts";
-import { Lanes } from "../flows/lanes.ts";
+import { Lanes } from "../flows/notify/push-lanes.ts";
 import { makeDeliveries } from "../flows/notify/fan-out.ts";
 import { type PushDeps, push } from "../flows/notify/push.ts";
 import { createPacer, type Pace } from "../flows/dispatch/pacer.ts";
-import type { FindPassage } from "../flows/send/outcome.ts";
+import type { FindDeliveryRoute } from "../flows/send/outcome.ts";
 import { type TransmitDeps, transmit } from "../flows/send/transmit.ts";
 import { indexMessages } from "../flows/sweep/index-messages.ts";
 import { BEAT_MS, Heartbeat } from "../flows/sweep/instance.ts";
-import { Orphans } from "../flows/sweep/orphans.ts";
+import { Orphans } from "../flows/sweep/orphaned-claims.ts";
 import { Sweep } from "../flows/sweep/sweep.ts";
 import { log } from "../log.ts";
 import { openSharedPacer } from "../queue/destination-pacer.ts";
@@ -18,46 +18,46 @@ import type { Db } from "../store/engine/client.ts";
 import type { Instance } from "../store/instances.ts";
 import { type Chore, startLoop } from "./loop.ts";
 
-/** Recipients that wait in this process; more stay in the database. */
+/** Recipients that wait in this process. Others stay in the database. */
 const WAITING_RECIPIENTS = 50_000;
-/** Mails being claimed, composed and signed at a time. */
-const MAILS_AT_DESK = 50;
-/** Mails under way to peers at a time, over all destinations, and their octets. */
-const MAILS_UNDER_WAY = 4_000;
-const OCTETS_UNDER_WAY = 128 * 1024 * 1024;
-/** Mails in hand for each connection to a destination: while one is being sent, others are composed and recorded. */
-const MAILS_PER_CONNECTION = 4;
-/** Mails in hand for the smarthost, and of those that do not leave. */
-const OWN_MAILS_IN_HAND = 100;
+/** Messages claimed, composed and signed at a time. */
+const MAX_PREPARING = 50;
+/** Messages under way to all peers at a time, and their octets. */
+const MAX_IN_FLIGHT = 4_000;
+const MAX_OCTETS_IN_FLIGHT = 128 * 1024 * 1024;
+/** Messages in progress per connection to a destination. While one is sent, others are composed and recorded. */
+const MESSAGES_PER_CONNECTION = 4;
+/** Messages in progress for the smarthost, and for delivery within the service. */
+const OWN_MESSAGES_IN_HAND = 100;
 /**
- * Mails that end without a try at a time, of one resting destination and of all domains without a way: they are written
- * together, and a client's request waits for no more than that.
+ * Messages deferred without an attempt at a time, because their destination rests or has no route. They share a write, and
+ * a client's request waits for no more than that.
  */
 const DEFERRALS_IN_HAND = 8;
 /**
- * The longest time that a destination rests which could not be reached. Usually it rests for half the first retry delay, so
- * that retries find it awake.
+ * Longest rest of a destination that could not be reached, milliseconds. Usually it is half the first retry delay, so that
+ * the rest is over before the retry.
  */
 const LONGEST_REST_MS = 300_000;
 /** Pushes of one endpoint that wait in lanes of this process. */
 const WAITING_PER_LANE = 10_000;
-/** Webhook deliveries that wait in lanes of this process; more stay in the database. */
+/** Webhook deliveries that wait in lanes of this process. Others stay in the database. */
 const WAITING_PUSHES = 100_000;
-/** Pushes in hand at a time, over all endpoints that answer soon, and to one endpoint. */
+/** Pushes in progress: to all endpoints that answer fast, and to one endpoint until it has answered well. */
 const PUSHES_IN_HAND = 400;
 const PUSHES_PER_ENDPOINT = 4;
-/** An endpoint that takes longer than this has its pushes counted apart; of those, so many are in hand at a time. */
+/** Time after which an endpoint counts as slow, milliseconds, and pushes in progress to all slow endpoints. */
 const SLOW_PUSH_MS = 2000;
 const SLOW_PUSHES_IN_HAND = 800;
 /**
- * Jobs that the queue hands over at a time. Handing over is quick: the lanes hold them. BullMQ fetches so many one after another
- * before it hands over the first: with a Redis that is 100 ms away more of them would outlive their locks.
+ * Jobs that the queue hands over at a time. BullMQ fetches all of them before it hands over the first. With a Redis that is
+ * 100 ms away, more of them would outlive their locks.
  */
 const HANDOVERS = 16;
 const SWEEP_PAUSE_MS = 1000;
 const INDEX_PAUSE_MS = 250;
 const FAN_OUT_PAUSE_MS = 250;
-/** A claim left over is freed at the second look: within ten seconds after a server that came and went. */
+/** Pause between two searches for orphaned claims. The second search frees a claim, so within ten seconds. */
 export const ORPHANS_PAUSE_MS = 4000;
 
 export interface WorkerDeps {
@@ -66,18 +66,18 @@ export interface WorkerDeps {
   queue: Queue;
   config: Config;
   instance: Instance;
-  transmit: Omit<TransmitDeps, "deliver" | "foregone">;
-  findPassage: FindPassage;
+  transmit: Omit<TransmitDeps, "deliver" | "knownOutcome">;
+  findDeliveryRoute: FindDeliveryRoute;
   push: PushDeps;
-  /** Further work of each turn of the sweep, e.g. domains that are due for a check. */
+  /** Further loops, such as checks of domains. */
   chores: readonly Chore[];
-  /** What is to be told of each turn of a loop that fails. */
+  /** Returns the function to call at each failed turn of a loop. */
   turnFailures: (loop: string) => () => void;
 }
 
 /** The workers of this process. */
 export interface Workers {
-  /** Takes up nothing new and waits for what is in hand. */
+  /** Takes no new work and waits for the work in progress. */
   stop(): Promise<void>;
 }
 
@@ -109,7 +109,7 @@ export function startWorkers(deps: WorkerDeps): Workers {
     startLoop({ clock, failures: deps.turnFailures }, pauseMs, { name, turn });
   const loops = [
     loop("sweep", SWEEP_PAUSE_MS, () => sweep.turn()),
-    // A loop each: domains on name servers that hang must not keep the others from their turn.
+    // Each chore has its own loop, so that name servers that hang do not delay the other chores.
     ...deps.chores.map(({ name, turn }) => loop(name, SWEEP_PAUSE_MS, turn)),
     loop("index", INDEX_PAUSE_MS, () => indexMessages(deps.db)),
     loop("fan-out", FAN_OUT_PAUSE_MS, makeDeliveries(deps)),
@@ -124,11 +124,12 @@ export function startWorkers(deps: WorkerDeps): Workers {
   };
 }
 
-function openLanes({ clock, push: pushDeps }: WorkerDeps): Lanes {
+function openLanes({ config, clock, push: pushDeps }: WorkerDeps): Lanes {
   return new Lanes(
     clock,
     {
-      perLane: PUSHES_PER_ENDPOINT,
+      perLane: Math.min(PUSHES_PER_ENDPOINT, config.webhookConnections),
+      mostPerLane: config.webhookConnections,
       total: PUSHES_IN_HAND,
       slowAfterMs: SLOW_PUSH_MS,
       slowTotal: SLOW_PUSHES_IN_HAND,
@@ -139,7 +140,7 @@ function openLanes({ clock, push: pushDeps }: WorkerDeps): Lanes {
   );
 }
 
-/** Moments for mail to other people's hosts: shared where there is a Redis, and none needed where there is no limit. */
+/** Opens the rate limit of destinations, which is shared through Redis if there is one; null if there is no limit. */
 function openPacer({ config, clock }: WorkerDeps): { pace: Pace | null; close(): void } {
   const { destinationRate, redisUrl } = config;
   if (destinationRate === 0 || config.delivery !== "mx") return { pace: null, close() {} };
@@ -149,33 +150,33 @@ function openPacer({ config, clock }: WorkerDeps): { pace: Pace | null; close():
 }
 
 function startDispatch(deps: WorkerDeps, pace: Pace | null): Dispatch {
-  const { config, clock, transmit: common, findPassage } = deps;
+  const { config, clock, transmit: common, findDeliveryRoute } = deps;
   const [firstRetrySeconds = 0] = config.deliveryRetrySeconds;
   return new Dispatch(
     {
       clock,
-      findPassage,
+      findDeliveryRoute,
       pace,
-      largeMailSeats: common.largeMailSeats,
+      largeMessageAdmission: common.largeMessageAdmission,
       restMs: Math.min((firstRetrySeconds * 1000) / 2, LONGEST_REST_MS),
       transmit: (job, handover) =>
         transmit(
           {
             ...common,
             deliver: (shipment) => handover.deliver(shipment),
-            foregone: () => handover.foregone(),
+            knownOutcome: () => handover.knownOutcome(),
           },
           job,
         ),
     },
     {
-      hosts: config.destinationConnections * MAILS_PER_CONNECTION,
-      own: OWN_MAILS_IN_HAND,
+      hosts: config.destinationConnections * MESSAGES_PER_CONNECTION,
+      own: OWN_MESSAGES_IN_HAND,
       trials: config.destinationConnections,
       deferrals: DEFERRALS_IN_HAND,
-      desk: MAILS_AT_DESK,
-      underWay: MAILS_UNDER_WAY,
-      bytes: OCTETS_UNDER_WAY,
+      preparing: MAX_PREPARING,
+      delivering: MAX_IN_FLIGHT,
+      octets: MAX_OCTETS_IN_FLIGHT,
       waiting: WAITING_RECIPIENTS,
     },
   );

@@ -1,101 +1,105 @@
-import { Fifo } from "../../core/fifo.ts";
+import { Fifo } from "../../core/collections.ts";
 import {
   type AttemptFacts,
   type DeliveryReport,
-  type Passage,
-  type PassageKind,
+  type DeliveryRoute,
+  type DeliveryRouteKind,
   standingOf,
 } from "../send/outcome.ts";
-import { Turns } from "./turns.ts";
+import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
-/** Mail of one recipient domain that waits. */
-export interface Line {
+/** Waiting messages of one recipient domain. */
+export interface DomainQueue {
   domain: string;
-  /** Keys of recipients that were not tried yet, and of those that were. */
+  /** Keys of recipients that were not tried yet. */
   fresh: Fifo<string>;
+  /** Keys of recipients that were tried before. */
   retries: Fifo<string>;
-  /** Where it goes; null while that is being looked up for the first time. */
-  place: Place | null;
-  looking: boolean;
+  /** Null until the first lookup has ended. */
+  known: KnownRoute | null;
+  lookingUp: boolean;
 }
 
-/** The way of a line's mail, when it was found, and when it was looked for last. */
-export interface Place {
-  passage: Passage;
+/** A domain's route, the time it was found, and the time of its last lookup. */
+export interface KnownRoute {
+  route: DeliveryRoute;
   destination: Destination;
   foundAt: number;
-  lookedAt: number;
+  lookedUpAt: number;
 }
 
-/** Time after which the way of a domain is looked up again, milliseconds; it is used until the new one is there. */
-export const PLACE_MS = 30_000;
+/** Time after which the route of a domain is found again, milliseconds. The old one is used until then. */
+export const ROUTE_REFRESH_MS = 30_000;
 
-/** How long a way is good for, milliseconds. One that could not be found is looked for again after a rest. */
-export function validMs({ foregone }: Passage, restMs: number): number {
-  return foregone === null ? PLACE_MS : Math.min(PLACE_MS, restMs);
+/** Returns for how long a route is valid, milliseconds. If none was found, the lookup is repeated after a rest. */
+export function validMs({ knownOutcome }: DeliveryRoute, restMs: number): number {
+  return knownOutcome === null ? ROUTE_REFRESH_MS : Math.min(ROUTE_REFRESH_MS, restMs);
 }
 
-/** How long a way that was found is used while look-ups fail, milliseconds: one of them must not put off all that waits. */
-export const KEPT_PLACE_MS = 300_000;
+/** Time for which a route is used while lookups fail, milliseconds. One failed lookup must not defer all that waits. */
+export const ROUTE_KEPT_MS = 300_000;
 
-/** Whether a look-up came to nothing for now, of a way that was found not long ago. */
-export function isLapse(known: Place, found: Passage, now: number): boolean {
-  if (found.foregone?.().kind !== "trouble" || known.passage.foregone !== null) return false;
-  return Math.abs(now - known.foundAt) < KEPT_PLACE_MS;
+/** Returns whether a lookup failed for now and the known route is recent enough to be kept. */
+export function isFailedLookup(known: KnownRoute, found: DeliveryRoute, now: number): boolean {
+  if (found.knownOutcome?.().kind !== "trouble" || known.route.knownOutcome !== null) return false;
+  return Math.abs(now - known.foundAt) < ROUTE_KEPT_MS;
 }
 
-/** A destination that could not be reached, and until when nobody tries it again. */
+/** The time in which a destination that could not be reached is not tried. */
 export interface Rest {
   until: number;
   since: number;
   report: DeliveryReport;
 }
 
-/** What shares connections and limits: the MX hosts of one provider, the smarthost, or nothing that leaves. */
+/**
+ * A peer whose messages share connections and limits: the MX hosts of one provider, or the smarthost. Captured mail has
+ * one, too.
+ */
 export interface Destination {
   key: string;
-  kind: PassageKind;
-  /** Lines with mail; those with mail not tried yet go before those with retries. */
-  turns: Turns<Line>;
-  /** Whether it stands in a row of those that may begin something. */
+  kind: DeliveryRouteKind;
+  /** Domains with mail. Those with retries have low priority. */
+  queues: TwoPriorityQueue<DomainQueue>;
+  /** True if it is in the queue of destinations that may start a message. */
   queued: boolean;
-  /** Its mails in hand. */
+  /** Number of its messages in hand. */
   inHand: number;
-  /** Whether it has answered since it was last in doubt. Until then one mail tries it. */
+  /** True if it has answered since it last failed. Until then one message tries it. */
   answers: boolean;
   answeredAt: number;
-  /** Mails that may try it at a time while it is in doubt. */
+  /** Messages that may try it at once until it answers. */
   trials: number;
   rest: Rest | null;
-  /** Whether its rate lets a mail begin now. */
+  /** True if its rate allows a message to start now. */
   moment: boolean;
-  /** Whether it waits for its next moment. */
+  /** True if it waits for its next moment. */
   pacing: boolean;
 }
 
-/** Mails of one destination in hand at a time. */
-export interface PlaceLimits {
-  /** Somebody else's MX hosts, once they have answered: enough to keep all connections busy. */
+/** Messages of one destination in hand at once. */
+export interface DestinationLimits {
+  /** For MX hosts that have answered: enough to keep all connections busy. */
   hosts: number;
-  /** The smarthost, and mail that does not leave. */
+  /** For the smarthost, and for mail that does not leave this machine. */
   own: number;
-  /** Trials of a destination in doubt: one at first, one more for each that goes on without an end. */
+  /** For a destination that has not answered: one at first, one more for each that hangs. */
   trials: number;
-  /** Mails that end without a try: their destination rests, or there is none. */
+  /** For messages that end without a try, because their destination rests or there is none. */
   deferrals: number;
 }
 
-/** A line without mail. */
-export function newLine(domain: string): Line {
-  return { domain, fresh: new Fifo(), retries: new Fifo(), place: null, looking: false };
+/** Returns an empty queue of a domain. */
+export function newDomainQueue(domain: string): DomainQueue {
+  return { domain, fresh: new Fifo(), retries: new Fifo(), known: null, lookingUp: false };
 }
 
-/** A destination of which nothing is known yet. */
-export function newDestination(key: string, kind: PassageKind): Destination {
+/** Returns a destination that was not tried yet. */
+export function newDestination(key: string, kind: DeliveryRouteKind): Destination {
   return {
     key,
     kind,
-    turns: new Turns(),
+    queues: new TwoPriorityQueue(),
     queued: false,
     inHand: 0,
     answers: kind === "kept" || kind === "none",
@@ -107,26 +111,26 @@ export function newDestination(key: string, kind: PassageKind): Destination {
   };
 }
 
-/** Whether nobody tries the destination now. */
+/** Returns whether the destination is not tried now. */
 export function isResting({ rest }: Destination, now: number): boolean {
-  // A clock that was put back does not lengthen a rest.
+  // If the clock was set back, the rest ends.
   return rest !== null && rest.until > now && rest.since <= now;
 }
 
-/** Whether its mail ends without a try now. */
-export function triesNothing(destination: Destination, now: number): boolean {
+/** Returns whether messages to it end without a try now. */
+export function hasNoTries(destination: Destination, now: number): boolean {
   return destination.kind === "none" || isResting(destination, now);
 }
 
-/** Mails of it that may be in hand now. */
-export function places(destination: Destination, limits: PlaceLimits, now: number): number {
-  if (triesNothing(destination, now)) return limits.deferrals;
+/** Returns how many of its messages may be in hand now. */
+export function maxInHand(destination: Destination, limits: DestinationLimits, now: number): number {
+  if (hasNoTries(destination, now)) return limits.deferrals;
   if (!destination.answers) return Math.min(destination.trials, limits.trials);
   return destination.kind === "hosts" ? limits.hosts : limits.own;
 }
 
-/** Takes down what a try of that time has told. True where the destination rests from now on. */
-export function judge(
+/** Records what a try tells about its destination. Returns true if the destination rests from now on. */
+export function recordReport(
   destination: Destination,
   report: DeliveryReport,
   { startedAt, now }: { startedAt: number; now: number },
@@ -138,8 +142,8 @@ export function judge(
     destination.answeredAt = now;
     destination.rest = null;
   }
-  // Others got through while this one did not: it is the mail, or one connection of many. An answer that lies ahead is
-  // of before the clock was put back, and says nothing.
+  // If other messages got through during this try, the failure is of this message or one connection. An answer in the
+  // future is from before the clock was set back, so it does not count.
   const { answeredAt } = destination;
   if (standing !== "dead" || (answeredAt >= startedAt && answeredAt <= now)) return false;
   destination.answers = false;
@@ -148,15 +152,15 @@ export function judge(
   return true;
 }
 
-/** The report of a mail that was not tried because its destination rests. */
-export function putOff({ since, until, report }: Rest, now: number): DeliveryReport {
+/** Returns the report of a message that was not tried because its destination rests. */
+export function notTriedReport({ since, until, report }: Rest, now: number): DeliveryReport {
   const reason = `${reasonOf(report)} (found ${seconds(now - since)} s before)`;
   const facts: AttemptFacts = {
     mx: report.mx,
     ip: report.ip,
     tls: null,
     transcript: [
-      `* not tried: ${reason}; nobody tries this destination for another ${seconds(until - now)} s`,
+      `* not tried: ${reason}; this destination is not tried for another ${seconds(until - now)} s`,
     ],
     startedAt: now,
     durationMs: 0,

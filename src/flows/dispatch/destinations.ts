@@ -1,42 +1,42 @@
-import type { Clock } from "../../core/clock.ts";
-import type { PassageKind } from "../send/outcome.ts";
-import { type Destination, isResting, newDestination, type Place } from "./destination.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import type { DeliveryRouteKind } from "../send/outcome.ts";
+import { type Destination, isResting, newDestination, type KnownRoute } from "./destination.ts";
 
-/** Resting destinations remembered without mail of theirs; the oldest is forgotten first. */
+/** Resting destinations without mail that are remembered. If there are more, the oldest is dropped. */
 export const MAX_REMEMBERED = 10_000;
 
-/** The destinations that have mail or rest, each under its key once: two of one key would have twice its limits. */
+/** Destinations that have mail or rest. There is one per key, because two would have twice its limits. */
 export class Destinations {
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Destination>();
-  /** Those that are kept for their rest alone. */
+  /** Destinations that are kept only because they rest. */
   readonly #remembered = new Set<Destination>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The destination of that key, a new one where there is none. */
-  of(key: string, kind: PassageKind): Destination {
+  /** Returns the destination of that key, a new one if there is none. */
+  of(key: string, kind: DeliveryRouteKind): Destination {
     const destination = this.#byKey.get(key) ?? newDestination(key, kind);
     this.#byKey.set(key, destination);
     this.#remembered.delete(destination);
     return destination;
   }
 
-  /** The destination of a place. What a line without mail leads to may have been let go of, and have come up anew. */
-  at(place: Place): Destination {
-    const { key } = place.destination;
-    const destination = this.#byKey.get(key) ?? place.destination;
+  /** Returns the destination of a route. If it was dropped while it had no mail, it may have been created again. */
+  at(known: KnownRoute): Destination {
+    const { key } = known.destination;
+    const destination = this.#byKey.get(key) ?? known.destination;
     this.#byKey.set(key, destination);
     this.#remembered.delete(destination);
-    place.destination = destination;
+    known.destination = destination;
     return destination;
   }
 
-  /** Lets go of a destination without mail, once it rests no longer. */
+  /** Drops a destination without mail, unless it rests. */
   forget(destination: Destination): void {
-    if (destination.turns.size + destination.inHand > 0) return;
+    if (destination.queues.size + destination.inHand > 0) return;
     if (isResting(destination, this.#clock.now())) this.#remembered.add(destination);
     else this.#drop(destination);
     const [oldest] = this.#remembered;

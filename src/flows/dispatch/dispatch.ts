@@ -1,83 +1,82 @@
-import type { Clock } from "../../core/clock.ts";
-import { Clearing } from "./clearing.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { StallBreaker } from "./stall-breaker.ts";
 import { log } from "../../log.ts";
 import type { Job } from "../../queue/port.ts";
 import {
   type Destination,
-  isLapse,
+  isFailedLookup,
   isResting,
-  type Line,
-  newLine,
-  type PlaceLimits,
-  places,
-  triesNothing,
+  type DomainQueue,
+  newDomainQueue,
+  type DestinationLimits,
+  maxInHand,
+  hasNoTries,
   validMs,
 } from "./destination.ts";
 import { Destinations } from "./destinations.ts";
-import { type Handover, OneHandover } from "./handover.ts";
+import { type Handover, RecipientHandover } from "./handover.ts";
 import { Moments } from "./moments.ts";
 import type { Pace } from "./pacer.ts";
-import { Room, type RoomLimits } from "./room.ts";
-import { lostPassage } from "../send/deliver.ts";
-import type { FindPassage, Later, Passage } from "../send/outcome.ts";
-import type { Seats } from "../send/seats.ts";
-import { Turns } from "./turns.ts";
+import { InFlight, type InFlightLimits } from "./in-flight-limits.ts";
+import { unroutable } from "../send/deliver.ts";
+import type { FindDeliveryRoute, Later, DeliveryRoute } from "../send/outcome.ts";
+import type { JobAdmission } from "../send/admission.ts";
+import { TwoPriorityQueue } from "./two-priority-queue.ts";
 
 // The order in which mail leaves.
 //
-// Mail waits by recipient domain, in lines. Before any of it is taken up, the way of the domain is looked up; a name
-// server that hangs holds that domain's line and nothing else. The way names the destination: the set of MX hosts, so
-// that all domains at one provider share its limits. A destination gives its lines turns, and within it mail that was
-// not tried yet goes before retries, which have one turn in five. Destinations give each other turns likewise; those
-// whose mail is only put off come behind.
+// Mail waits by recipient domain until its route is found, so a name server that hangs delays only that domain. The
+// route names the destination: the set of MX hosts, so that all domains at one provider share its limits. A destination
+// takes turns between its domains, and messages not tried yet go before retries, which get one turn in five.
+// Destinations take turns in the same way. Those that end messages without a try have low priority.
 //
-// A destination that has not answered yet is tried by one mail, by one more for each that gets no answer within
-// TRIAL_MS. Once it answers it has its full number, at its rate. If no session can be had, or one is waited for in
-// vain while none of its other mail gets through, it rests: its mail is put off at once, each on its own schedule, with
-// what was found as the reason. After the rest one mail tries it again. All mail whose way cannot be found shares one
-// destination, which goes behind as one that rests does: a few at a time end there without a try. With a resolver out of
-// reach that is all mail, and a second's retries written together would hold everybody up.
+// If a destination has not answered yet, one message tries it, and one more for each that gets no answer within TRIAL_MS.
+// Once it answers it has its full number, at its rate. If no session can be had, or a session hangs while no other message
+// gets through, the destination rests. Its messages are then deferred at once, each on its own schedule, with the reason
+// found. After the rest one message tries it again. All domains without a route share one destination of low priority: a
+// few messages at once end there without a try. If the resolver is out of reach, all mail is there, and writing a second's
+// retries together would delay everything else.
 //
-// Mail in hand is at the desk first (claimed, composed, signed), which no peer can hold up, then under way. What waits for its
-// project's turn at rendering templates is told to come later (`send/seats`), and holds no place. Places for
-// mail under way are many and bounded by count and octets; where peers that hang hold all of them, the longest waits
-// are ended. Large mail has a part of the octets and waits for its own kind, likewise without a place: a few peers that take
-// theirs slowly hold up no small one. So what a destination does costs the others nothing, and a bounded amount of memory.
+// A message in hand is prepared first (claimed, composed, signed), which no peer can delay. Then it is in delivery. A
+// message that waits for its turn to render a template comes again later (`send/admission`) and is not in hand. Deliveries
+// are limited by count and octets. If peers that hang hold all of them, the oldest are aborted. Large messages have a part
+// of the octets and wait for each other outside, so slow peers of large messages delay no small one. So a destination
+// costs the others nothing, and a bounded amount of memory.
 
-/** Time without an answer after which a destination in doubt is tried by one mail more, milliseconds. */
+/** Time without an answer after which one more message tries a destination, milliseconds. */
 export const TRIAL_MS = 5_000;
 
-export interface DispatchLimits extends PlaceLimits, RoomLimits {
-  /** Recipients that wait here; more stay in the database, and the sweep brings them. */
+export interface DispatchLimits extends DestinationLimits, InFlightLimits {
+  /** Recipients that wait here. If there are more, the sweep brings them later from the database. */
   waiting: number;
 }
 
 export interface DispatchDeps {
   clock: Clock;
-  findPassage: FindPassage;
-  /** Moments for mail to somebody else's hosts; null where there is no limit. */
+  findDeliveryRoute: FindDeliveryRoute;
+  /** Moments for messages to MX hosts. Null if there is no limit. */
   pace: Pace | null;
-  /** Time that a destination rests after it could not be reached, milliseconds. */
+  /** Time for which a destination rests after it could not be reached, milliseconds. */
   restMs: number;
-  /** What large mails take their octets from; left out: there is no bound but that of the room. */
-  largeMailSeats?: Pick<Seats, "lacking">;
-  /** Does a job. Gives when it is to come again; null: it is over. */
+  /** Admits large messages. If left out, only the limits in flight bound them. */
+  largeMessageAdmission?: Pick<JobAdmission, "lacking">;
+  /** Runs a job. Returns when it should come again, or null if it is over. */
   transmit: (job: Job, handover: Handover) => Promise<Later | null>;
 }
 
-/** Mail on its way out, by destination. */
+/** Starts transmit jobs in fair order, by destination. */
 export class Dispatch {
   readonly #deps: DispatchDeps;
   readonly #limits: DispatchLimits;
-  readonly #room: Room;
-  readonly #clearing: Clearing;
+  readonly #inFlight: InFlight;
+  readonly #stallBreaker: StallBreaker;
   readonly #moments: Moments;
-  readonly #lines = new Map<string, Line>();
+  readonly #domains = new Map<string, DomainQueue>();
   readonly #destinations: Destinations;
-  /** Keys that wait or are in hand: a job offered again is the same job. */
+  /** Keys that wait or are in hand. A job that is offered again is ignored. */
   readonly #known = new Set<string>();
-  /** Destinations that may begin something; behind: those that rest. */
-  readonly #ready = new Turns<Destination>();
+  /** Destinations that may start a message. Those that rest have low priority. */
+  readonly #ready = new TwoPriorityQueue<Destination>();
   #waiting = 0;
   #inHand = 0;
   #starting = false;
@@ -87,156 +86,158 @@ export class Dispatch {
   constructor(deps: DispatchDeps, limits: DispatchLimits) {
     this.#deps = deps;
     this.#limits = limits;
-    this.#room = new Room(limits);
-    this.#clearing = new Clearing({
-      ...{ clock: deps.clock, room: this.#room, largeMailSeats: deps.largeMailSeats },
-      looked: () => this.#start(),
+    this.#inFlight = new InFlight(limits);
+    this.#stallBreaker = new StallBreaker({
+      ...{ clock: deps.clock, inFlight: this.#inFlight, largeMessageAdmission: deps.largeMessageAdmission },
+      onChecked: () => this.#start(),
     });
     this.#destinations = new Destinations(deps.clock);
     this.#moments = new Moments(deps.clock, deps.pace, (destination) => this.#resume(destination));
   }
 
-  /** Whether the job of that key waits or is in hand. */
+  /** Returns whether the job of that key waits or is in hand. */
   has(key: string): boolean {
     return this.#known.has(key);
   }
 
-  /** Whether a job of that kind would be taken: it is not here yet, and there is room for its line. */
+  /** Returns whether a job would be taken: it is not here yet, and its domain has room for one more. */
   wants(job: Job, retry: boolean): boolean {
     if (this.#closed || this.#known.has(job.key)) return false;
-    const line = this.#lines.get(job.lane);
-    const row = retry ? line?.retries : line?.fresh;
-    return (row?.size ?? 0) < this.#share(retry);
+    const queue = this.#domains.get(job.lane);
+    const keys = retry ? queue?.retries : queue?.fresh;
+    return (keys?.size ?? 0) < this.#share(retry);
   }
 
-  /** Takes a job. Where there is no room it is let go: its row stays due, and the sweep brings it again. */
+  /** Takes a job. If there is no room it is dropped. Its row stays due, so the sweep brings it again. */
   offer(job: Job, retry: boolean): void {
     if (this.wants(job, retry)) this.#add(job, retry);
   }
 
   #add(job: Job, retry: boolean): void {
-    const line = this.#lines.get(job.lane) ?? newLine(job.lane);
-    const row = retry ? line.retries : line.fresh;
-    this.#lines.set(line.domain, line);
+    const queue = this.#domains.get(job.lane) ?? newDomainQueue(job.lane);
+    const keys = retry ? queue.retries : queue.fresh;
+    this.#domains.set(queue.domain, queue);
     this.#known.add(job.key);
-    row.add(job.key);
+    keys.add(job.key);
     this.#waiting++;
-    if (line.place === null) this.#look(line);
+    if (queue.known === null) this.#lookUp(queue);
     else {
-      const destination = this.#destinations.at(line.place);
-      if (row.size === 1) destination.turns.add(line, retry);
+      const destination = this.#destinations.at(queue.known);
+      if (keys.size === 1) destination.queues.add(queue, retry);
       this.#resume(destination);
     }
   }
 
-  /** Takes no more jobs, forgets those that wait, and resolves when the ones in hand are done. */
+  /** Takes no more jobs, drops those that wait, and resolves when the ones in hand are done. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#inHand > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   /**
-   * Mail of one line that may wait here: a share of the room that is left. However much one line brings, others find
-   * room, and mail not tried yet finds it where retries have filled theirs.
+   * Returns how many messages of one domain may wait here: a share of the room that is left. So however many one domain
+   * has, other domains find room, and messages not tried yet find room if retries have filled theirs.
    */
   #share(retry: boolean): number {
     return (this.#limits.waiting - this.#waiting) / (retry ? 4 : 2);
   }
 
-  /** Looks the way of a line up. */
-  #look(line: Line): void {
-    if (line.looking) return;
-    line.looking = true;
+  /** Looks up the route of a domain. */
+  #lookUp(queue: DomainQueue): void {
+    if (queue.lookingUp) return;
+    queue.lookingUp = true;
     this.#deps
-      .findPassage(line.domain)
-      .catch((error: unknown): Passage => {
-        log("send").error("no way was found", { domain: line.domain, error: String(error) });
-        return lostPassage(this.#deps.clock);
+      .findDeliveryRoute(queue.domain)
+      .catch((error: unknown): DeliveryRoute => {
+        log("send").error("the lookup of a route failed", { domain: queue.domain, error: String(error) });
+        return unroutable(this.#deps.clock);
       })
-      .then((passage) => {
-        line.looking = false;
-        this.#settle(line, passage);
+      .then((route) => {
+        queue.lookingUp = false;
+        this.#setRoute(queue, route);
       });
   }
 
-  /** Puts a line where its mail goes. */
-  #settle(line: Line, passage: Passage): void {
+  /** Moves a domain to the destination of its route. */
+  #setRoute(queue: DomainQueue, route: DeliveryRoute): void {
     const now = this.#deps.clock.now();
-    if (line.place !== null && isLapse(line.place, passage, now)) {
-      line.place.lookedAt = now;
-      this.#resume(line.place.destination);
-      this.#forgetLine(line);
+    if (queue.known !== null && isFailedLookup(queue.known, route, now)) {
+      queue.known.lookedUpAt = now;
+      this.#resume(queue.known.destination);
+      this.#dropIfIdle(queue);
       return;
     }
-    const { destination: key, kind } = passage;
-    const before = line.place?.destination;
-    const destination = this.#destinations.of(key, kind);
-    line.place = { passage, destination, foundAt: now, lookedAt: now };
+    const before = queue.known?.destination;
+    const destination = this.#destinations.of(route.destination, route.kind);
+    queue.known = { route, destination, foundAt: now, lookedUpAt: now };
     if (before !== destination) {
-      if (line.fresh.size > 0) destination.turns.add(line, false);
-      if (line.retries.size > 0) destination.turns.add(line, true);
+      if (queue.fresh.size > 0) destination.queues.add(queue, false);
+      if (queue.retries.size > 0) destination.queues.add(queue, true);
     }
-    // What has left its old place is taken off its row there.
+    // The old destination drops the domain when it takes it from its queue.
     if (before !== undefined && before !== destination) this.#wake(before);
     this.#resume(destination);
-    this.#forgetLine(line);
+    this.#dropIfIdle(queue);
   }
 
-  /** Puts a destination in the row of those that may begin something, if it may. */
+  /** Queues a destination if it may start a message. */
   #wake(destination: Destination): void {
-    if (destination.queued || !this.#mayBegin(destination)) return;
+    if (destination.queued || !this.#mayStart(destination)) return;
     destination.queued = true;
-    this.#ready.add(destination, triesNothing(destination, this.#deps.clock.now()));
+    this.#ready.add(destination, hasNoTries(destination, this.#deps.clock.now()));
   }
 
-  #mayBegin(destination: Destination): boolean {
+  #mayStart(destination: Destination): boolean {
     const now = this.#deps.clock.now();
-    if (destination.turns.size === 0) return false;
-    if (destination.inHand >= places(destination, this.#limits, now)) return false;
+    if (destination.queues.size === 0) return false;
+    if (destination.inHand >= maxInHand(destination, this.#limits, now)) return false;
     return isResting(destination, now) || this.#moments.has(destination);
   }
 
-  /** Begins what may begin. What is begun calls here again: each mail has its turn, not the first its followers. */
+  /**
+   * Starts all messages that may start. A message that starts calls this again. The second
+   * call returns at once, so each destination gets its turn.
+   */
   #start(): void {
     if (this.#starting) return;
     this.#starting = true;
     while (!this.#closed && this.#ready.size > 0) {
-      if (!this.#room.isFree()) {
-        this.#clearing.look();
+      if (!this.#inFlight.hasRoom()) {
+        this.#stallBreaker.check();
         break;
       }
       const destination = this.#ready.take()?.item;
       if (destination === undefined) break;
       destination.queued = false;
-      // It may have come to rest, or to an end, since it was put there.
-      if (this.#mayBegin(destination)) this.#next(destination);
+      // It may have started to rest, or have lost its messages, since it was queued.
+      if (this.#mayStart(destination)) this.#startNext(destination);
     }
     this.#starting = false;
   }
 
-  /** Begins the next mail of a destination. */
-  #next(destination: Destination): void {
-    const turn = destination.turns.take();
-    if (turn === null) return;
-    const { item: line, behind: retry } = turn;
-    const row = retry ? line.retries : line.fresh;
-    const { place } = line;
-    // A line that has moved since has its turns at its new place.
-    const key = place?.destination === destination ? row.take() : undefined;
-    if (place !== null && key !== undefined) {
-      if (row.size > 0) destination.turns.add(line, retry);
+  /** Starts the next message of a destination. */
+  #startNext(destination: Destination): void {
+    const next = destination.queues.take();
+    if (next === null) return;
+    const { item: queue, low: retry } = next;
+    const keys = retry ? queue.retries : queue.fresh;
+    const { known } = queue;
+    // If the domain has moved to another destination, that one has it in its queue.
+    const key = known?.destination === destination ? keys.take() : undefined;
+    if (known !== null && key !== undefined) {
+      if (keys.size > 0) destination.queues.add(queue, retry);
       this.#waiting--;
-      if (Math.abs(this.#deps.clock.now() - place.lookedAt) >= validMs(place.passage, this.#deps.restMs))
-        this.#look(line);
-      else this.#forgetLine(line);
-      void this.#carry({ key, lane: line.domain }, retry, place.passage, destination);
+      const age = Math.abs(this.#deps.clock.now() - known.lookedUpAt);
+      if (age >= validMs(known.route, this.#deps.restMs)) this.#lookUp(queue);
+      else this.#dropIfIdle(queue);
+      void this.#run({ key, lane: queue.domain }, retry, known.route, destination);
     }
     this.#wake(destination);
     this.#destinations.forget(destination);
   }
 
-  /** One mail from its claim to its settlement. */
-  async #carry(job: Job, retry: boolean, passage: Passage, destination: Destination): Promise<void> {
+  /** Runs one job, from its claim to its settlement. */
+  async #run(job: Job, retry: boolean, route: DeliveryRoute, destination: Destination): Promise<void> {
     const { clock, restMs, transmit } = this.#deps;
     const resting = isResting(destination, clock.now());
     const cancelTrial = resting || destination.answers ? null : this.#watchTrial(destination);
@@ -244,10 +245,15 @@ export class Dispatch {
     if (spendsMoment) destination.moment = false;
     destination.inHand++;
     this.#inHand++;
-    const handover = new OneHandover({ clock, restMs, room: this.#room }, passage, destination, (rests) => {
-      if (rests) clock.after(restMs, () => this.#resume(destination));
-      this.#resume(destination);
-    });
+    const handover = new RecipientHandover(
+      { clock, restMs, inFlight: this.#inFlight },
+      route,
+      destination,
+      (rests) => {
+        if (rests) clock.after(restMs, () => this.#resume(destination));
+        this.#resume(destination);
+      },
+    );
     let later: Later | null = null;
     try {
       later = await transmit(job, handover);
@@ -256,25 +262,25 @@ export class Dispatch {
     }
     cancelTrial?.();
     handover.end();
-    // Nothing was sent: the next mail may have the moment.
+    // If nothing was sent, the next message gets the moment.
     if (spendsMoment && !handover.sent) destination.moment = true;
     destination.inHand--;
     this.#inHand--;
     if (later === null) this.#known.delete(job.key);
-    else void this.#offerAgain(job, retry, later);
-    this.#clearing.lookForLarge();
+    else void this.#addLater(job, retry, later);
+    this.#stallBreaker.checkLarge();
     if (this.#inHand === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.#resume(destination);
   }
 
-  /** Until then it is known, so that no hint brings it, and holds no place. */
-  async #offerAgain(job: Job, retry: boolean, { until }: Later): Promise<void> {
+  /** Adds a job again later. Until then its key stays known, so that no hint adds it, but it is not in hand. */
+  async #addLater(job: Job, retry: boolean, { until }: Later): Promise<void> {
     await until;
     if (this.#closed) this.#known.delete(job.key);
     else this.#add(job, retry);
   }
 
-  /** Lets one mail more try a destination that lets this one wait. */
+  /** Lets one more message try a destination that does not answer this one. */
   #watchTrial(destination: Destination): () => void {
     return this.#deps.clock.after(TRIAL_MS, () => {
       if (!destination.answers) destination.trials++;
@@ -288,7 +294,7 @@ export class Dispatch {
     this.#destinations.forget(destination);
   }
 
-  #forgetLine(line: Line): void {
-    if (line.fresh.size + line.retries.size === 0 && !line.looking) this.#lines.delete(line.domain);
+  #dropIfIdle(queue: DomainQueue): void {
+    if (queue.fresh.size + queue.retries.size === 0 && !queue.lookingUp) this.#domains.delete(queue.domain);
   }
 }

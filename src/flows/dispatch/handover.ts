@@ -1,85 +1,87 @@
-import type { Clock } from "../../core/clock.ts";
-import { type Destination, isResting, judge, putOff, type Rest } from "./destination.ts";
-import type { Departed, Room } from "./room.ts";
-import type { DeliveryReport, Passage, Shipment } from "../send/outcome.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { type Destination, isResting, notTriedReport, recordReport, type Rest } from "./destination.ts";
+import type { Delivery, InFlight } from "./in-flight-limits.ts";
+import type { DeliveryReport, DeliveryRoute, Shipment } from "../send/outcome.ts";
 
-/** How one mail is handed over, for its transmit. */
+/** Hands one message over, for its transmit job. */
 export interface Handover {
-  /** What comes of this try where that is known without the mail; null where it must be handed over. */
-  foregone(): DeliveryReport | null;
+  /** Returns the outcome of this attempt if it is known without the message, else null. */
+  knownOutcome(): DeliveryReport | null;
   deliver(shipment: Shipment): Promise<DeliveryReport>;
 }
 
 export interface HandoverDeps {
   clock: Clock;
-  room: Room;
-  /** Time that a destination rests after it could not be reached, milliseconds. */
+  inFlight: InFlight;
+  /** Time for which a destination rests after it could not be reached, milliseconds. */
   restMs: number;
 }
 
-/** One mail between desk and peer: keeps the counts of the room right, and what is known of the destination. */
-export class OneHandover implements Handover {
+/**
+ * One recipient's message from its claim to the peer's answer. Counts it in flight and records what the peer answered.
+ */
+export class RecipientHandover implements Handover {
   readonly #deps: HandoverDeps;
-  readonly #passage: Passage;
+  readonly #route: DeliveryRoute;
   readonly #destination: Destination;
   readonly #changed: (rests: boolean) => void;
-  /** The rest in which it was begun: it has the place of a mail that is put off, and no other. */
-  readonly #begunIn: Rest | null;
-  #atDesk = true;
-  /** Whether the mail was given to a connection. */
+  /** The rest during which the job started. The job then ends without a try, even if the rest ends first. */
+  readonly #startedIn: Rest | null;
+  #preparing = true;
+  /** Whether the message was given to a connection. */
   sent = false;
 
-  /** @param changed told when a place has become free, and whether the destination rests from now on */
+  /** @param changed called when there may be room again, with whether the destination rests from now on */
   constructor(
     deps: HandoverDeps,
-    passage: Passage,
+    route: DeliveryRoute,
     destination: Destination,
     changed: (rests: boolean) => void,
   ) {
     this.#deps = deps;
-    this.#passage = passage;
+    this.#route = route;
     this.#destination = destination;
     this.#changed = changed;
-    this.#begunIn = isResting(destination, deps.clock.now()) ? destination.rest : null;
-    deps.room.sitDown();
+    this.#startedIn = isResting(destination, deps.clock.now()) ? destination.rest : null;
+    deps.inFlight.startPreparing();
   }
 
-  foregone(): DeliveryReport | null {
+  knownOutcome(): DeliveryReport | null {
     const now = this.#deps.clock.now();
-    const rest = this.#begunIn ?? (isResting(this.#destination, now) ? this.#destination.rest : null);
-    if (rest !== null) return putOff(rest, now);
-    return this.#passage.foregone?.() ?? null;
+    const rest = this.#startedIn ?? (isResting(this.#destination, now) ? this.#destination.rest : null);
+    if (rest !== null) return notTriedReport(rest, now);
+    return this.#route.knownOutcome?.() ?? null;
   }
 
   async deliver(shipment: Shipment): Promise<DeliveryReport> {
-    const { clock, room, restMs } = this.#deps;
+    const { clock, inFlight, restMs } = this.#deps;
     this.end();
-    // It may have come to rest while this mail was composed.
-    const known = this.foregone();
+    // The destination may have started to rest while this message was composed.
+    const known = this.knownOutcome();
     if (known !== null) return known;
     this.sent = true;
     const controller = new AbortController();
     const startedAt = clock.now();
-    const cut = () => controller.abort();
-    const departed: Departed = { bytes: shipment.raw.length, since: startedAt, cut };
-    room.depart(departed);
+    const abort = () => controller.abort();
+    const delivery: Delivery = { octets: shipment.raw.length, since: startedAt, abort };
+    inFlight.startDelivery(delivery);
     try {
-      const delivering = this.#passage.deliver(shipment, controller.signal);
+      const delivering = this.#route.deliver(shipment, controller.signal);
       this.#changed(false);
       const report = await delivering;
-      const rests = judge(this.#destination, report, { startedAt, now: clock.now() }, restMs);
-      room.arrive(departed);
+      const rests = recordReport(this.#destination, report, { startedAt, now: clock.now() }, restMs);
+      inFlight.endDelivery(delivery);
       this.#changed(rests);
       return report;
     } finally {
-      room.arrive(departed);
+      inFlight.endDelivery(delivery);
     }
   }
 
-  /** Leaves the desk, if it still sits there. */
+  /** Ends the preparation, unless it has ended. */
   end(): void {
-    if (!this.#atDesk) return;
-    this.#atDesk = false;
-    this.#deps.room.standUp();
+    if (!this.#preparing) return;
+    this.#preparing = false;
+    this.#deps.inFlight.endPreparing();
   }
 }

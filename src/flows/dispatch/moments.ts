@@ -1,21 +1,21 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import type { Destination } from "./destination.ts";
 import type { Pace } from "./pacer.ts";
 
-/** Hands out the moments at which mail for somebody else's hosts may begin; the operator's own need none. */
+/** Hands out the moments at which messages for MX hosts may start. The operator's own smarthost needs none. */
 export class Moments {
   readonly #clock: Clock;
   readonly #pace: Pace | null;
   readonly #granted: (destination: Destination) => void;
 
-  /** @param granted told when a destination that had to wait has its moment */
+  /** @param granted called when a destination that had to wait has its moment */
   constructor(clock: Clock, pace: Pace | null, granted: (destination: Destination) => void) {
     this.#clock = clock;
     this.#pace = pace;
     this.#granted = granted;
   }
 
-  /** Whether the destination's rate allows a mail now; where not, its next moment is waited for. */
+  /** Returns whether the destination's rate allows a message now. If not, waits for its next moment. */
   has(destination: Destination): boolean {
     if (this.#pace === null || destination.kind !== "hosts" || destination.moment) return true;
     if (destination.pacing) return false;

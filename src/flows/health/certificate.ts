@@ -1,32 +1,32 @@
-import type { Clock } from "../../core/clock.ts";
-import { DAY_MS } from "../../core/time-units.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { DAY_MS } from "../../core/time/units.ts";
 import { readChain } from "../../smtp/certificate.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Days before its end at which a certificate should have been renewed: those who do that by themselves do so at 30. */
+/** Days left at which a certificate should be renewed by now. ACME clients renew it at 30. */
 const RENEW_DAYS = 14;
 
 const CHAIN_FIX =
-  "have SMTP_TLS_CERT name the whole chain (fullchain.pem), ours first and each followed by its issuer, and send SIGHUP";
+  "Put the whole chain (fullchain.pem) into SMTP_TLS_CERT, our certificate first and each followed by its issuer. Then send SIGHUP.";
 
 export interface CertificateParts {
   clock: Clock;
-  /** The name the listener goes by. */
+  /** Name in the greeting of the listener. */
   hostname: string;
-  /** Reads the chain (PEM) and sees that its key belongs to it; null where none is configured. */
+  /** Reads the chain (PEM) and checks that its key matches; null if none is configured. */
   read: (() => Promise<string>) | null;
 }
 
-/** The certificate of the SMTP listener. */
+/** Checks the certificate of the SMTP listener. */
 export function certificateCheck({ clock, hostname, read }: CertificateParts): Check {
   return {
     name: "certificate",
-    fix: "see that SMTP_TLS_KEY and SMTP_TLS_CERT name PEM files that belong together, readable by the service",
+    fix: "Set SMTP_TLS_KEY and SMTP_TLS_CERT to PEM files that match and that the service may read.",
     async run() {
       if (read === null)
         return warn(
-          "the SMTP listener has a certificate that it signs itself: mail arrives encrypted, by senders who do not look at it",
-          `set SMTP_TLS_KEY and SMTP_TLS_CERT to a certificate for ${hostname}`,
+          "The SMTP listener uses a self-signed certificate, so senders that verify certificates do not deliver.",
+          `Set SMTP_TLS_KEY and SMTP_TLS_CERT to a certificate for ${hostname}.`,
         );
       return judge(readChain(await read()), hostname, clock.now());
     },
@@ -36,27 +36,37 @@ export function certificateCheck({ clock, hostname, read }: CertificateParts): C
 function judge(chain: ReturnType<typeof readChain>, hostname: string, now: number): Finding {
   const [certificate] = chain;
   const days = Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS);
-  const renew = "renew it and send the service SIGHUP";
-  if (Date.parse(certificate.validTo) <= now) return fail(`it has expired, on ${certificate.validTo}`, renew);
+  const renew = "Renew it and send SIGHUP to the service.";
+  if (Date.parse(certificate.validTo) <= now)
+    return fail(`The certificate expired on ${certificate.validTo}.`, renew);
   if (Date.parse(certificate.validFrom) > now)
-    return fail(`it is good from ${certificate.validFrom} on only`, "see that this machine's clock is right");
+    return fail(
+      `The certificate is not valid before ${certificate.validFrom}.`,
+      "Check the clock of this machine.",
+    );
   if (certificate.checkHost(hostname) === undefined)
-    return warn(`it is not for ${hostname}; ${days} days left`, `get one with ${hostname} among its names`);
-  if (certificate.issuer === certificate.subject)
-    return warn(`it signs itself; ${days} days left`, "get one from an authority");
-  if (days < RENEW_DAYS) return warn(`${days} days left`, renew);
-  if (chain.length === 1)
-    return warn(`nothing leads from it to its authority (${lastLine(certificate.issuer)})`, CHAIN_FIX);
-  const stray = chain.findIndex((one, i) => i > 0 && chain[i - 1]?.checkIssued(one) === false);
-  if (stray > 0)
     return warn(
-      `the certificate that follows as number ${stray + 1} has not issued the one before it`,
+      `The certificate is not for ${hostname} (${days} days left).`,
+      `Get one that has ${hostname} among its names.`,
+    );
+  if (certificate.issuer === certificate.subject)
+    return warn(
+      `The certificate is self-signed (${days} days left).`,
+      "Get one from a certificate authority.",
+    );
+  if (days < RENEW_DAYS) return warn(`The certificate expires in ${days} days.`, renew);
+  if (chain.length === 1)
+    return warn(
+      `The chain lacks the certificate of the issuer (${lastLine(certificate.issuer)}).`,
       CHAIN_FIX,
     );
-  return ok(`${days} days left, for ${hostname}`);
+  const stray = chain.findIndex((one, i) => i > 0 && chain[i - 1]?.checkIssued(one) === false);
+  if (stray > 0)
+    return warn(`Certificate ${stray + 1} of the chain has not issued the one before it.`, CHAIN_FIX);
+  return ok(`The certificate for ${hostname} has ${days} days left.`);
 }
 
-/** The nearest part of a name that is told in lines, which is the authority's own. */
+/** Returns the last line of a distinguished name: the common name of the authority. */
 function lastLine(name: string): string {
   return name.split("\n").at(-1) ?? name;
 }

@@ -1,52 +1,53 @@
-import { type Clock, within } from "../../core/clock.ts";
+import { type Clock, within, cacheFor } from "../../core/time/clock.ts";
 
 export type HealthStatus = "ok" | "warn" | "fail";
 
-/** What a check has found, and how to put it right; no way is named where there is nothing to put right. */
+/** The result of a check. Operators read `message` and `fix`, so each is a plain sentence. */
 export interface Finding {
   status: HealthStatus;
   message: string;
+  /** How to fix it; missing if nothing is wrong. */
   fix?: string;
 }
 
-/** One thing to look at. What it throws is its finding: a failure, in the words of the error. */
+/** One check of the installation. If it throws, its finding is a failure with the message of the error. */
 export interface Check {
   name: string;
   run(): Finding | Promise<Finding>;
-  /** What to do where it throws, or takes too long. */
+  /** What to do if the check throws or takes too long. */
   fix: string;
-  /** Says nothing of its own where there is no database. */
+  /** Left out if there is no database. */
   needsDatabase?: boolean;
-  /** Holds the thread while it runs: it comes after the others, which it would make late, and takes the time it takes. */
+  /** Blocks the thread while it runs, so it runs after the other checks. */
   holds?: true;
 }
 
-/** A finding under the name of its check. */
+/** A finding with the name of its check. */
 export interface HealthLine extends Finding {
   name: string;
 }
 
-/** Time a check has, milliseconds. */
+/** Time limit of a check, milliseconds. */
 export const CHECK_LIMIT_MS = 5_000;
-/** Checks under way at a time: each may ask a server. */
+/** Checks that run at once, because each may query a server. */
 export const CHECKS_AT_ONCE = 16;
 
-/** All is as it should be. */
+/** Returns a finding without a fault. */
 export function ok(message: string): Finding {
   return { status: "ok", message };
 }
 
-/** The service runs, and something should be put right. */
+/** Returns a finding for a fault with which the service still works. */
 export function warn(message: string, fix: string): Finding {
   return { status: "warn", message, fix };
 }
 
-/** Something does not work until it is put right. */
+/** Returns a finding for something that does not work until it is fixed. */
 export function fail(message: string, fix: string): Finding {
   return { status: "fail", message, fix };
 }
 
-/** Runs the checks and gives their lines in the order of the checks. Never rejects. */
+/** Runs the checks and returns their lines in the same order. Never rejects. */
 export async function runHealth(clock: Clock, checks: readonly Check[]): Promise<HealthLine[]> {
   const lines = new Map<Check, HealthLine>();
   const waiting = checks.filter(({ holds }) => holds !== true).values();
@@ -60,7 +61,7 @@ export async function runHealth(clock: Clock, checks: readonly Check[]): Promise
 
 async function lineOf(clock: Clock, check: Check): Promise<HealthLine> {
   const { name, fix } = check;
-  const late = fail(`no answer within ${CHECK_LIMIT_MS / 1000} seconds`, fix);
+  const late = fail(`There was no answer within ${CHECK_LIMIT_MS / 1000} seconds.`, fix);
   try {
     return { name, ...(await within(clock, CHECK_LIMIT_MS, finding(check), late)) };
   } catch (error) {
@@ -72,9 +73,30 @@ async function finding(check: Check): Promise<Finding> {
   return check.run();
 }
 
-/** The worst of the lines; ok without any. */
+/** Returns the worst status of the lines; `ok` if there are none. */
 export function worstOf(lines: readonly Pick<HealthLine, "status">[]): HealthStatus {
   const has = (status: HealthStatus) => lines.some((line) => line.status === status);
   if (has("fail")) return "fail";
   return has("warn") ? "warn" : "ok";
+}
+
+/** Time for which findings are cached, milliseconds. */
+export const HEALTH_FRESH_MS = 10_000;
+
+/** The findings of one run of the checks. */
+export interface Health {
+  status: HealthStatus;
+  checks: readonly HealthLine[];
+  /** Milliseconds since the epoch. */
+  checkedAt: number;
+}
+
+/** Runs the checks at most every ten seconds. In between, callers get the last result or wait for the running one. */
+export function cachedHealth(clock: Clock, checks: readonly Check[]): () => Promise<Health> {
+  return cacheFor(clock, HEALTH_FRESH_MS, (now) => look(clock, checks, now));
+}
+
+async function look(clock: Clock, checks: readonly Check[], checkedAt: number): Promise<Health> {
+  const lines = await runHealth(clock, checks);
+  return { status: worstOf(lines), checks: lines, checkedAt };
 }

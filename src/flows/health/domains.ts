@@ -4,7 +4,7 @@ import type { Domain } from "../../store/domains.ts";
 import { domainsOfAll } from "../../store/health.ts";
 import {
   type DomainLookups,
-  type Finding as Seen,
+  type RecordState as Seen,
   findDkim,
   findDmarc,
   findMx,
@@ -12,7 +12,7 @@ import {
 } from "../verify/lookups.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Domains that are looked at, oldest first. */
+/** Domains that are checked, oldest first. */
 export const MAX_DOMAINS = 200;
 
 export interface DomainParts {
@@ -21,18 +21,18 @@ export interface DomainParts {
   serviceDomain: string;
 }
 
-/** A check for each domain of the installation; one more says where there are more than are looked at. */
+/** Returns a check for each of the oldest domains, and a line that says if there are more. */
 export async function domainChecks(parts: DomainParts): Promise<Check[]> {
   const domains = await domainsOfAll(parts.db, MAX_DOMAINS + 1);
   const checks = domains.slice(0, MAX_DOMAINS).map(
     (domain): Check => ({
       name: `domain ${domain.name}`,
       run: () => look(parts, domain),
-      fix: "see that DNS_SERVERS answer",
+      fix: "Check that DNS_SERVERS are reachable.",
     }),
   );
   if (domains.length <= MAX_DOMAINS) return checks;
-  const rest = ok(`only the ${MAX_DOMAINS} oldest are looked at`);
+  const rest = ok(`Only the ${MAX_DOMAINS} oldest domains are checked.`);
   return [...checks, { name: "more domains", run: () => rest, fix: "" }];
 }
 
@@ -51,17 +51,20 @@ async function look({ db, lookups, serviceDomain }: DomainParts, domain: Domain)
 function judge({ id, status }: Domain, seen: Readonly<Record<string, Seen>>): Finding {
   const of = (wanted: Seen): string[] => Object.keys(seen).filter((record) => seen[record] === wanted);
   const [absent, unknown] = [of("absent"), of("unknown")];
-  const fix = `publish the records that GET /v1/domains/${id} shows`;
+  const fix = `Publish the records that GET /v1/domains/${id} lists.`;
   if (absent.length > 0) {
-    const message = `${status}; not found: ${absent.join(", ")}`;
+    const message = `The domain is ${status}, and these records are missing: ${absent.join(", ")}.`;
     return status === "verified" ? fail(message, fix) : warn(message, fix);
   }
   if (unknown.length > 0)
     return warn(
-      `${status}; the DNS servers do not tell: ${unknown.join(", ")}`,
-      "see that its name servers answer",
+      `The domain is ${status}, and these records cannot be looked up: ${unknown.join(", ")}.`,
+      "Check the name servers of the domain.",
     );
   return status === "verified"
-    ? ok("verified, all records found")
-    : warn("pending, though all records are found", `verify it: POST /v1/domains/${id}/verify`);
+    ? ok("The domain is verified, and all its records are published.")
+    : warn(
+        "The domain is pending, although all its records are published.",
+        `Verify it: POST /v1/domains/${id}/verify.`,
+      );
 }

@@ -1,36 +1,36 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { addressesOfHost } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
 import { shortTimeouts } from "../../smtp/client/delivery.ts";
-import { openSession } from "../../smtp/client/opening.ts";
+import { openSession } from "../../smtp/client/open-session.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Time for the connection, and for each reply, milliseconds: together less than a check has. */
+/** Timeouts of the connection and of each reply, milliseconds. Together they are less than the limit of a check. */
 const CONNECT_MS = 2_000;
 const REPLY_MS = 1_000;
-/** Some let strangers wait before they greet them. */
+/** Timeout of the greeting, which some servers delay for unknown clients, milliseconds. */
 const GREETING_MS = 1_500;
 
 export interface EgressParts {
   clock: Clock;
   resolver: Resolver;
-  /** The name we say EHLO with. */
+  /** Our EHLO name. */
   hostname: string;
-  /** Whether mail leaves for other people's hosts. */
+  /** True if messages go straight to MX hosts. */
   direct: boolean;
 }
 
-/** Whether a mail server elsewhere can be reached. Only one that the operator names: nobody else is bothered by us. */
+/** Checks that a mail server elsewhere can be reached. It only connects to a server that the operator names. */
 export function egressCheck(parts: EgressParts, target: { host: string; port: number } | null): Check {
   return {
     name: "egress",
-    fix: "name another mail server, and see that DNS_SERVERS answer",
+    fix: "Name another mail server, and check that DNS_SERVERS are reachable.",
     run() {
       if (target !== null) return greet(parts, target);
-      if (!parts.direct) return ok("mail does not leave by port 25");
+      if (!parts.direct) return ok("Messages do not leave by port 25.");
       return warn(
-        "not tried whether port 25 of other hosts can be reached, which many providers block",
-        "name a mail server to try it with, e.g. --egress mx.example.net: it is greeted and left",
+        "Outbound port 25 was not tested, and many providers block it.",
+        "Name a mail server to test it with, such as --egress mx.example.net. No message is sent.",
       );
     },
   };
@@ -46,24 +46,27 @@ async function greet(
   const options = { host, ip, port, tls: "never", implicitTls: false, ehloName: hostname, timeouts } as const;
   const opening = await openSession({ clock }, options, []);
   if (opening.kind === "open") {
-    await opening.session.wire.exchange([Buffer.from("QUIT\r\n")], [REPLY_MS]);
-    opening.session.wire.cut("done");
-    return ok(`${host} [${ip}] port ${port} greets ${hostname}`);
+    await opening.session.transport.exchange([Buffer.from("QUIT\r\n")], [REPLY_MS]);
+    opening.session.transport.close("done");
+    return ok(`${host} [${ip}] port ${port} greets ${hostname}.`);
   }
   const { result } = opening;
   if (result.kind === "reply")
     return warn(
       `${host} [${ip}] answers ${result.code}: ${result.text}`,
-      "see what it has against this machine",
+      "Read the reply, and check whether this address is on a block list.",
     );
   const why = result.kind === "trouble" ? result.reason : result.kind;
   if (!NOT_REACHED.test(why))
-    return warn(`${host} [${ip}] port ${port} was reached, and then: ${why}`, "try another mail server");
+    return warn(
+      `${host} [${ip}] port ${port} was reached, but the session failed: ${why}`,
+      "Try another mail server.",
+    );
   return fail(
     `${host} [${ip}] port ${port} cannot be reached: ${why}`,
-    "ask your provider to open outbound port 25, or send through a smarthost (SMTP_RELAY_URL)",
+    "Ask your provider to open outbound port 25, or send through a smarthost (SMTP_RELAY_URL).",
   );
 }
 
-/** How the reason begins where no connection came about. */
+/** Matches the reason if there was no connection. */
 const NOT_REACHED = /^connection (?:timed out|failed)/;

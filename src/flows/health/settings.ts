@@ -5,31 +5,41 @@ import { type Check, type Finding, ok, warn } from "./check.ts";
 
 export type HealthSettings = Pick<
   Config,
-  "publicUrl" | "publicIps" | "ownerEmail" | "delivery" | "serviceDomain" | "sources"
+  "publicUrl" | "publicIps" | "ownerEmail" | "delivery" | "serviceDomain" | "sources" | "unread"
 >;
 
 /**
- * What the settings leave to their defaults that serves a first try and nothing else.
- * @param accountOwner the address that the first start has given the account; null where there is no account yet, or the
- *   database does not say
+ * Checks for settings that are misspelt, or whose default is only good for a first try.
+ * @param accountOwner returns the owner's address; null if there is no account yet, or the database cannot be read
  */
 export function settingsChecks(
   settings: HealthSettings,
   accountOwner: () => Promise<string | null>,
 ): Check[] {
   return [
-    { name: "public url", run: () => publicUrl(settings), fix: "set PUBLIC_URL" },
-    { name: "public ips", run: () => publicIps(settings), fix: "set PUBLIC_IPS" },
-    { name: "owner", run: async () => owner(settings, await accountOwner()), fix: "set OWNER_EMAIL" },
-    { name: "delivery", run: () => delivery(settings), fix: "set DELIVERY" },
+    { name: "variables", run: () => variables(settings), fix: "Rename or unset the variable." },
+    { name: "public url", run: () => publicUrl(settings), fix: "Set PUBLIC_URL." },
+    { name: "public ips", run: () => publicIps(settings), fix: "Set PUBLIC_IPS." },
+    { name: "owner", run: async () => owner(settings, await accountOwner()), fix: "Set OWNER_EMAIL." },
+    { name: "delivery", run: () => delivery(settings), fix: "Set DELIVERY." },
   ];
 }
 
-function publicUrl({ publicUrl: text }: HealthSettings): Finding {
+function variables({ unread }: HealthSettings): Finding {
+  if (unread.length === 0) return ok("No variable looks like a misspelt setting.");
+  const names = unread.map(({ name, setting }) => `${name} (did you mean ${setting}?)`).join(", ");
+  return warn(`These variables are not settings and have no effect: ${names}.`, "Rename or unset them.");
+}
+
+function publicUrl({ publicUrl: text, sources }: HealthSettings): Finding {
   const { protocol, hostname } = new URL(text);
-  const fix = "set PUBLIC_URL to the https address of the API as recipients of mail reach it";
-  if (isOwnMachine(hostname)) return warn(`${text}: links in mails lead to the reader's own machine`, fix);
-  if (protocol === "http:") return warn(`${text}: keys and links go in the clear`, fix);
+  const fix = "Set it to the public https address of the API.";
+  if (isOwnMachine(hostname)) {
+    const state = sources.has("PUBLIC_URL") ? `is ${text}` : "is not set";
+    return warn(`PUBLIC_URL ${state}, so links in messages point to localhost.`, fix);
+  }
+  if (protocol === "http:")
+    return warn(`PUBLIC_URL is ${text}, so keys and links travel without encryption.`, fix);
   return ok(text);
 }
 
@@ -43,13 +53,13 @@ function publicIps({ publicIps: ips }: HealthSettings): Finding {
   const within = ips.filter((ip) => !isPublicAddress(ip));
   if (within.length > 0)
     return warn(
-      `${within.join(", ")}: the world knows no such address of ours, and our zone tells it to look there`,
-      "set PUBLIC_IPS to the addresses that others see us by, which a provider may keep apart from the machine's own",
+      `PUBLIC_IPS holds private addresses (${within.join(", ")}), which our zone publishes and other hosts cannot reach.`,
+      "Set it to the public addresses. Behind NAT they differ from the machine's own addresses.",
     );
   if (ips.length > 0) return ok(ips.join(", "));
   return warn(
-    "PUBLIC_IPS is not set: ns. and mx. of our zone have no addresses, and spf. names nobody",
-    "set PUBLIC_IPS to the addresses from which mail leaves and at which it arrives",
+    "PUBLIC_IPS is not set, so our zone has no addresses for ns. and mx., and its SPF record allows no host.",
+    "Set it to the public addresses that mail leaves from and arrives at.",
   );
 }
 
@@ -57,26 +67,29 @@ function owner({ ownerEmail, sources }: HealthSettings, account: string | null):
   if (account !== null) return ownerOfAccount(ownerEmail, sources.has("OWNER_EMAIL"), account);
   if (sources.has("OWNER_EMAIL")) return ok(ownerEmail);
   return warn(
-    `OWNER_EMAIL is not set: the account of a first start belongs to ${ownerEmail}, the one address that test mode delivers to`,
-    "set OWNER_EMAIL to your own address before the first start",
+    `OWNER_EMAIL is not set, so the first account will belong to ${ownerEmail}, the only address that test mode delivers to.`,
+    "Set it to your own address before the first start.",
   );
 }
 
-/** The setting is read at the first start: from then on the account's own owner counts. */
+/** Checks the owner in the database, because OWNER_EMAIL is only read at the first start. */
 function ownerOfAccount(wanted: string, isSet: boolean, account: string): Finding {
-  const fix = "change the owner in the database, as docs/operations.md shows";
+  const fix = "Change the owner with PATCH /v1/account.";
   if (isSet && account !== wanted)
-    return warn(`the account belongs to ${account}: OWNER_EMAIL is read at the first start alone`, fix);
-  // With the default nobody has chosen it.
+    return warn(
+      `The account belongs to ${account}, not to ${wanted}, because OWNER_EMAIL is only read at the first start.`,
+      fix,
+    );
+  // The address is the default, which the operator did not choose.
   if (!isSet && account === wanted)
-    return warn(`the account belongs to ${account}, the one address that test mode delivers to`, fix);
+    return warn(`The account belongs to ${account}, the only address that test mode delivers to.`, fix);
   return ok(account);
 }
 
 function delivery({ delivery: mode }: HealthSettings): Finding {
   if (mode !== "capture") return ok(mode);
   return warn(
-    "capture: mail is kept and marked delivered, none leaves this machine",
-    "set SMTP_RELAY_URL, or DELIVERY=mx and SERVICE_DOMAIN, to send",
+    "DELIVERY is capture, so messages are stored and marked delivered, and none leaves this machine.",
+    "To send, set SMTP_RELAY_URL, or SERVICE_DOMAIN and DELIVERY=mx.",
   );
 }

@@ -1,67 +1,71 @@
 import { MIGRATIONS } from "../../store/engine/migrate.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { errorCode } from "../../store/engine/engine.ts";
+import { errorCode } from "../../store/engine/errors.ts";
 import { appliedVersions, quickCheck } from "../../store/health.ts";
+import { type DiskSpace, isLow } from "../free-space.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
 const MEGABYTE = 1024 ** 2;
 const GIGABYTE = 1024 ** 3;
-/** What is left of a disk when it is time to act, and when it is nearly too late: a share of it, and bytes. */
+/** Free space below which the check warns: a share of the disk, and bytes. */
 const WARN_FREE = { share: 0.1, bytes: GIGABYTE };
+/** Free space below which the check fails, if the service does not watch the disk. */
 const FAIL_FREE = { share: 0.02, bytes: 100 * MEGABYTE };
-/** Size to which a database is looked through unasked: about two seconds. */
+/** Largest database that is checked without `deep`, which takes about two seconds. */
 export const QUICK_CHECK_BYTES = 512 * MEGABYTE;
 /** Faults of a database that are shown. */
 const SHOWN_FAULTS = 3;
 const RESTORE =
-  "stop the service, keep a copy of the file, and go back to the last backup; one that was put back wants the -wal and -shm of the file before it removed";
+  "Stop the service, keep a copy of the file, delete its -wal and -shm, and restore the last backup.";
 
 export interface StorageParts {
-  /** Opens the database where it can be; throws why it cannot. */
+  /** Returns the database; throws if it cannot be opened. */
   db: () => Db;
-  /** Bytes of the disk that the database is on. */
-  disk: () => Promise<{ free: number; total: number }>;
-  /** Octets of its file; null where the database is no file of ours. */
+  /** Reads the space of the disk that the database is on. */
+  disk: () => Promise<DiskSpace>;
+  /** Free bytes below which the service refuses new content; 0 if it does not watch the disk. */
+  minFree: number;
+  /** Returns the octets of the database file; null if the database is on a server. */
   octets: (() => number) | null;
 }
 
-/** The disk and the database as they can be looked at at any time. */
-export function storageChecks({ db, disk }: Pick<StorageParts, "db" | "disk">): Check[] {
+/** Checks the disk and the database, at a cost that allows it at any time. */
+export function storageChecks({ db, disk, minFree }: Pick<StorageParts, "db" | "disk" | "minFree">): Check[] {
   return [
     {
       name: "disk",
-      run: async () => diskFinding(await disk()),
-      fix: "see that DATA_DIR, or the folder that DATABASE_URL names, is there and can be read",
+      run: async () => diskFinding(await disk(), minFree),
+      fix: "Check that DATA_DIR, or the folder in DATABASE_URL, exists and can be read.",
     },
     {
       name: "database",
       run: () => readable(db),
-      fix: "start the service; see what DATABASE_URL and DATA_DIR name, and who may read and write it",
+      fix: "Start the service, and check that DATABASE_URL and DATA_DIR are right and that the service may read and write there.",
     },
   ];
 }
 
-/** A file that is there, and whether every user of the machine may read it. */
+/** An existing file, and whether every user of the machine may read it. */
 export interface StoredFile {
   path: string;
   open: boolean;
 }
 
-/** Mails and secrets are for the user of the service: files of earlier releases, and restored ones, may be for everybody. */
+/** Checks that other users of the machine cannot read messages and secrets, as they could in a restored file. */
 export function filesCheck(files: () => readonly StoredFile[]): Check {
   return {
     name: "files",
-    fix: "see that DATA_DIR is there and can be read",
+    fix: "Check that DATA_DIR exists and can be read.",
     run() {
       const open = files().flatMap(({ path, open }) => (open ? [path] : []));
-      if (open.length === 0) return ok("the database is no other user's to read");
+      if (open.length === 0) return ok("Other users of this machine cannot read the database.");
       const paths = open.join(" ");
-      return warn(`every user of this machine can read ${paths}`, `chmod 600 ${paths}`);
+      return warn(`Every user of this machine can read ${paths}.`, `Run: chmod 600 ${paths}`);
     },
   };
 }
 
-/** Looks through the whole database; a large one only where `deep`. */
+/** Checks every page of the database; a large one only if `deep`. */
 export function integrityCheck({ db, octets }: Pick<StorageParts, "db" | "octets">, deep: boolean): Check {
   return {
     name: "integrity",
@@ -69,35 +73,41 @@ export function integrityCheck({ db, octets }: Pick<StorageParts, "db" | "octets
     holds: true,
     needsDatabase: true,
     async run() {
-      if (octets === null) return ok("the database is a server's: that is looked after there");
+      if (octets === null) return ok("The database is on a server, which checks it itself.");
       const bytes = octets();
       const size = `${(bytes / MEGABYTE).toFixed(1)} MB`;
-      if (bytes > QUICK_CHECK_BYTES && !deep) return ok(`not looked through, for it is ${size}: --deep does`);
+      if (bytes > QUICK_CHECK_BYTES && !deep)
+        return ok(`The database was not checked, because it has ${size}. Use --deep to check it.`);
       const faults = await quickCheck(db(), SHOWN_FAULTS);
-      if (faults.length === 0) return ok(`every page of ${size} is sound`);
-      return fail(`the file is damaged: ${faults.join("; ")}`, RESTORE);
+      if (faults.length === 0) return ok(`All ${size} of the database are intact.`);
+      return fail(`The database file is damaged: ${faults.join("; ")}`, RESTORE);
     },
   };
 }
 
-function diskFinding({ free, total }: { free: number; total: number }): Finding {
+function diskFinding({ free, total }: DiskSpace, minFree: number): Finding {
   const share = total === 0 ? 0 : free / total;
   const isBelow = (limit: typeof WARN_FREE): boolean => share < limit.share || free < limit.bytes;
   const left = free < GIGABYTE ? `${Math.floor(free / MEGABYTE)} MB` : `${(free / GIGABYTE).toFixed(1)} GB`;
-  const message = `${(share * 100).toFixed(1)} % free, ${left}`;
+  const message = `The disk has ${(share * 100).toFixed(1)} % (${left}) free`;
   const fix =
-    "make room where the database is, or set RETENTION_CONTENT_DAYS, RETENTION_EVENT_DAYS or CONTENT_STORE";
-  if (isBelow(FAIL_FREE)) return fail(message, fix);
-  return isBelow(WARN_FREE) ? warn(message, fix) : ok(message);
+    "Free space on the disk of the database, or set RETENTION_CONTENT_DAYS, RETENTION_EVENT_DAYS or CONTENT_STORE.";
+  if (isLow({ free, total }, minFree))
+    return fail(`${message}, so new messages and content are refused.`, fix);
+  if (isBelow(FAIL_FREE)) return fail(`${message}.`, fix);
+  return isBelow(WARN_FREE) ? warn(`${message}.`, fix) : ok(`${message}.`);
 }
 
-/** A file that is no database any more is not mended by a start. */
+/** Reads the database. If its file is damaged, a start cannot repair it, so the fix is a backup. */
 async function readable(db: () => Db): Promise<Finding> {
   try {
     return await database(db());
   } catch (error) {
     if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(errorCode(error))) throw error;
-    return fail(`the file is damaged: ${error instanceof Error ? error.message : String(error)}`, RESTORE);
+    return fail(
+      `The database file is damaged: ${error instanceof Error ? error.message : String(error)}`,
+      RESTORE,
+    );
   }
 }
 
@@ -106,8 +116,11 @@ async function database(db: Db): Promise<Finding> {
   const pending = MIGRATIONS.filter(({ version }) => !applied.includes(version));
   const newest = Math.max(0, ...applied);
   if (MIGRATIONS.every(({ version }) => version < newest))
-    return fail(`its schema, ${newest}, is newer than this program`, "run the program that the service runs");
-  if (pending.length === 0) return ok(`answers; schema ${newest}`);
+    return fail(
+      `The schema (${newest}) is newer than this program.`,
+      "Run the version that the service runs.",
+    );
+  if (pending.length === 0) return ok(`The database answers and has schema ${newest}.`);
   const names = pending.map(({ version, name }) => `${version} ${name}`).join(", ");
-  return fail(`schema steps are missing: ${names}`, "start the service, or run postrider migrate");
+  return fail(`The schema lacks migrations: ${names}.`, "Start the service, or run postrider migrate.");
 }

@@ -1,20 +1,19 @@
 import type { Config } from "../../config.ts";
-import type { Clock } from "../../core/clock.ts";
-import { dkimRecord } from "../../mail/dkim.ts";
-import { joinedStrings } from "../../net/dns/lookups.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { dkimRecord } from "../../mail/auth/dkim.ts";
+import { joinedStrings, toReverseName } from "../../net/dns/lookups.ts";
 import type { Resolver } from "../../net/dns/resolver.ts";
-import { toReverseName } from "../../net/dns/reverse-name.ts";
-import { canonicalName } from "../../net/dns/wire.ts";
+import { canonicalName } from "../../net/dns/packet.ts";
 import type { ZoneRecord } from "../../net/zone/records.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { publishedKeys } from "../../store/dkim-keys.ts";
-import { dkimTarget, nsHost } from "../own-names.ts";
-import { openZone } from "../zone.ts";
+import { dkimTarget, nsHost } from "../zone/own-names.ts";
+import { openZone } from "../zone/service-zone.ts";
 import { type Check, fail, type Finding, ok, warn } from "./check.ts";
 
-/** Keys of domains that are looked up; there may be thousands, and what serves one serves all. */
+/** Domain keys that are looked up. There may be thousands, and the same server answers for all of them. */
 const MAX_KEYS = 20;
-/** What is wrong is told of so many records. */
+/** Wrong records that the message names. */
 const SHOWN_FAULTS = 3;
 
 export interface ZoneParts {
@@ -24,7 +23,7 @@ export interface ZoneParts {
   settings: Pick<Config, "serviceDomain" | "publicIps" | "publicUrl" | "dnsPort">;
 }
 
-/** A part of our zone: which of its records are looked up under that name. */
+/** A part of our zone, checked by one check. */
 interface Group {
   name: string;
   has(record: ZoneRecord): boolean;
@@ -43,23 +42,24 @@ const GROUPS: readonly Group[] = [
   { name: "our dkim", has: (record) => isText(record) && isDkim(record) },
 ];
 
-/** Names that nobody else can look up (RFC 2606 §2, RFC 6761). */
-const NOWHERE = /(?:^|\.)(?:localhost|invalid|local)$/;
+/** Names that no other machine can look up (RFC 2606 §2, RFC 6761). */
+const LOCAL_ONLY = /(?:^|\.)(?:localhost|invalid|local)$/;
 
-const OWN_DOMAIN = "set SERVICE_DOMAIN to a domain of yours, e.g. mail.example.com, and delegate it";
+const OWN_DOMAIN = "Set SERVICE_DOMAIN to a domain that you own, such as mail.example.com, and delegate it.";
 
-/** Our own zone as others see it, by the servers of DNS_SERVERS. */
+/** Checks our own zone as DNS_SERVERS see it. */
 export function zoneChecks(parts: ZoneParts): Check[] {
   const { serviceDomain } = parts.settings;
-  if (NOWHERE.test(serviceDomain))
+  if (LOCAL_ONLY.test(serviceDomain))
     return [
       {
         name: "our zone",
-        run: () => warn(`SERVICE_DOMAIN is ${serviceDomain}, which no other machine can look up`, OWN_DOMAIN),
+        run: () =>
+          warn(`SERVICE_DOMAIN is ${serviceDomain}, which no other machine can look up.`, OWN_DOMAIN),
         fix: OWN_DOMAIN,
       },
     ];
-  const fix = "see that DNS_SERVERS answer";
+  const fix = "Check that DNS_SERVERS are reachable.";
   const needsDatabase = true;
   return [
     { name: "our delegation", run: () => delegation(parts), fix },
@@ -77,21 +77,25 @@ async function delegation({ resolver, settings }: ZoneParts): Promise<Finding> {
   const { serviceDomain: zone, dnsPort } = settings;
   const [names, soa] = await Promise.all([valuesOf(resolver, zone, "NS"), valuesOf(resolver, zone, "SOA")]);
   const ours = nsHost(zone);
-  const fix = `at the DNS host of the domain above publish ${zone} NS ${ours}, and the addresses of ${ours} as glue`;
-  if (names.includes(ours) && soa.length > 0) return ok(`${zone} is delegated to ${ours}, which answers`);
+  const fix = `At the DNS host of the parent domain, publish "${zone} NS ${ours}" and the addresses of ${ours} as glue.`;
+  if (names.includes(ours) && soa.length > 0) return ok(`${zone} is delegated to ${ours}, which answers.`);
   if (names.includes(ours))
-    return fail(`${ours} is named, and gives no SOA`, "set DNS_PORT, and let port 53 (UDP and TCP) reach it");
+    return fail(
+      `${zone} is delegated to ${ours}, but ${ours} does not answer with an SOA record.`,
+      "Set DNS_PORT, and forward port 53 (UDP and TCP) to it.",
+    );
   const elsewhere = names.length === 0 ? "not delegated" : `delegated to ${names.join(", ")}`;
-  if (dnsPort !== null) return fail(`${zone} is ${elsewhere}: nobody asks our name server`, fix);
-  return ok(`${zone} is ${elsewhere}: its records are published by hand`);
+  if (dnsPort !== null)
+    return fail(`${zone} is ${elsewhere}, so our name server gets no queries for it.`, fix);
+  return ok(`${zone} is ${elsewhere}. Its records are published by hand.`);
 }
 
 async function groupFinding(parts: ZoneParts, group: Group): Promise<Finding> {
   const { db, clock, settings } = parts;
   const { records } = await openZone({ db: db(), clock }, settings);
   const wanted = records.filter((record) => group.has(record));
-  if (wanted.length === 0) return warn("there is nothing to look for", "set PUBLIC_IPS");
-  return lookedUp(parts, wanted);
+  if (wanted.length === 0) return warn("Our zone has no such records.", "Set PUBLIC_IPS.");
+  return compareRecords(parts, wanted);
 }
 
 async function domainKeys(parts: ZoneParts): Promise<Finding> {
@@ -101,25 +105,28 @@ async function domainKeys(parts: ZoneParts): Promise<Finding> {
     const name = dkimTarget(token, settings.serviceDomain);
     return { name, ttl: 0, type: "TXT", data: dkimRecord(publicKey) };
   });
-  return wanted.length === 0 ? ok("no domain has a key yet") : lookedUp(parts, wanted);
+  return wanted.length === 0 ? ok("No domain has a key yet.") : compareRecords(parts, wanted);
 }
 
-/** Whether others get each of the records. */
-async function lookedUp({ resolver, settings }: ZoneParts, wanted: readonly ZoneRecord[]): Promise<Finding> {
+/** Looks up each record and compares it with ours. */
+async function compareRecords(
+  { resolver, settings }: ZoneParts,
+  wanted: readonly ZoneRecord[],
+): Promise<Finding> {
   const faults = await Promise.all(wanted.map((record) => faultOf(resolver, record)));
   const missing = faults.filter((fault) => fault !== null);
-  if (missing.length === 0) return ok(`as it should be, by ${wanted.length} of its records`);
-  const more = missing.length > SHOWN_FAULTS ? `; and ${missing.length - SHOWN_FAULTS} more` : "";
+  if (missing.length === 0) return ok(`All ${wanted.length} records are published.`);
+  const more = missing.length > SHOWN_FAULTS ? `; ${missing.length - SHOWN_FAULTS} more` : "";
   const fix =
     settings.dnsPort === null
-      ? "publish what `postrider dns zone` prints now"
-      : "see that the domain is delegated and that port 53 (UDP and TCP) reaches DNS_PORT";
-  return fail(`${missing.slice(0, SHOWN_FAULTS).join("; ")}${more}`, fix);
+      ? "Publish the records that `postrider dns zone` prints."
+      : "Check that the domain is delegated and that port 53 (UDP and TCP) is forwarded to DNS_PORT.";
+  return fail(`Some records are wrong: ${missing.slice(0, SHOWN_FAULTS).join("; ")}${more}.`, fix);
 }
 
-/** What is wrong with a record as it is answered; null: nothing. */
+/** Returns how the published record differs from ours; null if it is the same. */
 async function faultOf(resolver: Resolver, { name, ...data }: ZoneRecord): Promise<string | null> {
-  // Any name below a wildcard will do.
+  // Any name below a wildcard gets its record.
   const asked = name.replace(/^\*/, "doctor");
   const found = await valuesOf(resolver, asked, data.type);
   const wanted = valueIn(data);
@@ -134,16 +141,18 @@ function short(text: string): string {
   return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}…`;
 }
 
-/** What a name has of a type, in a form to compare; nothing where there is none. Throws where nobody tells. */
+/**
+ * Looks up a name's records of a type, in a form that can be compared; an empty list if there are none.
+ * @throws if the lookup fails
+ */
 async function valuesOf(resolver: Resolver, name: string, type: ZoneRecord["type"]): Promise<string[]> {
   const result = await resolver.resolve(name, type, { fresh: true });
-  if (result.status === "failure")
-    throw new Error(`the DNS servers do not tell ${name} ${type}: ${result.reason}`);
+  if (result.status === "failure") throw new Error(`${name} ${type} cannot be looked up: ${result.reason}`);
   if (result.status !== "ok") return [];
   return result.records.map((record) => valueIn(record)).filter((value) => value !== null);
 }
 
-/** The data of a record as one text: names in lower case, addresses in one of their spellings. */
+/** Returns the data of a record as one text, with names in lower case and addresses in one spelling. */
 function valueIn(record: { type: string; data?: unknown }): string | null {
   const { type, data } = record;
   if (type === "A" || type === "AAAA") return plainAddress(String(data));
@@ -156,7 +165,7 @@ function valueIn(record: { type: string; data?: unknown }): string | null {
   return type === "TXT" ? joinedStrings(data as Parameters<typeof joinedStrings>[0]) : null;
 }
 
-/** An IPv6 address has many spellings, and one reverse name. */
+/** Returns the one reverse name of an IPv6 address, which has many spellings. */
 function plainAddress(ip: string): string {
   return ip.includes(":") ? (toReverseName(ip) ?? ip) : ip;
 }

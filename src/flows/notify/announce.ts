@@ -1,36 +1,37 @@
-import type { Clock } from "../../core/clock.ts";
-import type { EventType, MessageEvent } from "../../core/events.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import type { EventType, MessageEvent } from "../../core/messages/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { Job } from "../../queue/port.ts";
 import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import { insertEvents } from "../../store/events.ts";
 import { listenersIn, noteFanOuts, type WebhooksOf } from "../../store/fan-outs.ts";
 import { insertDeliveries, type NewDelivery, subscriptions } from "../../store/webhook-deliveries.ts";
+import { laneOf } from "./push-lanes.ts";
 
-/** What happened, before it has an id and a time. */
-export interface Happening {
+/** An event before it has an id and a time. */
+export interface EventDraft {
   messageId: string;
   type: EventType;
   email: string | null;
   data?: Record<string, unknown>;
 }
 
-/** Statements for the write that makes it true, and the pushes to hint at once that write is committed. */
+/** Statements for the write that makes the events true, and the pushes to hint after that write is committed. */
 export interface Announcement {
   statements: Statement[];
   pushes: Job[];
 }
 
 /**
- * Deliveries that a write makes itself, some ten milliseconds; more are left to `makeDeliveries`. A hundred mails to fifty
- * recipients each make ten thousand for each webhook, and everybody would wait for that.
+ * Deliveries that one write makes itself, which takes about ten milliseconds. More are left to `makeDeliveries`: a
+ * hundred messages to fifty recipients each make ten thousand deliveries per webhook, and all other writes would wait.
  */
 export const MAX_DELIVERIES_IN_WRITE = 500;
 
-/** What happened to messages of a project, as events of now. */
-export function eventsOf(clock: Clock, senderId: string, happenings: readonly Happening[]): MessageEvent[] {
+/** Returns the drafts as events of a project that happen now. */
+export function eventsOf(clock: Clock, senderId: string, drafts: readonly EventDraft[]): MessageEvent[] {
   const now = clock.now();
-  return happenings.map(({ messageId, type, email, data = {} }) => ({
+  return drafts.map(({ messageId, type, email, data = {} }) => ({
     id: newId("evt", now),
     senderId,
     messageId,
@@ -42,22 +43,23 @@ export function eventsOf(clock: Clock, senderId: string, happenings: readonly Ha
 }
 
 /**
- * The one door for events: stores them and, for every enabled webhook of the project that wants them, a delivery
- * that is due at once. With a guard, all of it only takes effect where the guard holds.
+ * Announces events. All events go through here. Stores them and, for each enabled webhook of the project that is
+ * subscribed to them, a delivery that is due at once. If a guard is given, all of it takes effect only if the guard
+ * holds.
  */
 export async function announce(
   deps: { db: Db; clock: Clock },
   senderId: string,
-  happenings: readonly Happening[],
+  drafts: readonly EventDraft[],
   guard?: Guard,
 ): Promise<Announcement> {
-  if (happenings.length === 0) return { statements: [], pushes: [] };
+  if (drafts.length === 0) return { statements: [], pushes: [] };
   const webhooks = new Map([[senderId, await subscriptions(deps.db, senderId)]]);
-  return announceEvents(deps.clock, eventsOf(deps.clock, senderId, happenings), webhooks, guard);
+  return announceEvents(deps.clock, eventsOf(deps.clock, senderId, drafts), webhooks, guard);
 }
 
 /**
- * The same for all events of one write, of whichever projects.
+ * Announces all events of one write, which may belong to several projects.
  * @param webhooks the projects' enabled webhooks, from a caller that has just read them
  */
 export function announceEvents(
@@ -86,7 +88,7 @@ export function announceEvents(
   };
 }
 
-/** The jobs that push deliveries. */
+/** Returns the jobs that push deliveries. */
 export function pushesOf(deliveries: readonly NewDelivery[]): Job[] {
-  return deliveries.map(({ id, webhookId }) => ({ key: id, lane: webhookId }));
+  return deliveries.map(({ id, webhookId, event }) => ({ key: id, lane: laneOf(event.senderId, webhookId) }));
 }

@@ -1,10 +1,16 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { advance, type FanOut, nextDeliveries, nextFanOut, untouchedGuard } from "../../store/fan-outs.ts";
+import {
+  advanceFanOut,
+  type FanOut,
+  nextDeliveries,
+  nextFanOut,
+  untouchedGuard,
+} from "../../store/fan-outs.ts";
 import { insertDeliveries } from "../../store/webhook-deliveries.ts";
-import { hint } from "../hint.ts";
+import { hint } from "../dispatch/hint.ts";
 import { pushesOf } from "./announce.ts";
 
 export interface FanOutDeps {
@@ -13,23 +19,23 @@ export interface FanOutDeps {
   queue: Queue;
 }
 
-/** Deliveries of one write: it holds the event loop for some five milliseconds. */
+/** Deliveries per write. Such a write holds the event loop for about five milliseconds. */
 export const DELIVERIES_PER_WRITE = 250;
-/** Writes for one project before it is the next one's turn. */
+/** Writes for one project before the next project is served. */
 export const WRITES_PER_PROJECT = 4;
-/** Projects of one turn. What a turn makes takes several times as long to be pushed as the pause behind it. */
+/** Projects per turn. Pushing the deliveries of a turn takes several times as long as the pause after it. */
 export const PROJECTS_PER_TURN = 4;
 
 /**
- * The chore that makes the deliveries that writes have left to it, some of one project, then of the next. Several
- * processes may do it at a time: of two that meet over the same ones, one changes nothing.
+ * Returns the chore that makes the deliveries that writes have left to it, some of one project, then of the next.
+ * Several processes may run it. If two make the same deliveries, one of them changes nothing.
  */
 export function makeDeliveries(deps: FanOutDeps): () => Promise<void> {
   let last = "";
   return async () => {
     for (let project = 0; project < PROJECTS_PER_TURN; project++) {
       const next = (await nextFanOut(deps.db, last)) ?? (last === "" ? null : await nextFanOut(deps.db, ""));
-      // Before it is seen to: one that fails keeps no other project's back.
+      // Set before the project is served. If that fails, the next projects are served all the same.
       last = next?.senderId ?? "";
       if (next === null) return;
       await makeSome(deps, next);
@@ -43,7 +49,7 @@ async function makeSome({ db, clock, queue }: FanOutDeps, fanOut: FanOut): Promi
     const now = clock.now();
     const { deliveries, to } = nextDeliveries(current, DELIVERIES_PER_WRITE, () => newId("dlv", now));
     const guard = untouchedGuard(current);
-    const written = await db.write([...insertDeliveries(deliveries, now, guard), advance(current, to)]);
+    const written = await db.write([...insertDeliveries(deliveries, now, guard), advanceFanOut(current, to)]);
     if (written.at(-1)?.changes !== 1) return;
     hint(queue, "push", pushesOf(deliveries));
     current = { ...current, done: to };

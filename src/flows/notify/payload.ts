@@ -1,27 +1,85 @@
-import type { Clock } from "../../core/clock.ts";
-import type { MessageEvent } from "../../core/events.ts";
-import { getEvent } from "../../store/events.ts";
+import type { Admission } from "../../core/concurrency/admission.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { withoutContent } from "../../core/messages/event-content.ts";
+import type { EventType, MessageEvent } from "../../core/messages/events.ts";
 import { listAttachments } from "../../store/attachments.ts";
+import type { Clipped } from "../../store/contents/body-start.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
-import { isLetGo } from "../../store/contents/content-release.ts";
-import { getContent } from "../../store/contents/message-content.ts";
+import { isContentRemoved } from "../../store/contents/content-release.ts";
+import { getContentStart } from "../../store/contents/message-content.ts";
+import { getEvent } from "../../store/events.ts";
 import { getMessage, type Message } from "../../store/messages.ts";
 import type { WebhookDelivery } from "../../store/webhook-deliveries.ts";
+import { largeReadBudget } from "../read/large-reads.ts";
+import type { MadePayload, SharedPayload, SharedPayloads } from "./shared-payloads.ts";
 
 /** Octets of UTF-8 that an `inbound_received` event carries of each body. */
 export const MAX_PUSHED_BODY_BYTES = 256 * 1024;
+/** Octets of JSON that one octet of a text may take. A control character becomes `\\u0001` (RFC 8259 §7). */
+const MOST_JSON_OCTETS = 6;
+/** Octets of UTF-8 that one octet of a message may become. */
+const MOST_TEXT_OCTETS = 4;
+/** Octets that a payload takes without its bodies: addresses, subject, attachments, results of checks. */
+const PAYLOAD_FACTS_OCTETS = 64 * 1024;
 
-/** The `data` of a delivery's payload; null where what it tells of is gone. */
+export interface PayloadDeps extends ContentDeps {
+  clock: Clock;
+  memory: { largeReads: Admission };
+  payloads: SharedPayloads;
+}
+
+/**
+ * Returns the `data` of a delivery's payload as JSON, to be released after the push. Returns null if its message or
+ * event is gone.
+ */
 export async function payloadData(
-  deps: ContentDeps & { clock: Clock },
+  deps: PayloadDeps,
   delivery: WebhookDelivery,
-): Promise<Record<string, unknown> | null> {
-  if (delivery.data !== null) return delivery.data;
-  const { senderId, messageId, eventId } = delivery;
+): Promise<SharedPayload | null> {
+  const { type, senderId, messageId, eventId } = delivery;
+  if (delivery.data !== null) return ownPayload(type, delivery.data);
   if (messageId === null || eventId === null) return null;
   const message = await getMessage(deps.db, senderId, messageId);
-  const event = await getEvent(deps.db, senderId, messageId, eventId);
-  if (message === null || event === null) return null;
+  if (message === null) return null;
+  const data = () => eventData(deps, message, eventId);
+  if (type === "inbound_received") {
+    const make = async () => madePayload(type, await data());
+    return deps.payloads.take({ eventId, senderId, most: mostOctets(message), make });
+  }
+  const own = await data();
+  return own === null ? null : ownPayload(type, own);
+}
+
+/** Returns a small payload that only one push uses. */
+function ownPayload(type: EventType, data: Record<string, unknown>): SharedPayload {
+  const octets = (withContent: boolean) => jsonOctets(withContent ? data : withoutContent(type, data));
+  return { octets, release: () => undefined };
+}
+
+/** Returns a payload in both forms, with content and without. */
+function madePayload(type: EventType, data: Record<string, unknown> | null): MadePayload | null {
+  if (data === null) return null;
+  const [full, bare] = [jsonOctets(data), jsonOctets(withoutContent(type, data))];
+  return { octets: (withContent) => (withContent ? full : bare), size: full.length + bare.length };
+}
+
+/** Returns the most octets that the payload of an incoming message may take while it is made. */
+function mostOctets({ size }: Message): number {
+  const texts = Math.min(size * MOST_TEXT_OCTETS, 2 * MAX_PUSHED_BODY_BYTES);
+  return PAYLOAD_FACTS_OCTETS + texts * MOST_JSON_OCTETS;
+}
+
+function jsonOctets(data: Record<string, unknown>): Uint8Array {
+  return Buffer.from(JSON.stringify(data));
+}
+
+async function eventData(
+  deps: PayloadDeps,
+  message: Message,
+  eventId: string,
+): Promise<Record<string, unknown> | null> {
+  const event = await getEvent(deps.db, message.senderId, message.id, eventId);
+  if (event === null) return null;
   return {
     ...commonData(message, event),
     ...event.data,
@@ -40,10 +98,11 @@ function commonData(message: Message, event: MessageEvent): Record<string, unkno
   };
 }
 
-async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<string, unknown>> {
-  const content = await getContent(deps, message.senderId, message.id);
-  const text = clip(content?.text ?? null);
-  const html = clip(content?.html ?? null);
+async function arrivalData(deps: PayloadDeps, message: Message): Promise<Record<string, unknown>> {
+  const { senderId, id } = message;
+  const budget = largeReadBudget(deps.memory.largeReads, senderId);
+  const content = await getContentStart(deps, senderId, id, MAX_PUSHED_BODY_BYTES, budget);
+  const { text, html } = content ?? { text: NO_TEXT, html: NO_TEXT };
   const isEmpty = text.part === null && html.part === null;
   return {
     inboxId: message.inboxId,
@@ -53,21 +112,11 @@ async function arrivalData(deps: ContentDeps, message: Message): Promise<Record<
     subject: message.subject,
     text: text.part,
     html: html.part,
-    // A mail whose content has passed its retention must not pass for one without any.
-    truncated: text.cut || html.cut || (isEmpty && (await isLetGo(deps.db, message.senderId, message.id))),
-    attachments: await listAttachments(deps.db, message.senderId, message.id),
+    // A message whose content has passed its retention must not look like one without any.
+    truncated: text.cut || html.cut || (isEmpty && (await isContentRemoved(deps.db, senderId, id))),
+    attachments: await listAttachments(deps.db, senderId, id),
     auth: content?.auth ?? null,
   };
 }
 
-/** The first `MAX_PUSHED_BODY_BYTES` of a body, not cut within a character; `cut` where that is not all of it. */
-export function clip(part: string | null): { part: string | null; cut: boolean } {
-  if (part === null || part.length * 3 <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };
-  // Each unit of UTF-16 takes an octet or more: what lies beyond so many units is cut off in any case.
-  const bytes = Buffer.from(part.slice(0, MAX_PUSHED_BODY_BYTES + 1));
-  if (bytes.length <= MAX_PUSHED_BODY_BYTES) return { part, cut: false };
-  let end = MAX_PUSHED_BODY_BYTES;
-  // A byte 10xxxxxx continues a character that began before it.
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return { part: bytes.subarray(0, end).toString(), cut: true };
-}
+const NO_TEXT: Clipped = { part: null, cut: false };

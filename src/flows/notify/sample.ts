@@ -1,13 +1,14 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { AppError, notFound } from "../../core/errors.ts";
-import { EVENT_TYPES, type EventType } from "../../core/events.ts";
+import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
 import { newId } from "../../core/ids.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { enabledGuard, insertSampleDelivery, replayDelivery, replayGuard } from "../../store/delivery-log.ts";
-import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
+import { isBroken, requireGuard } from "../../store/guards.ts";
 import { getWebhook } from "../../store/webhooks.ts";
-import { hint } from "../hint.ts";
+import { hint } from "../dispatch/hint.ts";
+import { laneOf } from "./push-lanes.ts";
 
 export interface SampleDeps {
   db: Db;
@@ -15,7 +16,7 @@ export interface SampleDeps {
   queue: Queue;
 }
 
-/** What a peer answered, in a sample. */
+/** A peer's answer, in a sample. */
 const ACCEPTED = { mx: "mx.example.com", tls: "TLSv1.3", smtpCode: 250, response: "250 2.0.0 OK" };
 const REFUSED = {
   smtpCode: 550,
@@ -23,7 +24,7 @@ const REFUSED = {
   diagnostic: "550 5.7.1 Message refused by policy",
   mx: "mx.example.com",
 };
-/** A mail that came in, in a sample. Its ids are made up: a sample tells of no mail that can be read. */
+/** An incoming message, in a sample. Its ids are made up, so no stored message can be read by them. */
 const ARRIVED = {
   inboxId: `inb_${"0".repeat(26)}`,
   from: { email: "ada@example.com", name: "Ada" },
@@ -37,7 +38,7 @@ const VERDICTS = {
   arc: { result: "none" },
 };
 
-/** The details an event of each type carries in its data, as a sample; a type not named here carries none. */
+/** Sample details that an event of each type has in its data. A type that is left out has none. */
 const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, (now: number) => Record<string, unknown>>>> = {
   sending: () => ({ attempt: 1 }),
   sent: () => ACCEPTED,
@@ -81,16 +82,16 @@ const SAMPLE_DETAILS: Partial<Readonly<Record<EventType, (now: number) => Record
     auth: { ...VERDICTS, dkim: [], dmarc: { ...VERDICTS.dmarc, result: "fail" } },
   }),
 };
-/** Time until the next try that a sample tells of. */
+/** Time until the next attempt, in a sample. */
 const SAMPLE_DELAY_MS = 60_000;
-/** Types of events that concern no recipient of ours. */
+/** Types of events that concern no recipient of a sent message. */
 const INBOUND: ReadonlySet<EventType> = new Set<EventType>(["inbound_received", "inbound_rejected"]);
 
 /**
- * Sends a sample of an event to a webhook, flagged as test mode, through the same push as every other.
- * @param type the type asked for; null: the one that the webhook names first
+ * Sends a sample of an event to a webhook, flagged as test mode. It uses the same push as other events.
+ * @param type the type asked for; null for the first one that the webhook names
  * @param record statements for the same write, given the delivery's id and type
- * @throws AppError 409 where the webhook is disabled, 404 where it has just been deleted
+ * @throws AppError 409 if the webhook is disabled, 404 if it has just been deleted
  */
 export async function sendSample(
   deps: SampleDeps,
@@ -103,18 +104,18 @@ export async function sendSample(
   const wanted = type ?? firstType(webhook.eventTypes);
   const sample = { id: newId("dlv", now), type: wanted, data: sampleData(webhook.senderId, wanted, now) };
   const write = deps.db.write([
-    allOrNothing(enabledGuard(webhook.senderId, webhook.id)),
+    requireGuard("webhook_disabled", enabledGuard(webhook.senderId, webhook.id)),
     insertSampleDelivery(webhook.senderId, webhook.id, sample, now),
     ...record(sample),
   ]);
   await write.catch(async (error: unknown) => {
-    if (isGuardBroken(error)) await requireStillEnabled(deps, webhook);
+    if (isBroken(error, "webhook_disabled")) await requireStillEnabled(deps, webhook);
     throw error;
   });
-  hint(deps.queue, "push", [{ key: sample.id, lane: webhook.id }]);
+  hint(deps.queue, "push", [{ key: sample.id, lane: laneOf(webhook.senderId, webhook.id) }]);
 }
 
-/** The type that the webhook names first; a delivery for one that hears all. */
+/** Returns the first type that the webhook names. If it is subscribed to all, returns the type of a delivery. */
 function firstType([first]: readonly string[]): EventType {
   return EVENT_TYPES.find((known) => known === first) ?? "delivery";
 }
@@ -134,7 +135,7 @@ function sampleData(senderId: string, type: EventType, now: number): Record<stri
 
 /**
  * Pushes a delivery of the log once more, under its own id.
- * @throws AppError 409 while an attempt is under way or the webhook is disabled, 404 where it has just been deleted
+ * @throws AppError 409 if an attempt is in hand or the webhook is disabled, 404 if it has just been deleted
  */
 export async function replay(
   deps: SampleDeps,
@@ -145,19 +146,19 @@ export async function replay(
   requireEnabled(webhook.enabled);
   const { senderId } = webhook;
   const write = deps.db.write([
-    allOrNothing(replayGuard(senderId, webhook.id, id)),
+    requireGuard("delivery_not_replayable", replayGuard(senderId, webhook.id, id)),
     replayDelivery(senderId, webhook.id, id, deps.clock.now()),
     ...record,
   ]);
   await write.catch(async (error: unknown) => {
-    if (!isGuardBroken(error)) throw error;
+    if (!isBroken(error, "delivery_not_replayable")) throw error;
     await requireStillEnabled(deps, webhook);
     throw new AppError("conflict", "An attempt at this delivery is under way.", { code: "invalid_state" });
   });
-  hint(deps.queue, "push", [{ key: id, lane: webhook.id }]);
+  hint(deps.queue, "push", [{ key: id, lane: laneOf(senderId, webhook.id) }]);
 }
 
-/** Throws what refuses a webhook that has changed since it was read. */
+/** Throws the refusal of a webhook that has changed since it was read. */
 async function requireStillEnabled(
   { db }: SampleDeps,
   { senderId, id }: { senderId: string; id: string },

@@ -4,32 +4,32 @@ import {
   type ContentDeps,
   contentBytes,
   contentPieces,
-  heldOf,
+  octetsHeld,
   type StoredContent,
 } from "../../store/contents/content-read.ts";
-import { isLetGo } from "../../store/contents/content-release.ts";
-import { getRaw, type KeptRaw } from "../../store/contents/message-content.ts";
+import { isContentRemoved } from "../../store/contents/content-release.ts";
+import { reservedBudget } from "../../store/contents/memory-budget.ts";
+import { getRaw, type StoredRaw } from "../../store/contents/message-content.ts";
 import { getMessage } from "../../store/messages.ts";
-import type { Inspect } from "../readings.ts";
+import type { Inspect } from "../threads/reading-tasks.ts";
 import { RenderingError } from "../send/make-mail.ts";
 import { type RenderDeps, type RenderMemory, renderMessage } from "../send/render.ts";
-import { tooMuchMail, withRoomFor } from "./large-mails.ts";
+import { readLarge, tooManyReads } from "./large-reads.ts";
 
-/** Bytes to be handed out. */
+/** Bytes for a response. */
 export interface Bytes {
-  /** Octets of them all. */
+  /** Octets in all. */
   size: number;
-  /** Octets of them in memory at a time, at most. */
+  /** Octets in memory at once, at most. */
   held: number;
-  /** All of them in order; large ones piece by piece, each read when it is asked for. */
+  /** All bytes in order. Large content is read piece by piece, on demand. */
   pieces: AsyncIterable<Uint8Array>;
 }
 
 /**
- * A message as RFC 5322 bytes: an inbound one as it was received, an outbound one as it goes (or went) on the wire.
- * Null where the project has none of that id, or its content is gone.
- * @throws AppError 404 where it has passed its retention, or cannot be rendered, with the reason; 503 where too much mail
- *   waits to be read
+ * Reads a message as RFC 5322 bytes: an inbound one as it was received, an outbound one as it is sent. Returns null if
+ * the project has none of that id, or its content is gone.
+ * @throws AppError 404 with the reason if it has passed its retention or cannot be rendered; 503 if too many reads wait
  */
 export async function messageBytes(deps: RenderDeps, senderId: string, id: string): Promise<Bytes | null> {
   const kept = await getRaw(deps.db, senderId, id);
@@ -39,7 +39,7 @@ export async function messageBytes(deps: RenderDeps, senderId: string, id: strin
   if (message === null || message.direction === "inbound") return null;
   try {
     const rendering = () => renderMessage(deps, senderId, id, null);
-    return oneBytes((await withRoomFor(deps.memory.largeMails, senderId, message.size, rendering)).raw);
+    return oneBytes((await readLarge(deps.memory.largeReads, senderId, message.size, rendering)).raw);
   } catch (error) {
     if (!(error instanceof RenderingError)) throw error;
     const message = `This message has no bytes, since it cannot be rendered: ${error.message}`;
@@ -47,16 +47,16 @@ export async function messageBytes(deps: RenderDeps, senderId: string, id: strin
   }
 }
 
-/** @throws AppError 404 with the reason, where the message has lost its content to its age */
+/** @throws AppError 404 with the reason if the message has passed its retention */
 async function refuseLetGo({ db }: ContentDeps, senderId: string, id: string): Promise<void> {
-  if (await isLetGo(db, senderId, id))
+  if (await isContentRemoved(db, senderId, id))
     throw new AppError("not_found", "The content of this message has passed its retention time and is gone.");
 }
 
-function keptBytes(deps: ContentDeps, { trace, content }: KeptRaw): Bytes {
+function keptBytes(deps: ContentDeps, { trace, content }: StoredRaw): Bytes {
   const before = Buffer.from(trace ?? "");
   const size = before.length + content.size;
-  return { size, held: before.length + heldOf(content), pieces: both(before, contentPieces(deps, content)) };
+  return { size, held: before.length + octetsHeld(content), pieces: both(before, piecesOf(deps, content)) };
 }
 
 async function* both(before: Uint8Array, after: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -72,7 +72,7 @@ async function* none(): AsyncGenerator<Uint8Array> {}
 
 interface PartDeps extends ContentDeps {
   inspect: Inspect;
-  memory: Pick<RenderMemory, "largeMails">;
+  memory: Pick<RenderMemory, "largeReads">;
 }
 
 /** An attachment with its bytes. */
@@ -82,9 +82,9 @@ export interface AttachmentBytes {
 }
 
 /**
- * Reads an attachment: an outbound one as it was posted, an inbound one out of the message as received.
- * @returns null where the project's message has none of that id, or it is gone
- * @throws AppError 503 where too much mail waits to be read
+ * Reads an attachment: an outbound one as it was posted, an inbound one from the message as received.
+ * @returns null if the project's message has none of that id, or it is gone
+ * @throws AppError 503 if too many reads wait
  */
 export async function attachmentBytes(
   deps: PartDeps,
@@ -103,20 +103,25 @@ export async function attachmentBytes(
   return bytes === null ? null : { attachment, bytes: oneBytes(bytes) };
 }
 
-/** The bytes of the attachment at that place of a mail as it came; null where it has none there. */
+/** Returns the bytes of an inbound message's attachment by its number, or null if there is none. */
 async function partOf(
   deps: PartDeps,
   senderId: string,
   content: StoredContent,
   ord: number,
 ): Promise<Uint8Array | null> {
-  const part = await withRoomFor(deps.memory.largeMails, senderId, content.size, async () =>
-    deps.inspect({ kind: "attachment", raw: await contentBytes(deps, content), ord }),
+  const part = await readLarge(deps.memory.largeReads, senderId, content.size, async () =>
+    deps.inspect({ kind: "attachment", raw: await contentBytes(deps, content, reservedBudget()), ord }),
   );
-  if (part === null) throw tooMuchMail();
+  if (part === null) throw tooManyReads();
   return part.bytes;
 }
 
 function ownBytes(deps: ContentDeps, content: StoredContent): Bytes {
-  return { size: content.size, held: heldOf(content), pieces: contentPieces(deps, content) };
+  return { size: content.size, held: octetsHeld(content), pieces: piecesOf(deps, content) };
+}
+
+/** Returns the bytes of a content in pieces. The response is admitted for the octets that are held of them. */
+function piecesOf(deps: ContentDeps, content: StoredContent): AsyncIterable<Uint8Array> {
+  return contentPieces(deps, content, reservedBudget());
 }

@@ -1,39 +1,42 @@
-import type { MessageEvent } from "../../core/events.ts";
+import type { Admission } from "../../core/concurrency/admission.ts";
+import type { MessageEvent } from "../../core/messages/events.ts";
 import { type Attachment, listAttachments } from "../../store/attachments.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
 import { listEvents } from "../../store/events.ts";
-import { getContent, type InRoom, isRendered } from "../../store/contents/message-content.ts";
+import { waitingBudget } from "../../store/contents/memory-budget.ts";
+import { getContent, isRendered } from "../../store/contents/message-content.ts";
 import { getMessage, type Message, type MessageContent } from "../../store/messages.ts";
 import { listRecipients, type Recipient } from "../../store/recipients.ts";
-import { type LargeMails, withRoomFor } from "./large-mails.ts";
+import { readLarge } from "./large-reads.ts";
 import { withOwnFields } from "../receive/shown-headers.ts";
 
-/** Everything that the full record of a message shows. */
+/** The full record of a message. */
 export interface MessageRecord {
   message: Message;
   content: MessageContent;
   attachments: Attachment[];
   recipients: Recipient[];
   events: MessageEvent[];
-  /** Whether it has more of them than were asked for. */
+  /** True if there are more events than these. */
   moreEvents: boolean;
 }
 
 export interface RecordDeps extends ContentDeps {
-  memory: { largeMails: LargeMails };
+  memory: { largeReads: Admission };
 }
 
-/** How much of a record is read. */
+/** Limits of reading a record. */
 export interface RecordLimits {
-  /** Events, the first ones; left out: all. */
+  /** The number of events, oldest first. If left out, all. */
   mostEvents?: number;
-  /** Is told the octets of the body before it is read; throws where there is no room for them. */
+  /** Called with the octets of the body before it is read. Throws if there is no room for them. */
   expect?: (octets: number) => void;
 }
 
 /**
- * The full record of a message of the project; null where it has none of that id. Large bodies are read in turn.
- * @throws AppError 503 where too much mail waits to be read
+ * Reads the full record of a message, or null if the project has none of that id. If the body is large, the read waits
+ * for admission.
+ * @throws AppError 503 if too many reads wait
  */
 export async function readRecord(
   deps: RecordDeps,
@@ -43,13 +46,13 @@ export async function readRecord(
 ): Promise<MessageRecord | null> {
   const { db } = deps;
   const { mostEvents = Number.POSITIVE_INFINITY, expect } = limits;
-  const inRoom: InRoom = async (octets, read) => {
+  const budget = waitingBudget(async (octets, read) => {
     expect?.(octets);
-    return withRoomFor(deps.memory.largeMails, senderId, octets, read);
-  };
-  const content = await getContent(deps, senderId, id, inRoom);
+    return readLarge(deps.memory.largeReads, senderId, octets, read);
+  });
+  const content = await getContent(deps, senderId, id, budget);
   if (content === null) return null;
-  // In one turn, so that all say the same of how far the message has come.
+  // Read in one turn of the event loop, so that all show the same state of the message.
   const [message, attachments, recipients, events] = await Promise.all([
     getMessage(db, senderId, id),
     listAttachments(db, senderId, id),
@@ -57,7 +60,7 @@ export async function readRecord(
     listEvents(db, senderId, id, mostEvents + 1),
   ]);
   if (message === null) return null;
-  // A template is rendered once: what of it was read before goes not with a subject from after it.
+  // If the template was rendered during the read, the body is from before and the subject from after. Read again.
   if (message.templateId !== null && !content.rendered && (await isRendered(db, senderId, id)))
     return readRecord(deps, senderId, id, limits);
   const headers = withOwnFields(content.trace, content.headers);

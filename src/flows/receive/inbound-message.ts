@@ -1,12 +1,12 @@
 import { newId } from "../../core/ids.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
 import type { NewContent } from "../../store/contents/content-bytes.ts";
-import type { Message, NewMessageContent } from "../../store/messages.ts";
+import { type Message, type NewMessageContent, NOT_SENT } from "../../store/messages.ts";
 import type { InboxRef } from "../../store/sending.ts";
 import type { Inspection, ReadMail } from "./inspect.ts";
 import type { RoleMailbox } from "./role-mailbox.ts";
 
-/** How a mail came in: the SMTP envelope, as the record shows it. */
+/** The SMTP envelope of a received message, as its record shows it. */
 export interface InboundEnvelope {
   mailFrom: string;
   rcptTo: string[];
@@ -15,16 +15,16 @@ export interface InboundEnvelope {
   tls: string | null;
 }
 
-/** An inbox, or a role mailbox in its place, that a mail goes to, and the addresses of the transaction that led there. */
+/** An inbox or role mailbox that a message goes to, and the recipients of the transaction that it was addressed by. */
 export interface InboundTargetInbox {
   inbox: InboxRef | RoleMailbox;
   addresses: readonly string[];
 }
 
-/** A mail on its way in. */
+/** A received message that is not stored yet. */
 export interface InboundMail {
   envelope: InboundEnvelope;
-  /** The fields that we put in front of it. */
+  /** The trace fields that we add at the top. */
   trace: string;
   /** The bytes as received. */
   raw: Uint8Array;
@@ -32,28 +32,29 @@ export interface InboundMail {
   testMode: boolean;
 }
 
-/** Where a mail goes, and how it ends there. */
-export interface Place extends InboundTargetInbox {
+/** The target of a message, and its status there. */
+export interface InboundPlacement extends InboundTargetInbox {
   status: Extract<Message["status"], "delivered" | "inbound_rejected">;
   threadId: string | null;
   /** Milliseconds. */
   at: number;
 }
 
-/** The message that a mail is in one inbox. */
+/** Makes the record of a message in one inbox. */
 export function inboundMessage(
   { envelope, trace, raw, inspection, testMode }: InboundMail,
-  { inbox, addresses, status, threadId, at }: Place,
+  { inbox, addresses, status, threadId, at }: InboundPlacement,
 ): Message {
   const { mail } = inspection;
   const namesNobody = mail.to.length === 0 && mail.cc.length === 0;
   return {
+    ...NOT_SENT,
     id: newId("msg", at),
     senderId: inbox.senderId,
     direction: "inbound",
     status,
     from: mail.from ?? { email: envelope.mailFrom },
-    // A mail may hide its recipients, or name none: this one is known from the envelope.
+    // If the header names no recipients, use those of the envelope.
     to: namesNobody ? addresses.map((email) => ({ email })) : mail.to,
     cc: mail.cc,
     bcc: [],
@@ -64,21 +65,15 @@ export function inboundMessage(
     inReplyTo: mail.inReplyTo,
     threadId,
     inboxId: inbox.id,
-    templateId: null,
-    scheduledAt: null,
-    sentAt: null,
     size: Buffer.byteLength(trace) + raw.length,
     testMode,
-    trackOpens: false,
-    trackClicks: false,
-    unsubscribeLink: false,
     createdAt: at,
   };
 }
 
 /**
- * What stands beside the message.
- * @param addresses those of the transaction that led there: whom else it named is no business of this project
+ * Makes the content of a message.
+ * @param addresses the recipients in this project; it must not see those of other projects
  */
 export function inboundContent(
   { envelope, trace, inspection }: InboundMail,
@@ -94,7 +89,7 @@ export function inboundContent(
   };
 }
 
-/** The attachments as they are listed; their bytes are read out of the raw message. */
+/** Lists the attachments. Their bytes stay in the raw message. */
 export function inboundAttachments({ attachments }: ReadMail, at: number): NewAttachment[] {
   return attachments.map((attachment) => ({ ...attachment, id: newId("att", at), content: null }));
 }

@@ -1,52 +1,52 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import {
   type AuthDeps,
   type Authentication,
   type AuthEnvelope,
   authenticate,
+  authenticateSender,
   unchecked,
-  undecided,
-} from "../../mail/authenticate.ts";
+} from "../../mail/auth/authenticate.ts";
+import { policyAnswer } from "../../mail/auth/policy-answer.ts";
 import { headerOnly, type OpenMail, openMail } from "../../mail/reading/parse.ts";
 import { previewOf } from "../../mail/reading/preview.ts";
 import { newPart } from "../../mail/reading/reply-text.ts";
 import { CHUNK_OCTETS, type HashedContent, newContent } from "../../store/contents/content-bytes.ts";
 import { bodyBytes } from "../../store/contents/message-body.ts";
-import { type BodyChunk, type LargeBody, writeBody } from "./large-body.ts";
-import { refusedByPolicy } from "./refused-by-policy.ts";
+import { type BodyChunk, type LargeBody, encodeBody } from "./body-encoder.ts";
 import { fieldsByName } from "./shown-headers.ts";
 
-/** Time that the checks of one mail may wait for name servers; what is not known by then is `temperror`. */
+/** Time that the checks of one message may wait for DNS, milliseconds. A check that is not done by then is `temperror`. */
 export const AUTH_DEADLINE_MS = 10_000;
-/** The same for those of the author's own domain, which a mail's others may have kept waiting. */
+/** Time for the checks of the author's own domain, because slow servers of other domains may have delayed them. */
 export const AUTHOR_DEADLINE_MS = 2 * AUTH_DEADLINE_MS;
 
-/** A mail as it came, and the session that brought it. */
+/** A received message, and the session that delivered it. */
 export interface MailToInspect {
   raw: Uint8Array;
-  /** null for a mail that came from nowhere: there is nothing to check. */
+  /** Null for a simulated message, which has no sender to check. */
   session: AuthEnvelope | null;
 }
 
-/** A mail as it is recorded, but for its bodies and fields. */
+/** The parsed message without bodies and header fields. */
 export type ReadMail = Omit<OpenMail, "fields" | "text" | "html">;
 
-/** A body that is hashed. */
-export interface WrittenBody {
+/** A hashed body. */
+export interface HashedBody {
   body: HashedContent;
-  /** Its bytes in chunks where it is large. */
+  /** Its chunks if it is large, else null. */
   largeBody: BodyChunk[] | null;
 }
 
-/** What there is to keep of a mail, hashed, and small parts compressed: all of that is work for the thread that reads. */
-export interface MailContents extends WrittenBody {
-  /** The body has html, text, reply text and header fields. This one has the fields alone; null unless the mail is refused. */
-  header: WrittenBody | null;
-  /** The mail as it came. */
+/** The contents to store. They are hashed here, and small ones compressed, to spare the main thread. */
+export interface MailContents extends HashedBody {
+  /** A body that holds only the header fields; null unless the message is refused. */
+  header: HashedBody | null;
+  /** The bytes as received. */
   raw: HashedContent;
 }
 
-/** All that is found out about a mail before it is taken. */
+/** The result of inspecting a message. */
 export interface Inspection {
   mail: ReadMail;
   contents: MailContents;
@@ -57,18 +57,37 @@ export interface InspectDeps extends AuthDeps {
   clock: Clock;
 }
 
-/** Checks who sent a mail, and reads it. Never throws. It holds the thread for as long as reading takes. */
-export async function inspectMail(deps: InspectDeps, { raw, session }: MailToInspect): Promise<Inspection> {
-  // The name servers' time is used for reading.
-  const checking = session === null ? unchecked(deps.host) : check(deps, session, raw);
-  const parsed = await openMail(raw);
+/** Authenticates the sender of a message and parses it. Blocks the thread while it parses. */
+export async function inspectMail(deps: InspectDeps, mail: MailToInspect): Promise<Inspection> {
+  // Parse while the DNS queries are under way.
+  const checking = check(deps, mail, authenticate);
+  const parsed = await openMail(mail.raw);
   const reply = newPart({ text: parsed.text?.beginning ?? null, html: parsed.html?.beginning ?? null });
-  // A list of threads shows what is new, and not what it answers.
+  // The preview shows the new text without quotes.
   const preview = reply === null ? parsed.preview : previewOf(reply, null);
-  const contents = contentsOf(parsed, reply, raw);
-  const authentication = await checking;
-  const header = refusedByPolicy(authentication.verdict) ? headerBody(raw) : null;
-  return { mail: { ...recorded(parsed), preview }, contents: { ...contents, header }, authentication };
+  const contents = contentsOf(parsed, reply, mail.raw);
+  return inspection({ ...recorded(parsed), preview }, contents, await checking, mail.raw);
+}
+
+/**
+ * Inspects the header of a message that could not be parsed in time. Checks SPF and the author's policy; text, attachments
+ * and signatures are not read.
+ */
+export async function inspectHeader(deps: InspectDeps, mail: MailToInspect): Promise<Inspection> {
+  const checking = check(deps, mail, authenticateSender);
+  const parsed = { ...headerOnly(mail.raw), text: null, html: null, attachments: [] };
+  const contents = contentsOf(parsed, null, mail.raw);
+  return inspection(recorded(parsed), contents, await checking, mail.raw);
+}
+
+function inspection(
+  mail: ReadMail,
+  contents: MailContents,
+  authentication: Authentication,
+  raw: Uint8Array,
+): Inspection {
+  const refused = policyAnswer(authentication.verdict.dmarc) === "refuse";
+  return { mail, contents: { ...contents, header: refused ? headerBody(raw) : null }, authentication };
 }
 
 function recorded({ text: _, html: __, fields: ___, ...mail }: OpenMail): ReadMail {
@@ -77,43 +96,46 @@ function recorded({ text: _, html: __, fields: ___, ...mail }: OpenMail): ReadMa
 
 function contentsOf({ html, text, fields }: OpenMail, reply: string | null, raw: Uint8Array): MailContents {
   const more = {
-    // Most mail quotes nothing.
+    // Most messages quote nothing.
     replyText: reply?.trim() === text?.beginning.trim() ? null : reply,
     headers: fieldsByName(fields),
   };
-  return { ...written({ html, text, ...more }), raw: newContent(raw), header: null };
+  return { ...hashedBody({ html, text, ...more }), raw: newContent(raw), header: null };
 }
 
-/** What is kept of a mail that is refused. Read anew: of the many that wait for name servers, few come to it. */
-function headerBody(raw: Uint8Array): WrittenBody {
+/** Makes the body of a refused message. Parses the header again, because few of the many messages in progress need it. */
+function headerBody(raw: Uint8Array): HashedBody {
   const { fields } = headerOnly(raw);
-  return written({ html: null, text: null, replyText: null, headers: fieldsByName(fields) });
+  return hashedBody({ html: null, text: null, replyText: null, headers: fieldsByName(fields) });
 }
 
-function written({ html, text, ...more }: LargeBody): WrittenBody {
+function hashedBody({ html, text, ...more }: LargeBody): HashedBody {
   if (text?.whole !== false && html?.whole !== false) {
     const bytes = bodyBytes({ html: html?.beginning ?? null, text: text?.beginning ?? null, ...more });
     if (bytes.length <= CHUNK_OCTETS) return { body: newContent(bytes), largeBody: null };
   }
-  const { content, chunks } = writeBody({ html, text, ...more });
+  const { content, chunks } = encodeBody({ html, text, ...more });
   return { body: content, largeBody: chunks };
 }
 
-async function check(deps: InspectDeps, session: AuthEnvelope, raw: Uint8Array): Promise<Authentication> {
+/** Authenticates the sender of a message in bounded time. */
+export function checkSender(deps: InspectDeps, mail: MailToInspect): Promise<Authentication> {
+  return check(deps, mail, authenticate);
+}
+
+async function check(
+  deps: InspectDeps,
+  { raw, session }: MailToInspect,
+  checkBy: typeof authenticate,
+): Promise<Authentication> {
+  if (session === null) return unchecked(deps.host);
   const [ended, last] = [new AbortController(), new AbortController()];
   const timers = [
     deps.clock.after(AUTH_DEADLINE_MS, () => ended.abort()),
     deps.clock.after(AUTHOR_DEADLINE_MS, () => last.abort()),
   ];
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  const authentication = await authenticate(deps, session, bytes, ended.signal, last.signal);
+  const authentication = await checkBy(deps, session, bytes, ended.signal, last.signal);
   for (const cancel of timers) cancel();
   return authentication;
-}
-
-/** What can be said of a mail that could not be inspected: its header, in bounded time, and nothing of its sender. */
-export function uninspected(host: string, { raw, session }: MailToInspect): Inspection {
-  const authentication = session === null ? unchecked(host) : undecided(host);
-  const mail = { ...headerOnly(raw), text: null, html: null, attachments: [] };
-  return { mail: recorded(mail), contents: contentsOf(mail, null, raw), authentication };
 }

@@ -1,46 +1,43 @@
 import { inboxLocalPart, type SplitAddress } from "../../core/addresses.ts";
 import type { ArrivalFacts } from "../../store/arrivals.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { operatorProject, receivingProject } from "../../store/role-mailboxes.ts";
+import { operatorProject, receivingProject } from "../../store/projects.ts";
 import { subscriptions } from "../../store/webhook-deliveries.ts";
-import { bounceDomain, DMARC_MAILBOX, mxHost, onboardingDomain, SOA_MAILBOX } from "../own-names.ts";
+import { bounceDomain, DMARC_MAILBOX, mxHost, onboardingDomain, SOA_MAILBOX } from "../zone/own-names.ts";
 
-/**
- * A mailbox that is there for everybody to write to, without anybody having made it. Its mail is a message without
- * inbox and thread.
- */
+/** A mailbox that exists without being created, such as postmaster. Its messages have no inbox and no thread. */
 export interface RoleMailbox {
   id: null;
-  /** The project whose message it becomes. */
+  /** The project that gets its messages. */
   senderId: string;
   /** Lower case, without a `+label`. */
   address: string;
-  /** Whether a DMARC policy refuses nothing here. */
+  /** True if DMARC policies refuse nothing here. */
   alwaysTaken: boolean;
 }
 
-/** RFC 5321 §4.5.1: in every domain that is served. */
+/** Every domain that receives has this mailbox (RFC 5321 §4.5.1). */
 const POSTMASTER = "postmaster";
-/** Where the other end complains of what comes from a name of ours (RFC 2142 §4). */
+/** Every name of ours also has the mailbox for complaints (RFC 2142 §4). */
 const EVERYWHERE: readonly string[] = [POSTMASTER, "abuse"];
-/** The one stands in our SOA, the other in the DMARC record of each domain: both are asked for by us. */
+/** The service domain also has the mailboxes that our SOA and DMARC records name. */
 const AT_SERVICE_DOMAIN: readonly string[] = [...EVERYWHERE, SOA_MAILBOX, DMARC_MAILBOX];
 
-/** The role mailboxes of a name of our own: those that mail comes from, or that MX records lead here; null for others. */
+/** Returns the role mailboxes of one of our own names; null for other domains. */
 function rolesAt(domain: string, serviceDomain: string): readonly string[] | null {
   if (domain === serviceDomain) return AT_SERVICE_DOMAIN;
   const hosts = [mxHost(serviceDomain), bounceDomain(serviceDomain), onboardingDomain(serviceDomain)];
   return hosts.includes(domain) ? EVERYWHERE : null;
 }
 
-/** Whether the domain is one of the service's own that take mail for roles, and for nobody else. */
+/** Returns true if the domain is one of the service's own, which only have role mailboxes. */
 export function isOwnDomain(domain: string, serviceDomain: string): boolean {
   return rolesAt(domain, serviceDomain) !== null;
 }
 
 /**
- * The role mailbox behind an address; null where it is none. At the service's own names its mail goes to the operator's
- * project; a customer's postmaster, where there is no inbox of that name, is the customer's own.
+ * Finds the role mailbox of an address; null if it has none. At the service's own names, the operator's project gets the
+ * messages. A customer's postmaster belongs to the customer.
  */
 export async function findRoleMailbox(
   { db, serviceDomain }: { db: Db; serviceDomain: string },
@@ -50,14 +47,14 @@ export async function findRoleMailbox(
   const own = rolesAt(domain, serviceDomain);
   if (!(own ?? [POSTMASTER]).includes(role)) return null;
   const senderId = own === null ? await receivingProject(db, domain) : await operatorProject(db);
-  // Whoever is refused everywhere for what his domain's policy says needs one place to ask why.
+  // A sender that every other mailbox refuses by policy must be able to ask why.
   const alwaysTaken = role === POSTMASTER;
   return senderId === null ? null : { id: null, senderId, address: `${role}@${domain}`, alwaysTaken };
 }
 
 /**
- * What there is to know of a mail for a role mailbox. It begins no thread, and is not looked for among earlier ones: a
- * report that came twice does no harm.
+ * Returns the facts for a role mailbox. It has no thread, and duplicates are not searched, because a second report does
+ * no harm.
  */
 export async function roleFacts(db: Db, { senderId }: RoleMailbox): Promise<ArrivalFacts> {
   return { receiving: true, threadId: null, earlier: [], webhooks: await subscriptions(db, senderId) };

@@ -2,33 +2,33 @@ import { inboxLocalPart, type SplitAddress, splitAddress } from "../../core/addr
 import { verpToken } from "../../mail/verp.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type InboxRef, inboundRoute } from "../../store/sending.ts";
-import { recipientOf } from "../recipient-token.ts";
+import { recipientOf } from "../send/recipient-token.ts";
 import { findRoleMailbox, isOwnDomain, type RoleMailbox } from "./role-mailbox.ts";
 
 export interface RouteDeps {
   db: Db;
   serviceDomain: string;
-  /** Keys the tokens in return paths. */
+  /** Key of the tokens in return paths. */
   verpKey: Uint8Array;
 }
 
-/** Where a mail to one address goes. */
+/** The destination of a message to one address. */
 export type InboundTarget =
   | { kind: "inbox"; inbox: InboxRef }
-  /** Postmaster and the like. */
+  /** A role address, such as postmaster. */
   | { kind: "role"; mailbox: RoleMailbox }
-  /** A bounce address of ours: the recipient of the message it was made for. */
+  /** Our bounce address, for the recipient of a sent message. */
   | { kind: "bounce"; messageId: string; ord: number }
-  /** Where providers send their users' complaints. */
+  /** The address for complaints of providers' users. */
   | { kind: "feedback" }
-  /** No domain here receives for that name. */
+  /** The domain does not receive here. */
   | { kind: "no_domain" }
-  /** The domain receives, and has no such mailbox. */
+  /** The domain receives, but has no such mailbox. */
   | { kind: "no_mailbox" };
 
 /**
- * Decides where mail to an address goes. Only whole addresses at domains that receive have a place: `%`, `!` and
- * source routes are part of a local part like any other, so nothing is ever relayed (RFC 5321 §3.6.2).
+ * Routes an address. `%`, `!` and source routes are ordinary parts of a local part, so nothing is relayed
+ * (RFC 5321 §3.6.2).
  */
 export async function routeAddress(deps: RouteDeps, address: string): Promise<InboundTarget> {
   const split = splitAddress(address);
@@ -37,15 +37,15 @@ export async function routeAddress(deps: RouteDeps, address: string): Promise<In
   if (domain === deps.serviceDomain && local.toLowerCase() === "fbl") return { kind: "feedback" };
   const token = verpToken(local);
   const named = token === null ? null : recipientOf(deps.verpKey, token);
-  // Whatever the domain: it may have stopped receiving since the mail went out, and nobody else can make a token.
+  // At any domain, because it may have stopped receiving since the message was sent, and tokens cannot be forged.
   if (named !== null) return { kind: "bounce", ...named };
-  if (isOwnDomain(domain, deps.serviceDomain)) return roleOrNobody(deps, split);
+  if (isOwnDomain(domain, deps.serviceDomain)) return roleTarget(deps, split);
   const route = await inboundRoute(deps.db, domain, `${inboxLocalPart(local)}@${domain}`);
   if (!route.receiving) return { kind: "no_domain" };
-  return route.inbox === null ? roleOrNobody(deps, split) : { kind: "inbox", inbox: route.inbox };
+  return route.inbox === null ? roleTarget(deps, split) : { kind: "inbox", inbox: route.inbox };
 }
 
-async function roleOrNobody(deps: RouteDeps, split: SplitAddress): Promise<InboundTarget> {
+async function roleTarget(deps: RouteDeps, split: SplitAddress): Promise<InboundTarget> {
   const mailbox = await findRoleMailbox(deps, split);
   return mailbox === null ? { kind: "no_mailbox" } : { kind: "role", mailbox };
 }

@@ -1,17 +1,17 @@
 import { type HeaderField, toHeaderField } from "../../mail/reading/header-block.ts";
 import { fieldsOf } from "../../mail/reading/raw-headers.ts";
 
-/** Header fields shown in a record at most; the raw message has them all. */
+/** Header fields that a record shows. The raw message has all of them. */
 export const MAX_SHOWN_HEADERS = 200;
 
-/** The fields of a mail by name; of a name that comes twice, the topmost. */
+/** Returns header fields by name. If a name occurs twice, the first one counts. */
 export function fieldsByName(fields: readonly HeaderField[]): Record<string, string> {
   return byName(fields.slice(0, MAX_SHOWN_HEADERS));
 }
 
 /**
- * The fields of a received mail's record: those that we put in front of it come first. So the Authentication-Results
- * shown are ours, and never one that the mail brought along (RFC 8601 §5).
+ * Adds our trace fields in front of a received message's fields. So the Authentication-Results shown are ours, and not
+ * one that the message brought along (RFC 8601 §5).
  */
 export function withOwnFields(trace: string | null, headers: Record<string, string>): Record<string, string> {
   if (trace === null) return headers;

@@ -1,26 +1,27 @@
-import { type Mailbox, NO_ADDRESS, splitAddress } from "../../core/addresses.ts";
+import { type Mailbox, ADDRESS_EXPECTED, splitAddress } from "../../core/addresses.ts";
 import { invalid, notFound } from "../../core/errors.ts";
 import { isId, newId } from "../../core/ids.ts";
 import { compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import type { Statement } from "../../store/engine/client.ts";
-import { getInbox, isInboxGone } from "../../store/inboxes.ts";
+import { isBroken } from "../../store/guards.ts";
+import { getInbox } from "../../store/inboxes.ts";
 import { getMessage } from "../../store/messages.ts";
 import { type InboxRef, ownInbox } from "../../store/sending.ts";
 import { getThread } from "../../store/threads.ts";
-import { simulatorDomain } from "../own-names.ts";
-import { tooMuchMail } from "../read/large-mails.ts";
-import { inboxAddressOf, reachesInbox } from "../threading.ts";
-import { factsOf } from "./facts.ts";
-import type { Inspect } from "../readings.ts";
-import { lookingAnew } from "../look-anew.ts";
-import { type Arrival, type TakeDeps, takeMail } from "./take.ts";
-import { traceFields } from "./trace.ts";
+import { simulatorDomain } from "../zone/own-names.ts";
+import { tooManyReads } from "../read/large-reads.ts";
+import { inboxAddressOf, reachesInbox } from "../send/threading.ts";
+import { arrivalFactsOf } from "./arrival-facts.ts";
+import type { Inspect } from "../threads/reading-tasks.ts";
+import { retryOnConflict } from "../retry/retry-on-conflict.ts";
+import { type Arrival, type StoreInboundDeps, storeInbound } from "./store-inbound.ts";
+import { traceFields } from "./trace-fields.ts";
 
-/** A mail as a client wants it to have arrived. */
+/** A simulated incoming message, as a client describes it. */
 export interface SimulatedMail {
   inboxId?: string | undefined;
-  /** Address of the inbox, where it is not named by id. */
+  /** Address of the inbox, if `inboxId` is not given. */
   to?: string | undefined;
   from?: Mailbox | undefined;
   subject?: string | undefined;
@@ -31,24 +32,24 @@ export interface SimulatedMail {
   inReplyTo?: string | undefined;
 }
 
-export interface SimulateDeps extends TakeDeps {
+export interface SimulateDeps extends StoreInboundDeps {
   /** Our name in the trace fields. */
   hostname: string;
   serviceDomain: string;
   inspect: Inspect;
-  /** Left out: none. */
+  /** If left out, there is no limit. */
   limits?: { maxMessageBytes: number };
 }
 
-/** Whom a mail is from that names nobody: an answer to it is delivered as simulated mail is, and goes nowhere. */
+/** Returns the sender if none is given. A reply to it goes to the simulator, so it does not leave the service. */
 function defaultFrom(serviceDomain: string): Mailbox {
   return { email: `delivered@${simulatorDomain(serviceDomain)}`, name: "Simulated Sender" };
 }
 
 /**
- * Builds the mail as MIME and lets it in by the way of every mail after DATA, flagged as test mode.
- * @param record further statements for the write that stores it (an idempotent answer)
- * @throws AppError 404 for no such inbox, 422 for an inReplyTo that leads nowhere and for a mail too large
+ * Composes the message and stores it as a received one, marked as test mode.
+ * @param record returns further statements for the write, such as an idempotent answer
+ * @throws AppError 404 if there is no such inbox; 422 if inReplyTo is unknown or the message is too large
  */
 export async function simulateInbound(
   deps: SimulateDeps,
@@ -62,25 +63,25 @@ export async function simulateInbound(
   const to = mail.to !== undefined && reachesInbox(inbox.address, mail.to) ? mail.to : inbox.address;
   const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
   const raw = simulatedBytes(mail, from, to, answered, now);
-  // What the listener would not take is not to be had this way either.
+  // The same limit as for the SMTP listener.
   if (raw.length > (deps.limits?.maxMessageBytes ?? Number.POSITIVE_INFINITY))
     throw invalid("attachments", "The message is larger than this server takes.", "message_too_large");
   const envelope = { mailFrom: from.email, rcptTo: [to], ip: "127.0.0.1", helo: "simulator", tls: null };
   const inspection = await deps.inspect({ kind: "mail", raw, session: null });
-  if (inspection === null) throw tooMuchMail();
+  if (inspection === null) throw tooManyReads();
   const { header } = inspection.authentication;
   const trace = traceFields({ ...envelope, smtpUtf8: false }, header, deps.hostname, now);
   const arriving = { envelope, trace, raw, inspection, testMode: true };
-  const taken = await lookingAnew(async () => {
-    const facts = await factsOf(deps, inbox, inspection.mail);
+  const taken = await retryOnConflict(async () => {
+    const facts = await arrivalFactsOf(deps, inbox, inspection.mail);
     if (facts === null) throw notFound("inbox");
-    return takeMail(deps, [{ inbox, addresses: [to], facts }], arriving, (made) => made.flatMap(record));
+    return storeInbound(deps, [{ inbox, addresses: [to], facts }], arriving, (made) => made.flatMap(record));
   }).catch((error: unknown) => {
-    throw isInboxGone(error) ? notFound("inbox") : error;
+    throw isBroken(error, "inbox_deleted") ? notFound("inbox") : error;
   });
-  if (taken === null) throw tooMuchMail();
+  if (taken === null) throw tooManyReads();
   const [arrival] = taken;
-  if (arrival === undefined) throw new Error("a simulated mail has one inbox");
+  if (arrival === undefined) throw new Error("a simulated message has one inbox");
   return arrival;
 }
 
@@ -92,7 +93,7 @@ function simulatedBytes(
   now: number,
 ): Buffer {
   const domain = splitAddress(from.email)?.domain;
-  if (domain === undefined) throw invalid("from.email", NO_ADDRESS, "invalid_email");
+  if (domain === undefined) throw invalid("from.email", ADDRESS_EXPECTED, "invalid_email");
   const references: [string, string][] =
     answered === null
       ? []
@@ -126,7 +127,7 @@ async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail
   return inbox;
 }
 
-/** The Message-ID itself, or that of the message with the id, or of the thread's last one. */
+/** Returns the Message-ID that the text holds, or that of the message or of the thread's last message it names. */
 async function messageIdOf(deps: SimulateDeps, senderId: string, text: string): Promise<string> {
   const [named] = messageIdsIn(text);
   if (named !== undefined) return named;

@@ -1,44 +1,57 @@
 import { type Mailbox, normalizeAddress } from "../../core/addresses.ts";
 import { AppError } from "../../core/errors.ts";
-import type { MessageEvent } from "../../core/events.ts";
+import type { MessageEvent } from "../../core/messages/events.ts";
+import { overQuota } from "../../core/quotas.ts";
 import { newId } from "../../core/ids.ts";
-import type { SendAddress, SendItem } from "../../core/send-item.ts";
-import { type Addressee, addresseesOf, type CheckedSend } from "../../core/send-rules.ts";
-import { type RecipientStatus, rollUp } from "../../core/states.ts";
-import { wellFormed } from "../../core/well-formed.ts";
+import {
+  type SendAddress,
+  type SendItem,
+  type Addressee,
+  addresseesOf,
+} from "../../core/messages/send-item.ts";
+import type { CheckedSend } from "../../core/messages/send-rules.ts";
+import { type RecipientStatus, rollUp } from "../../core/messages/states.ts";
+import { wellFormed } from "../../core/text.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Statement } from "../../store/engine/client.ts";
-import { isInboxGone } from "../../store/inboxes.ts";
+import { overQuotaIn } from "../../store/holdings.ts";
+import { isBroken } from "../../store/guards.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
-import { insertMessage, isMessageBarred, type Message } from "../../store/messages.ts";
+import { insertMessage, type Message } from "../../store/messages.ts";
 import { insertRecipients, type NewRecipient } from "../../store/recipients.ts";
-import type { Sender } from "../../store/senders.ts";
+import type { Project } from "../../store/projects.ts";
 import { type SendFacts, type SendQuestion, sendFacts } from "../../store/sending.ts";
 import { type Subscription, subscriptions } from "../../store/webhook-deliveries.ts";
-import type { KeepDeps } from "../contents/keep.ts";
-import { hint, transmitJob } from "../hint.ts";
-import { announceEvents, eventsOf, type Happening } from "../notify/announce.ts";
-import { lookingAnew } from "../look-anew.ts";
-import { inboxAddressOf } from "../threading.ts";
+import type { PrepareDeps } from "../contents/prepare-content.ts";
+import { hint, transmitJob } from "../dispatch/hint.ts";
+import { announceEvents, eventsOf, type EventDraft } from "../notify/announce.ts";
+import { retryOnConflict } from "../retry/retry-on-conflict.ts";
+import { inboxAddressOf } from "./threading.ts";
 import { contentGone, contentSize, keepAttachments, keepBodyOf, mayWriteAhead } from "./content.ts";
 import { type Conversation, joinThread, referencesOf } from "./join-thread.ts";
 import { applyPolicy } from "./policy.ts";
-import { commitWithinVolume, type Counted, refuseOverVolume, type VolumeDeps } from "./volume.ts";
+import {
+  commitWithinVolume,
+  type Counted,
+  refuseOverVolume,
+  storedLimitOf,
+  type VolumeDeps,
+} from "./volume.ts";
 
-export interface AcceptDeps extends VolumeDeps, KeepDeps {
+export interface AcceptDeps extends VolumeDeps, PrepareDeps {
   queue: Queue;
   serviceDomain: string;
 }
 
-/** The 202's body. */
+/** The body of a 202. */
 export interface Accepted {
   id: string;
-  status: RecipientStatus;
-  /** ISO 8601; present while it lies ahead. */
+  status: "queued" | "accepted";
+  /** ISO 8601; only if it is in the future. */
   scheduledAt?: string;
 }
 
-/** A message that policy let through: what its commit writes, and what to hint afterwards. */
+/** A message that policy let through, with the statements of its commit and the hints after it. */
 export interface PreparedSend extends Counted {
   accepted: Accepted;
   transmits: Job[];
@@ -47,12 +60,10 @@ export interface PreparedSend extends Counted {
   webhooks: readonly Subscription[];
 }
 
-/**
- * Everything about one send but the commit; what is large of it is written ahead. Throws the AppError that refuses it.
- */
+/** Prepares a send for its commit. Large content is written ahead. Throws the AppError that refuses it. */
 export async function prepareSend(
   deps: AcceptDeps,
-  project: Sender,
+  project: Project,
   send: CheckedSend,
   conversation: Conversation = {},
 ): Promise<PreparedSend> {
@@ -67,13 +78,13 @@ export async function prepareSend(
     toRecipient(addressee, ord, facts, send.scheduledAt, now),
   );
   if (mayWriteAhead(send.item)) await refuseOverVolume(deps, project, recipients.length);
-  const body = await keepBodyOf(deps, senderId, send.item);
-  const attachments = await keepAttachments(deps, senderId, send.item, now);
+  const { body, attachments } = await keepContents(deps, project, send.item, now);
   const message = newMessage(project, send, from, recipients, attachments, now);
   const inbox = facts.inboxId === null ? null : { id: facts.inboxId, address: from.inboxAddress };
   const thread = await joinThread(deps.db, message, send.item, inbox, conversation);
-  const happenings = recipients.flatMap((recipient) => arrivals(message.id, recipient));
-  // What is large is long in writing: a webhook that is made meanwhile hears of it.
+  const drafts = recipients.flatMap((recipient) => arrivals(message.id, recipient));
+  // Writing large content takes long, so webhooks are read after it. One that was created during the write gets the
+  // events.
   const webhooks = mayWriteAhead(send.item) ? await subscriptions(deps.db, senderId) : facts.webhooks;
   const { headers = {}, data } = send.item;
   const content = { body, headers: wellFormed(headers), data: data === undefined ? null : wellFormed(data) };
@@ -88,20 +99,32 @@ export async function prepareSend(
     transmits: recipients
       .filter(({ status }) => status === "queued")
       .map(({ ord, domain }) => transmitJob(message.id, ord, domain)),
-    events: eventsOf(deps.clock, senderId, happenings),
+    events: eventsOf(deps.clock, senderId, drafts),
     webhooks,
   };
 }
 
+/** Keeps bodies and attachments. Throws 403 `quota_exceeded` if what is written ahead goes over the stored octets. */
+async function keepContents(deps: AcceptDeps, project: Project, item: SendItem, now: number) {
+  const storedLimit = storedLimitOf(deps.volume, project);
+  const keeping = { db: deps.db, clock: deps.clock, storedLimit };
+  try {
+    const body = await keepBodyOf(keeping, project.id, item);
+    return { body, attachments: await keepAttachments(keeping, project.id, item, now) };
+  } catch (error) {
+    throw overQuotaIn(error) === null ? error : overQuota("storedOctets", storedLimit);
+  }
+}
+
 /**
- * Commits prepared sends of one project together, as far as its volume of the day goes, then hints the queues.
- * Where others have changed where one belongs, nothing is written, and `sending` knows the error.
- * @param record statements for the same write (an idempotent answer), told which sends are refused
- * @returns the refusals by their sends; all others are accepted
+ * Commits prepared sends of one project together, as far as its volume of the day allows, then hints the queues. If
+ * another process has changed the thread or inbox of one, nothing is written, and `sending` retries.
+ * @param record statements for the same write (an idempotent answer), given the refused sends
+ * @returns the refusals by send; all other sends are accepted
  */
 export async function commitSends(
   deps: AcceptDeps,
-  project: Sender,
+  project: Project,
   sends: readonly PreparedSend[],
   record: (refused: ReadonlyMap<PreparedSend, AppError>) => readonly Statement[],
 ): Promise<ReadonlyMap<PreparedSend, AppError>> {
@@ -110,7 +133,7 @@ export async function commitSends(
   const write = commitWithinVolume(deps, project, sends, (refused) => {
     accepted = sends.filter((send) => !refused.has(send));
     const events = accepted.flatMap((send) => send.events);
-    // As the last of them found it: the nearest to the commit.
+    // As read for the last send, which is nearest to the commit.
     const webhooks = new Map([[project.id, accepted.at(-1)?.webhooks ?? []]]);
     const announced = announceEvents(deps.clock, events, webhooks);
     pushes = announced.pushes;
@@ -127,23 +150,26 @@ export async function commitSends(
 }
 
 /**
- * Does what prepares sends and commits them, anew where others have just changed where these belong: a thread was begun that one of them
- * begins, or the inbox deleted that one is from.
- * @throws AppError 503 where others keep doing so, and nothing was committed
+ * Prepares sends and commits them. If another process has just changed where they belong, starts over: it began the
+ * same thread, or deleted the inbox.
+ * @throws AppError 503 if that keeps happening; nothing was committed
  */
 export async function sending<Sent>(prepareAndCommit: () => Promise<Sent>): Promise<Sent> {
-  const sent = await lookingAnew(prepareAndCommit, (error) => isMessageBarred(error) || isInboxGone(error));
+  const sent = await retryOnConflict(
+    prepareAndCommit,
+    (error) => isBroken(error, "message_conflict") || isBroken(error, "inbox_deleted"),
+  );
   if (sent !== null) return sent;
-  throw new AppError("service_unavailable", "Too many sends at once. Try again.", { retryAfter: 1 });
+  throw new AppError("service_unavailable", "Too many sends at once. Try again.", { retryAfterSeconds: 1 });
 }
 
 /**
  * Commits one prepared send together with `extra`, then hints the queues.
- * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`; nothing is written then
+ * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`, `quota_exceeded`; nothing is written then
  */
 export async function commitSend(
   deps: AcceptDeps,
-  project: Sender,
+  project: Project,
   send: PreparedSend,
   extra: readonly Statement[] = [],
 ): Promise<void> {
@@ -175,16 +201,19 @@ function toRecipient(
   return { ...recipient, status, reason, dueAt: scheduledAt ?? now };
 }
 
-/** Why an address is not sent to: on the block list, or unsubscribed from mail with a link to do so; null: it is. */
+/**
+ * Returns why an address gets no message: it is suppressed, or it unsubscribed from messages with a link. Returns null
+ * if it gets one.
+ */
 function refusalOf(key: string, { suppressed, unsubscribed }: SendFacts): string | null {
   if (suppressed.has(key)) return "suppressed";
   return unsubscribed.has(key) ? "unsubscribed" : null;
 }
 
-/** The events with which a recipient enters: `accepted`, and where it stands now. */
-function arrivals(messageId: string, recipient: NewRecipient): Happening[] {
+/** Returns the first events of a recipient: `accepted`, and its current state. */
+function arrivals(messageId: string, recipient: NewRecipient): EventDraft[] {
   const { email, status, reason } = recipient;
-  const first: Happening = { messageId, type: "accepted", email };
+  const first: EventDraft = { messageId, type: "accepted", email };
   if (status === "queued") return [first, { messageId, type: "queued", email }];
   if (status === "rejected")
     return [first, { messageId, type: "rejected", email, data: { rejected: { reason } } }];
@@ -196,11 +225,11 @@ function toMailbox(address: SendAddress): Mailbox {
   return address.name ? { email, name: address.name.toWellFormed() } : { email };
 }
 
-/** The header From, taken apart once. */
+/** The header From, parsed once. */
 interface From {
   mailbox: Mailbox;
   domain: string;
-  /** The address of the inbox it would be. */
+  /** The address of the inbox, if it is one. */
   inboxAddress: string;
 }
 
@@ -213,7 +242,7 @@ function fromOf({ from }: SendItem): From {
 type OutboundMessage = Message & { status: RecipientStatus };
 
 function newMessage(
-  project: Sender,
+  project: Project,
   send: CheckedSend,
   from: From,
   recipients: readonly NewRecipient[],
@@ -250,8 +279,9 @@ function newMessage(
   };
 }
 
-function answer({ id, status, scheduledAt }: OutboundMessage): Accepted {
+/** Returns the answer to a send. It does not say that all recipients are suppressed. The record shows that. */
+function answer({ id, scheduledAt }: OutboundMessage): Accepted {
   return scheduledAt === null
-    ? { id, status }
-    : { id, status, scheduledAt: new Date(scheduledAt).toISOString() };
+    ? { id, status: "queued" }
+    : { id, status: "accepted", scheduledAt: new Date(scheduledAt).toISOString() };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type Claim, isClaimHeld } from "../../store/outbox.ts";
@@ -10,17 +10,17 @@ export interface ClaimCheckDeps {
 }
 
 /**
- * Time since a claim was taken, or last looked up, in which nobody else can have freed it, milliseconds: others wait for the
- * lease, and our last heartbeat may be older than the claim.
+ * Time since a claim was taken, or last looked up, in which no other process can have freed it, milliseconds. Other
+ * processes wait for the whole lease. Half of it is left because our last heartbeat may be older than the claim.
  */
-export const SURE_MS = LEASE_MS / 2;
+export const TRUSTED_MS = LEASE_MS / 2;
 
 /**
- * Tells whether the claim still holds, for the moment before its mail leaves. A process that stood still (stopped, its machine
- * asleep, its server out of reach) may wake up behind the lease with mail in hand that others have delivered meanwhile. Where
- * nobody can tell it does not hold: what is ours after all is found to be an orphan, and goes out then.
- *
- * The database is asked only where so much time has passed; a peer that is fast costs nothing.
+ * Returns a check of whether the claim still holds, for the moment before its message leaves. A process may stand
+ * still: stopped, its machine asleep, its server out of reach. If it wakes after the lease, another process may have
+ * delivered its message. If the check fails, the message does not go. If the claim is ours after all, the sweep finds
+ * it as an orphan and the message goes out then. It reads the database only if TRUSTED_MS has passed, so a fast peer
+ * costs nothing.
  * @param claimedAt a time before the claim was written, milliseconds
  */
 export function claimCheck(
@@ -31,15 +31,15 @@ export function claimCheck(
   let sureAt = claimedAt;
   return () => {
     const now = clock.now();
-    // Either way: where the clock was put back nobody knows how long ago that was.
-    if (Math.abs(now - sureAt) <= SURE_MS) return true;
-    // A snapshot of before we stood still would tell of before.
-    db.heard();
+    // Absolute, because if the clock was set back, the time that has passed is unknown.
+    if (Math.abs(now - sureAt) <= TRUSTED_MS) return true;
+    // A snapshot from before this process stood still would be out of date.
+    db.refreshReads();
     return isClaimHeld(db, claim).then(
       (held) => {
         if (held) sureAt = now;
         else
-          log("send").warn("others have taken up a mail of ours", {
+          log("send").warn("another process has claimed this message", {
             messageId: claim.messageId,
             ord: claim.ord,
           });

@@ -1,6 +1,6 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import type { MxHost, Route } from "../../net/mx.ts";
-import { type Secured, type SecuredHost, securityKey } from "../../net/transport-security.ts";
+import { type SecuredRoute, type SecuredHost, securityKey } from "../../net/transport-security.ts";
 import {
   type DeliveryReport as ClientReport,
   type Destination,
@@ -9,38 +9,38 @@ import {
 } from "../../smtp/client/delivery.ts";
 import type { Pool } from "../../smtp/client/pool.ts";
 import type { Smarthost } from "../../smtp/client/smarthost.ts";
-import { Stopping } from "../renderings.ts";
+import { PoolClosedError } from "../threads/rendering-tasks.ts";
 import {
   type Deliver,
   type DeliveryReport,
-  type FindPassage,
+  type FindDeliveryRoute,
   isOpening,
   noFacts,
-  type Passage,
+  type DeliveryRoute,
   type Shipment,
   Withdrawn,
-  wholeReply,
+  replyLine,
 } from "./outcome.ts";
 
-/** Keeps mail on the machine: every recipient is delivered to, and no connection is made. */
-export function capturePassage(clock: Clock): Passage {
+/** Returns the route of captured mail: each recipient is delivered to, and no connection is made. */
+export function captureRoute(clock: Clock): DeliveryRoute {
   const deliver: Deliver = async () => ({
     kind: "accepted",
     reply: { stage: "final", code: 250, enhanced: "2.0.0", text: "captured, not sent" },
     ...noFacts(clock.now()),
     mx: "capture",
   });
-  return { kind: "kept", destination: "capture", foregone: null, deliver };
+  return { kind: "kept", destination: "capture", knownOutcome: null, deliver };
 }
 
-/** Hands all mail to one smarthost, whose address is looked up for each shipment. */
-export function relayPassage(
+/** Returns the route to the smarthost. Each message looks up its address. */
+export function relayRoute(
   pool: Pool,
   smarthost: Smarthost,
   ehloName: string,
   addresses: (host: string) => Promise<readonly string[] | null>,
   clock: Clock,
-): Passage {
+): DeliveryRoute {
   const { host, port, tls, implicitTls, auth } = smarthost;
   const key = `relay:${host}:${port}`;
   const deliver: Deliver = async (shipment, signal) => {
@@ -51,84 +51,87 @@ export function relayPassage(
     const withLogin = auth === undefined ? destination : { ...destination, auth };
     return asOurTrouble(await shipTo(pool, withLogin, shipment, signal));
   };
-  return { kind: "relay", destination: key, foregone: null, deliver };
+  return { kind: "relay", destination: key, knownOutcome: null, deliver };
 }
 
 /** RFC 4954 §6: authentication required. RFC 3207 §4: STARTTLS must be issued first. */
-const NOT_LET_IN = 530;
+const AUTH_OR_TLS_REQUIRED = 530;
 
 /**
- * Where the smarthost refuses us for good, whatever the mail, that is no outcome of the mail: as with a wrong password, it
- * waits until the operator has put that right.
+ * Turns a permanent refusal of all mail by the smarthost into trouble. As with a wrong password, the message waits
+ * until the operator has fixed that.
  */
 function asOurTrouble(report: DeliveryReport): DeliveryReport {
   if (report.kind !== "refused" || report.reply.code < 500) return report;
   const { kind: _, reply, ...facts } = report;
-  const stage = reply.code === NOT_LET_IN ? "auth" : reply.stage;
+  const stage = reply.code === AUTH_OR_TLS_REQUIRED ? "auth" : reply.stage;
   if (!isOpening(stage)) return report;
-  return { ...facts, kind: "trouble", stage, reason: `the smarthost refuses us: ${wholeReply(reply)}` };
+  return { ...facts, kind: "trouble", stage, reason: `the smarthost refuses us: ${replyLine(reply)}` };
 }
 
-export interface MxPassages {
+export interface MxRouteDeps {
   pool: Pool;
   route: (domain: string) => Promise<Route>;
-  /** What the domain has published about the TLS of its hosts. */
-  secure: (domain: string, hosts: readonly MxHost[]) => Promise<Secured>;
-  /** Port of other people's MX hosts. */
+  /** Returns the TLS policy of a domain for its hosts. */
+  secure: (domain: string, hosts: readonly MxHost[]) => Promise<SecuredRoute>;
+  /** SMTP port of MX hosts. */
   port: number;
   ehloName: string;
   clock: Clock;
 }
 
 /** Finds the MX hosts of a domain. */
-export function mxPassages(deps: MxPassages): FindPassage {
+export function mxRoutes(deps: MxRouteDeps): FindDeliveryRoute {
   return async (domain) => {
     const found = await deps.route(domain);
     switch (found.kind) {
       case "deferred":
-        return foregone(() => trouble("dns", found.reason, deps.clock));
+        return noPeerRoute(() => trouble("dns", found.reason, deps.clock));
       case "no_such_domain":
-        return foregone(() =>
+        return noPeerRoute(() =>
           noRoute(`the domain ${domain} takes no mail: it does not exist or has no address`, deps.clock),
         );
       case "null_mx":
-        return foregone(() => noRoute(`the domain ${domain} takes no mail (null MX)`, deps.clock));
+        return noPeerRoute(() => noRoute(`the domain ${domain} takes no mail (null MX)`, deps.clock));
       case "hosts": {
         const secured = await deps.secure(domain, found.hosts);
         return secured.kind === "hosts"
-          ? hostsPassage(deps, secured.hosts)
-          : foregone(() => trouble("starttls", secured.reason, deps.clock));
+          ? hostsRoute(deps, secured.hosts)
+          : noPeerRoute(() => trouble("starttls", secured.reason, deps.clock));
       }
     }
   };
 }
 
-/** The way to MX hosts, with what a policy of the domain asks of them. */
-function hostsPassage({ pool, port, ehloName }: MxPassages, hosts: readonly SecuredHost[]): Passage {
+/** Returns the route to MX hosts, with their TLS policy. */
+function hostsRoute({ pool, port, ehloName }: MxRouteDeps, hosts: readonly SecuredHost[]): DeliveryRoute {
   const key = destinationKey(hosts, port);
   const destination: Destination = { key, hosts, port, tls: "opportunistic", ehloName };
   const deliver: Deliver = (shipment, signal) => shipTo(pool, destination, shipment, signal);
-  return { kind: "hosts", destination: key, foregone: null, deliver };
+  return { kind: "hosts", destination: key, knownOutcome: null, deliver };
 }
 
 /**
- * The set of MX hosts: domains served by the same hosts share connections, where the same is asked of them. A
- * connection with a certificate that nobody looked at must carry no mail of a domain that enforces one. As JSON, since a name
- * of the DNS may hold any separator (RFC 2181 §11).
+ * Returns the key of a set of MX hosts. Domains with the same hosts and TLS policy share connections. A connection with
+ * an unchecked certificate must carry no mail of a domain that enforces one. As JSON, since a DNS name may hold any
+ * separator (RFC 2181 §11).
  */
 function destinationKey(hosts: readonly SecuredHost[], port: number): string {
   const set = hosts.map((host) => JSON.stringify([host.name, securityKey(host)])).sort();
   return `mx:${set.join(",")}:${port}`;
 }
 
-/** A domain whose mail comes to nothing for now, for a bug of ours. */
-export function lostPassage(clock: Clock): Passage {
-  return foregone(() => trouble("internal", "internal error", clock));
+/** Returns the route of a domain whose lookup failed because of a bug of ours. */
+export function unroutable(clock: Clock): DeliveryRoute {
+  return noPeerRoute(() => trouble("internal", "internal error", clock));
 }
 
-/** A domain whose mail reaches no peer. All such domains share a destination, and so the bound on what is put off at a time. */
-function foregone(report: () => DeliveryReport): Passage {
-  return { kind: "none", destination: "none", foregone: report, deliver: async () => report() };
+/**
+ * Returns the route of a domain whose messages reach no peer. All such domains share a destination, so the deferrals at
+ * once are limited.
+ */
+function noPeerRoute(report: () => DeliveryReport): DeliveryRoute {
+  return { kind: "none", destination: "none", knownOutcome: report, deliver: async () => report() };
 }
 
 async function shipTo(
@@ -140,11 +143,14 @@ async function shipTo(
   const { domain: _, ...mail } = shipment;
   const { result, ...facts } = await pool.deliver(destination, mail, signal);
   if (result.kind === "withdrawn") throw new Withdrawn("another process has it");
-  if (isOurStop(result)) throw new Stopping(SHUTTING_DOWN);
+  if (isOurStop(result)) throw new PoolClosedError(SHUTTING_DOWN);
   return toReport(facts, result);
 }
 
-/** Whether our own end came before the peer had the mail. Once it has, it may have taken it, and the next try is to wait. */
+/**
+ * Returns whether our stop came before the peer had the message. After that the peer may have accepted it, so the next
+ * attempt must wait.
+ */
 function isOurStop(result: PeerResult): boolean {
   return result.kind === "trouble" && result.stage !== "final" && result.reason === SHUTTING_DOWN;
 }

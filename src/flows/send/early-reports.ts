@@ -1,17 +1,23 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 
-/** Reports that wait at a time; of more each is sent back at once. */
+/** Reports that wait at once. If there are more, each is deferred at once. */
 export const MAX_WAITING_REPORTS = 64;
-/** Pauses between looks, milliseconds: a second in all, and short ones first, as most deliveries are recorded within few. */
-export const LOOK_AGAIN_MS: readonly number[] = [20, 40, 80, 160, 300, 400];
+/**
+ * Pauses between reads, milliseconds: a second in all. Short ones come first, because most deliveries are recorded
+ * within a few.
+ */
+export const REREAD_DELAYS_MS: readonly number[] = [20, 40, 80, 160, 300, 400];
 
 /**
- * Has reports that have overtaken the record of their delivery wait for it within the answer. A smarthost may send one
- * within milliseconds of its 250, and come again only after seconds or minutes. What they wait for may be written by
- * another process, so they look again rather than being told.
+ * Lets reports wait that arrived before the record of their delivery. A smarthost may send one within milliseconds of
+ * its 250, and again only after seconds or minutes. Another process may write that record, so it is read again a few
+ * times.
  */
 export interface EarlyReports {
-  /** What `look` says once that is not `early`; `early` where it stays so, too many wait or a stop has begun. */
+  /**
+   * Returns the first result of `look` that is not `early`. Returns `early` if none is, too many wait or the process
+   * stops.
+   */
   wait<Taken>(early: Taken, look: () => Promise<Taken>): Promise<Taken>;
   /** Ends all waiting, now and from now on. */
   end(): void;
@@ -36,7 +42,7 @@ export function earlyReports(clock: Clock): EarlyReports {
       if (count >= MAX_WAITING_REPORTS) return early;
       count++;
       try {
-        for (const ms of LOOK_AGAIN_MS) {
+        for (const ms of REREAD_DELAYS_MS) {
           if (ended) break;
           await pause(ms);
           const taken = await look();

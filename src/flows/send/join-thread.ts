@@ -1,4 +1,4 @@
-import type { SendItem } from "../../core/send-item.ts";
+import type { SendItem } from "../../core/messages/send-item.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { newPreview } from "../../mail/reading/reply-text.ts";
 import { newId } from "../../core/ids.ts";
@@ -12,33 +12,33 @@ import {
   stepThread,
   type ThreadPlace,
 } from "../../store/threads.ts";
-import { participantsOf, type ThreadEntry } from "../threading.ts";
+import { participantsOf, type ThreadEntry } from "./threading.ts";
 
-/** The inbox that a send's From is. */
+/** The inbox that is the From of a send. */
 export interface FromInbox {
   id: string;
   address: string;
 }
 
-/** Threads that sends of one commit go into, by inbox and the Message-IDs that these name. */
+/** Threads of the sends in one commit, by inbox and the Message-IDs that they name. */
 export type NamedThreads = Map<string, string>;
 
-/** Where a send belongs beyond what the database knows. */
+/** The conversation of a send, as far as the database does not know it. */
 export interface Conversation {
-  /** The thread of the From inbox that it goes into; left out: the one its references lead to. */
+  /** The thread of the From inbox. If left out, the references lead to it. */
   into?: ThreadEntry;
-  /** Of the sends before it that are committed with it; it is noted there. */
+  /** Threads of earlier sends in the same commit. This send's is added. */
   named?: NamedThreads;
 }
 
-/** What the commit of a send does to its thread. */
+/** The statements and the guard that a send adds to its commit for its thread. */
 export interface Joined {
   statements: Statement[];
-  /** What must still hold then; `isMessageBarred` knows the error where it does not. */
+  /** The condition that must still hold then. If not, the commit fails with the guard `message_conflict`. */
   guard: Guard | null;
 }
 
-/** Message-IDs that the send names in In-Reply-To and References, the nearest parent last. */
+/** Returns the Message-IDs that the send names in In-Reply-To and References, the nearest parent last. */
 export function referencesOf(item: SendItem): string[] {
   const fields = Object.entries(item.headers ?? {})
     .filter(([name]) => /^(?:in-reply-to|references)$/i.test(name))
@@ -47,8 +47,8 @@ export function referencesOf(item: SendItem): string[] {
 }
 
 /**
- * A send whose From is an inbox of the project joins the thread it answers, or starts one there: the message is given
- * both, and the statements move the thread on.
+ * If From is an inbox of the project, joins the thread that the send answers, or starts one. The message gets both ids,
+ * and the statements update the thread.
  */
 export async function joinThread(
   db: Db,
@@ -86,7 +86,7 @@ export async function joinThread(
   };
 }
 
-/** The thread of the nearest parent that the inbox knows, or a send before it has named; null where there is none. */
+/** Returns the thread of the nearest parent that the inbox or an earlier send of the commit knows, else null. */
 async function threadOf(
   db: Db,
   { senderId, inboxId }: Omit<ThreadPlace, "threadId">,

@@ -1,23 +1,23 @@
 import type { KeyObject } from "node:crypto";
 import type { Mailbox } from "../../core/addresses.ts";
 import { type ComposedMail, compose, type OutgoingAttachment } from "../../mail/composing/compose.ts";
-import { signDkim } from "../../mail/dkim.ts";
+import { signDkim } from "../../mail/auth/dkim.ts";
 import { trackedHtml, type TrackingLinks } from "./tracking-links.ts";
 import { type UnsubscribeLinks, unsubscribeHeaders, withUnsubscribeUrl } from "./unsubscribe.ts";
 
-/** A message that cannot be composed, or no longer: the fault of its content, not of a peer. */
+/** A message that cannot be composed because of its content. */
 export class RenderingError extends Error {}
 
-/** A mail that nobody signs any more: its From domain was deleted. */
+/** A message that cannot be signed, because its From domain was deleted. */
 export class UnsignedError extends Error {}
 
-/** What every mail is made with. */
+/** Keys and addresses that all messages are made with. */
 export interface MailLinks extends UnsubscribeLinks, TrackingLinks {
   /** Domain of our own Message-IDs. */
   serviceDomain: string;
 }
 
-/** What a mail is signed with. */
+/** A DKIM key with its domain and selector. */
 export interface Signing {
   domain: string;
   selector: string;
@@ -27,7 +27,7 @@ export interface Signing {
 /** One recipient's copy of a message, with all that its bytes depend on. */
 export interface MailToMake {
   id: string;
-  /** The recipient it is for; null: nobody's, with a link in the place of each recipient's own. */
+  /** Number of the recipient. If null, the copy is only shown, with a placeholder for each recipient's link. */
   ord: number | null;
   from: Mailbox;
   to: Mailbox[];
@@ -40,17 +40,17 @@ export interface MailToMake {
   attachments: OutgoingAttachment[];
   /** Header Message-ID, with angle brackets. */
   rfcMessageId: string | null;
-  /** Milliseconds; the time of the signature as well. */
+  /** Milliseconds; also the time of the signature. */
   date: number;
   trackOpens: boolean;
   trackClicks: boolean;
   unsubscribeLink: boolean;
-  /** Of the From domain; null: shown unsigned, since that has no key any more. */
+  /** Key of the From domain. If it has none any more, null: the copy is shown unsigned. */
   signing: Signing | null;
 }
 
 /**
- * The bytes to put on the wire: composed, with the recipient's links, and DKIM-signed. It holds the thread for 50 ms a MiB.
+ * Makes the bytes to send: composed, with the recipient's links, and DKIM-signed. Holds the thread for 50 ms per MiB.
  * @throws RenderingError
  */
 export async function makeMail(links: MailLinks, mail: MailToMake): Promise<ComposedMail> {
@@ -64,8 +64,8 @@ function composeMail(links: MailLinks, mail: MailToMake): ComposedMail {
   const { id, ord } = mail;
   const own = <Part extends string | null>(part: Part) =>
     part === null || !mail.unsubscribeLink ? part : withUnsubscribeUrl(links, id, ord, part);
-  // Nobody's copy has nobody's marks: a look at it must not be taken for a recipient's. And an empty html, which is left out,
-  // has none: with a picture in it, it would be shown in place of the text.
+  // A copy that is only shown has no tracking, so that a look at it does not count as a recipient's. An empty html part
+  // has none either: with the picture in it, it would be shown instead of the text.
   const marked = (html: string | null): string | null =>
     html === null || html === "" || ord === null ? html : trackedHtml(links, mail, ord, html);
   try {

@@ -1,9 +1,10 @@
-/** Facts of one try, whatever came of it. Times are milliseconds. */
+import type { OutboundMail } from "../../smtp/client/delivery.ts";
+/** Facts of one attempt, whatever its outcome. Times are milliseconds. */
 export interface AttemptFacts {
-  /** Host that answered, or the last one tried; null where none was. */
+  /** Host that answered, or the last one tried. Null if none was. */
   mx: string | null;
   ip: string | null;
-  /** e.g. `TLSv1.3`; null where the conversation was in the clear. */
+  /** For example `TLSv1.3`. Null if the conversation was in the clear. */
   tls: string | null;
   /** Lines of the conversation, without message body and secrets. */
   transcript: readonly string[];
@@ -11,23 +12,23 @@ export interface AttemptFacts {
   durationMs: number;
 }
 
-/** A peer's reply that decided the try. */
+/** The peer's reply that decided the attempt. */
 export interface PeerReply {
-  /** Where the conversation stood: `connect`, `ehlo`, `starttls`, `auth`, `mail`, `rcpt`, `data`, `final`. */
+  /** Stage of the conversation: `connect`, `ehlo`, `starttls`, `auth`, `mail`, `rcpt`, `data`, `final`. */
   stage: string;
   code: number;
-  /** RFC 3463 code; null where the reply has none. */
+  /** RFC 3463 code. Null if the reply has none. */
   enhanced: string | null;
   text: string;
 }
 
 /**
- * What came of one try to hand a mail over.
+ * The outcome of one attempt to hand over a message.
  * - `accepted`: the peer took custody.
  * - `refused`: the peer said no, for now (4xx) or for good (5xx).
- * - `trouble`: nothing was settled (no connection, a timeout, no route): to be tried again.
- * - `undeliverable`: known without asking a peer. The verdict is `hard` for a domain that takes no mail, `failed` for a
- *   mail that no peer there could take.
+ * - `trouble`: nothing was settled (no connection, a timeout, no route), so it is tried again.
+ * - `undeliverable`: known without asking a peer. The verdict is `hard` if the domain takes no mail, `failed` if no
+ *   peer there can take this message.
  */
 export type DeliveryReport = AttemptFacts &
   (
@@ -38,19 +39,19 @@ export type DeliveryReport = AttemptFacts &
         kind: "undeliverable";
         verdict: "hard" | "failed";
         reason: string;
-        /** What a peer would have answered, where the mail is one that it cannot take. */
+        /** The reply that a peer would give, if it cannot take the message. */
         code?: number;
         enhanced?: string;
       }
   );
 
-/** When a job is to come again whose turn it is not yet. */
+/** The time at which a job should come again. */
 export interface Later {
   until: Promise<void>;
 }
 
-/** A composed mail on its way to one recipient. */
-export interface Shipment {
+/** A composed message for one recipient. */
+export interface Shipment extends Pick<OutboundMail, "stillWanted"> {
   /** The VERP return path. */
   mailFrom: string;
   rcptTo: string;
@@ -58,66 +59,68 @@ export interface Shipment {
   domain: string;
   raw: Buffer;
   smtpUtf8: boolean;
-  /** Whether it is still ours to send; asked until the peer is given the content. Left out: nobody else can have it. */
-  mayGo?: () => boolean | Promise<boolean>;
 }
 
-/** The mail was not handed over, for it was found to be another's by then. */
+/** The message was not handed over, because another process has it. */
 export class Withdrawn extends Error {}
 
 /**
- * Hands one mail over. Every outcome of mail is a report; a throw of `Stopping` says that there is none, for the process
- * ends, one of `Withdrawn` likewise, and any other is a bug. An aborted `signal` ends it in trouble as soon as nothing else would be lost by that.
+ * Hands over one message. Each outcome is a report. It throws `PoolClosedError` if the process ends, and `Withdrawn` if
+ * another process has the message. Any other error is a bug. If `signal` aborts, it ends with trouble as soon as the
+ * peer cannot have accepted the message.
  */
 export type Deliver = (shipment: Shipment, signal?: AbortSignal) => Promise<DeliveryReport>;
 
 /**
- * Where mail for a domain goes.
- * - `none`: nowhere, for now or for good; what comes of it is known before it is taken up.
- * - `kept`: it stays here. Nothing limits it.
+ * Kind of the route of a domain's messages.
+ * - `none`: no route, for now or for good. The outcome is known before a message is claimed.
+ * - `kept`: stays on this machine, without limits.
  * - `relay`: the operator's own smarthost, which takes as much as it can.
- * - `hosts`: somebody else's MX hosts, for which there are limits.
+ * - `hosts`: MX hosts, which have limits.
  */
-export type PassageKind = "none" | "kept" | "relay" | "hosts";
+export type DeliveryRouteKind = "none" | "kept" | "relay" | "hosts";
 
-/** The way of a domain's mail. */
-export interface Passage {
-  kind: PassageKind;
-  /** What shares limits and connections: the set of MX hosts, the smarthost. */
+/** The route of a domain's messages. */
+export interface DeliveryRoute {
+  kind: DeliveryRouteKind;
+  /** Key of the peer that shares limits and connections: the set of MX hosts, or the smarthost. */
   destination: string;
-  /** What comes of a try, where that is known without the mail; it may change, so it is asked for each try. */
-  foregone: (() => DeliveryReport) | null;
+  /** Returns the outcome if it is known without the message. It may change, so it is called for each attempt. */
+  knownOutcome: (() => DeliveryReport) | null;
   deliver: Deliver;
 }
 
-/** Finds the way for a domain (A-labels), before a mail for it is taken up. A throw is a bug. */
-export type FindPassage = (domain: string) => Promise<Passage>;
+/** Finds the route of a domain (A-labels) before a message for it is claimed. An error is a bug. */
+export type FindDeliveryRoute = (domain: string) => Promise<DeliveryRoute>;
 
 /**
- * What a try has told of its destination as a whole. `answers`: it takes part. `dead`: no session came about for now,
- * or one was waited for in vain, and the next mail would fare no better. `unknown`: nothing.
+ * The state of a destination as an attempt shows it.
+ * - `answers`: it takes part.
+ * - `dead`: no session was had, or one hung, so the next message would do no better.
+ * - `unknown`: the attempt says nothing about it.
  */
 export type Standing = "answers" | "dead" | "unknown";
 
-/** Stages before a session stands: what fails there has not to do with the mail. */
+/** Stages before a session is open. A failure there does not depend on the message. */
 const OPENING_STAGES: ReadonlySet<string> = new Set(["dns", "connect", "ehlo", "starttls", "auth"]);
 
-/** Whether no session stands yet at that stage. */
+/** Returns whether the session is not open yet at that stage. */
 export function isOpening(stage: string): boolean {
   return OPENING_STAGES.has(stage);
 }
 
-/** Time after which a try that came to nothing has cost more than the next one should, milliseconds. */
+/** Time after which a failed attempt counts as hung, milliseconds. */
 export const HANG_MS = 10_000;
 
-/** What a report tells of its destination. */
+/** Returns the state of the destination that a report shows. */
 export function standingOf(report: DeliveryReport): Standing {
   switch (report.kind) {
     case "accepted":
       return "answers";
     case "refused":
       if (!isOpening(report.reply.stage)) return "answers";
-      // A refusal for good is the outcome of each mail, which must hear it: it costs one connection for all who wait.
+      // A permanent refusal is the outcome of each message, so each must get it. It costs one connection for all of
+      // them.
       return report.reply.code < 500 ? "dead" : "unknown";
     case "trouble":
       return isOpening(report.stage) || report.durationMs >= HANG_MS ? "dead" : "unknown";
@@ -126,12 +129,12 @@ export function standingOf(report: DeliveryReport): Standing {
   }
 }
 
-/** The facts of a try that reached no peer. Times in milliseconds. */
+/** Returns the facts of an attempt that reached no peer. Times in milliseconds. */
 export function noFacts(startedAt: number, durationMs = 0): AttemptFacts {
   return { mx: null, ip: null, tls: null, transcript: [], startedAt, durationMs };
 }
 
-/** A reply as the peer gave it, in one line: `550 5.1.1 no such user`, the form in which reports tell of one too. */
-export function wholeReply({ code, enhanced, text }: PeerReply): string {
+/** Returns a reply in one line, as reports show it: `550 5.1.1 no such user`. */
+export function replyLine({ code, enhanced, text }: PeerReply): string {
   return [String(code), enhanced ?? "", text].filter((part) => part !== "").join(" ");
 }

@@ -1,11 +1,12 @@
 import { addressKey } from "../../core/addresses.ts";
 import { AppError, invalid } from "../../core/errors.ts";
-import type { Addressee, CheckedSend } from "../../core/send-rules.ts";
+import type { CheckedSend } from "../../core/messages/send-rules.ts";
+import type { Addressee } from "../../core/messages/send-item.ts";
 import type { Db } from "../../store/engine/client.ts";
-import type { Sender } from "../../store/senders.ts";
+import type { Project } from "../../store/projects.ts";
 import { ownerEmail } from "../../store/sending.ts";
 import { hasTemplate } from "../../store/templates.ts";
-import { onboardingDomain } from "../own-names.ts";
+import { onboardingDomain } from "../zone/own-names.ts";
 import { simulatedName } from "./simulator.ts";
 
 export interface PolicyDeps {
@@ -13,20 +14,20 @@ export interface PolicyDeps {
   serviceDomain: string;
 }
 
-/** A send as policy sees it. */
+/** The fields of a send that policy checks. */
 export interface PolicySubject {
   send: CheckedSend;
   fromDomain: string;
-  /** Whether the From domain is the project's own and verified. */
+  /** True if the From domain is the project's own and verified. */
   verified: boolean;
   addressees: readonly Addressee[];
 }
 
 /**
- * Whether the project may send this message: each step throws the refusal.
+ * Checks whether the project may send this message. Each step throws its refusal.
  * @throws AppError 403 `sender_suspended`, `domain_not_verified`, `test_mode_recipient`; 422 `template_not_found`
  */
-export async function applyPolicy(deps: PolicyDeps, project: Sender, subject: PolicySubject): Promise<void> {
+export async function applyPolicy(deps: PolicyDeps, project: Project, subject: PolicySubject): Promise<void> {
   refuseSuspended(project);
   if (subject.fromDomain === onboardingDomain(deps.serviceDomain))
     await refuseStrangersInTestMode(deps, project, subject.addressees);
@@ -34,7 +35,7 @@ export async function applyPolicy(deps: PolicyDeps, project: Sender, subject: Po
   await refuseUnknownTemplate(deps, project, subject.send);
 }
 
-function refuseSuspended(project: Sender): void {
+function refuseSuspended(project: Project): void {
   if (project.suspendedAt === null) return;
   throw new AppError("permission_error", "Sending is suspended for this project.", {
     code: "sender_suspended",
@@ -50,10 +51,10 @@ function refuseUnverifiedDomain({ fromDomain, verified }: PolicySubject): void {
   );
 }
 
-/** Test mode: the shared onboarding domain reaches the account's owner and the simulator, nobody else. */
+/** In test mode, the shared onboarding domain reaches only the account's owner and the simulator. */
 async function refuseStrangersInTestMode(
   deps: PolicyDeps,
-  project: Sender,
+  project: Project,
   addressees: readonly Addressee[],
 ): Promise<void> {
   const owner = addressKey((await ownerEmail(deps.db, project.accountId)) ?? "");
@@ -71,7 +72,7 @@ async function refuseStrangersInTestMode(
   );
 }
 
-async function refuseUnknownTemplate(deps: PolicyDeps, project: Sender, send: CheckedSend): Promise<void> {
+async function refuseUnknownTemplate(deps: PolicyDeps, project: Project, send: CheckedSend): Promise<void> {
   const { templateId } = send.item;
   if (templateId === undefined || (await hasTemplate(deps.db, project.id, templateId))) return;
   throw invalid("templateId", "The project has no such template.", "template_not_found");

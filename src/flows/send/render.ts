@@ -1,63 +1,75 @@
+import { Admission } from "../../core/concurrency/admission.ts";
+import { isBlank } from "../../core/messages/send-rules.ts";
 import type { KeyObject } from "node:crypto";
 import { splitAddress } from "../../core/addresses.ts";
-import { type OneByOne, oneByOne } from "../../core/one-by-one.ts";
-import { unseal } from "../../core/secretbox.ts";
-import { type RenderedTemplate, RenderingFailure } from "../../core/templates.ts";
+import { type KeyedMutex, createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
+import { unseal } from "../../core/crypto/secretbox.ts";
+import { type RenderedTemplate, RenderingFailure } from "../../core/templates/render.ts";
 import type { ComposedMail } from "../../mail/composing/compose.ts";
-import { dkimPrivateKey } from "../../mail/dkim.ts";
+import { dkimPrivateKey } from "../../mail/auth/dkim.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
+import { reservedBudget } from "../../store/contents/memory-budget.ts";
 import { loadAttachments } from "../../store/attachments.ts";
-import { keepRendered } from "../../store/contents/message-content.ts";
+import { storeRendered } from "../../store/contents/message-content.ts";
 import { findOutgoing, type Outgoing } from "../../store/outgoing.ts";
 import { installationKey, type SigningKey, signingKey } from "../../store/sending.ts";
 import { findTemplate, type SavedTemplate } from "../../store/templates.ts";
-import { type KeepDeps, keepBody } from "../contents/keep.ts";
-import { type LargeMails, largeMails } from "../read/large-mails.ts";
-import type { Renderer } from "../renderings.ts";
+import { type PrepareDeps, prepareBody } from "../contents/prepare-content.ts";
+import { LARGE_READS } from "../read/large-reads.ts";
+import type { Renderer } from "../threads/rendering-tasks.ts";
 import { type MailLinks, type MailToMake, RenderingError, UnsignedError } from "./make-mail.ts";
-import { onboardingDomain } from "../own-names.ts";
+import { onboardingDomain } from "../zone/own-names.ts";
 import { unsubscribeUrl } from "./unsubscribe.ts";
 
-export interface RenderDeps extends MailLinks, ContentDeps, KeepDeps {
+export interface RenderDeps extends MailLinks, ContentDeps, PrepareDeps {
   renderer: Renderer;
   /** Opens the private keys in the database. */
   boxKey: Uint8Array;
   memory: RenderMemory;
 }
 
-/** What a process remembers of mails that it makes: what makes the next one cheaper than the first, and whose turn it is. */
+/** Memory of a process for making messages: caches, and turns per message. */
 export interface RenderMemory {
   keys: KeyCache;
-  /** By message: a template is rendered for the first of its recipients. */
-  inTurn: OneByOne;
+  /** By message, so that a template is rendered once for all its recipients. */
+  byMessage: KeyedMutex;
   /**
-   * Why templates could not be rendered, by message and state of the template: each of fifty recipients would take up to
-   * seconds to find the same again.
+   * Rendering errors by message and version of its template. Without them each of fifty recipients would take seconds
+   * to fail.
    */
   failures: Map<string, RenderingError>;
-  /** Of mails that are shown; those that go out have room of their own (`dispatch/room`). */
-  largeMails: LargeMails;
+  /**
+   * Admission of large messages that are shown. Those that are sent have limits of their own
+   * (`dispatch/in-flight-limits`).
+   */
+  largeReads: Admission;
 }
 
-/** An empty one. */
+/** Returns an empty memory. */
 export function renderMemory(): RenderMemory {
-  return { keys: new Map(), inTurn: oneByOne(), failures: new Map(), largeMails: largeMails() };
+  return {
+    keys: new Map(),
+    byMessage: createKeyedMutex(),
+    failures: new Map(),
+    largeReads: new Admission(LARGE_READS),
+  };
 }
 
-/** Opened private keys, by `cacheName`: reading a PEM costs as much as signing with it. */
+/** Opened private keys, by `cacheName`. Reading a PEM costs as much as signing with it. */
 export type KeyCache = Map<string, KeyObject>;
 
-/** Opened keys kept at most: a memory bound, not a correctness one. */
+/** Opened keys kept at most, to bound memory. */
 const MAX_CACHED_KEYS = 10_000;
 
-/** Failures remembered at most; one forgotten is found again. */
+/** Errors kept at most. If one is dropped, rendering finds it again. */
 const MAX_FAILURES = 1000;
 
 /**
- * The bytes to put on the wire: the template rendered, composed, and DKIM-signed by the From domain's key. They are the
- * same at each try, the time of the signature included: a peer whose 250 got lost must know the mail again (RFC 1047).
- * @param ord the recipient it is for; null: nobody's, with a link in the place of each recipient's own
- * @throws RenderingError, and UnsignedError where it is somebody's
+ * Makes the bytes to send: renders the template, composes, and signs by DKIM with the From domain's key. They are the
+ * same at each attempt, the time of the signature included, because a peer whose 250 got lost must recognize the
+ * message (RFC 1047). The caller was admitted for the whole message.
+ * @param ord the recipient's number; if null, the copy is only shown, with a placeholder for each recipient's link
+ * @throws RenderingError, and UnsignedError unless `ord` is null
  */
 export async function renderMessage(
   deps: RenderDeps,
@@ -70,23 +82,25 @@ export async function renderMessage(
 }
 
 async function load(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
-  const message = await findOutgoing(deps, senderId, id);
+  const message = await findOutgoing(deps, senderId, id, reservedBudget());
   if (message === null) throw new RenderingError("the message is gone");
   return message;
 }
 
 /**
- * The message with its template rendered. What it became is kept: a template changed between two tries must not make
- * two messages under one Message-ID.
+ * Loads the message with its template rendered. The result is stored: if the template changes between two attempts,
+ * there must not be two messages under one Message-ID.
  */
 async function loadRendered(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
-  return isRendered(message) ? message : deps.memory.inTurn(id, () => renderTemplateOf(deps, senderId, id));
+  return isRendered(message)
+    ? message
+    : deps.memory.byMessage(id, () => renderTemplateOf(deps, senderId, id));
 }
 
 /**
- * The message as it would go out now. What its template became is not kept: a look at a scheduled message must not
- * decide what is sent when its time comes.
+ * Loads the message as it would be sent now. The rendered template is not stored: a look at a scheduled message must
+ * not decide what is sent at its time.
  */
 async function loadShown(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
@@ -99,18 +113,18 @@ function isRendered({ templateId, rendered }: Outgoing): boolean {
 
 async function renderTemplateOf(deps: RenderDeps, senderId: string, id: string): Promise<Outgoing> {
   const message = await load(deps, senderId, id);
-  // By another recipient's worker that had its turn before.
+  // Another recipient's job has rendered it.
   if (isRendered(message)) return message;
   const { subject, html, text } = await contentOf(deps, senderId, id, message);
-  const body = html === null && text === null ? null : await keepBody(deps, senderId, { html, text });
-  await deps.db.write(keepRendered(senderId, id, { subject, body }, deps.clock.now()));
-  // Read again: another process may have been first.
+  const body = html === null && text === null ? null : await prepareBody(deps, senderId, { html, text });
+  await deps.db.write(storeRendered(senderId, id, { subject, body }, deps.clock.now()));
+  // Read again, because another process may have been first.
   return load(deps, senderId, id);
 }
 
 /**
- * What the message's template makes of it. What the send gave inline stays as it is. An empty part is none given: clients in
- * typed languages put one for each field they leave out, and it would take the template's away.
+ * Renders the message's template. Parts that the send gave inline are kept. An empty part counts as not given: clients
+ * in typed languages send one for each field that they leave out.
  */
 async function contentOf(
   deps: RenderDeps,
@@ -122,14 +136,14 @@ async function contentOf(
   if (!template) throw new RenderingError("the template is gone");
   const link = message.unsubscribeLink ? { unsubscribeUrl: unsubscribeUrl(deps, id, null) } : {};
   const rendered = await renderOnce(deps, id, template, { ...message.data, ...link });
-  return {
-    subject: message.subject || rendered.subject,
-    html: message.html || rendered.html,
-    text: message.text || rendered.text,
-  };
+  const html = message.html || rendered.html;
+  const text = message.text || rendered.text;
+  if (isBlank(html) && isBlank(text))
+    throw new RenderingError("the template renders to neither html nor text");
+  return { subject: message.subject || rendered.subject, html, text };
 }
 
-/** Renders the message's template, unless it has failed by the same one before. */
+/** Renders a template, unless the same version has failed for this message before. */
 async function renderOnce(
   { renderer, memory: { failures } }: RenderDeps,
   id: string,
@@ -150,7 +164,7 @@ async function renderOnce(
   }
 }
 
-/** One recipient's copy, with its attachments and the key of its From domain. */
+/** Loads one recipient's copy, with its attachments and the key of its From domain. */
 async function copyFor(
   deps: RenderDeps,
   senderId: string,
@@ -159,22 +173,26 @@ async function copyFor(
   message: Outgoing,
 ): Promise<MailToMake> {
   const { templateId, data, rendered, hasAttachments, key, ...mail } = message;
-  const attachments = hasAttachments ? await loadAttachments(deps, senderId, id) : [];
+  const attachments = hasAttachments ? await loadAttachments(deps, senderId, id, reservedBudget()) : [];
   if (attachments === null) throw new RenderingError("an attachment is gone");
   const domain = splitAddress(message.from.email)?.domain ?? "";
   const open = await keyOf(deps, senderId, domain, key);
-  // Its domain was deleted since: mail in its name no longer goes out, least of all unsigned. What has gone is still shown.
+  // If the From domain was deleted, its messages are not sent, and never unsigned. Messages already sent are still
+  // shown.
   if (open === null && ord !== null) throw new UnsignedError(`the domain ${domain} has no key`);
   return { ...mail, id, ord, attachments, signing: open && { ...open, domain } };
 }
 
-/** A key opened, and the selector it is published under. */
+/** An opened key and its selector. */
 interface OpenKey {
   selector: string;
   privateKey: KeyObject;
 }
 
-/** The key to sign with; `active` is that of the project's From domain as just read. Null where there is none. */
+/**
+ * Returns the key to sign with, or null if there is none. `active` is the key of the project's From domain as just
+ * read.
+ */
 async function keyOf(
   deps: RenderDeps,
   senderId: string,
@@ -189,7 +207,9 @@ async function keyOf(
     : { selector: active.selector, privateKey };
 }
 
-/** A token alone names two keys, one after the other: each second rotation uses the label of the key before the last. */
+/**
+ * Returns a key's name in the cache. A token alone names two keys, because each second rotation uses the same label.
+ */
 function cacheName({ token, createdAt }: Pick<SigningKey, "token" | "createdAt">): string {
   return `${token} ${createdAt}`;
 }

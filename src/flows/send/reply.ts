@@ -1,51 +1,61 @@
+import type { Admission } from "../../core/concurrency/admission.ts";
 import { addressKey, type Mailbox, normalizeAddress, normalizeDomain } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
-import { firstChars } from "../../core/first-chars.ts";
+import { firstChars } from "../../core/text.ts";
 import { idFloor } from "../../core/ids.ts";
-import { MAX_NAME_CHARS, type SendItem } from "../../core/send-item.ts";
-import { MAX_HEADER_VALUE_BYTES } from "../../core/send-rules.ts";
-import { MINUTE_MS } from "../../core/time-units.ts";
+import { MAX_NAME_CHARS, type SendItem } from "../../core/messages/send-item.ts";
+import { MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
+import { MINUTE_MS } from "../../core/time/units.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { getInbox, type Inbox } from "../../store/inboxes.ts";
-import { getContent } from "../../store/contents/message-content.ts";
+import { getContentStart } from "../../store/contents/message-content.ts";
+import type { ContentDeps } from "../../store/contents/content-read.ts";
 import type { Statement } from "../../store/engine/client.ts";
-import { getMessage, isMessageBarred, type Message } from "../../store/messages.ts";
-import type { Sender } from "../../store/senders.ts";
-import { countSent, fewSentGuard, getThread, lastMessageId, type Span } from "../../store/threads.ts";
-import { reachesInbox, type ThreadEntry } from "../threading.ts";
+import { isBroken } from "../../store/guards.ts";
+import { getMessage, type Message } from "../../store/messages.ts";
+import type { Project } from "../../store/projects.ts";
+import { countSent, fewSentGuard, type Span } from "../../store/thread-volume.ts";
+import { getThread, lastMessageId } from "../../store/threads.ts";
+import { largeReadBudget } from "../read/large-reads.ts";
+import { reachesInbox, type ThreadEntry } from "./threading.ts";
 import { type AcceptDeps, commitSend, type PreparedSend } from "./accept.ts";
 import { replySubject } from "./reply-subject.ts";
 
-/** What a client says in a reply; the rest comes of the message replied to. */
+/** The fields of a reply that a client gives. The rest follows from the message replied to. */
 export interface ReplyRequest
   extends Pick<SendItem, "text" | "html" | "cc" | "bcc" | "attachments" | "headers" | "tags"> {
   replyAll?: boolean;
-  /** The message replied to; the last inbound one of the thread where none is named. */
+  /** The message replied to. If left out, the last inbound one of the thread. */
   messageId?: string;
 }
 
-/** Replies a thread takes in a minute: two programs that answer each other must not go on for ever. */
+/** Replies per thread and minute, so that two programs do not answer each other forever. */
 const MAX_REPLIES_PER_MINUTE = 20;
 /** Message-IDs of a References field: the first and the newest (RFC 5322 §3.6.4). */
 export const MAX_REFERENCES = 20;
-/** Fields that say what is answered; a client's own would contradict the message it names. */
+/** Fields that name the message replied to. A client's own would contradict it. */
 const REFERENCE_FIELDS = /^(?:in-reply-to|references)$/i;
+
+/** The services that replies use. */
+export interface ReplyDeps extends AcceptDeps, ContentDeps {
+  memory: { largeReads: Admission };
+}
 
 /** A reply before it has been checked. */
 export interface ComposedReply {
   item: SendItem;
-  /** How many of its headers are ours. */
+  /** Number of its headers that the client did not give. */
   ownHeaders: number;
 }
 
 /**
- * The send that a reply is: from the inbox, to whom the message asks, under its subject and references. What the client
- * gives stands in its own place, doubles included, so that what is wrong with it is told by its place.
- * @throws AppError 404 for no such thread or message, 409 where the message names nobody to answer, 422 without content,
- *   429 over the replies of a minute
+ * Makes the send of a reply: from the inbox, to the addresses that the message asks for, with its subject and
+ * references. The client's fields keep their places, duplicates included, so that an error names the place.
+ * @throws AppError 404 for no such thread or message, 409 if the message names no address to answer, 422 without
+ *   content, 429 over the replies of a minute
  */
 export async function composeReply(
-  deps: AcceptDeps,
+  deps: ReplyDeps,
   senderId: string,
   threadId: string,
   request: ReplyRequest,
@@ -81,31 +91,40 @@ async function refuseLoops(deps: AcceptDeps, senderId: string, threadId: string,
   if (sent >= MAX_REPLIES_PER_MINUTE) throw tooManyReplies();
 }
 
-/** A reply's thread, for as long as it takes one more: other processes may have answered it since this one looked. */
+/**
+ * Returns a reply's thread with the guard that it may take one more. Another process may have answered it since this
+ * one read it.
+ */
 export function replyEntry(senderId: string, threadId: string, now: number): ThreadEntry {
   return { threadId, guard: fewSentGuard(senderId, threadId, lastMinute(now), MAX_REPLIES_PER_MINUTE) };
 }
 
-/** The minute up to now. Another clock may be ahead by as much; what lies further ahead is of one that was put back. */
+/**
+ * Returns the last minute, and the next: another process's clock may be ahead by that. Later messages are from before
+ * the clock was set back.
+ */
 function lastMinute(now: number): Span {
   return { floor: idFloor("msg", now - MINUTE_MS), ceiling: idFloor("msg", now + MINUTE_MS) };
 }
 
-/** Commits a prepared reply with its idempotent answer. Throws 429 over the replies of a minute. */
+/**
+ * Commits a prepared reply with its idempotent answer.
+ * @throws AppError 429 over the replies of a minute
+ */
 export async function commitReply(
   deps: AcceptDeps,
-  project: Sender,
+  project: Project,
   reply: PreparedSend,
   record: readonly Statement[],
 ): Promise<void> {
   await commitSend(deps, project, reply, record).catch((error: unknown) => {
-    throw isMessageBarred(error) ? tooManyReplies() : error;
+    throw isBroken(error, "message_conflict") ? tooManyReplies() : error;
   });
 }
 
 function tooManyReplies(): AppError {
   return new AppError("rate_limited", `A thread takes ${MAX_REPLIES_PER_MINUTE} replies a minute.`, {
-    retryAfter: 60,
+    retryAfterSeconds: 60,
   });
 }
 
@@ -121,7 +140,10 @@ async function parentOf(
   throw notFound(messageId === undefined ? "thread" : "message");
 }
 
-/** Whom a reply goes to. Throws 409 where that is nobody. */
+/**
+ * Returns the addresses of a reply.
+ * @throws AppError 409 if there is none
+ */
 function addresseesOfReply(
   parent: Message,
   inbox: Inbox,
@@ -129,7 +151,7 @@ function addresseesOfReply(
 ): Pick<SendItem, "to"> & { cc: Mailbox[] } {
   const to = answerTo(parent, inbox);
   if (to.length === 0)
-    throw new AppError("conflict", "The message replied to names nobody to answer.", {
+    throw new AppError("conflict", "The message replied to has no address to answer.", {
       code: "invalid_state",
     });
   const others = request.replyAll ? reachable([...parent.to, ...parent.cc], inbox) : [];
@@ -137,8 +159,8 @@ function addresseesOfReply(
 }
 
 /**
- * A reply that has been checked, each of its `to` and `cc` once: those of the message replied to, then the client's own.
- * @param own how many of `cc`, the first, are the client's
+ * Removes duplicates from `to` and `cc` of a checked reply. The addresses of the message replied to come first.
+ * @param own how many of `cc`, the first, the client gave
  */
 export function withoutDoubles(item: SendItem, own: number): SendItem {
   const taken = new Set(item.to.map(({ email }) => addressKey(email)));
@@ -151,8 +173,8 @@ export function withoutDoubles(item: SendItem, own: number): SendItem {
 }
 
 /**
- * Reply-To, else From (RFC 5322 §3.6.3); for a message of our own, those it went to. Throws 409 where Reply-To is an address
- * that we do not send to: From may be one that nobody reads.
+ * Returns the addresses to answer: Reply-To, else From (RFC 5322 §3.6.3). For a message of our own, its recipients.
+ * @throws AppError 409 if Reply-To is an address that we do not send to, because From may not be read
  */
 function answerTo(parent: Message, inbox: Inbox): Mailbox[] {
   if (parent.direction === "outbound" || reachesInbox(inbox.address, parent.from.email))
@@ -166,13 +188,13 @@ function answerTo(parent: Message, inbox: Inbox): Mailbox[] {
   });
 }
 
-/** Whether the local part is one that only quotes allow (RFC 5322 §3.4.1); readers leave them out. */
+/** Returns whether the local part needs quotes (RFC 5322 §3.4.1). The reading of messages leaves such addresses out. */
 function hasQuotedLocalPart(email: string): boolean {
   const at = email.lastIndexOf("@");
   return at > 0 && normalizeAddress(email) === null && normalizeDomain(email.slice(at + 1)) !== null;
 }
 
-/** Those of a mail's mailboxes that can be sent to, once each, without the inbox itself. */
+/** Returns those mailboxes that can be sent to, once each, without the inbox itself. */
 function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
   const found = new Map<string, Mailbox>();
   for (const { email, name } of mailboxes) {
@@ -183,10 +205,12 @@ function reachable(mailboxes: readonly Mailbox[], inbox: Inbox): Mailbox[] {
   return [...found.values()];
 }
 
-/** In-Reply-To and References as RFC 5322 §3.6.4 makes them of the parent's; none for a parent without Message-ID. */
-async function referenceHeaders(deps: AcceptDeps, parent: Message): Promise<Record<string, string>> {
+/** Returns In-Reply-To and References (RFC 5322 §3.6.4). If the parent has no Message-ID, there are none. */
+async function referenceHeaders(deps: ReplyDeps, parent: Message): Promise<Record<string, string>> {
   if (parent.rfcMessageId === null) return {};
-  const content = await getContent(deps, parent.senderId, parent.id);
+  // Reads only the header fields, which are stored after the texts.
+  const budget = largeReadBudget(deps.memory.largeReads, parent.senderId);
+  const content = await getContentStart(deps, parent.senderId, parent.id, 0, budget);
   const field = Object.entries(content?.headers ?? {}).find(([name]) => name.toLowerCase() === "references");
   const named = messageIdsIn(field?.[1] ?? "");
   const before = named.length > 0 || parent.inReplyTo === null ? named : [parent.inReplyTo];
@@ -197,7 +221,7 @@ async function referenceHeaders(deps: AcceptDeps, parent: Message): Promise<Reco
   };
 }
 
-/** The first reference and the newest, as in every mail program: a field must not grow for ever. */
+/** Returns the first reference and the newest ones, as mail programs do, so that the field does not grow forever. */
 function bounded(references: readonly string[]): string[] {
   const [first, ...rest] = references;
   if (first === undefined) return [];

@@ -1,21 +1,23 @@
 import { addressKey } from "../../core/addresses.ts";
-import type { Clock } from "../../core/clock.ts";
-import { EVENT_OF_STATUS } from "../../core/events.ts";
-import { canMove } from "../../core/states.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { EVENT_OF_STATUS } from "../../core/messages/events.ts";
+import { canMove } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
+import type { AuthEnvelope } from "../../mail/auth/authenticate.ts";
 import { rewrittenVerpToken } from "../../mail/verp.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { reportGuard, reportRecipient, rollUpMessage, type Settlement } from "../../store/outbox.ts";
+import type { ReputationLimits } from "../../store/reputation.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
-import { hint } from "../hint.ts";
+import { hint } from "../dispatch/hint.ts";
 import { announce } from "../notify/announce.ts";
-import type { Inspect } from "../readings.ts";
-import { recipientOf } from "../recipient-token.ts";
-import { sureOf } from "../sure-of.ts";
+import type { Inspect } from "../threads/reading-tasks.ts";
+import { recipientOf } from "./recipient-token.ts";
+import { queryAfterSync } from "../../store/engine/retry-after-sync.ts";
 import type { EarlyReports } from "./early-reports.ts";
 import type { ReportedEnd } from "./read-report.ts";
-import { countOutcome, tellSuspension } from "./reputation.ts";
+import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 
 export interface ReportDeps {
@@ -23,58 +25,66 @@ export interface ReportDeps {
   clock: Clock;
   queue: Queue;
   inspect: Inspect;
-  /** Left out: a report that comes early is sent back at once. */
+  /** Limits that suspend a sender. */
+  suspension: ReputationLimits;
+  /** If left out, an early report is deferred at once. */
   earlyReports?: EarlyReports | undefined;
 }
 
-/** `early`: the recipient is being delivered to just now. `busy`: too much mail waits to be read. Bring it again. */
+/** A report as it arrived, and the SMTP session that brought it. Without a session its sender is not proven. */
+export interface ArrivedReport {
+  raw: Uint8Array;
+  session: AuthEnvelope | null;
+}
+
+/** `early`: the recipient is being delivered to now. `busy`: too much mail waits to be read. The caller defers both. */
 export type ReportTaken = "taken" | "early" | "busy";
 
 /**
- * Takes a mail that came to the bounce address of one recipient: a bounce or a complaint moves that recipient on,
- * anything else (an automatic reply, a notice of delay) changes nothing. The token in the address says whom it
- * concerns, whatever the report names.
+ * Takes a message to the bounce address of one recipient. A bounce or a complaint changes that recipient. Anything else
+ * changes nothing, for example an automatic reply or a notice of delay. The token in the address names the recipient,
+ * whatever the report names.
  */
 export async function takeReport(
   deps: ReportDeps,
   messageId: string,
   ord: number,
-  raw: Uint8Array,
+  { raw, session }: ArrivedReport,
 ): Promise<ReportTaken> {
   const recipient = await namedRecipient(deps.db, messageId, ord);
   if (recipient === null) return "taken";
-  const report = await deps.inspect({ kind: "report", raw, email: recipient.email });
+  const report = await deps.inspect({ kind: "report", raw, session, email: recipient.email });
   return report === null ? "busy" : takeEnd(deps, recipient, report.end);
 }
 
 /**
- * Takes a mail that came to the address for complaints: a feedback report is about the recipient whom the return path
- * of the mail reported on names, and no other. Without a token of ours it changes nothing.
+ * Takes a message to the address for complaints. A feedback report is about the recipient in the return path of the
+ * reported message, and no other. Without a token of ours it changes nothing.
  */
 export async function takeFeedback(
   deps: ReportDeps & { verpKey: Uint8Array },
-  raw: Uint8Array,
+  { raw, session }: ArrivedReport,
 ): Promise<ReportTaken> {
-  const report = await deps.inspect({ kind: "report", raw, email: null });
+  const report = await deps.inspect({ kind: "report", raw, session, email: null });
   if (report === null) return "busy";
   const recipient = await firstNamed(deps, report.returnPaths);
   if (recipient !== null) return takeEnd(deps, recipient, report.end);
-  // Whoever has asked a provider for these reports is to see that they name nobody.
+  // The operator has asked a provider for these reports, and should see that they name no recipient of ours.
   if (report.end !== null)
-    log("send").info("a complaint names no mail of ours", { type: report.end.category });
+    log("send").info("a complaint names no message of this service", { type: report.end.category });
   return "taken";
 }
 
-/** The recipient that a token of ours names: a report on one that is not there is forgotten. */
+/** Returns the recipient that a token names, or null if it is gone. */
 function namedRecipient(db: Db, messageId: string, ord: number): Promise<Recipient | null> {
-  return sureOf(
+  return queryAfterSync(
     db,
     () => findRecipient(db, messageId, ord),
     (found) => found === null,
   );
 }
 
-/** The recipient whom the first of the paths with a token of ours names. */
+/** Returns the recipient named by the first path with a token of ours. */
 async function firstNamed(
   { db, verpKey }: { db: Db; verpKey: Uint8Array },
   paths: readonly string[],
@@ -87,8 +97,11 @@ async function firstNamed(
   return null;
 }
 
-/** Looks at a recipient that moves on between look and write, as at several reports at once; then it is left for later. */
-const MAX_LOOKS = 5;
+/**
+ * Reads of a recipient that changes between read and write, as with several reports at once. After that the report is
+ * deferred.
+ */
+const MAX_READS = 5;
 
 async function takeEnd(deps: ReportDeps, found: Recipient, end: ReportedEnd | null): Promise<ReportTaken> {
   if (end === null) return "taken";
@@ -102,10 +115,10 @@ async function takeEnd(deps: ReportDeps, found: Recipient, end: ReportedEnd | nu
 
 async function takeNow(deps: ReportDeps, found: Recipient | null, end: ReportedEnd): Promise<ReportTaken> {
   let recipient = found;
-  for (let look = 0; look < MAX_LOOKS; look++) {
+  for (let look = 0; look < MAX_READS; look++) {
     if (recipient === null) return "taken";
     const { messageId, ord } = recipient;
-    // After a crash between the peer's 250 and our commit it waits in the queue again.
+    // After a crash between the peer's 250 and our commit, the recipient is queued again.
     if (recipient.status === "sending" || recipient.status === "queued") return "early";
     if (!canMove(recipient.status, end.status)) return "taken";
     if (await settleReport(deps, recipient, end)) return "taken";
@@ -115,15 +128,15 @@ async function takeNow(deps: ReportDeps, found: Recipient | null, end: ReportedE
 }
 
 /**
- * One write, all of it only while the recipient stands where it was read: what is counted depends on that, and its events
- * are to be told in the order in which it moved. False: it has moved meanwhile, and nothing is written.
+ * Settles a report in one write, if the recipient has not changed since it was read, so that counts and the order of
+ * events are right. Returns false if it has, and nothing is written.
  */
 async function settleReport(deps: ReportDeps, recipient: Recipient, end: ReportedEnd): Promise<boolean> {
   const now = deps.clock.now();
   const { messageId, senderId, email } = recipient;
   const guard = reportGuard(recipient);
-  const happening = { messageId, type: EVENT_OF_STATUS[end.status], email, data: eventData(end) };
-  const announced = await announce(deps, senderId, [happening], guard);
+  const draft = { messageId, type: EVENT_OF_STATUS[end.status], email, data: eventData(end) };
+  const announced = await announce(deps, senderId, [draft], guard);
   const suppression: Statement[] =
     end.status === "failed"
       ? []
@@ -134,7 +147,9 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
             now,
           ),
         ];
-  const counted = countOutcome({ recipient, status: end.status, uncounted: false, guard }, now);
+  const complainant = end.authenticated ? addressKey(email) : null;
+  const outcome = { recipient, status: end.status, uncounted: false, complainant, guard };
+  const counted = countOutcome(outcome, deps.suspension, now);
   const before = [...counted, ...announced.statements, ...suppression];
   const written = await deps.db.write([
     ...before,
@@ -142,7 +157,7 @@ async function settleReport(deps: ReportDeps, recipient: Recipient, end: Reporte
     rollUpMessage(messageId, null),
   ]);
   if (written[before.length]?.changes !== 1) return false;
-  tellSuspension(senderId, counted, written);
+  logSuspension(senderId, counted, written);
   hint(deps.queue, "push", announced.pushes);
   return true;
 }
@@ -169,7 +184,7 @@ function settlementOf(recipient: Recipient, end: ReportedEnd): Settlement {
     dueAt: null,
     mx: remoteMta ?? recipient.mx,
     tls: recipient.tls,
-    // What our own peer said when it took the mail is no word on why it came back.
+    // The reply of our own peer at delivery does not say why the message came back.
     ...(end.status === "complained"
       ? {
           smtpCode: recipient.smtpCode,

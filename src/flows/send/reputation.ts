@@ -1,23 +1,24 @@
-import { MOVING, type RecipientStatus } from "../../core/states.ts";
-import { DAY_MS } from "../../core/time-units.ts";
+import { MOVING, type RecipientStatus } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
-import type { Guard, Statement, Written } from "../../store/engine/client.ts";
+import { firstReturned, type Guard, type Statement, type Written } from "../../store/engine/client.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import {
+  addComplainant,
   addReputation,
+  judgeSender,
   type ReputationCounts,
   type ReputationLimits,
-  suspendOverLimits,
 } from "../../store/reputation.ts";
-import { utcDay } from "../../store/usage.ts";
-
-/** UTC days over which outcomes are counted, the running one among them. */
-const WINDOW_DAYS = 7;
 
 /** 8 % bounced or 0.3 % complained of at least 200 recipients. */
-const LIMITS: ReputationLimits = { minSettled: 200, bouncedPerMille: 80, complainedPerMille: 3 };
+const RATES = { minSettled: 200, bouncedPerMille: 80, complainedPerMille: 3 };
 
-/** What each outcome says of the sender. What never left us says nothing, and so cannot thin the rates out. */
+/** Returns the limits that suspend a sender. Complaints of fewer than `minComplainants` recipients suspend none. */
+export function limitsOf(minComplainants: number): ReputationLimits {
+  return { ...RATES, minComplainants };
+}
+
+/** The counts of each outcome. A message that never left counts nothing, so it cannot lower the rates. */
 const COUNTS: Readonly<Partial<Record<RecipientStatus, Omit<ReputationCounts, "settled">>>> = {
   sent: { bounced: 0, complained: 0 },
   delivered: { bounced: 0, complained: 0 },
@@ -26,44 +27,54 @@ const COUNTS: Readonly<Partial<Record<RecipientStatus, Omit<ReputationCounts, "s
   complained: { bounced: 0, complained: 1 },
 };
 
-/** An outcome: where the recipient stood, and where it goes, under the guard of the write that moves it. */
+/** The change of a recipient's state, under the guard of its write. */
 export interface Outcome {
   recipient: Pick<Recipient, "senderId" | "status">;
   status: RecipientStatus;
-  /** Whether it says nothing of the sender: a simulated outcome, or trouble of our own. */
+  /** True if it says nothing about the sender: a simulated outcome, or trouble of our own. */
   uncounted: boolean;
+  /**
+   * `addressKey` of the recipient whose complaint is authenticated. Other complaints suspend no sender, because each
+   * recipient has the token of a report and could write any number of them.
+   */
+  complainant?: string | null;
   guard: Guard;
 }
 
 /**
- * Counts an outcome for the sender's reputation, and suspends the sender where its rates of the last seven days have
- * grown too high. To be put first in the outcome's own write, where the guard still holds. A recipient that a later
- * report concerns does not count as another one.
- *
- * A suspended sender keeps the time of its suspension. Lifting it forgets the counts (`updateSender`), so that the
- * old figures cannot suspend it again: another 200 recipients are needed.
+ * Counts an outcome for the sender's reputation. If its rates of the last seven days are too high, suspends the sender.
+ * Put the statements first in the outcome's own write, because the guard holds only until then. If a later report
+ * concerns a recipient, it does not count as another one. A suspended sender keeps the time of its suspension. Lifting
+ * the suspension resets the counts (`updateSender`), so it takes another 200 recipients to suspend it again.
  */
-export function countOutcome(outcome: Outcome, now: number): Statement[] {
-  const { recipient, status, uncounted, guard } = outcome;
+export function countOutcome(outcome: Outcome, limits: ReputationLimits, now: number): Statement[] {
+  const { recipient, status, uncounted, complainant = null, guard } = outcome;
   const { senderId } = recipient;
   const counts = COUNTS[status];
   if (counts === undefined || uncounted) return [];
   const settled = MOVING.has(recipient.status) ? 1 : 0;
   return [
     addReputation(senderId, now, { settled, ...counts }, guard),
-    suspendOverLimits(senderId, utcDay(now - (WINDOW_DAYS - 1) * DAY_MS), LIMITS, now),
+    ...(complainant === null ? [] : addComplainant(senderId, complainant, now, guard)),
+    judgeSender(senderId, limits, now),
   ];
 }
 
 /**
- * Says in the log where a write that begins with `counted` has suspended the sender: nobody else tells the operator.
- * @param counted what `countOutcome` gave
+ * Logs a write that has suspended the sender, or shows it near suspension.
+ * @param counted the statements of `countOutcome`, which were first in the write
  */
-export function tellSuspension(
+export function logSuspension(
   senderId: string,
   counted: readonly Statement[],
   written: readonly Written[],
 ): void {
-  if (counted.length > 0 && written[counted.length - 1]?.changes === 1)
-    log("send").warn("sender suspended for its bounces or complaints", { senderId });
+  const judged = counted.length === 0 ? undefined : written[counted.length - 1];
+  const row = firstReturned<{ suspended_at: number | null }>(judged);
+  if (row === null) return;
+  const message =
+    row.suspended_at === null
+      ? "sender near suspension for its bounces or complaints"
+      : "sender suspended for its bounces or complaints";
+  log("send").warn(message, { senderId });
 }

@@ -1,12 +1,13 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { AppError, notFound } from "../../core/errors.ts";
 import type { Queue } from "../../queue/port.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages.ts";
-import { allOrNothing, isGuardBroken, rollUpMessage } from "../../store/outbox.ts";
+import { isBroken, requireGuard } from "../../store/guards.ts";
+import { rollUpMessage } from "../../store/outbox.ts";
 import { listRecipients } from "../../store/recipients.ts";
 import { cancelRecipients, moveSchedule, scheduledMessageGuard } from "../../store/schedule.ts";
-import { hint } from "../hint.ts";
+import { hint } from "../dispatch/hint.ts";
 import { announce } from "../notify/announce.ts";
 
 export interface ScheduleDeps {
@@ -15,11 +16,11 @@ export interface ScheduleDeps {
   queue: Queue;
 }
 
-/** Why a canceled recipient is `failed`. */
+/** The reason of a canceled recipient, which is `failed`. */
 const CANCELED = "canceled";
 
 /**
- * Cancels a scheduled message whose time has not come: its recipients end as `failed`.
+ * Cancels a scheduled message whose time has not come. Its recipients end as `failed`.
  * @param record statements for the same write
  * @throws AppError 404 for no such message, 409 `invalid_state` once it is no longer `accepted`
  */
@@ -44,21 +45,22 @@ export async function cancelSend(
     guard,
   );
   const write = deps.db.write([
-    // Where another was first nothing is written, the idempotent answer least of all.
-    allOrNothing(guard),
+    // If another request was first, nothing is written, and no idempotent answer either.
+    requireGuard("message_not_scheduled", guard),
     ...announced.statements,
     cancelRecipients(senderId, id, CANCELED, deps.clock.now()),
     ...record,
     rollUpMessage(id, null),
   ]);
   await write.catch((error: unknown) => {
-    throw isGuardBroken(error) ? notScheduled() : error;
+    throw isBroken(error, "message_not_scheduled") ? notScheduled() : error;
   });
   hint(deps.queue, "push", announced.pushes);
 }
 
 /**
- * Moves a scheduled message to another time. `scheduledAt` in milliseconds; one that is past sends at the next turn.
+ * Moves a scheduled message to another time. `scheduledAt` in milliseconds. If it is in the past, the message is sent
+ * at once.
  * @returns the time that holds now, in milliseconds
  * @throws AppError 404 for no such message, 409 `invalid_state` once it is no longer `accepted`
  */

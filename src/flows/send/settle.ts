@@ -1,16 +1,17 @@
 import { addressKey } from "../../core/addresses.ts";
-import type { Clock } from "../../core/clock.ts";
-import { EVENT_OF_STATUS } from "../../core/events.ts";
-import type { RecipientStatus } from "../../core/states.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { EVENT_OF_STATUS } from "../../core/messages/events.ts";
+import type { RecipientStatus } from "../../core/messages/states.ts";
 import type { Queue } from "../../queue/port.ts";
 import { insertAttempt } from "../../store/attempts.ts";
 import type { Db, Guard, Statement, Written } from "../../store/engine/client.ts";
 import { claimGuard, type Claim, rollUpMessage, settleRecipient } from "../../store/outbox.ts";
+import type { ReputationLimits } from "../../store/reputation.ts";
 import type { TriedRecipient } from "../../store/recipients.ts";
-import { hint } from "../hint.ts";
-import { announce, type Happening } from "../notify/announce.ts";
-import { type DeliveryReport, isOpening, wholeReply } from "./outcome.ts";
-import { countOutcome, tellSuspension } from "./reputation.ts";
+import { hint } from "../dispatch/hint.ts";
+import { announce, type EventDraft } from "../notify/announce.ts";
+import { type DeliveryReport, isOpening, replyLine } from "./outcome.ts";
+import { countOutcome, logSuspension } from "./reputation.ts";
 import { suppressFor } from "./suppression.ts";
 import type { CustodyStatus, Verdict } from "./verdict.ts";
 
@@ -18,11 +19,13 @@ export interface SettleDeps {
   db: Db;
   clock: Clock;
   queue: Queue;
-  /** What a peer's 250 means. */
+  /** The status that a peer's 250 gives. */
   custody: CustodyStatus;
+  /** Limits that suspend a sender. */
+  suspension: ReputationLimits;
 }
 
-/** A try that has ended. */
+/** An attempt that has ended. */
 export interface Settling {
   recipient: TriedRecipient;
   claim: Claim;
@@ -34,39 +37,41 @@ export interface Settling {
   extra: readonly Statement[];
 }
 
-/** What ends a claim, and what is to be told once it is written. */
+/** The statements that end a claim, and what to do after their write. */
 export interface Settlement {
   statements: Statement[];
-  /** @param written what the write of the statements has told of each of them */
-  tell(written: readonly Written[]): void;
+  /** @param written the result of each statement */
+  afterWrite(written: readonly Written[]): void;
 }
 
 /**
- * Ends a claim: attempt, event, webhook deliveries, suppression, counters and the recipient's new state in one
- * write, all of it only while the claim holds.
+ * Ends a claim in one write: attempt, event, webhook deliveries, suppression, counters and the recipient's new state.
+ * All of it takes effect only if the claim still holds.
  */
 export async function settle(deps: SettleDeps, settling: Settling): Promise<void> {
-  const { statements, tell } = await settlement(deps, settling);
-  tell(await deps.db.write(statements));
+  const { statements, afterWrite } = await settlement(deps, settling);
+  afterWrite(await deps.db.write(statements));
 }
 
-/** Outcomes of a mail that has left. A complaint that ends a try is a simulated one, behind its delivery. */
+/**
+ * Outcomes of a message that has left. If a complaint ends an attempt, it is simulated and comes after the delivery.
+ */
 const HANDED_OVER: ReadonlySet<RecipientStatus> = new Set<RecipientStatus>([
   "sent",
   "delivered",
   "complained",
 ]);
 
-/** The same for a write that does more. */
+/** Returns the settlement for a write that contains more. */
 export async function settlement(deps: SettleDeps, settling: Settling): Promise<Settlement> {
   const { recipient, claim, report, verdict } = settling;
   const now = deps.clock.now();
   const guard = claimGuard(claim);
   const dueAt = verdict.retryInMs === null ? null : now + verdict.retryInMs;
-  const announced = await announce(deps, recipient.senderId, happeningsOf(settling, dueAt), guard);
+  const announced = await announce(deps, recipient.senderId, draftsOf(settling, dueAt), guard);
   const { status, reason, smtpCode, enhancedCode, diagnostic } = verdict;
   const uncounted = settling.simulated || isOurs(report, deps.custody);
-  const counted = countOutcome({ recipient, status, uncounted, guard }, now);
+  const counted = countOutcome({ recipient, status, uncounted, guard }, deps.suspension, now);
   const statements = [
     ...counted,
     ...announced.statements,
@@ -93,16 +98,16 @@ export async function settlement(deps: SettleDeps, settling: Settling): Promise<
   ];
   return {
     statements,
-    tell(written) {
-      tellSuspension(recipient.senderId, counted, written);
+    afterWrite(written) {
+      logSuspension(recipient.senderId, counted, written);
       hint(deps.queue, "push", announced.pushes);
     },
   };
 }
 
 /**
- * Whether the trouble lies with us alone: it says nothing of the recipient, and nothing of the sender. A smarthost is ours:
- * while it is down, or takes nothing from us, no recipient has been asked.
+ * Returns whether only our side has trouble, so that it says nothing about recipient and sender. The smarthost is on
+ * our side: while it is down or refuses us, no peer has seen the message.
  */
 function isOurs(report: DeliveryReport, custody: CustodyStatus): boolean {
   const relayed = custody === "sent";
@@ -111,32 +116,35 @@ function isOurs(report: DeliveryReport, custody: CustodyStatus): boolean {
   return isOpening(report.reply.stage) || report.reply.stage === "mail";
 }
 
-/** The conversation; where there was none, why, in the same form. */
+/** Returns the conversation. If there was none, returns the reason in the same form. */
 function transcriptOf({ report, verdict }: Settling): readonly string[] {
   return report.transcript.length > 0 ? report.transcript : [`* ${verdict.diagnostic ?? verdict.status}`];
 }
 
-/** The event of the new state. A complaint comes of a mail that was delivered: that is told first, as the peer said it. */
-function happeningsOf({ recipient, claim, report, verdict }: Settling, dueAt: number | null): Happening[] {
+/**
+ * Returns the events of the new state. A complaint follows a delivery, so that event comes first, with the peer's
+ * reply.
+ */
+function draftsOf({ recipient, claim, report, verdict }: Settling, dueAt: number | null): EventDraft[] {
   const { messageId, email } = recipient;
-  const happening = (told: Verdict): Happening => ({
+  const draft = (outcome: Verdict): EventDraft => ({
     messageId,
-    type: EVENT_OF_STATUS[told.status],
+    type: EVENT_OF_STATUS[outcome.status],
     email,
-    data: eventData(told, report, claim, dueAt),
+    data: eventData(outcome, report, claim, dueAt),
   });
-  if (verdict.status !== "complained") return [happening(verdict)];
-  return [happening({ ...verdict, ...replyOf(report), status: "delivered" }), happening(verdict)];
+  if (verdict.status !== "complained") return [draft(verdict)];
+  return [draft({ ...verdict, ...replyOf(report), status: "delivered" }), draft(verdict)];
 }
 
-/** What the peer that took the mail said. */
+/** Returns the reply of the peer that accepted the message. */
 function replyOf(report: DeliveryReport): Partial<Verdict> {
   if (report.kind !== "accepted") return {};
   const { code, enhanced } = report.reply;
-  return { smtpCode: code, enhancedCode: enhanced, diagnostic: wholeReply(report.reply) };
+  return { smtpCode: code, enhancedCode: enhanced, diagnostic: replyLine(report.reply) };
 }
 
-/** The event's details, nested under the name that the interface gives them. */
+/** Returns the event's details under the name that the interface gives them. */
 function eventData(
   verdict: Verdict,
   report: DeliveryReport,

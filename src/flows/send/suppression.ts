@@ -1,21 +1,26 @@
 import { newId } from "../../core/ids.ts";
-import { DAY_MS } from "../../core/time-units.ts";
+import { DAY_MS } from "../../core/time/units.ts";
 import type { Guard, Statement } from "../../store/engine/client.ts";
 import { suppress } from "../../store/suppressions.ts";
 
-/** How long a soft bounce suppresses an address, milliseconds; a hard one and a complaint do so for good. */
+/**
+ * Time for which a soft bounce suppresses an address, milliseconds. A hard bounce and a complaint suppress it for good.
+ */
 const SOFT_SUPPRESSION_MS = 7 * DAY_MS;
 
 export interface SuppressionCause {
   senderId: string;
-  /** The address's key: all lower case. */
+  /** The address in lower case. */
   email: string;
   messageId: string;
-  /** null: a complaint. */
+  /** Null for a complaint. */
   bounceType: "hard" | "soft" | null;
 }
 
-/** The entry that a bounce or a complaint makes, where the guard holds. `now` in milliseconds. */
+/**
+ * Returns the statement that suppresses an address after a bounce or a complaint, if the guard holds. `now` in
+ * milliseconds.
+ */
 export function suppressFor(cause: SuppressionCause, guard: Guard, now: number): Statement {
   const { bounceType } = cause;
   return suppress(

@@ -1,30 +1,32 @@
-import type { Clock } from "../../core/clock.ts";
-import type { RecipientStatus } from "../../core/states.ts";
+import type { Claim as AdmissionClaim, Release } from "../../core/concurrency/admission.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import type { RecipientStatus } from "../../core/messages/states.ts";
 import { log } from "../../log.ts";
 import { verpAddress } from "../../mail/verp.ts";
 import type { Job, Queue } from "../../queue/port.ts";
 import type { Db, Statement, Written } from "../../store/engine/client.ts";
-import { keepComposed } from "../../store/contents/message-content.ts";
+import { storeComposed } from "../../store/contents/message-content.ts";
 import { type Claim, claimRecipient, dueGuard, rollUpMessage } from "../../store/outbox.ts";
 import type { TriedRecipient } from "../../store/recipients.ts";
-import { keepContent } from "../contents/keep.ts";
-import { hint, parseTransmitKey } from "../hint.ts";
-import { announce, type Happening } from "../notify/announce.ts";
-import { recipientToken } from "../recipient-token.ts";
-import { Stopping } from "../renderings.ts";
-import { untilWritten } from "../until-written.ts";
-import { bounceDomain } from "../own-names.ts";
+import type { ReputationLimits } from "../../store/reputation.ts";
+import { prepareContent } from "../contents/prepare-content.ts";
+import { hint, parseTransmitKey } from "../dispatch/hint.ts";
+import { announce, type EventDraft } from "../notify/announce.ts";
+import { recipientToken } from "./recipient-token.ts";
+import { PoolClosedError } from "../threads/rendering-tasks.ts";
+import { retryWrite } from "../retry/retry-write.ts";
+import { bounceDomain } from "../zone/own-names.ts";
 import { claimCheck } from "./claim-check.ts";
 import { type Deliver, type DeliveryReport, type Later, noFacts, Withdrawn } from "./outcome.ts";
 import { RenderingError, UnsignedError } from "./make-mail.ts";
 import { type RenderDeps, renderMessage } from "./render.ts";
-import { LARGE_MAIL_OCTETS, type Seats } from "./seats.ts";
+import { type JobAdmission, LARGE_MESSAGE_OCTETS } from "./admission.ts";
 import { type Settling, settle, settlement } from "./settle.ts";
 import { simulatedEnd, simulatedName, simulatedReport } from "./simulator.ts";
-import { type Due, NOT_VERIFIED, takeUp } from "./take-up.ts";
+import { type Due, NOT_VERIFIED, readDue } from "./hold.ts";
 import { type CustodyStatus, type RetryPolicy, type Verdict, verdictOf } from "./verdict.ts";
 
-/** Is told of tries, for counters. Times are seconds. */
+/** Counts attempts. Times are seconds. */
 export interface TransmitMeter {
   claimed(waitedSeconds: number, retry: boolean): void;
   tried(seconds: number, outcome: RecipientStatus): void;
@@ -36,18 +38,20 @@ export interface TransmitDeps extends RenderDeps {
   queue: Queue;
   /** Names this process in its claims. */
   instanceId: string;
-  /** Keys the tokens in return paths. */
+  /** Key of the tokens in return paths. */
   verpKey: Uint8Array;
   deliver: Deliver;
-  /** Of mails whose templates are rendered; these and the next are one for all transmits of a process. */
-  renderingSeats: Seats;
-  /** Of large mails, in octets. */
-  largeMailSeats: Seats;
-  /** What comes of this try where that is known before the mail is composed; null where it has to be handed over. */
-  foregone: () => DeliveryReport | null;
-  /** What a peer's 250 means. */
+  /** Admits messages whose template is rendered. One for all jobs of a process, as is the next. */
+  renderingAdmission: JobAdmission;
+  /** Admits large messages, in octets. */
+  largeMessageAdmission: JobAdmission;
+  /** Returns the outcome of this attempt if it is known before the message is composed, else null. */
+  knownOutcome: () => DeliveryReport | null;
+  /** The status that a peer's 250 gives. */
   custody: CustodyStatus;
-  /** Keep the bytes as composed beside the message: mail is captured, not sent. */
+  /** Limits that suspend a sender. */
+  suspension: ReputationLimits;
+  /** If set, messages are captured: their bytes are stored with the message and not sent. */
   capture: boolean;
   retry: RetryPolicy;
   /** Numbers in [0, 1), for jitter. */
@@ -56,54 +60,55 @@ export interface TransmitDeps extends RenderDeps {
 }
 
 /**
- * One job from claim to settlement. A job whose recipient is not due any more does nothing. Gives when the job is to come again
- * whose turn it is not yet; null: it is over, or left to the sweep.
+ * Runs one job from claim to settlement. If its recipient is not due any more, does nothing. Returns when the job
+ * should come again, or null if it is over or left to the sweep.
  */
 export async function transmit(deps: TransmitDeps, job: Job): Promise<Later | null> {
-  const place = parseTransmitKey(job.key);
-  const waiting = place === null ? null : await takeUp(deps, place.messageId, place.ord);
+  const named = parseTransmitKey(job.key);
+  const waiting = named === null ? null : await readDue(deps, named.messageId, named.ord);
   if (waiting === null) return null;
-  const { senderId, email, domain } = waiting.recipient;
-  const name = simulatedName(email, deps.serviceDomain);
-  const known = knownBefore(deps, waiting, name);
+  const name = simulatedName(waiting.recipient.email, deps.serviceDomain);
+  const known = outcomeBefore(deps, waiting, name);
   if (known !== null) {
     const claiming = await claim(deps, waiting);
     await settleAtOnce(deps, claiming, settlingOf(deps, claiming, known, name));
     return null;
   }
-  const octets = composedOctets(waiting);
-  const { key } = job;
-  const places = [
-    ...(octets > LARGE_MAIL_OCTETS
-      ? [{ seats: deps.largeMailSeats, asking: { senderId, lane: domain, key, weight: octets } }]
-      : []),
-    ...(waiting.toRender ? [{ seats: deps.renderingSeats, asking: { senderId, key } }] : []),
-  ];
-  const leaves: (() => void)[] = [];
+  const releases: Release[] = [];
   try {
-    for (const { seats, asking } of places) {
-      const leave = seats.take(asking);
-      if (leave === null) return comeAgain(seats.free(asking));
-      leaves.push(leave);
+    for (const [admission, needed] of admissionsFor(deps, waiting)) {
+      const release = admission.tryEnter(job.key, needed);
+      if (release === null) return comeAgain(admission.wait(job.key, needed));
+      releases.push(release);
     }
-    // The seat for rendering is the last, where there is one.
-    await tryOnce(deps, waiting, name, waiting.toRender ? leaves.at(-1) : undefined);
+    // If a template is rendered, its release is the last.
+    await tryOnce(deps, waiting, name, waiting.toRender ? releases.at(-1) : undefined);
   } finally {
-    for (const leave of leaves) leave();
+    for (const release of releases) release();
   }
   return null;
+}
+
+/** Returns the admissions that a message needs before its claim. */
+function admissionsFor(deps: TransmitDeps, due: Due): [JobAdmission, AdmissionClaim][] {
+  const { senderId: owner, domain: part } = due.recipient;
+  const weight = composedOctets(due);
+  const needed: [JobAdmission, AdmissionClaim][] = [];
+  if (weight > LARGE_MESSAGE_OCTETS) needed.push([deps.largeMessageAdmission, { owner, part, weight }]);
+  if (due.toRender) needed.push([deps.renderingAdmission, { owner, weight: 1 }]);
+  return needed;
 }
 
 function comeAgain(until: Promise<void> | null): Later | null {
   return until === null ? null : { until };
 }
 
-/** About the octets that the mail has when it is composed: BASE64 makes four of three, and its lines end. */
+/** Estimates the octets of the composed message: base64 makes four of three, and adds line ends. */
 function composedOctets({ size }: Due): number {
   return Math.ceil(size * 1.4);
 }
 
-/** @param rendered told once the mail is made: what follows is up to its peer */
+/** @param rendered called once the message is made, because the rest is up to its peer */
 async function tryOnce(
   deps: TransmitDeps,
   waiting: Due,
@@ -112,18 +117,18 @@ async function tryOnce(
 ): Promise<void> {
   const claiming = await claim(deps, waiting);
   const rolledUp = rollUpMessage(waiting.recipient.messageId, null);
-  if (!claiming.tell(await deps.db.write([...claiming.statements, rolledUp]))) return;
+  if (!claiming.afterWrite(await deps.db.write([...claiming.statements, rolledUp]))) return;
   const startedAt = deps.clock.now();
-  // The destination may have come to rest meanwhile.
+  // The destination may have started to rest in the meantime.
   const tried =
-    knownBefore(deps, waiting, name) ?? (await attempt(deps, claiming, waiting, name, startedAt, rendered));
+    outcomeBefore(deps, waiting, name) ?? (await attempt(deps, claiming, waiting, name, startedAt, rendered));
   if (tried === null) return;
   const settling = settlingOf(deps, claiming, tried, name);
-  tellTry(deps, settling, deps.clock.now() - startedAt);
-  await untilWritten(deps.clock, () => settle(deps, settling));
+  countAttempt(deps, settling, deps.clock.now() - startedAt);
+  await retryWrite(deps.clock, () => settle(deps, settling));
 }
 
-/** What is to be written of a try. */
+/** Returns the settlement of an attempt. */
 function settlingOf(
   deps: TransmitDeps,
   { recipient, held }: Claiming,
@@ -142,19 +147,19 @@ function settlingOf(
 }
 
 /**
- * Claims and settles in one write: where nobody is asked there is nothing to be held meanwhile, and much mail is put off
- * at a time. A write that fails leaves the recipient due.
+ * Claims and settles in one write. No peer is involved, and many messages are deferred together. If the write
+ * fails, the recipient stays due.
  */
 async function settleAtOnce(deps: TransmitDeps, claiming: Claiming, settling: Settling): Promise<void> {
   const ending = await settlement(deps, settling);
   const written = await deps.db.write([...claiming.statements, ...ending.statements]);
-  if (!claiming.tell(written)) return;
-  tellTry(deps, settling, 0);
-  ending.tell(written.slice(claiming.statements.length));
+  if (!claiming.afterWrite(written)) return;
+  countAttempt(deps, settling, 0);
+  ending.afterWrite(written.slice(claiming.statements.length));
 }
 
-/** Counts a try, and logs it without the address: with the id of the message it can be found. */
-function tellTry(
+/** Counts an attempt and logs it. The log has the message's id in place of the address. */
+function countAttempt(
   { meter }: TransmitDeps,
   { claim: { messageId, ord, attempt }, verdict: { status, category, smtpCode } }: Settling,
   ms: number,
@@ -163,35 +168,35 @@ function tellTry(
   log("send").debug("tried", { messageId, ord, attempt, status, category, smtpCode, ms });
 }
 
-/** What takes a recipient into our hands. */
+/** The claim of a recipient. */
 interface Claiming {
-  /** First statements of the write that claims it. */
+  /** The first statements of the write. */
   statements: Statement[];
-  /** The recipient, and the claim that may settle it, once that is written. */
+  /** The recipient and its claim after the write. */
   recipient: TriedRecipient;
   held: Claim;
-  /** Tells of the claim. False: somebody else has the recipient. */
-  tell(written: readonly Written[]): boolean;
+  /** Counts the claim and hints its pushes. Returns false if another process has the recipient. */
+  afterWrite(written: readonly Written[]): boolean;
 }
 
-/** Takes the recipient and says `sending`. */
+/** Prepares the claim of a recipient with its `sending` event. */
 async function claim(deps: TransmitDeps, { recipient, dueAt, readAt }: Due): Promise<Claiming> {
   const { messageId, ord, senderId, email } = recipient;
   const attempts = recipient.attempts + 1;
-  const happening: Happening = {
+  const draft: EventDraft = {
     messageId,
     type: "sending",
     email,
     data: { sending: { attempt: attempts } },
   };
   const guard = dueGuard(recipient, deps.instanceId, readAt);
-  const announced = await announce(deps, senderId, [happening], guard);
+  const announced = await announce(deps, senderId, [draft], guard);
   const firstAttemptAt = recipient.firstAttemptAt ?? readAt;
   return {
     statements: [...announced.statements, claimRecipient(recipient, deps.instanceId, readAt)],
     recipient: { ...recipient, status: "sending", attempts, firstAttemptAt, lastEventAt: readAt },
     held: { messageId, ord, instanceId: deps.instanceId, attempt: attempts },
-    tell(written) {
+    afterWrite(written) {
       if (written[announced.statements.length]?.changes !== 1) return false;
       deps.meter?.claimed((readAt - dueAt) / 1000, attempts > 1);
       hint(deps.queue, "push", announced.pushes);
@@ -203,18 +208,18 @@ async function claim(deps: TransmitDeps, { recipient, dueAt, readAt }: Due): Pro
 interface Tried {
   report: DeliveryReport;
   extra: Statement[];
-  /** Set where the verdict does not come of a peer's answer. */
+  /** Null if the peer's answer gives the verdict. */
   decided: Verdict | null;
 }
 
-/** What comes of a try where that is known without the mail. */
-function knownBefore(deps: TransmitDeps, { refusal }: Due, simulated: string | null): Tried | null {
-  if (refusal !== null) return refused(deps.clock.now(), "rejected", refusal);
-  const foregone = simulated === null ? deps.foregone() : null;
-  return foregone === null ? null : { report: foregone, extra: [], decided: null };
+/** Returns the outcome of an attempt if it is known without the message. */
+function outcomeBefore(deps: TransmitDeps, { refusal }: Due, simulated: string | null): Tried | null {
+  if (refusal !== null) return notSent(deps.clock.now(), "rejected", refusal);
+  const knownOutcome = simulated === null ? deps.knownOutcome() : null;
+  return knownOutcome === null ? null : { report: knownOutcome, extra: [], decided: null };
 }
 
-/** Null: the process ends and gives the claim back, or has lost it. */
+/** Makes an attempt. Returns null if the process ends and gives the claim back, or has lost it. */
 async function attempt(
   deps: TransmitDeps,
   { recipient, held }: Claiming,
@@ -227,7 +232,7 @@ async function attempt(
   try {
     const mail = await renderMessage(deps, recipient.senderId, recipient.messageId, recipient.ord);
     rendered?.();
-    const extra = deps.capture ? await kept(deps, recipient, mail.raw) : [];
+    const extra = deps.capture ? await keepCaptured(deps, recipient, mail.raw) : [];
     if (simulated !== null) return { ...simulate(recipient, simulated, startedAt), extra };
     const report = await deps.deliver({
       mailFrom: verpAddress(recipientToken(deps.verpKey, recipient), returnDomain),
@@ -235,14 +240,14 @@ async function attempt(
       domain: recipient.domain,
       raw: mail.raw,
       smtpUtf8: mail.smtpUtf8,
-      mayGo: claimCheck(deps, held, readAt),
+      stillWanted: claimCheck(deps, held, readAt),
     });
     return { report, extra, decided: null };
   } catch (error) {
-    if (error instanceof RenderingError) return refused(startedAt, "rendering_failure", error.message);
-    if (error instanceof UnsignedError) return refused(startedAt, "rejected", NOT_VERIFIED);
-    if (error instanceof Stopping || error instanceof Withdrawn) return null;
-    // A bug or a broken outside: the recipient is tried again like after any other trouble.
+    if (error instanceof RenderingError) return notSent(startedAt, "rendering_failure", error.message);
+    if (error instanceof UnsignedError) return notSent(startedAt, "rejected", NOT_VERIFIED);
+    if (error instanceof PoolClosedError || error instanceof Withdrawn) return null;
+    // After a bug or a failure outside the recipient is tried again, as after any other trouble.
     log("send").error("an attempt failed", { messageId: recipient.messageId, error: String(error) });
     const report = {
       ...noFacts(startedAt),
@@ -254,29 +259,29 @@ async function attempt(
   }
 }
 
-/** What keeps the bytes as composed. */
-async function kept(
+/** Returns the statements that store the bytes as composed. */
+async function keepCaptured(
   deps: TransmitDeps,
   { messageId, senderId }: TriedRecipient,
   raw: Uint8Array,
 ): Promise<Statement[]> {
-  return keepComposed(messageId, await keepContent(deps, senderId, raw), deps.clock.now());
+  return storeComposed(messageId, await prepareContent(deps, senderId, raw), deps.clock.now());
 }
 
-/** What comes of mail that is handed to nobody. */
-function refused(startedAt: number, status: Verdict["status"], reason: string): Tried {
+/** Returns the outcome of a message that is not sent. */
+function notSent(startedAt: number, status: Verdict["status"], reason: string): Tried {
   const report = { ...noFacts(startedAt), kind: "undeliverable", verdict: "failed", reason } as const;
   return { report, extra: [], decided: decide(status, reason) };
 }
 
-/** The outcome of a simulated recipient; some of them end where no peer's answer leads. */
+/** Returns the outcome of a simulated recipient. Some have a final state that no reply leads to. */
 function simulate(recipient: TriedRecipient, name: string, startedAt: number): Omit<Tried, "extra"> {
   const end = simulatedEnd(name);
   const report = simulatedReport(name, recipient.attempts, startedAt);
   return { report, decided: end === null ? null : decide(end, end === "complained" ? "abuse" : "simulated") };
 }
 
-/** A final verdict without a peer's answer. */
+/** Returns a final verdict without a peer's reply. */
 function decide(status: Verdict["status"], reason: string): Verdict {
   return {
     status,

@@ -1,40 +1,43 @@
 import { addressKey } from "../../core/addresses.ts";
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { unsubscribeAddress } from "../../store/contacts.ts";
 import { findRecipient, type Recipient } from "../../store/recipients.ts";
-import { recipientOf, recipientToken } from "../recipient-token.ts";
+import { recipientOf, recipientToken } from "./recipient-token.ts";
 
-/** What makes links by which a recipient unsubscribes. */
+/** Settings of the links by which a recipient unsubscribes. */
 export interface UnsubscribeLinks {
   /** Address of the API as recipients see it, without a slash at its end. */
   publicUrl: string;
-  /** Authenticates the tokens: a link that was not made here unsubscribes nobody. */
+  /** Authenticates the tokens. A link that was not made here has no effect. */
   unsubscribeKey: Uint8Array;
 }
 
-/** Path under which the links lie. */
+/** Path of the links. */
 export const UNSUBSCRIBE_PATH = "/u/";
 
-/** The link of one recipient of a message; null: the one that stands for each recipient's in stored content. */
+/**
+ * Returns the link of one recipient. If `ord` is null, returns the placeholder for each recipient's link in stored
+ * content.
+ */
 export function unsubscribeUrl(links: UnsubscribeLinks, messageId: string, ord: number | null): string {
   return `${links.publicUrl}${UNSUBSCRIBE_PATH}${lastSegment(links, messageId, ord)}`;
 }
 
-/** The recipient's token; the message's id stands for it in stored content. */
+/** Returns the recipient's token. In stored content it is the message's id. */
 function lastSegment({ unsubscribeKey }: UnsubscribeLinks, messageId: string, ord: number | null): string {
   if (ord === null) return messageId;
   return recipientToken(unsubscribeKey, { messageId, ord });
 }
 
-/** The merge variable in content that was given inline. Nothing else in such content is a placeholder. */
+/** The merge variable in content that was given inline. Nothing else in it is a placeholder. */
 const INLINE_VARIABLE = /\{\{-?\s*unsubscribeUrl\s*-?\}\}/g;
 
 /**
- * The content with the recipient's own link in place of the one that a template has put for everybody's, and of the merge
- * variable in inline content. The first is known by the message's id, which stands in nothing else: it is made after the
- * content. What stands around it may be escaped, or encoded by a filter as part of another link.
+ * Replaces the placeholder of a template's link, and the merge variable of inline content, by the recipient's own link.
+ * The placeholder is known by the message's id, which is in nothing else, because the id is made after the content. The
+ * text around it may be escaped, or encoded by a filter as part of another link.
  */
 export function withUnsubscribeUrl(
   links: UnsubscribeLinks,
@@ -47,7 +50,7 @@ export function withUnsubscribeUrl(
     .replace(INLINE_VARIABLE, () => unsubscribeUrl(links, messageId, ord));
 }
 
-/** The header fields of one-click unsubscribing (RFC 8058 §3.1). */
+/** Returns the header fields of one-click unsubscribing (RFC 8058 §3.1). */
 export function unsubscribeHeaders(
   links: UnsubscribeLinks,
   messageId: string,
@@ -64,13 +67,13 @@ export interface UnsubscribeDeps extends UnsubscribeLinks {
   clock: Clock;
 }
 
-/** The recipient whose link has that token; null for a token that is none of ours. */
+/** Returns the recipient whose link has that token, or null if it was not made here. */
 export async function recipientOfToken(deps: UnsubscribeDeps, token: string): Promise<Recipient | null> {
   const named = recipientOf(deps.unsubscribeKey, token);
   return named === null ? null : findRecipient(deps.db, named.messageId, named.ord);
 }
 
-/** Unsubscribes the contact of the recipient, who becomes one where there is none. Again changes nothing. */
+/** Unsubscribes the recipient's contact, which is created if there is none. A second call changes nothing. */
 export async function unsubscribeRecipient(deps: UnsubscribeDeps, recipient: Recipient): Promise<void> {
   const now = deps.clock.now();
   const { senderId, email } = recipient;

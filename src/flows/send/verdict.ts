@@ -1,42 +1,42 @@
 import { type ReplyClass, classifyReply } from "../../mail/bounces/reply-class.ts";
-import type { RecipientStatus } from "../../core/states.ts";
-import { retryDelayMs, type RetrySchedule } from "../../core/retry.ts";
-import { type DeliveryReport, wholeReply } from "./outcome.ts";
+import type { RecipientStatus } from "../../core/messages/states.ts";
+import { retryDelayMs, type RetrySchedule } from "../../core/time/retry-schedule.ts";
+import { type DeliveryReport, replyLine } from "./outcome.ts";
 
-/** When a recipient is tried again, and for how long. */
+/** The delays between attempts, and the time after which no more are made. */
 export interface RetryPolicy {
   schedule: RetrySchedule;
-  /** Time since the first attempt after which a deferred recipient is given up, milliseconds. */
+  /** Time since the first attempt after which a deferred recipient fails, milliseconds. */
   giveUpMs: number;
 }
 
-/** What a try means for its recipient. */
+/** The meaning of an attempt for its recipient. */
 export interface Verdict {
   status: RecipientStatus;
-  /** Short machine word kept beside the status, e.g. `unknown_user`, `retries_exhausted`; null for a delivery. */
+  /** Short machine word next to the status, for example `unknown_user` or `retries_exhausted`. Null for a delivery. */
   reason: string | null;
   bounce: { type: "hard" | "soft"; category: string } | null;
   category: string | null;
   smtpCode: number | null;
   enhancedCode: string | null;
   diagnostic: string | null;
-  /** Milliseconds until the next try; null where the status is final. */
+  /** Milliseconds until the next attempt. Null if the status is final. */
   retryInMs: number | null;
 }
 
 export interface AttemptSoFar {
-  /** 1-based number of this try. */
+  /** 1-based number of this attempt. */
   attempt: number;
-  /** Milliseconds from the first try to now. */
+  /** Milliseconds from the first attempt to now. */
   ageMs: number;
   /** In [0, 1). */
   random: number;
 }
 
-/** The status that a peer's custody means: the recipient's own MX delivers, a smarthost has only taken it on. */
+/** The status that a peer's custody gives: an MX delivers, a smarthost has only accepted. */
 export type CustodyStatus = "delivered" | "sent";
 
-/** Reads a report by the rules of bounces and retries. */
+/** Decides a report by the rules of bounces and retries. */
 export function verdictOf(
   report: DeliveryReport,
   custody: CustodyStatus,
@@ -63,7 +63,7 @@ function factsOf(report: DeliveryReport): Facts {
     return {
       smtpCode: report.reply.code,
       enhancedCode: report.reply.enhanced,
-      diagnostic: wholeReply(report.reply),
+      diagnostic: replyLine(report.reply),
     };
   const { code = null, enhanced = null } = report.kind === "undeliverable" ? report : {};
   return { smtpCode: code, enhancedCode: enhanced, diagnostic: report.reason };
@@ -84,7 +84,8 @@ function undeliverable(
       retryInMs: null,
     };
   }
-  // By its code, as the same refusal is that a peer says itself: a mail too large is one whoever measures it.
+  // By its code, as if a peer had refused it. A message that is too large has one reason, whether we or the peer
+  // measure it.
   const { smtpCode: code, enhancedCode: enhanced } = facts;
   const { category } = classifyReply({ code, enhanced, text: "" });
   return { ...facts, status: "failed", reason, bounce: null, category, retryInMs: null };
@@ -110,7 +111,7 @@ function refused(facts: Facts, found: ReplyClass, policy: RetryPolicy, soFar: At
   }
 }
 
-/** To be tried again, or given up as a soft bounce once the first try is too long ago. */
+/** Returns a verdict to try again, or to give up as a soft bounce if the first attempt is too long ago. */
 function deferred(
   facts: Facts,
   reason: string,

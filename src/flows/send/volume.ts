@@ -1,13 +1,22 @@
 import type { Config } from "../../config.ts";
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { AppError } from "../../core/errors.ts";
-import { DAY_MS } from "../../core/time-units.ts";
+import { limitsOf, overQuota } from "../../core/quotas.ts";
+import { DAY_MS } from "../../core/time/units.ts";
 import type { Db, Statement } from "../../store/engine/client.ts";
-import type { Sender } from "../../store/senders.ts";
-import { isOverUsage, takeUsage, usageOf, utcDay } from "../../store/usage.ts";
+import { isBroken } from "../../store/guards.ts";
+import { holdingsOf, overQuotaIn, withinStored } from "../../store/holdings.ts";
+import type { Project } from "../../store/projects.ts";
+import { storedOctets } from "../../store/stored-octets.ts";
+import { takeUsage, usageOf, utcDay } from "../../store/usage.ts";
 
-/** Recipients a UTC day by trust tier. A tier that is named nowhere counts as the default one. */
-export type VolumeLimits = Pick<Config, "tiers" | "defaultTrustTier">;
+/** Recipients per UTC day by trust tier. A tier without an entry counts as the default one. */
+export type VolumeLimits = Pick<Config, "tiers" | "defaultTrustTier"> & Partial<Pick<Config, "quotas">>;
+
+/** Returns the most octets that a project can store; null for no limit. */
+export function storedLimitOf({ quotas }: VolumeLimits, { plan }: Pick<Project, "plan">): number | null {
+  return quotas === undefined ? null : limitsOf(quotas, plan).storedOctets;
+}
 
 export interface VolumeDeps {
   db: Db;
@@ -15,14 +24,14 @@ export interface VolumeDeps {
   volume: VolumeLimits;
 }
 
-/** A message as volume sees it. Every recipient accepted counts: suppressed, simulated and scheduled ones too. */
+/** A message as volume counts it. Each accepted recipient counts: suppressed, simulated and scheduled ones, too. */
 export interface Counted {
   recipients: number;
-  /** What its commit writes. */
+  /** The statements of its commit. */
   statements: readonly Statement[];
 }
 
-/** Writes over the limit tried anew at most: each time other writes took what the last look had found. */
+/** Attempts of a write that goes over the limit, because each time other writes took the room in between. */
 const MAX_TRIES = 10;
 
 interface Limit {
@@ -31,8 +40,11 @@ interface Limit {
   message: string;
 }
 
-/** The limit that binds the project: its own quota where that is the lower one, else its tier's; null for none. */
-function limitOf({ tiers, defaultTrustTier }: VolumeLimits, { trustTier, dailyQuota }: Sender): Limit | null {
+/** Returns the limit of the project: the lower of its own quota and its tier's, or null if there is none. */
+function limitOf(
+  { tiers, defaultTrustTier }: VolumeLimits,
+  { trustTier, dailyQuota }: Project,
+): Limit | null {
   const tier = tiers[Object.hasOwn(tiers, trustTier) ? trustTier : defaultTrustTier] ?? null;
   if (dailyQuota !== null && (tier === null || dailyQuota < tier))
     return {
@@ -48,7 +60,7 @@ function limitOf({ tiers, defaultTrustTier }: VolumeLimits, { trustTier, dailyQu
   };
 }
 
-/** When the UTC day after that of `now` begins; milliseconds. */
+/** Returns the start of the next UTC day, milliseconds. */
 function nextDay(now: number): number {
   return (Math.floor(now / DAY_MS) + 1) * DAY_MS;
 }
@@ -62,44 +74,79 @@ function refusal(limit: Limit, left: number, now: number): AppError {
 }
 
 /**
- * Commits, in one write, those of the sends that the project's volume of the day has room for, and what `record` says
- * of that outcome. They are taken in order; one that is too large does not keep a smaller one behind it out.
- * @param record statements for the same write; called anew where other writes took the room meanwhile
- * @returns the refusals, 403 `daily_quota_exceeded` or `trust_tier_exceeded`, by their sends; all others are committed
- * @throws AppError 503 where other writes kept taking the room, and nothing was committed
+ * Commits in one write the sends that fit the project's volume of the day and its stored octets. They are taken in
+ * order. If one is too large, a smaller one after it is still taken.
+ * @param record statements for the same write, given the refusals; called again if other writes took the room
+ * @returns the refusals by send, 403 `daily_quota_exceeded`, `trust_tier_exceeded` or `quota_exceeded`; all others are
+ *   committed
+ * @throws AppError 503 if other writes kept taking the room, and nothing was committed
  */
 export async function commitWithinVolume<Send extends Counted>(
   deps: VolumeDeps,
-  project: Sender,
+  project: Project,
   sends: readonly Send[],
   record: (refused: ReadonlyMap<Send, AppError>) => readonly Statement[],
 ): Promise<ReadonlyMap<Send, AppError>> {
   const limit = limitOf(deps.volume, project);
+  const storedLimit = storedLimitOf(deps.volume, project);
+  let room: StoredRoom | null = null;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const now = deps.clock.now();
     const day = utcDay(now);
     const used = limit === null ? 0 : await usageOf(deps.db, project.id, day);
-    const refused = limit === null ? new Map<Send, AppError>() : refusals(limit, used, sends, now);
+    const refused = refusals(sends, [volumeRule(limit, used, now), storedRule(room)]);
     const taken = sends.filter((send) => !refused.has(send));
     const recipients = taken.reduce((sum, send) => sum + send.recipients, 0);
-    // First in the write: where it fails, nothing was done in vain.
+    // First in the write: if it fails, nothing was done in vain.
     const usage = recipients === 0 ? [] : [takeUsage(project.id, day, recipients, limit?.recipients ?? null)];
+    const recorded = record(refused);
+    const within = withinStored(project.id, storedLimit);
+    const stored = [...taken.flatMap((send) => send.statements), ...recorded];
     try {
-      await deps.db.write([...usage, ...taken.flatMap((send) => send.statements), ...record(refused)]);
+      await deps.db.write([...usage, ...stored, ...(stored.length === 0 ? [] : within)]);
       return refused;
     } catch (error) {
-      if (!isOverUsage(error)) throw error;
+      const isFull = overQuotaIn(error) !== null;
+      // Even the answer that nothing is accepted does not fit.
+      if (isFull && taken.length === 0) throw overQuota("storedOctets", storedLimit);
+      if (isFull) room = await storedRoom(deps.db, project.id, storedLimit, storedOctets(recorded), room);
+      else if (!isBroken(error, "over_daily_volume")) throw error;
     }
   }
-  throw new AppError("service_unavailable", "Too many sends at once. Try again.", { retryAfter: 1 });
+  throw new AppError("service_unavailable", "Too many sends at once. Try again.", { retryAfterSeconds: 1 });
+}
+
+/** The room that a project's stored octets leave for sends, read after a write that did not fit. */
+interface StoredRoom {
+  limit: number | null;
+  left: number;
+  /** Octets of the events and the answer that come with the sends. */
+  besides: number;
+}
+
+async function storedRoom(
+  db: Db,
+  senderId: string,
+  limit: number | null,
+  besides: number,
+  before: StoredRoom | null,
+): Promise<StoredRoom> {
+  const { storedOctets: used } = await holdingsOf(db, senderId);
+  // A refusal makes the answer longer, so each attempt reserves as much as any answer before took.
+  const most = Math.max(besides, before?.besides ?? 0);
+  return { limit, left: (limit ?? Number.POSITIVE_INFINITY) - used - most, besides: most };
 }
 
 /**
- * Refuses a send for which the day has no room left. `commitWithinVolume` decides; this is for a send that writes ahead
- * of it, since what comes of a refused one stays for an hour: a project out of its volume could fill the disk with them.
+ * Refuses a send if the day has no room left. `commitWithinVolume` decides. Call it before content is written ahead.
+ * Content of a refused send stays for an hour, so a project out of volume could fill the disk with it.
  * @throws AppError 403 `daily_quota_exceeded`, `trust_tier_exceeded`
  */
-export async function refuseOverVolume(deps: VolumeDeps, project: Sender, recipients: number): Promise<void> {
+export async function refuseOverVolume(
+  deps: VolumeDeps,
+  project: Project,
+  recipients: number,
+): Promise<void> {
   const limit = limitOf(deps.volume, project);
   if (limit === null) return;
   const now = deps.clock.now();
@@ -107,20 +154,20 @@ export async function refuseOverVolume(deps: VolumeDeps, project: Sender, recipi
   if (recipients > left) throw refusal(limit, left, now);
 }
 
-/** A project's volume of a UTC day, in recipients. `limit` and `remaining` null: there is no limit. */
+/** A project's volume of a UTC day, in recipients. If there is no limit, `limit` and `remaining` are null. */
 export interface VolumeOfDay {
   limit: number | null;
   used: number;
   remaining: number | null;
-  /** When the next day begins; milliseconds. */
+  /** Start of the next day, milliseconds. */
   resetAt: number;
 }
 
-/** What the project has used of the day that `now` lies in, and what is left of it. */
+/** Returns the project's usage on the UTC day of `now`, and the rest. */
 export async function volumeOfDay(
   db: Db,
   limits: VolumeLimits,
-  project: Sender,
+  project: Project,
   now: number,
 ): Promise<VolumeOfDay> {
   const limit = limitOf(limits, project)?.recipients ?? null;
@@ -129,17 +176,40 @@ export async function volumeOfDay(
   return { limit, used, remaining, resetAt: nextDay(now) };
 }
 
-function refusals<Send extends Counted>(
-  limit: Limit,
-  used: number,
-  sends: readonly Send[],
-  now: number,
-): Map<Send, AppError> {
+/** Returns why a send is refused. If it fits, takes its share of the room and returns null. */
+interface Rule {
+  refuses(send: Counted): AppError | null;
+  take(send: Counted): void;
+}
+
+function volumeRule(limit: Limit | null, used: number, now: number): Rule {
+  let left = limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit.recipients - used);
+  return {
+    refuses: ({ recipients }) => (limit === null || recipients <= left ? null : refusal(limit, left, now)),
+    take: ({ recipients }) => {
+      left -= recipients;
+    },
+  };
+}
+
+/** Counts each send as if none of its content were stored already, so an accepted send always fits. */
+function storedRule(room: StoredRoom | null): Rule {
+  let left = room === null ? Number.POSITIVE_INFINITY : room.left;
+  return {
+    refuses: ({ statements }) =>
+      room === null || storedOctets(statements) <= left ? null : overQuota("storedOctets", room.limit),
+    take: ({ statements }) => {
+      if (room !== null) left -= storedOctets(statements);
+    },
+  };
+}
+
+function refusals<Send extends Counted>(sends: readonly Send[], rules: readonly Rule[]): Map<Send, AppError> {
   const refused = new Map<Send, AppError>();
-  let left = Math.max(0, limit.recipients - used);
   for (const send of sends) {
-    if (send.recipients <= left) left -= send.recipients;
-    else refused.set(send, refusal(limit, left, now));
+    const found = rules.map((rule) => rule.refuses(send)).find((refusal) => refusal !== null);
+    if (found !== undefined && found !== null) refused.set(send, found);
+    else for (const rule of rules) rule.take(send);
   }
   return refused;
 }

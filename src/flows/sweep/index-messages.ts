@@ -1,40 +1,33 @@
 import type { Db } from "../../store/engine/client.ts";
-import { mergePieces } from "../../store/search/index-pieces.ts";
-import { enterAnew } from "../../store/search/entering-anew.ts";
+import { mergeSegments } from "../../store/search/index-segments.ts";
 import { indexWaiting } from "../../store/search/message-index.ts";
 
-/** Messages that enter the index in one write: it holds the event loop for some ten milliseconds. */
+/** Messages indexed in one write, which holds the event loop for about ten milliseconds. */
 const MESSAGES_PER_WRITE = 250;
-/** Writes of one turn at most: sends that are accepted meanwhile share them, and have what is left of the time. */
+/** Writes of one turn. Sends that are accepted at the same time share their commits. */
 const WRITES_PER_TURN = 4;
-/** Messages entered in one turn at most. */
+/** Messages indexed in one turn. */
 export const MESSAGES_PER_TURN = MESSAGES_PER_WRITE * WRITES_PER_TURN;
-/** Messages of older programs that are entered anew in one write, some five milliseconds. */
-const ANEW_PER_WRITE = 100;
 /**
- * A turn that finds no more than this is a quiet one. At more, merging costs each message as much again as entering it,
- * and what FTS5 merges by itself keeps the index at some twenty pieces.
+ * Messages up to which a turn also merges pieces. With more, merging would double the cost of each message, and FTS5's own
+ * merges keep the index at about twenty pieces.
  */
 const QUIET_MESSAGES = 50;
-/** Pages of the index merged in one write, some six milliseconds, and such writes of a quiet turn. */
+/** Index pages merged in one write, which takes about six milliseconds, and such writes of a turn. */
 const PAGES_PER_MERGE = 64;
 const MERGES_PER_TURN = 4;
 
 /**
- * Enters into the search index what was stored since the last turn, and anew some of what older programs have entered; merges
- * the index's pieces while little comes. What has not been entered is found all the same, one by one: turns may be late, fail,
- * or be made by several processes at once.
+ * Indexes the messages stored since the last turn. If there were few, also merges pieces of the index. Turns may be late,
+ * fail or run in several processes, because a search reads unindexed messages one by one.
  */
 export async function indexMessages(db: Db): Promise<void> {
-  let entered = 0;
+  let indexed = 0;
   for (let write = 0; write < WRITES_PER_TURN; write++) {
     const found = await indexWaiting(db, MESSAGES_PER_WRITE);
-    entered += found;
+    indexed += found;
     if (found < MESSAGES_PER_WRITE) break;
   }
-  const quiet = entered <= QUIET_MESSAGES;
-  for (let write = 0; write < (quiet ? WRITES_PER_TURN : 1); write++)
-    if ((await enterAnew(db, ANEW_PER_WRITE)) < ANEW_PER_WRITE) break;
-  if (!quiet) return;
-  for (let merge = 0; merge < MERGES_PER_TURN && (await mergePieces(db, PAGES_PER_MERGE)); merge++);
+  if (indexed > QUIET_MESSAGES) return;
+  for (let merge = 0; merge < MERGES_PER_TURN && (await mergeSegments(db, PAGES_PER_MERGE)); merge++);
 }

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { newId } from "../../core/ids.ts";
 import { log } from "../../log.ts";
 import type { Db, Guard, Statement } from "../../store/engine/client.ts";
 import {
-  beat,
+  recordHeartbeat,
   deleteInstance,
   type Instance,
   insertInstance,
@@ -15,11 +15,11 @@ import {
 import { freeClaims } from "../../store/outbox.ts";
 import { freeDeliveryClaims } from "../../store/webhook-deliveries.ts";
 
-/** Silence after which a process is taken for dead and its claims are freed, milliseconds. */
+/** Time without a heartbeat after which a process counts as dead and its claims are freed, milliseconds. */
 export const LEASE_MS = 60_000;
 /** Pause between the heartbeats of a process, milliseconds. */
 export const BEAT_MS = LEASE_MS / 4;
-/** Heartbeats of our own in which another process has not moved: at least the lease lies between the first and the last. */
+/** Our own heartbeats without one of another process, after which the lease is over. */
 const SILENT_BEATS = LEASE_MS / BEAT_MS;
 
 export interface InstanceDeps {
@@ -28,32 +28,32 @@ export interface InstanceDeps {
 }
 
 /**
- * Registers this process and takes up at once what a dead one on this machine held: a restart after a crash must not
- * wait for the lease to run out.
+ * Registers this process, and frees the claims of dead processes of this machine. So a restart after a crash does not wait
+ * for the lease.
  */
 export async function registerInstance(deps: InstanceDeps, pid: number): Promise<Instance> {
   const now = deps.clock.now();
   const self: Instance = { id: newId("ins", now), host: thisHost(), pid, heartbeatAt: now };
   const dead = (await listInstances(deps.db)).filter((other) => isDeadHere(other, self));
-  await deps.db.write([...dead.flatMap((other) => burial(other, now)), insertInstance(self)]);
-  if (dead.length > 0) log("sweep").info("took up the work of dead processes", { instances: dead.length });
+  await deps.db.write([...dead.flatMap((other) => freeIfSilent(other, now)), insertInstance(self)]);
+  if (dead.length > 0) log("sweep").info("freed the claims of dead processes", { instances: dead.length });
   return self;
 }
 
 /**
- * What tells this machine from others: two made of one image may share a name, but not the id of a boot. After a boot
- * the claims of before wait for the lease.
+ * Returns a name that no other machine has: the host name, which machines of one image share, and the id of the boot.
+ * After a reboot, earlier claims wait for the lease.
  */
 export function thisHost(): string {
   try {
     return `${hostname()} ${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
   } catch {
-    // No Linux: the name has to do.
+    // Other systems than Linux have no such id.
     return hostname();
   }
 }
 
-/** A process of this host that no longer runs. In a container every process has the same pid: then it was us. */
+/** Returns true if a process of this host has ended. In a container each process has the pid of the one before it. */
 function isDeadHere(other: Instance, self: Instance): boolean {
   if (other.host !== self.host) return false;
   return other.pid === self.pid || !isAlive(other.pid);
@@ -62,35 +62,49 @@ function isDeadHere(other: Instance, self: Instance): boolean {
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    // EPERM: it runs, as somebody else.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    // EPERM means that the process runs as another user.
+    if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
+  }
+  return !isZombie(pid);
+}
+
+/**
+ * Returns true if a process has ended and its parent has not yet read its exit code. Signals still reach it, so
+ * `kill` does not tell. See proc_pid_stat(5): the state follows the name, which is in brackets and may hold brackets.
+ */
+function isZombie(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return /^ [ZXx]/.test(stat.slice(stat.lastIndexOf(")") + 1));
+  } catch {
+    // Other systems than Linux have no such file.
+    return false;
   }
 }
 
-/** Takes up the work of a process, unless it has beaten since it was read. */
-function burial(seen: Instance, now: number): Statement[] {
+/** Frees the claims of a process, unless it sent a heartbeat since its row was read. */
+function freeIfSilent(seen: Instance, now: number): Statement[] {
   return release(seen.id, now, silentGuard(seen));
 }
 
-/** Frees everything an instance has claimed and forgets it, where the guard holds. */
+/** Frees all claims of an instance and deletes its row, if the guard holds. */
 function release(id: string, now: number, guard?: Guard): Statement[] {
-  // The row that a guard looks at goes last.
+  // The guard reads the instance's row, so that is deleted last.
   return [...freeClaims(id, now, guard), freeDeliveryClaims(id, now, guard), deleteInstance(id, guard)];
 }
 
-/** What was last seen of another process. */
+/** The last observation of another process. */
 interface Sighting {
   heartbeatAt: number;
-  /** Our heartbeats since in which its own stood still. */
+  /** Our heartbeats since its own last changed. */
   still: number;
 }
 
 /**
- * Says that this process lives, and frees the claims of those that have been silent for the lease. Silence is counted
- * in heartbeats of our own, not read off the clock: a clock put forward would make every process look dead, and mail
- * that they have in hand would go out twice; one put back would keep a dead one alive.
+ * Writes the heartbeat of this process, and frees the claims of processes without one for the lease. The lease is counted in
+ * our own heartbeats. If the clock were used, setting it forward would make live processes look dead, and their messages
+ * would be sent twice.
  */
 export class Heartbeat {
   readonly #deps: InstanceDeps;
@@ -109,9 +123,12 @@ export class Heartbeat {
     const seen = new Map(others.map((other) => [other.id, this.#sighting(other)]));
     const silent = others.filter(({ id }) => (seen.get(id)?.still ?? 0) >= SILENT_BEATS);
     const now = clock.now();
-    const [beaten] = await db.write([beat(self.id, now), ...silent.flatMap((other) => burial(other, now))]);
+    const [beaten] = await db.write([
+      recordHeartbeat(self.id, now),
+      ...silent.flatMap((other) => freeIfSilent(other, now)),
+    ]);
     this.#sightings = seen;
-    // Others took us for dead (a long sleep of the machine): our claims are freed, and we go on under the same name.
+    // Another process freed our claims, as after a long sleep of the machine. Continue under the same id.
     if (beaten?.changes === 0) await db.write([insertInstance({ ...self, heartbeatAt: now })]);
   }
 
@@ -121,7 +138,7 @@ export class Heartbeat {
   }
 }
 
-/** At a stop: gives back what is still claimed and takes this process off the list. */
+/** Frees the remaining claims at a stop, and deletes the row of this process. */
 export async function deregisterInstance(deps: InstanceDeps, self: Instance): Promise<void> {
   await deps.db.write(release(self.id, deps.clock.now()));
 }

@@ -1,9 +1,10 @@
 import { randomBase62 } from "../../core/ids.ts";
-import type { Clock } from "../../core/clock.ts";
-import { HOUR_MS } from "../../core/time-units.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { HOUR_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import type { ObjectStore } from "../../net/object-store.ts";
 import type { Db } from "../../store/engine/client.ts";
+import { reservedBudget } from "../../store/contents/memory-budget.ts";
 import {
   doomStray,
   type DoomedObject,
@@ -14,60 +15,60 @@ import {
   type MovableContent,
   movableContents,
   noteStray,
-  placeInObject,
+  moveToObject,
   storedBytes,
 } from "../../store/contents/content-objects.ts";
-import { createPatience } from "./patience.ts";
+import { createBackoff } from "./backoff.ts";
 
 export interface OffloadDeps {
   db: Db;
   clock: Clock;
   objects: ObjectStore;
-  /** What the names of our objects begin with: empty, or ends with a slash. */
+  /** Prefix of our objects' names: empty, or with a slash at its end. */
   prefix: string;
 }
 
-/** A content is moved once it is so old, in milliseconds: whoever wrote it is likely to read it at once, to send it or to push it. */
+/** Age at which a content is moved, milliseconds. A younger one is probably about to be sent or pushed. */
 export const MOVED_AFTER_MS = 10_000;
-/** Contents moved at a time. */
+/** Contents read at a time. */
 const CONTENTS_AT_A_TIME = 8;
-/** Those of no more octets are small. */
+/** Largest size of a content that is moved in parallel with others. */
 const SMALL_OCTETS = 256 * 1024;
-/** Such rounds of one turn. */
+/** Rounds of one turn. */
 const ROUNDS_PER_TURN = 16;
-/** An upload is given up by others so long after it began, in milliseconds: its request has ended by then. */
+/** Time after which an upload of another process counts as lost, milliseconds. Its request has ended by then. */
 export const UPLOAD_LOST_MS = HOUR_MS;
-/** Objects removed at a time, and those that are given up in one write. */
+/** Objects removed at a time, and objects marked for removal in one write. */
 const REMOVALS_AT_A_TIME = 8;
 const UNUSED_PER_TURN = 200;
-/** Random characters that set apart two objects of the same bytes. */
+/** Random characters that distinguish objects with the same bytes. */
 const SUFFIX_CHARS = 16;
 
 /**
- * The chore that moves contents out of the database into the object store. An accept never waits for it: contents are
- * committed to the database first, and stay there while the store is out of reach.
+ * Makes the chore that moves contents from the database to the object store. They are committed to the database first, and
+ * stay there if the store cannot be reached.
  *
- * The name of an object is noted before it is put, and one write then lets the content be that object. A process that
- * dies in between leaves a note, by which the object is removed later; never a content without its bytes.
+ * The object's name is noted before the upload. After it, one write makes the content refer to the object. If the process
+ * dies in between, the note lets a later turn remove the object. No content ever lacks its bytes.
  */
 export function offloadContents(deps: OffloadDeps): () => Promise<void> {
-  const patience = createPatience(deps.clock);
+  const backoff = createBackoff(deps.clock);
   let after = 0;
   return async () => {
-    if (!patience.ready()) return;
+    if (!backoff.isDue()) return;
     for (let round = 0; round < ROUNDS_PER_TURN; round++) {
       const before = deps.clock.now() - MOVED_AFTER_MS;
       const contents = await movableContents(deps.db, after, before, CONTENTS_AT_A_TIME);
       const moved = await moveAll(deps, contents);
       after = contents.length < CONTENTS_AT_A_TIME ? 0 : (contents.at(-1)?.id ?? 0);
-      if (moved > 0) patience.worked();
-      else if (contents.length > 0) return patience.failed();
+      if (moved > 0) backoff.recordSuccess();
+      else if (contents.length > 0) return backoff.recordFailure();
       if (after === 0) return;
     }
   };
 }
 
-/** How many of them could be moved. Small ones go side by side, large ones one by one: all of one is in memory. */
+/** Moves small contents in parallel and large ones one by one, because each is in memory. Returns how many were moved. */
 async function moveAll(deps: OffloadDeps, contents: readonly MovableContent[]): Promise<number> {
   const moved = await Promise.all(
     contents.filter(({ size }) => size <= SMALL_OCTETS).map((content) => move(deps, content)),
@@ -76,10 +77,10 @@ async function moveAll(deps: OffloadDeps, contents: readonly MovableContent[]): 
   return moved.filter(Boolean).length;
 }
 
-/** Moves one content, or finds that it is not there any more. False where the store did not take it. */
+/** Moves a content. Returns false if the store failed, and true if the content was moved or is gone. */
 async function move(deps: OffloadDeps, content: MovableContent): Promise<boolean> {
   const { db, clock, objects, prefix } = deps;
-  const bytes = await storedBytes(db, content);
+  const bytes = await storedBytes(db, content, reservedBudget());
   if (bytes === null) return true;
   const object = `${prefix}${Buffer.from(content.key).toString("hex")}-${randomBase62(SUFFIX_CHARS)}`;
   await db.write([noteStray(object, clock.now())]);
@@ -90,25 +91,25 @@ async function move(deps: OffloadDeps, content: MovableContent): Promise<boolean
     await db.write([doomStray(object)]);
     return false;
   }
-  const [placed] = await db.write(placeInObject(content, object));
-  // Gone, or moved by another process since it was read: what was put is nobody's.
-  if (placed?.changes !== 1) await db.write([doomStray(object)]);
+  const [updated] = await db.write(moveToObject(content, object));
+  // If the content was deleted, or moved by another process, the new object is not needed.
+  if (updated?.changes !== 1) await db.write([doomStray(object)]);
   return true;
 }
 
-/** The chore that removes from the object store what nobody names any more, and what an upload that died has left. */
+/** Makes the chore that removes unused objects and those of lost uploads from the object store. */
 export function removeObjects(deps: Pick<OffloadDeps, "db" | "clock" | "objects">): () => Promise<void> {
   const { db, clock } = deps;
-  const patience = createPatience(clock);
-  // The store may hold on to single objects for good: those behind them have their turn all the same.
+  const backoff = createBackoff(clock);
+  // The walk continues after objects that the store refuses to remove.
   let after: DoomedObject | null = null;
-  /** Whether it has held on to some of this walk over all of them: those are asked for ever more seldom. */
+  /** True if the store refused to remove an object in this walk. Then the next walk waits for the backoff. */
   let keepsSome = false;
   return async () => {
     const now = clock.now();
     await dropUnusedObjects(db, now, UNUSED_PER_TURN);
     await db.write((await lostStrays(db, now - UPLOAD_LOST_MS, UNUSED_PER_TURN)).map(doomStray));
-    if (!patience.ready()) return;
+    if (!backoff.isDue()) return;
     for (let round = 0; round < ROUNDS_PER_TURN; round++) {
       const doomed: DoomedObject[] = await doomedObjects(db, after, REMOVALS_AT_A_TIME);
       const removed = await removeAll(
@@ -121,9 +122,9 @@ export function removeObjects(deps: Pick<OffloadDeps, "db" | "clock" | "objects"
       if (after === null) {
         const isClean = !keepsSome;
         keepsSome = false;
-        return isClean ? patience.worked() : patience.failed();
+        return isClean ? backoff.recordSuccess() : backoff.recordFailure();
       }
-      if (removed.length === 0) return patience.failed();
+      if (removed.length === 0) return backoff.recordFailure();
     }
   };
 }

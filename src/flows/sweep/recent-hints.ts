@@ -1,14 +1,14 @@
 /**
- * Time for which a hint is left to do its work, milliseconds; it is remembered for up to twice as long. Jobs wait in the lanes of
- * another process for longer than a turn of the sweep, and nobody sees from outside what a queue still has.
+ * Least time before a row is hinted again, milliseconds; at most it is twice as long. The job may still wait in a queue or in
+ * the lanes of another process, which this process cannot see.
  */
-const HINT_REST_MS = 4_000;
-/** Milliseconds after which what a queue has lost is hinted again at the latest. */
-export const LOST_HINT_MS = 2 * HINT_REST_MS;
+const REPEAT_AFTER_MS = 4_000;
+/** Time after which a lost hint is repeated at the latest, milliseconds. */
+export const LOST_HINT_MS = 2 * REPEAT_AFTER_MS;
 
 /**
- * What the sweep has hinted lately. A row that waits in the lanes of one process is due in the eyes of all others: without this each of
- * them would hint it each second, and what a queue has more than twice over keeps what is new from its turn.
+ * Remembers what the sweep hinted lately. A row that waits in one process looks due to all others. Without this each would
+ * hint it every second, and the duplicates in the queue would delay new jobs.
  */
 export class RecentHints {
   #younger = new Set<string>();
@@ -16,7 +16,7 @@ export class RecentHints {
   #turnedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * Whether the row was not hinted lately, and notes that it is. One that has become due anew is another.
+   * Notes a hint. Returns false if the row was hinted lately with the same due time.
    * @param now milliseconds
    */
   note(key: string, dueAt: number, now: number): boolean {
@@ -27,10 +27,10 @@ export class RecentHints {
     return true;
   }
 
-  /** Either way: a clock that was put back must not keep what is noted until it has come round again. */
+  /** Forgets old hints, also if the clock was set back. */
   #forget(now: number): void {
     const since = Math.abs(now - this.#turnedAt);
-    if (since < HINT_REST_MS) return;
+    if (since < REPEAT_AFTER_MS) return;
     this.#older = since < LOST_HINT_MS ? this.#younger : new Set();
     this.#younger = new Set();
     this.#turnedAt = now;

@@ -1,13 +1,20 @@
-import type { Clock } from "../../core/clock.ts";
-import { DAY_MS, HOUR_MS } from "../../core/time-units.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { DAY_MS, HOUR_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
+import { MAX_HTML_CHARS } from "../../mail/reading/preview.ts";
 import { newPreview } from "../../mail/reading/reply-text.ts";
 import type { Statement } from "../../store/engine/client.ts";
 import type { ContentDeps } from "../../store/contents/content-read.ts";
-import { keptContents, keptGuard, letGo, releaseContents } from "../../store/contents/content-release.ts";
+import {
+  messagesWithContent,
+  withContentGuard,
+  removeContents,
+  releaseContents,
+} from "../../store/contents/content-release.ts";
 import { removalFromIndex } from "../../store/search/index-removal.ts";
-import { getContent } from "../../store/contents/message-content.ts";
-import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
+import { budgetOf } from "../../store/contents/memory-budget.ts";
+import { getContentStart } from "../../store/contents/message-content.ts";
+import { isBroken, requireGuard } from "../../store/guards.ts";
 import {
   deleteDeliveries,
   deleteEmptied,
@@ -26,47 +33,48 @@ import {
   shortenThread,
   uncountFromThreads,
 } from "../../store/retention.ts";
+import { deleteOldComplaints } from "../../store/reputation.ts";
 import { deleteExpiredSuppressions, oldSuppressions } from "../../store/suppressions.ts";
 import { utcDay } from "../../store/usage.ts";
-import { restingWhenDone } from "./patience.ts";
-import { type Stride, Walk } from "./walk.ts";
+import { pauseWhenDone } from "./backoff.ts";
+import { type WalkLimits, Walk } from "./walk.ts";
 
 export interface RetentionDeps extends ContentDeps {
   clock: Clock;
 }
 
-/** A write of so many messages holds the event loop for some five milliseconds. A turn a second: forty million a day. */
-export const MESSAGES: Stride = { rows: 50, looks: 10 };
-/** Events and attempts deleted in one write, unless one message alone has more: a mail to many may have tens of thousands. */
+/** Messages deleted per page, a write of about five milliseconds. With a turn per second this is forty million a day. */
+export const MESSAGES: WalkLimits = { rows: 50, pages: 10 };
+/** Events and attempts deleted in one write, unless one message alone has more. */
 export const ROWS_PER_WRITE = 2000;
-/** Messages that lose their contents. */
-export const CONTENTS: Stride = { rows: 100, looks: 10 };
-/** Lines of the webhook log. */
-export const DELIVERIES: Stride = { rows: 500, looks: 4 };
-/** Suppressions of all projects, of which most never expire, and the pause between two walks. */
-export const SUPPRESSIONS: Stride = { rows: 500, looks: 4 };
+/** Messages whose contents are removed. */
+export const CONTENTS: WalkLimits = { rows: 100, pages: 10 };
+/** Rows of the webhook log. */
+export const DELIVERIES: WalkLimits = { rows: 500, pages: 4 };
+/** Suppressions, most of which never expire, and the pause between two walks. */
+export const SUPPRESSIONS: WalkLimits = { rows: 500, pages: 4 };
 const SUPPRESSIONS_PAUSE_MS = HOUR_MS;
 /**
- * Time that a suppression is kept which has expired, milliseconds: where the clock was ahead for some hours, what had
- * expired by it alone is in force again.
+ * Time for which an expired suppression is kept, milliseconds. If the clock was only ahead for some hours, the suppression is
+ * in force again.
  */
 export const EXPIRED_KEPT_MS = DAY_MS;
-/** Days that counts of recipients and outcomes are kept: a quota asks for one of them, the reputation for seven. */
+/** Days for which counts of recipients and outcomes are kept. Quotas read one of them, the reputation reads seven. */
 export const COUNTED_DAYS = 30;
-/** Such counts deleted at a time, and the pause between two looks, which read all of them. */
+/** Counts deleted at a time, and the pause between two walks, which read all of them. */
 export const COUNTS_PER_TURN = 1000;
 const COUNTS_PAUSE_MS = HOUR_MS;
-/** Days that a project's figures are kept: two years, one beside the other, and a month to compare them in. */
+/** Days for which a project's figures are kept: two years to compare, and a month. */
 export const FIGURES_DAYS = 762;
-/** Days that figures by domain are kept: those of a project that sends go as new ones come, by a trigger. */
+/** Days for which figures by domain are kept. A trigger removes those of projects that send. */
 export const DESTINATIONS_DAYS = 400;
-/** Projects that are looked through at a time, and rows of a table deleted for them. */
-export const FIGURES: Stride = { rows: 50, looks: 4 };
+/** Projects read at a time, and rows of a table deleted for them. */
+export const FIGURES: WalkLimits = { rows: 50, pages: 4 };
 export const FIGURES_PER_WRITE = 1000;
 
 /**
- * The chore that deletes messages older than the retention, with all that hangs on them and what the search has of
- * them. Several processes may do it at a time: of two that meet over the same messages, one changes nothing.
+ * Makes the chore that deletes messages older than the retention, with their rows in other tables and in the search index.
+ * If two processes delete the same messages, one of them changes nothing.
  */
 export function forgetMessages(deps: RetentionDeps, days: number): () => Promise<void> {
   const walk = new Walk("msg", MESSAGES);
@@ -74,28 +82,28 @@ export function forgetMessages(deps: RetentionDeps, days: number): () => Promise
     const before = deps.clock.now() - days * DAY_MS;
     await walk.turn(before, async (stretch) => {
       const messages = await oldMessages(deps.db, stretch, before);
-      for (const going of sharesOf(messages.filter(({ mayGo }) => mayGo)))
+      for (const going of batchesOf(messages.filter(({ mayGo }) => mayGo)))
         await deleteAll(deps, going, before);
       return messages;
     });
   };
 }
 
-/** The messages in their order, as many together as one write takes. */
-function sharesOf(messages: readonly OldMessage[]): OldMessage[][] {
-  const shares: OldMessage[][] = [];
+/** Divides the messages into batches, one for each write. */
+function batchesOf(messages: readonly OldMessage[]): OldMessage[][] {
+  const batches: OldMessage[][] = [];
   let room = 0;
   for (const message of messages) {
-    const share = shares.at(-1);
-    if (share === undefined || message.rows > room) {
-      shares.push([message]);
+    const batch = batches.at(-1);
+    if (batch === undefined || message.rows > room) {
+      batches.push([message]);
       room = ROWS_PER_WRITE - message.rows;
     } else {
-      share.push(message);
+      batch.push(message);
       room -= message.rows;
     }
   }
-  return shares;
+  return batches;
 }
 
 async function deleteAll(
@@ -108,12 +116,12 @@ async function deleteAll(
   const threadIds = [...new Set(going.flatMap(({ threadId }) => threadId ?? []))];
   const index = await removalFromIndex(db, ids);
   const shortened = await shortenedThreads(db, threadIds, ids);
-  const shortening = await shortenings(deps, shortened);
-  await unlessMoved(ids, () =>
+  const shortening = await lastMessageUpdates(deps, shortened);
+  await unlessChanged(ids, () =>
     db.write([
-      allOrNothing(mayGoGuard(ids, before)),
-      allOrNothing(index.guard),
-      ...(shortened.length === 0 ? [] : [allOrNothing(leftGuard(shortened))]),
+      requireGuard("changed_since_read", mayGoGuard(ids, before)),
+      requireGuard("changed_since_read", index.guard),
+      ...(shortened.length === 0 ? [] : [requireGuard("changed_since_read", leftGuard(shortened))]),
       ...index.statements,
       ...shortening,
       ...(threadIds.length === 0 ? [] : [uncountFromThreads(threadIds, ids)]),
@@ -125,31 +133,37 @@ async function deleteAll(
   );
 }
 
-/** Something may have happened to one of them since they were read: they are read anew in the next walk. */
-async function unlessMoved(ids: readonly string[], write: () => Promise<unknown>): Promise<void> {
+/** Runs the write. If a message changed since it was read, leaves all of them to the next walk. */
+async function unlessChanged(ids: readonly string[], write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    if (!isGuardBroken(error)) throw error;
+    if (!isBroken(error, "changed_since_read")) throw error;
     log("sweep").debug("old messages were left for the next walk", { messages: ids.length });
   }
 }
 
-/** What gives the threads another last message that lose theirs but keep an older one. */
-async function shortenings(deps: RetentionDeps, threads: readonly Shortened[]): Promise<Statement[]> {
+/** Returns the statements for threads that lose their last message and keep older ones. */
+async function lastMessageUpdates(deps: RetentionDeps, threads: readonly Shortened[]): Promise<Statement[]> {
   const statements: Statement[] = [];
-  for (const thread of threads) statements.push(shortenThread(thread, await previewLeft(deps, thread)));
+  for (const thread of threads) statements.push(shortenThread(thread, await previewOfNext(deps, thread)));
   return statements;
 }
 
-/** The preview of a message; empty where its content cannot be read, for that must not keep old messages for ever. */
-async function previewLeft(
+/** Octets of each text that a preview is made of. A character of UTF-8 has four at most. */
+const PREVIEWED_OCTETS = 4 * MAX_HTML_CHARS;
+/** Largest body that is read whole for its preview. Only a body in the object store is read whole. */
+const MAX_PREVIEWED_OCTETS = 128 * 1024 * 1024;
+
+/** Returns the preview of a message. It is empty if the content cannot be read, so that old messages are deleted anyway. */
+async function previewOfNext(
   deps: RetentionDeps,
   { senderId, nextMessageId }: { senderId: string; nextMessageId: string },
 ): Promise<string> {
   try {
-    const content = await getContent(deps, senderId, nextMessageId);
-    return content === null ? "" : newPreview(content);
+    const budget = budgetOf(MAX_PREVIEWED_OCTETS);
+    const content = await getContentStart(deps, senderId, nextMessageId, PREVIEWED_OCTETS, budget);
+    return content === null ? "" : newPreview({ text: content.text.part, html: content.html.part });
   } catch (error) {
     log("sweep").warning("a thread has lost its preview", { messageId: nextMessageId, error: String(error) });
     return "";
@@ -157,25 +171,27 @@ async function previewLeft(
 }
 
 /**
- * The chore that lets go of bodies, raw mail and attachments' bytes older than the retention. The messages stay; the
- * contents go with the sweep of what nobody names.
+ * Makes the chore that releases bodies, raw messages and attachments older than the retention. The messages stay. Another
+ * chore removes the contents that no message refers to.
  */
 export function forgetContents({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
   const walk = new Walk("msg", CONTENTS);
   return async () => {
     const before = clock.now() - days * DAY_MS;
     await walk.turn(before, async (stretch) => {
-      const kept = await keptContents(db, stretch, before);
-      const ids = kept.filter(({ mayGo }) => mayGo).map(({ id }) => id);
-      const guard = keptGuard(ids, before);
+      const kept = await messagesWithContent(db, stretch, before);
+      const ids = kept.filter(({ isRemovable }) => isRemovable).map(({ id }) => id);
+      const guard = withContentGuard(ids, before);
       if (ids.length > 0)
-        await unlessMoved(ids, () => db.write([allOrNothing(guard), ...letGo(ids, clock.now())]));
+        await unlessChanged(ids, () =>
+          db.write([requireGuard("changed_since_read", guard), ...removeContents(ids, clock.now())]),
+        );
       return kept;
     });
   };
 }
 
-/** The chore that deletes what the webhook log has of deliveries that were over before the retention. */
+/** Makes the chore that deletes webhook deliveries that ended before the retention. */
 export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): () => Promise<void> {
   const walk = new Walk("dlv", DELIVERIES);
   return async () => {
@@ -190,12 +206,12 @@ export function forgetDeliveries({ db, clock }: RetentionDeps, days: number): ()
 }
 
 /**
- * The chore that deletes suppressions that have expired: nobody is shown them any more, and each mailbox that was ever
- * full would leave its address for good.
+ * Makes the chore that deletes expired suppressions. Otherwise each mailbox that was ever full would keep a row for
+ * good.
  */
 export function forgetSuppressions({ db, clock }: RetentionDeps): () => Promise<void> {
   const walk = new Walk("sup", SUPPRESSIONS);
-  return restingWhenDone(clock, SUPPRESSIONS_PAUSE_MS, (now) => {
+  return pauseWhenDone(clock, SUPPRESSIONS_PAUSE_MS, (now) => {
     const before = now - EXPIRED_KEPT_MS;
     return walk.turn(before, async (stretch) => {
       const suppressions = await oldSuppressions(db, stretch, before);
@@ -206,23 +222,24 @@ export function forgetSuppressions({ db, clock }: RetentionDeps): () => Promise<
   });
 }
 
-/** The chore that deletes the counts of days that nothing asks for any more. */
+/** Makes the chore that deletes counts of days that are no longer read. */
 export function forgetCounts({ db, clock }: RetentionDeps): () => Promise<void> {
-  return restingWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
+  return pauseWhenDone(clock, COUNTS_PAUSE_MS, async (now) => {
     const day = utcDay(now - COUNTED_DAYS * DAY_MS);
     const counts = [
       await deleteOldCounts(db, "usage", day, COUNTS_PER_TURN),
       await deleteOldCounts(db, "reputation", day, COUNTS_PER_TURN),
+      await deleteOldComplaints(db, day, COUNTS_PER_TURN),
     ];
     return counts.every((count) => count < COUNTS_PER_TURN);
   });
 }
 
-/** The chore that deletes figures older than any that are asked for: each hour of each project has a row. */
+/** Makes the chore that deletes figures that are too old to be shown. Each hour of each project has a row. */
 export function forgetFigures({ db, clock }: RetentionDeps): () => Promise<void> {
-  // A younger project has none so old.
+  // Younger projects have no such figures.
   const walk = new Walk("snd", FIGURES);
-  return restingWhenDone(clock, COUNTS_PAUSE_MS, (now) => {
+  return pauseWhenDone(clock, COUNTS_PAUSE_MS, (now) => {
     const [figuresFrom, destinationsFrom] = [now - FIGURES_DAYS * DAY_MS, now - DESTINATIONS_DAYS * DAY_MS];
     const day = Math.floor(destinationsFrom / DAY_MS);
     return walk.turn(destinationsFrom, async (stretch) => {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import type { Job, Queue, QueueName } from "../../queue/port.ts";
 import type { Db } from "../../store/engine/client.ts";
@@ -6,102 +6,103 @@ import { type DueRecipient, dueRecipients, rollUpMessage } from "../../store/out
 import type { Recipient } from "../../store/recipients.ts";
 import { dueScheduled, queueScheduled, scheduledGuard } from "../../store/schedule.ts";
 import { type DueDelivery, dueDeliveries } from "../../store/webhook-deliveries.ts";
-import { hint, transmitJob } from "../hint.ts";
+import { hint, transmitJob } from "../dispatch/hint.ts";
 import { announce } from "../notify/announce.ts";
-import { DueRow } from "./due-row.ts";
-import { withoutHeld } from "./held.ts";
+import { DueCursor } from "./due-cursor.ts";
+import { postponeHeld } from "./postpone-held.ts";
 import { RecentHints } from "./recent-hints.ts";
-import { RestartedWaits } from "./restarted-waits.ts";
+import { ClockSetBack } from "./clock-set-back.ts";
+import { laneOf } from "../notify/push-lanes.ts";
 
 export interface SweepDeps {
   db: Db;
   clock: Clock;
   queue: Queue;
-  /** How long a mail is tried, milliseconds. */
+  /** Time for which a message is tried, milliseconds. */
   giveUpMs: number;
 }
 
-/** What this process takes up itself. */
-export interface Taker {
-  /** Whether it could do with the job: it does not have it yet, and has room for it. */
+/** The workers of this process. */
+export interface LocalWorkers {
+  /** Returns true if they do not have the job yet and have room for it. */
   wants(name: QueueName, job: Job): boolean;
   offer(name: QueueName, job: Job): void;
 }
 
 /**
- * Time after which what is due is no longer left to the queue, milliseconds: a Redis that has evicted a list and kept the keys of its
- * jobs takes every hint for one that it has. Several processes may then meet over a row, and one gets the claim. What a
- * Redis in trouble has forgotten is to be on its way within two minutes.
+ * Time after which a due row goes straight to the workers of this process, milliseconds. If Redis evicted a list but kept the
+ * keys of its jobs, it ignores new hints as duplicates. So what it lost is under way within two minutes. If several processes
+ * take the row, one gets the claim.
  */
-const HINT_PATIENCE_MS = 60_000;
+const LOST_HINT_AFTER_MS = 60_000;
 
-/** Places in the rows of due recipients and due deliveries. */
-type RecipientPlace = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
-type DeliveryPlace = Pick<DueDelivery, "dueAt" | "id">;
+/** Positions in the lists of due recipients and due deliveries. */
+type RecipientCursor = Pick<DueRecipient, "dueAt" | "messageId" | "ord">;
+type DeliveryCursor = Pick<DueDelivery, "dueAt" | "id">;
 
-/** Rows of a kind that are read at a time: with the pages of a turn, more a second than one process delivers. */
+/** Rows per page. The pages of a turn hold more than one process delivers in a second. */
 const ROWS_PER_PAGE = 1000;
-/** Of scheduled mail, which is often all for the same full hour: each row is written too, so fewer at a time. */
+/** Rows per page of scheduled messages. There are fewer, because each row is also written. */
 const SCHEDULED_PER_PAGE = 250;
 const PAGES_OF_SCHEDULED = 40;
 
 /**
- * Brings to the queue what is due and may not be in it: retries whose time has come, scheduled mail, and whatever a
- * lost, flushed or restarted queue forgot.
+ * Hints due rows that may not be in the queue: retries, scheduled messages, and what a lost, flushed or restarted queue
+ * forgot.
  */
 export class Sweep {
   readonly #deps: SweepDeps;
-  readonly #here: Taker;
-  readonly #waits: RestartedWaits;
-  readonly #recipients: DueRow<RecipientPlace>;
-  readonly #deliveries: DueRow<DeliveryPlace>;
+  readonly #here: LocalWorkers;
+  readonly #waits: ClockSetBack;
+  readonly #recipients: DueCursor<RecipientCursor>;
+  readonly #deliveries: DueCursor<DeliveryCursor>;
   readonly #hints = new RecentHints();
-  /** Time of the last turn; before the first one the clock may have been put back while nobody looked. */
+  /** Time of the last turn. Before the first one, the clock may have been set back while no process ran. */
   #lastTurn = Number.POSITIVE_INFINITY;
 
-  constructor(deps: SweepDeps, here: Taker) {
+  constructor(deps: SweepDeps, here: LocalWorkers) {
     this.#deps = deps;
     this.#here = here;
-    this.#waits = new RestartedWaits(deps);
+    this.#waits = new ClockSetBack(deps);
     const now = deps.clock.now();
-    this.#recipients = new DueRow(
+    this.#recipients = new DueCursor(
       (after) => this.#bringRecipients(after),
       (dueAt) => ({ dueAt, messageId: "", ord: 0 }),
       now,
     );
-    this.#deliveries = new DueRow(
+    this.#deliveries = new DueCursor(
       (after) => this.#bringDeliveries(after),
       (dueAt) => ({ dueAt, id: "" }),
       now,
     );
   }
 
-  /** One turn over everything that can be due. */
+  /** Runs one turn over everything that can be due. */
   async turn(): Promise<void> {
-    await this.#mindClock();
+    await this.#restartWaits();
     for (let page = 0; page < PAGES_OF_SCHEDULED && (await this.#scheduled()); page++);
     await this.#recipients.turn(this.#deps.clock.now());
     await this.#deliveries.turn(this.#deps.clock.now());
   }
 
-  /** Sees to what a clock that was put back would leave waiting. */
-  async #mindClock(): Promise<void> {
+  /** Restarts delays if the clock was set back. */
+  async #restartWaits(): Promise<void> {
     const now = this.#deps.clock.now();
     if (now < this.#lastTurn) this.#waits.begin();
     this.#lastTurn = now;
     await this.#waits.turn();
   }
 
-  /** One page; whether another follows. */
+  /** Queues one page of scheduled messages. Returns true if another page follows. */
   async #scheduled(): Promise<boolean> {
     const { db, clock } = this.#deps;
     const now = clock.now();
     const due = await dueScheduled(db, now, SCHEDULED_PER_PAGE);
-    // Together, so that they share commits. One that fails keeps none of the others back, nor the rest of the turn.
+    // In parallel, so that they share commits. If one fails, the others and the rest of the turn still run.
     const ends = await Promise.allSettled(due.map((recipient) => this.#queueScheduled(recipient, now)));
     const failed = ends.filter((end) => end.status === "rejected");
     if (failed.length > 0)
-      log("sweep").error("scheduled mail could not be queued", {
+      log("sweep").error("scheduled messages could not be queued", {
         recipients: failed.length,
         error: String(failed[0]?.reason),
       });
@@ -120,12 +121,12 @@ export class Sweep {
     hint(this.#deps.queue, "push", announced.pushes);
   }
 
-  /** One page of due recipients; the place where the next one goes on, null at the end. */
-  async #bringRecipients(after: RecipientPlace | null): Promise<RecipientPlace | null> {
+  /** Hints one page of due recipients. Returns the position of its last row; null at the end. */
+  async #bringRecipients(after: RecipientCursor | null): Promise<RecipientCursor | null> {
     const due = await dueRecipients(this.#deps.db, this.#deps.clock.now(), after, ROWS_PER_PAGE);
-    const going = await withoutHeld(this.#deps, due);
+    const wanted = await postponeHeld(this.#deps, due);
     for (const name of ["transmit", "retry"] as const) {
-      const rows = going.filter(({ attempts }) => attempts > 0 === (name === "retry"));
+      const rows = wanted.filter(({ attempts }) => attempts > 0 === (name === "retry"));
       this.#bring(
         name,
         rows.map(({ messageId, ord, domain, dueAt }) => ({
@@ -137,25 +138,28 @@ export class Sweep {
     return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
-  /** The same of due deliveries. */
-  async #bringDeliveries(after: DeliveryPlace | null): Promise<DeliveryPlace | null> {
+  /** Hints one page of due webhook deliveries. Returns the position of its last row; null at the end. */
+  async #bringDeliveries(after: DeliveryCursor | null): Promise<DeliveryCursor | null> {
     const { db, clock } = this.#deps;
     const due = await dueDeliveries(db, clock.now(), after, ROWS_PER_PAGE);
     this.#bring(
       "push",
-      due.map(({ id, webhookId, dueAt }) => ({ job: { key: id, lane: webhookId }, dueAt })),
+      due.map(({ id, senderId, webhookId, dueAt }) => ({
+        job: { key: id, lane: laneOf(senderId, webhookId) },
+        dueAt,
+      })),
     );
     return due.length < ROWS_PER_PAGE ? null : (due.at(-1) ?? null);
   }
 
-  /** Hints what is due and was not hinted lately, and takes up itself what has been due for long. */
+  /** Hints due jobs that were not hinted lately. Gives those that have been due for long to our own workers. */
   #bring(name: QueueName, due: readonly { job: Job; dueAt: number }[]): void {
     const wanted = due.filter(({ job }) => this.#here.wants(name, job));
     const now = this.#deps.clock.now();
-    const forgottenAt = now - HINT_PATIENCE_MS;
-    for (const { job, dueAt } of wanted) if (dueAt < forgottenAt) this.#here.offer(name, job);
+    const lostBefore = now - LOST_HINT_AFTER_MS;
+    for (const { job, dueAt } of wanted) if (dueAt < lostBefore) this.#here.offer(name, job);
     const hinted = wanted.filter(
-      ({ job, dueAt }) => dueAt >= forgottenAt && this.#hints.note(job.key, dueAt, now),
+      ({ job, dueAt }) => dueAt >= lostBefore && this.#hints.note(job.key, dueAt, now),
     );
     hint(
       this.#deps.queue,

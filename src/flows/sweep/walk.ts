@@ -1,38 +1,39 @@
 import { type IdPrefix, idFloor } from "../../core/ids.ts";
-import type { Stretch } from "../../store/retention.ts";
+import type { IdRange } from "../../store/retention.ts";
 
-/** How far a walk goes in one turn. */
-export interface Stride {
-  /** Rows of one look, and of the write that follows. */
+/** The work of one turn of a walk. */
+export interface WalkLimits {
+  /** Rows of a page, and of the write that follows. */
   rows: number;
-  looks: number;
+  pages: number;
 }
 
 /**
- * A walk over all that is older than a time, by id, so many rows a turn; at the end it begins anew. What it has to leave
- * where it is holds nothing up behind it.
+ * Walks by id through all rows older than a time, some pages per turn. At the end it starts over. Rows that must stay do not
+ * stop it.
  */
 export class Walk {
   readonly #prefix: IdPrefix;
-  readonly #stride: Stride;
+  readonly #limits: WalkLimits;
   #after = "";
 
-  constructor(prefix: IdPrefix, stride: Stride) {
+  constructor(prefix: IdPrefix, limits: WalkLimits) {
     this.#prefix = prefix;
-    this.#stride = stride;
+    this.#limits = limits;
   }
 
   /**
-   * One turn. `treat` gives the rows of a stretch once it has done with them.
+   * Runs one turn.
+   * @param treat handles a page, and returns its rows
    * @param before milliseconds
-   * @returns whether it has come to the end
+   * @returns true if it reached the end
    */
   async turn(
     before: number,
-    treat: (stretch: Stretch) => Promise<readonly { id: string }[]>,
+    treat: (stretch: IdRange) => Promise<readonly { id: string }[]>,
   ): Promise<boolean> {
-    const { rows: limit, looks } = this.#stride;
-    for (let look = 0; look < looks; look++) {
+    const { rows: limit, pages } = this.#limits;
+    for (let page = 0; page < pages; page++) {
       const rows = await treat({ after: this.#after, below: idFloor(this.#prefix, before), limit });
       this.#after = rows.length < limit ? "" : (rows.at(-1)?.id ?? "");
       if (this.#after === "") return true;

@@ -2,21 +2,21 @@ import { isWithin, MAX_DOMAIN_OCTETS, normalizeDomain } from "../../core/address
 import { invalid } from "../../core/errors.ts";
 import { isPublicSuffix } from "../../core/public-suffix.ts";
 
-/** Octets of the longest prefix below which we ask a domain's owner to publish. */
+/** Octets of the longest prefix of a record to publish. */
 const LONGEST_PREFIX = "pr1._domainkey.".length;
 
 /**
- * The name of a domain that mail may be sent from: lower case, A-labels.
- * @throws AppError 422 for what is no host name, for public suffixes and for names of the service's own zone
+ * Returns the name of a sending domain in lower case and A-labels.
+ * @throws AppError 422 if it is not a host name, a public suffix, or a name of the service's own zone
  */
 export function sendingDomainName(text: string, serviceDomain: string): string {
   const name = normalizeDomain(text.trim());
-  // RFC 1123 §2.1: a host name has no underscore; those are for records such as _dmarc.
+  // A host name has no underscore (RFC 1123 §2.1). Names such as _dmarc are for records.
   if (name === null || name.includes("_") || !name.includes("."))
     throw invalid("domain", "This is not a domain name.");
   if (name.length > MAX_DOMAIN_OCTETS - LONGEST_PREFIX)
     throw invalid("domain", "This domain name is too long to publish records below it.");
-  // Whoever held a public suffix here could claim the mail of everyone below it.
+  // The holder of a public suffix could claim the mail of every domain below it.
   if (isPublicSuffix(name))
     throw invalid("domain", "This is a public suffix: use a domain of your own below it.");
   if (isWithin(name, serviceDomain)) throw invalid("domain", "This domain belongs to the service itself.");

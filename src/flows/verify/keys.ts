@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { SettingsError } from "../../core/errors.ts";
 import { encodeBase32 } from "../../core/ids.ts";
-import { seal, unseal } from "../../core/secretbox.ts";
+import { seal, unseal } from "../../core/crypto/secretbox.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { type DkimKeyRecord, insertInstallationKey } from "../../store/dkim-keys.ts";
 import { installationKey } from "../../store/sending.ts";
 
-/** A key pair as it is made. */
+/** A new key pair. */
 export interface GeneratedKey {
   privateKeyPem: string;
   publicKeyBase64: string;
@@ -18,13 +18,13 @@ export interface KeyDeps {
   generateDkimKey: () => Promise<GeneratedKey>;
 }
 
-/** Bytes of a token: unguessable, and 26 characters as a DNS label. */
+/** Random bytes of a token, which is a DNS label of 26 characters. */
 const TOKEN_BYTES = 16;
 
-/** Selectors, in turn: the first key stands at the first, each rotation moves to the other. */
+/** The selectors. The first key uses the first one, and each rotation changes to the other. */
 export const SELECTORS = ["pr1", "pr2"] as const;
 
-/** A new DKIM key with its private half sealed, under the token given or a new one. */
+/** Makes a DKIM key with its private key sealed, under the given token or a new one. */
 export async function makeDkimKey(
   deps: KeyDeps,
   key: Pick<DkimKeyRecord, "domainId" | "selector" | "status"> & { token?: string | undefined },
@@ -42,8 +42,8 @@ export async function makeDkimKey(
 }
 
 /**
- * Makes the installation's own key, for the onboarding domain, at the first start; later ones change nothing.
- * @throws SettingsError where the key in the database was sealed with another master key
+ * Makes the installation's own key, for the onboarding domain, if there is none.
+ * @throws SettingsError if the key in the database was sealed with another master key
  */
 export async function ensureInstallationKey(deps: KeyDeps & { db: Db }, now: number): Promise<void> {
   const own = await installationKey(deps.db);
@@ -53,8 +53,8 @@ export async function ensureInstallationKey(deps: KeyDeps & { db: Db }, now: num
 }
 
 /**
- * A database that was put back without its master key looks sound until the first mail is to be signed: with what has
- * been accepted by then nobody can do anything.
+ * Checks that the master key opens the sealed key. Otherwise a database restored without its master key would accept
+ * messages that can never be signed.
  */
 function requireOpens(boxKey: Uint8Array, sealed: string): void {
   try {

@@ -2,15 +2,15 @@ import { log } from "../../log.ts";
 import { claimDueDomains } from "../../store/domains.ts";
 import { type VerifyDeps, verifyDomain } from "./verify.ts";
 
-/** Domains checked at a time: each asks a handful of questions. */
+/** Domains checked at a time. Each takes a handful of lookups. */
 const CONCURRENT_CHECKS = 8;
 
-/** A domain taken for a check is not taken again before this, milliseconds: more than its lookups can last. */
+/** Time before a claimed domain can be claimed again, milliseconds. Its lookups take less. */
 const CHECK_LEASE_MS = 120_000;
 
 /**
  * Checks domains whose background check is due, at most `limit`.
- * @returns how many were taken
+ * @returns the number of claimed domains
  */
 export async function recheckDue(deps: VerifyDeps, limit: number): Promise<number> {
   const now = deps.clock.now();
@@ -18,7 +18,7 @@ export async function recheckDue(deps: VerifyDeps, limit: number): Promise<numbe
   const left = due.values();
   const worker = async (): Promise<void> => {
     for (const { senderId, id } of left) {
-      // One domain's trouble must not keep the others from their check.
+      // If one check fails, the other domains are still checked.
       await verifyDomain(deps, senderId, id, "sweep").catch((error: unknown) =>
         log("verify").error("domain check failed", { domainId: id, error: String(error) }),
       );

@@ -1,8 +1,8 @@
 import type { PublicDkimKey } from "../../store/dkim-keys.ts";
 import type { Domain } from "../../store/domains.ts";
-import { DMARC_MAILBOX, dkimTarget, mxHost, spfInclude } from "../own-names.ts";
+import { DMARC_MAILBOX, dkimTarget, mxHost, spfInclude } from "../zone/own-names.ts";
 
-/** A DNS record the owner of a domain is to publish, as the API shows it. */
+/** A DNS record that the owner of a domain must publish, as the API shows it. */
 export interface DnsRecord {
   type: "CNAME" | "TXT" | "MX";
   name: string;
@@ -12,7 +12,7 @@ export interface DnsRecord {
   verified: boolean;
 }
 
-/** Health of one record: `failing` was verified once and no longer resolves. */
+/** Health of one record. `failing` means that it was verified once and no longer resolves. */
 export type Health = "verified" | "pending" | "failing";
 export interface AuthHealth {
   dkim: Health;
@@ -20,15 +20,15 @@ export interface AuthHealth {
   dmarc: Health;
 }
 
-/** Preference of MX records that lead to our host (RFC 5321 §5.1): a lower one goes first, and there is no other. */
+/** Preference of the MX record of our host, which is the only one (RFC 5321 §5.1). */
 export const MX_PREFERENCE = 10;
 
-/** The name at which a domain publishes the key of a selector (RFC 6376 §3.6.2.1). */
+/** Returns the name at which a domain publishes the key of a selector (RFC 6376 §3.6.2.1). */
 export function dkimName(selector: string, domain: string): string {
   return `${selector}._domainkey.${domain}`;
 }
 
-/** A DMARC record of that policy, with where its reports go (RFC 7489 §6.3). */
+/** Returns a DMARC record with a policy and the address for reports (RFC 7489 §6.3). */
 export function dmarcRecord(policy: "none" | "reject", serviceDomain: string): string {
   return `v=DMARC1; p=${policy}; rua=mailto:${DMARC_MAILBOX}@${serviceDomain}`;
 }
@@ -43,7 +43,7 @@ function dkimRecord(domain: Domain, key: PublicDkimKey, serviceDomain: string): 
   };
 }
 
-/** The records to publish for sending: one CNAME a DKIM key, SPF, DMARC. */
+/** Returns the records to publish for sending: a CNAME per DKIM key, SPF and DMARC. */
 export function sendingRecords(
   domain: Domain,
   keys: readonly PublicDkimKey[],
@@ -68,7 +68,7 @@ export function sendingRecords(
   ];
 }
 
-/** The record to publish for receiving. */
+/** Returns the record to publish for receiving. */
 export function receivingRecords(domain: Domain, serviceDomain: string): DnsRecord[] {
   return [
     {
@@ -82,7 +82,7 @@ export function receivingRecords(domain: Domain, serviceDomain: string): DnsReco
   ];
 }
 
-/** Health of a domain's authentication by its last check. */
+/** Returns the health of a domain's authentication at its last check. */
 export function authHealth(domain: Domain): AuthHealth {
   const lost: Health = domain.verifiedAt === null ? "pending" : "failing";
   const { dkim, spf, dmarc } = domain.verified;

@@ -16,7 +16,7 @@ export interface RegisterDeps extends KeyDeps {
 export interface NewDomain {
   accountId: string;
   senderId: string;
-  /** As the client wrote it. */
+  /** The text that the client sent. */
   name: string;
   now: number;
   /** Statements for the same write. */
@@ -42,9 +42,8 @@ function newDomain(deps: RegisterDeps, { accountId, senderId, now }: NewDomain, 
 }
 
 /**
- * Registers a domain with a DKIM key of its own, the token of which is new: a record left by a former owner proves
- * nothing.
- * @throws AppError 422 for a name that cannot be sent from, 409 where the account has it already
+ * Registers a domain with a new DKIM key. Its token is new, so that the record of a former owner does not verify it.
+ * @throws AppError 422 if the name cannot be sent from; 409 if the account has the domain already
  */
 export async function registerDomain(deps: RegisterDeps, wanted: NewDomain): Promise<void> {
   const { now } = wanted;

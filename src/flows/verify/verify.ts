@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import { DAY_MS } from "../../core/time-units.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { DAY_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { activateDkimKey, listDkimKeys, type PublicDkimKey } from "../../store/dkim-keys.ts";
@@ -10,7 +10,7 @@ import {
   type RecordFlags,
   storeCheck,
 } from "../../store/domains.ts";
-import { type DomainLookups, type Finding, findDkim, findDmarc, findMx, findSpf } from "./lookups.ts";
+import { type DomainLookups, type RecordState, findDkim, findDmarc, findMx, findSpf } from "./lookups.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "./schedule.ts";
 
 export interface VerifyDeps {
@@ -18,30 +18,30 @@ export interface VerifyDeps {
   clock: Clock;
   lookups: DomainLookups;
   serviceDomain: string;
-  /** Delays between background checks; null: the default schedule. */
+  /** Delays between background checks; null for the default schedule. */
   recheckSeconds: readonly number[] | null;
 }
 
-/** A DKIM key that another takes the place of stays published this long, for mail on its way. Milliseconds. */
+/** Time for which a replaced DKIM key stays published, for messages under way, milliseconds. */
 export const RETIRED_KEY_MS = 7 * DAY_MS;
 
-/** Times that what a check has found is stored anew, since the domain has changed meanwhile. */
+/** Attempts to store the result of a check while the domain keeps changing. */
 const MAX_STORES = 3;
 
-type Findings = Readonly<Record<keyof RecordFlags, Finding>>;
+type Findings = Readonly<Record<keyof RecordFlags, RecordState>>;
 
-/** What the DNS says of a domain. */
-interface Seen {
+/** The result of looking up a domain's records. */
+interface CheckResult {
   findings: Findings;
-  /** The key that waits for its record, and whether that is now there. */
+  /** The key whose record is not published yet; `resolved` is true if it now is. */
   pending: PublicDkimKey | null;
   resolved: boolean;
 }
 
 /**
- * Checks a domain's records in the DNS now and stores what was found, in one write. Where another check has ended
- * meanwhile, that of the sweep gives way, for the other may have begun later, and have seen more.
- * @returns the domain after it; null where the project has none such
+ * Checks a domain's records in the DNS and stores the result in one write. If another check ended in the meantime, the sweep
+ * discards its own, because the other may be newer.
+ * @returns the domain after the check; null if the project has no such domain
  */
 export async function verifyDomain(
   deps: VerifyDeps,
@@ -51,19 +51,19 @@ export async function verifyDomain(
 ): Promise<Domain | null> {
   let domain = await getDomain(deps.db, senderId, id);
   if (domain === null) return null;
-  let seen = await lookAll(deps, domain, await listDkimKeys(deps.db, senderId, id));
+  let seen = await checkRecords(deps, domain, await listDkimKeys(deps.db, senderId, id));
   for (let stores = 0; domain !== null && stores < MAX_STORES; stores++) {
     const after = await store(deps, domain, seen);
     if (after !== null) return after;
     domain = await getDomain(deps.db, senderId, id);
     if (by === "sweep") return domain;
-    seen = beside(seen, await listDkimKeys(deps.db, senderId, id));
+    seen = withKeys(seen, await listDkimKeys(deps.db, senderId, id));
   }
   return domain;
 }
 
-/** What was seen, beside the keys that there are by now: of one that has been made since nothing is known. */
-function beside({ findings, ...before }: Seen, keys: readonly PublicDkimKey[]): Seen {
+/** Applies the result to the present keys. About a key that was made since, it says nothing. */
+function withKeys({ findings, ...before }: CheckResult, keys: readonly PublicDkimKey[]): CheckResult {
   const pending = pendingOf(keys);
   const isSame = pending !== null && pending.createdAt === before.pending?.createdAt;
   return { findings, pending, resolved: before.resolved && isSame };
@@ -73,11 +73,11 @@ function pendingOf(keys: readonly PublicDkimKey[]): PublicDkimKey | null {
   return keys.find(({ status }) => status === "pending") ?? null;
 }
 
-/** Stores what a check makes of the domain; null where that is no longer as it was read. */
+/** Stores the result of a check. Returns null if the domain changed since it was read. */
 async function store(
   { db, clock, recheckSeconds }: VerifyDeps,
   before: Domain,
-  { findings, pending, resolved }: Seen,
+  { findings, pending, resolved }: CheckResult,
 ): Promise<Domain | null> {
   const now = clock.now();
   const awaited = resolved ? null : (pending?.createdAt ?? null);
@@ -92,14 +92,25 @@ async function store(
   return { ...before, ...check };
 }
 
-async function lookAll(deps: VerifyDeps, domain: Domain, keys: readonly PublicDkimKey[]): Promise<Seen> {
+async function checkRecords(
+  deps: VerifyDeps,
+  domain: Domain,
+  keys: readonly PublicDkimKey[],
+): Promise<CheckResult> {
   const pending = pendingOf(keys);
-  const [findings, resolved] = await Promise.all([look(deps, domain, keys), keySeen(deps, domain, pending)]);
-  // The key that signs from now on is the one that counts.
+  const [findings, resolved] = await Promise.all([
+    recordStates(deps, domain, keys),
+    isKeyPublished(deps, domain, pending),
+  ]);
+  // If the new key is published, it signs from now on, so its record counts.
   return { findings: resolved ? { ...findings, dkim: "present" } : findings, pending, resolved };
 }
 
-async function look(deps: VerifyDeps, domain: Domain, keys: readonly PublicDkimKey[]): Promise<Findings> {
+async function recordStates(
+  deps: VerifyDeps,
+  domain: Domain,
+  keys: readonly PublicDkimKey[],
+): Promise<Findings> {
   const { lookups, serviceDomain } = deps;
   const active = keys.find(({ status }) => status === "active");
   const [dkim, spf, dmarc, mx] = await Promise.all([
@@ -111,7 +122,7 @@ async function look(deps: VerifyDeps, domain: Domain, keys: readonly PublicDkimK
   return { dkim, spf, dmarc, mx };
 }
 
-async function keySeen(
+async function isKeyPublished(
   { lookups, serviceDomain }: VerifyDeps,
   domain: Domain,
   key: PublicDkimKey | null,
@@ -119,14 +130,14 @@ async function keySeen(
   return key !== null && (await findDkim(lookups, domain.name, key, serviceDomain)) === "present";
 }
 
-/** A record of which the DNS said nothing stays as it was last seen. */
-function flagAfter(before: boolean, found: Finding): boolean {
+/** Returns the new state of a record. If its lookup failed, the state stays. */
+function flagAfter(before: boolean, found: RecordState): boolean {
   return found === "unknown" ? before : found === "present";
 }
 
 /**
- * What findings make of a domain. A verified one that breaks falls back after 72 hours of failing checks only.
- * @param newKeyAt when a DKIM key was made whose record is still awaited; null: none is
+ * Judges a domain by the states of its records. A verified one becomes pending only after 72 hours of failing checks.
+ * @param newKeyAt time at which a DKIM key was made that is not published yet; null if there is none
  */
 export function judge(
   domain: Domain,
@@ -144,7 +155,7 @@ export function judge(
   const sound = verified.dkim && verified.spf && verified.dmarc;
   const seenBroken = [findings.dkim, findings.spf, findings.dmarc].includes("absent");
   const failingSince = sound || domain.status === "pending" ? null : failingFrom(domain, seenBroken, now);
-  // Only a check that saw a record missing ends the patience: silence of the DNS takes nothing from anybody.
+  // Only a check that found a record missing makes the domain pending, not a failed lookup.
   const fallen = failingSince !== null && seenBroken && now - failingSince >= FALL_BACK_AFTER_MS;
   const status = sound || (domain.status === "verified" && !fallen) ? "verified" : "pending";
   const after = { status, verified, failingSince: fallen ? null : failingSince } as const;
@@ -156,7 +167,7 @@ export function judge(
   };
 }
 
-/** Since when a domain fails. The time up to a check that learned nothing does not count: it is put off by as much. */
+/** Returns the time since which a domain fails. Time before a check whose lookups failed does not count. */
 function failingFrom({ failingSince, checkedAt }: Domain, seenBroken: boolean, now: number): number {
   if (failingSince === null) return now;
   return seenBroken ? failingSince : failingSince + Math.max(0, now - (checkedAt ?? now));

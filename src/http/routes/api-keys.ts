@@ -1,20 +1,24 @@
 import { Type } from "@sinclair/typebox";
 import { AppError, notFound } from "../../core/errors.ts";
-import { hashSecret, keyFor, newApiSecret } from "../../flows/api-keys.ts";
+import { limitsOf, type Quotas } from "../../core/quotas.ts";
+import { quotaExceeded } from "../../flows/quotas.ts";
+import { withinLimits } from "../../store/holdings.ts";
+import { ACCOUNT_PLAN } from "../access/rate.ts";
+import { hashSecret, keyFor, newApiSecret } from "../../flows/account/api-keys.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { type ApiKey, insertKey, listKeys, revokeKey, unrevokedGuard } from "../../store/keys.ts";
-import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
-import { getSender, type Sender } from "../../store/senders.ts";
+import { type ApiKey, getKey, insertKey, listKeys, revokeKey, unrevokedGuard } from "../../store/keys.ts";
+import { isBroken, requireGuard } from "../../store/guards.ts";
+import { getProject, type Project } from "../../store/projects.ts";
 import { created, noContent, ok } from "../answer.ts";
-import { invalidKey } from "../auth.ts";
+import { invalidKey } from "../access/auth.ts";
 import { accountRoute, type Principal, type Route } from "../route.ts";
 import { Name, Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
-import { requireScope, SCOPES, type Scope } from "../scopes.ts";
+import { requireScope, SCOPES } from "../access/scopes.ts";
 
 const KEY_FIELDS = {
   id: Type.String(),
   name: Type.String(),
-  keyPrefix: Type.String({ description: "Non-secret leading part of the key." }),
+  keyPrefix: Type.String({ description: "The start of the key, which is not secret." }),
   last4: Type.String(),
   senderId: Nullable(Type.String()),
   senderExternalId: Type.Optional(Type.String({ description: "Present on a project-scoped key." })),
@@ -27,7 +31,7 @@ const ApiKeySchema = Type.Object(KEY_FIELDS, { title: "ApiKey" });
 const NewApiKeySchema = Type.Object(
   {
     ...KEY_FIELDS,
-    secret: Type.String({ description: "Shown this once." }),
+    secret: Type.String({ description: "Shown only in this answer." }),
   },
   { title: "NewApiKey" },
 );
@@ -35,12 +39,17 @@ const NewApiKeySchema = Type.Object(
 const CreateApiKey = Type.Object({
   name: Name,
   senderId: Type.Optional(
-    Nullable(Type.String({ description: "Project the key is scoped to; absent: account-wide." })),
+    Nullable(
+      Type.String({
+        description: "Project that the key is limited to. If absent, the key is account-wide.",
+        examples: ["snd_01hzy8"],
+      }),
+    ),
   ),
   scopes: Type.Optional(
     Type.Array(OneOf(SCOPES), {
       maxItems: SCOPES.length,
-      description: "What the key may do; absent or empty: everything.",
+      description: "What the key may do. If absent or empty: everything.",
     }),
   ),
 });
@@ -60,41 +69,60 @@ function show(key: ApiKey): Record<string, unknown> {
   };
 }
 
-/** No key gives another one rights it lacks itself. */
-function requireNoMoreScopes(held: readonly string[], wanted: readonly Scope[]): void {
+/** Throws 403 if a key has rights that the caller's key lacks. The caller may neither make nor revoke such a key. */
+function requireNoMoreScopes(held: readonly string[], others: readonly string[], verb: string): void {
   if (held.length === 0) return;
-  if (wanted.length === 0)
-    throw new AppError("permission_error", "A key limited to scopes cannot make one without limits.", {
+  if (others.length === 0)
+    throw new AppError("permission_error", `A key with scopes cannot ${verb} a key that has all scopes.`, {
       code: "missing_scope",
       param: "scopes",
     });
-  for (const scope of wanted) requireScope(held, scope);
+  for (const scope of others) requireScope(held, scope);
 }
 
-/** The project a new key is for; null: the account. A project key makes keys for its own project alone. */
-async function projectFor(db: Db, principal: Principal, wanted: string | null): Promise<Sender | null> {
+/**
+ * Returns the project of a new key. Null: the key is account-wide. A project key only makes keys for its own project.
+ */
+async function projectFor(db: Db, principal: Principal, wanted: string | null): Promise<Project | null> {
   if (principal.senderId !== null && wanted !== principal.senderId)
-    throw new AppError("permission_error", "A project key can only make keys with its own senderId.", {
+    throw new AppError("permission_error", "A project key can only create keys with its own senderId.", {
       param: "senderId",
     });
   if (wanted === null) return null;
-  const sender = await getSender(db, principal.accountId, wanted);
+  const sender = await getProject(db, principal.accountId, wanted);
   if (sender === null) throw notFound("project");
   return sender;
 }
 
-/** `/v1/api-keys`. */
-export function apiKeyRoutes({ db }: { db: Db }): Route[] {
-  return [...collectionRoutes(db), revokeRoute(db)];
+/** Returns the routes of `/v1/api-keys`. */
+export function apiKeyRoutes(deps: ApiKeyDeps): Route[] {
+  return [...collectionRoutes(deps), revokeRoute(deps.db)];
 }
 
-function collectionRoutes(db: Db): Route[] {
+export interface ApiKeyDeps {
+  db: Db;
+  quotas: Quotas;
+}
+
+/**
+ * Returns the limits for a new key. A key counts for its project. An account-wide key counts for the account, with
+ * the limits of its rate plan.
+ */
+function keyLimits({ quotas }: ApiKeyDeps, accountId: string, sender: Project | null) {
+  const limits = limitsOf(quotas, sender?.plan ?? ACCOUNT_PLAN);
+  const within = withinLimits(sender?.id ?? accountId, ["apiKeys", "storedOctets"], limits);
+  return { within, refuse: quotaExceeded(limits) };
+}
+
+function collectionRoutes(deps: ApiKeyDeps): Route[] {
+  const { db } = deps;
   return [
     accountRoute({
       method: "POST",
       path: "/v1/api-keys",
       operationId: "createApiKey",
-      summary: "Make an API key",
+      stores: { limitedBy: "handler" },
+      summary: "Create an API key",
       scope: "api_keys:write",
       body: CreateApiKey,
       answers: { 201: NewApiKeySchema },
@@ -103,17 +131,19 @@ function collectionRoutes(db: Db): Route[] {
       async handle({ body, principal, now, record }) {
         const scopes = [...new Set(body.scopes)];
         const sender = await projectFor(db, principal, body.senderId ?? null);
-        requireNoMoreScopes(principal.scopes, scopes);
+        requireNoMoreScopes(principal.scopes, scopes, "make");
         const secret = newApiSecret();
         const { accountId, keyId } = principal;
         const owner = { senderId: sender?.id ?? null, senderExternalId: sender?.externalId ?? null };
         const key = keyFor(secret, { accountId, name: body.name.toWellFormed(), ...owner, scopes }, now);
         const answer = created({ ...show(key), secret });
-        // Whoever has stolen a key must not make another one of it while it is being revoked.
-        const unrevoked = keyId === null ? [] : [allOrNothing(unrevokedGuard(keyId))];
-        const write = db.write([...unrevoked, insertKey(key, hashSecret(secret)), ...record(answer)]);
-        await write.catch((error: unknown) => {
-          throw isGuardBroken(error) ? invalidKey() : error;
+        // If a key is being revoked, it must not make another key at the same time.
+        const unrevoked = keyId === null ? [] : [requireGuard("key_revoked", unrevokedGuard(keyId))];
+        const made = [insertKey(key, hashSecret(secret)), ...record(answer)];
+        const { within, refuse } = keyLimits(deps, accountId, sender);
+        await db.write([...unrevoked, ...made, ...within]).catch((error: unknown) => {
+          if (isBroken(error, "key_revoked")) throw invalidKey();
+          refuse(error);
         });
         return answer;
       },
@@ -141,11 +171,16 @@ function revokeRoute(db: Db): Route {
     path: "/v1/api-keys/:id",
     operationId: "revokeApiKey",
     summary: "Revoke an API key",
-    description: "Holds from the next request on, and for good.",
+    description:
+      "Takes effect with the next request and cannot be undone. A key with scopes can only revoke keys within its own scopes.",
     scope: "api_keys:write",
     answers: { 204: null },
     async handle({ principal, params, now }) {
-      const { accountId, senderId } = principal;
+      const { accountId, senderId, scopes } = principal;
+      const key = await getKey(db, accountId, senderId, params.id);
+      if (key === null) throw notFound("API key");
+      // Scopes never change, so the value that was read is still right.
+      requireNoMoreScopes(scopes, key.scopes, "revoke");
       if (!(await revokeKey(db, accountId, senderId, params.id, now))) throw notFound("API key");
       return noContent();
     },

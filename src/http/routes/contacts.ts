@@ -1,9 +1,9 @@
-import { isDeeper } from "../../core/validation.ts";
+import { findInexactNumber, INEXACT_NUMBER, isDeeper } from "../../core/validation.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey, NO_ADDRESS, normalizeAddress } from "../../core/addresses.ts";
+import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { wellFormed } from "../../core/well-formed.ts";
+import { wellFormed } from "../../core/text.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import {
   type Contact,
@@ -17,6 +17,7 @@ import {
 import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
 import {
+  EMAIL,
   MAX_NAME_CHARS,
   Nullable,
   ONE_LINE,
@@ -27,7 +28,7 @@ import {
   Timestamp,
 } from "../schemas.ts";
 
-/** Keys of a contact's metadata, its size as JSON, and how deep lists and objects may lie in one another. */
+/** Limits of a contact's metadata: keys, size as JSON, and nesting. */
 const MAX_METADATA_KEYS = 50;
 const MAX_METADATA_BYTES = 16 * 1024;
 const MAX_METADATA_DEPTH = 10;
@@ -47,29 +48,32 @@ const ContactSchema = Type.Object(
   { title: "Contact" },
 );
 
-const Name = Type.Optional(Nullable(Type.String({ maxLength: MAX_NAME_CHARS, pattern: ONE_LINE })));
+const Name = Type.Optional(
+  Nullable(Type.String({ maxLength: MAX_NAME_CHARS, ...ONE_LINE, examples: ["Ana"] })),
+);
 const Metadata = Type.Optional(
   Type.Record(Type.String(), Type.Unknown(), {
     maxProperties: MAX_METADATA_KEYS,
-    description: `Your own fields: at most ${MAX_METADATA_KEYS} keys and ${MAX_METADATA_BYTES} bytes of JSON, nested ${MAX_METADATA_DEPTH} deep. Whole numbers beyond 2^53 lose digits: send them as texts.`,
+    description: `Your own fields: at most ${MAX_METADATA_KEYS} keys and ${MAX_METADATA_BYTES} bytes of JSON, nested ${MAX_METADATA_DEPTH} deep. Whole numbers beyond 2^53 are refused. Send them as texts.`,
+    examples: [{ customerId: "42" }],
   }),
 );
 const CreateContact = Type.Object({
-  email: Type.String(),
+  email: Type.String(EMAIL),
   firstName: Name,
   lastName: Name,
   metadata: Metadata,
   subscribed: Type.Optional(Type.Boolean({ default: true })),
 });
 const UpdateContact = Type.Object(
-  { firstName: Name, lastName: Name, metadata: Metadata },
-  { description: "Null clears a name; `metadata` replaces the whole of it." },
+  { firstName: Name, lastName: Name, metadata: Metadata, subscribed: Type.Optional(Type.Boolean()) },
+  { description: "Null clears a name. `metadata` replaces all keys." },
 );
 
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
   subscribed: Type.Optional(Type.Boolean()),
-  q: Search("Part of the address, first or last name, in any case."),
+  q: Search("Part of the address, first name or last name. Case does not matter."),
 });
 
 function show(contact: Contact): Static<typeof ContactSchema> {
@@ -86,28 +90,30 @@ function show(contact: Contact): Static<typeof ContactSchema> {
   };
 }
 
-/** Throws 422 for metadata over its limits. */
+/** Throws 422 if metadata exceeds its limits. */
 function checkMetadata(metadata: Record<string, unknown> | undefined): void {
   if (metadata === undefined) return;
-  // Before it becomes JSON: what is nested deep enough breaks the stack there.
+  // Checks the depth before making JSON, because deep nesting overflows the stack there.
   if (isDeeper(metadata, MAX_METADATA_DEPTH))
-    throw invalid("metadata", `Nested more than ${MAX_METADATA_DEPTH} deep.`);
+    throw invalid("metadata", `must be nested at most ${MAX_METADATA_DEPTH} deep.`);
+  const inexact = findInexactNumber(metadata, "metadata");
+  if (inexact !== null) throw invalid(inexact, INEXACT_NUMBER);
   if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
-    throw invalid("metadata", `At most ${MAX_METADATA_BYTES} bytes as JSON.`);
+    throw invalid("metadata", `must have at most ${MAX_METADATA_BYTES} bytes as JSON.`);
 }
 
-/** What is no Unicode text (half of a surrogate pair) would come back otherwise than it was given. */
+/** Returns a name as the database will store it, with halves of surrogate pairs replaced. */
 function nameOf(name: string | null): string | null {
   return name === null ? null : name.toWellFormed();
 }
 
 function addressOf(text: string): string {
   const email = normalizeAddress(text);
-  if (email === null) throw invalid("email", NO_ADDRESS, "invalid_email");
+  if (email === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
   return email;
 }
 
-/** The address, empty where none is given. Throws 422 over all that is wrong. */
+/** Returns the address, empty if none is given. Throws 422 with all issues. */
 function checkedAddress({ email, metadata }: Partial<Static<typeof CreateContact>>): string {
   const [address] = readAll(
     () => (email === undefined ? "" : addressOf(email)),
@@ -134,7 +140,7 @@ function newContact(senderId: string, body: Static<typeof CreateContact>, now: n
   };
 }
 
-/** `/v1/contacts`. */
+/** Returns the routes of `/v1/contacts`. */
 export function contactRoutes({ db }: { db: Db }): Route[] {
   return [
     createRoute(db),
@@ -150,7 +156,8 @@ function createRoute(db: Db): Route {
     method: "POST",
     path: "/v1/contacts",
     operationId: "createContact",
-    summary: "Store a contact",
+    stores: { adds: ["contacts"] },
+    summary: "Create a contact",
     scope: "contacts:write",
     body: CreateContact,
     rules: checkedAddress,
@@ -162,7 +169,7 @@ function createRoute(db: Db): Route {
         await db.write([insertContact(contact), ...record(answer)]);
       } catch (error) {
         if (error instanceof ConstraintError && error.unique?.startsWith("contacts.") === true)
-          throw new AppError("conflict", `There is a contact ${contact.emailKey} already.`, {
+          throw new AppError("conflict", `The contact ${contact.emailKey} already exists.`, {
             code: "duplicate",
             param: "email",
           });
@@ -197,7 +204,7 @@ function itemRoutes(db: Db): Route[] {
       method: "GET",
       path: "/v1/contacts/:id",
       operationId: "getContact",
-      summary: "Read a contact",
+      summary: "Get a contact",
       scope: "contacts:read",
       answers: { 200: ContactSchema },
       async handle({ senderId, params }) {
@@ -208,20 +215,22 @@ function itemRoutes(db: Db): Route[] {
       method: "PATCH",
       path: "/v1/contacts/:id",
       operationId: "updateContact",
-      summary: "Change a contact's names or metadata",
+      stores: { limitedBy: "handler" },
+      summary: "Update a contact",
       scope: "contacts:write",
       body: UpdateContact,
       rules: ({ metadata }: Static<typeof UpdateContact>) => checkMetadata(metadata),
       answers: { 200: ContactSchema },
-      async handle({ senderId, params, body, now }) {
+      async handle({ senderId, params, body, now, growing }) {
         checkMetadata(body.metadata);
-        const { firstName, lastName, metadata } = body;
+        const { firstName, lastName, metadata, subscribed } = body;
         const changes = {
+          subscribed,
           firstName: firstName === undefined ? undefined : nameOf(firstName),
           lastName: lastName === undefined ? undefined : nameOf(lastName),
           metadata: metadata === undefined ? undefined : wellFormed(metadata),
         };
-        return ok(show(found(await updateContact(db, senderId, params.id, changes, now))));
+        return ok(show(found(await updateContact(db, senderId, params.id, changes, now, growing))));
       },
     }),
     projectRoute({
@@ -244,12 +253,13 @@ function found(contact: Contact | null): Contact {
   return contact;
 }
 
-// Doing it twice is doing it once, so its answer need not be stored in the same write.
+// A repeated call has no further effect, so its answer need not be stored in the same write.
 function subscriptionRoute(db: Db, verb: "unsubscribe" | "resubscribe", subscribed: boolean): Route {
   return projectRoute({
     method: "POST",
     path: `/v1/contacts/:id/${verb}`,
     operationId: `${verb}Contact`,
+    evenFull: true,
     summary: subscribed ? "Subscribe a contact again" : "Unsubscribe a contact; it is not suppressed",
     scope: "contacts:write",
     answers: { 200: ContactSchema },

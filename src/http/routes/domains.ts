@@ -18,7 +18,7 @@ const RecordSchema = Type.Object(
     type: OneOf(["CNAME", "TXT", "MX"]),
     name: Type.String({ description: "DNS name to publish at." }),
     value: Type.String(),
-    priority: Type.Optional(Type.Integer({ description: "Only on MX records." })),
+    priority: Type.Optional(Type.Integer({ description: "Present on MX records." })),
     purpose: OneOf(["dkim", "spf", "dmarc", "inbound"]),
     verified: Type.Boolean({ description: "False until the record resolves." }),
   },
@@ -50,7 +50,8 @@ const CreateDomain = Type.Object({
   domain: Type.String({
     minLength: 1,
     maxLength: 253,
-    description: "Fully-qualified; a subdomain of its own for sending is recommended.",
+    description: "The full domain name. We recommend a subdomain that is used for sending only.",
+    examples: ["mail.example.com"],
   }),
 });
 const SetReceiving = Type.Object({ enabled: Type.Boolean() });
@@ -100,11 +101,11 @@ async function changeReceiving(deps: Deps, senderId: string, id: string, enabled
       throw new AppError("conflict", "Another project receives mail for this domain.", { code: "duplicate" });
     throw error;
   }
-  // Read anew it may be as another request did.
+  // Another request may have changed it since, so it is read again.
   return receivingState(deps, { ...before, receiving: enabled });
 }
 
-/** `/v1/domains`. */
+/** Returns the routes of `/v1/domains`. */
 export function domainRoutes(deps: DomainDeps): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), ...receivingRoutes(deps)];
 }
@@ -116,7 +117,8 @@ function collectionRoutes(deps: DomainDeps): Route[] {
       method: "POST",
       path: "/v1/domains",
       operationId: "createDomain",
-      summary: "Register a sending domain",
+      stores: { adds: ["domains"] },
+      summary: "Add a sending domain",
       scope: "domains:write",
       body: CreateDomain,
       answers: { 201: DomainSchema },
@@ -164,7 +166,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       method: "GET",
       path: "/v1/domains/:id",
       operationId: "getDomain",
-      summary: "Read a domain as it was last checked",
+      summary: "Get a domain with the result of its last check",
       scope: "domains:read",
       answers: { 200: DomainSchema },
       async handle({ senderId, params }) {
@@ -182,7 +184,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       async handle({ senderId, params }) {
         if (await deleteDomain(db, senderId, params.id)) return noContent();
         await requireDomain(deps, senderId, params.id);
-        throw new AppError("conflict", "This domain has inboxes: delete them first.", {
+        throw new AppError("conflict", "This domain has inboxes. Delete them first.", {
           code: "invalid_state",
         });
       },
@@ -191,7 +193,7 @@ function itemRoutes(deps: DomainDeps): Route[] {
       method: "POST",
       path: "/v1/domains/:id/verify",
       operationId: "verifyDomain",
-      summary: "Check a domain's records in the DNS now",
+      summary: "Check a domain's DNS records now",
       scope: "domains:write",
       answers: { 200: DomainSchema },
       async handle({ senderId, params }) {
@@ -204,8 +206,9 @@ function itemRoutes(deps: DomainDeps): Route[] {
       method: "POST",
       path: "/v1/domains/:id/rotate-dkim",
       operationId: "rotateDomainDkim",
-      summary: "Make a new DKIM key under the other selector",
-      description: "Signing moves to it once its record resolves; the old one stays published for 7 days.",
+      summary: "Rotate a domain's DKIM key",
+      description:
+        "Signing switches to the new key when its record resolves. The old record stays needed for 7 days.",
       scope: "domains:write",
       answers: { 200: DomainSchema },
       async handle({ senderId, params, now, record }) {
@@ -229,7 +232,7 @@ function receivingRoutes(deps: DomainDeps): Route[] {
       method: "GET",
       path: "/v1/domains/:id/receiving",
       operationId: "getDomainReceiving",
-      summary: "Read a domain's receiving state",
+      summary: "Get whether a domain receives mail",
       scope: "domains:read",
       answers: { 200: ReceivingSchema },
       async handle({ senderId, params }) {
@@ -240,7 +243,7 @@ function receivingRoutes(deps: DomainDeps): Route[] {
       method: "PATCH",
       path: "/v1/domains/:id/receiving",
       operationId: "setDomainReceiving",
-      summary: "Let a verified domain receive mail, or stop it",
+      summary: "Turn receiving for a verified domain on or off",
       scope: "domains:write",
       body: SetReceiving,
       answers: { 200: ReceivingSchema },

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
-import { type AttemptPlace, listAttempts } from "../../store/attempts.ts";
+import { type AttemptCursor, listAttempts } from "../../store/attempts.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { getMessage } from "../../store/messages.ts";
 import { ok } from "../answer.ts";
@@ -8,7 +8,7 @@ import { projectRoute, type Route } from "../route.ts";
 import { PAGE_QUERY, PageOf } from "../schemas.ts";
 import { AttemptView, showAttempt } from "../views/attempt.ts";
 
-/** How each try at delivering a message went. */
+/** Returns the route that lists the delivery attempts of a message. */
 export function emailAttemptsRoute({ db }: { db: Db }): Route {
   return projectRoute({
     method: "GET",
@@ -17,7 +17,7 @@ export function emailAttemptsRoute({ db }: { db: Db }): Route {
     scope: "emails:read",
     summary: "List a message's delivery attempts with their SMTP conversations, oldest first",
     description:
-      "One item for each try at each recipient. A recipient that was never tried has none: one rejected when the message was accepted, one still waiting. A received message has none either.",
+      "One item per attempt and recipient. Recipients without an attempt have none, because they were rejected at once or still wait. Received messages have none either.",
     query: Type.Object(PAGE_QUERY),
     answers: { 200: PageOf(AttemptView) },
     errors: ["not_found"],
@@ -30,12 +30,12 @@ export function emailAttemptsRoute({ db }: { db: Db }): Route {
   });
 }
 
-function textOf({ startedAt, ord, attempt }: AttemptPlace): string {
+function textOf({ startedAt, ord, attempt }: AttemptCursor): string {
   return `${startedAt}.${ord}.${attempt}`;
 }
 
-/** The place in a cursor; its text is our own, since cursors are authenticated. */
-function placeOf(text: string | null): AttemptPlace | null {
+/** Returns the position in a cursor. Cursors are authenticated, so the text is our own. */
+function placeOf(text: string | null): AttemptCursor | null {
   if (text === null) return null;
   const [startedAt = 0, ord = 0, attempt = 0] = text.split(".").map(Number);
   return { startedAt, ord, attempt };

@@ -1,43 +1,50 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { normalizeAddress } from "../../core/addresses.ts";
 import { invalid, readAll } from "../../core/errors.ts";
-import { NO_DAY_OR_TIME, parseDay, parseTime } from "../../core/date-times.ts";
+import { DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../core/time/date-times.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { listMessages, type MessageFilter } from "../../store/search/message-list.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { OneOf, PAGE_QUERY, PageOf, Search } from "../schemas.ts";
-import { MESSAGE_STATUSES } from "../../core/states.ts";
+import { DAY_OR_TIME, EMAIL, OneOf, PAGE_QUERY, PageOf, Search } from "../schemas.ts";
+import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
 import { MessageSummaryView, showSummary } from "../views/message.ts";
 
-const TIME_EXAMPLES = ["2026-01-31T09:30:00.000Z", "2026-01-31"];
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
   status: Type.Optional(OneOf([...MESSAGE_STATUSES, "complaint"], "`complaint` means `complained`.")),
   direction: Type.Optional(OneOf(["inbound", "outbound"])),
   q: Search(
-    "A part of a recipient, the sender or the subject, in any case. A page looks at 2000 messages at most, so it may be short, or empty, with more to come, above all for one or two characters.",
+    "Part of a recipient, the sender or the subject. Case does not matter. One page searches at most 2000 messages, so it may be short or empty although more follow.",
   ),
-  from: Type.Optional(Type.String({ maxLength: 320, description: "Sender's address." })),
-  to: Type.Optional(Type.String({ maxLength: 320, description: "A recipient's address: to, cc or bcc." })),
+  from: Type.Optional(Type.String({ ...EMAIL, maxLength: 320, description: "The sender's address." })),
+  to: Type.Optional(
+    Type.String({ ...EMAIL, maxLength: 320, description: "A recipient's address in `to`, `cc` or `bcc`." }),
+  ),
   tag: Type.Optional(
-    Type.String({ maxLength: 513, pattern: "^[^:]+:.+$", description: "A tag as `name:value`." }),
+    Type.String({
+      maxLength: 513,
+      pattern: "^[^:]+:.+$",
+      expected: "a tag as name:value",
+      examples: ["campaign:spring"],
+      description: "A tag as `name:value`.",
+    }),
   ),
   after: Type.Optional(
     Type.String({
-      description: "Created at or after this ISO 8601 time, or the beginning of this UTC day.",
-      examples: TIME_EXAMPLES,
+      description: "Created at or after this ISO 8601 time, or since the start of this UTC day.",
+      ...DAY_OR_TIME,
     }),
   ),
   before: Type.Optional(
     Type.String({
-      description: "Created before this ISO 8601 time, or the beginning of this UTC day.",
-      examples: TIME_EXAMPLES,
+      description: "Created before this ISO 8601 time, or before the start of this UTC day.",
+      ...DAY_OR_TIME,
     }),
   ),
 });
 
-/** `GET /v1/emails`. */
+/** Returns the route of `GET /v1/emails`. */
 export function emailListRoute({ db }: { db: Db }): Route {
   return projectRoute({
     method: "GET",
@@ -87,6 +94,6 @@ function tagOf(text: string): { name: string; value: string } {
 function timeOf(param: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = parseDay(text) ?? parseTime(text);
-  if (at === null) throw invalid(param, NO_DAY_OR_TIME);
+  if (at === null) throw invalid(param, DAY_OR_TIME_EXPECTED);
   return at;
 }

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { invalid } from "../../core/errors.ts";
-import { readSchedule } from "../../core/send-rules.ts";
+import { readSchedule } from "../../core/messages/send-rules.ts";
 import { cancelSend, rescheduleSend, type ScheduleDeps } from "../../flows/send/schedule.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { showTime, Timestamp } from "../schemas.ts";
+import { showTime, TIME, Timestamp } from "../schemas.ts";
 
 export interface EmailScheduleDeps extends ScheduleDeps {
   limits: { maxScheduleDays: number };
@@ -17,7 +17,7 @@ const Rescheduled = Type.Object({
 });
 const Canceled = Type.Object({ id: Type.String(), status: Type.Literal("failed") });
 
-/** Changing a message while it waits for its time. */
+/** Returns the routes that reschedule or cancel a scheduled message. */
 export function emailScheduleRoutes(deps: EmailScheduleDeps): Route[] {
   return [rescheduleRoute(deps), cancelRoute(deps)];
 }
@@ -28,8 +28,10 @@ function rescheduleRoute(deps: EmailScheduleDeps): Route {
     path: "/v1/emails/:id",
     operationId: "rescheduleEmail",
     scope: "emails:send",
-    summary: "Move a scheduled message to another time",
-    body: Type.Object({ scheduledAt: Type.String({ description: "ISO 8601 time; a past one sends now." }) }),
+    summary: "Reschedule a message",
+    body: Type.Object({
+      scheduledAt: Type.String({ ...TIME, description: "ISO 8601 time with a zone. A past time sends now." }),
+    }),
     answers: { 200: Rescheduled },
     errors: ["not_found", "conflict"],
     async handle({ senderId, params, body, now }) {
@@ -46,6 +48,7 @@ function cancelRoute(deps: EmailScheduleDeps): Route {
     method: "POST",
     path: "/v1/emails/:id/cancel",
     operationId: "cancelEmail",
+    evenFull: true,
     scope: "emails:send",
     summary: "Cancel a scheduled message",
     answers: { 200: Canceled },

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AppError, type Issue, notFound, validationError } from "../../core/errors.ts";
-import { SendItem } from "../../core/send-item.ts";
-import { type CheckedSend, checkSend, type SendLimits } from "../../core/send-rules.ts";
-import { turn } from "../../core/turn.ts";
+import { AppError, type Issue, invalid, notFound, validationError } from "../../core/errors.ts";
+import { SendItem } from "../../core/messages/send-item.ts";
+import { type CheckedSend, checkSend, type SendLimits } from "../../core/messages/send-rules.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
+import { expectationOf } from "../../core/expectations.ts";
 import { check } from "../../core/validation.ts";
 import { readRecord } from "../../flows/read/record.ts";
 import {
@@ -14,11 +15,11 @@ import {
   sending,
 } from "../../flows/send/accept.ts";
 import type { NamedThreads } from "../../flows/send/join-thread.ts";
-import type { Sender } from "../../store/senders.ts";
-import { logAccepted } from "../access-log.ts";
+import type { Project } from "../../store/projects.ts";
+import { logAccepted } from "../request-log.ts";
 import { type Answer, accepted, multiStatus, ok } from "../answer.ts";
 import { type CheckedRequest, projectRoute, type Route } from "../route.ts";
-import { OneOf, Timestamp } from "../schemas.ts";
+import { ItemError, OneOf, Timestamp } from "../schemas.ts";
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
@@ -29,15 +30,17 @@ export interface EmailRouteDeps extends AcceptDeps, EmailBytesDeps {
   limits: SendLimits;
 }
 
-/** Items of a batch at most. */
+/** Most items in a batch. */
 export const MAX_BATCH = 100;
 
 const BATCH_BOUNDS = { minItems: 1, maxItems: MAX_BATCH };
-/** A batch as the reference shows it, and as far as it is refused whole. */
+/** A batch in the API document. The envelope is what is checked before the items. */
 const Batch = Type.Object({ emails: Type.Array(SendItem, BATCH_BOUNDS) });
-const BatchEnvelope = Type.Object({ emails: Type.Array(Type.Unknown(), BATCH_BOUNDS) });
+const BatchEnvelope = Type.Object({
+  emails: Type.Array(Type.Unknown(), { ...BATCH_BOUNDS, examples: [SendItem.examples] }),
+});
 
-const ACCEPTED_STATUS = OneOf(["accepted", "queued", "rejected"]);
+const ACCEPTED_STATUS = OneOf(["accepted", "queued"]);
 const Accepted = Type.Object(
   {
     id: Type.String(),
@@ -50,24 +53,16 @@ const Accepted = Type.Object(
 const BatchResult = Type.Object({
   data: Type.Array(
     Type.Object({
-      id: Type.Optional(Type.String({ description: "Present when the item was accepted." })),
+      id: Type.Optional(Type.String({ description: "Present if the item was accepted." })),
       status: Type.Optional(ACCEPTED_STATUS),
       scheduledAt: Type.Optional(Timestamp),
-      error: Type.Optional(
-        Type.Object({
-          message: Type.String(),
-          code: Type.String(),
-          param: Type.String({ description: "Empty where no one field is at fault." }),
-          type: Type.Optional(Type.String()),
-          resetAt: Type.Optional(Timestamp),
-        }),
-      ),
+      error: Type.Optional(ItemError),
     }),
-    { description: "One result an item, in their order." },
+    { description: "One result per item, in the same order." },
   ),
 });
 
-/** The routes of `/v1/emails`. */
+/** Returns the routes of `/v1/emails`. */
 export function emailRoutes(deps: EmailRouteDeps): Route[] {
   return [
     sendRoute(deps),
@@ -85,9 +80,11 @@ function sendRoute(deps: EmailRouteDeps): Route {
     method: "POST",
     path: "/v1/emails",
     operationId: "sendEmail",
+    stores: { limitedBy: "handler" },
     scope: "emails:send",
     summary: "Send a message",
     body: SendItem,
+    bodyLimit: "message",
     bodyCheckedBy: "handler",
     answers: { 202: Accepted },
     errors: ["conflict"],
@@ -109,9 +106,11 @@ function batchRoute(deps: EmailRouteDeps): Route {
     method: "POST",
     path: "/v1/emails/batch",
     operationId: "sendEmailBatch",
+    stores: { limitedBy: "handler" },
     scope: "emails:send",
-    summary: "Send up to 100 messages, each accepted or refused on its own",
+    summary: "Send up to 100 messages. Each succeeds or fails separately",
     body: Batch,
+    bodyLimit: "message",
     bodyCheckedBy: "handler",
     answers: { 207: BatchResult },
     errors: ["conflict"],
@@ -119,7 +118,7 @@ function batchRoute(deps: EmailRouteDeps): Route {
   });
 }
 
-type BatchContext = Pick<CheckedRequest, "body" | "now" | "record" | "requestId"> & { project: Sender };
+type BatchContext = Pick<CheckedRequest, "body" | "now" | "record" | "requestId"> & { project: Project };
 
 async function sendBatch(
   deps: EmailRouteDeps,
@@ -129,8 +128,8 @@ async function sendBatch(
   const named: NamedThreads = new Map();
   for (const item of itemsOf(body)) {
     items.push(await prepareItem(deps, project, item, { now, named }));
-    // A hundred mails to fifty recipients each take a second: others are served in between.
-    await turn();
+    // A hundred messages to fifty recipients each take a second, so other requests are served in between.
+    await yieldToEventLoop();
   }
   const answerFor = (refused: ReadonlyMap<PreparedSend, AppError>) =>
     multiStatus({ data: items.map((item) => showItem(item, refused)) });
@@ -144,26 +143,31 @@ async function sendBatch(
   return answerFor(refused);
 }
 
-/** The items of a batch, each still to be checked on its own: a bad one must not refuse the others. */
+/** Returns the items of a batch unchecked. Each is checked separately, so that a bad one does not refuse the others. */
 function itemsOf(body: unknown): unknown[] {
   const issues = check(BatchEnvelope, body);
   if (issues.length > 0) throw validationError(issues);
   return (body as Static<typeof BatchEnvelope>).emails;
 }
 
-/** An item ready to be committed, or what refuses it. */
+/** Returns an item that is ready to be committed, or the error that refuses it. */
 async function prepareItem(
   deps: EmailRouteDeps,
-  project: Sender,
+  project: Project,
   item: unknown,
   { now, named }: { now: number; named: NamedThreads },
 ): Promise<PreparedSend | AppError> {
   try {
+    if (!isObject(item)) throw invalid("", `The item must be ${expectationOf(SendItem)}.`, "invalid_item");
     return await prepareSend(deps, project, checkedSend(item, deps.limits, now), { named });
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;
   }
+}
+
+function isObject(item: unknown): boolean {
+  return typeof item === "object" && item !== null && !Array.isArray(item);
 }
 
 function showItem(
@@ -183,7 +187,7 @@ function showRefusal({
   return { error: { message, code: code ?? type, param, type, resetAt } };
 }
 
-/** The send in a body that keeps all rules, as `checkSend` knows them. Throws 422 with every issue. */
+/** Checks a send by all rules. Throws 422 with every issue. */
 export function checkedSend(body: unknown, limits: SendLimits, now: number, ownHeaders = 0): CheckedSend {
   const result = checkSend(body, limits, now, ownHeaders);
   if (isIssues(result)) throw validationError(result);
@@ -200,7 +204,7 @@ function getRoute(deps: EmailRouteDeps): Route {
     path: "/v1/emails/:id",
     operationId: "getEmail",
     scope: "emails:read",
-    summary: "Read a message with its body and its events",
+    summary: "Get a message with its body and events",
     answers: { 200: MessageView },
     errors: ["not_found"],
     async handle({ senderId, params, expectAnswer }) {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { Health } from "../../flows/health/cached.ts";
+import type { Health } from "../../flows/health/check.ts";
 import { ok } from "../answer.ts";
 import { accountRoute, type Route } from "../route.ts";
 import { OneOf, showTime, Timestamp } from "../schemas.ts";
@@ -13,8 +13,8 @@ const HealthSchema = Type.Object(
       Type.Object({
         name: Type.String(),
         status: OneOf(STATUSES),
-        message: Type.String({ description: "What was found, in words for the operator." }),
-        fix: Type.Optional(Type.String({ description: "How to put it right." })),
+        message: Type.String({ description: "The result, in words for the operator." }),
+        fix: Type.Optional(Type.String({ description: "How to fix it." })),
       }),
     ),
     checkedAt: Timestamp,
@@ -26,16 +26,16 @@ export interface HealthDeps {
   health: () => Promise<Health>;
 }
 
-/** `/v1/health`. */
+/** Returns the route of `/v1/health`. */
 export function healthRoutes({ health }: HealthDeps): Route[] {
   return [
     accountRoute({
       method: "GET",
       path: "/v1/health",
       operationId: "getHealth",
-      summary: "Look at what the installation stands on",
+      summary: "Check the health of the installation",
       description:
-        "Disk, database, queues, Redis, clock, certificate and settings, as `postrider doctor` shows them; what lies outside (DNS, port 25, the object store) is for that command. Looked at every ten seconds at most. Answered 200 whatever is found: a load balancer asks `/readyz`. For account-wide keys.",
+        "Checks disk, database, queues, Redis, clock, certificate and settings. `postrider doctor` also checks DNS, port 25 and the object store. Results are at most ten seconds old. Always answers 200, so load balancers should use `/readyz`. Requires an account-wide key.",
       scope: "metrics:read",
       accountWide: true,
       answers: { 200: HealthSchema },

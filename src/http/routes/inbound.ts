@@ -1,23 +1,33 @@
 import { Type } from "@sinclair/typebox";
 import { validationError } from "../../core/errors.ts";
-import { MAX_SUBJECT_CHARS, SendItem } from "../../core/send-item.ts";
-import { attachmentIssues, MAX_BODY_PART_BYTES } from "../../core/send-rules.ts";
+import { MAX_SUBJECT_CHARS, SendItem } from "../../core/messages/send-item.ts";
+import { attachmentIssues, MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
 import { toAttachment } from "../../flows/send/attachment.ts";
 import { type SimulateDeps, simulateInbound } from "../../flows/receive/simulate.ts";
-import type { Arrival } from "../../flows/receive/take.ts";
+import type { Arrival } from "../../flows/receive/store-inbound.ts";
 import { accepted } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
+import { EMAIL } from "../schemas.ts";
 
 const SimulateBody = Type.Object({
-  inboxId: Type.Optional(Type.String({ description: "The inbox; or name its address in `to`." })),
-  to: Type.Optional(Type.String()),
+  inboxId: Type.Optional(
+    Type.String({
+      description: "The inbox. Alternatively, give its address in `to`.",
+      examples: ["inb_01hzy8"],
+    }),
+  ),
+  to: Type.Optional(Type.String({ ...EMAIL, description: "Address of the inbox." })),
   from: Type.Optional(SendItem.properties.from),
-  subject: Type.Optional(Type.String({ maxLength: MAX_SUBJECT_CHARS })),
-  text: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES })),
-  html: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES })),
+  subject: Type.Optional(Type.String({ maxLength: MAX_SUBJECT_CHARS, examples: ["Hello"] })),
+  text: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES, examples: ["Hi Ana"] })),
+  html: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES, examples: ["<p>Hi Ana</p>"] })),
   attachments: SendItem.properties.attachments,
   inReplyTo: Type.Optional(
-    Type.String({ maxLength: 998, description: "A Message-ID, or the id of a message or thread." }),
+    Type.String({
+      maxLength: 998,
+      description: "A Message-ID, or the id of a message or thread.",
+      examples: ["msg_01hzy8"],
+    }),
   ),
 });
 const Simulated = Type.Object({
@@ -30,15 +40,17 @@ export interface InboundRouteDeps extends SimulateDeps {
   limits: { maxAttachments: number; maxMessageBytes: number };
 }
 
-/** `POST /v1/inbound/simulate`. */
+/** Returns the route of `POST /v1/inbound/simulate`. */
 export function inboundRoutes(deps: InboundRouteDeps): Route[] {
   const simulate = projectRoute({
     method: "POST",
     path: "/v1/inbound/simulate",
     operationId: "simulateInbound",
+    stores: { limitedBy: "handler" },
     scope: "inboxes:write",
-    summary: "Let a mail arrive, in test mode",
+    summary: "Simulate an inbound message",
     body: SimulateBody,
+    bodyLimit: "message",
     answers: { 202: Simulated },
     errors: ["not_found"],
     async handle({ senderId, body, now, record }) {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { inboxLocalPart, NO_ADDRESS, splitAddress } from "../../core/addresses.ts";
+import { inboxLocalPart, ADDRESS_EXPECTED, splitAddress } from "../../core/addresses.ts";
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
@@ -15,7 +15,7 @@ import {
 } from "../../store/inboxes.ts";
 import { created, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../schemas.ts";
+import { EMAIL, MAX_NAME_CHARS, ONE_LINE, OneOf, showTime, Timestamp } from "../schemas.ts";
 
 const InboxSchema = Type.Object(
   {
@@ -30,13 +30,18 @@ const InboxSchema = Type.Object(
   { title: "Inbox" },
 );
 
-const DisplayName = Type.String({ maxLength: MAX_NAME_CHARS, pattern: ONE_LINE });
+const DisplayName = Type.String({ maxLength: MAX_NAME_CHARS, ...ONE_LINE, examples: ["Support"] });
 const CreateInbox = Type.Object({
-  address: Type.Optional(Type.String({ description: "Whole address, at a domain of the project." })),
-  localPart: Type.Optional(Type.String({ description: "Together with `domainId`, in place of `address`." })),
-  domainId: Type.Optional(Type.String()),
+  address: Type.Optional(Type.String({ ...EMAIL, description: "Full address, at a domain of the project." })),
+  localPart: Type.Optional(
+    Type.String({
+      description: "Local part, together with `domainId`. Use it in place of `address`.",
+      examples: ["support"],
+    }),
+  ),
+  domainId: Type.Optional(Type.String({ examples: ["dom_01hzy8"] })),
   displayName: Type.Optional(DisplayName),
-  type: Type.Optional(OneOf(INBOX_TYPES, "Default `agent`.")),
+  type: Type.Optional(OneOf(INBOX_TYPES, "`agent` if absent.")),
 });
 const UpdateInbox = Type.Object({
   displayName: Type.Optional(DisplayName),
@@ -47,57 +52,64 @@ function show(inbox: Inbox) {
   return { ...inbox, createdAt: showTime(inbox.createdAt) };
 }
 
-interface Place {
+interface InboxLocation {
   address: string;
   domain: Domain;
 }
 
-/** The address wanted and the project's domain it lies at. Throws 422 for a bad one, 404 for another's domain. */
-async function placeOf(db: Db, senderId: string, body: Static<typeof CreateInbox>): Promise<Place> {
-  if (body.address !== undefined) return placeOfAddress(db, senderId, body.address, body.domainId);
-  if (body.localPart === undefined) throw invalid("address", "Required.", "missing_field");
-  if (body.domainId === undefined) throw invalid("domainId", "Required.", "missing_field");
+/** Returns the address and its domain. Throws 422 for a bad address, and 404 for a domain of another project. */
+async function locateInbox(
+  db: Db,
+  senderId: string,
+  body: Static<typeof CreateInbox>,
+): Promise<InboxLocation> {
+  if (body.address !== undefined) return locateByAddress(db, senderId, body.address, body.domainId);
+  if (body.localPart === undefined)
+    throw invalid("address", "is required, unless localPart and domainId are given.", "missing_field");
+  if (body.domainId === undefined)
+    throw invalid("domainId", "is required together with localPart.", "missing_field");
   const domain = await getDomain(db, senderId, body.domainId);
   if (domain === null) throw notFound("domain");
   return { domain, address: inboxAddress(`${body.localPart}@${domain.name}`, "localPart").address };
 }
 
-async function placeOfAddress(
+async function locateByAddress(
   db: Db,
   senderId: string,
   text: string,
   domainId: string | undefined,
-): Promise<Place> {
+): Promise<InboxLocation> {
   const { address, domainName } = inboxAddress(text, "address");
   const domain = await findDomain(db, senderId, domainName);
-  if (domain === null) throw invalid("address", `${domainName} is not a domain of this project.`);
+  if (domain === null)
+    throw invalid("address", `must be at a domain of this project. ${domainName} is not one.`);
   if (domainId !== undefined && domainId !== domain.id)
-    throw invalid("domainId", "The address lies at another domain.");
+    throw invalid("domainId", "must be the id of the domain in the address.");
   return { domain, address };
 }
 
-/** Local parts match case-insensitively, so an inbox has its address in lower case. */
+/** Returns the address in lower case, because local parts match in any case. */
 function inboxAddress(text: string, param: string): { address: string; domainName: string } {
   const split = splitAddress(text);
-  if (split === null) throw invalid(param, NO_ADDRESS, "invalid_email");
-  // Mail to user+anything goes to user's inbox (RFC 5233): one with a plus of its own would never get any.
+  if (split === null) throw invalid(param, ADDRESS_EXPECTED, "invalid_email");
+  // Mail to user+anything goes to the inbox of user (RFC 5233), so an inbox with a plus would never get any.
   if (split.local.includes("+"))
     throw invalid(
       param,
-      "An inbox has no + in its address: it gets user+anything by itself.",
+      "must not contain a plus sign. The inbox user also receives mail to user+anything.",
       "invalid_email",
     );
   return { address: `${inboxLocalPart(split.local)}@${split.domain}`, domainName: split.domain };
 }
 
 function duplicate(address: string): AppError {
-  return new AppError("conflict", `There is an inbox ${address} already.`, {
+  return new AppError("conflict", `The inbox ${address} already exists.`, {
     code: "duplicate",
     param: "address",
   });
 }
 
-/** `/v1/inboxes`. */
+/** Returns the routes of `/v1/inboxes`. */
 export function inboxRoutes({ db }: { db: Db }): Route[] {
   return [...collectionRoutes(db), ...itemRoutes(db)];
 }
@@ -108,9 +120,9 @@ function collectionRoutes(db: Db): Route[] {
       method: "GET",
       path: "/v1/inboxes",
       operationId: "listInboxes",
-      summary: "List all inboxes, newest first",
+      summary: "List inboxes, newest first",
       scope: "inboxes:read",
-      query: Type.Object({ domainId: Type.Optional(Type.String()) }),
+      query: Type.Object({ domainId: Type.Optional(Type.String({ examples: ["dom_01hzy8"] })) }),
       answers: { 200: Type.Object({ data: Type.Array(InboxSchema) }) },
       async handle({ senderId, query }) {
         return ok({ data: (await listInboxes(db, senderId, query.domainId ?? null)).map(show) });
@@ -120,14 +132,15 @@ function collectionRoutes(db: Db): Route[] {
       method: "POST",
       path: "/v1/inboxes",
       operationId: "createInbox",
-      summary: "Make an inbox on a domain of the project",
+      stores: { adds: ["inboxes"] },
+      summary: "Create an inbox",
       scope: "inboxes:write",
       body: CreateInbox,
       answers: { 201: InboxSchema },
       async handle({ senderId, body, now, record }) {
-        const { address, domain } = await placeOf(db, senderId, body);
+        const { address, domain } = await locateInbox(db, senderId, body);
         const { type = "agent" } = body;
-        // What is no Unicode text (half of a surrogate pair) would come back otherwise than it was answered.
+        // The database replaces half of a surrogate pair, so replace it before answering.
         const displayName = body.displayName?.toWellFormed() ?? "";
         const owner = { senderId, domainId: domain.id };
         const inbox: Inbox = { id: newId("inb", now), ...owner, address, displayName, type, createdAt: now };
@@ -151,7 +164,7 @@ function itemRoutes(db: Db): Route[] {
       method: "GET",
       path: "/v1/inboxes/:id",
       operationId: "getInbox",
-      summary: "Read an inbox",
+      summary: "Get an inbox",
       scope: "inboxes:read",
       answers: { 200: InboxSchema },
       async handle({ senderId, params }) {
@@ -164,7 +177,7 @@ function itemRoutes(db: Db): Route[] {
       method: "PATCH",
       path: "/v1/inboxes/:id",
       operationId: "updateInbox",
-      summary: "Change an inbox's name or type",
+      summary: "Update an inbox",
       scope: "inboxes:write",
       body: UpdateInbox,
       answers: { 200: InboxSchema },
@@ -180,14 +193,16 @@ function itemRoutes(db: Db): Route[] {
       operationId: "deleteInbox",
       summary: "Delete an inbox that never received mail",
       description:
-        "Its threads go with it; its messages stay, with null for `inboxId` and `threadId`. Simulated mail does not keep it.",
+        "Deletes its threads too. Its messages stay, with null for `inboxId` and `threadId`. Simulated mail does not prevent the deletion.",
       scope: "inboxes:write",
       answers: { 204: null },
       errors: ["conflict"],
       async handle({ senderId, params }) {
         if (await deleteInbox(db, senderId, params.id)) return noContent();
         if ((await getInbox(db, senderId, params.id)) === null) throw notFound("inbox");
-        throw new AppError("conflict", "This inbox has received mail.", { code: "invalid_state" });
+        throw new AppError("conflict", "This inbox has received mail, so it cannot be deleted.", {
+          code: "invalid_state",
+        });
       },
     }),
   ];

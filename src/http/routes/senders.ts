@@ -2,20 +2,20 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { Config } from "../../config.ts";
 import { AppError, invalid, notFound, readAll } from "../../core/errors.ts";
 import { newId } from "../../core/ids.ts";
-import { NO_TIME, parseTime } from "../../core/date-times.ts";
+import { TIME_EXPECTED, parseTime } from "../../core/time/date-times.ts";
 import { ConstraintError, type Db } from "../../store/engine/client.ts";
 import {
-  getSender,
-  insertSender,
-  listSenders,
-  type Sender,
-  type SenderChanges,
-  updateSender,
-} from "../../store/senders.ts";
+  getProject,
+  insertProject,
+  listProjects,
+  type Project,
+  type ProjectChanges,
+  updateProject,
+} from "../../store/projects.ts";
 import { created, ok } from "../answer.ts";
 import { accountRoute, type Route } from "../route.ts";
-import { Name, Nullable, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
-import { slugOf } from "../slug.ts";
+import { Name, Nullable, PAGE_QUERY, PageOf, showTime, TIME, Timestamp } from "../schemas.ts";
+import { slugOf } from "../../core/text.ts";
 
 const MAX_EXTERNAL_ID_CHARS = 128;
 const MAX_QUOTA = 1_000_000_000;
@@ -27,9 +27,11 @@ const SenderSchema = Type.Object(
     id: Type.String(),
     externalId: Type.String(),
     name: Type.String(),
-    plan: Type.String({ description: "Decides the request rate." }),
-    trustTier: Type.String({ description: "Decides the recipients a UTC day." }),
-    dailyQuota: Nullable(Type.Integer({ description: "Own limit, where it is lower than the tier's." })),
+    plan: Type.String({ description: "Sets the request rate." }),
+    trustTier: Type.String({ description: "Limits the recipients per UTC day." }),
+    dailyQuota: Nullable(
+      Type.Integer({ description: "The project's own limit, if it is lower than the tier's." }),
+    ),
     tracking: Tracking,
     suspendedAt: Nullable(Timestamp),
     createdAt: Timestamp,
@@ -41,12 +43,14 @@ const ExternalId = Type.String({
   minLength: 1,
   maxLength: MAX_EXTERNAL_ID_CHARS,
   pattern: "^[A-Za-z0-9][A-Za-z0-9._:@/-]*$",
+  meaning: "that begins with a letter or digit and has only letters, digits and . _ : @ / -",
+  examples: ["customer-42"],
 });
 
-/** What a project may do, and what its mail carries: ours where a new project does not say. */
+/** Settings of a project. A new project has defaults for those that are absent. */
 const SWITCHES = {
-  plan: Type.Optional(Type.String()),
-  trustTier: Type.Optional(Type.String()),
+  plan: Type.Optional(Type.String({ examples: ["free"] })),
+  trustTier: Type.Optional(Type.String({ examples: ["new"] })),
   dailyQuota: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: MAX_QUOTA }))),
   tracking: Type.Optional(Type.Partial(Tracking)),
 };
@@ -55,7 +59,7 @@ const CreateSender = Type.Object({
   name: Name,
   externalId: Type.Optional({
     ...ExternalId,
-    description: "Your own name for the project, unique in the account; derived from `name` when absent.",
+    description: "Your own id for the project, unique in the account. If absent, it is derived from `name`.",
   }),
   ...SWITCHES,
 });
@@ -64,7 +68,7 @@ const UpdateSender = Type.Object({
   name: Type.Optional(Name),
   externalId: Type.Optional(ExternalId),
   ...SWITCHES,
-  suspendedAt: Type.Optional(Nullable(Type.String({ description: "Null lifts a suspension." }))),
+  suspendedAt: Type.Optional(Nullable(Type.String({ ...TIME, description: "Null lifts a suspension." }))),
 });
 
 export interface SenderDeps {
@@ -72,7 +76,7 @@ export interface SenderDeps {
   config: Pick<Config, "plans" | "tiers" | "defaultPlan" | "defaultTrustTier">;
 }
 
-function show(sender: Sender): Static<typeof SenderSchema> {
+function show(sender: Project): Static<typeof SenderSchema> {
   return {
     id: sender.id,
     externalId: sender.externalId,
@@ -86,17 +90,18 @@ function show(sender: Sender): Static<typeof SenderSchema> {
   };
 }
 
-/** A name as an external id; one without Latin letters or digits takes the end of the id instead. */
+/** Returns an external id made from a name. If the name has no Latin letters or digits, uses the end of the id. */
 function derivedExternalId(name: string, id: string): string {
   return slugOf(name, MAX_EXTERNAL_ID_CHARS) || `project-${id.slice(-8)}`;
 }
 
-/** An external id that looks like an id could pass for another project's in the project header. */
+/** Refuses an external id that looks like an id, because the project header could confuse it with another project. */
 function refuseIdLike(externalId: string): void {
-  if (externalId.startsWith("snd_")) throw invalid("externalId", "An externalId must not start with snd_.");
+  if (externalId.startsWith("snd_"))
+    throw invalid("externalId", 'must not start with "snd_", which ids of the service do.');
 }
 
-/** Runs a write that may give a project its external id. Throws 409 where another project of the account has it. */
+/** Runs a write that may set an external id. Throws 409 if another project of the account has it. */
 async function withExternalId<Result>(
   externalId: string | undefined,
   write: () => Promise<Result>,
@@ -105,7 +110,7 @@ async function withExternalId<Result>(
     return await write();
   } catch (error) {
     if (error instanceof ConstraintError && error.unique?.startsWith("senders.") === true)
-      throw new AppError("conflict", `There is a project with the externalId ${externalId}.`, {
+      throw new AppError("conflict", `A project with the externalId ${externalId} already exists.`, {
         code: "duplicate",
         param: "externalId",
       });
@@ -115,7 +120,7 @@ async function withExternalId<Result>(
 
 function newSender(deps: SenderDeps, accountId: string, body: Static<typeof CreateSender>, now: number) {
   const id = newId("snd", now);
-  // New projects are not suspended, whatever else a client sends.
+  // New projects are not suspended, even if the client sends `suspendedAt`.
   const { suspendedAt: _, ...wanted } = changesOf(deps, body);
   const name = body.name.toWellFormed();
   const externalId = body.externalId ?? derivedExternalId(name, id);
@@ -128,16 +133,16 @@ function newSender(deps: SenderDeps, accountId: string, body: Static<typeof Crea
 function suspension(text: string | null | undefined): number | null | undefined {
   if (text === null || text === undefined) return text;
   const at = parseTime(text);
-  if (at === null) throw invalid("suspendedAt", NO_TIME);
+  if (at === null) throw invalid("suspendedAt", TIME_EXPECTED);
   return at;
 }
 
 function oneOf(param: string, name: string | undefined, known: Readonly<Record<string, unknown>>): void {
   if (name !== undefined && !Object.hasOwn(known, name))
-    throw invalid(param, `One of ${Object.keys(known).join(", ")}.`);
+    throw invalid(param, `must be one of ${Object.keys(known).join(", ")}.`);
 }
 
-function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): SenderChanges {
+function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): ProjectChanges {
   const [, , , suspendedAt] = readAll(
     () => oneOf("plan", body.plan, config.plans),
     () => oneOf("trustTier", body.trustTier, config.tiers),
@@ -157,7 +162,7 @@ function changesOf({ config }: SenderDeps, body: Static<typeof UpdateSender>): S
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
 }
 
-/** `/v1/senders`. */
+/** Returns the routes of `/v1/senders`. */
 export function senderRoutes(deps: SenderDeps): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps)];
 }
@@ -169,7 +174,8 @@ function collectionRoutes(deps: SenderDeps): Route[] {
       method: "POST",
       path: "/v1/senders",
       operationId: "createSender",
-      summary: "Make a project",
+      stores: {},
+      summary: "Create a project",
       scope: "senders:write",
       accountWide: true,
       body: CreateSender,
@@ -178,7 +184,7 @@ function collectionRoutes(deps: SenderDeps): Route[] {
       async handle({ principal, body, now, record }) {
         const sender = newSender(deps, principal.accountId, body, now);
         const answer = created(show(sender));
-        const write = () => db.write([insertSender(sender), ...record(answer)]);
+        const write = () => db.write([insertProject(sender), ...record(answer)]);
         await withExternalId(sender.externalId, write);
         return answer;
       },
@@ -194,7 +200,7 @@ function collectionRoutes(deps: SenderDeps): Route[] {
       answers: { 200: PageOf(SenderSchema) },
       async handle({ principal, page }) {
         const { after, take, answer } = page();
-        return ok(answer(await listSenders(db, principal.accountId, after, take), show, ({ id }) => id));
+        return ok(answer(await listProjects(db, principal.accountId, after, take), show, ({ id }) => id));
       },
     }),
   ];
@@ -207,12 +213,12 @@ function itemRoutes(deps: SenderDeps): Route[] {
       method: "GET",
       path: "/v1/senders/:id",
       operationId: "getSender",
-      summary: "Read a project",
+      summary: "Get a project",
       scope: "senders:read",
       accountWide: true,
       answers: { 200: SenderSchema },
       async handle({ principal, params }) {
-        const sender = await getSender(db, principal.accountId, params.id);
+        const sender = await getProject(db, principal.accountId, params.id);
         if (sender === null) throw notFound("project");
         return ok(show(sender));
       },
@@ -221,7 +227,7 @@ function itemRoutes(deps: SenderDeps): Route[] {
       method: "PATCH",
       path: "/v1/senders/:id",
       operationId: "updateSender",
-      summary: "Change a project",
+      summary: "Update a project",
       scope: "senders:write",
       accountWide: true,
       body: UpdateSender,
@@ -230,7 +236,7 @@ function itemRoutes(deps: SenderDeps): Route[] {
       errors: ["conflict"],
       async handle({ principal, params, body }) {
         const changes = changesOf(deps, body);
-        const change = () => updateSender(db, principal.accountId, params.id, changes);
+        const change = () => updateProject(db, principal.accountId, params.id, changes);
         const sender = await withExternalId(changes.externalId, change);
         if (sender === null) throw notFound("project");
         return ok(show(sender));

@@ -1,44 +1,56 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid, readAll } from "../../core/errors.ts";
-import { FIRST_TIME, NO_DAY_OR_TIME, parseDay, parseTime } from "../../core/date-times.ts";
-import { DAY_MS } from "../../core/time-units.ts";
-import { INTERVALS, type Interval, type Range, readStats, SHOWN_DESTINATIONS } from "../../flows/stats.ts";
+import { FIRST_TIME, DAY_OR_TIME_EXPECTED, parseDay, parseTime } from "../../core/time/date-times.ts";
+import { DAY_MS } from "../../core/time/units.ts";
+import {
+  INTERVALS,
+  type Interval,
+  type Range,
+  readStats,
+  SHOWN_DESTINATIONS,
+} from "../../flows/read/stats.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { OTHER_DOMAINS } from "../../store/stats.ts";
 import { ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
+import { DAY_OR_TIME, Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 
-/** What is shown where no range is asked for. */
+/** Days of the default range. */
 const DEFAULT_DAYS = 7;
 
 const Count = Type.Integer({ minimum: 0 });
 
 const FIGURES = {
-  accepted: Type.Integer({ minimum: 0, description: "Recipients of messages taken for sending." }),
-  sent: Type.Integer({ minimum: 0, description: "Handed to the smarthost, where all mail goes to one." }),
-  delivered: Type.Integer({ minimum: 0, description: "Taken by the recipient's server." }),
-  delayed: Type.Integer({ minimum: 0, description: "Put off, each time anew." }),
+  accepted: Type.Integer({ minimum: 0, description: "Recipients of messages accepted for sending." }),
+  sent: Type.Integer({ minimum: 0, description: "Handed to the smarthost, if one is configured." }),
+  delivered: Type.Integer({ minimum: 0, description: "Accepted by the recipient's server." }),
+  delayed: Type.Integer({ minimum: 0, description: "Deferrals. Each one counts." }),
   bounced: Count,
   complained: Count,
-  rejected: Type.Integer({ minimum: 0, description: "Not sent to, such as suppressed addresses." }),
-  failed: Type.Integer({ minimum: 0, description: "With rendering failures and canceled sends." }),
-  opened: Type.Integer({ minimum: 0, description: "Recipients who have opened, machines left out." }),
-  clicked: Type.Integer({ minimum: 0, description: "Recipients who have clicked, machines left out." }),
-  received: Type.Integer({ minimum: 0, description: "Messages received, one an inbox." }),
+  rejected: Type.Integer({
+    minimum: 0,
+    description: "Recipients that were not tried, such as suppressed addresses.",
+  }),
+  failed: Type.Integer({ minimum: 0, description: "Includes rendering failures and canceled sends." }),
+  opened: Type.Integer({ minimum: 0, description: "Recipients who opened. Machines do not count." }),
+  clicked: Type.Integer({ minimum: 0, description: "Recipients who clicked. Machines do not count." }),
+  received: Type.Integer({
+    minimum: 0,
+    description: "Messages received. A message to two inboxes counts twice.",
+  }),
 };
 
 const StatsSchema = Type.Object(
   {
     data: Type.Array(Type.Object({ at: Timestamp, ...FIGURES }), {
-      description: "Every interval that the range touches, oldest first, those without mail too.",
+      description: "Every interval of the range, oldest first, including those without messages.",
     }),
     totals: Type.Object(FIGURES),
     rates: Type.Object(
       { bounce: Type.Number(), complaint: Type.Number() },
       {
         description:
-          "Shares, from 0 to 1, of the recipients whose outcome became known in the range: sent, delivered, bounced, complained or failed, each once. Simulated recipients, rejected ones and canceled sends are not among them. The rule is that by which a project is suspended.",
+          "Shares from 0 to 1 of the recipients whose outcome became known in the range: sent, delivered, bounced, complained or failed. Each counts once. Simulated and rejected recipients and canceled sends do not count. Projects are suspended by the same rates.",
       },
     ),
     byDestination: Type.Array(
@@ -50,12 +62,12 @@ const StatsSchema = Type.Object(
         medianSeconds: Nullable(
           Type.Number({
             description:
-              "Half of the deliveries took at most so long from acceptance, or from `scheduledAt`; within a tenth.",
+              "Median time from acceptance or `scheduledAt` to delivery, with an error of at most a tenth.",
           }),
         ),
       }),
       {
-        description: `The ${SHOWN_DESTINATIONS} domains with the most of these, over the UTC days that the range touches. Of a day the first 1000 domains are told apart, the rest is \`${OTHER_DOMAINS}\`; after 400 days they may be forgotten.`,
+        description: `The ${SHOWN_DESTINATIONS} domains with the most recipients, over the UTC days of the range. Per day only the first 1000 domains are listed by name. The rest is \`${OTHER_DOMAINS}\`. Days older than 400 days may be deleted.`,
       },
     ),
   },
@@ -65,29 +77,34 @@ const StatsSchema = Type.Object(
 const StatsQuery = Type.Object({
   from: Type.Optional(
     Type.String({
-      description: `ISO 8601 time or UTC day; left out: ${DEFAULT_DAYS} days, the one of \`to\` the last of them.`,
+      ...DAY_OR_TIME,
+      description: `ISO 8601 time or UTC day at which the range begins. If absent, the range has ${DEFAULT_DAYS} days.`,
     }),
   ),
   to: Type.Optional(
     Type.String({
-      description: "ISO 8601 time, not in the range itself, or its last UTC day; left out: now.",
+      ...DAY_OR_TIME,
+      description: "ISO 8601 time at which the range ends (exclusive), or its last UTC day. If absent: now.",
     }),
   ),
   interval: Type.Optional(
-    OneOf(["hour", "day"], "UTC; `day` when left out. Ranges to 31 days by the hour, 366 by the day."),
+    OneOf(
+      ["hour", "day"],
+      "UTC hours or days, `day` if absent. A range has at most 31 days by the hour and 366 by the day.",
+    ),
   ),
 });
 
-/** `/v1/stats`. */
+/** Returns the route of `/v1/stats`. */
 export function statsRoutes({ db }: { db: Db }): Route[] {
   return [
     projectRoute({
       method: "GET",
       path: "/v1/stats",
       operationId: "getStats",
-      summary: "Read figures of mail sent and received",
+      summary: "Get statistics of sent and received messages",
       description:
-        "Every figure but `received` counts recipients, in the interval in which it happened to them: a mail accepted on Monday and bounced on Tuesday is accepted on Monday and bounced on Tuesday, and one that bounced after its delivery is both. Mail of test mode and to the simulator counts, but not in the rates. Figures stay when messages are deleted; after two years they may be forgotten.",
+        "Every figure except `received` counts recipients, in the interval of the event. A message that is accepted on Monday and bounces on Tuesday counts on both days. If it bounces after its delivery, it counts as both. Test mode and the simulator count, but not in the rates. Figures stay if messages are deleted. Figures older than two years may be deleted.",
       scope: "metrics:read",
       query: StatsQuery,
       answers: { 200: StatsSchema },
@@ -101,7 +118,7 @@ export function statsRoutes({ db }: { db: Db }): Route[] {
   ];
 }
 
-/** The range asked for. Throws 422 for what is no time, ends before it begins, or is longer than is answered. */
+/** Returns the requested range. Throws 422 if a time is not valid, or if the range is reversed or too long. */
 function rangeOf(query: Static<typeof StatsQuery>, interval: Interval, now: number): Range {
   const { intervalMs, longestMs } = INTERVALS[interval];
   const [asked, to] = readAll(
@@ -110,18 +127,21 @@ function rangeOf(query: Static<typeof StatsQuery>, interval: Interval, now: numb
   );
   const begun = Math.floor((to - 1) / intervalMs) * intervalMs;
   const from = asked ?? Math.max(begun + intervalMs - DEFAULT_DAYS * DAY_MS, FIRST_TIME);
-  if (from >= to) throw invalid("from", "The range ends before it begins.");
+  if (from >= to) throw invalid("from", "must be before the end of the range.");
   if (to - from > longestMs)
-    throw invalid("from", `By the ${interval}, a range is at most ${longestMs / DAY_MS} days long.`);
+    throw invalid(
+      "from",
+      `must be at most ${longestMs / DAY_MS} days before the end of the range, by the ${interval}.`,
+    );
   return { from, to };
 }
 
 function timeOf(name: "from" | "to", text: string | undefined): number | null {
   if (text === undefined) return null;
   const day = parseDay(text);
-  // A day is meant whole, whichever end of the range it is.
+  // A day at either end of the range counts as a whole.
   if (day !== null) return name === "to" ? day + DAY_MS : day;
   const at = parseTime(text);
-  if (at === null) throw invalid(name, NO_DAY_OR_TIME);
+  if (at === null) throw invalid(name, DAY_OR_TIME_EXPECTED);
   return at;
 }

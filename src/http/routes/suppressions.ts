@@ -1,9 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { addressKey, NO_ADDRESS, normalizeAddress } from "../../core/addresses.ts";
-import { invalid, readAll } from "../../core/errors.ts";
+import { addressKey, ADDRESS_EXPECTED, normalizeAddress } from "../../core/addresses.ts";
+import { type AppError, invalid, readAll } from "../../core/errors.ts";
+import { limitsOf, overQuota, type Quotas } from "../../core/quotas.ts";
 import { newId } from "../../core/ids.ts";
-import { NO_TIME, parseTime } from "../../core/date-times.ts";
+import { TIME_EXPECTED, parseTime } from "../../core/time/date-times.ts";
 import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import { holdingsOf, overQuotaIn, withinLimits } from "../../store/holdings.ts";
+import type { Project } from "../../store/projects.ts";
 import {
   addSuppression,
   findSuppressions,
@@ -14,21 +17,33 @@ import {
 } from "../../store/suppressions.ts";
 import { type Answer, created, multiStatus, noContent, ok } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { Nullable, OneOf, PAGE_QUERY, PageOf, Search, showTime, Timestamp, WITHOUT_NUL } from "../schemas.ts";
+import {
+  EMAIL,
+  ItemError,
+  Nullable,
+  OneOf,
+  PAGE_QUERY,
+  PageOf,
+  Search,
+  showTime,
+  TIME,
+  Timestamp,
+  WITHOUT_NUL,
+} from "../schemas.ts";
 
 const MAX_NOTE_CHARS = 1000;
-/** Addresses of a batch at most. */
+/** Most addresses in a batch. */
 const MAX_BATCH = 100;
-/** How often an addition is tried again because another one of the same address came between its read and its write. */
+/** Tries of an addition. It is repeated if another request adds the same address between its read and its write. */
 const MAX_TRIES = 10;
 
 const SuppressionSchema = Type.Object(
   {
     id: Type.String(),
-    email: Type.String({ description: "The address, all lower case." }),
+    email: Type.String({ description: "The address in lower case." }),
     reason: OneOf(SUPPRESSION_REASONS),
     bounceType: Nullable(OneOf(["hard", "soft"])),
-    messageId: Nullable(Type.String({ description: "The message whose bounce or complaint it was." })),
+    messageId: Nullable(Type.String({ description: "The message that bounced or was complained about." })),
     note: Nullable(Type.String()),
     expiresAt: Nullable(Timestamp),
     createdAt: Timestamp,
@@ -38,36 +53,28 @@ const SuppressionSchema = Type.Object(
 
 const ListQuery = Type.Object({
   ...PAGE_QUERY,
-  email: Type.Optional(Type.String({ description: "Only this address, in any case." })),
+  email: Type.Optional(Type.String({ ...EMAIL, description: "Only this address. Case does not matter." })),
   reason: Type.Optional(OneOf(SUPPRESSION_REASONS)),
-  q: Search("Part of the address, in any case."),
+  q: Search("Part of the address. Case does not matter."),
 });
 
+const Note = Type.String({ maxLength: MAX_NOTE_CHARS, ...WITHOUT_NUL, examples: ["asked by phone"] });
 const AddSuppression = Type.Object({
-  email: Type.String(),
-  note: Type.Optional(Nullable(Type.String({ maxLength: MAX_NOTE_CHARS, pattern: WITHOUT_NUL }))),
+  email: Type.String(EMAIL),
+  note: Type.Optional(Nullable(Note)),
   expiresAt: Type.Optional(
-    Nullable(
-      Type.String({ description: "ISO 8601 time ahead; without one the address is blocked for good." }),
-    ),
+    Nullable(Type.String({ ...TIME, description: "When the entry ends. Null: never." })),
   ),
 });
 
 const BatchResult = Type.Object({
   data: Type.Array(
     Type.Object({
-      id: Type.Optional(Type.String({ description: "Present when the address is on the list." })),
+      id: Type.Optional(Type.String({ description: "Present if the address is on the list." })),
       email: Type.Optional(Type.String()),
-      error: Type.Optional(
-        Type.Object({
-          message: Type.String(),
-          code: Type.String(),
-          param: Type.String(),
-          type: Type.String(),
-        }),
-      ),
+      error: Type.Optional(ItemError),
     }),
-    { description: "One result an address, in their order." },
+    { description: "One result per address, in the same order." },
   ),
 });
 
@@ -87,22 +94,22 @@ function manual(senderId: string, email: string, now: number): Suppression {
   };
 }
 
-/** The address key. Throws 422 for what is no address. */
+/** Returns the key of an address. Throws 422 if the text is not an address. */
 function keyOf(email: string): string {
-  if (normalizeAddress(email) === null) throw invalid("email", NO_ADDRESS, "invalid_email");
+  if (normalizeAddress(email) === null) throw invalid("email", ADDRESS_EXPECTED, "invalid_email");
   return addressKey(email);
 }
 
-/** Milliseconds; null: for good. Throws 422 for what is no time, or none that lies ahead. */
+/** Returns the expiry in milliseconds, or null if there is none. Throws 422 if it is not a time in the future. */
 function expiryOf(text: string | null | undefined, now: number): number | null {
   if (text === null || text === undefined) return null;
   const at = parseTime(text);
-  if (at === null) throw invalid("expiresAt", NO_TIME);
-  if (at <= now) throw invalid("expiresAt", "This time has passed.");
+  if (at === null) throw invalid("expiresAt", TIME_EXPECTED);
+  if (at <= now) throw invalid("expiresAt", "must be a time in the future.");
   return at;
 }
 
-/** The address key, empty where no address is given, and the expiry. Throws 422 over all that is wrong. */
+/** Returns the address key, empty if no address is given, and the expiry. Throws 422 with all issues. */
 function fieldsOf({ email, expiresAt }: Partial<Static<typeof AddSuppression>>, now: number) {
   return readAll(
     () => (email === undefined ? "" : keyOf(email)),
@@ -110,43 +117,69 @@ function fieldsOf({ email, expiresAt }: Partial<Static<typeof AddSuppression>>, 
   );
 }
 
-/** Entries by address key: those that stood, and those just added. */
+/** Entries by address key: existing ones and added ones. */
 interface Listed {
   stood: ReadonlyMap<string, Suppression>;
   added: ReadonlyMap<string, Suppression>;
+  /** Why other addresses were not added. Null if all were. */
+  refusal: AppError | null;
 }
 
-/** What a request to add gives. */
+/** The request that adds entries. */
 interface Adding {
   senderId: string;
+  project: Project;
   now: number;
   record: (answer: Answer) => Statement[];
 }
 
-/** Adds what is not on the list yet, and answers in the same write. */
+/** Adds new addresses in order, as far as the quota allows, and stores the answer in the same write. */
 async function add(
-  db: Db,
-  { senderId, now, record }: Adding,
+  { db, quotas }: SuppressionDeps,
+  { senderId, project, now, record }: Adding,
   wanted: ReadonlyMap<string, Suppression>,
   answerOf: (listed: Listed) => Answer,
 ): Promise<Answer> {
+  const limits = limitsOf(quotas, project.plan);
   for (let tries = 1; ; tries++) {
     const stood = await findSuppressions(db, senderId, [...wanted.keys()], now);
-    const added = new Map([...wanted].filter(([email]) => !stood.has(email)));
-    const answer = answerOf({ stood, added });
+    const missing = [...wanted].filter(([email]) => !stood.has(email));
+    const room = missing.length === 0 ? 0 : await roomFor(db, senderId, limits.suppressions);
+    const added = new Map(missing.slice(0, room));
+    const refusal = added.size < missing.length ? overQuota("suppressions", limits.suppressions) : null;
+    const answer = answerOf({ stood, added, refusal });
+    const recorded = record(answer);
+    // If nothing is added, no limit applies, because bounces and complaints may exceed it.
+    const checks = [
+      ...(added.size === 0 ? [] : withinLimits(senderId, ["suppressions"], limits)),
+      ...(added.size + recorded.length === 0 ? [] : withinLimits(senderId, ["storedOctets"], limits)),
+    ];
     try {
-      await db.write([...[...added.values()].flatMap(addSuppression), ...record(answer)]);
+      await db.write([...[...added.values()].flatMap(addSuppression), ...recorded, ...checks]);
       return answer;
     } catch (error) {
-      const raced = error instanceof ConstraintError && error.unique?.startsWith("suppressions.") === true;
+      const raced =
+        overQuotaIn(error) === "suppressions" ||
+        (error instanceof ConstraintError && error.unique?.startsWith("suppressions.") === true);
       if (!raced || tries === MAX_TRIES) throw error;
     }
   }
 }
 
-/** `/v1/suppressions`. */
-export function suppressionRoutes({ db }: { db: Db }): Route[] {
-  return [listRoute(db), addRoute(db), batchRoute(db), removeRoute(db)];
+/** Returns how many more entries the project can add. */
+async function roomFor(db: Db, senderId: string, limit: number | null): Promise<number> {
+  if (limit === null) return MAX_BATCH;
+  return Math.max(0, limit - (await holdingsOf(db, senderId)).suppressions);
+}
+
+export interface SuppressionDeps {
+  db: Db;
+  quotas: Quotas;
+}
+
+/** Returns the routes of `/v1/suppressions`. */
+export function suppressionRoutes(deps: SuppressionDeps): Route[] {
+  return [listRoute(deps.db), addRoute(deps), batchRoute(deps), removeRoute(deps.db)];
 }
 
 function listRoute(db: Db): Route {
@@ -168,55 +201,64 @@ function listRoute(db: Db): Route {
   });
 }
 
-function addRoute(db: Db): Route {
+function addRoute(deps: SuppressionDeps): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/suppressions",
     operationId: "addSuppression",
+    stores: { limitedBy: "handler" },
     summary: "Suppress an address",
-    description:
-      "An address that is on the list already is answered 200 with its entry, which stays as it is.",
+    description: "If the address is already on the list, answers 200 with its entry, which does not change.",
     scope: "suppressions:write",
     body: AddSuppression,
     rules: fieldsOf,
     answers: { 200: SuppressionSchema, 201: SuppressionSchema },
-    async handle({ senderId, body, now, record }) {
+    async handle({ senderId, project, body, now, record }) {
       const [email, expiresAt] = fieldsOf(body, now);
       const note = body.note?.toWellFormed() ?? null;
       const entry = { ...manual(senderId, email, now), note, expiresAt };
-      const answerOf = ({ stood }: Listed) => {
+      const answerOf = ({ stood, refusal }: Listed) => {
+        if (refusal !== null) throw refusal;
         const standing = stood.get(email);
         return standing === undefined ? created(show(entry)) : ok(show(standing));
       };
-      return add(db, { senderId, now, record }, new Map([[email, entry]]), answerOf);
+      return add(deps, { senderId, project, now, record }, new Map([[email, entry]]), answerOf);
     },
   });
 }
 
-function batchRoute(db: Db): Route {
+function batchRoute(deps: SuppressionDeps): Route {
   return projectRoute({
     method: "POST",
     path: "/v1/suppressions/batch",
     operationId: "addSuppressionBatch",
-    summary: "Suppress up to 100 addresses, each taken or refused on its own",
+    stores: { limitedBy: "handler" },
+    summary: "Suppress up to 100 addresses. Each succeeds or fails separately",
     scope: "suppressions:write",
     body: Type.Object({
-      emails: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_BATCH, description: "Addresses." }),
+      emails: Type.Array(Type.Unknown(), {
+        minItems: 1,
+        maxItems: MAX_BATCH,
+        description: "Addresses.",
+        examples: [["ana@example.com", "ben@example.com"]],
+      }),
     }),
     answers: { 207: BatchResult },
-    async handle({ senderId, body, now, record }) {
+    async handle({ senderId, project, body, now, record }) {
       const keys = body.emails.map((email) => itemKey(email));
       const wanted = new Map(
         keys.flatMap((key) => (key === null ? [] : [[key, manual(senderId, key, now)] as const])),
       );
-      const answerOf = ({ stood, added }: Listed) =>
+      const answerOf = ({ stood, added, refusal }: Listed) =>
         multiStatus({
           data: keys.map((key, index) => {
             const entry = key === null ? undefined : (stood.get(key) ?? added.get(key));
-            return entry === undefined ? refused(index) : { id: entry.id, email: entry.email };
+            return entry === undefined
+              ? refused(body.emails[index], key === null ? null : refusal)
+              : { id: entry.id, email: entry.email };
           }),
         });
-      return add(db, { senderId, now, record }, wanted, answerOf);
+      return add(deps, { senderId, project, now, record }, wanted, answerOf);
     },
   });
 }
@@ -225,15 +267,14 @@ function itemKey(email: unknown): string | null {
   return typeof email === "string" && normalizeAddress(email) !== null ? addressKey(email) : null;
 }
 
-function refused(index: number) {
-  return {
-    error: {
-      message: NO_ADDRESS,
-      code: "invalid_email",
-      param: `emails[${index}]`,
-      type: "validation_error",
-    },
-  };
+/** Returns why an item was not added. `param` is relative to the item, so it is empty. */
+function refused(email: unknown, full: AppError | null) {
+  if (full !== null)
+    return {
+      error: { message: full.message, code: "quota_exceeded", param: "", type: full.type },
+    };
+  const code = typeof email === "string" ? "invalid_email" : "invalid_item";
+  return { error: { message: `The item ${ADDRESS_EXPECTED}`, code, param: "", type: "validation_error" } };
 }
 
 function removeRoute(db: Db): Route {
@@ -241,10 +282,12 @@ function removeRoute(db: Db): Route {
     method: "DELETE",
     path: "/v1/suppressions",
     operationId: "removeSuppression",
-    summary: "Take an address off the list",
-    description: "Answered 204 also where the address is not on the list.",
+    summary: "Remove an address from the suppression list",
+    description: "Answers 204 even if the address is not on the list.",
     scope: "suppressions:write",
-    query: Type.Object({ email: Type.String({ description: "The address, in any case." }) }),
+    query: Type.Object({
+      email: Type.String({ ...EMAIL, description: "The address. Case does not matter." }),
+    }),
     answers: { 204: null },
     async handle({ senderId, query }) {
       await removeSuppression(db, senderId, addressKey(query.email));

@@ -25,14 +25,16 @@ const RenderedSchema = Type.Object(
     html: Nullable(Type.String()),
     text: Nullable(Type.String()),
     missing: Type.Array(Type.String(), {
-      description: "Variables that `data` lacks; they render as empty strings.",
+      description: "Variables that `data` lacks. They render as empty texts.",
     }),
   },
   { title: "RenderedTemplate" },
 );
 
 const Data = Type.Record(Type.String(), Type.Unknown(), {
-  description: "Merge variables. Whole numbers beyond 2^53 lose digits: send them as texts.",
+  description:
+    "Values for the placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.",
+  examples: [{ name: "Ana" }],
 });
 
 const RenderTemplate = Type.Object({ data: Type.Optional(Data) });
@@ -43,7 +45,10 @@ const PreviewTemplate = Type.Object({
   data: Type.Optional(Data),
 });
 
-/** `/v1/templates`. */
+/** Largest body with a template, bytes: html and text of 2 MiB each, with JSON escapes. */
+export const MAX_TEMPLATE_BODY_BYTES = 5 * 1024 * 1024;
+
+/** Returns the routes of `/v1/templates`. */
 export function templateRoutes(deps: TemplateDeps): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), renderRoute(deps), previewRoute(deps)];
 }
@@ -55,9 +60,11 @@ function collectionRoutes(deps: TemplateDeps): Route[] {
       method: "POST",
       path: "/v1/templates",
       operationId: "createTemplate",
-      summary: "Save a template",
+      stores: { adds: ["templates"] },
+      summary: "Create a template",
       scope: "templates:write",
       body: CreateTemplate,
+      bodyLimit: MAX_TEMPLATE_BODY_BYTES,
       answers: { 201: TemplateSchema },
       handle: (context) => createTemplate(deps, context),
     }),
@@ -85,7 +92,7 @@ function itemRoutes(deps: TemplateDeps): Route[] {
       method: "GET",
       path: "/v1/templates/:id",
       operationId: "getTemplate",
-      summary: "Read a template by id or slug",
+      summary: "Get a template by id or slug",
       scope: "templates:read",
       answers: { 200: TemplateSchema },
       async handle({ senderId, params }) {
@@ -96,13 +103,16 @@ function itemRoutes(deps: TemplateDeps): Route[] {
       method: "PATCH",
       path: "/v1/templates/:id",
       operationId: "updateTemplate",
-      summary: "Change a template; null clears html or text",
+      stores: { limitedBy: "handler" },
+      summary: "Update a template",
       scope: "templates:write",
       body: UpdateTemplate,
+      bodyLimit: MAX_TEMPLATE_BODY_BYTES,
       answers: { 200: TemplateSchema },
       errors: ["conflict"],
-      async handle({ senderId, params, body, now }) {
-        return ok(showTemplate(await updateTemplate(deps, senderId, params.id, body, now)));
+      async handle({ senderId, params, body, now, growing }) {
+        const moment = { now, growing };
+        return ok(showTemplate(await updateTemplate(deps, senderId, params.id, body, moment)));
       },
     }),
     projectRoute({
@@ -125,9 +135,10 @@ function renderRoute({ db, renderer }: TemplateDeps): Route {
     method: "POST",
     path: "/v1/templates/:id/render",
     operationId: "renderTemplate",
-    summary: "Render a saved template; nothing is sent",
+    summary: "Render a saved template without sending it",
     scope: "templates:read",
     body: RenderTemplate,
+    bodyLimit: MAX_TEMPLATE_BODY_BYTES,
     bodyOptional: true,
     answers: { 200: RenderedSchema },
     async handle({ senderId, params, body }) {
@@ -146,6 +157,7 @@ function previewRoute({ renderer }: TemplateDeps): Route {
     summary: "Render a draft without saving it",
     scope: "templates:read",
     body: PreviewTemplate,
+    bodyLimit: MAX_TEMPLATE_BODY_BYTES,
     answers: { 200: RenderedSchema },
     async handle({ senderId, body }) {
       const source = checkedSource({

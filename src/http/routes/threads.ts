@@ -1,22 +1,24 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
-import { SendItem } from "../../core/send-item.ts";
-import { oneByOne } from "../../core/one-by-one.ts";
+import { SendItem } from "../../core/messages/send-item.ts";
+import { createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
 import { prepareSend, sending } from "../../flows/send/accept.ts";
 import { commitReply, composeReply, replyEntry, withoutDoubles } from "../../flows/send/reply.ts";
 import type { Db } from "../../store/engine/client.ts";
 import type { RecordDeps } from "../../flows/read/record.ts";
 import { getInbox } from "../../store/inboxes.ts";
-import { listThreads, type ThreadPosition } from "../../store/thread-list.ts";
+import { listThreads, type ThreadPage, type ThreadPosition } from "../../store/thread-list.ts";
+import { updateThread } from "../../store/thread-changes.ts";
 import { getThread, listThreadMessageIds, type Thread } from "../../store/threads.ts";
-import { logAccepted } from "../access-log.ts";
+import { logAccepted } from "../request-log.ts";
 import { accepted, ok } from "../answer.ts";
+import type { Page } from "../paging.ts";
 import { projectRoute, type Route } from "../route.ts";
 import { Nullable, PAGE_QUERY, PageOf, Search, showTime, Timestamp } from "../schemas.ts";
 import { showConversation, ThreadMessageView } from "../views/conversation.ts";
 import { checkedSend, type EmailRouteDeps } from "./emails.ts";
 
-/** Messages that a thread read at once shows; older ones are in its pages. */
+/** Messages in the answer for a thread. Older ones are in its pages. */
 const MESSAGES_SHOWN = 100;
 
 const ThreadSchema = Type.Object(
@@ -32,17 +34,46 @@ const ThreadSchema = Type.Object(
     lastMessageId: Nullable(Type.String()),
     lastMessageAt: Timestamp,
     lastInboundAt: Nullable(Timestamp),
+    read: Type.Boolean({
+      description: "False if a message has arrived since the thread was marked as read.",
+    }),
+    archived: Type.Boolean({
+      description: "Archived threads are not listed unless asked for. New mail brings one back.",
+    }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   },
   { title: "Thread" },
 );
 
-const ListQuery = Type.Object({
+const InboxThreadsQuery = Type.Object({
   ...PAGE_QUERY,
   q: Search(
-    "A part of the subject, of a participant's address or of the preview, in any case. A page looks at 100000 threads at most, so it may be short, or empty, with more to come.",
+    "Part of the subject, a participant's address or the preview. Case does not matter. One page searches at most 100000 threads, so it may be short or empty although more follow.",
   ),
+  unread: Type.Optional(
+    Type.Boolean({ description: "If true, only unread threads; if false, only read ones." }),
+  ),
+  archived: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: "If true, only archived threads; else only threads that are not archived.",
+    }),
+  ),
+});
+
+const ProjectThreadsQuery = Type.Object({
+  ...InboxThreadsQuery.properties,
+  inboxId: Type.Optional(
+    Type.String({ description: "Only threads of this inbox.", examples: ["inb_01hzy8"] }),
+  ),
+});
+
+type ThreadFilters = Pick<Static<typeof ProjectThreadsQuery>, "inboxId" | "q" | "unread" | "archived">;
+
+const UpdateThread = Type.Object({
+  read: Type.Optional(Type.Boolean({ description: "False marks the thread as unread again." })),
+  archived: Type.Optional(Type.Boolean()),
 });
 
 const { text, html, cc, bcc, attachments, headers, tags } = SendItem.properties;
@@ -54,10 +85,13 @@ const ReplyBody = Type.Object({
   attachments,
   headers,
   tags,
-  replyAll: Type.Optional(Type.Boolean({ description: "Also to everybody else of the message replied to." })),
+  replyAll: Type.Optional(
+    Type.Boolean({ description: "Also replies to the other recipients of that message." }),
+  ),
   messageId: Type.Optional(
     Type.String({
-      description: "The message replied to; the last inbound one of the thread where none is named.",
+      description: "The message to reply to. If absent: the newest inbound message of the thread.",
+      examples: ["msg_01hzy8"],
     }),
   ),
 });
@@ -73,28 +107,82 @@ function show(thread: Thread): Record<string, unknown> {
   };
 }
 
-/** Threads of inboxes: lists, reading, replying. */
+/** Returns the routes of threads: lists, reading and replying. */
 export function threadRoutes(deps: EmailRouteDeps): Route[] {
-  return [listRoute(deps), getRoute(deps), messagesRoute(deps), replyRoute(deps)];
+  return [
+    inboxThreadsRoute(deps),
+    projectThreadsRoute(deps),
+    getRoute(deps),
+    updateRoute(deps),
+    messagesRoute(deps),
+    replyRoute(deps),
+  ];
 }
 
-function listRoute({ db }: { db: Db }): Route {
+function inboxThreadsRoute({ db }: { db: Db }): Route {
   return projectRoute({
     method: "GET",
     path: "/v1/inboxes/:id/threads",
-    operationId: "listThreads",
+    operationId: "listInboxThreads",
     scope: "threads:read",
-    summary: "List an inbox's threads, last active first",
-    query: ListQuery,
+    summary: "List the threads of an inbox, most recently active first",
+    query: InboxThreadsQuery,
     answers: { 200: PageOf(ThreadSchema) },
     errors: ["not_found"],
-    async handle({ senderId, params, query, page: openedPage }) {
-      const page = openedPage();
-      const inbox = await getInbox(db, senderId, params.id);
-      if (inbox === null) throw notFound("inbox");
-      const wanted = { q: query.q ?? null, after: positionOf(page.after), limit: page.take };
-      const { threads, stoppedAt } = await listThreads(db, { senderId, inboxId: inbox.id, ...wanted });
-      return ok(page.answer(threads, show, textOf, stoppedAt === null ? null : textOf(stoppedAt)));
+    async handle({ senderId, params, query, page }) {
+      return ok(await threadsPage(db, senderId, { ...query, inboxId: params.id }, page()));
+    },
+  });
+}
+
+function projectThreadsRoute({ db }: { db: Db }): Route {
+  return projectRoute({
+    method: "GET",
+    path: "/v1/threads",
+    operationId: "listThreads",
+    scope: "threads:read",
+    summary: "List the threads of all inboxes, most recently active first",
+    query: ProjectThreadsQuery,
+    answers: { 200: PageOf(ThreadSchema) },
+    errors: ["not_found"],
+    async handle({ senderId, query, page }) {
+      return ok(await threadsPage(db, senderId, query, page()));
+    },
+  });
+}
+
+/** @throws AppError 404 if the project has no such inbox */
+async function threadsPage(
+  db: Db,
+  senderId: string,
+  { inboxId, q, unread, archived }: ThreadFilters,
+  page: Page,
+) {
+  if (inboxId !== undefined && (await getInbox(db, senderId, inboxId)) === null) throw notFound("inbox");
+  const wanted: ThreadPage = {
+    senderId,
+    filter: { inboxId: inboxId ?? null, q: q ?? null, unread: unread ?? null, archived: archived ?? false },
+    after: positionOf(page.after),
+    limit: page.take,
+  };
+  const { threads, stoppedAt } = await listThreads(db, wanted);
+  return page.answer(threads, show, textOf, stoppedAt === null ? null : textOf(stoppedAt));
+}
+
+function updateRoute({ db }: { db: Db }): Route {
+  return projectRoute({
+    method: "PATCH",
+    path: "/v1/threads/:id",
+    operationId: "updateThread",
+    scope: "threads:reply",
+    summary: "Mark a thread as read or archived",
+    body: UpdateThread,
+    answers: { 200: ThreadSchema },
+    errors: ["not_found"],
+    async handle({ senderId, params, body }) {
+      const thread = await updateThread(db, senderId, params.id, body);
+      if (thread === null) throw notFound("thread");
+      return ok(show(thread));
     },
   });
 }
@@ -116,13 +204,13 @@ function getRoute(deps: RecordDeps): Route {
     path: "/v1/threads/:id",
     operationId: "getThread",
     scope: "threads:read",
-    summary: "Read a thread with its last 100 messages, oldest first",
+    summary: "Get a thread with its last 100 messages, oldest first",
     answers: {
       200: Type.Intersect([ThreadSchema, Type.Object({ messages: Type.Array(ThreadMessageView) })]),
     },
     errors: ["not_found"],
     async handle({ senderId, params }) {
-      // In one turn, so that the thread counts the messages that are shown.
+      // Both reads run in one turn, so that the thread counts the messages that are shown.
       const [thread, ids] = await Promise.all([
         getThread(db, senderId, params.id),
         listThreadMessageIds(db, senderId, params.id, null, MESSAGES_SHOWN),
@@ -161,15 +249,18 @@ function messagesRoute(deps: RecordDeps): Route {
 }
 
 function replyRoute(deps: EmailRouteDeps): Route {
-  // Of a thread's replies at the same time each counts those before it. Between processes the commit decides.
-  const inTurn = oneByOne();
+  // Replies to one thread run one after another, so that each counts those before it. Between processes, the commit
+  // decides.
+  const inTurn = createKeyedMutex();
   return projectRoute({
     method: "POST",
     path: "/v1/threads/:id/reply",
     operationId: "replyToThread",
+    stores: { limitedBy: "handler" },
     scope: "threads:reply",
-    summary: "Answer a message of a thread from its inbox",
+    summary: "Reply to a message of a thread",
     body: ReplyBody,
+    bodyLimit: "message",
     answers: { 202: Replied },
     errors: ["not_found", "conflict"],
     handle: ({ senderId, project, params, body, now, record, requestId }) =>

@@ -5,20 +5,20 @@ import { CLICK_PATH, clickOn, OPEN_PATH, openedBy } from "../../flows/send/track
 import { raw } from "../answer.ts";
 import { openRoute, type Route } from "../route.ts";
 
-/** One transparent dot. */
+/** A GIF of one transparent pixel. */
 const PIXEL = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
 
-/** Header fields by which browsers and proxies say that they only fetch in advance. */
+/** Headers in which browsers and proxies announce a prefetch. */
 const PURPOSE_FIELDS = ["sec-purpose", "purpose", "x-purpose", "x-moz"] as const;
 
-/** The picture and the links in tracked mails. Only what a link itself says decides where it leads. */
+/** Returns the routes of tracking pixels and links. A link's target comes only from the link itself. */
 export function trackingRoutes(deps: TrackDeps): Route[] {
   const record = createHitRecorder(deps);
   const open = openRoute({
     method: "GET",
     path: `${OPEN_PATH}:token`,
     operationId: "trackOpen",
-    summary: "The picture in a mail; records an open",
+    summary: "Record an open and return the tracking pixel",
     answers: { 200: "image/gif" },
     errors: ["not_found"],
     async handle({ params, request, ip }) {
@@ -32,7 +32,7 @@ export function trackingRoutes(deps: TrackDeps): Route[] {
     method: "GET",
     path: `${CLICK_PATH}:link`,
     operationId: "trackClick",
-    summary: "A link in a mail; records a click and leads on",
+    summary: "Record a click on a tracked link and redirect to its target",
     answers: { 302: null },
     errors: ["not_found"],
     async handle({ params, request, ip }) {
@@ -42,7 +42,7 @@ export function trackingRoutes(deps: TrackDeps): Route[] {
       const headers = {
         location: click.location,
         "cache-control": "no-store",
-        // The page led to must not learn the link: whoever has it can click in the recipient's name.
+        // The target page must not learn the link, because with it anyone could click in the recipient's name.
         "referrer-policy": "no-referrer",
       };
       return { status: 302, body: undefined, headers };

@@ -8,11 +8,11 @@ import {
 import { type Answer, raw } from "../answer.ts";
 import { openRoute, type Route } from "../route.ts";
 
-/** Nothing is loaded, run or framed; the form posts to where it came from. */
+/** Nothing may be loaded, run or framed. The form posts to its own URL. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** The page behind a recipient's unsubscribe link. */
+/** Returns the routes of unsubscribe links. */
 export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
   const common = {
     path: `${UNSUBSCRIBE_PATH}:token`,
@@ -23,10 +23,10 @@ export function unsubscribeRoutes(deps: UnsubscribeDeps): Route[] {
     ...common,
     method: "GET",
     operationId: "showUnsubscribe",
-    summary: "Show the page of an unsubscribe link; changes nothing",
+    summary: "Show the page of an unsubscribe link, without unsubscribing",
     async handle({ params }) {
       if ((await recipientOfToken(deps, params.token)) === null) throw notFound("link");
-      // A GET must not unsubscribe: link scanners follow every link of a mail.
+      // A GET must not unsubscribe, because link scanners open every link in a message.
       return page("Unsubscribe", '<form method="post"><button>Unsubscribe</button></form>');
     },
   });

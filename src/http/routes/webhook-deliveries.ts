@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
-import { EVENT_TYPES } from "../../core/events.ts";
+import { EVENT_TYPES } from "../../core/messages/events.ts";
 import { replay, type SampleDeps, sendSample } from "../../flows/notify/sample.ts";
 import { hasDelivery, type LoggedDelivery, listDeliveries } from "../../store/delivery-log.ts";
 import { getWebhook, type Webhook } from "../../store/webhooks.ts";
@@ -16,23 +16,24 @@ const LogQuery = Type.Object({
     Type.String({
       maxLength: 64,
       description:
-        "Deliveries that tell of this message. With a filter a page looks at 100000 deliveries at most, so it may be short, or empty, with more to come.",
+        "Only deliveries about this message. With a filter, one page searches at most 100000 deliveries, so it may be short or empty although more follow.",
+      examples: ["msg_01hzy8"],
     }),
   ),
 });
 
 const DeliverySchema = Type.Object(
   {
-    id: Type.String({ description: "The envelope's `id`: the same in every retry and replay." }),
+    id: Type.String({ description: "The `id` in the payload. It stays the same in every retry and replay." }),
     type: OneOf(EVENT_TYPES),
     messageId: Nullable(Type.String()),
     eventId: Nullable(Type.String()),
     status: Status,
-    attempts: Type.Integer({ description: "Attempts so far; a replay counts anew." }),
+    attempts: Type.Integer({ description: "Attempts so far. A replay starts again at 0." }),
     nextAttemptAt: Nullable(Timestamp),
     lastAttemptAt: Nullable(Timestamp),
-    httpStatus: Nullable(Type.Integer({ description: "Status that the endpoint answered last." })),
-    response: Nullable(Type.String({ description: "First 4 KiB of that answer." })),
+    httpStatus: Nullable(Type.Integer({ description: "HTTP status of the last answer." })),
+    response: Nullable(Type.String({ description: "First 4 KiB of the last answer." })),
     error: Nullable(Type.String({ description: "Why there was no answer." })),
     createdAt: Timestamp,
   },
@@ -49,7 +50,7 @@ function show(delivery: LoggedDelivery): Record<string, unknown> {
   };
 }
 
-/** The delivery log of a webhook, replays and samples. */
+/** Returns the routes of a webhook's delivery log, replays and samples. */
 export function webhookDeliveryRoutes(deps: SampleDeps): Route[] {
   return [logRoute(deps), replayRoute(deps), testRoute(deps)];
 }
@@ -86,7 +87,7 @@ function replayRoute(deps: SampleDeps): Route {
     method: "POST",
     path: "/v1/webhooks/:id/deliveries/:deliveryId/replay",
     operationId: "replayWebhookDelivery",
-    summary: "Push a delivery once more",
+    summary: "Replay a delivery",
     scope: "webhooks:write",
     answers: { 202: Pending },
     errors: ["not_found", "conflict"],
@@ -105,7 +106,8 @@ function testRoute(deps: SampleDeps): Route {
     method: "POST",
     path: "/v1/webhooks/:id/test",
     operationId: "testWebhook",
-    summary: "Push a sample event, flagged as test mode",
+    stores: {},
+    summary: "Send a sample event to a webhook",
     scope: "webhooks:write",
     body: Type.Object({ type: Type.Optional(OneOf(EVENT_TYPES)) }),
     bodyOptional: true,

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { invalid, notFound, readAll } from "../../core/errors.ts";
-import { EVENT_TYPES } from "../../core/events.ts";
+import { EVENT_TYPES } from "../../core/messages/events.ts";
 import { newId } from "../../core/ids.ts";
-import { seal } from "../../core/secretbox.ts";
+import { seal } from "../../core/crypto/secretbox.ts";
 import type { Db } from "../../store/engine/client.ts";
 import { standingWebhookGuard } from "../../store/delivery-log.ts";
-import { allOrNothing, isGuardBroken } from "../../store/outbox.ts";
+import { isBroken, requireGuard } from "../../store/guards.ts";
 import {
   deleteWebhook,
   getWebhook,
@@ -18,21 +18,24 @@ import {
   type WebhookChanges,
 } from "../../store/webhooks.ts";
 import { created, noContent, ok } from "../answer.ts";
-import { projectRoute, type Route } from "../route.ts";
+import { type Principal, projectRoute, type Route } from "../route.ts";
 import { Nullable, OneOf, PAGE_QUERY, PageOf, showTime, Timestamp } from "../schemas.ts";
-import { URI } from "../shown-format.ts";
+import { allows, requireScope } from "../access/scopes.ts";
+import { URI } from "../openapi/shown-format.ts";
 import { type WebhookUrlRules, webhookUrl } from "../webhook-url.ts";
 
 /** Random bytes of a signing secret: 43 characters in base64url. */
 const SECRET_BYTES = 32;
-/** Longest time for which a secret replaced signs along, seconds. */
+/** Longest time for which a replaced secret also signs, seconds. */
 const MAX_GRACE_SECONDS = 604_800;
-/** Stands, alone, for all event types. */
+/** A key without this scope can only make webhooks without content. */
+const READ = "emails:read";
+/** Subscribes to all event types. No other type may be named with it. */
 const ALL_TYPES = "*";
 
 export interface WebhookDeps {
   db: Db;
-  /** Seals signing secrets at rest. */
+  /** Encrypts signing secrets in the database. */
   boxKey: Uint8Array;
   urlRules: WebhookUrlRules;
 }
@@ -48,23 +51,46 @@ const WebhookSchema = Type.Object(
     url: Type.String(URI),
     enabled: Type.Boolean(),
     eventTypes: Type.Array(Type.String()),
-    signingSecret: Type.String({ description: "Shown once, when it is made; empty ever after." }),
-    disabledReason: Nullable(Type.String({ description: "Why the service switched it off." })),
+    content: Type.Boolean({
+      description:
+        "Whether events carry content. Without it they lack subject, bodies, headers, links, replies of other servers, and every address except the recipient's.",
+    }),
+    signingSecret: Type.String({
+      description: "Shown once, when it is created or rotated. Empty otherwise.",
+    }),
+    disabledReason: Nullable(Type.String({ description: "Why the service disabled the webhook." })),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   },
   { title: "Webhook" },
 );
-const CreateWebhook = Type.Object({ url: Type.String(), eventTypes: EventTypes });
+const WebhookUrl = Type.String({
+  expected: "an https:// URL",
+  examples: ["https://example.com/webhooks"],
+});
+const CreateWebhook = Type.Object({
+  url: WebhookUrl,
+  eventTypes: EventTypes,
+  content: Type.Optional(
+    Type.Boolean({
+      description: `If absent: true if the key has ${READ}. A key without that scope cannot set it to true.`,
+    }),
+  ),
+});
 const UpdateWebhook = Type.Object({
-  url: Type.Optional(Type.String()),
+  url: Type.Optional(WebhookUrl),
   enabled: Type.Optional(
     Type.Boolean({
       description:
-        "While it is off no event is noted for it, and the deliveries that still wait fail as they come due; `/replay` sends those once it is on again.",
+        "While it is false, events create no deliveries, and waiting deliveries fail when they are due. After it is true again, `/replay` sends those.",
     }),
   ),
   eventTypes: Type.Optional(EventTypes),
+  content: Type.Optional(
+    Type.Boolean({
+      description: `True needs a key with ${READ}. If a key without that scope changes \`url\` or \`eventTypes\`, this becomes false.`,
+    }),
+  ),
 });
 const RotateSecret = Type.Object({
   graceSeconds: Type.Optional(
@@ -72,7 +98,7 @@ const RotateSecret = Type.Object({
       minimum: 0,
       maximum: MAX_GRACE_SECONDS,
       default: 0,
-      description: "How long the secret before signs along.",
+      description: "For how many seconds the previous secret also signs.",
     }),
   ),
 });
@@ -87,6 +113,7 @@ function show(webhook: Webhook, signingSecret = ""): Static<typeof WebhookSchema
     url: webhook.url,
     enabled: webhook.enabled,
     eventTypes: webhook.eventTypes,
+    content: webhook.content,
     signingSecret,
     disabledReason: webhook.disabledReason,
     createdAt: showTime(webhook.createdAt),
@@ -94,24 +121,34 @@ function show(webhook: Webhook, signingSecret = ""): Static<typeof WebhookSchema
   };
 }
 
-/** The types, each once. */
+/** Returns the types without duplicates. */
 function eventTypesOf(given: readonly string[]): string[] {
   const types = [...new Set(given)];
   if (types.length > 1 && types.includes(ALL_TYPES))
-    throw invalid("eventTypes", '"*" stands for all types, so no other may be named beside it.');
+    throw invalid("eventTypes", 'must not name other types next to "*", which stands for all of them.');
   return types;
 }
 
 function changesOf({ urlRules }: WebhookDeps, body: Static<typeof UpdateWebhook>): WebhookChanges {
-  const { url, enabled, eventTypes } = body;
+  const { url, enabled, eventTypes, content } = body;
   const [address, types] = readAll(
     () => (url === undefined ? {} : { url: webhookUrl(url, urlRules) }),
     () => (eventTypes === undefined ? {} : { eventTypes: eventTypesOf(eventTypes) }),
   );
-  return { ...address, ...(enabled === undefined ? {} : { enabled }), ...types };
+  const rest = {
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(content === undefined ? {} : { content }),
+  };
+  return { ...address, ...rest, ...types };
 }
 
-/** `/v1/webhooks`, the delivery log excepted. */
+/** Returns whether the key may send content to a webhook. Throws 403 if it asks for content without that right. */
+function maySendContent({ scopes }: Principal, content: boolean | undefined): boolean {
+  if (content === true) requireScope(scopes, READ);
+  return allows(scopes, READ);
+}
+
+/** Returns the routes of `/v1/webhooks`, without the delivery log. */
 export function webhookRoutes(deps: WebhookDeps): Route[] {
   return [...collectionRoutes(deps), ...itemRoutes(deps), rotateRoute(deps)];
 }
@@ -123,13 +160,15 @@ function collectionRoutes(deps: WebhookDeps): Route[] {
       method: "POST",
       path: "/v1/webhooks",
       operationId: "createWebhook",
-      summary: "Subscribe an endpoint to events",
+      stores: { adds: ["webhooks"] },
+      summary: "Create a webhook",
       scope: "webhooks:write",
       body: CreateWebhook,
       rules: (body: Partial<Static<typeof CreateWebhook>>) => changesOf(deps, body),
       answers: { 201: WebhookSchema },
       secretAnswer: true,
-      async handle({ senderId, body, now, record }) {
+      async handle({ senderId, principal, body, now, record }) {
+        const mayRead = maySendContent(principal, body.content);
         const [url, eventTypes] = readAll(
           () => webhookUrl(body.url, urlRules),
           () => eventTypesOf(body.eventTypes),
@@ -141,6 +180,7 @@ function collectionRoutes(deps: WebhookDeps): Route[] {
           url,
           enabled: true,
           eventTypes,
+          content: body.content ?? mayRead,
           disabledReason: null,
           createdAt: now,
           updatedAt: now,
@@ -180,7 +220,7 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       method: "GET",
       path: "/v1/webhooks/:id",
       operationId: "getWebhook",
-      summary: "Read a webhook",
+      summary: "Get a webhook",
       scope: "webhooks:read",
       answers: { 200: WebhookSchema },
       async handle({ senderId, params }) {
@@ -193,13 +233,15 @@ function itemRoutes(deps: WebhookDeps): Route[] {
       method: "PATCH",
       path: "/v1/webhooks/:id",
       operationId: "updateWebhook",
-      summary: "Change a webhook; its secret stays",
+      summary: "Update a webhook",
       scope: "webhooks:write",
       body: UpdateWebhook,
       rules: (body: Static<typeof UpdateWebhook>) => changesOf(deps, body),
       answers: { 200: WebhookSchema },
-      async handle({ senderId, params, body, now }) {
-        const webhook = await updateWebhook(db, senderId, params.id, changesOf(deps, body), now);
+      async handle({ senderId, principal, params, body, now }) {
+        const mayRead = maySendContent(principal, body.content);
+        const changes = changesOf(deps, body);
+        const webhook = await updateWebhook(db, senderId, params.id, changes, mayRead, now);
         if (webhook === null) throw notFound("webhook");
         return ok(show(webhook));
       },
@@ -224,7 +266,7 @@ function rotateRoute({ db, boxKey }: WebhookDeps): Route {
     method: "POST",
     path: "/v1/webhooks/:id/rotate-secret",
     operationId: "rotateWebhookSecret",
-    summary: "Put a new signing secret in place",
+    summary: "Rotate a webhook's signing secret",
     scope: "webhooks:write",
     body: RotateSecret,
     bodyOptional: true,
@@ -237,13 +279,13 @@ function rotateRoute({ db, boxKey }: WebhookDeps): Route {
       const until = now + (body.graceSeconds ?? 0) * 1000;
       const answer = ok(show({ ...webhook, updatedAt: now }, secret));
       const write = db.write([
-        allOrNothing(standingWebhookGuard(senderId, webhook.id)),
+        requireGuard("webhook_deleted", standingWebhookGuard(senderId, webhook.id)),
         rotateSecret(senderId, webhook.id, seal(boxKey, secret), until, now),
         ...record(answer),
       ]);
       await write.catch((error: unknown) => {
-        // Deleted since it was read: a secret that signs nothing must not be handed out.
-        throw isGuardBroken(error) ? notFound("webhook") : error;
+        // The webhook was deleted since it was read, so a secret for it must not be shown.
+        throw isBroken(error, "webhook_deleted") ? notFound("webhook") : error;
       });
       return answer;
     },

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import type { RecipientStatus } from "../../core/states.ts";
+import type { RecipientStatus } from "../../core/messages/states.ts";
 import type { ListedAttempt } from "../../store/attempts.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
 
-/** States in which an attempt leaves its recipient. */
+/** States that an attempt can leave its recipient in. */
 const OUTCOMES: readonly RecipientStatus[] = [
   "sent",
   "delivered",
@@ -19,19 +19,19 @@ const OUTCOMES: readonly RecipientStatus[] = [
 export const AttemptView = Type.Object(
   {
     email: Type.String({ description: "The recipient." }),
-    attempt: Type.Integer({ minimum: 1, description: "Number of the attempt among this recipient's." }),
+    attempt: Type.Integer({ minimum: 1, description: "Number of the attempt for this recipient." }),
     status: OneOf(OUTCOMES, "Where the attempt has left the recipient."),
     startedAt: Timestamp,
     durationMs: Type.Integer({ description: "Milliseconds." }),
     mx: Nullable(Type.String({ description: "Host that answered, or the last one tried." })),
     ip: Nullable(Type.String()),
-    tls: Nullable(Type.String({ description: "TLS version; null: in the clear." })),
+    tls: Nullable(Type.String({ description: "TLS version. Null: without TLS." })),
     smtpCode: Nullable(Type.Integer()),
     enhancedCode: Nullable(Type.String()),
-    diagnostic: Nullable(Type.String({ description: "The reply that decided, or what went wrong." })),
+    diagnostic: Nullable(Type.String({ description: "The reply that decided the outcome, or the error." })),
     lines: Type.Array(Type.String(), {
       description:
-        "The SMTP conversation: `C: ` is this service, `S: ` the server spoken to, `* ` what else happened. Neither the message nor a password is in it; a very long one is cut in its middle.",
+        "The SMTP conversation. `C: ` marks this service, `S: ` the other server, and `* ` other events. It contains neither the message nor a password. If it is very long, its middle is left out.",
       examples: [
         [
           "* connecting to mx.example.com [192.0.2.25]:25",
@@ -50,11 +50,11 @@ export const AttemptView = Type.Object(
   },
   {
     title: "DeliveryAttempt",
-    description: "One try at delivering to one recipient, with its SMTP conversation.",
+    description: "One delivery attempt to one recipient, with its SMTP conversation.",
   },
 );
 
-/** An attempt of a list. */
+/** Returns an attempt as lists show it. */
 export function showAttempt(attempt: ListedAttempt): Record<string, unknown> {
   const { email, outcome, startedAt, durationMs, mx, ip, tls, smtpCode, enhancedCode, diagnostic } = attempt;
   return {

@@ -1,26 +1,29 @@
-import { firstChars } from "../../core/first-chars.ts";
+import { firstChars } from "../../core/text.ts";
 import { Type } from "@sinclair/typebox";
-import { turn } from "../../core/turn.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { type RecordDeps, readRecord } from "../../flows/read/record.ts";
 import { MessageView, showMessage } from "./message.ts";
 
-/** Characters of one body that a conversation shows; the message's own record has all of it. */
+/** Characters of one body in a thread. The message's own record has all of it. */
 export const MAX_BODY_CHARS = 256 * 1024;
 /**
- * Characters of bodies and header fields in one answer. Anybody may write to an inbox: a hundred mails of 25 MiB in one
- * thread must not become one answer of gigabytes.
+ * Characters of bodies and header fields in one answer. Anyone can write to an inbox, so a hundred messages of 25 MiB
+ * in one thread must not become one answer of gigabytes.
  */
 export const MAX_CONVERSATION_CHARS = 8 * 1024 * 1024;
-/** Events of one message that a conversation shows, the first: a mail to many that is opened often has tens of thousands. */
+/**
+ * Events of one message that a thread shows, the oldest ones. A message to many recipients may have tens of
+ * thousands.
+ */
 export const MAX_EVENTS_SHOWN = 300;
 
-/** A message as it is shown within its thread. */
+/** A message as its thread shows it. */
 export const ThreadMessageView = Type.Object(
   {
     ...MessageView.properties,
     truncated: Type.Optional(
       Type.Literal(true, {
-        description: "Something is cut or left out here; `GET /v1/emails/{id}` has all of it.",
+        description: "True if something is shortened or left out. `GET /v1/emails/{id}` has all of it.",
       }),
     ),
   },
@@ -30,7 +33,8 @@ export const ThreadMessageView = Type.Object(
 const BODIES = ["text", "html", "replyText"] as const;
 
 /**
- * The records of messages with their bodies cut. Give the newest first: they are shown whole sooner than older ones.
+ * Returns the records of messages with shortened bodies. The newest must come first, because the first ones are shown
+ * with the most text.
  */
 export async function showConversation(
   deps: RecordDeps,
@@ -39,11 +43,11 @@ export async function showConversation(
 ): Promise<Record<string, unknown>[]> {
   const shown: Record<string, unknown>[] = [];
   let room = MAX_CONVERSATION_CHARS;
-  // One after another, so that only one is in memory as a whole.
+  // Reads one message after another, so that only one is in memory as a whole.
   for (const id of ids) {
     const record = await readRecord(deps, senderId, id, { mostEvents: MAX_EVENTS_SHOWN });
-    // Reads of a file are synchronous: without this a hundred records would hold everybody up together.
-    await turn();
+    // Reads of a file are synchronous, so other requests are served between two records.
+    await yieldToEventLoop();
     if (record === null) continue;
     const { message, used } = withinRoom(showMessage(record), room);
     room -= used;

@@ -1,8 +1,8 @@
 import type { MessageRecord } from "../../flows/read/record.ts";
 import { Type } from "@sinclair/typebox";
 import type { Mailbox } from "../../core/addresses.ts";
-import { MESSAGE_STATUSES } from "../../core/states.ts";
-import { EVENT_TYPES, type MessageEvent } from "../../core/events.ts";
+import { MESSAGE_STATUSES } from "../../core/messages/states.ts";
+import { EVENT_TYPES, type MessageEvent } from "../../core/messages/events.ts";
 import type { MessageSummary } from "../../store/search/message-list.ts";
 import type { Recipient } from "../../store/recipients.ts";
 import { Nullable, OneOf, showTime, Timestamp } from "../schemas.ts";
@@ -14,7 +14,7 @@ export const Address = Type.Object(
   { email: Type.String(), name: Type.Optional(Type.String()) },
   { title: "MailAddress" },
 );
-/** An object of any fields. */
+/** An object with any fields. */
 export const Json = Type.Record(Type.String(), Type.Unknown());
 
 /** A message as lists show it. */
@@ -36,7 +36,7 @@ const RecipientView = Type.Object(
     email: Type.String(),
     kind: OneOf(["to", "cc", "bcc"]),
     status: Status,
-    reason: Nullable(Type.String({ description: "Why the recipient is in this state, e.g. `suppressed`." })),
+    reason: Nullable(Type.String({ description: "Reason of the status, e.g. `suppressed`." })),
     attempts: Type.Integer(),
     mx: Nullable(Type.String()),
     tls: Nullable(Type.String()),
@@ -72,7 +72,7 @@ export const AttachmentView = Type.Object(
   { title: "Attachment" },
 );
 
-/** A message by itself. */
+/** A full message. */
 export const MessageView = Type.Object(
   {
     ...MessageSummaryView.properties,
@@ -99,7 +99,7 @@ export const MessageView = Type.Object(
     events: Type.Array(EventView, { description: "Oldest first." }),
     envelope: Type.Optional(Nullable(Json)),
     auth: Type.Optional(Nullable(Json)),
-    replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without what it quotes." }))),
+    replyText: Type.Optional(Nullable(Type.String({ description: "The new text, without quoted text." }))),
     addresses: Type.Object(
       {
         from: Address,
@@ -114,7 +114,7 @@ export const MessageView = Type.Object(
   { title: "Message", description: "A message with its body and its events." },
 );
 
-/** A message of a list. */
+/** Returns a message as lists show it. */
 export function showSummary(summary: MessageSummary): Record<string, unknown> {
   return { ...summary, createdAt: showTime(summary.createdAt) };
 }
@@ -133,7 +133,7 @@ function showEvent({ id, type, createdAt, email, data }: MessageEvent): Record<s
   return { id, type, createdAt: showTime(createdAt), email, data };
 }
 
-/** The full record of a message. */
+/** Returns the full record of a message. */
 export function showMessage(parts: MessageRecord): Record<string, unknown> {
   const { message, content } = parts;
   const { from, to, cc, bcc, replyTo } = message;

@@ -1,39 +1,48 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { EVENT_TYPES, type EventType } from "../../core/events.ts";
+import { EVENT_TYPES, type EventType } from "../../core/messages/events.ts";
 import { Nullable, OneOf, Timestamp } from "../schemas.ts";
 import { Address, AttachmentView, Json } from "./message.ts";
 
 const Text = Nullable(Type.String());
 const Code = Nullable(Type.Integer());
 
+const NOTE = "Absent if the webhook gets no content.";
+
+/** Returns the field as one that a webhook without content does not get. A titled schema is shared, so it takes no note. */
+function content<Field extends TSchema>(field: Field) {
+  if (field.title !== undefined) return Type.Optional(field);
+  const text = [field.description, NOTE].filter((part) => part !== undefined).join(" ");
+  return Type.Optional({ ...field, description: text });
+}
+
 const ACCEPTED = Type.Object({
-  mx: Nullable(Type.String({ description: "Host that took the message." })),
-  tls: Nullable(Type.String({ description: "TLS version; null: in the clear." })),
+  mx: Nullable(Type.String({ description: "Host that accepted the message." })),
+  tls: Nullable(Type.String({ description: "TLS version. Null: without TLS." })),
   smtpCode: Code,
-  response: Nullable(Type.String({ description: "The whole reply." })),
+  response: content(Nullable(Type.String({ description: "The whole reply." }))),
 });
 
 const REFUSAL = {
-  category: Type.Optional(Nullable(Type.String({ description: "What kind of trouble it was, in a word." }))),
+  category: Type.Optional(Nullable(Type.String({ description: "The kind of problem, in one word." }))),
   smtpCode: Type.Optional(Code),
   enhancedCode: Type.Optional(Text),
-  diagnostic: Type.Optional(Nullable(Type.String({ description: "The whole reply, or what went wrong." }))),
+  diagnostic: content(Nullable(Type.String({ description: "The whole reply, or the error." }))),
   mx: Type.Optional(Text),
 };
 const Refused = Type.Object({ reason: Text, ...REFUSAL });
 
 const VISIT = { ip: Text, userAgent: Text };
-const Machine = Type.Boolean({ description: "A proxy, scanner or prefetch, no person." });
+const Machine = Type.Boolean({ description: "True for a proxy, scanner or prefetch." });
 
 const ARRIVAL = {
   inboxId: Text,
-  from: Address,
-  to: Type.Array(Address),
-  subject: Type.String(),
-  auth: Nullable(Json),
+  from: content(Address),
+  to: content(Type.Array(Address)),
+  subject: content(Type.String()),
+  auth: content(Nullable(Json)),
 };
 
-/** What `data` holds under the name of the event's type; a type that is not here has nothing of its own. */
+/** Details of each event type. If a type is not listed, it has none. */
 const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
   sending: Type.Object({ attempt: Type.Integer({ minimum: 1 }) }),
   sent: ACCEPTED,
@@ -50,23 +59,25 @@ const DETAILS: Partial<Readonly<Record<EventType, TSchema>>> = {
   }),
   complaint: Type.Object({ feedbackType: Text }),
   rejected: Refused,
-  rendering_failure: Refused,
+  rendering_failure: Type.Object({ ...REFUSAL, reason: content(Text) }),
   failed: Refused,
   open: Type.Object({
     ...VISIT,
-    first: Type.Boolean({ description: "The recipient's first open, by anyone." }),
+    first: Type.Boolean({ description: "True for the recipient's first open, also by a machine." }),
     machine: Machine,
   }),
-  click: Type.Object({ url: Type.String(), ...VISIT, machine: Machine }),
+  click: Type.Object({ url: content(Type.String()), ...VISIT, machine: Machine }),
   inbound_received: Type.Object({
     ...ARRIVAL,
     threadId: Text,
-    text: Text,
-    html: Text,
-    truncated: Type.Boolean({
-      description: "Text or html has more than the 256 KiB shown here, or has passed its retention.",
-    }),
-    attachments: Type.Array(AttachmentView),
+    text: content(Text),
+    html: content(Text),
+    truncated: content(
+      Type.Boolean({
+        description: "True if text or html is longer than the 256 KiB shown, or was removed by retention.",
+      }),
+    ),
+    attachments: content(Type.Array(AttachmentView)),
   }),
   inbound_rejected: Type.Object({ reason: Type.Literal("dmarc"), ...ARRIVAL }),
 };
@@ -75,13 +86,13 @@ function eventOf(type: EventType): TSchema {
   const details = DETAILS[type];
   return Type.Object(
     {
-      id: Type.String({ description: "Id of the delivery, the same in every retry and replay." }),
+      id: Type.String({ description: "Id of the delivery. It stays the same in every retry and replay." }),
       type: Type.Literal(type),
-      createdAt: { ...Timestamp, description: "When this attempt was signed; `t` of the signature." },
+      createdAt: { ...Timestamp, description: "When this attempt was signed: `t` of the signature." },
       data: Type.Object({
         messageId: Type.String(),
         senderId: Type.String(),
-        email: Type.Optional(Type.String({ description: "The recipient concerned." })),
+        email: Type.Optional(Type.String({ description: "The recipient." })),
         occurredAt: { ...Timestamp, description: "When it happened." },
         tags: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
         testMode: Type.Optional(Type.Literal(true)),
@@ -92,5 +103,5 @@ function eventOf(type: EventType): TSchema {
   );
 }
 
-/** The body of a push to a webhook. */
+/** The body of a webhook request. */
 export const WebhookEvent = Type.Union(EVENT_TYPES.map(eventOf));

@@ -3,21 +3,22 @@ import { mailboxes, type ParsedMail } from "../reading/parse.ts";
 import { fieldsOf, firstValue } from "../reading/raw-headers.ts";
 import { addressOf, MAX_STATUS_CHARS } from "./status-fields.ts";
 
-/** A feedback report: somebody told their provider something of a mail of ours. */
+/** A feedback report: a provider passes on a complaint about a message of ours. */
 export interface FeedbackReport {
   /** Lower case: abuse, fraud, not-spam, virus, auth-failure, opt-out, other (RFC 5965 §7.3, RFC 6591). */
   feedbackType: string;
   /**
-   * What may be the return path of the mail complained about, best first: the report's field (RFC 5965 §3.2), then those of
-   * its own header. Providers black out the one and leave the other, and a mail that was forwarded has had several.
+   * Possible return paths of the message that the complaint is about, best first: the report's field (RFC 5965 §3.2),
+   * then those of the message's own header. Providers black out one and leave the other. A forwarded message has
+   * several.
    */
   originalReturnPaths: readonly string[];
 }
 
-/** Return-Path fields of one mail that are looked at. */
+/** Most Return-Path fields that are read of one message. */
 const MAX_RETURN_PATHS = 10;
 
-/** Reports by which a person refuses our mail. `auth-failure` and `not-spam` are none. */
+/** Reports by which a person refuses our mail. `auth-failure` and `not-spam` are not among them. */
 const COMPLAINTS: ReadonlySet<string> = new Set([
   "abuse",
   "fraud",
@@ -27,12 +28,12 @@ const COMPLAINTS: ReadonlySet<string> = new Set([
   "other",
 ]);
 
-/** Whether a report is a complaint of its recipient. */
+/** Returns whether a report is a complaint of its recipient. */
 export function isComplaint(report: FeedbackReport): boolean {
   return COMPLAINTS.has(report.feedbackType);
 }
 
-/** Reads a feedback report (RFC 5965), and Hotmail's, which has none of its parts; null for any other mail. */
+/** Reads a feedback report (RFC 5965), or Hotmail's, which has no such part. Returns null for any other message. */
 export function readFeedback(mail: ParsedMail): FeedbackReport | null {
   const original = originalHeader(mail);
   const part = mail.attachments.find(({ contentType }) => contentType === "message/feedback-report");
@@ -58,7 +59,7 @@ function returnPathsOf(original: HeaderBlock | null): string[] {
     .flatMap(({ value }) => addressOf(value) ?? []);
 }
 
-/** The header of the mail that a report is about, out of its message/rfc822 or text/rfc822-headers part. */
+/** Returns the header of the reported message, from its message/rfc822 or text/rfc822-headers part. */
 export function originalHeader(mail: ParsedMail): HeaderBlock | null {
   const part = mail.attachments.find(({ contentType }) =>
     /^(?:message\/(?:rfc822|global|partial)|text\/rfc822-headers?|message\/global-headers)$/.test(
@@ -68,12 +69,12 @@ export function originalHeader(mail: ParsedMail): HeaderBlock | null {
   return part === undefined ? null : headerBlock(part.bytes);
 }
 
-/** The value of the first field of that name, in lower case; null where there is none. */
+/** Returns the value of the first field of that name, given in lower case. Null if there is none. */
 export function fieldOf({ fields }: HeaderBlock, name: string): string | null {
   return fields.find((field) => field.name.toLowerCase() === name)?.value ?? null;
 }
 
-/** The recipient of a mail that has one only. */
+/** Returns the recipient of a message that has exactly one. */
 export function onlyRecipient(header: HeaderBlock | null): string | null {
   const found = header === null ? [] : mailboxes(fieldOf(header, "to") ?? "");
   return found.length === 1 ? (found[0]?.email ?? null) : null;

@@ -1,20 +1,21 @@
-import { firstChars } from "../../core/first-chars.ts";
+import { firstChars } from "../../core/text.ts";
 import { onlyRecipient, originalHeader } from "./arf.ts";
-import { peerWords, readDiagnostic } from "./diagnostic.ts";
+import { peerReply, readDiagnostic } from "./diagnostic.ts";
+import { folded } from "./folded.ts";
 import { fromNotice } from "./notice-recipients.ts";
 import { isNotice } from "./notice-signs.ts";
 import { type NoticeRecipient, noticeRecipients, noticeText, plainlyNamed } from "./notice-text.ts";
 import type { ParsedMail } from "../reading/parse.ts";
 import { htmlText } from "../reading/preview.ts";
 import { findHeaderEnd } from "../reading/raw-headers.ts";
-import type { TextClass } from "./reply-class.ts";
+import { classByText, isAboutClient, type Refusal, type TextClass } from "./reply-class.ts";
 import {
   classOf,
   MAX_DIAGNOSTIC_CHARS,
   type Notice,
   type ReportedRecipient,
-  tellingText,
-  toldBy,
+  classifiedText,
+  firstClassified,
 } from "./reported.ts";
 import { addressOf, type StatusRecipient, statusRecipients } from "./status-fields.ts";
 import { statusText } from "./status-text.ts";
@@ -25,7 +26,7 @@ export interface DeliveryReportMail {
   recipients: ReportedRecipient[];
 }
 
-/** Characters of one recipient's diagnostic that are read for its class: reading takes time, and a report has many. */
+/** Characters of one recipient's diagnostic that are read for its class. Reading takes time, and a report has many. */
 const MAX_DIAGNOSTIC_READ = 1024;
 
 const ACTIONS: ReadonlyMap<string, ReportedRecipient["action"]> = new Map([
@@ -38,13 +39,13 @@ const ACTIONS: ReadonlyMap<string, ReportedRecipient["action"]> = new Map([
   ["expanded", "expanded"],
 ]);
 
-/** Octets of a mail with a broken MIME structure that are read as text. */
+/** Octets that are read as text if the MIME structure of a message is broken. */
 const MAX_BROKEN_OCTETS = 64 * 1024;
 
 /**
- * Reads a bounce: a delivery status notification (RFC 3464), or a notice in words as many servers send. Null for any
- * other mail, automatic replies (RFC 3834) among them.
- * @param concerned whom the mail was for: found among however many the report names
+ * Reads a bounce: a delivery status notification (RFC 3464), or a plain-text notice. Returns null for any other
+ * message, such as an automatic reply (RFC 3834).
+ * @param concerned the recipient of the message: it is found even if the report names very many
  */
 export function readBounce(
   mail: ParsedMail,
@@ -52,21 +53,21 @@ export function readBounce(
   concerned: string | null = null,
 ): DeliveryReportMail | null {
   const text = bodyText(mail, raw);
-  const words = noticeText(text);
+  const ownText = noticeText(text);
   const own = ownAddresses(mail);
   const original = originalHeader(mail);
-  const originalTo = onlyRecipient(original) ?? recipientBelow(text.slice(words.length));
-  const told = isNotice(mail, words, {
+  const originalTo = onlyRecipient(original) ?? recipientBelow(text.slice(ownText.length));
+  const isTextNotice = isNotice(mail, ownText, {
     original: original !== null || originalTo !== null,
-    named: () => plainlyNamed(words, own),
+    named: () => plainlyNamed(ownText, own),
   });
-  const statuses = statusRecipients(statusText(mail, text, told), concerned);
-  if (statuses.length === 0 && !told) return null;
+  const statuses = statusRecipients(statusText(mail, text, isTextNotice), concerned);
+  if (statuses.length === 0 && !isTextNotice) return null;
   const notice: Notice = {
-    words,
+    text: folded(ownText),
     subject: mail.subject,
-    told: toldBy([words, mail.subject]),
-    named: namedIn(words, originalTo === null ? mail.subject : "", own),
+    classified: firstClassified([ownText, mail.subject]),
+    named: namedIn(ownText, originalTo === null ? mail.subject : "", own),
     originalTo,
   };
   const only = statuses.length === 1 ? onlyNamed(notice) : null;
@@ -75,23 +76,25 @@ export function readBounce(
   return { recipients };
 }
 
-/** Whom a notice names; in its subject where its text names nobody. */
-function namedIn(words: string, subject: string, own: ReadonlySet<string>): NoticeRecipient[] {
-  const named = noticeRecipients(words, own);
+/** Returns the recipients that a notice names: in its text, else in its subject. */
+function namedIn(ownText: string, subject: string, own: ReadonlySet<string>): NoticeRecipient[] {
+  const named = noticeRecipients(ownText, own);
   return named.length > 0 ? named : noticeRecipients(subject, own);
 }
 
-/** The recipient in the header of a mail that came back as text. */
+/** Returns the recipient in the header of a message that is quoted as text. */
 function recipientBelow(text: string): string | null {
   return addressOf(/^to: ?(.{1,300})$/im.exec(text)?.[1] ?? null);
 }
 
-/** The text of a report: its html's where it has no other, its bytes where its MIME structure is broken. */
+/**
+ * Returns the text of a report: its plain text, else its html's text, else its bytes if its MIME structure is broken.
+ */
 function bodyText({ text, html, attachments }: ParsedMail, raw: Uint8Array): string {
-  // `text/plain charset=…` without its semicolon (RFC 2045 §5.1) is text that the MIME reader did not know.
+  // The MIME reader does not know `text/plain charset=…` without its semicolon (RFC 2045 §5.1) as text.
   const broken = attachments.find(({ contentType }) => /^text\/plain\s/.test(contentType));
   if (broken !== undefined) return storedText(`${asText(broken.bytes)}\n${text ?? ""}`);
-  // A text that names nobody may be no more than "view this in html".
+  // A text without an address may say no more than "view this in html".
   if (text !== null && text.trim() !== "")
     return html === null || text.includes("@") ? text : `${text}\n${htmlText(html)}`;
   if (html !== null) return htmlText(html);
@@ -103,7 +106,7 @@ function asText(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(0, MAX_BROKEN_OCTETS)).toString("utf8");
 }
 
-/** Addresses in a report that are not who the mail was for. */
+/** Returns addresses in a report that cannot be the recipient's. */
 function ownAddresses(mail: ParsedMail): Set<string> {
   const own = [...(mail.from === null ? [] : [mail.from]), ...mail.to].map(({ email }) =>
     email.toLowerCase(),
@@ -111,7 +114,7 @@ function ownAddresses(mail: ParsedMail): Set<string> {
   return new Set(own);
 }
 
-/** Whom a report of one recipient is about, where its fields give no address of the Internet (RFC 3464 §2.3.2). */
+/** Returns the recipient of a report about one recipient if its fields have no Internet address (RFC 3464 §2.3.2). */
 function onlyNamed({ named, originalTo }: Notice): string | null {
   return originalTo ?? (named.length === 1 ? (named[0]?.address ?? null) : null);
 }
@@ -119,51 +122,69 @@ function onlyNamed({ named, originalTo }: Notice): string | null {
 function fromStatus(status: StatusRecipient, notice: Notice, only: string | null): ReportedRecipient {
   const recipient = status.originalRecipient ?? status.finalRecipient ?? only;
   const action = actionOf(status);
-  const whole = (status.diagnosticCode ?? "").slice(0, MAX_DIAGNOSTIC_READ);
-  const same = reasonFor(status, notice);
-  const shown = status.diagnosticCode ?? (same === "" ? null : same);
-  const diagnostic = peerWords(whole);
-  const read = readDiagnostic(diagnostic);
-  const stage = read.stage ?? readDiagnostic(whole).stage ?? readDiagnostic(same).stage;
-  const enhanced = specific(read.enhanced, status.status);
-  const said = tellingText([diagnostic, whole, same], notice);
-  // Sendmail reports any bare 550 as 5.1.1: a code that is the reporter's alone gives way to vague words too.
-  const told = whole === "" ? loose(said.told) : read.enhanced === null ? firm(said.told) : said.told;
+  const reason = reasonFor(status, notice);
+  const shown = status.diagnosticCode ?? (reason === "" ? null : reason);
+  const refusal = refusalOf(status, reason, notice);
   return {
     recipient,
     finalRecipient: status.finalRecipient ?? recipient,
     action,
-    ...classOf(action, { code: read.code, enhanced, stage, text: said.text, told }),
-    status: enhanced,
-    // OpenSMTPD has no Diagnostic-Code: the reply stands in its words alone.
-    smtpCode: read.code ?? readDiagnostic(same).code,
+    ...classOf(action, refusal),
+    status: refusal.enhanced,
+    // OpenSMTPD has no Diagnostic-Code: the reply is in its text only.
+    smtpCode: refusal.code ?? readDiagnostic(reason).code,
     diagnosticCode: shown === null ? null : firstChars(shown, MAX_DIAGNOSTIC_CHARS),
     remoteMta: status.remoteMta,
   };
 }
 
-function firm(told: TextClass | null): TextClass | null {
-  return told === null ? null : { outcome: told.outcome, category: told.category };
+/** Returns the refusal that a report quotes: the peer's reply, with what only the reporter says. */
+function refusalOf(status: StatusRecipient, reason: string, notice: Notice): Refusal {
+  const whole = (status.diagnosticCode ?? "").slice(0, MAX_DIAGNOSTIC_READ);
+  const reply = peerReply(whole);
+  const { code, enhanced, stage } = readDiagnostic(reply);
+  const known = { code, stage: stage ?? readDiagnostic(whole).stage ?? readDiagnostic(reason).stage };
+  // Sendmail writes 5.1.1 and "User unknown" for any bare 550.
+  if (code !== null && classByText(reply) === null && isAboutClient(reply, code))
+    return { ...known, enhanced, text: reply, textClass: null };
+  const { text, textClass } = classifiedText([reply, whole, reason], notice);
+  return {
+    ...known,
+    enhanced: specific(enhanced, status.status),
+    text,
+    textClass: whole === "" ? loose(textClass) : enhanced === null ? firm(textClass) : textClass,
+  };
 }
 
-/** Where a report has no diagnostic, its words may be of anything, as footers are: a status that names the mailbox wins. */
-function loose(told: TextClass | null): TextClass | null {
-  return told === null ? null : { ...told, vague: true };
+/** Sendmail reports any bare 550 as 5.1.1. If only the reporter gives a code, vague words outweigh it. */
+function firm(textClass: TextClass | null): TextClass | null {
+  return textClass === null ? null : { outcome: textClass.outcome, category: textClass.category };
 }
 
-/** What the words of a report say of one recipient of its fields; "" where they do not name it. */
+/**
+ * Marks a class as vague. Without a diagnostic the text may be about anything, as footers are, so a status that names
+ * the mailbox wins.
+ */
+function loose(textClass: TextClass | null): TextClass | null {
+  return textClass === null ? null : { ...textClass, vague: true };
+}
+
+/** Returns the notice's text about one recipient of the fields, or "" if it does not name that recipient. */
 function reasonFor({ finalRecipient, originalRecipient }: StatusRecipient, { named }: Notice): string {
   const addresses = [finalRecipient, originalRecipient].map((address) => address?.toLowerCase());
   const same = named.find(({ address }) => addresses.includes(address.toLowerCase()));
   return same?.reason.slice(0, MAX_DIAGNOSTIC_READ) ?? "";
 }
 
-/** RFC 3464 §2.3.3; where the field is missing or has another word, the status tells whether it is a failure. */
+/**
+ * Returns the action (RFC 3464 §2.3.3). If the field is missing or unknown, the status decides whether it is a
+ * failure.
+ */
 function actionOf({ action, status }: StatusRecipient): ReportedRecipient["action"] {
   return ACTIONS.get(action) ?? (status?.startsWith("2.") === true ? "delivered" : "failed");
 }
 
-/** The peer's own code over the reporter's, unless it is the one that says nothing. */
+/** Returns the peer's code rather than the reporter's, unless the peer's is X.0.0. */
 function specific(own: string | null, reported: string | null): string | null {
   return own !== null && !own.endsWith(".0.0") ? own : (reported ?? own);
 }

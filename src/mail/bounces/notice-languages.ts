@@ -1,15 +1,15 @@
-/** Ways of saying one thing in the languages of mail systems and programs. */
-type Words = readonly (readonly [pattern: RegExp, languages: string])[];
+/** Patterns for one statement in the languages of mail systems and programs. */
+type Patterns = readonly (readonly [pattern: RegExp, languages: string])[];
 
-/** Whether any of them is said. */
-export function isSaid(words: Words, text: string): boolean {
-  return words.some(([pattern]) => pattern.test(text));
+/** Returns whether a text matches any of the patterns. */
+export function matchesAny(patterns: Patterns, text: string): boolean {
+  return patterns.some(([pattern]) => pattern.test(text));
 }
 
 /** Subjects of notices of a failed delivery. */
-export const FAILURE_SUBJECTS: Words = [
+export const FAILURE_SUBJECTS: Patterns = [
   [
-    /undeliver|deliver(?:y|ed)?\b.{0,40}\b(?:fail|problem|error|delay|status|notif|report|impossible|unsuccess)|fail(?:ed|ure)?\b.{0,30}\b(?:deliver|notice|mail|message|report)|(?:mail|message) (?:system )?(?:error|delivery|failure|could not)|returned (?:mail|message|to sender)|(?:could not|couldn'?t|unable to|not) be? ?(?:sent|deliver)|non[- ]?deliver|bounced (?:mail|message)|(?:mail|message) bounced|warning: message|error sending|delayed \d+ hours|mail failed|undelivered|^postfix smtp (?:server|client): errors from|\[ndn\]/i,
+    /undeliver|deliver(?:y|ed)?\b.{0,40}\b(?:fail|problem|error|delay|status|notif|report|impossible|unsuccess)|fail(?:ed|ure)?\b.{0,30}\b(?:deliver|notice|mail|message|report)|(?:mail|message) (?:system )?(?:error|delivery|failure|could not)|returned (?:mail|message|to sender)|(?:mail|message) (?:was |has been )?returned|(?:could not|couldn'?t|unable to|not) be? ?(?:sent|deliver)|non[- ]?deliver|bounced (?:mail|message)|(?:mail|message) bounced|warning: message|error sending|delayed (?:\d+ hours|mail|message)|(?:mail|message) delayed|mail failed|undelivered|^postfix smtp (?:server|client): errors from|\[ndn\]/i,
     "English",
   ],
   [/banned contents from you|virus .{0,60}from you|bulk email.{0,20} from you/i, "English: amavis"],
@@ -54,10 +54,10 @@ export const FAILURE_SUBJECTS: Words = [
   ],
 ];
 
-/** What notices of a failed delivery say. */
-export const FAILURE_TEXTS: Words = [
+/** Sentences that notices of a failed delivery have. */
+export const FAILURE_TEXTS: Patterns = [
   [
-    /(?:could not|couldn'?t|cannot|can'?t|was not|wasn'?t|not|unable to|failed to|has not|hasn'?t) (?:be |been |yet been )?(?:deliver|sent|reach|transmit|route|send)|(?:permanent|fatal|transient|delivery) (?:fatal )?(?:error|failure|status|problem)|(?:address|recipient|user)s? failed|did not reach|undeliver|user unknown|requested action not taken|delivery (?:to the following )?.{0,40}fail|delivery of the email was stopped|\b5\d\d[ -]\d\.\d\.\d|returned (?:to you|message|mail)|(?:mail|message) has been returned|remote host said|message.{0,40}rejected/i,
+    /(?:could not|couldn'?t|cannot|can'?t|was not|wasn'?t|not|unable to|failed to|has not|hasn'?t) (?:be |been |yet been )?(?:deliver|sent|reach|transmit|route|send)|(?:permanent|fatal|transient|delivery) (?:fatal )?(?:error|failure|status|problem)|(?:address|recipient|user)s? failed|did not reach|undeliver|not (?:been )?able to deliver|trouble deliver|delivery attempts|transcript of session follows|failure reasons?\b|user unknown|requested action not taken|delivery (?:to the following )?.{0,40}fail|delivery of the email was stopped|\b5\d\d[ -]\d\.\d\.\d|returned (?:to you|message|mail)|(?:mail|message) has been returned|remote host said|message.{0,40}rejected/i,
     "English",
   ],
   [
@@ -88,8 +88,8 @@ export const FAILURE_TEXTS: Words = [
   [/배달하지 못|배달할 수 없|전송하지 못/, "Korean"],
 ];
 
-/** What the subjects of automatic replies begin with. */
-export const AUTOMATIC_SUBJECTS: Words = [
+/** Beginnings of the subjects of automatic replies. */
+export const AUTOMATIC_SUBJECTS: Patterns = [
   [
     /^auto\S{0,12}[ :-]{1,3}(?:reply|response|responder|antwort|antwoord|svar|odpow\S*|odpov\S*|v[áa]lasz|vastaus|r[áa]spuns|odgovor)/i,
     "English, German, Dutch, Swedish, Danish, Polish, Czech, Hungarian, Finnish and others",
@@ -116,6 +116,6 @@ export const AUTOMATIC_SUBJECTS: Words = [
   ],
 ];
 
-/** What mail programs put before the subject of a mail that is answered or forwarded. */
+/** Prefixes that mail programs put before the subject of a message that is answered or forwarded. */
 export const ANSWER =
   /^(?:re|aw|antw|sv|vs|vl|vb|fwd?|wg|tr|rv|r|i|enc|res|odp|pd|ynt|ilt|doorst|továbbítás|отв|пересл|回复|答复|转发|回覆|轉寄|答覆|返信|転送|회신|전달)(?:\[\d{1,3}\])? ?[:：]/i;

@@ -1,17 +1,18 @@
-import { firstChars } from "../../core/first-chars.ts";
+import { firstChars } from "../../core/text.ts";
 import { fieldOf } from "./arf.ts";
-import { peerWords, readDiagnostic } from "./diagnostic.ts";
+import { peerReply, readDiagnostic } from "./diagnostic.ts";
+import { folded } from "./folded.ts";
 import type { ParsedMail } from "../reading/parse.ts";
 import {
   classOf,
   MAX_DIAGNOSTIC_CHARS,
   type Notice,
   type ReportedRecipient,
-  tellingText,
+  classifiedText,
 } from "./reported.ts";
 import { addressOf, MAX_REPORT_RECIPIENTS } from "./status-fields.ts";
 
-/** The recipients of a notice in words: those that its X-Failed-Recipients names, else those in the text. */
+/** Returns the recipients of a plain-text notice: those of X-Failed-Recipients, else those in the text. */
 export function fromNotice(mail: ParsedMail, notice: Notice): ReportedRecipient[] {
   const header = (fieldOf(mail, "x-failed-recipients") ?? "")
     .split(",")
@@ -21,13 +22,13 @@ export function fromNotice(mail: ParsedMail, notice: Notice): ReportedRecipient[
       const named = notice.named.find(
         (candidate) => candidate.address.toLowerCase() === address.toLowerCase(),
       );
-      return fromReason(named?.expandedFrom ?? address, address, named?.reason ?? notice.words, notice);
+      return fromReason(named?.expandedFrom ?? address, address, named?.reason ?? notice.text, notice);
     });
   if (notice.named.length > 0)
     return notice.named.map(({ address, expandedFrom, reason }) =>
       fromReason(expandedFrom ?? address, address, reason, notice),
     );
-  return [fromReason(notice.originalTo, notice.originalTo, notice.words, notice)];
+  return [fromReason(notice.originalTo, notice.originalTo, notice.text, notice)];
 }
 
 function fromReason(
@@ -36,32 +37,32 @@ function fromReason(
   reason: string,
   notice: Notice,
 ): ReportedRecipient {
-  const said = tellingText([peerWords(reason), reason], notice);
-  const read = readDiagnostic(said.text);
+  const classified = classifiedText([peerReply(reason), reason], notice);
+  const read = readDiagnostic(classified.text);
   const action =
-    isWarning(notice) || (DELAYED.test(`${notice.subject} ${notice.words}`) && !FINAL.test(notice.words))
+    isWarning(notice) || (DELAYED.test(`${notice.subject} ${notice.text}`) && !FINAL.test(notice.text))
       ? "delayed"
       : "failed";
   return {
     recipient,
     finalRecipient,
     action,
-    ...classOf(action, { ...read, stage: read.stage ?? readDiagnostic(reason).stage, ...said }),
+    ...classOf(action, { ...read, stage: read.stage ?? readDiagnostic(reason).stage, ...classified }),
     status: read.enhanced,
     smtpCode: read.code,
-    diagnosticCode: firstChars(reason.replace(/\s+/g, " ").trim(), MAX_DIAGNOSTIC_CHARS) || null,
+    diagnosticCode: firstChars(folded(reason), MAX_DIAGNOSTIC_CHARS) || null,
     remoteMta: null,
   };
 }
 
-/** Postfix, Sendmail, Exchange, MDaemon, Exim: what a warning says of itself, whatever else it says. */
-function isWarning({ words }: Notice): boolean {
+/** Returns whether a notice says that it is only a warning (Postfix, Sendmail, Exchange, MDaemon, Exim). */
+function isWarning({ text }: Notice): boolean {
   return /warning (?:message )?only|(?:do not|don'?t) need to resend|will be retried (?:until|for)|has not yet been delivered|still awaiting delivery|will continue (?:trying|to (?:try|attempt))|delivery attempts will continue|no action is required on your part|delivery incomplete|will retry for|will keep trying|will continue to be attempted|(?:just|only) a warning|delay reason:/i.test(
-    words,
+    text,
   );
 }
 
-/** A warning that a mail still waits, and words by which a notice that also has them is final. */
+/** Words of a warning that a message still waits, and words that make such a notice final. */
 const DELAYED =
   /\b(?:delayed|delay reason|warning[: ]|still trying|will (?:be|keep) (?:re)?try|not yet been delivered|delivery attempts will continue)/i;
 const FINAL =

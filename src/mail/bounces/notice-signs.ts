@@ -1,74 +1,124 @@
 import { fieldOf } from "./arf.ts";
-import { ANSWER, AUTOMATIC_SUBJECTS, FAILURE_SUBJECTS, FAILURE_TEXTS, isSaid } from "./notice-languages.ts";
+import { folded } from "./folded.ts";
+import {
+  ANSWER,
+  AUTOMATIC_SUBJECTS,
+  FAILURE_SUBJECTS,
+  FAILURE_TEXTS,
+  matchesAny,
+} from "./notice-languages.ts";
+import {
+  AGGREGATE,
+  DAEMON,
+  MAILER_TEXT,
+  NEUTRAL_SUBJECT,
+  PROGRAM_TEXT,
+  ROBOT,
+  ROBOT_NAME,
+  SUCCESS,
+} from "./notice-patterns.ts";
 import type { HeaderBlock } from "../reading/header-block.ts";
 import type { ParsedMail } from "../reading/parse.ts";
 import { classByText } from "./reply-class.ts";
 
-/** Mail systems, by the names they send notices under (RFC 5321 §4.5.5, and custom). */
-const DAEMON =
-  /^(?:mailer-?_?daemon|mail-?er-?daemon|[\w.-]{0,40}daemon|post-?_?master|mdaemon|mail-?daemon|daemon|mail[-._]?system|bounce[\w+-]*|mail(?:er)?[-._]?delivery[\w.-]*|mmdf|microsoft-?exchange[\da-f]{32}|[\w.-]*(?:mail|messaging)[-_.]security|anti-?(?:virus|spam)|(?:content|mail)-?filter)@|^(?:mailer-daemon|postmaster|<?>?)$|^@/i;
-/** Names that programs of all kinds write under. */
-const ROBOT =
-  /^(?:no-?reply|do-?not-?reply|(?:sys|mail)?-?admin(?:istrator)?|"?system[ ._-]administrator"?|root|smtp|mail|system|mta|(?:mail-?)?gateway|qmail|sendmail|postfix|exim|amavis\w{0,10}|delivery|(?:mail|smtp|mx)[-_.]?(?:server|master|host|robot)|smtpd|nobody)@/i;
-const ROBOT_NAME =
-  /^(?:e?-?mail|internet mail|message) ?(?:delivery|system|administrator|server|gateway|filter|transport|security)|^mailer[- ]daemon|\bdelivery (?:sub)?system\b|\bpostmaster\b|^(?:interscan|content[- ]filter|mailmarshal|surfcontrol|barracuda|trend micro|symantec|mimecast|proofpoint|sophos)\b|^(?:système de (?:messagerie|distribution)|sistema (?:de|di) (?:entrega|correo|e-?mail|correio|posta|consegna)|servizio (?:di )?(?:posta|mail)|служба доставки|система доставки|メール配信|邮件系统|郵件系統)/i;
-/** What programs write, and people who tell of a failure do not. */
-const PROGRAM_TEXT =
-  /permanent(?:ly)? (?:fail|error|fatal)|following (?:recipient|address|e-?mail)|(?:address|recipient)(?:\(?e?s\)?)? failed|remote (?:host|server) (?:said|returned|replied|issued)|automatically (?:generated|created)|\b[45]\d\d[ -]#?[45]\.\d{1,3}\.\d|error type|failed (?:address|recipient)|intended recipient|delivery attempts/i;
-
-/** Characters of a subject in which signs of a failure are looked for. */
+/** Characters of a subject that are searched for signs of a failure. */
 const MAX_SUBJECT_CHARS = 500;
-/** Characters of a text in which signs of a failure are looked for. */
+/** Characters of a text that are searched for signs of a failure. */
 const MAX_SIGN_CHARS = 8192;
 
-/** What a notice has of the mail that it is about. */
+/** The parts of the returned message that a notice shows. */
 export interface Shown {
-  /** Whether it has that mail, or its header. */
+  /** Says if the notice has the returned message, or its header. */
   original: boolean;
-  /** Whom it names as notices do, not within a sentence. */
+  /** Returns the recipients that it names on a line of their own, not within a sentence. */
   named(): readonly string[];
 }
 
 /**
- * Whether a mail is a notice of a failed delivery in words. It takes two of three signs - its sender, its subject, what
- * it says - so that a mail which only talks of bounces is none. A program of unknown kind has to show the mail or the
- * recipient as well, as shops write of deliveries too; anybody else has to show the mail, as people paste notices. An
- * automatic reply is none.
+ * Returns whether a message is a plain-text notice of a failed delivery. It needs two of three signs: its sender, its
+ * subject and its text. So a message that only mentions bounces does not count. An unknown program must also show the
+ * returned message or the recipient, because shops write about deliveries too. Any other sender must show the
+ * returned message, because people paste notices. An automatic reply is never a notice.
  */
-export function isNotice(mail: ParsedMail, words: string, shown: Shown): boolean {
-  const daemon = isDaemon(mail);
-  const line = mail.subject.slice(0, MAX_SUBJECT_CHARS);
-  const subject = isSaid(FAILURE_SUBJECTS, line);
-  const said = words.slice(0, MAX_SIGN_CHARS).replace(/\s+/g, " ");
-  if (isReceipt(mail)) return isRefusal(mail, said);
-  if (isAutoReply(mail, daemon && subject) || SUCCESS.test(line) || AGGREGATE.test(line)) return false;
-  const text = isSaid(FAILURE_TEXTS, said);
-  // Domino and others copy the fields of the mail that came back.
+export function isNotice(mail: ParsedMail, ownText: string, shown: Shown): boolean {
+  const text = folded(ownText.slice(0, MAX_SIGN_CHARS));
+  if (isReceipt(mail)) return isRefusal(mail, text);
+  const signs = signsOf(mail, text);
+  const { daemon, failureSubject, failureText } = signs;
+  if (isAutoReply(mail, isMailers(signs)) || SUCCESS.test(signs.line) || AGGREGATE.test(signs.line))
+    return false;
+  const named = (): boolean => shown.named().length > 0;
+  // Domino and others copy the fields of the returned message.
   if (isBulk(mail))
     return (
       daemon &&
-      subject &&
-      text &&
-      !isAnswer(mail) &&
-      (shown.original || (shown.named().length > 0 && isOfRecipient(said)))
+      failureSubject &&
+      failureText &&
+      !signs.answer &&
+      (shown.original || (named() && isOfRecipient(text)))
     );
-  if (daemon && !isAnswer(mail)) return subject || text || (shown.original && isOfRecipient(said));
-  if (!text || (!daemon && (!subject || isAnswer(mail)))) return false;
-  const from = mail.from?.email ?? "";
-  const program = daemon || ROBOT.test(from) || ROBOT_NAME.test(mail.from?.name ?? "");
-  if (shown.original) return program || PROGRAM_TEXT.test(said);
-  const reason = classByText(said);
-  const tells = daemon || (reason !== null && reason.vague !== true);
-  return program && shown.named().some((address) => tells || isForeign(address, from));
+  if (daemon && !signs.answer)
+    return failureSubject || failureText || (isOfRecipient(text) && (shown.original || named()));
+  if (!failureText && !isOfRecipient(text)) return false;
+  return isProgramNotice(mail, text, shown, signs);
 }
 
-/** Whether an address is of another domain: where no reason is told, their own one is for questions. */
+/** Signs of a notice. */
+interface Signs {
+  line: string;
+  daemon: boolean;
+  program: boolean;
+  answer: boolean;
+  failureSubject: boolean;
+  failureText: boolean;
+  /** Set if the text begins as the notices of mail systems do. */
+  mailerText: boolean;
+}
+
+function signsOf(mail: ParsedMail, text: string): Signs {
+  const line = mail.subject.slice(0, MAX_SUBJECT_CHARS);
+  const daemon = isDaemon(mail);
+  const mailerText = MAILER_TEXT.test(text);
+  const { email = "", name = "" } = mail.from ?? {};
+  return {
+    line,
+    daemon,
+    program: daemon || ROBOT.test(email) || ROBOT_NAME.test(name) || mailerText,
+    answer: isAnswer(mail),
+    failureSubject: matchesAny(FAILURE_SUBJECTS, line),
+    failureText: matchesAny(FAILURE_TEXTS, text),
+    mailerText,
+  };
+}
+
+/** Returns whether the signs together show a mail system's notice, even if it is marked as a reply or as bulk. */
+function isMailers({ daemon, program, answer, failureSubject, failureText, mailerText }: Signs): boolean {
+  if (daemon) return failureSubject || mailerText;
+  return program && failureSubject && failureText && !answer;
+}
+
+/** Returns whether a message is the notice of a program that is no mail system by its name. */
+function isProgramNotice(mail: ParsedMail, text: string, shown: Shown, signs: Signs): boolean {
+  const { line, daemon, program, failureText } = signs;
+  const neutral = program && failureText && NEUTRAL_SUBJECT.test(line);
+  const detailed = neutral && (isOfRecipient(text) || PROGRAM_TEXT.test(text));
+  if (!daemon && ((!signs.failureSubject && !detailed) || signs.answer)) return false;
+  if (shown.original) return program || PROGRAM_TEXT.test(text);
+  const reason = classByText(text);
+  const explained = daemon || (reason !== null && reason.vague !== true);
+  return program && shown.named().some((address) => explained || isForeign(address, mail.from?.email ?? ""));
+}
+
+/**
+ * Returns whether an address has another domain than the sender. Without a reason, an address of the sender's domain
+ * is for questions.
+ */
 function isForeign(address: string, from: string): boolean {
   const [domain, home] = [address, from].map((each) => each.slice(each.lastIndexOf("@") + 1).toLowerCase());
   return domain !== undefined && home !== undefined && domain !== home && !home.endsWith(`.${domain}`);
 }
 
-/** Whether the mail is from a mail system, by its sender, or by what only mail systems write. */
+/** Returns whether the message is from a mail system, by its sender or by fields that only mail systems write. */
 function isDaemon(mail: ParsedMail): boolean {
   return (
     DAEMON.test(mail.from?.email ?? "") ||
@@ -77,69 +127,68 @@ function isDaemon(mail: ParsedMail): boolean {
   );
 }
 
-/** RFC 6522 §3, RFC 3464 §2: a mail that says of itself to be a delivery status notification. */
+/** Returns whether a message declares that it is a delivery status notification (RFC 6522 §3, RFC 3464 §2). */
 export function isDeliveryReport(mail: HeaderBlock): boolean {
   return /^multipart\/report\b.{0,200}\breport-type ?= ?"?delivery-status/is.test(
     fieldOf(mail, "content-type") ?? "",
   );
 }
 
-/** RFC 8098: what became of a mail that has been delivered. */
+/** Returns whether a message has a receipt (RFC 8098) for a message that was delivered. */
 function isReceipt(mail: ParsedMail): boolean {
   return mail.attachments.some(({ contentType }) => contentType === "message/disposition-notification");
 }
 
-/** Whether a text says no more than what is wrong with a recipient: MDaemon has no other words. */
-function isOfRecipient(said: string): boolean {
-  const told = classByText(said);
-  return told !== null && (told.category === "recipient" || told.category === "mailbox-full");
+/** Returns whether a text is about a recipient: MDaemon's notices say no more. */
+function isOfRecipient(text: string): boolean {
+  const textClass = classByText(text);
+  return textClass !== null && (textClass.category === "recipient" || textClass.category === "mailbox-full");
 }
 
 /**
- * RFC 5429 §2.2, Dovecot: a mail that was not kept is told of by a receipt as well, which says that a program deleted it.
- * The receipts of mailboxes that are emptied say so too, but of no refusal.
+ * Returns whether a receipt reports a refusal (RFC 5429 §2.2, Dovecot): a program deleted the message. The receipts
+ * of mailboxes that are emptied say so too, but mention no refusal.
  */
-function isRefusal(mail: ParsedMail, said: string): boolean {
+function isRefusal(mail: ParsedMail, text: string): boolean {
   const receipt = mail.attachments.find(
     ({ contentType }) => contentType === "message/disposition-notification",
   );
-  const fields = Buffer.from(receipt?.bytes.subarray(0, MAX_SIGN_CHARS) ?? []).toString("latin1");
+  const fields = Buffer.from(receipt?.bytes.subarray(0, MAX_SIGN_CHARS) ?? [])
+    .toString("latin1")
+    // RFC 5322 §2.2.3: a field may be folded.
+    .replace(/\r?\n[ \t]+/g, " ");
   return (
     /^disposition ?: ?automatic-action\/[^\n]{0,100}\b(?:deleted|failed|denied)\b/im.test(fields) &&
     /\b(?:automatically rejected|(?:message|mail) (?:was|has been) (?:automatically )?(?:rejected|refused))\b/i.test(
-      said,
+      text,
     )
   );
 }
 
-/** RFC 2369, RFC 2919: newsletters and lists, which also write about bounces. */
+/** Returns whether a message is from a newsletter or list (RFC 2369, RFC 2919). These also write about bounces. */
 function isBulk(mail: ParsedMail): boolean {
   return ["list-unsubscribe", "list-id"].some((name) => fieldOf(mail, name) !== null);
 }
 
-/** Reports that the sender has asked for (RFC 3461 §4.1): there was no trouble. */
-const SUCCESS =
-  /^(?:successful mail delivery report|delivery status notification \((?:success|relay|expanded)\)|(?:message )?(?:delivered|relayed|expanded):)/i;
-
-/** RFC 7489 §7.2.1.1, RFC 8460 §5.3: reports of many mails, with what was rejected of them. */
-const AGGREGATE = /^report domain: ?\S{1,255} submitter:/i;
-
-/** A person answers or forwards a notice: the subject and the text are the notice's then, the mail is not. */
+/**
+ * Returns whether a person answers or forwards a message. Its subject and text may be a notice's, but it is no
+ * notice.
+ */
 export function isAnswer(mail: ParsedMail): boolean {
   return ANSWER.test(mail.subject);
 }
 
 /**
- * RFC 3834 §5: the answer of a person's program, not of the mail system, whatever its subject quotes. Mail systems mark
- * their notices as `auto-replied` too: theirs are told by sender and subject together.
- * @param notice whether sender and subject are a mail system's that tells of a failure
+ * Returns whether a message is an automatic reply (RFC 3834 §5) of a person's program, not of a mail system. Mail
+ * systems also mark their notices as `auto-replied`: their sender and subject together show it.
+ * @param notice whether sender, subject and text are those of a failure notice
  */
 function isAutoReply(mail: ParsedMail, notice: boolean): boolean {
   const line = mail.subject.slice(0, 200).replace(/^(?:re|aw|sv|antw|rv) ?: ?/i, "");
-  if (isSaid(AUTOMATIC_SUBJECTS, line.replace(/^[^\p{L}]{1,3}/u, ""))) return true;
+  if (matchesAny(AUTOMATIC_SUBJECTS, line.replace(/^[^\p{L}]{1,3}/u, ""))) return true;
   const marked =
     mail.autoSubmitted === "auto-replied" ||
     ["x-autoreply", "x-autorespond", "x-autoresponder"].some((name) => fieldOf(mail, name) !== null) ||
     /^auto[-_]?(?:reply|response)/i.test(fieldOf(mail, "precedence") ?? "");
-  return marked && !notice;
+  return marked && !notice && fieldOf(mail, "x-failed-recipients") === null;
 }

@@ -1,4 +1,4 @@
-/** Whom or what a refusal is about. */
+/** The subject of a refusal. */
 export type ReplyCategory =
   | "recipient"
   | "mailbox-full"
@@ -10,18 +10,18 @@ export type ReplyCategory =
   | "other";
 
 /**
- * A way of saying something, and who says it so. Matched against text in lower case with single spaces; every gap in
- * a pattern is bounded, so that each takes linear time whatever a hostile server sends.
+ * A pattern, and the servers that use such words. It is matched against lower-case text with single spaces. Every gap
+ * is bounded, so a match takes linear time whatever a hostile server sends.
  */
 export type Phrase = readonly [pattern: RegExp, source: string];
 
-/** Ways of saying the same. */
+/** Patterns with one meaning. */
 export interface PhraseGroup {
   outcome: "hard" | "soft" | "failed";
   category: ReplyCategory;
-  /** Words of no reason, as "rejected": a code that names the mailbox is more specific. */
+  /** Set if the words name no reason, such as "rejected": a code that names the mailbox is more specific. */
   vague?: true;
-  /** Words for a mailbox that is not there and for a rule alike: a code of policy decides. */
+  /** Set if the words fit both a missing mailbox and a rule: then a policy code decides. */
   unlessPolicy?: true;
   phrases: readonly Phrase[];
 }

@@ -1,6 +1,6 @@
 import type { PhraseGroup } from "./phrase-group.ts";
 
-/** The mail is too big, or for too many. */
+/** The message is too big, or has too many recipients. */
 export const SIZE: PhraseGroup = {
   outcome: "failed",
   category: "content",
@@ -28,7 +28,7 @@ export const SIZE: PhraseGroup = {
   ],
 };
 
-/** What the mail says or carries. */
+/** The content of the message is refused. */
 export const CONTENT: PhraseGroup = {
   outcome: "failed",
   category: "content",
@@ -45,7 +45,7 @@ export const CONTENT: PhraseGroup = {
       "Gmail 5.7.0, Tencent, Barracuda",
     ],
     [
-      /message filtered|because its content|content[- ]based|inappropriate (?:words|content)/,
+      /message filtered|because (?:its content|it contains)|content[- ]based|inappropriate (?:words|content)/,
       "Symantec.cloud, Gmail, Tencent",
     ],
     [/\b(?:banned|restricted) (?:name|content|file|attachment)|banned: |bad-header/, "amavis, Cisco"],

@@ -1,6 +1,6 @@
 import type { PhraseGroup } from "./phrase-group.ts";
 
-/** Sentences whose single words would mislead. */
+/** Whole sentences with words that would mislead by themselves. */
 export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
   {
     outcome: "failed",
@@ -51,7 +51,7 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
         "RFC 3207 §4: the peer wants TLS first",
       ],
       [
-        /rejected .{0,40}for policy reasons|message not accepted for policy reasons|rejected due to (?:local|security) polic/,
+        /rejected .{0,40}for policy reasons|message not accepted for policy reasons|reject(?:ed)? due to (?:(?!spf|dmarc|dkim)\w{1,20} )?(?:polic|restrict)/,
         "Outlook.com, Yahoo, iCloud, Mimecast: they name no other reason",
       ],
       [
@@ -85,16 +85,20 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
     category: "infrastructure",
     phrases: [
       [
-        /host not found, try again|dns soft error|servfail|lookup failed temporarily/,
+        /host not found, try again|host name lookup failure|name server timeout|dns soft error|servfail|lookup failed temporarily/,
         "Postfix, Cisco, qmail: a name server that did not answer, which says nothing of the domain",
       ],
       [
-        /thread limit exceeded|(?:receiving|received) (?:too much )?e?-?mail (?:at a rate|too quickly|in a short)/,
+        /thread limit exceeded|receivingrate|(?:receiving|received) (?:too much )?e?-?mail (?:at a rate|too quickly|in a short)/,
         "Exchange Online STOREDRV, Gmail 4.2.1, Rackspace: a mailbox that gets too much at once",
       ],
       [
         /receiving too much e?-?mail|rate ?limit(?:ed)? ?.{0,20}exceed|mailbox unavailable or access denied/,
         "Rackspace, mail.ru, Tencent: the same in other words",
+      ],
+      [
+        /mailbox (?:database|server|store|host) (?:is )?(?:currently )?(?:disabled|offline|unavailable|closed|dismounted|not (?:available|mounted))/,
+        "Exchange: a server, not the mailbox",
       ],
       [/write error or disk full|no space left on device/, "qmail-queue: the server's disk, not the mailbox"],
       [
@@ -106,7 +110,19 @@ export const WHOLE_SENTENCES: readonly PhraseGroup[] = [
   },
 ];
 
-/** The mail goes in circles. */
+/** The program that delivers to the mailbox failed. */
+export const LOCAL_PROGRAM: PhraseGroup = {
+  outcome: "failed",
+  category: "infrastructure",
+  phrases: [
+    [
+      /procmail: (?:couldn'?t|program failure|lock failure|error while|out of memory|unable)/,
+      "procmail: its messages may quote a program that does not know a user",
+    ],
+  ],
+};
+
+/** The message is in a loop. */
 export const LOOPS: PhraseGroup = {
   outcome: "failed",
   category: "infrastructure",
@@ -119,7 +135,7 @@ export const LOOPS: PhraseGroup = {
   ],
 };
 
-/** A server that is not meant for the recipient's mail. */
+/** The server does not accept mail for the recipient's domain. */
 export const RELAYING: PhraseGroup = {
   outcome: "failed",
   category: "infrastructure",
@@ -140,15 +156,15 @@ export const RELAYING: PhraseGroup = {
   ],
 };
 
-/** Hosts that could not be reached or asked to come back, until somebody gave up. */
+/** Hosts that could not be reached, or that asked to try later until the sending server gave up. */
 export const TROUBLE: PhraseGroup = {
   outcome: "soft",
   category: "infrastructure",
   vague: true,
   phrases: [
     [
-      /(?:delivery time|message|retry time(?:out)?|queue time|timeout|time ?limit|been in the queue).{0,40}?(?:expired|exceeded|too long|timed? ?out)|retry time not reached|too old/,
-      "Sendmail, Exim, qmail, Exchange: given up after its days",
+      /envelope expired|(?:delivery time|message|retry time(?:out)?|queue time|timeout|time ?limit|been in the queue).{0,40}?(?:expired|exceeded|too long|timed? ?out)|retry time not reached|too old/,
+      "OpenSMTPD, Sendmail, Exim, qmail, Exchange: given up after its days",
     ],
     [
       /(?:failed|after|maximum(?: number of)?) (?:\d{1,4} )?(?:delivery )?attempts|aborted after \d|(?:could not be|not been|unable to) (?:deliver|delivered|send).{0,60}?(?:for|after|in|within) (?:the (?:last|past) )?(?:multiple|\d+ ?(?:\.\d+ )?(?:h|d|m|second|minute|day|week))|i'm not going to try again|g(?:ive|iving|ave) up(?! on )/,
@@ -159,15 +175,15 @@ export const TROUBLE: PhraseGroup = {
       "Postfix, Sendmail, Exim: a connection that failed",
     ],
     [
-      /no route to host|network (?:is )?unreachable|host (?:is )?(?:down|unreachable)|(?:could not|not|can'?t|cannot) (?:connect|establish|be reached)|server did not (?:respond|accept our requests)|(?:did|is|was) not (?:respond(?:ing)?\b|reachable)|unable to (?:connect|contact)|remote host (?:is )?not responding|no answer|hosts? (?:\S{1,255} )?(?:has|have) been failing/,
-      "Gmail, Exchange, qmail, Exim: a host that does not answer",
+      /no (?:valid )?route to (?:host|remote mx|destination)|network error on destination|destination seems? to reject all|(?:all )?routes to destination blocked|temporary failure in mx lookup|retrieve source address|address family mismatch|network (?:is )?unreachable|host (?:is )?(?:down|unreachable)|(?:could not|not|can'?t|cannot) (?:connect|establish|be reached)|server did not (?:respond|accept our requests)|(?:did|is|was) not (?:respond(?:ing)?\b|reachable)|unable to (?:connect|contact)|remote host (?:is )?not responding|no answer|hosts? (?:\S{1,255} )?(?:has|have) been failing/,
+      "Gmail, Exchange, qmail, Exim, OpenSMTPD: a host that does not answer",
     ],
     [
-      /delivery (?:attempts|temporarily)|temporary (?:failure|error|problem|system problem|domain failure|local problem|internal error)|try again|please try|(?:essayer|r[ée]essayer) plus tard|sp[äa]ter (?:noch ?mal|erneut)|intente? (?:de nuevo )?m[áa]s tarde|попробуйте позже/,
+      /delivery (?:attempts|temporarily)|temporarily (?:failed|failing)|temporary (?:lookup|failure|error|problem|system problem|domain failure|local problem|internal error)|try again|please try|(?:essayer|r[ée]essayer) plus tard|sp[äa]ter (?:noch ?mal|erneut)|intente? (?:de nuevo )?m[áa]s tarde|попробуйте позже/,
       "RFC 5321 §4.2.2 and its translations: come back later",
     ],
     [
-      /resources (?:are )?(?:temporarily )?unavailable|insufficient (?:system )?(?:resources|storage)|server (?:is )?busy|out of memory|local error in processing|internal (?:server|system) error|system (?:is )?not accepting/,
+      /resources (?:are )?(?:temporarily )?unavailable|insufficient (?:system )?(?:resources|storage)|(?:server|system)(?:\(\w{1,10}\))? (?:is )?(?:too )?busy|too busy|(?:load|traffic) (?:is )?too high|too much load|queue (?:is )?too long|out of memory|local error in processing|internal (?:server|system) error|system (?:is )?not accepting/,
       "RFC 5321 §4.2.3 451 and 452, Exchange, Mimecast",
     ],
     [
@@ -186,13 +202,13 @@ export const TROUBLE: PhraseGroup = {
   ],
 };
 
-/** The conversation itself went wrong (RFC 5321 §4.2.3 500 to 504). */
+/** The SMTP conversation itself failed (RFC 5321 §4.2.3, 500 to 504). */
 export const PROTOCOL: PhraseGroup = {
   outcome: "failed",
   category: "protocol",
   phrases: [
     [
-      /(?<!remote )\b(?:smtp )?protocol (?:violation|error)|synchroni[sz]ation error|command pipelining|pipelining (?:not|is|commands)|(?:bad|out of) sequence|command (?:not |un)recogni[sz]ed|unrecogni[sz]ed command|unsupported (?:option|parameter)/,
+      /(?<!remote )\b(?:smtp )?protocol (?:violation|error)|syntax error in parameters|synchroni[sz]ation error|command pipelining|pipelining (?:not|is|commands)|(?:bad|out of) sequence|command (?:not |un)recogni[sz]ed|unrecogni[sz]ed command|unsupported (?:option|parameter)/,
       "Postfix reject_unauth_pipelining, Exim, Cox CXSMTP, Exchange",
     ],
   ],
@@ -205,7 +221,7 @@ export const POLICY: PhraseGroup = {
   vague: true,
   phrases: [
     [
-      /access denied|permission|not (?:accepted|welcome|allowed|authori[sz]ed|permitted)|(?:do|does|will|can) ?n[o']t accept (?:e?-?mail|mail|messages)|(?:do|does|will|can) not accept (?:e?-?mail|mail|messages)/,
+      /access denied|\bno permit\b|permission|not (?:accepted|welcome|allowed|authori[sz]ed|permitted)|(?:do|does|will|can) ?n[o']t accept (?:e?-?mail|mail|messages)|(?:do|does|will|can) not accept (?:e?-?mail|mail|messages)/,
       "Sendmail access_db, Exchange",
     ],
     [

@@ -1,6 +1,6 @@
 import type { PhraseGroup } from "./phrase-group.ts";
 
-/** A mailbox that has no room. */
+/** The mailbox has no room. */
 export const FULL: PhraseGroup = {
   outcome: "soft",
   category: "mailbox-full",
@@ -18,11 +18,11 @@ export const FULL: PhraseGroup = {
       "RFC 5321 §4.2.3 552",
     ],
     [
-      /over (?:(?:his|her|its|their|the) )?quota|overquota|quota\b.{0,40} exhausted|(?:space|quota) (?:is |has been )?(?:used up|depleted)|quota (?:(?:limit )?(?:is )?exceed|violation|is full)|exceed .{0,20}hard limit|quotaexceeded|(?:disk|mailbox) quota|mailbox_full/,
+      /over (?:(?:his|her|its|their|the) )?quota|overquota|quota\b.{0,40} exhausted|(?:space|quota) (?:is |has been )?(?:used up|depleted)|quota (?:(?:limit )?(?:is )?exceed|violation|is full)|exceed .{0,20}hard limit|quotaexceeded|mail ?box limit exc?eeded|(?:disk|mailbox) quota|mailbox_full/,
       "Cyrus, Dovecot, NetEase, Exchange STOREDRV",
     ],
     [
-      /insufficient (?:disk|mailbox|quota|storage)|(?:not|n't) (?:have )?enough (?:storage |disk )?space|space (?:is )?not enough|zu ?viele mails|too many messages (?:in|on) (?:the |this |his )?(?:mailbox|server|inbox|folder)|(?:mail ?)?(?:box|folder|inbox) is full/,
+      /insufficient (?:disk|mailbox|quota|storage)|(?:not|n't) (?:have )?enough (?:storage |disk |free )?(?:space|room)|space (?:is )?not enough|zu ?viele mails|too many messages (?:in|on) (?:the |this |his )?(?:mailbox|server|inbox|folder)|(?:mail ?)?(?:box|folder|inbox) is full/,
       "Sendmail local mailer, Notes, Cyrus",
     ],
     [
@@ -30,7 +30,7 @@ export const FULL: PhraseGroup = {
       "Japanese, Chinese and Korean providers",
     ],
     [
-      /mail file (?:has exceeded|is over)|reached .{0,20}(?:(?:storage|mailbox|quota|size) limit|maximum (?:allowed )?(?:size|capacity|storage|quota))|(?:mail ?box|inbox)\b.{0,30}(?:reached (?:(?:its|the|his) limit|(?:its |full |maximum )?capacity)|too full|\boverflow)|insufficient space|too much mail (?:in|stored in) (?:the|his|its)|messages in .{0,30}mailbox exceed|no free space|blocks limit exceeded|inode limit/,
+      /mail file (?:has exceeded|is over)|reached .{0,20}(?:(?:storage|mail ?box|quota|size) limit|maximum (?:allowed )?(?:size|capacity|storage|quota))|(?:mail ?box|inbox)\b.{0,30}(?:reached (?:(?:its|the|his) limit|(?:its |full |maximum )?capacity)|too full|\boverflow)|insufficient space|too much mail (?:in|stored in) (?:the|his|its)|messages in .{0,30}mailbox exceed|no free space|blocks limit exceeded|inode limit/,
       "Domino, cPanel and others",
     ],
     [
@@ -40,7 +40,7 @@ export const FULL: PhraseGroup = {
   ],
 };
 
-/** A mailbox that is expected back. */
+/** The mailbox is unavailable for a time. */
 export const TEMPORARY: PhraseGroup = {
   outcome: "soft",
   category: "recipient",
@@ -52,7 +52,7 @@ export const TEMPORARY: PhraseGroup = {
   ],
 };
 
-/** No such mailbox. */
+/** The mailbox does not exist. */
 export const NO_MAILBOX: PhraseGroup = {
   outcome: "hard",
   category: "recipient",
@@ -89,13 +89,13 @@ export const NO_MAILBOX: PhraseGroup = {
       /unknown[- ](?:local[- ]part|user|recipient|mailbox|address)|unknown or illegal|addressee unknown|not known (?:here|at this)/,
       "Sendmail, AT&T, Lotus",
     ],
-    [/unrout(?:e|ea)able (?:mail )?address/, "Exim"],
+    [/unrout(?:e|ea)able (?:mail )?address|no matches to nameserver query/, "Exim, phquery"],
     [
-      /not our customer|user not local|(?:owner of this )?mailbox has changed|mailbox owner/,
+      /not our customer|user not local|(?:owner of this )?mailbox has changed|mailbox owner (?:has |is )?(?:changed|unknown|different|gone)/,
       "Comcast; RFC 5321 §4.2.3 551; RFC 7293 §6 (a mailbox of somebody else now)",
     ],
     [
-      /address rejected: (?:user|undeliverable|unverified|no such|invalid)|undeliverable address/,
+      /address rejected: (?:user|undeliverable|unverified|no such|invalid)|undeliverable address(?! ?:)/,
       "Postfix recipient verification, Vade, Proofpoint",
     ],
     [
@@ -155,17 +155,17 @@ export const NO_MAILBOX: PhraseGroup = {
   ],
 };
 
-/** A mailbox that is switched off (RFC 3463 X.2.1). */
+/** The mailbox is disabled (RFC 3463 X.2.1). */
 export const DISABLED: PhraseGroup = {
   outcome: "hard",
   category: "recipient",
   phrases: [
     [
-      /(?:account|mailbox|user|address|recipient|inbox|e-?mail)\b(?:[^.]|\.(?! )){0,60}?\b(?:disabled|inactive|deactivated|suspended|discontinued|terminated|closed|deleted|expired account|dormant|abandoned|due to inactivity|not (?:been )?activated?|not enabled|locked|on hold|frozen|decommissioned|retired)\b/,
+      /(?:account|mailbox|user|address|recipient|inbox|e-?mail)\b(?:[^.]|\.(?! )){0,60}?\b(?:disabled|inactive|deactivated|suspended|discontinued|terminated|closed|deleted|expired account|dormant|abandoned|due to inactivity|not (?:been )?activated?|not enabled(?! (?:e-?)?mail)|locked|on hold|frozen|decommissioned|retired)\b/,
       "Gmail, Yahoo, mail.ru, Exchange, vpopmail",
     ],
     [
-      /\b(?:disabled|inactive|deactivated|suspended|closed|discontinued|terminated|expired|dormant) (?:e?-?mail ?)?(?:account|mailbox|user|address|recipient)|user(?:name)? (?:has been )?(?:suspended|disabled)|\b(?:account|mailbox|address) (?:has |is )?expired|<[^<>]{1,100}> is (?:now )?disabled/,
+      /\b(?:disabled|inactive|deactivated|suspended|closed|discontinued|terminated|expired|dormant) (?:e?-?mail ?)?(?:account|mailbox|user|address|recipient)|user(?:name)? (?:has been )?(?:suspended|disabled)|\b(?:account|mailbox|address) (?:has |is )?expired|<[^<>]{1,100}> is (?:now )?disabled|disableduser/,
       "AOL, Sina",
     ],
     [/address no longer accepts mail|no longer accepts? (?:mail|messages)/, "mailboxes that were given up"],
@@ -184,7 +184,7 @@ export const DISABLED: PhraseGroup = {
   ],
 };
 
-/** A domain that does not exist or takes no mail (RFC 7505). */
+/** The domain does not exist or takes no mail (RFC 7505). */
 export const NO_DOMAIN: PhraseGroup = {
   outcome: "hard",
   category: "recipient",
@@ -217,8 +217,8 @@ export const NO_DOMAIN: PhraseGroup = {
 };
 
 /**
- * RFC 5321 §4.2.3: behind 550 the mailbox is not there, behind 450 it is busy. The same words are there for a rule that
- * the mail has met ("no access, or command rejected for policy reasons").
+ * Words of RFC 5321 §4.2.3. After 550 the mailbox does not exist, after 450 it is busy. The RFC uses them for a rule
+ * too ("no access, or command rejected for policy reasons").
  */
 export const UNAVAILABLE: PhraseGroup = {
   outcome: "hard",
@@ -237,7 +237,7 @@ export const UNAVAILABLE: PhraseGroup = {
   ],
 };
 
-/** An address that is called none, or none that can be reached. */
+/** The address is called invalid or unavailable. */
 export const INVALID: PhraseGroup = {
   outcome: "hard",
   category: "recipient",

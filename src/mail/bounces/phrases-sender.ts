@@ -1,6 +1,6 @@
 import type { PhraseGroup } from "./phrase-group.ts";
 
-/** The address in MAIL FROM or From, or its domain, is not taken. */
+/** The address in MAIL FROM or From, or its domain, is refused. */
 export const SENDER_ADDRESS: PhraseGroup = {
   outcome: "failed",
   category: "policy",
@@ -10,7 +10,7 @@ export const SENDER_ADDRESS: PhraseGroup = {
       "Postfix reject_unknown_sender_domain, Exchange, Sendmail check_mail, RFC 7372 X.7.27",
     ],
     [
-      /domain of (?:the )?sender\b.{0,80}?(?:not (?:found|exist)|does ?n[o']t (?:exist|resolve))/,
+      /(?:invalid|unknown|bad|unresolvable) domain of (?:the )?sender\b|(?:in|of) (?:the |your )?(?:from|reply-to|sender) (?:header|field|address)\b|domain of (?:the )?sender\b.{0,80}?(?:not (?:found|exist)|does ?n[o']t (?:exist|resolve))/,
       "Sendmail: the sender's domain has no address",
     ],
     [
@@ -38,13 +38,13 @@ export const SENDER_ADDRESS: PhraseGroup = {
   ],
 };
 
-/** What else is the sender's: to be asked once its name, its authentication and the mail itself are out of the question. */
+/** Other faults of the sender. They are tried after its reputation, its authentication and the content. */
 export const SENDER_SIDE: PhraseGroup = {
   outcome: "failed",
   category: "policy",
   phrases: [
     [
-      /\b(?:your|sender'?s?|sending|client|source|originating|connecting) (?:(?:e-?mail|mail|ip|host|mail ?server|server)(?:'s)? ){0,2}(?:address|account|domain|mailbox|ip|host ?name|host|mail ?server|server|network)(?:'s)? (?:[[(<]\S{1,100} )?(?:(?:is|was|are|has|have|been|does|did|do|could|can|currently|temporarily|permanently) ){0,3}(?:not\b|\w{2,5}n't\b|cannot\b|no longer|unknown|suspended|disabled|denied|prohibited|rejected)|\baccount sending\b/,
+      /\b(?:your|sender'?s?|sending|client|source|originating|connecting) (?:(?:e-?mail|mail|ip|host|mail ?server|server)(?:'s)? ){0,2}(?:address|account|domain|mailbox|ip|host ?name|host|mail ?server|server|network)(?:'s)? (?:[[(<]\S{1,100} )?(?:(?:is|was|are|has|have|been|does|did|do|could|can|currently|temporarily|permanently) ){0,3}(?:not\b|\w{2,5}n't\b|cannot\b|no longer|unknown|suspended|disabled|denied|prohibited|rejected)|\baccount sending\b|(?:disabled|suspended|blocked|locked|closed) (?:for|from) (?:sending|outgoing|outbound|spam)/,
       "gateways: the address, account or host that is the sender's",
     ],
     [
@@ -62,7 +62,7 @@ export const SENDER_SIDE: PhraseGroup = {
   ],
 };
 
-/** The sending host or domain has a bad name. */
+/** The sending host or domain has a bad reputation. */
 export const BLOCKLISTS: PhraseGroup = {
   outcome: "failed",
   category: "reputation",
@@ -121,13 +121,13 @@ export const BLOCKLISTS: PhraseGroup = {
   ],
 };
 
-/** SPF, DKIM, DMARC, HELO and reverse DNS: who the sending host says it is (RFC 7372). */
+/** SPF, DKIM, DMARC, HELO or reverse DNS: the identity of the sending host (RFC 7372). */
 export const AUTHENTICATION: PhraseGroup = {
   outcome: "failed",
   category: "reputation",
   phrases: [
     [
-      /\b(?:spf|dkim|dmarc|arc)\b.{0,120}?(?:fail|reject|polic|pass|not allowed|not permitted|record|check|error|verif|authenticat|invalid)|sender policy framework|mi:spf/,
+      /\b(?:spf|dkim|dmarc|arc)\b.{0,120}?(?:fail|reject|polic|pass|not allowed|not permitted|record|check|error|verif|authenticat|invalid)|not found in (?:your |the |its )?(?:spf|dkim|dmarc)\b|sender policy framework|mi:spf/,
       "Gmail, Microsoft, iCloud, mail.ru, United Internet, Mimecast, NetEase",
     ],
     [/not (?:allowed|permitted|authori[sz]ed) to (?:send|use)\b/, "SPF explanations (RFC 7208 §6.2)"],
@@ -144,7 +144,7 @@ export const AUTHENTICATION: PhraseGroup = {
       "Postfix reject_unknown_client_hostname, Exchange gateways",
     ],
     [
-      /invalid (?:helo|ehlo)|(?:helo|ehlo)\b.{0,60}(?:reject|invalid|mismatch|not|bad|must|refused|impersonat)/,
+      /(?<!relaying denied\. )ip name lookup failed|5\.5\.4 invalid domain name|(?:name|domain|argument) in (?:helo|ehlo)\b|invalid (?:helo|ehlo)|(?:helo|ehlo)\b.{0,60}(?:reject|invalid|mismatch|not|bad|must|refused|impersonat)/,
       "Postfix, Exim: the name in EHLO",
     ],
   ],

@@ -1,14 +1,15 @@
+import { folded } from "./folded.ts";
 import type { PhraseGroup, ReplyCategory } from "./phrase-group.ts";
 import { TEXT_RULES } from "./reply-phrases.ts";
 
 /**
- * What a refusal means for its recipient. `hard`: the mailbox or domain takes no mail, now or later. `soft`: it exists
- * and could not take this one in the time given. `failed`: the mail or its sender was not wanted, which says nothing
- * of the recipient. `deferred`: to be tried again.
+ * The meaning of a refusal for its recipient. `hard`: the mailbox or domain takes no mail, now or later. `soft`: it
+ * exists but could not take this message in the time given. `failed`: the message or its sender was not wanted, which
+ * says nothing about the recipient. `deferred`: try again.
  */
 export type ReplyOutcome = "hard" | "soft" | "failed" | "deferred";
 
-/** What a refusal means, and what it is about. */
+/** The meaning of a refusal and its subject. */
 export interface ReplyClass {
   outcome: ReplyOutcome;
   category: ReplyCategory;
@@ -16,29 +17,29 @@ export interface ReplyClass {
 
 /** A peer's refusal. */
 export interface Refusal {
-  /** SMTP reply code; null where none is known. */
+  /** SMTP reply code; null if unknown. */
   code: number | null;
-  /** RFC 3463 code, as `5.1.1`; null where none is known. */
+  /** RFC 3463 code, such as `5.1.1`; null if unknown. */
   enhanced: string | null;
   text: string;
-  /** What `classByText` told of the text, where the caller has asked it already: reading takes the time. */
-  told?: TextClass | null;
-  /** The command that was refused: `connect`, `ehlo`, `mail`, `rcpt`, `data`, `final`; null where not known. */
+  /** The result of `classByText` for the text, if the caller has it already: reading takes time. */
+  textClass?: TextClass | null;
+  /** The command that was refused: `connect`, `ehlo`, `mail`, `rcpt`, `data`, `final`; null if unknown. */
   stage?: string | null;
 }
 
-/** What a text tells, and what codes it yields to: see `PhraseGroup`. */
+/** The class of a text, and the codes that outweigh it: see `PhraseGroup`. */
 export type TextClass = FinalClass & Pick<PhraseGroup, "vague" | "unlessPolicy">;
 
-/** The same of one that is final. */
+/** The class of a refusal that is final. */
 export type FinalClass = { outcome: Exclude<ReplyOutcome, "deferred">; category: ReplyCategory };
 
-/** Characters of a reply's text that are read. What a server means stands in its first lines (RFC 5321 §4.5.3.1.5). */
+/** Characters of a reply's text that are read. Servers put their meaning into the first lines (RFC 5321 §4.5.3.1.5). */
 const MAX_TEXT_CHARS = 2048;
 
 /**
- * Classes by subject and detail of the enhanced code (RFC 3463 §3, RFC 5248, RFC 6531, RFC 7293, RFC 7372, RFC 7505),
- * the first row that matches. The first digit is not part of it: the same detail is deferred as 4, final as 5.
+ * Classes by subject and detail of the enhanced code (RFC 3463 §3, RFC 5248, RFC 6531, RFC 7293, RFC 7372, RFC 7505).
+ * The first row that matches counts. The first digit is left out: one detail is deferred as 4 and final as 5.
  */
 const CODE_RULES: readonly (readonly [pattern: RegExp, result: FinalClass, source: string])[] = [
   [
@@ -94,12 +95,12 @@ const CODE_RULES: readonly (readonly [pattern: RegExp, result: FinalClass, sourc
   [/^7\./, { outcome: "failed", category: "policy" }, "RFC 3463 X.7: security or policy"],
 ];
 
-/** Details that say nothing by themselves: X.0.0, X.2.0, and X.5.0 as Exchange and others use it for everything. */
+/** Details without meaning: X.0.0 and X.2.0, and X.5.0, which Exchange and others use for everything. */
 const GENERIC = /^(?:0\.\d+|2\.0|5\.0)$/;
 
 /**
- * Reads a refusal. The more specific evidence wins: what the text says, then the enhanced code, then the reply code.
- * A 4xx is `deferred` whatever its reason; the category tells that.
+ * Classifies a refusal. The more specific evidence wins: the text, then the enhanced code, then the reply code. A 4xx
+ * is always `deferred`; its category gives the reason.
  */
 export function classifyReply(refusal: Refusal): ReplyClass {
   const { outcome, category } = classifyFinal(refusal);
@@ -107,8 +108,8 @@ export function classifyReply(refusal: Refusal): ReplyClass {
 }
 
 /**
- * Reads a refusal that somebody made final, as a DSN does and as we do when we give up: what was transient for the peer
- * is a soft bounce, whatever it was about.
+ * Classifies a refusal that is final because the reporter, or our own queue, gave up. A transient refusal becomes a
+ * soft bounce, whatever its subject.
  */
 export function classifyGivenUp(refusal: Refusal): FinalClass {
   const { outcome, category } = classifyFinal(refusal);
@@ -121,10 +122,13 @@ function isTransient({ code, enhanced }: Refusal): boolean {
 }
 
 const ABOUT_RECIPIENT: ReadonlySet<ReplyCategory> = new Set(["recipient", "mailbox-full"]);
-/** Stages at which the peer has not heard of the recipient yet: whatever is unknown to it then, it is not the mailbox. */
+/** Stages before the recipient is named. Words such as "unknown" are then not about the mailbox. */
 const BEFORE_RECIPIENT: ReadonlySet<string> = new Set(["connect", "ehlo", "mail"]);
 
-/** qmail writes its code behind the words, "(#5.1.1)", IronPort before them, "#5.1.0": there the SMTP client finds none. */
+/**
+ * A code with a number sign. qmail writes it after the words, "(#5.1.1)", and IronPort before them, "#5.1.0". The
+ * SMTP client does not find it there.
+ */
 const MARKED_CODE = /(?:^|\()#([245]\.\d{1,3}\.\d{1,3})\b/;
 
 function withMarkedCode(refusal: Refusal): Refusal {
@@ -143,49 +147,62 @@ function classifyFinal(given: Refusal): FinalClass {
 }
 
 /**
- * "Try again later" behind a 5xx is still a final no, and none about the mailbox. A 554 4.4.7 or 5.4.7 is none of these:
- * a mail server on the way that gave up, and so is 5.4.300 to 5.4.319 of Exchange Online.
+ * Returns whether a refusal is final although its words may say "try again later": a 5xx, and not about the mailbox.
+ * Exceptions are 554 4.4.7, 5.4.7 and Exchange Online's 5.4.300 to 5.4.319: a server on the way gave up.
  */
 function isRefused({ code, enhanced }: Refusal): boolean {
   return code !== null && code >= 500 && !/^4\.|^5\.4\.(?:7|3[01]\d)$/.test(enhanced ?? "");
 }
 
-/** Whether a code says more than vague words do. X.1.0 is any trouble with any address. */
+/** Returns whether a code is more specific than vague words. X.1.0 is any trouble with any address. */
 function namesMailbox({ category }: FinalClass, { enhanced }: Refusal): boolean {
   return ABOUT_RECIPIENT.has(category) && enhanced?.endsWith(".1.0") !== true;
 }
 
 function byEvidence(refusal: Refusal): FinalClass {
-  const told = refusal.told === undefined ? classByText(refusal.text) : refusal.told;
+  const textClass = refusal.textClass === undefined ? classByText(refusal.text) : refusal.textClass;
   const coded = classByCode(refusal);
-  if (told?.vague === true && coded !== null && namesMailbox(coded, refusal)) return coded;
-  if (told?.unlessPolicy === true && coded?.category === "policy") return coded;
-  return told ?? coded ?? classByReplyCode(refusal);
+  if (textClass?.vague === true && coded !== null && namesMailbox(coded, refusal)) return coded;
+  if (textClass?.unlessPolicy === true && coded?.category === "policy") return coded;
+  return textClass ?? coded ?? classByReplyCode(refusal);
 }
 
-/** What the further lines of a reply begin with (RFC 5321 §4.2.1): it parts words that belong together. */
+/** The beginning of each further line of a reply (RFC 5321 §4.2.1). It separates words that belong together. */
 const CONTINUATION = /(?<=\S) [245]\d\d-(?:[245]\.\d{1,3}\.\d{1,3} )?/g;
 
-/** What a mailbox is called says nothing of it: "spam@example.org", "dmarc@reports.example.org". */
+/** An address. The name of a mailbox is no reason: "spam@example.org", "dmarc@reports.example.org". */
 const ADDRESS =
   /(?<![\w.!#$%&*+/=?^{|}~-])[\w.!#$%&*+/=?^{|}~-]{1,64}@(?:[a-z\d-]{1,63}\.){1,8}[a-z\d-]{2,63}/gi;
 
-/** An address too, and none of a mailbox. */
+/** The words "IP address": no address of a mailbox. */
 const IP_ADDRESS = /\bip[- ]address\b/g;
 
-/** The class that a text tells by itself; null where it tells none. */
-export function classByText(text: string): TextClass | null {
-  const plain = text
-    .slice(0, MAX_TEXT_CHARS)
-    .replace(/\s+/g, " ")
+/** Returns a text from the reply code on: the words before it are the reporter's. */
+function afterCode(text: string, code: number): string {
+  return text.slice(Math.max(0, text.lastIndexOf(String(code))));
+}
+
+/** Returns whether a reply without a known reason is about the client, its message or its settings. */
+export function isAboutClient(text: string, code: number): boolean {
+  return ABOUT_CLIENT.test(afterCode(plainText(text), code));
+}
+
+/** Returns the form of a text that patterns match: short, in lower case, with single spaces and without addresses. */
+function plainText(text: string): string {
+  return folded(text.slice(0, MAX_TEXT_CHARS))
     .replace(CONTINUATION, " ")
     .replace(ADDRESS, "a@a.a")
     .toLowerCase()
     .replace(IP_ADDRESS, "ip");
+}
+
+/** Returns the class of a text by itself, or null if no pattern matches. */
+export function classByText(text: string): TextClass | null {
+  const plain = plainText(text);
   const group = TEXT_RULES.find(({ phrases }) => phrases.some(([pattern]) => pattern.test(plain)));
   if (group === undefined) return null;
-  const { phrases: _, ...told } = group;
-  return told;
+  const { phrases: _, ...textClass } = group;
+  return textClass;
 }
 
 function classByCode({ enhanced }: Refusal): FinalClass | null {
@@ -195,11 +212,18 @@ function classByCode({ enhanced }: Refusal): FinalClass | null {
 }
 
 /**
- * RFC 5321 §4.2.3: 550, 551 and 553 to RCPT are about the mailbox, 552 is about its space or the mail's size. To any
- * other command a bare 5xx says nothing of the recipient.
+ * Words about the client, its message or its settings. If a reply has such words and no known reason, it is not about
+ * the mailbox.
  */
-function classByReplyCode({ code, stage }: Refusal): FinalClass {
-  if (stage === "rcpt" && (code === 550 || code === 551 || code === 553))
+const ABOUT_CLIENT =
+  /\b(?:senders?|sending|clients?|ip|envelope|dns|helo|ehlo|smtp|auth\w{0,20}|messages?|contents?|attachments?|connections?|listed|https?|tls|ssl|authori[sz]\w{0,10}|polic(?:y|ies)|restrict\w{0,5}|protect\w{0,5}|challenge|rules?|filter\w{0,5}|your (?:address|account|server|host|network|isp|provider|domain))\b|dmarc|dkim|\bspf|\brbl/i;
+
+/**
+ * Classifies by the reply code alone (RFC 5321 §4.2.3). 550, 551 and 553 to RCPT are about the mailbox, 552 is about
+ * its room or the message's size. To any other command, a bare 5xx says nothing about the recipient.
+ */
+function classByReplyCode({ code, stage, text }: Refusal): FinalClass {
+  if (stage === "rcpt" && (code === 550 || code === 551 || code === 553) && !isAboutClient(text, code))
     return { outcome: "hard", category: "recipient" };
   if (code !== null && [500, 501, 502, 503, 504, 555].includes(code))
     return { outcome: "failed", category: "protocol" };

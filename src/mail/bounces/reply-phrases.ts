@@ -1,12 +1,20 @@
 import type { PhraseGroup } from "./phrase-group.ts";
 import { AUTHENTICATION, BLOCKLISTS, SENDER_ADDRESS, SENDER_SIDE } from "./phrases-sender.ts";
 import { CONTENT, SIZE } from "./phrases-content.ts";
-import { LOOPS, POLICY, PROTOCOL, RELAYING, TROUBLE, WHOLE_SENTENCES } from "./phrases-delivery.ts";
+import {
+  LOCAL_PROGRAM,
+  LOOPS,
+  POLICY,
+  PROTOCOL,
+  RELAYING,
+  TROUBLE,
+  WHOLE_SENTENCES,
+} from "./phrases-delivery.ts";
 import { DISABLED, FULL, INVALID, NO_DOMAIN, NO_MAILBOX, TEMPORARY, UNAVAILABLE } from "./phrases-mailbox.ts";
 
 /**
- * What servers say, the first group that has a match. Order is meaning: a complaint about the sender that quotes words
- * for an unknown user is about the sender, and a full mailbox that is "not found over quota" is full.
+ * Groups of patterns; the first group that matches counts. The order matters. A complaint about the sender may quote
+ * words for an unknown user. A mailbox that is "not found over quota" is full.
  */
 export const TEXT_RULES: readonly PhraseGroup[] = [
   ...WHOLE_SENTENCES,
@@ -15,6 +23,7 @@ export const TEXT_RULES: readonly PhraseGroup[] = [
   LOOPS,
   FULL,
   SIZE,
+  LOCAL_PROGRAM,
   BLOCKLISTS,
   CONTENT,
   RELAYING,

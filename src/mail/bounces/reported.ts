@@ -1,3 +1,4 @@
+import { readDiagnostic } from "./diagnostic.ts";
 import type { NoticeRecipient } from "./notice-text.ts";
 import {
   classByText,
@@ -7,16 +8,16 @@ import {
   type TextClass,
 } from "./reply-class.ts";
 
-/** What a report says of one recipient. */
+/** The part of a report about one recipient. */
 export interface ReportedRecipient extends Pick<ReplyClass, "category"> {
-  /** Whom the mail was for, as the report names it; null where it names none. */
+  /** The address that the message was sent to, as the report names it; null if it names none. */
   recipient: string | null;
-  /** Where the mail had got to, as an alias may send it elsewhere. */
+  /** The last address the message reached, as an alias may send it on. */
   finalRecipient: string | null;
   action: "failed" | "delayed" | "delivered" | "relayed" | "expanded";
-  /** What it means; null for an action that is no trouble. */
+  /** The meaning; null for an action that is no failure. */
   outcome: ReplyClass["outcome"] | null;
-  /** RFC 3463 code, the peer's own before the reporter's. */
+  /** RFC 3463 code: the peer's own, else the reporter's. */
   status: string | null;
   smtpCode: number | null;
   diagnosticCode: string | null;
@@ -26,39 +27,43 @@ export interface ReportedRecipient extends Pick<ReplyClass, "category"> {
 /** Characters of a diagnostic that are kept. */
 export const MAX_DIAGNOSTIC_CHARS = 2000;
 
-/** What a report says to people. */
+/** The text of a report for people. */
 export interface Notice {
-  words: string;
+  text: string;
   subject: string;
-  /** What the words and the subject tell, taken together. */
-  told: Told;
+  /** The class of the text and the subject together. */
+  classified: ClassifiedText;
   named: readonly NoticeRecipient[];
-  /** The one recipient of the mail that came back, of its part or where it stands below the notice in the same text. */
+  /** The only recipient of the returned message, if it has just one. */
   originalTo: string | null;
 }
 
-/** A text, and what it tells. */
-export interface Told {
+/** A text and its class. */
+export interface ClassifiedText {
   text: string;
-  told: TextClass | null;
+  textClass: TextClass | null;
 }
 
-/** The first text that tells a class; the first of all where none does. */
-export function toldBy(texts: readonly string[]): Told {
+/** Returns the first text that has a class, else the first text without one. */
+export function firstClassified(texts: readonly string[]): ClassifiedText {
   for (const text of new Set(texts)) {
-    const told = classByText(text);
-    if (told !== null) return { text, told };
+    const textClass = classByText(text);
+    if (textClass !== null) return { text, textClass };
   }
-  return { text: texts[0] ?? "", told: null };
+  return { text: texts[0] ?? "", textClass: null };
 }
 
-/** What the words about one recipient tell, before what all of the notice does. */
-export function tellingText(texts: readonly string[], notice: Notice): Told {
-  const own = toldBy(texts);
-  return own.told === null && notice.told.told !== null ? notice.told : own;
+/** Returns the class of the text about one recipient, else of the whole notice. */
+export function classifiedText(texts: readonly string[], notice: Notice): ClassifiedText {
+  const own = firstClassified(texts);
+  const [peer = ""] = texts;
+  // "It was rejected" in the reporter's words says less than the peer's own code.
+  if (own.textClass?.vague === true && own.text !== peer && readDiagnostic(peer).code !== null)
+    return { text: peer, textClass: null };
+  return own.textClass === null && notice.classified.textClass !== null ? notice.classified : own;
 }
 
-/** What a refusal means for its recipient, where the action makes it one. */
+/** Returns the meaning of a refusal for its recipient, if the action is a failure. */
 export function classOf(
   action: ReportedRecipient["action"],
   refusal: Refusal,

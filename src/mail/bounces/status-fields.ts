@@ -1,8 +1,12 @@
 import { addressKey, normalizeAddress } from "../../core/addresses.ts";
 import { type RawField, fieldsOf, firstValue } from "../reading/raw-headers.ts";
+import { folded } from "./folded.ts";
 import { storedLine } from "../stored-text.ts";
 
-/** Recipients of one report that are read; a report is for one mail of ours, so for at most its recipients. */
+/**
+ * Most recipients that are read of one report. A report is about one message of ours, so about its recipients at
+ * most.
+ */
 export const MAX_REPORT_RECIPIENTS = 100;
 /** Characters of a machine-readable report that are read. */
 export const MAX_STATUS_CHARS = 256 * 1024;
@@ -10,11 +14,11 @@ export const MAX_STATUS_CHARS = 256 * 1024;
 /** Characters of one of its fields that are read. */
 const MAX_FIELD_CHARS = 4096;
 
-/** What a delivery status notification says of one recipient (RFC 3464 §2.3). */
+/** The part of a delivery status notification about one recipient (RFC 3464 §2.3). */
 export interface StatusRecipient {
-  /** Lower case: failed, delayed, delivered, relayed, expanded, or what else stands there; "" where none does. */
+  /** Lower case: failed, delayed, delivered, relayed, expanded, or any other word; "" if there is none. */
   action: string;
-  /** RFC 3463 code; null where none is given. */
+  /** RFC 3463 code; null if there is none. */
   status: string | null;
   finalRecipient: string | null;
   originalRecipient: string | null;
@@ -24,8 +28,8 @@ export interface StatusRecipient {
 }
 
 /**
- * The recipients in a message/delivery-status part: blocks of fields with an empty line between them. Of more than are
- * read, the first ones, and those who are concerned.
+ * Returns the recipients of a message/delivery-status part: blocks of fields with an empty line between them. Beyond
+ * the limit it keeps the first ones and the one concerned.
  */
 export function statusRecipients(text: string, concerned: string | null = null): StatusRecipient[] {
   const found: StatusRecipient[] = [];
@@ -41,12 +45,15 @@ export function statusRecipients(text: string, concerned: string | null = null):
   return [...wanted, ...found].slice(0, MAX_REPORT_RECIPIENTS);
 }
 
-/** Some servers do not fold a reply of several lines; none of them is a field, as a name has no spaces (RFC 5322 §2.2). */
+/**
+ * Joins the lines of a reply that a server did not fold. Such a line is no field, because a field name has no spaces
+ * (RFC 5322 §2.2).
+ */
 function unbroken(text: string): string {
   return text.replace(/\r?\n[245]\d\d[ -]/g, " ");
 }
 
-/** Whether a report of an address is one of the recipient that is concerned, in any case of letters. */
+/** Returns whether a report is about the recipient concerned, in any case of letters. */
 export function isFor(
   { finalRecipient, originalRecipient }: Pick<StatusRecipient, "finalRecipient" | "originalRecipient">,
   concerned: string,
@@ -64,7 +71,10 @@ const RECIPIENT_FIELDS: ReadonlySet<string> = new Set([
   "diagnostic-code",
 ]);
 
-/** Fields of one recipient each: some servers leave out the empty line, so a recipient named again begins anew. */
+/**
+ * Returns the fields of each recipient. Some servers leave out the empty line, so a second recipient field starts a
+ * new group.
+ */
 function groupsOf(fields: readonly RawField[]): RawField[][] {
   const groups: RawField[][] = [[]];
   for (const field of fields) {
@@ -78,8 +88,8 @@ function groupsOf(fields: readonly RawField[]): RawField[][] {
 
 function toRecipient(fields: readonly RawField[]): StatusRecipient {
   const value = (name: string): string | null => {
-    // What stands here is kept, and shown on terminals: no NUL and no escape goes further.
-    const text = storedLine(firstValue(fields, name) ?? "", MAX_FIELD_CHARS);
+    // The value is stored, and shown on terminals: NUL and escapes are removed.
+    const text = folded(storedLine(firstValue(fields, name) ?? "", MAX_FIELD_CHARS));
     return text === "" ? null : text;
   };
   return {
@@ -87,28 +97,27 @@ function toRecipient(fields: readonly RawField[]): StatusRecipient {
     status: /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(value("status") ?? "")?.[0] ?? null,
     finalRecipient: addressOf(value("final-recipient")),
     originalRecipient: addressOf(value("original-recipient")),
-    // A fold leaves its spaces behind.
-    diagnosticCode: withoutType(value("diagnostic-code"))?.replace(/\s+/g, " ") ?? null,
+    diagnosticCode: withoutType(value("diagnostic-code")),
     remoteMta: withoutType(value("remote-mta")),
   };
 }
 
-/** The value behind `type;` (RFC 3464 §2.1.2). */
+/** Returns the value after `type;` (RFC 3464 §2.1.2). */
 function withoutType(value: string | null): string | null {
   return value?.replace(/^[A-Za-z0-9-]+ ?; ?/, "").trim() ?? null;
 }
 
 /**
- * Both begin where a word and a row of marks begin, and nowhere within: tried from each character on, a long one without
- * its end takes the square of its length, which is minutes for a report field of 256 KiB.
+ * Patterns that begin only at the start of a word or a row of marks. Otherwise a long word without an end takes time
+ * in the square of its length: minutes for a field of 256 KiB.
  */
 const ADDRESS =
   /(?:"[^"\r\n]{1,64}"|(?<![^\s<>,;:"'()[\]])[^\s<>,;:"'()[\]]+(?:(?<=[a-z])'(?=[a-z])[^\s<>,;:"'()[\]]+){0,2})@[A-Za-z0-9\u0080-\uffff][^\s<>,;:"'()[\]]*/i;
 const END_OF_SENTENCE = /(?<![.!?！？。])[.!?！？。]+$/;
 
 /**
- * The address in `rfc822; user@example.com`, with or without angle brackets and source route, in xtext (RFC 3461 §4)
- * and in the 7-bit form of addresses beyond ASCII (RFC 6533 §3) too.
+ * Returns the address in `rfc822; user@example.com`, with or without angle brackets and source route. It also reads
+ * xtext (RFC 3461 §4) and the 7-bit form of addresses beyond ASCII (RFC 6533 §3).
  */
 export function addressOf(value: string | null): string | null {
   const text = withoutType(value);
@@ -119,7 +128,10 @@ export function addressOf(value: string | null): string | null {
   return found === undefined ? null : (normalizeAddress(found) ?? found.replace(END_OF_SENTENCE, ""));
 }
 
-/** `\x{E9}` is unitext of RFC 6533. `+40` is xtext, which is not told from a subaddress unless it hides the "@". */
+/**
+ * Decodes unitext, `\x{E9}` (RFC 6533), and xtext, `+40`. Xtext looks like a subaddress, so it counts only if it
+ * hides the "@".
+ */
 function decoded(text: string): string {
   const unitext = text.replace(/\\x\{([0-9A-Fa-f]{2,6})\}/g, (whole, hex: string) => character(hex) ?? whole);
   if (unitext.includes("@")) return unitext;

@@ -5,22 +5,22 @@ import { noticeText } from "./notice-text.ts";
 import type { ParsedMail } from "../reading/parse.ts";
 import { MAX_STATUS_CHARS } from "./status-fields.ts";
 
-/** How the fields of a report begin (RFC 3464 §2.2, §2.3). */
+/** The fields that begin a report (RFC 3464 §2.2, §2.3). */
 const BEGIN = /^(?:final-recipient|original-recipient|reporting-mta|original-envelope-id) ?:/im;
-/** Without an action there is nothing reported (RFC 3464 §2.3.3). */
+/** The field without which a report reports nothing (RFC 3464 §2.3.3). */
 const ACTION = /^action ?: *(?:fail|delay|deliver|relay|expand)/im;
 
 /**
- * The machine-readable fields of a report, one character an octet: those of its message/delivery-status parts (RFC 3464
- * §2, RFC 6533 §6), else of a part that servers gave another type, or of the text. "" where it has none.
- * @param told whether the mail is a notice by its words
+ * Returns the machine-readable fields of a report, one character an octet. They are in its message/delivery-status
+ * parts (RFC 3464 §2, RFC 6533 §6), else in a part of another type, or in the text. Returns "" if there are none.
+ * @param notice whether the message is a notice by its text
  */
-export function statusText(mail: ParsedMail, text: string, told: boolean): string {
+export function statusText(mail: ParsedMail, text: string, notice: boolean): string {
   const report = isDeliveryReport(mail);
   // A person who forwards a report may forward its parts.
-  const parts = isAnswer(mail) && !told && !report ? [] : typed(mail);
+  const parts = isAnswer(mail) && !notice && !report ? [] : typed(mail);
   if (parts.length > 0) return parts.join("\n\n");
-  if (!told && !report) return "";
+  if (!notice && !report) return "";
   return mistyped(mail) ?? wrapped(mail) ?? withinText(text);
 }
 
@@ -43,8 +43,8 @@ function mistyped({ attachments }: ParsedMail): string | null {
 }
 
 /**
- * Gateways that add a text of theirs wrap the whole report, its header too. What came back is never that part: the report
- * has one subject, the mail it is about has another, and is no report.
+ * Returns the fields of a report that a gateway wrapped whole, header included. Such a part has the subject of the
+ * report. A returned message has its own subject, and is no report.
  */
 function wrapped(mail: ParsedMail): string | null {
   for (const { contentType, bytes } of mail.attachments) {

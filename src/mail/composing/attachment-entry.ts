@@ -8,7 +8,7 @@ export interface OutgoingAttachment {
   filename: string;
   contentType: string;
   bytes: Uint8Array;
-  /** Without angle brackets; they are taken off where given. */
+  /** Without angle brackets: they are removed if given. */
   contentId?: string | null | undefined;
   disposition: "attachment" | "inline";
 }
@@ -19,8 +19,8 @@ const CONTENT_TYPE = new RegExp(
 );
 
 /**
- * The attachment as nodemailer's composer takes it. An inline one with a Content-ID is what the html shows, where there is
- * one; every other one is an attachment to the reader.
+ * Returns the attachment in the form that nodemailer's composer takes. An inline one with a Content-ID belongs to the
+ * html, if there is any. Every other one is an ordinary attachment.
  */
 export function attachmentEntry(attachment: OutgoingAttachment): MailComposerAttachment {
   const filename = headerText(attachment.filename);
@@ -45,7 +45,7 @@ function contentId(attachment: OutgoingAttachment): string {
   return (attachment.contentId ?? "").replace(/[^\x21-\x7e]|[<>]/g, "").slice(0, 512);
 }
 
-/** RFC 2046 §5.2.1: a message/rfc822 part is never base64. One that does not fit 7bit goes as plain bytes instead. */
+/** Sends message/rfc822 parts without base64 (RFC 2046 §5.2.1). One that does not fit 7bit is sent as plain bytes. */
 function messageBytes(attachment: OutgoingAttachment): Buffer | null {
   if (!/^message\/rfc822\b/i.test(attachment.contentType)) return null;
   const text = normalizeLineEnds(Buffer.from(attachment.bytes).toString("latin1"));
@@ -53,7 +53,7 @@ function messageBytes(attachment: OutgoingAttachment): Buffer | null {
   return wireFault(bytes, false) === null ? bytes : null;
 }
 
-/** The content type given where it is one for a single part in base64, else the type of unknown bytes. */
+/** Returns the content type given if it fits a single part in base64, else the type of unknown bytes. */
 function wireContentType(given: string): string {
   const type = headerText(given);
   return CONTENT_TYPE.test(type) && !/^(?:multipart|message)\//i.test(type)
@@ -62,8 +62,8 @@ function wireContentType(given: string): string {
 }
 
 /**
- * The type of a text, with its charset where the sender named none and the bytes tell it: a text without is US-ASCII
- * (RFC 2046 §4.1.2), and readers that show it, or take it into a calendar, guess.
+ * Returns the type of a text, with its charset if the sender named none and the bytes show it. A text without a
+ * charset is US-ASCII (RFC 2046 §4.1.2), so readers and calendars would guess.
  */
 function withCharset(type: string, bytes: Uint8Array): string {
   const isSilent = /^text\//i.test(type) && !/; *charset=/i.test(type);

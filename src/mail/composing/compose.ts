@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import MailComposer from "nodemailer/lib/mail-composer";
 import type { Mailbox } from "../../core/addresses.ts";
-import { isReservedHeader } from "../../core/send-rules.ts";
+import { isReservedHeader } from "../../core/messages/send-rules.ts";
 import { attachmentEntry, type OutgoingAttachment } from "./attachment-entry.ts";
 import {
   customValue,
@@ -17,7 +17,7 @@ import { writeTree } from "./mime-tree.ts";
 import { textEntry } from "./text-entry.ts";
 import { wireFault } from "./wire.ts";
 
-/** Everything that is in a mail. Who gets it (the envelope, Bcc included) is not. */
+/** The content of a message. The envelope recipients (Bcc included) are not part of it. */
 export interface OutgoingMail {
   from: Mailbox;
   to: readonly Mailbox[];
@@ -26,12 +26,12 @@ export interface OutgoingMail {
   subject: string;
   text?: string | null | undefined;
   html?: string | null | undefined;
-  /** The sender's own fields. A name that compose writes itself is refused. */
+  /** The sender's own fields. Names that compose writes itself are refused. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Our own fields, e.g. In-Reply-To or List-Unsubscribe. They replace a custom field of the same name. */
+  /** Our own fields, such as In-Reply-To or List-Unsubscribe. They replace custom fields of the same name. */
   extraHeaders?: readonly (readonly [name: string, value: string])[] | undefined;
   attachments?: readonly OutgoingAttachment[] | undefined;
-  /** With angle brackets. Boundaries derive from it. */
+  /** With angle brackets. Boundaries are derived from it. */
   messageId: string;
   /** Milliseconds since the epoch. */
   date: number;
@@ -41,16 +41,18 @@ export type { OutgoingAttachment };
 
 export interface ComposedMail {
   raw: Buffer;
-  /** An address in the header is beyond ASCII: only a peer with SMTPUTF8 may get this mail (RFC 6531 §3.2). */
+  /**
+   * Set if an address in the header is beyond ASCII: only a peer with SMTPUTF8 may get this message (RFC 6531 §3.2).
+   */
   smtpUtf8: boolean;
 }
 
 const MESSAGE_ID_FIELDS = /^(?:in-reply-to|references)$/i;
 
 /**
- * The bytes of a mail, the same for the same input, so that a retry is the same message. All lines end in CRLF and
- * have at most 998 octets; no bare CR, bare LF or NUL is in it, nor, unless `smtpUtf8`, an octet beyond ASCII.
- * Throws for a reserved or malformed field name and for an address that is none: the caller checks those.
+ * Returns the bytes of a message. Equal input gives equal bytes, so a retry is the same message. All lines end in
+ * CRLF and have at most 998 octets. There is no bare CR, bare LF or NUL, nor an octet beyond ASCII unless `smtpUtf8`
+ * is set. Throws for a reserved or malformed field name and for an invalid address: the caller checks those.
  */
 export function compose(mail: OutgoingMail): ComposedMail {
   const smtpUtf8 = [mail.from, ...mail.to, ...(mail.cc ?? []), ...(mail.replyTo ?? [])].some(({ email }) =>
@@ -68,7 +70,7 @@ function composeTree(mail: OutgoingMail, boundary: string, smtpUtf8: boolean): B
     disableFileAccess: true,
     disableUrlAccess: true,
     baseBoundary: boundary,
-    // It would write these two by itself.
+    // The composer would write these two by itself.
     headers: [
       { key: "Message-ID", value: fieldValue("Message-ID", messageIds(mail.messageId, smtpUtf8)) },
       { key: "Date", value: new Date(mail.date) },
@@ -77,25 +79,26 @@ function composeTree(mail: OutgoingMail, boundary: string, smtpUtf8: boolean): B
     html: textEntry(mail.html, boundary),
     attachments: (mail.attachments ?? []).map(attachmentEntry),
   }).compile();
-  return writeTree(tree, { before: ownFields(mail), behind: furtherFields(mail, smtpUtf8) });
+  return writeTree(tree, { before: ownFields(mail), after: furtherFields(mail, smtpUtf8) });
 }
 
-/** Boundaries that hold "=_" never occur in quoted-printable or base64 (RFC 2045 §6.7); `textEntry` avoids them in 7bit. */
+/** A boundary with "=_" never occurs in quoted-printable or base64 (RFC 2045 §6.7). `textEntry` avoids it in 7bit. */
 function boundaryOf(messageId: string): string {
   return `=_${createHash("sha256").update(messageId).digest("hex").slice(0, 24)}`;
 }
 
-/** The fields of the mail itself, in their order; those of MIME come behind them. */
+/** Returns the fields of the message in order. The fields of MIME follow them. */
 function ownFields({ from, to, cc = [], replyTo = [], subject }: OutgoingMail): string {
   const fields: [name: string, value: string][] = [
     ["From", mailboxText(from)],
-    // RFC 5322 §3.6.3 lets a mail be without To; an empty group tells that it has hidden recipients only.
+    // RFC 5322 §3.6.3 allows a message without To. An empty group shows that it has hidden recipients only.
     ["To", to.length === 0 ? '"undisclosed-recipients":;' : addressList(to)],
     ["Cc", addressList(cc)],
     ["Reply-To", addressList(replyTo)],
   ];
   const present = fields.filter(([, value]) => value !== "");
-  // Even an empty one is written: filters count a missing Subject as a fault, and anybody could add one to a signed mail.
+  // An empty subject is written too. Filters count a missing one as a fault, and a relay could add one to a signed
+  // message.
   const all = [...present, ["Subject", unstructured(subject)] as const];
   return all.map(([name, value]) => headerField(name, value)).join("");
 }
@@ -104,7 +107,7 @@ function addressList(mailboxes: readonly Mailbox[]): string {
   return mailboxes.map(mailboxText).join(", ");
 }
 
-/** Our own further fields and the sender's. */
+/** Returns our further fields and the sender's. */
 function furtherFields({ headers = {}, extraHeaders = [] }: OutgoingMail, smtpUtf8: boolean): string {
   const own = new Set(extraHeaders.map(([name]) => name.toLowerCase()));
   const custom = Object.entries(headers).filter(([name]) => !own.has(name.toLowerCase()));

@@ -2,32 +2,32 @@ import { wrap as wrapBase64 } from "nodemailer/lib/base64";
 import type MimeNode from "nodemailer/lib/mime-node";
 import { quotedPrintable } from "./quoted-printable.ts";
 
-/** Whole header fields that stand before those of MIME and behind them, each with its CRLF. */
+/** Whole header fields before and after those of MIME, each with its CRLF. */
 export interface Fields {
   before: string;
-  behind: string;
+  after: string;
 }
 
-/** What a mail is written of: text, and bytes that stand in it in base64. */
+/** The pieces of a message: text, and bytes that are written in base64. */
 type Chunk = string | Buffer;
 
-/** Octets of a base64 part from which on it is encoded where it is to stand: as text it would be in memory four times. */
+/** Octets of a base64 part from which it is encoded in place. As text it would be in memory four times. */
 const LARGE_PART_OCTETS = 256 * 1024;
-/** Octets of a large part that are encoded at a time: whole groups of three, which base64 makes four characters of. */
+/** Octets of a large part that are encoded at a time: whole groups of three, each of which becomes four characters. */
 const OCTETS_AT_A_TIME = 192 * 1024;
-/** RFC 2045 §6.8: characters of a line of base64 at most. */
+/** Characters of a base64 line at most (RFC 2045 §6.8). */
 const BASE64_LINE = 76;
 
 /**
- * The bytes of a composer's tree. Its own stream takes some twenty turns of the event loop a mail; here the content is in
- * memory, and one turn is enough.
+ * Returns the bytes of a composer's tree. Its own stream takes about twenty turns of the event loop per message. Here
+ * the content is in memory, so one turn is enough.
  */
 export function writeTree(root: MimeNode, fields: Fields): Buffer {
   const chunks: Chunk[] = [fields.before];
-  write(root, chunks, fields.behind);
+  write(root, chunks, fields.after);
   const last = chunks.findLast(({ length }) => length > 0);
   if (typeof last !== "string" || !last.endsWith("\r\n")) chunks.push("\r\n");
-  // An address beyond ASCII stands as UTF-8; everything else is ASCII.
+  // An address beyond ASCII is in UTF-8; everything else is ASCII.
   return chunks.every((chunk) => typeof chunk === "string")
     ? Buffer.from(chunks.join(""), "utf8")
     : writeChunks(chunks);
@@ -55,8 +55,8 @@ function base64Octets({ length }: Buffer): number {
 }
 
 /**
- * Fills a place with bytes in lines of base64, the last one without a line end: without any line ends at the end of the place
- * first, then line by line to where each belongs.
+ * Fills a space with bytes in lines of base64, the last one without a line end. The base64 is first written to the
+ * end of the space without line ends. Then each line is moved to its place.
  */
 function writeBase64(place: Buffer, bytes: Buffer): void {
   const start = place.length - base64Octets(bytes);
@@ -71,10 +71,10 @@ function writeBase64(place: Buffer, bytes: Buffer): void {
   }
 }
 
-function write(node: MimeNode, chunks: Chunk[], behind: string): void {
+function write(node: MimeNode, chunks: Chunk[], after: string): void {
   const encoding = node.getTransferEncoding();
-  // The headers come first: building them settles the boundary.
-  chunks.push(headersOf(node, encoding), "\r\n", behind, "\r\n");
+  // The headers come first: building them sets the boundary.
+  chunks.push(headersOf(node, encoding), "\r\n", after, "\r\n");
   if (!node.multipart) {
     chunks.push(contentOf(node, encoding));
     return;
@@ -88,11 +88,13 @@ function write(node: MimeNode, chunks: Chunk[], behind: string): void {
   chunks.push(`--${node.boundary}--\r\n`);
 }
 
-/** Headers of text parts, by the composer's few types and encodings: to build them takes longer than to encode a text. */
+/**
+ * Headers of text parts, by the composer's few types and encodings. Building them takes longer than encoding a text.
+ */
 const textHeaders = new Map<string, string>();
 
 function headersOf(node: MimeNode, encoding: Encoding): string {
-  // A text alone has its content as a string, and within a tree it has no fields but these two.
+  // A single text has its content as a string. Within a tree it has only these two fields.
   if (typeof node.content !== "string" || node.parentNode === undefined) return node.buildHeaders();
   const key = `${node.getHeader("Content-Type")} ${encoding}`;
   const known = textHeaders.get(key);

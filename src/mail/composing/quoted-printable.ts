@@ -1,21 +1,21 @@
 import { encode, wrap } from "nodemailer/lib/qp";
 import { isPlainAscii } from "./text-entry.ts";
 
-/** RFC 2045 §6.7 (5): lines have at most 76 characters; two are kept for an "F" that is escaped, one for the "=". */
+/** Characters of a line. RFC 2045 §6.7 (5) allows 76: two are kept for an escaped "F", one for the "=". */
 const LINE_CHARS = 73;
 
-/** Space that ends a line, which cannot stand as it is even in plain text. */
+/** Space at the end of a line, which must be escaped even in plain text. */
 const ENDING_SPACE = /[\t ](?=\r|$)/g;
 
-/** Content in quoted-printable. Its line ends are CRLF. */
+/** Returns content in quoted-printable. Its line ends are CRLF. */
 export function quotedPrintable(content: string | Buffer): string {
   const isPlain = typeof content === "string" && isPlainAscii(content);
   const lines = wrapped(isPlain ? escaped(content) : encode(content));
-  // A "From " that begins a line is escaped: an mbox on the way would put ">" before it and break the signature.
+  // A "From " at the start of a line is escaped: an mbox on the way would put ">" before it and break the signature.
   return lines.includes("From ") ? lines.replace(/^From /gm, "=46rom ") : lines;
 }
 
-/** Plain text with the sign itself escaped, and the rare space before the end of a line. */
+/** Returns plain text with the escape sign itself escaped, and the rare space before the end of a line. */
 function escaped(content: string): string {
   const text = content.replaceAll("=", "=3D");
   const hasEndingSpace =
@@ -23,7 +23,7 @@ function escaped(content: string): string {
   return hasEndingSpace ? text.replace(ENDING_SPACE, (space) => (space === " " ? "=20" : "=09")) : text;
 }
 
-/** Wraps the lines that are too long; most are not, and the library looks at each for long. */
+/** Wraps the lines that are too long. Most are not, and the library would spend long on each. */
 function wrapped(text: string): string {
   let out = "";
   let kept = 0;

@@ -1,20 +1,20 @@
-import { isAsciiText } from "../../core/ascii.ts";
+import { isAsciiText } from "../../core/text.ts";
 
-/** A text part as nodemailer's composer takes it. */
+/** A text part in the form that nodemailer's composer takes. */
 export interface TextEntry {
   content: string;
   contentTransferEncoding?: "quoted-printable";
 }
 
-/** Text with CRLF line ends only: CRLF, a bare CR and a bare LF each end one line. */
+/** Returns text with CRLF line ends only. A CRLF, a bare CR and a bare LF each end one line. */
 export function normalizeLineEnds(text: string): string {
   return text.toWellFormed().replace(/\r\n|\r|\n/g, "\r\n");
 }
 
 /**
- * The entry of a text; nothing where there is none. The composer chooses the encoding, but for a text that would pass
- * as 7bit and must not: one with a line that an mbox would alter ("From "), with the boundary in it, with a control, or
- * of white space alone.
+ * Returns the entry of a text, or nothing if there is no text. The composer chooses the encoding, except for text
+ * that would wrongly pass as 7bit. Such text has a "From " line that an mbox would alter, the boundary, a control, or
+ * only white space.
  */
 export function textEntry(text: string | null | undefined, boundary: string): TextEntry | undefined {
   if (text === null || text === undefined || text === "") return undefined;
@@ -26,15 +26,15 @@ export function textEntry(text: string | null | undefined, boundary: string): Te
     : { content };
 }
 
-/** What the composer comes to quoted-printable for as well, having counted all letters. */
+/** Returns whether the composer would choose quoted-printable too, after counting all letters. */
 function isLongLined(content: string): boolean {
   return isAsciiText(content) && hasLongLine(content) && /[A-Za-z]/.test(content);
 }
 
-/** Characters of a line that the composer leaves as it is. */
+/** Characters of a line that the composer leaves unchanged. */
 const MAX_LINE_CHARS = 76;
 
-/** Whether a line of text with CRLF line ends is longer than that. */
+/** Returns whether a text with CRLF line ends has a longer line. */
 function hasLongLine(content: string): boolean {
   for (let start = 0; start + MAX_LINE_CHARS < content.length; ) {
     const found = content.indexOf("\r\n", start);
@@ -45,12 +45,12 @@ function hasLongLine(content: string): boolean {
   return false;
 }
 
-/** Whether the text is printable ASCII, tabs and line ends. */
+/** Returns whether a text has only printable ASCII, tabs and line ends. */
 export function isPlainAscii(text: string): boolean {
   return isAsciiText(text) && !CONTROL.test(text);
 }
 
-/** Rspamd does not take such a body for an empty one (RFC 6376 §3.4.4), and calls its signature broken. */
+/** A body of white space only. Rspamd does not treat it as empty (RFC 6376 §3.4.4), and calls its signature broken. */
 const BLANK = /^[ \t\r\n]*$/;
 
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;

@@ -1,15 +1,15 @@
 import { addressTokens, type Token, unescaped } from "./address-tokens.ts";
 
-/** A mailbox as its field names it: the name is not decoded, and empty where it has none. */
+/** A mailbox as its field names it. The name is not decoded, and empty if there is none. */
 export interface ListedMailbox {
   address: string;
   name: string;
 }
 
 /**
- * The mailboxes of an address list that keeps to the grammar of RFC 5322 §3.4, with the obsolete forms of §4.4, groups
- * unwrapped; null for every other. Who has no name but a comment behind or before the address is called by that, as old
- * programs write names.
+ * Returns the mailboxes of an address list that obeys the grammar of RFC 5322 §3.4, with the obsolete forms of §4.4.
+ * Groups are unwrapped. Returns null for any other list. A comment next to an address without a name becomes its
+ * name, because old programs write names so.
  */
 export function readAddressList(value: string): ListedMailbox[] | null {
   const tokens = addressTokens(value);
@@ -40,7 +40,7 @@ export function readAddressList(value: string): ListedMailbox[] | null {
       at++;
     }
     if (at === tokens.length - 1) return inGroup ? null : list;
-    // RFC 5322 §4.4: nothing may stand between two commas.
+    // RFC 5322 §4.4: a place between two commas may be empty.
     if (textAt(tokens, at) !== ",") return null;
     at++;
   }
@@ -48,11 +48,11 @@ export function readAddressList(value: string): ListedMailbox[] | null {
 
 interface FoundAddress {
   address: string;
-  /** The token behind it. */
+  /** The token that follows. */
   end: number;
 }
 
-/** The address between angle brackets. A route before it (RFC 5322 §4.4) is passed over. */
+/** Returns the address between angle brackets. A route before it (RFC 5322 §4.4) is skipped. */
 function angleAddress(tokens: readonly Token[], from: number): FoundAddress | null {
   const found = addrSpec(tokens, routeEnd(tokens, from + 1));
   return found === null || textAt(tokens, found.end) !== ">" ? null : { ...found, end: found.end + 1 };
@@ -67,7 +67,7 @@ function routeEnd(tokens: readonly Token[], from: number): number {
   return at > from && textAt(tokens, at) === ":" ? at + 1 : from;
 }
 
-/** Without the spaces and comments that may stand between its atoms (RFC 5322 §4.4). */
+/** Returns the text without the spaces and comments between its atoms (RFC 5322 §4.4). */
 function addrSpec(tokens: readonly Token[], from: number): FoundAddress | null {
   const at = dotted(tokens, from, (kind) => kind === "atom" || kind === "quoted");
   if (at === null || textAt(tokens, at) !== "@") return null;
@@ -81,7 +81,7 @@ function domainEnd(tokens: readonly Token[], from: number): number | null {
   return tokens[from]?.kind === "literal" ? from + 1 : dotted(tokens, from, (kind) => kind === "atom");
 }
 
-/** The end of such words with dots between them; null where there are none. */
+/** Returns the end of such words with dots between them, or null if there are none. */
 function dotted(
   tokens: readonly Token[],
   from: number,
@@ -94,7 +94,7 @@ function dotted(
   }
 }
 
-/** Words, and dots, which stand in names as they are (RFC 5322 §4.1). */
+/** Skips words and dots, which names may contain unquoted (RFC 5322 §4.1). */
 function phraseEnd(tokens: readonly Token[], from: number): number {
   let at = from;
   while (isInPhrase(tokens[at])) at++;
@@ -113,7 +113,7 @@ function phraseText(phrase: readonly Token[]): string {
   return said.join("").trim();
 }
 
-/** The text of a special; empty for every other token, and behind the last. */
+/** Returns the text of a special, or "" for any other token and past the last one. */
 function textAt(tokens: readonly Token[], at: number): string {
   const token = tokens[at];
   return token?.kind === "special" ? token.text : "";

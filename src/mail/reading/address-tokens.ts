@@ -1,20 +1,21 @@
 /** A piece of an address field (RFC 5322 §3.2, with the obsolete forms of §4.4). */
 export interface Token {
-  /** `word` is an encoded word that has specials in it, which stands for a name and nothing else. */
+  /** `word` is an encoded word with specials in it. It can only be part of a name. */
   kind: "atom" | "word" | "quoted" | "literal" | "special";
-  /** As written; of a quoted string with its quotes. */
+  /** As written: a quoted string has its quotes. */
   text: string;
-  /** Whether space or a comment stands before it. */
+  /** Set if a space or a comment precedes it. */
   spaced: boolean;
   /** The comments before it, without their parentheses. */
   comments: readonly string[];
 }
 
-/** What begins with each kind of octet ends where its pattern does. No two ways lead through any of them. */
+/** The pattern for each kind of first octet. No pattern can match one text in two ways. */
 const PATTERNS: readonly [Token["kind"], RegExp][] = [
   ["quoted", /"(?:[^"\\]|\\[\s\S])*"/y],
   ["literal", /\[(?:[^[\]\\]|\\[\s\S])*\]/y],
-  // Programs write specials as they are that RFC 2047 §5 has encoded. What could pass for an address is none of them.
+  // An encoded word. Programs leave specials in it that RFC 2047 §5 wants encoded. A word that could be an address is
+  // not matched.
   ["word", /=\?[^?\s"<>@(),:;[\]\\]+\?[bq]\?[^?\s"<>@]*\?=(?=[\s"<(]|$)/iy],
   // RFC 6532 §3.2: any character beyond ASCII.
   ["atom", /[^\0-\x20\x7f()<>[\]:;@\\,."]+/y],
@@ -23,7 +24,10 @@ const PATTERNS: readonly [Token["kind"], RegExp][] = [
 const SPACE = /[ \t\r\n]+/y;
 const IN_COMMENT = /[^()\\]+|\\[\s\S]/y;
 
-/** The tokens of a field, and a last one of no text, which has what stands behind them; null where something is none. */
+/**
+ * Returns the tokens of a field, then an empty one with the space after them. Returns null if the field has an
+ * invalid token.
+ */
 export function addressTokens(value: string): Token[] | null {
   const tokens: Token[] = [];
   for (let at = 0; ; ) {
@@ -47,7 +51,7 @@ function tokenAt(value: string, at: number): Pick<Token, "kind" | "text"> | null
   return null;
 }
 
-/** Where the spaces and comments end, and what the comments say; null for one that does not end. */
+/** Returns the end of the spaces and comments, and the comments' text. Null if a comment does not end. */
 function skipBetween(value: string, from: number): { end: number; comments: string[] } | null {
   const comments: string[] = [];
   for (let at = from; ; ) {
@@ -60,7 +64,7 @@ function skipBetween(value: string, from: number): { end: number; comments: stri
   }
 }
 
-/** A comment with its parentheses; comments lie within comments. */
+/** Returns a comment with its parentheses. Comments may be nested. */
 function commentAt(value: string, from: number): string | null {
   let depth = 0;
   for (let at = from; at < value.length; ) {
@@ -77,7 +81,7 @@ function textAt(pattern: RegExp, value: string, at: number): string {
   return pattern.exec(value)?.[0] ?? "";
 }
 
-/** What quoted pairs (RFC 5322 §3.2.1) stand for. */
+/** Replaces quoted pairs (RFC 5322 §3.2.1) by the character they quote. */
 export function unescaped(text: string): string {
   return text.replace(/\\([\s\S])/g, "$1");
 }

@@ -3,20 +3,20 @@ import PostalMime from "postal-mime";
 import type { Reader } from "./mime-part.ts";
 import type { Decoder } from "./rare-charsets.ts";
 
-/** Names of ASCII; programs that know of no locale call so whatever they write. */
+/** Names of ASCII. Programs that know no locale give their text this name, whatever it is. */
 export const ASCII_NAMES: ReadonlySet<string> = new Set(["us-ascii", "ascii", "ansi_x3.4-1968"]);
 
-/** A decoder of the charset; null where its name is not known. */
+/** Returns a decoder of the charset, or null if its name is unknown. */
 export function decoderOf(charset: string): TextDecoder | null {
   try {
-    // The declarations know a few labels alone.
+    // The declarations list only a few labels.
     return new TextDecoder(charset as ConstructorParameters<typeof TextDecoder>[0]);
   } catch {
     return null;
   }
 }
 
-/** The encodings there are, but for those that decode as another one does. The MIME reader's own choice comes first. */
+/** The known encodings, without those that decode like another one. The MIME reader's own choice comes first. */
 const ENCODINGS: readonly string[] = [
   ...["windows-1252", "shift_jis", "gb18030", "euc-kr", "big5", "euc-jp", "iso-2022-jp", "utf-8"],
   ...["windows-1250", "windows-1251", "windows-1253", "windows-1254", "windows-1255", "windows-1256"],
@@ -27,10 +27,13 @@ const ENCODINGS: readonly string[] = [
 ];
 
 const [HIGH, LF] = [0x80, 0x0a];
-/** Two kanji, as any two encodings of several octets read them otherwise, and one of ISO-2022-JP. */
+/**
+ * Two kanji in an encoding of several octets, which any other such encoding reads differently, and one of
+ * ISO-2022-JP.
+ */
 const KANJI = Uint8Array.of(0xb0, 0xa1, LF, 0x8a, 0xbf, LF, 0x1b, 0x24, 0x42, 0x30, 0x21, 0x1b, 0x28, 0x42);
 
-/** Octets that no two encodings read alike: each from 80 to FF on a line of its own, and kanji. */
+/** Octets that no two encodings read alike: each from 80 to FF on its own line, and kanji. */
 function tellingOctets(): Uint8Array {
   const octets = new Uint8Array(2 * HIGH + KANJI.length).fill(LF);
   for (let at = 0; at < HIGH; at++) octets[2 * at] = HIGH + at;
@@ -39,11 +42,11 @@ function tellingOctets(): Uint8Array {
 }
 
 /**
- * A decoder of what the MIME reader takes a charset for: it knows more names, such as cp932, and has an answer for every
- * one. Itself it would decode a body as a whole.
+ * Returns a decoder of the encoding that the MIME reader takes for a charset. It knows more names, such as cp932, and
+ * answers every one. By itself it would decode a body as a whole.
  */
 export function decoderAsRead(charset: string): TextDecoder {
-  // The reader's declarations leave its parts out.
+  // The reader's declarations omit its parts.
   const { root } = new PostalMime() as unknown as Reader;
   root.contentType.parsed.params = { charset };
   const octets = tellingOctets();
@@ -57,8 +60,8 @@ export function decoderAsRead(charset: string): TextDecoder {
 }
 
 /**
- * The decoder that a text is to be read by, which may name its charset by mistake: what is called UTF-8 and has no character
- * of it beyond ASCII is what old programs write, and what is called Latin and has characters of UTF-8 alone is that.
+ * Returns the decoder for a text, whose charset may be named by mistake. Text named UTF-8 without any of its
+ * characters beyond ASCII is in an encoding of old programs. Text named Latin with only UTF-8 characters is UTF-8.
  * @param beginning its first octets
  */
 export function decoderFor(named: Decoder, beginning: Uint8Array): Decoder {
@@ -74,7 +77,7 @@ export function decoderFor(named: Decoder, beginning: Uint8Array): Decoder {
 /** Octets of a character of UTF-8, at most. */
 const MAX_UTF8_OCTETS = 4;
 
-/** The octets up to the last character, if they may go on in the midst of it. */
+/** Returns the octets up to the last whole character, if the text may continue. */
 function withoutCutCharacter(octets: Uint8Array): Uint8Array {
   for (let at = octets.length - 1; at >= Math.max(0, octets.length - MAX_UTF8_OCTETS); at--) {
     const octet = octets[at] ?? 0;

@@ -7,16 +7,16 @@ const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];
 /** A body that is a file. */
 export interface FileBody {
   span: Span;
-  /** Where it is identity, the lines are the content's own (RFC 2045 §6.2). */
+  /** If it is identity, the lines are the content's own (RFC 2045 §6.2). */
   encoding: Encoding;
-  /** Whether it is the whole mail's: then no delimiter follows, and its last line end is the file's. */
+  /** Set if it is the whole message's body. Then no delimiter follows, and the last line end belongs to the file. */
   alone: boolean;
 }
 
 /**
- * The octets of a file, a piece at a time, to be used before the next one. Its lines end as they came, with CRLF
- * (RFC 5322 §2.3); the line end before a delimiter is part of the delimiter (RFC 2046 §5.1.1). In quoted-printable a LF
- * may be the content's own, so there only the last one goes, and none where the last line breaks softly.
+ * Yields the octets of a file piece by piece; use each piece before the next. Lines end as they arrived, with CRLF
+ * (RFC 5322 §2.3). The line end before a delimiter belongs to the delimiter (RFC 2046 §5.1.1). In quoted-printable a
+ * LF may be content, so only the last one is removed, unless the last line has a soft break.
  */
 function* pieces(raw: Uint8Array, { span, encoding, alone }: FileBody): Generator<Uint8Array> {
   const identity = encoding === "identity";
@@ -30,7 +30,7 @@ function* pieces(raw: Uint8Array, { span, encoding, alone }: FileBody): Generato
   }
 }
 
-/** Whether the line end behind a body in quoted-printable is none of its content (RFC 2045 §6.7, rule 5). */
+/** Returns whether the line end after a quoted-printable body is not part of its content (RFC 2045 §6.7, rule 5). */
 function breaksSoftly(raw: Uint8Array, { from, to }: Span): boolean {
   let end = raw[to - 1] === LF ? to - 1 : to;
   while (end > from && (raw[end - 1] === CR || raw[end - 1] === SPACE || raw[end - 1] === TAB)) end--;
@@ -57,7 +57,7 @@ export function fileSize(raw: Uint8Array, file: FileBody): number {
   return size;
 }
 
-/** The bytes of a file, in memory of their own. */
+/** Returns the bytes of a file in memory of their own. */
 export function fileBytes(raw: Uint8Array, file: FileBody): Uint8Array {
   const bytes = new Uint8Array(fileSize(raw, file));
   let at = 0;

@@ -1,12 +1,12 @@
-/** Characters of a line that are waited for; a longer one is read in parts, and marks of quoting beyond are its text. */
+/** Characters of a line that are held back. A longer line is read in parts; quote marks beyond this are text. */
 export const MAX_FLOWED_LINE_CHARS = 64 * 1024;
-/** The end of a line that its parts leave: more than a signature's line, which is told by all of it. */
+/** Characters kept from the end of a line read in parts: more than a signature's line, which must be compared whole. */
 const LINE_END_CHARS = 16;
 
 /**
- * Reads text of format=flowed (RFC 3676 §4) a piece at a time: a line that ends in a space goes on in the next one, if
- * that is quoted as deeply. So an answer below a quoted line stays a line of its own.
- * @param deleteSpace whether the space goes (DelSp)
+ * Reads text of format=flowed (RFC 3676 §4) piece by piece. A line that ends in a space continues in the next one if
+ * both are quoted equally deep. So an answer below a quoted line stays a line of its own.
+ * @param deleteSpace whether that space is removed (DelSp)
  */
 export function* unflowed(pieces: Iterable<string>, deleteSpace: boolean): Generator<string> {
   const read = lineReader(deleteSpace);
@@ -27,18 +27,18 @@ export function* unflowed(pieces: Iterable<string>, deleteSpace: boolean): Gener
   yield read(rest, true);
 }
 
-/** What each line, or each part of a long one, adds to the text. */
+/** Returns a function that gives the text of each line, or of each part of a long one. */
 function lineReader(deleteSpace: boolean): (raw: string, ends: boolean) => string {
   let first = true;
   let within = false;
-  let goesOn = false;
+  let continues = false;
   let depth = 0;
-  /** Whether the line is quoted, and no text stands behind the marks yet. */
+  /** Set if the line is quoted and no text follows its marks yet. */
   let bare = false;
   const begin = (raw: string): { mark: string; line: string } => {
     const quotes = quoteDepth(raw);
     const line = raw.slice(raw.charCodeAt(quotes) === SPACE ? quotes + 1 : quotes);
-    const begins = !goesOn || quotes !== depth || line === SIGNATURE;
+    const begins = !continues || quotes !== depth || line === SIGNATURE;
     const mark = begins ? `${first ? "" : "\n"}${quotes === 0 ? "" : ">".repeat(quotes)}` : "";
     if (begins) bare = quotes > 0;
     first = false;
@@ -48,8 +48,8 @@ function lineReader(deleteSpace: boolean): (raw: string, ends: boolean) => strin
   return (raw, ends) => {
     const { mark, line } = within ? { mark: "", line: raw } : begin(raw);
     within = !ends;
-    goesOn = ends && line.endsWith(" ") && line !== SIGNATURE;
-    const text = goesOn && deleteSpace ? line.slice(0, -1) : line;
+    continues = ends && line.endsWith(" ") && line !== SIGNATURE;
+    const text = continues && deleteSpace ? line.slice(0, -1) : line;
     if (text === "" || !bare) return `${mark}${text}`;
     bare = false;
     return `${mark} ${text}`;

@@ -3,9 +3,9 @@ import { joinedWords } from "./encoded-words.ts";
 import { fieldValue, firstValue, MAX_HEADER_OCTETS, type RawField, rawFields } from "./raw-headers.ts";
 import { storedLine } from "../stored-text.ts";
 
-/** Message ids of a References field that are kept: the first and the newest (RFC 5322 §3.6.4 sets no end to it). */
+/** Message ids of a References field that are kept: the first and the newest ones (RFC 5322 §3.6.4 sets no limit). */
 export const MAX_REFERENCES = 100;
-/** Characters of a Message-ID that is taken as one; RFC 5322 §2.1.1 bounds a line to 998. */
+/** Characters of a Message-ID that is accepted. RFC 5322 §2.1.1 limits a line to 998. */
 export const MAX_MESSAGE_ID_CHARS = 998;
 /** Characters of one header value that are kept. */
 export const MAX_HEADER_VALUE_CHARS = 16 * 1024;
@@ -17,25 +17,25 @@ export interface HeaderField {
   value: string;
 }
 
-/** What threading and loop protection need to know of a mail. */
+/** The fields of a message that threading and loop protection need. */
 export interface HeaderBlock {
   fields: readonly HeaderField[];
   subject: string;
-  /** With angle brackets; null where there is none. */
+  /** With angle brackets; null if there is none. */
   messageId: string | null;
   inReplyTo: string | null;
   /** Oldest first. */
   references: string[];
-  /** The keyword of Auto-Submitted (RFC 3834 §5) in lower case, e.g. `auto-replied`; null without the field. */
+  /** The keyword of Auto-Submitted (RFC 3834 §5) in lower case, such as `auto-replied`; null without the field. */
   autoSubmitted: string | null;
 }
 
-/** Reads the header block alone: no MIME, no bodies. Never throws. */
+/** Reads only the header block: no MIME, no bodies. Never throws. */
 export function headerBlock(raw: Uint8Array): HeaderBlock {
   return headerBlockOf(rawFields(raw));
 }
 
-/** The header block that those fields are. */
+/** Returns the header block that consists of those fields. */
 export function headerBlockOf(present: readonly RawField[]): HeaderBlock {
   const value = (name: string): string => firstValue(present, name) ?? "";
   const auto = firstValue(present, "auto-submitted");
@@ -50,7 +50,7 @@ export function headerBlockOf(present: readonly RawField[]): HeaderBlock {
   };
 }
 
-/** The field as it is shown. */
+/** Returns the field as the API shows it. */
 export function toHeaderField(field: RawField): HeaderField {
   const name = field.line.slice(0, field.line.indexOf(":")).trimEnd();
   const value = fieldValue(field);
@@ -58,7 +58,7 @@ export function toHeaderField(field: RawField): HeaderField {
   return { name, value: storedLine(isTrimmed ? trimmedReferences(value) : value, MAX_HEADER_VALUE_CHARS) };
 }
 
-/** As many ids as are shown: the first, and the newest, which lie at the end (RFC 5537 §3.4.4). */
+/** Returns as many ids as are shown: the first and the newest, which are at the end (RFC 5537 §3.4.4). */
 function trimmedReferences(value: string): string {
   const [first = "", ...newest] = boundedReferences(messageIdsIn(value, MAX_HEADER_OCTETS));
   const shown: string[] = [];
@@ -71,7 +71,7 @@ function trimmedReferences(value: string): string {
   return [first, ...shown].join(" ");
 }
 
-/** A header text with its encoded words (RFC 2047) decoded, on one line. Broken ones stay as they are. */
+/** Returns a header's text on one line, with its encoded words (RFC 2047) decoded. Broken ones stay unchanged. */
 export function decodedText(value: string): string {
   const bounded = value.slice(0, MAX_HEADER_VALUE_CHARS);
   try {
@@ -82,18 +82,19 @@ export function decodedText(value: string): string {
 }
 
 /**
- * The message ids in a field value, each with its angle brackets; one bare word counts as an id without them.
- * @param maxChars of the value, that are looked at
+ * Returns the message ids in a field value, each with its angle brackets. A single word without brackets counts as an
+ * id.
+ * @param maxChars characters of the value that are read
  */
 export function messageIdsIn(value: string, maxChars = MAX_HEADER_VALUE_CHARS * 4): string[] {
   const text = storedLine(value, maxChars);
-  // Spaces may stand beside the brackets (RFC 5322 §4.5.4), and are none of the id.
+  // Spaces may be next to the brackets (RFC 5322 §4.5.4). They do not belong to the id.
   const ids = Array.from(text.matchAll(/<\s*([^<>\s]+)\s*>/g), ([, id]) => `<${id}>`);
   if (ids.length === 0 && isBareId(text)) ids.push(`<${text}>`);
   return ids.filter((id) => id.length <= MAX_MESSAGE_ID_CHARS);
 }
 
-/** A word with an "@" within. Asked for both at once, a field of nothing but "@" would take the square of its length. */
+/** A word with an "@" inside. One pattern for both would take the square of the length of a field of only "@". */
 function isBareId(text: string): boolean {
   return /^[^<>\s]+$/.test(text) && text.slice(1, -1).includes("@");
 }

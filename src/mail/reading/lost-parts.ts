@@ -1,14 +1,14 @@
 import { fieldsOf, findHeaderEnd, firstValue } from "./raw-headers.ts";
 
-/** Octets of a body in which the first delimiter is looked for. */
+/** Octets of a body that are searched for the first delimiter. */
 const MAX_SEARCHED_OCTETS = 64 * 1024;
-/** A line that begins with two dashes, and below it a field of MIME: the first delimiter (RFC 2046 §5.1.1). */
+/** A line that begins with two dashes, followed by a MIME field: the first delimiter (RFC 2046 §5.1.1). */
 const DELIMITER = /(?:^|\n)--([^\r\n"\\]{1,200}?)[ \t]*\r?\n(?=content-[a-z-]{1,40}:)/i;
 
 /**
- * The Content-Type to read a mail by that calls itself a multipart and does not say, or not truly, what divides its
- * parts: with the boundary found in the body, else as plain text. Null for every other mail.
- * @param maxParts parts that a mail may have
+ * Returns the Content-Type for a multipart message whose boundary is missing or wrong. It has the boundary found in
+ * the body, else it is plain text. Returns null for any other message.
+ * @param maxParts parts that a message may have
  */
 export function typeByBody(raw: Uint8Array, maxParts: number): string | null {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);

@@ -6,29 +6,26 @@ import { type Decoder, rareDecoderOf } from "./rare-charsets.ts";
 import { MAX_REPLY_CHARS } from "./reply-text.ts";
 import { storedText } from "../stored-text.ts";
 
-/** Characters of a text that are looked at, and one that tells whether there are more. */
+/** Characters of a text that are read first, and one more that shows whether the text continues. */
 export const BEGINNING_CHARS = Math.max(MAX_REPLY_CHARS, MAX_HTML_CHARS) + 1;
 /** Characters of a piece of text that was made as a whole. */
 const PIECE_CHARS = 64 * 1024;
 
-/** A text of a mail as it is kept. A large one is made piece by piece, whenever it is asked for. */
+/** A text of a message. A large one is made piece by piece on each request. */
 export interface MailText {
-  /**
-   * Its first characters, as many as previews and replies are made of; of a text that is blank so far, also the first
-   * character that shows.
-   */
+  /** The first characters, enough for previews and replies. If they are blank, also the first visible character. */
   beginning: string;
-  /** Whether that is all of it. */
+  /** Set if that is the whole text. */
   whole: boolean;
   pieces: () => Iterable<string>;
 }
 
-/** All of a text. */
+/** The whole text. */
 export function wholeText({ beginning, whole, pieces }: MailText): string {
   return whole ? beginning : [...pieces()].join("");
 }
 
-/** The text that those pieces are, made fit to be kept. Null where they are empty. */
+/** Returns the text made of those pieces, cleaned for storage. Null if they are empty. */
 export function mailText(pieces: () => Iterable<string>): MailText | null {
   let beginning = "";
   let blank = true;
@@ -51,13 +48,16 @@ export function mailText(pieces: () => Iterable<string>): MailText | null {
     if (shown !== "") beginning += shown.slice(0, 1);
     if (!blank || shown !== "") return { beginning, whole: false, pieces: stored };
   }
-  // What has controls alone is a text, and nothing is left of it.
+  // A text of only controls is a text, but nothing of it remains.
   if (empty) return null;
   const whole = beginning.length < BEGINNING_CHARS;
   return { beginning, whole, pieces: whole ? () => [beginning] : stored };
 }
 
-/** As `storedText` of all of them together: neither a line end nor a character is cut in two. */
+/**
+ * Cleans the pieces as `storedText` would clean all of them together. Neither a line end nor a character is cut in
+ * two.
+ */
 function* storedPieces(pieces: Iterable<string>): Generator<string> {
   let rest = "";
   for (const piece of pieces) {
@@ -69,7 +69,7 @@ function* storedPieces(pieces: Iterable<string>): Generator<string> {
   if (rest !== "") yield storedText(rest);
 }
 
-/** What a part of text says. */
+/** Yields the text of a text part. */
 export function* partText(part: MimePart, content: Iterable<Uint8Array>): Generator<string> {
   const { charset = "", format, delsp } = part.contentType.parsed.params;
   const name = (charset || "utf-8").trim().toLowerCase();
@@ -87,7 +87,7 @@ function* decoded(named: Decoder, content: Iterable<Uint8Array>): Generator<stri
   yield (decoder ?? named).decode();
 }
 
-/** A text that was made as a whole, piece by piece. */
+/** Yields the pieces of a text that was made as a whole. */
 export function* slices(text: string): Generator<string> {
   for (let at = 0; at < text.length; at += PIECE_CHARS) yield text.slice(at, at + PIECE_CHARS);
 }

@@ -1,6 +1,6 @@
 import type { Attachment } from "postal-mime";
 
-/** A part as the MIME reader keeps it; its typings leave the tree out. */
+/** A part as the MIME reader keeps it. Its typings omit the tree. */
 export interface MimePart {
   state: "header" | "body" | "finished";
   contentType: {
@@ -17,17 +17,17 @@ export interface MimePart {
   getTextContent: () => string;
 }
 
-/** What the MIME reader has each line of a body decoded by. */
+/** The MIME reader's decoder for the lines of a body. */
 interface Decoder {
   update: (line: Uint8Array) => void;
   finalize: () => Promise<ArrayBuffer>;
 }
 
-/** The texts of a part or an alternative by their kind. */
+/** The texts of a part or an alternative, by kind. */
 export type TextEntry = Partial<Record<TextKind, { type: "text"; value: string }[]>>;
 export type TextKind = "plain" | "html";
 
-/** The steps of the MIME reader, and what it knows between them. */
+/** The steps of the MIME reader, and its state between them. */
 export interface Reader {
   root: MimePart;
   currentNode: MimePart;
@@ -46,14 +46,14 @@ export interface Reader {
 
 const UNREAD: Decoder = { update: () => undefined, finalize: () => Promise.resolve(new ArrayBuffer(0)) };
 
-/** Has the reader leave the part's body where it is. */
+/** Makes the reader leave the part's body in place. */
 export function leaveBody(part: MimePart): void {
   part.setupContentDecoder = () => {
     part.contentDecoder = UNREAD;
   };
 }
 
-/** Whether it is shown as text unless it is a file. */
+/** Returns whether a part is shown as text unless it is a file. */
 export function isText({ contentType }: MimePart): boolean {
   return /^text\/(?:plain|html)$/.test(contentType.parsed.value);
 }

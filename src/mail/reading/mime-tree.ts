@@ -1,10 +1,10 @@
 import { leaveBody, type MimePart, type Reader } from "./mime-part.ts";
 import { lineAsUtf8, MAX_HEADER_OCTETS } from "./raw-headers.ts";
 
-/** MIME parts of one mail: each takes memory, and a few octets are enough to make one. */
+/** MIME parts of one message. Each takes memory, and a few octets are enough to make one. */
 export const MAX_PARTS = 1000;
 
-/** Where a part's body lies in the mail: from its first line to before the delimiter that ends it. */
+/** The place of a part's body: from its first line to before the delimiter that ends it. */
 export interface Span {
   from: number;
   to: number;
@@ -12,7 +12,7 @@ export interface Span {
 
 const [TAB, LF, CR, SPACE, DASH] = [0x09, 0x0a, 0x0d, 0x20, 0x2d];
 
-/** Lines of a body in a row: where one begins, where it ends without its line end, and where the next begins. */
+/** The position of a line in a body: its start, its end without the line end, and the start of the next line. */
 interface Line {
   start: number;
   end: number;
@@ -20,10 +20,10 @@ interface Line {
 }
 
 /**
- * Finds the parts of a mail. The MIME reader is given the lines of headers and the delimiters alone; bodies stay where
- * they are, for it would make several objects of each of their lines. Rejects beyond its limits and ours.
- * @param header the fields to read the mail by, in place of its own
- * @param body where the mail's body begins
+ * Finds the parts of a message. The MIME reader gets only header lines and delimiters. Bodies stay in place, because
+ * the reader would make several objects for each of their lines. Rejects beyond its limits and ours.
+ * @param header the fields that replace the message's own
+ * @param body the start of the message's body
  */
 export async function readTree(
   reader: Reader,
@@ -59,7 +59,7 @@ export async function readTree(
 
 function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, line: Line): void {
   const part = reader.currentNode;
-  // A line beyond the limit is refused by its length; nobody wants all of it.
+  // A line beyond the limit is refused by its length, so its end is not needed.
   const octets = bytes.subarray(line.start, Math.min(line.end, line.start + MAX_HEADER_OCTETS + 1));
   part.feed(Uint8Array.from(lineAsUtf8(octets)));
   if (part.state === "header") return;
@@ -67,7 +67,7 @@ function headerLine(reader: Reader, spans: Map<MimePart, Span>, bytes: Buffer, l
   trimBoundaries(reader);
 }
 
-/** A boundary does not end with white space (RFC 2046 §5.1.1), and relays take it off the delimiters of one that does. */
+/** A boundary does not end with white space (RFC 2046 §5.1.1), and relays remove it from delimiters. */
 function trimBoundaries({ boundaries }: Reader): void {
   const newest = boundaries.at(-1);
   if (newest === undefined) return;
@@ -75,7 +75,7 @@ function trimBoundaries({ boundaries }: Reader): void {
   if (end > 0) newest.value = newest.value.subarray(0, end);
 }
 
-/** Ends the part that the delimiter ends, and begins the one that it begins, if any. Returns whether there is one. */
+/** Ends a part at its delimiter and begins the next one, if there is one. Returns whether it did. */
 async function delimit(
   reader: Reader,
   spans: Map<MimePart, Span>,
@@ -97,7 +97,7 @@ function lineAt(bytes: Uint8Array, start: number): Line {
   return { start, end, next };
 }
 
-/** The first delimiter from the beginning of a line on; null where none follows. */
+/** Returns the first delimiter from the start of a line on, or null if none follows. */
 function delimiterFrom(bytes: Buffer, from: number, boundaries: Reader["boundaries"]): Line | null {
   if (boundaries.length === 0) return null;
   for (let start = from; start >= 0 && start < bytes.length; ) {
@@ -113,14 +113,14 @@ function delimiterFrom(bytes: Buffer, from: number, boundaries: Reader["boundari
 
 const DASHED = Uint8Array.of(LF, DASH, DASH);
 
-/** Whether the line begins as a delimiter does. A mail may have as many such lines as lines: none is to cost memory. */
+/** Returns whether the line begins like a delimiter. Any line may, so this must not allocate memory. */
 function mayDelimit(bytes: Uint8Array, start: number, boundaries: Reader["boundaries"]): boolean {
   if (bytes[start] !== DASH || bytes[start + 1] !== DASH) return false;
   for (const { value } of boundaries) if (isAt(bytes, start + 2, value)) return true;
   return false;
 }
 
-/** Two dashes, a boundary, at its end two more, and white space (RFC 2046 §5.1.1). */
+/** Two dashes, a boundary, two more dashes if it is the last, and white space (RFC 2046 §5.1.1). */
 function isDelimiter(bytes: Uint8Array, { start, end }: Line, boundaries: Reader["boundaries"]): boolean {
   if (boundaries.length === 0 || bytes[start] !== DASH || bytes[start + 1] !== DASH) return false;
   let text = end;

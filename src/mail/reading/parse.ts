@@ -12,8 +12,8 @@ import { type ReadFile, type ReadParts, readParts } from "./read-parts.ts";
 import { storedLine } from "../stored-text.ts";
 
 /**
- * Lines of one mail: each may be one of a part's header, or begin as a delimiter does, and takes up to a microsecond or
- * two, however short, which holds the thread meanwhile. 40 MiB of base64 have fewer.
+ * Lines of one message. Each may be a part's header or begin like a delimiter, and costs one or two microseconds of
+ * the thread. 40 MiB of base64 have fewer lines.
  */
 export const MAX_LINES = 600_000;
 /** Mailboxes of one header field that are kept. */
@@ -25,7 +25,7 @@ const MAX_MIME_FIELD_CHARS = 16 * 1024;
 /** Characters of an address header that are read. */
 export const MAX_ADDRESS_FIELD_CHARS = 64 * 1024;
 
-/** Names of parts that usually come without one, so that whoever saves them can open them. */
+/** Names for parts that usually have none, so that programs can open the saved file. */
 const DEFAULT_FILENAMES: ReadonlyMap<string, string> = new Map([
   ["message/rfc822", "message.eml"],
   ["text/calendar", "invite.ics"],
@@ -44,9 +44,9 @@ export interface ParsedAttachment {
   bytes: Uint8Array;
 }
 
-/** A received mail as values that can be stored: no text in it has a NUL or another control but tab and LF. */
+/** A received message as values that can be stored. No text has a NUL or another control except tab and LF. */
 export interface ParsedMail extends HeaderBlock {
-  /** False where the body could not be read: then the header values are there, and no text, html or attachment. */
+  /** False if the body could not be read. Then there are header values, but no text, html or attachment. */
   ok: boolean;
   from: Mailbox | null;
   to: Mailbox[];
@@ -54,20 +54,23 @@ export interface ParsedMail extends HeaderBlock {
   replyTo: Mailbox[];
   text: string | null;
   html: string | null;
-  /** In the order of the mail; the same for the same bytes. A message within the mail is one attachment. */
+  /** In the order of the message; equal for equal bytes. A message within the message is one attachment. */
   attachments: ParsedAttachment[];
   /** First characters of the text, on one line. */
   preview: string;
 }
 
-/** A received mail whose large bodies stay where they are: texts are made when they are wanted, of attachments the size. */
+/**
+ * A received message whose large bodies stay in place. Texts are made on request, and attachments have only their
+ * size.
+ */
 export interface OpenMail extends Omit<ParsedMail, "attachments" | "text" | "html"> {
   text: MailText | null;
   html: MailText | null;
   attachments: Omit<ParsedAttachment, "bytes">[];
 }
 
-/** Reads a mail. Never throws: garbage gives `ok: false` or empty values. */
+/** Reads a message. Never throws: garbage gives `ok: false` or empty values. */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const fields = rawFields(raw);
   const parts = await partsOf(raw, fields);
@@ -81,14 +84,14 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   };
 }
 
-/** Reads a mail whose bodies may be large; its bytes are not to be changed while its texts are wanted. Never throws. */
+/** Reads a message whose bodies may be large. Its bytes must not change while its texts are in use. Never throws. */
 export async function openMail(raw: Uint8Array): Promise<OpenMail> {
   const fields = rawFields(raw);
   const parts = await partsOf(raw, fields);
   return { ...shownOf(fields, parts), attachments: (parts?.files ?? []).map(shownFile) };
 }
 
-/** The bytes of one attachment, by its place in the order of the mail; null where there is none. Never throws. */
+/** Returns the bytes of one attachment by its position, or null if there is none. Never throws. */
 export async function partBytes(raw: Uint8Array, ord: number): Promise<Uint8Array | null> {
   const parts = await partsOf(raw, rawFields(raw));
   return parts?.files[ord]?.bytes() ?? null;
@@ -100,7 +103,7 @@ function shownOf(fields: readonly RawField[], parts: ReadParts | null): Omit<Ope
   return { ...shownHeader(fields), ok: parts !== null, text, html, preview };
 }
 
-/** What the header block alone tells of a mail: `ok: false`, and nothing of the body. Never throws. */
+/** Returns the values of the header block alone: `ok: false` and no body. Never throws. */
 export function headerOnly(raw: Uint8Array): ParsedMail {
   return shownHeader(rawFields(raw));
 }
@@ -121,7 +124,7 @@ function shownHeader(fields: readonly RawField[]): ParsedMail {
   };
 }
 
-/** Null for a mail that cannot be read. */
+/** Reads the parts of a message; null if it cannot be read. */
 async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<ReadParts | null> {
   if (isEndlessHeader(raw) || hasTooManyLines(raw)) return null;
   const { body } = findHeaderEnd(raw);
@@ -135,16 +138,16 @@ async function partsOf(raw: Uint8Array, fields: readonly RawField[]): Promise<Re
   }
 }
 
-/** Whether the header goes on beyond what is looked at of it: what follows is no body. */
+/** Returns whether the header continues beyond the part that is read. Then there is no body. */
 function isEndlessHeader(raw: Uint8Array): boolean {
   const { header, body } = findHeaderEnd(raw);
   return header === body && body < raw.length;
 }
 
 /**
- * The fields of a mail's MIME structure alone (RFC 2045 §3), of each the first. All others are read by `headerBlock`,
- * which has limits; the MIME reader has none, and a megabyte of "a:" in a To holds it for seconds.
- * @param type in place of the mail's own Content-Type; null leaves that
+ * Returns only the fields of the MIME structure (RFC 2045 §3), the first of each. All other fields are read by
+ * `headerBlock`, which has limits. The MIME reader has none: a megabyte of "a:" in a To holds it for seconds.
+ * @param type replaces the message's own Content-Type; null keeps that
  */
 function mimeHeader(fields: readonly RawField[], type: string | null): Uint8Array {
   const kept = new Map<string, string>();
@@ -162,7 +165,7 @@ function hasTooManyLines(raw: Uint8Array): boolean {
   return lines > MAX_LINES;
 }
 
-/** The mailboxes of all fields of that name, groups unwrapped; what has no address is left out. */
+/** Returns the mailboxes of all fields of that name, with groups unwrapped. Entries without an address are left out. */
 function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
   const value = fields
     .filter((field) => field.name.toLowerCase() === name)
@@ -172,8 +175,8 @@ function mailboxesIn({ fields }: HeaderBlock, name: string): Mailbox[] {
 }
 
 /**
- * The mailboxes in an address list (RFC 5322 §3.4), names decoded; of one that breaks the grammar what can be found.
- * Never throws.
+ * Returns the mailboxes in an address list (RFC 5322 §3.4), with names decoded. In a malformed list it finds as many
+ * as it can. Never throws.
  */
 export function mailboxes(value: string): Mailbox[] {
   try {
@@ -191,11 +194,11 @@ function toMailbox({ address, name }: Pick<Address, "address" | "name">): Mailbo
   if (email === "") return [];
   const displayName = decodedText(name);
   const shown = normalizeAddress(email) ?? normalizeAddress(unquoted(email)) ?? email;
-  // Many programs repeat the address where the name should be.
+  // Many programs repeat the address in place of the name.
   return [{ email: shown, ...(displayName === "" || displayName === email ? {} : { name: displayName }) }];
 }
 
-/** The address without quotes around its local part, which change nothing where it can do without (RFC 5321 §4.1.2). */
+/** Returns the address without needless quotes around its local part (RFC 5321 §4.1.2). */
 function unquoted(email: string): string {
   return email.replace(/^"([^"\\]+)"@/, "$1@");
 }
@@ -212,12 +215,15 @@ function shownFile({ attachment, size }: ReadFile): Omit<ParsedAttachment, "byte
   };
 }
 
-/** The id between its angle brackets, beside which comments may stand (RFC 2045 §7); as it is where it has none. */
+/**
+ * Returns the id between its angle brackets, which comments may surround (RFC 2045 §7). Without brackets it is
+ * unchanged.
+ */
 function bareContentId(text: string): string {
   return /<([^<>]+)>/.exec(text)?.[1] ?? text.replace(/^<|>$/g, "");
 }
 
-/** The name as one of a file alone: whoever saves it under its name is to be led to no other folder (RFC 2183 §2.3). */
+/** Returns a file name without folders, so that saving the file cannot lead to another folder (RFC 2183 §2.3). */
 function bareName(filename: string): string {
   return /^\.*$/.test(filename) ? "" : filename.replace(/[/\\]/g, "_");
 }

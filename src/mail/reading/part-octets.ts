@@ -8,8 +8,8 @@ const [LF, CR] = [0x0a, 0x0d];
 const LINE_END = Uint8Array.of(LF);
 
 /**
- * What a body stands for, a piece at a time. Each of its lines ends with LF alone, the last one too. A piece is to be used
- * before the next one is asked for, which takes its memory.
+ * Yields the decoded content of a body piece by piece. Each line ends with LF alone, the last one too. Use each piece
+ * before requesting the next, which reuses its memory.
  */
 export function* octetsOf(raw: Uint8Array, span: Span, encoding: Encoding): Generator<Uint8Array> {
   if (encoding === "identity") return yield* linesOf(raw, span);
@@ -28,10 +28,10 @@ function windowOf({ from, to }: Span): number {
   return Math.min(to - from, WINDOW_OCTETS);
 }
 
-/** The lines of a body. The CRs before a line's LF go, however many; others are content. */
+/** Yields the lines of a body. All CRs before a line's LF are removed; any other CR is content. */
 function* linesOf(raw: Uint8Array, span: Span): Generator<Uint8Array> {
   const { from, to } = span;
-  // Read in place, each octet of shared memory that can grow would take a check.
+  // Reading in place would check each octet of shared memory that can grow.
   const memory = new Uint8Array(windowOf(span));
   for (let at = from; at < to; ) {
     const end = beforeCrs(raw, at, Math.min(to, at + memory.length), to);
@@ -50,7 +50,10 @@ function* linesOf(raw: Uint8Array, span: Span): Generator<Uint8Array> {
   if (to > from && raw[to - 1] !== LF) yield LINE_END;
 }
 
-/** Where the CRs begin that stand at the end of a window: what follows them decides. The end itself without any. */
+/**
+ * Returns the start of the CRs at the end of a window: the octets that follow decide about them. Without any it is
+ * the end itself.
+ */
 function beforeCrs(raw: Uint8Array, start: number, end: number, to: number): number {
   if (end === to && raw[end - 1] !== CR) return end;
   let before = end;
@@ -69,7 +72,7 @@ function* crs(memory: Uint8Array, count: number): Generator<Uint8Array> {
     yield memory.fill(CR).subarray(0, Math.min(left, memory.length));
 }
 
-/** Takes the CRs before each LF out, in place; there is none at the end. Returns how many octets are left. */
+/** Removes the CRs before each LF, in place; there is none at the end. Returns the number of octets left. */
 function withoutCrs(window: Uint8Array): number {
   let size = 0;
   let crs = 0;

@@ -4,21 +4,21 @@ import { joinedWords } from "./encoded-words.ts";
 import { isText, type MimePart } from "./mime-part.ts";
 import { rareDecoderOf } from "./rare-charsets.ts";
 
-/** Octets of a page in which its charset is looked for, as in a browser. */
+/** Octets of a page that are searched for its charset, as in a browser. */
 const MAX_META_OCTETS = 1024;
 
-/** What is asked of a part's body. */
+/** The body of a part, for questions about its charset. */
 export interface PartBody {
-  /** What it stands for, piece by piece; each is used before the next one. */
+  /** Yields the decoded content piece by piece; use each piece before the next. */
   content(): Iterable<Uint8Array>;
-  /** Whether it is sure, without a look at that, to stand for ASCII. */
+  /** Returns true if the content must be ASCII, without reading it. */
   isAscii(): boolean;
 }
 
 /**
- * Has parts taken for what they are where the MIME reader would not: text in a charset that is not named or not known, a
- * malformed type, a file of text that came along, a name whose words divide its characters. All parts are known then, and
- * none is made text or attachment yet.
+ * Corrects parts that the MIME reader would misread. Such a part has an unknown or unnamed charset, a malformed type,
+ * a name whose words divide its characters, or is an attached text file. It runs after all parts are known and before
+ * they become texts or attachments.
  */
 export function repairParts(root: MimePart, bodyOf: (part: MimePart) => PartBody): void {
   repair(root, null, 0, bodyOf);
@@ -35,7 +35,8 @@ function repair(
   const { params } = part.contentDisposition.parsed;
   if (params.filename !== undefined) params.filename = joinedWords(params.filename);
   if (parsed.params.name !== undefined) parsed.params.name = joinedWords(parsed.params.name);
-  // RFC 2045 §5.2: a type that breaks the grammar is none, and what has none is plain text, unless it came as a file.
+  // RFC 2045 §5.2: a malformed type does not count, and a part without a type is plain text, unless it was attached
+  // as a file.
   if (!parsed.value.includes("/") && nameOf(part) === "") parsed.value = "text/plain";
   parsed.value = bareType(parsed.value);
   if (isText(part)) {
@@ -45,15 +46,15 @@ function repair(
   for (const [at, child] of part.childNodes.entries()) repair(child, part, at, bodyOf);
 }
 
-/** The type and subtype alone, without spaces beside the slash and what stands behind it without a semicolon. */
+/** Returns only the type and subtype, without spaces around the slash and without text that lacks its semicolon. */
 function bareType(value: string): string {
   const [, type, subtype] = /^([^\s/,]+)\s*\/\s*([^\s/,]+)/.exec(value) ?? [];
   return type === undefined ? value : `${type}/${subtype}`;
 }
 
 /**
- * A text with a name that stands behind other parts came along as a file, whether or not its disposition says so
- * (RFC 8621 §4.1.4); shown as text it would lose its name and its end.
+ * Returns whether a text is a file: it has a name and follows other parts, whatever its disposition (RFC 8621
+ * §4.1.4). Shown as text it would lose its name and its end.
  */
 function isFile(part: MimePart, parent: MimePart | null, place: number): boolean {
   return (
@@ -65,7 +66,7 @@ function nameOf({ contentType, contentDisposition }: MimePart): string {
   return contentDisposition.parsed.params.filename ?? contentType.parsed.params.name ?? "";
 }
 
-/** What is to be read as text that does not say how: UTF-8 where it is that, else what old programs write. */
+/** Names the charset of a text that names none: UTF-8 if the text is valid, else that of old programs. */
 function nameCharset({ value, params }: MimePart["contentType"]["parsed"], body: PartBody): void {
   const charset = (params.charset ?? "").trim().toLowerCase();
   const unnamed = charset === "" || ASCII_NAMES.has(charset);
@@ -97,8 +98,8 @@ function kindOf(content: Iterable<Uint8Array>): "ascii" | "utf-8" | "other" {
 }
 
 /**
- * The charset that a page names in its head; null where it names none that is known, or one of two octets a character,
- * in which its head would not be found.
+ * Returns the charset that a page names in its head. Null if it is unknown, or has two octets per character: then the
+ * head could not be found.
  */
 function metaCharset(content: Iterable<Uint8Array>): string | null {
   let head = "";

@@ -1,23 +1,23 @@
-import { firstChars } from "../../core/first-chars.ts";
+import { firstChars } from "../../core/text.ts";
 import { convert, type Formatter } from "html-to-text";
 import { storedText } from "../stored-text.ts";
 
 /** Characters of a preview. */
 export const PREVIEW_CHARS = 200;
-/** Characters of an html that are read for its text; the first screen of a mail lies well within. */
+/** Characters of an html that are read for its text. The first screen of a message needs far fewer. */
 export const MAX_HTML_CHARS = 64 * 1024;
-/** Nested elements that are followed; deeper ones would exhaust the stack. */
+/** Levels of nested elements that are read. Deeper ones would exhaust the stack. */
 const MAX_HTML_DEPTH = 100;
 /** Children of one element that are read. */
 const MAX_HTML_CHILDREN = 2000;
 
-/** Cells of a row stand apart, as on the page, though nothing is written between them. */
+/** Cells of a row are separated, as on the page, although no text is between them. */
 const cell: Formatter = (element, walk, builder) => {
   walk(element.children, builder);
   builder.addInline(" ");
 };
 
-/** What a page does not show: a preheader, or words for programs that read along. Selectors compare styles as written. */
+/** Hidden elements of a page, such as a preheader or text for programs. Selectors compare styles as written. */
 const HIDDEN = [
   ...["display:none", "display: none", "visibility:hidden", "visibility: hidden"].map(
     (style) => `*[style*="${style}" i]`,
@@ -34,7 +34,7 @@ const HTML_OPTIONS = {
     ...HIDDEN.map((selector) => ({ selector, format: "skip" })),
     { selector: "tr", format: "block", options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
     ...["td", "th"].map((selector) => ({ selector, format: "cell" })),
-    // As they are written: capitals shout, and are nobody's words.
+    // Headings keep their letters: capitals would not be the author's.
     ...["h1", "h2", "h3", "h4", "h5", "h6"].map((selector) => ({ selector, options: { uppercase: false } })),
   ],
   limits: {
@@ -45,7 +45,7 @@ const HTML_OPTIONS = {
   },
 };
 
-/** The readable text of an html, without links and images. Never throws; what cannot be read gives "". */
+/** Returns the readable text of an html, without links and images. Never throws: unreadable html gives "". */
 export function htmlText(html: string): string {
   try {
     return storedText(convert(html.slice(0, MAX_HTML_CHARS), HTML_OPTIONS));
@@ -55,15 +55,15 @@ export function htmlText(html: string): string {
 }
 
 /**
- * Characters that nobody sees, among spaces: mails put rows of them behind their first words, so that nothing else is
- * shown beside those. Within words they join letters, and stay.
+ * Invisible characters among spaces. Senders put rows of them after the first words, so that a preview shows only
+ * those. Within words they join letters, so they stay.
  */
 const FILLERS =
   /(?<=^|\s)(?:\u034f|[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u2800\ufeff])+(?=\s|$)/g;
-/** Texts in Latin letters have none of these, and cost one look. */
+/** A quick check: texts in Latin letters have none of these. */
 const MAY_FILL = /\u00ad|[^\0-\u034e]/;
 
-/** The first characters of a mail's text, or of its html's text, on one line. */
+/** Returns the first characters of a message's text, or of its html's text, on one line. */
 export function previewOf(text: string | null, html: string | null): string {
   const own = (text ?? "").slice(0, PREVIEW_CHARS * 20).trim();
   const source = own !== "" || html === null ? own : htmlText(html);

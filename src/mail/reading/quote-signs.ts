@@ -1,4 +1,4 @@
-/** Introductions that say by their first word what they are, by language. Each also needs a date or an address. */
+/** Introductions that are known by their first word, by language. Each also needs a date or an address. */
 export const INTRODUCTIONS: readonly RegExp[] = [
   /^(?:On|At) .+ wrote ?:$/i,
   /^Le .+ a écrit ?:$/i,
@@ -11,7 +11,7 @@ export const INTRODUCTIONS: readonly RegExp[] = [
   /^Wiadomość napisana przez .+:$/i,
 ];
 
-/** Those that end with it. What stands above such a line without an empty one between may be no part of it. */
+/** Introductions that are known by their end. A line right above one may not belong to it. */
 export const OPEN_INTRODUCTIONS: readonly RegExp[] = [
   /^.+ schrieb(?: am .+)? ?:$/i,
   /^.+ (?:pisze|napisał|napisała|napisał\(a\)) ?:$/i,
@@ -26,48 +26,51 @@ export const OPEN_INTRODUCTIONS: readonly RegExp[] = [
   /^.+(?:작성|님이 작성) ?:$/,
 ];
 
-/** In whatever language: an address at the end, as programs break a line before or within it; a sentence may end so, too. */
+/** An address at the end, in any language: programs break a line before or within it. A sentence may end so, too. */
 export const ADDRESS_AT_END = /<\s?[^<>\s]+@[^<>\s]+>.{0,20}[：:]$/;
-/** The same anywhere, as some stand before the date. */
+/** Introductions that are known by a word anywhere, because it may precede the date. */
 export const ADDRESS = /<\s?[^<>\s]+@[^<>\s]+>/;
 /** A time of day, in any digits. */
 export const TIMED = /\p{Nd}{1,2}[:.h]\p{Nd}{2}/u;
 
-/** What tells an introduction from a sentence that ends with a colon: an address, a time of day, a date or a year. */
+/** Signs of an introduction, unlike a sentence that ends with a colon: an address, a time of day, a date or a year. */
 export const DATED = /@|\d{1,2}[:.h]\d{2}|\d{1,2}[/-]\d{1,2}|\d{4}/;
 
-/** "-----Original Message-----" and the like. */
+/** "-----Original Message-----" and similar lines. */
 export const SEPARATOR =
   /^-{2,20} ?(?:original message|forwarded message|original appointment|ursprüngliche (?:nachricht|mail)|original-nachricht|weitergeleitete nachricht|message d['’]origine|(?:message|mail) original|message transféré|mensaje original|mensaje reenviado|mensagem original|mensagem encaminhada|messaggio originale|messaggio inoltrato|oorspronkelijk bericht|doorgestuurd bericht|oprindelig besked|originalmeddelande|wiadomość oryginalna|исходное сообщение|пересылаемое сообщение|原始邮件|回复的原邮件|转发的邮件|元のメッセージ|転送メッセージ) ?-{2,20}$/i;
 
-/** What Apple Mail puts above a mail that is passed on. */
+/** The line that Apple Mail puts above a forwarded message. */
 export const FORWARD =
   /^(?:Begin forwarded message|Anfang der weitergeleiteten Nachricht|Début du message (?:transféré|réexpédié)|Inicio del mensaje reenviado|Inizio messaggio inoltrato|Início da mensagem (?:reencaminhada|encaminhada)|Begin doorgestuurd bericht|Начало переадресованного сообщения|开始转发的邮件|転送されたメッセージ) ?[:：]$/i;
 
-/** The author's line of a header block as Outlook puts it above a quoted mail. */
+/** The author's line of a header block that Outlook puts above a quoted message. */
 export const BLOCK_FROM =
   /^[*> ]{0,3}(?:From|Von|De|De la|Da|Van|Från|Fra|Od|Feladó|Lähettäjä|Kimden|От|Від|Από|Từ|Dari|จาก|من|מאת|差出人|发件人|寄件者|보낸 사람) ?[:：]/i;
-/** Its other lines. */
+/** The other lines of that header block. */
 export const BLOCK_OTHER =
   /^[*> ]{0,3}(?:Sent|Date|To|Cc|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado|Enviado el|Enviada|Enviada em|Fecha|Para|Asunto|Assunto|Inviato|Oggetto|Verzonden|Aan|Onderwerp|Skickat|Till|Ämne|Sendt|Til|Emne|Wysłano|Data|Temat|Odesláno|Komu|Předmět|Elküldve|Címzett|Tárgy|Lähetetty|Vastaanottaja|Aihe|Gönderildi|Kime|Konu|Trimis|Către|Subiect|Отправлено|Кому|Тема|Надіслано|Στάλθηκε|Προς|Θέμα|送信日時|宛先|件名|发送时间|收件人|主题|寄件日期|收件者|主旨|보낸 날짜|받는 사람|제목|Poslano|Prima|Za|Zadeva|Predmet|Odoslané|Enviat el|Assumpte|Изпратено|До|Относно|Đã gửi|Ngày|Đến|Tới|Chủ đề|Dikirim|Tanggal|Kepada|Perihal|ส่ง|ถึง|เรื่อง|تاريخ الإرسال|تم الإرسال|التاريخ|إلى|الموضوع|נשלח|תאריך|אל|עבור|נושא|日期|日付) ?[*]? ?[:：]/i;
 
-/** Words of it that a letter has elsewhere, above a journey or a period; where these are all there is, an address tells. */
+/**
+ * Words of that block that a letter may also have, above a journey or a period. If there are no others, an address
+ * decides.
+ */
 export const BLOCK_COMMON =
   /^[*> ]{0,3}(?:Date|To|Datum|An|À|A|Para|Fecha|Data|Aan|Till|Til|Do|Za|До|日期|日付|إلى|אל) ?[*]? ?[:：]/i;
 
-/** What each of the lines below begins with or names, so that any other line costs one look. */
+/** Characters or words in each of the lines below, so that any other line is ruled out by one match. */
 export const SIGNATURE_START =
   /^(?:[-_]|Sen[td]|Skickat|Ge[ts]|Von |Envoy|Enviad|Inviat|Ver[zs]|Отп|Wys|iP|发|Над|Изп|Od[eo]s|Posla|Läh|Kül|Στά|從|나|נ|أ)|Outlook /i;
 
-/** The line above a signature (RFC 3676 §4.3), as often without its space. */
+/** The line above a signature (RFC 3676 §4.3), often without its space. */
 export const SIGNATURE = /^--\s?$/;
 
-/** Lines that a telephone or a list puts below a mail; a sentence or a divider may look like one. */
+/** Lines that a telephone or a list adds below a message. A sentence or a divider may look like one. */
 export const FOOTERS: readonly RegExp[] = [
   /^_{2,}$/,
   /^(?:Sent from|Sent via|Get Outlook for|Sent with (?=\[?(?:Proton|Spark|Airmail|Mailbird)\b)) ?\S.{0,80}$/i,
   /^(?:Gesendet (?:von|mit)|Von meinem(?:\/meiner)? .+ gesendet)\b.{0,80}$/i,
-  // What `Get Outlook for` is elsewhere: a verb before or behind, and the address of the store, which no sentence has.
+  // `Get Outlook for` in other languages: a verb before or after it, and the store's address, which no sentence has.
   /^(?:\S{2,15} ){0,4}Outlook (?:für|pour|para|per|voor) (?:iOS|Android)(?: \S{2,15})? ?<https:.{0,80}$/i,
   /^Envoyé (?:de|depuis|à partir de) .{1,80}$/i,
   /^Enviado (?:desde|do|de) .{1,80}$/i,
@@ -79,7 +82,7 @@ export const FOOTERS: readonly RegExp[] = [
   /^(?:Надіслано|Изпратено) (?:з|от) .{1,80}$/i,
   /^(?:Odesláno|Odoslané) z .{1,80}$/i,
   /^(?:Poslano|Poslato) (?:s|z|sa) .{1,80}$/i,
-  // Whose grammar bends the device's name.
+  // Languages whose grammar inflects the device's name.
   /^(?:Lähetetty (?:iPhone|iPad)\p{L}{1,5}|iP(?:hone|ad)['’]umdan gönderildi|Küldve .{0,20}(?:iPhone|iPad)\S{0,6})$/iu,
   /^Στάλθηκε από (?:το|τη) .{1,80}$/i,
   /^iP(?:hone|ad) ?から送信$/,

@@ -1,25 +1,25 @@
 import iconv from "iconv-lite";
 
-/** What reads octets in a charset, a piece at a time: as much of a TextDecoder as is used. */
+/** A reader of octets in a charset, piece by piece: the part of TextDecoder that is used. */
 export interface Decoder {
   readonly encoding: string;
   decode: (octets?: Uint8Array, options?: { stream?: boolean }) => string;
 }
 
 /**
- * A decoder of a charset that mail is written in and that the runtime does not know, for browsers do not: UTF-7, ISO-2022-KR,
- * HZ and the code pages of DOS. Null for every other.
+ * Returns a decoder of a charset that messages use but the runtime does not know, because browsers do not. These are
+ * UTF-7, ISO-2022-KR, HZ and the DOS code pages. Returns null for any other.
  * @param charset in lower case
  */
 export function rareDecoderOf(charset: string): Decoder | null {
   return BY_NAME.get(charset)?.() ?? codePageOf(charset);
 }
 
-/** What a charset's octets are in one that the runtime knows; it may begin in the midst of a character. */
+/** Translates a charset's octets into one that the runtime knows. It may start within a character. */
 type Transcode = (octet: number, into: number[]) => void;
 
 function transcoder(encoding: string, target: "utf-16be" | "euc-kr" | "gbk", transcode: Transcode): Decoder {
-  // The declarations know a few labels alone.
+  // The declarations list only a few labels.
   const decoder = new TextDecoder(target as ConstructorParameters<typeof TextDecoder>[0]);
   return {
     encoding,
@@ -80,21 +80,21 @@ function hz(): Decoder {
   });
 }
 
-/** Whether it may be one of the two octets of a character. */
+/** Returns whether an octet can be one of the two of a character. */
 function isDoubled(octet: number): boolean {
   return octet > 0x20 && octet < 0x7f;
 }
 
 /**
- * RFC 2152: UTF-16 in base64, between "+" and what is none of it. The library that reads code pages knows it too, and takes three
- * seconds for ten megabytes of short runs; this takes half of one.
+ * RFC 2152: UTF-16 in base64, between "+" and the first character outside base64. The code page library knows it too,
+ * but takes three seconds for ten megabytes of short runs. This takes half a second.
  */
 function utf7(): Decoder {
   let encoded = false;
   let empty = false;
   let bits = 0;
   let held = 0;
-  /** Octets of the encoded run; an odd one at its end is padding. */
+  /** Returns the octets of the encoded run. An odd one at its end is padding. */
   let run: number[] = [];
   return transcoder("utf-7", "utf-16be", (octet, into) => {
     const digit = encoded ? BASE64.indexOf(String.fromCharCode(octet)) : -1;
@@ -127,10 +127,10 @@ function utf7(): Decoder {
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** Names of code pages of DOS: `cp850`, `IBM00858`, `csPC850Multilingual`. Those of East Asia the MIME reader knows. */
+/** Names of DOS code pages: `cp850`, `IBM00858`, `csPC850Multilingual`. The MIME reader knows the East Asian ones. */
 const PAGE_NAME = /^(?:x-)?(?:cs)?(?:cp|ibm|pcp?|pc8codepage)?-?0*((?!9[345]\d)\d{3,4})(?:multilingual)?$/;
 
-/** A decoder of the code page that the name stands for. */
+/** Returns a decoder of the code page with that name. */
 function codePageOf(charset: string): Decoder | null {
   const encoding = `cp${PAGE_NAME.exec(charset)?.[1] ?? ""}`;
   if (!iconv.encodingExists(encoding)) return null;

@@ -1,15 +1,15 @@
-import { isAsciiText } from "../../core/ascii.ts";
+import { isAsciiText } from "../../core/text.ts";
 import { isUtf8 } from "node:buffer";
 
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** Octets of a header block that are looked at; what lies beyond is taken for body. */
+/** Octets of a header block that are read. The rest counts as body. */
 export const MAX_HEADER_OCTETS = 1024 * 1024;
-/** Fields of a header block that are looked at. */
+/** Fields of a header block that are read. */
 export const MAX_HEADER_FIELDS = 2000;
 
-/** One field as it stands in the message. */
+/** One field in its original form. */
 export interface RawField {
   /** Lower case. */
   name: string;
@@ -17,7 +17,7 @@ export interface RawField {
   line: string;
 }
 
-/** Where the header block of a message ends, and where its body begins. */
+/** The end of a message's header block, and the start of its body. */
 export interface HeaderEnd {
   header: number;
   body: number;
@@ -35,14 +35,14 @@ export function findHeaderEnd(raw: Uint8Array): HeaderEnd {
   return { header: bound, body: bound };
 }
 
-/** The fields of a message's header block in their order. A line that is neither field nor fold is skipped. */
+/** Returns the fields of a message's header block in order. A line that is neither field nor fold is skipped. */
 export function rawFields(raw: Uint8Array): RawField[] {
   const { header } = findHeaderEnd(raw);
   const block = Buffer.from(raw.buffer, raw.byteOffset, header).toString("latin1");
   return fieldsOf(block);
 }
 
-/** The fields of a header block given as text (one character an octet). */
+/** Returns the fields of a header block given as text (one character an octet). */
 export function fieldsOf(block: string): RawField[] {
   const fields: RawField[] = [];
   let current: RawField | undefined;
@@ -63,21 +63,21 @@ export function fieldsOf(block: string): RawField[] {
 }
 
 /**
- * A field's value, unfolded (RFC 5322 §2.2.3) and trimmed; octets beyond ASCII read as UTF-8 (RFC 6532), and where they
- * are none as windows-1252, which old programs write without saying so.
+ * Returns a field's value, unfolded (RFC 5322 §2.2.3) and trimmed. Octets beyond ASCII are read as UTF-8 (RFC 6532),
+ * else as windows-1252, which old programs write without naming it.
  */
 export function fieldValue(field: RawField): string {
   const value = field.line.slice(field.line.indexOf(":") + 1).replace(/\r\n(?=[ \t])/g, "");
   return (isAsciiText(value) ? value : beyondAscii(Buffer.from(value, "latin1"))).trim();
 }
 
-/** The value of the first field of that name (lower case); null where there is none. */
+/** Returns the value of the first field of that name (lower case), or null if there is none. */
 export function firstValue(fields: readonly RawField[], name: string): string | null {
   const field = fields.find((candidate) => candidate.name === name);
   return field === undefined ? null : fieldValue(field);
 }
 
-/** A line of a header as UTF-8, its octets read as `fieldValue` reads them. */
+/** Returns a header line as UTF-8, with its octets read as in `fieldValue`. */
 export function lineAsUtf8(line: Buffer): Uint8Array {
   return isUtf8(line) ? line : Buffer.from(beyondAscii(line));
 }
@@ -86,7 +86,7 @@ function beyondAscii(bytes: Buffer): string {
   return isUtf8(bytes) ? bytes.toString("utf8") : new TextDecoder("windows-1252").decode(bytes);
 }
 
-/** Fields of that name (lower case) in the header block, counted without reading it otherwise. */
+/** Counts the fields of that name (lower case) in the header block without reading their values. */
 export function countFields(raw: Uint8Array, name: string): number {
   const { header } = findHeaderEnd(raw);
   const start = Buffer.from(`${name}:`);
@@ -97,7 +97,7 @@ export function countFields(raw: Uint8Array, name: string): number {
   return count;
 }
 
-/** Whether the octets from `at` on are those, whatever the case of letters. */
+/** Returns whether the octets from `at` on are those, in any case of letters. */
 function startsWith(raw: Uint8Array, at: number, lowerCase: Uint8Array): boolean {
   for (let index = 0; index < lowerCase.length; index++) {
     const found = raw[at + index] ?? 0;

@@ -10,18 +10,18 @@ import { rendered, type Room, roomFor } from "./rendered-text.ts";
 import { MAX_HEADER_OCTETS } from "./raw-headers.ts";
 import { type Encoding, encodingOf } from "./transfer-decoders.ts";
 
-/** Levels of multipart within multipart that are followed. */
+/** Levels of nested multiparts that are read. */
 export const MAX_NESTING_DEPTH = 50;
 
 /** An attachment, whose bytes stay in the mail. */
 export interface ReadFile {
-  /** All but its content. */
+  /** The attachment without its content. */
   attachment: Attachment;
   size: () => number;
   bytes: () => Uint8Array;
 }
 
-/** What a mail consists of. */
+/** The parts of a message. */
 export interface ReadParts {
   text: MailText | null;
   html: MailText | null;
@@ -32,19 +32,19 @@ interface Parts {
   reader: Reader;
   raw: Uint8Array;
   spans: ReadonlyMap<MimePart, Span>;
-  /** The parts that attachments are, in their order. */
+  /** The parts of the attachments, in order. */
   files: MimePart[];
-  /** The parts that texts are, by what stands in their place. */
+  /** The parts of the texts, by the name put in their place. */
   texts: Map<string, MimePart>;
 }
 
 /**
- * Reads the parts of a mail. Rejects for one that the MIME reader does not read.
+ * Reads the parts of a message. Rejects if the MIME reader rejects it.
  * @param header the fields of its MIME structure, each line ended
- * @param body where the mail's body begins
+ * @param body the start of the message's body
  */
 export async function readParts(raw: Uint8Array, header: Uint8Array, body: number): Promise<ReadParts> {
-  // The reader's declarations leave its steps out.
+  // The reader's declarations omit its steps.
   const reader = new PostalMime({
     maxNestingDepth: MAX_NESTING_DEPTH,
     maxHeadersSize: MAX_HEADER_OCTETS,
@@ -69,7 +69,7 @@ function contentOf(parts: Parts, part: MimePart): Iterable<Uint8Array> {
   return octetsOf(parts.raw, spanOf(parts, part), encodingOfPart(part));
 }
 
-/** Whether the octets of the body are its content, and ASCII all of them. */
+/** Returns whether the body's octets are its content, and all ASCII. */
 function isWrittenInAscii(parts: Parts, part: MimePart): boolean {
   const { from, to } = spanOf(parts, part);
   return encodingOfPart(part) === "identity" && isAscii(parts.raw.subarray(from, to));
@@ -79,7 +79,7 @@ function encodingOfPart({ contentTransferEncoding }: MimePart): Encoding {
   return encodingOf(contentTransferEncoding.encoding);
 }
 
-/** Has the reader say what each part is, with a name in the place of each text. */
+/** Makes the reader classify each part, with a name in place of each text. */
 async function collect({ reader, files, texts }: Parts): Promise<void> {
   const collectAttachment = reader.collectAttachment.bind(reader);
   reader.collectAttachment = (part, ...more) => {
@@ -99,7 +99,10 @@ function nameTexts(part: MimePart, texts: Map<string, MimePart>): void {
   for (const child of part.childNodes) nameTexts(child, texts);
 }
 
-/** The texts of that kind one after another; those that a mail has of the other kind alone are rendered, within room. */
+/**
+ * Yields the texts of that kind one after another. Texts that exist only in the other kind are rendered, within the
+ * room left.
+ */
 function textOf(parts: Parts, kind: TextKind): MailText | null {
   const { textMap, textTypes } = parts.reader;
   if (!textTypes.has(kind)) return null;
@@ -128,7 +131,7 @@ function textsIn(parts: Parts, entry: TextEntry, kind: TextKind): ((room: Room) 
 function filesOf(parts: Parts): ReadFile[] {
   const { raw, reader, files } = parts;
   return reader.attachments.map((attachment, at) => {
-    // The reader collects an attachment of each of these parts.
+    // The reader collects an attachment for each of these parts.
     const part = files[at] ?? reader.root;
     const body = { span: spanOf(parts, part), encoding: encodingOfPart(part), alone: part === reader.root };
     return { attachment, size: () => fileSize(raw, body), bytes: () => fileBytes(raw, body) };

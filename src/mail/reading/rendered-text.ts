@@ -3,33 +3,33 @@ import { slices } from "./mail-text.ts";
 import type { Reader, TextKind } from "./mime-part.ts";
 
 /**
- * Characters of html, over all parts of a mail, whose text stands beside the mail's own: to make it takes up to 26 octets
- * of memory for each of them. The mail's html shows them all.
+ * Characters of html, over all parts, whose text is added to the message's own text. Making it takes up to 26 octets
+ * of memory for each. The message's html shows all of them.
  */
 export const MAX_HTML_READ_CHARS = 1024 * 1024;
 /**
- * Characters of html, over all parts of a mail, that stand beside the mail's own and are made of its text: more than the
- * largest text of words becomes. One of marks alone would become seven times as long. The mail's text shows all of it.
+ * Characters of html, over all parts, that are made of text and added to the message's own html. The largest text of
+ * words becomes less. A text of marks would grow sevenfold; the message's text shows all of it.
  */
 export const MAX_HTML_MADE_CHARS = 32 * 1024 * 1024;
 
-/** How much html may still be read or made. */
+/** The characters of html that may still be read or made. */
 export interface Room {
   chars: number;
 }
 
-/** Room for what a mail shows as that kind of text. */
+/** Returns the room for a message's texts of that kind. */
 export function roomFor(kind: TextKind): Room {
   return { chars: kind === "html" ? MAX_HTML_MADE_CHARS : MAX_HTML_READ_CHARS };
 }
 
 /**
- * A text as the MIME reader renders it as the other kind: where a mail shows parts of both, each kind shows them all. What
- * there is no room for is left out.
+ * Returns a text in the other kind, as the MIME reader renders it. If a message has parts of both kinds, each kind
+ * shows them all. Text without room is left out.
  */
 export function rendered(text: () => Iterable<string>, as: TextKind): (room: Room) => Iterable<string> {
   if (as === "html") return (room) => asHtml(text(), room);
-  // Made as a whole, and only once: it takes long. Whoever reads the texts again finds the same room.
+  // It is made as a whole, and only once, because it takes long. A later reader of the texts finds equal room.
   let made: { text: string; chars: number } | null = null;
   return (room) => {
     made ??= asText(text(), room.chars);
@@ -39,8 +39,8 @@ export function rendered(text: () => Iterable<string>, as: TextKind): (room: Roo
 }
 
 /**
- * The text of so many characters of an html, and how many it has of them. A tag, or a character of two units, that they
- * cut in two is none of it.
+ * Returns the text of at most so many characters of an html, and their number. A tag or a character that the limit
+ * cuts in two is left out.
  */
 function asText(html: Iterable<string>, maxChars: number): { text: string; chars: number } {
   let read = "";
@@ -58,7 +58,7 @@ function asText(html: Iterable<string>, maxChars: number): { text: string; chars
 const OTHER: Readonly<Record<TextKind, TextKind>> = { plain: "html", html: "plain" };
 
 function render(value: string, as: TextKind): string {
-  // The reader's declarations leave its steps out.
+  // The reader's declarations omit its steps.
   const reader = new PostalMime() as unknown as Reader;
   reader.textMap.set(reader.root, { [OTHER[as]]: [{ type: "text", value }] });
   for (const kind of [OTHER[as], as]) reader.textTypes.add(kind);
@@ -66,14 +66,17 @@ function render(value: string, as: TextKind): string {
   return reader.textContent[as] ?? "";
 }
 
-/** A character that is the same in html, and no white space. */
+/** A character that html leaves unchanged, and no white space. */
 const EDGE = "|";
-/** Those that are not the same: first the one that others become html with, last the one whose html has others. */
+/**
+ * Characters that html changes. The first is one that other replacements contain; the last is one whose html contains
+ * others.
+ */
 const MARKED = ["&", "<", ">", '"', "'", "?", "\n"];
 
 /**
- * Piece by piece, as each of its characters becomes html by itself; the white space around the text goes. The reader is
- * asked for each of those characters once: a text of nothing else would keep it busy for half a second a MiB.
+ * Yields html piece by piece, because each character becomes html by itself. White space around the text is removed.
+ * The reader renders each of those characters once: a long text of them would take it half a second per MiB.
  */
 function* asHtml(text: Iterable<string>, room: Room): Generator<string> {
   const [begin = "", end = ""] = render(EDGE, "html").split(EDGE);
@@ -85,8 +88,8 @@ function* asHtml(text: Iterable<string>, room: Room): Generator<string> {
   yield begin;
   for (const piece of trimmed(text)) {
     // One after another they take half as long as all at once.
-    const html = marks.reduce((said, [character, shown]) => said.replaceAll(character, shown), piece);
-    // Where it ends it ends for good: nothing of what follows is to stand there in its place.
+    const html = marks.reduce((text, [character, shown]) => text.replaceAll(character, shown), piece);
+    // After the end nothing may follow, even if it would fit.
     if (html.length > room.chars) {
       room.chars = 0;
       break;
@@ -97,7 +100,7 @@ function* asHtml(text: Iterable<string>, room: Room): Generator<string> {
   yield end;
 }
 
-/** A text without the white space around it. */
+/** Yields a text without the white space around it. */
 function* trimmed(pieces: Iterable<string>): Generator<string> {
   const space: string[] = [];
   let begun = false;

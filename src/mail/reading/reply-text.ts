@@ -16,25 +16,28 @@ import {
   TIMED,
 } from "./quote-signs.ts";
 
-/** Characters of a text in which a quoted mail is looked for. */
+/** Characters of a text that are searched for a quoted message. */
 export const MAX_REPLY_CHARS = 64 * 1024;
-/** The same of text or html for a preview alone, which is made on the main thread: the worst takes some ten milliseconds. */
+/**
+ * Characters of text or html for a preview alone, which is made on the main thread. The worst takes some ten
+ * milliseconds.
+ */
 export const MAX_PREVIEW_READ_CHARS = 16 * 1024;
-/** Characters of a line that may begin a quoted mail; bounds what each pattern can cost. */
+/** Characters of a line that may begin a quoted message. This limits the cost of each pattern. */
 const MAX_INTRO_CHARS = 300;
 /** Lines over which mail programs break an introduction such as "On … wrote:". */
 const MAX_INTRO_LINES = 3;
-/** Lines below a "From:" among which the other lines of a quoted header are looked for. */
+/** Lines below a "From:" that are searched for the other lines of a quoted header. */
 const HEADER_BLOCK_LINES = 4;
-/** Lines of text that a list's footer has at most: above more of them, its first line is one of the mail's own. */
+/** Lines of text in a list's footer at most. With more lines below it, its first line belongs to the message. */
 const MAX_FOOTER_LINES = 5;
 /** Empty lines between an introduction and the lines it introduces. */
 const MAX_GAP_LINES = 3;
 
 /**
- * The new part of a reply: without the mail quoted below it and the signature. A quoted block above the new part goes
- * too; an answer between quoted lines stays with them. The whole text where nothing else would be left.
- * The time taken is linear in the text's length.
+ * Returns the new part of a reply, without the quoted message below it and the signature. A quoted block above the
+ * new part is removed too. An answer between quoted lines stays with them. Returns the whole text if nothing else
+ * would remain. Takes time linear in the text's length.
  */
 export function replyText(text: string): string {
   const read = text.slice(0, MAX_REPLY_CHARS);
@@ -44,14 +47,16 @@ export function replyText(text: string): string {
   const ruled = quote.at < lines.length;
   const above = trimQuotedEnd(withoutSignature(trimQuotedEnd(lines.slice(0, quote.at), ruled)), ruled);
   const answersWithin = below.some((line) => isQuoted(line)) && underQuote(below) !== null;
-  // Of a longer text the beginning is known: that is enough where the new part lies above the quoted mail.
+  // Only the start of a longer text is known. This is enough if the new part is above the quoted message.
   if (read.length < text.length)
     return below.length === 0 || isBlank(above) || answersWithin ? text : joined(above);
   if (isBlank(above)) return underQuote(below) ?? text;
   return joined(answersWithin ? withoutSignature(lines) : above);
 }
 
-/** The same of a mail that is html alone; null where it has no text, or is too long to be read to its end. */
+/**
+ * Returns the new part of a message that has only html. Null if it has no text, or is too long to be read to its end.
+ */
 export function htmlReplyText(html: string): string | null {
   const text = htmlText(html).trim();
   const reply = replyText(text).trim();
@@ -65,43 +70,43 @@ interface Bodies {
   html: string | null;
 }
 
-/** What a mail says anew; of one that says it in html alone, that html's text. Null where that is nothing. */
+/** Returns the new part of a message, from its text or else its html. Null if there is none. */
 export function newPart({ text, html }: Bodies): string | null {
   if (text !== null && (html === null || text.trim() !== "")) return replyText(text);
   return html === null ? null : htmlReplyText(html);
 }
 
-/** The first characters of what a mail says anew: a list of threads shows what is new, and not what it answers. */
+/** Returns the first characters of the new part. A list of threads shows new text, not the text it answers. */
 export function newPreview({ text, html }: Bodies): string {
   const page = html === null ? null : pageBeginning(html);
   const reply = newPart({ text: text?.slice(0, MAX_PREVIEW_READ_CHARS) ?? null, html: page });
   return reply === null ? previewOf(text, page) : previewOf(reply, null);
 }
 
-/** The beginning of what an html shows: its head may be long, and says nothing. */
+/** Returns the start of an html's visible text: its head may be long and has none. */
 function pageBeginning(html: string): string {
   const read = html.slice(0, MAX_HTML_CHARS);
   const body = Math.max(0, read.search(/<body\b/i));
   return read.slice(body, body + MAX_PREVIEW_READ_CHARS);
 }
 
-/** Spaces that do not break, as French has before a colon, and marks of direction, as around Hebrew. */
+/** Non-breaking spaces, as French has before a colon, and direction marks, as around Hebrew. */
 const UNSEEN = /[\u00a0\u200e\u200f\u202a-\u202f\u2066-\u2069]/;
 
-/** The line as it looks: with plain spaces, and without marks. */
+/** Returns the visible line, with plain spaces and without marks. */
 function asSeen(line: string): string {
   return line.replace(/[\u00a0\u202f]/g, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
 }
 
 interface QuoteStart {
-  /** First line of the introduction; the number of lines where nothing is quoted. */
+  /** The first line of the introduction, or the number of lines if nothing is quoted. */
   at: number;
-  /** First line behind it. */
+  /** The first line after it. */
   end: number;
 }
 
 function quoteStart(lines: readonly string[]): QuoteStart {
-  // Most texts quote nothing, and have no line that could begin a header or end an introduction.
+  // Most texts quote nothing: they have no line that could begin a header or end an introduction.
   const anyColon = lines.some((line) => COLON.test(line));
   const anyIntroduces = anyColon && lines.some((line) => /[:：]$/.test(line.trimEnd()));
   for (const [at, line] of lines.entries()) {
@@ -119,7 +124,7 @@ function isSeparator(line: string): boolean {
   return line.length <= MAX_INTRO_CHARS && COLON.test(line) && FORWARD.test(line.trim());
 }
 
-/** Lines that the introduction beginning here takes; 0 where none begins. */
+/** Returns the number of lines of the introduction that begins here; 0 if none begins. */
 function introduction(lines: readonly string[], at: number): number {
   let said = "";
   for (let span = 1; span <= MAX_INTRO_LINES; span++) {
@@ -133,17 +138,17 @@ function introduction(lines: readonly string[], at: number): number {
 }
 
 /**
- * @param first what its first line says of it
+ * @param first the sign found in its first line
  * @param quotes whether quoted lines follow
  */
 function introduces(said: string, first: string, quotes: boolean): boolean {
   const dated = DATED.test(said);
-  // "On 1 May, Bob wrote:" may as well begin a sentence: what follows tells.
+  // "On 1 May, Bob wrote:" may also begin a sentence: the lines after it decide.
   if (!dated && !(quotes && /\d/.test(said))) return false;
   if (INTRODUCTIONS.some((pattern) => pattern.test(said))) return true;
   const begins = /[\p{Nd}@]/u.test(first);
   if (OPEN_INTRODUCTIONS.some((pattern) => pattern.test(said))) return begins;
-  // In whatever language: what names an author, and one line right above quoted ones.
+  // In any language: a line that names an author, or one line right above quoted ones.
   if (ADDRESS_AT_END.test(said) && (quotes || TIMED.test(said))) return begins;
   return dated && quotes && (said === first || (begins && ADDRESS.test(said) && TIMED.test(said)));
 }
@@ -153,7 +158,7 @@ function quotesBelow(lines: readonly string[], from: number): boolean {
   return isQuoted(below.find((line) => line.trim() !== "") ?? "");
 }
 
-/** Whether a quoted header begins here. It begins with its author; where an answer is written at GMX, with its date. */
+/** Returns whether a quoted header begins here. It begins with its author, or in GMX's answers with its date. */
 function isHeaderBlock(lines: readonly string[], at: number): boolean {
   const line = lines[at] ?? "";
   if (
@@ -173,7 +178,7 @@ function isBlockLine(pattern: RegExp, line = ""): boolean {
   return line.length <= MAX_INTRO_CHARS && pattern.test(line);
 }
 
-/** A mark before "From " is none: relays put it there, to keep mailbox files readable (RFC 4155). */
+/** A mark before "From " does not quote: relays add it to keep mailbox files readable (RFC 4155). */
 function isQuoted(line: string): boolean {
   return line.startsWith(">") && !line.startsWith(">From ");
 }
@@ -186,7 +191,7 @@ function joined(lines: readonly string[]): string {
   return lines.join("\n").trim();
 }
 
-/** What stands below a quoted block at the top; null where nothing is quoted there or nothing stands below. */
+/** Returns the text below a quoted block at the top. Null if nothing is quoted there or nothing follows. */
 function underQuote(lines: readonly string[]): string | null {
   let at = lines.findIndex((line) => line.trim() !== "");
   if (at < 0 || !isQuoted(lines[at] ?? "")) return null;
@@ -195,7 +200,7 @@ function underQuote(lines: readonly string[]): string | null {
   return isBlank(below) ? null : joined(below);
 }
 
-/** @param ruled whether a line that is drawn above a quoted mail goes, too */
+/** @param ruled whether a line that is drawn above a quoted message is removed too */
 function trimQuotedEnd(lines: readonly string[], ruled: boolean): readonly string[] {
   let end = lines.length;
   const goes = (line: string): boolean =>
@@ -212,7 +217,7 @@ function withoutSignature(lines: readonly string[], from = 1): readonly string[]
     left ??= textLinesFrom(lines);
     return left[index + 1] ?? 0;
   };
-  // A sentence may begin as one does: a footer has the end of the text, an empty line or a rule.
+  // A sentence may begin like a footer. A footer is followed by the end of the text, an empty line or a rule.
   const standsAlone = (index: number): boolean => {
     const below = linesBelow(index);
     const ruled = (lines[index] ?? "").startsWith("__") || (lines[index - 1] ?? "").trim() === "";
@@ -232,7 +237,7 @@ function isFooter(line: string): boolean {
   return FOOTERS.some((pattern) => pattern.test(line.trimEnd()));
 }
 
-/** How many lines from each on are not empty. */
+/** Counts the lines from each one on that are not empty. */
 function textLinesFrom(lines: readonly string[]): Uint32Array {
   const counts = new Uint32Array(lines.length + 1);
   for (let at = lines.length - 1; at >= 0; at--)

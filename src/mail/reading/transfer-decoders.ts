@@ -1,29 +1,29 @@
-/** How a body is written (RFC 2045 §6). */
+/** The encoding of a body (RFC 2045 §6). */
 export type Encoding = "identity" | "quoted-printable" | "base64";
 
-/** What a decoder may keep back of one piece, and give with the next. */
+/** Octets that a decoder may hold back from one piece and give with the next. */
 export const MAX_KEPT_BACK = 80;
 
 /**
- * Decodes the next octets of a body into memory that has room for them and `MAX_KEPT_BACK` more; null ends the body.
- * Returns how many octets there are now.
+ * Decodes the next octets of a body into memory that has room for them and `MAX_KEPT_BACK` more. Null ends the body.
+ * Returns the number of decoded octets.
  */
 export type Decode = (octets: Uint8Array | null, into: Uint8Array) => number;
 
-/** @param name as the part names it; one that is not known changes nothing */
+/** @param name as the part names it; an unknown one decodes nothing */
 export function encodingOf(name: string): Encoding {
   if (/base64/i.test(name)) return "base64";
   return /quoted-printable/i.test(name) ? "quoted-printable" : "identity";
 }
 
-/** A decoder for one body each. */
+/** Makes a decoder for one body. */
 export const DECODERS: Readonly<Record<Exclude<Encoding, "identity">, () => Decode>> = {
   base64: base64Decoder,
   "quoted-printable": quotedPrintableDecoder,
 };
 
 const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];
-/** Marks what is no digit. */
+/** The mark of an octet that is no digit. */
 const NONE = 255;
 
 /** The value of each octet as a digit. */
@@ -45,10 +45,10 @@ function base64Digit(octet: number): number {
 }
 
 const [PLAIN, ESCAPE, HALF_ESCAPE, PADDED] = [0, 1, 2, 3];
-/** White space behind the sign of a soft line break that is taken for what was added on the way: as a line has room for. */
+/** White space after the sign of a soft line break that is taken for an addition on the way: at most one line. */
 const MAX_PADDING = 76;
 
-/** RFC 2045 §6.7. What is no escape is content; lines end with LF alone. */
+/** Decodes quoted-printable (RFC 2045 §6.7). Text that is no escape is content. Lines end with LF alone. */
 function quotedPrintableDecoder(): Decode {
   let state = PLAIN;
   let first = 0;
@@ -63,7 +63,7 @@ function quotedPrintableDecoder(): Decode {
         if (octet === EQUALS) state = ESCAPE;
         else into[size++] = octet;
       } else if (state === ESCAPE && (digit !== NONE || octet === LF)) {
-        // A line that ends so goes on in the next one.
+        // A line that ends so continues in the next one.
         state = octet === LF ? PLAIN : HALF_ESCAPE;
         first = octet;
       } else if (
@@ -90,9 +90,9 @@ function quotedPrintableDecoder(): Decode {
 }
 
 /**
- * RFC 2045 §6.8. Each padding ends a group, wherever it stands; what is no digit is passed over. What a list or a relay has
- * put below the body in plain text is none of it: below an empty line where digits were padded, else what begins with
- * no digit there or below padding.
+ * Decodes base64 (RFC 2045 §6.8). Padding ends a group anywhere; octets that are no digits are skipped. Plain text
+ * that a list or a relay added below the body is ignored. After padding and an empty line, that is all text. Else it
+ * is a line that begins with no digit, below padding or an empty line.
  */
 function base64Decoder(): Decode {
   let group = 0;

@@ -1,13 +1,13 @@
-import type { Clock } from "../../core/clock.ts";
-import { setNewest } from "../../core/newest.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { setBounded } from "../../core/collections.ts";
 
-/** Answers kept at most; the longest unused goes first. */
+/** Answers cached. If the cache is full, the one unused for longest is evicted. */
 export const MAX_CACHE_ENTRIES = 10_000;
-/** A larger answer is not kept, so that hostile zones cannot fill the memory: entries times this is the bound. */
+/** Larger answers are not cached, so that hostile zones cannot fill the memory. */
 export const MAX_CACHED_OCTETS = 8192;
-/** RFC 8767 §4 advises to cap lives at days; a day lets a mistyped TTL heal overnight. */
+/** RFC 8767 §4 advises a limit of days. With one day, a mistyped TTL is gone the next day. */
 export const MAX_TTL_SECONDS = 86_400;
-/** RFC 2308 §5: one to three hours is a fit bound for negative answers. */
+/** RFC 2308 §5: one to three hours is a sensible limit for negative answers. */
 export const MAX_NEGATIVE_TTL_SECONDS = 3600;
 
 interface Entry<Value> {
@@ -18,12 +18,12 @@ interface Entry<Value> {
 
 export interface TtlCache<Value> {
   get(key: string): Value | undefined;
-  /** Keeps a value for that many seconds; 0 keeps nothing. */
+  /** Caches a value for a number of seconds; with 0, does not. */
   set(key: string, value: Value, ttlSeconds: number): void;
   size(): number;
 }
 
-/** A bounded map whose entries die with their time to live. */
+/** Creates a bounded cache whose entries expire. */
 export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRIES): TtlCache<Value> {
   const entries = new Map<string, Entry<Value>>();
   return {
@@ -32,9 +32,9 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
       if (entry === undefined) return undefined;
       entries.delete(key);
       const now = clock.now();
-      // A clock that was put back ends a life rather than to lengthen it.
+      // If the clock was set back, the entry expires instead of living longer.
       if (entry.expiresAt <= now || entry.keptAt > now) return undefined;
-      // Put back behind all others, so that the longest unused goes first.
+      // Moves the entry to the end, so that the one unused for longest is evicted first.
       entries.set(key, entry);
       return entry.value;
     },
@@ -42,7 +42,7 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
       entries.delete(key);
       if (ttlSeconds <= 0) return;
       const now = clock.now();
-      setNewest(entries, key, { value, keptAt: now, expiresAt: now + ttlSeconds * 1000 }, maxEntries);
+      setBounded(entries, key, { value, keptAt: now, expiresAt: now + ttlSeconds * 1000 }, maxEntries);
     },
     size: () => entries.size,
   };

@@ -1,17 +1,17 @@
 import { isIP } from "node:net";
 import type { Answer, TxtAnswer } from "dns-packet";
-import { toReverseName } from "./reverse-name.ts";
 import type { DnsResult } from "./result.ts";
-import { canonicalName } from "./wire.ts";
+import { canonicalName } from "./packet.ts";
 import type { LookupOptions, Resolver } from "./resolver.ts";
+import ipaddr from "ipaddr.js";
 
 export interface MxRecord {
   preference: number;
-  /** Lower case, no final dot; "" is the root, which is what a null MX names (RFC 7505). */
+  /** Lower case, without final dot; "" is the root, which a null MX names (RFC 7505). */
   exchange: string;
 }
 
-/** MX records of a domain in the order given. */
+/** Looks up the MX records of a domain, in the order given. */
 export async function resolveMx(
   resolver: Resolver,
   domain: string,
@@ -24,7 +24,7 @@ export async function resolveMx(
   );
 }
 
-/** TXT records, each with its strings joined without a gap (RFC 7208 §3.3, RFC 6376 §3.6.2.2). */
+/** Looks up TXT records, and joins the strings of each without a separator (RFC 7208 §3.3, RFC 6376 §3.6.2.2). */
 export async function resolveTxt(
   resolver: Resolver,
   name: string,
@@ -35,13 +35,13 @@ export async function resolveTxt(
   );
 }
 
-/** The strings of a TXT record's data, however many it has, as one text. */
+/** Joins the strings of a TXT record's data. */
 export function joinedStrings(data: TxtAnswer["data"]): string {
   const strings = Array.isArray(data) ? data : [data];
   return Buffer.concat(strings.map((text) => Buffer.from(text))).toString("utf8");
 }
 
-/** The name that `name` itself is an alias of, if it is one. */
+/** Looks up the target of `name`, if it is an alias. */
 export function resolveCname(
   resolver: Resolver,
   name: string,
@@ -50,7 +50,7 @@ export function resolveCname(
   return resolveNames(resolver, name, "CNAME", options);
 }
 
-/** Names an IP address says it has. Says nothing about whether they say so too. */
+/** Looks up the names of an IP address. Does not check that they resolve to the address. */
 export async function resolvePtr(
   resolver: Resolver,
   ip: string,
@@ -72,9 +72,8 @@ async function resolveNames(
 }
 
 /**
- * All addresses of a host, the families in turn (RFC 8305 §4), so that a short list of tries has both. IPv4 comes
- * first: reputation and reverse names are still rarely kept in order for IPv6.
- * One family's answer is enough; it is a failure only where none answers and one of them failed.
+ * Looks up all addresses of a host, IPv4 and IPv6 alternating (RFC 8305 §4), so that a short list has both. IPv4 comes
+ * first, because IPv6 often has poor reputation and reverse names. If one family fails, the answer for the second is enough.
  */
 export async function resolveAddresses(
   resolver: Resolver,
@@ -88,21 +87,21 @@ export async function resolveAddresses(
   if (v4.status === "ok" && v6.status === "ok")
     return {
       status: "ok",
-      records: inTurn(v4.records, v6.records),
+      records: interleaved(v4.records, v6.records),
       authentic: v4.authentic && v6.authentic,
     };
   const order = ["ok", "failure", "nodata", "nxdomain"];
   return order.indexOf(v4.status) <= order.indexOf(v6.status) ? v4 : v6;
 }
 
-/** The addresses of a host as a setting names it, which may be by one; null where none is known now. */
+/** Returns the addresses of a host in a setting, which may itself be an address. Returns null if none is known now. */
 export async function addressesOfHost(resolver: Resolver, host: string): Promise<readonly string[] | null> {
   if (isIP(host) !== 0) return [host];
   const found = await resolveAddresses(resolver, host);
   return found.status === "ok" ? found.records : null;
 }
 
-function inTurn(first: readonly string[], second: readonly string[]): string[] {
+function interleaved(first: readonly string[], second: readonly string[]): string[] {
   const length = Math.max(first.length, second.length);
   return Array.from({ length }, (_, at) => [first.slice(at, at + 1), second.slice(at, at + 1)]).flat(2);
 }
@@ -118,4 +117,12 @@ function mapped<Record>(
   if (result.status !== "ok") return result;
   const records = result.records.map(read).filter((record) => record !== null);
   return { status: "ok", records, authentic: result.authentic };
+}
+
+/** Returns the name of an address's PTR records (RFC 1035 §3.5, RFC 3596 §2.5), or null if `ip` is not an address. */
+export function toReverseName(ip: string): string | null {
+  if (ipaddr.IPv4.isValidFourPartDecimal(ip)) return `${ip.split(".").reverse().join(".")}.in-addr.arpa`;
+  if (!ipaddr.IPv6.isValid(ip) || ip.includes("%")) return null;
+  const hex = Buffer.from(ipaddr.IPv6.parse(ip).toByteArray()).toString("hex");
+  return `${[...hex].reverse().join(".")}.ip6.arpa`;
 }

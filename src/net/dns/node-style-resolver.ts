@@ -3,11 +3,11 @@ import { joinedStrings } from "./lookups.ts";
 import type { DnsFailure, DnsResult } from "./result.ts";
 import type { Resolver } from "./resolver.ts";
 
-/** A record in the shape `node:dns/promises` gives it: text, an MX object, or the strings of a TXT record. */
+/** A record as `node:dns/promises` returns it: text, an MX object, or the strings of a TXT record. */
 export type NodeStyleRecord = string | string[] | { exchange: string; priority: number } | object;
 export type NodeStyleResolver = (name: string, type: string) => Promise<NodeStyleRecord[]>;
 
-/** The error that `node:dns` throws, by which libraries tell "there is none" from "ask again". */
+/** An error as `node:dns` throws it. By its code, libraries distinguish "no record" from a temporary failure. */
 class DnsError extends Error {
   readonly code: string;
   readonly hostname: string;
@@ -27,7 +27,7 @@ const FAILURE_CODES: Readonly<Record<DnsFailure, string>> = {
   refused: "EREFUSED",
   overloaded: "ESERVFAIL",
 };
-/** What mail authentication asks for; anything else is a mistake of the caller. */
+/** Types that mail authentication looks up. Any other one is a bug of the caller. */
 const TYPES: Readonly<Record<string, RecordType>> = {
   A: "A",
   AAAA: "AAAA",
@@ -38,10 +38,7 @@ const TYPES: Readonly<Record<string, RecordType>> = {
   TXT: "TXT",
 };
 
-/**
- * The resolver as a function in the manner of `dns.promises.resolve`, for libraries that want one. A TXT record comes
- * as one joined string.
- */
+/** Wraps the resolver like `dns.promises.resolve`, for libraries that need that. A TXT record is one joined string. */
 export function nodeStyleResolver(resolver: Resolver): NodeStyleResolver {
   return async (name, type) => {
     const known = TYPES[type.toUpperCase()];

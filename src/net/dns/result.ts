@@ -1,13 +1,13 @@
 import type { Answer, RecordType } from "dns-packet";
 import { MAX_CACHED_OCTETS, MAX_NEGATIVE_TTL_SECONDS, MAX_TTL_SECONDS } from "./cache.ts";
-import { canonicalName, type DnsAnswer, type DnsQuestion } from "./wire.ts";
+import { canonicalName, type DnsAnswer, type DnsQuestion } from "./packet.ts";
 
-/** Why a lookup gave no answer: ask again later. */
+/** Reason of a temporary lookup failure. */
 export type DnsFailure = "timeout" | "unreachable" | "servfail" | "refused" | "overloaded";
 
 /**
- * What a lookup says. `nodata`: the name exists and has no such record. `nxdomain`: the name does not exist.
- * `authentic`: the server vouches for the answer by DNSSEC.
+ * Result of a lookup. `nodata`: the name exists without such a record. `nxdomain`: the name does not exist.
+ * `authentic`: the server has verified the answer by DNSSEC.
  */
 export type DnsResult<Record> =
   | { status: "ok"; records: readonly Record[]; authentic: boolean }
@@ -15,27 +15,27 @@ export type DnsResult<Record> =
   | { status: "nxdomain" }
   | { status: "failure"; reason: DnsFailure };
 
-/** Aliases followed from one name; a loop of CNAMEs ends here. */
+/** Aliases followed from one name, so that a loop of CNAMEs ends. */
 export const MAX_CNAME_CHAIN = 12;
 
 const NO_ERROR = 0;
 const NO_SUCH_NAME = 3;
 const REFUSED = 5;
 
-/** An answer read: what it says, how long that holds, and the alias to ask for where the answer stops at one. */
+/** A parsed answer: result, TTL, and the alias to look up next if the answer ends at one. */
 export interface ReadAnswer {
   result: DnsResult<Answer>;
   ttlSeconds: number;
   alias?: Alias;
 }
 
-/** Where an answer stops, and whether the server vouches for the way there. */
+/** The alias at which an answer ends, and whether the path to it is verified. */
 export interface Alias {
   name: string;
   authentic: boolean;
 }
 
-/** Reads an answer's sections: follows CNAMEs (RFC 1034 §3.6.2) and ignores records of names nobody asked for. */
+/** Reads an answer's sections. Follows CNAMEs (RFC 1034 §3.6.2) and ignores unrelated records. */
 export function readAnswer(answer: DnsAnswer, question: DnsQuestion): ReadAnswer {
   if (answer.rcode === NO_SUCH_NAME)
     return { result: { status: "nxdomain" }, ttlSeconds: negativeTtl(answer) };
@@ -91,7 +91,7 @@ function soaOf(answer: DnsAnswer): Answer | null {
   return answer.authorities.find((record) => record.type === "SOA") ?? null;
 }
 
-/** RFC 2308 §5: the lesser of the SOA's own TTL and its MINIMUM; without an SOA a negative answer is not kept. */
+/** RFC 2308 §5: returns the lesser of the SOA's TTL and MINIMUM; if there is no SOA, 0. */
 function negativeTtl(answer: DnsAnswer): number {
   const soa = soaOf(answer);
   if (soa?.type !== "SOA") return 0;

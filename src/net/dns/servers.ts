@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { MAX_DNS_SERVERS } from "../../core/networks.ts";
 
-/** Where a DNS server listens. */
+/** Address and port of a DNS server. */
 export interface DnsServer {
   ip: string;
   port: number;
@@ -10,10 +10,10 @@ export interface DnsServer {
 
 const DNS_PORT = 53;
 const RESOLV_CONF = "/etc/resolv.conf";
-/** What resolv.conf(5) says is asked when no server is named. */
+/** The default of resolv.conf(5) if it names no server. */
 const LOCAL_SERVER: DnsServer = { ip: "127.0.0.1", port: DNS_PORT };
 
-/** A server from `ip`, `ip:port`, `[v6]` or `[v6]:port`; null where the text is none of them. */
+/** Parses `ip`, `ip:port`, `[v6]` or `[v6]:port`. Returns null for any other text. */
 export function parseDnsServer(text: string): DnsServer | null {
   if (isIP(text) !== 0) return { ip: text, port: DNS_PORT };
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+))(?::(\d{1,5}))?$/.exec(text);
@@ -23,7 +23,7 @@ export function parseDnsServer(text: string): DnsServer | null {
   return isIP(ip) === family && port >= 1 && port <= 65535 ? { ip, port } : null;
 }
 
-/** The `nameserver` lines of a resolv.conf(5); interface scopes are cut off. */
+/** Reads the `nameserver` lines of a resolv.conf(5), without interface scopes. */
 export function parseResolvConf(text: string): DnsServer[] {
   return text
     .split("\n")
@@ -33,9 +33,9 @@ export function parseResolvConf(text: string): DnsServer[] {
 }
 
 /**
- * The servers named, or the system's when none is.
+ * Returns the servers named in `texts`, or the system's if there are none.
  * @param path of the system's resolv.conf
- * @throws Error for a text that names no server
+ * @throws Error if a text is not a server
  */
 export function dnsServers(texts: readonly string[], path = RESOLV_CONF): DnsServer[] {
   const servers = texts.length > 0 ? texts.map(parsed) : systemServers(path);
@@ -44,7 +44,7 @@ export function dnsServers(texts: readonly string[], path = RESOLV_CONF): DnsSer
 
 function parsed(text: string): DnsServer {
   const server = parseDnsServer(text);
-  if (server === null) throw new Error(`${JSON.stringify(text)} is no DNS server: ip or ip:port is meant`);
+  if (server === null) throw new Error(`${JSON.stringify(text)} is not a DNS server: use ip or ip:port`);
   return server;
 }
 

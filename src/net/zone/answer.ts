@@ -1,34 +1,34 @@
 import { isWithin } from "../../core/addresses.ts";
 import type { Query } from "./query.ts";
 import { RCODE, type SoaData, type ZoneRecord } from "./records.ts";
-import type { Reply } from "./reply-wire.ts";
+import type { Reply } from "./encode-reply.ts";
 
-/** A zone that we are the authority of. */
+/** A zone we are authoritative for. */
 export interface Zone {
-  /** Its name, lower case, no final dot. */
+  /** Its name: lower case, without final dot. */
   origin: string;
-  /** The start of authority as it is now: its serial moves on. */
+  /** Returns the current SOA record. Its serial increases. */
   soa(): ZoneRecord & { type: "SOA"; data: SoaData };
-  /** All records but the SOA that stand while the process runs. A name that begins with `*.` is a wildcard (RFC 4592). */
+  /** All fixed records except the SOA. If a name begins with `*.`, it is a wildcard (RFC 4592). */
   records: readonly ZoneRecord[];
-  /** The name below which single labels come and go. It must have no record with a wildcard above it. */
-  liveParent: string;
-  /** The records at such a label; null where it does not exist. Rejects where that cannot be told now. */
-  findLive(label: string): Promise<readonly ZoneRecord[] | null>;
+  /** Parent of the names that `findDynamic` looks up. No wildcard record may be above it. */
+  dynamicParent: string;
+  /** Returns the records of such a label, or null if it does not exist. Rejects if that is unknown now. */
+  findDynamic(label: string): Promise<readonly ZoneRecord[] | null>;
 }
 
-/** A zone made ready for lookups. */
+/** A zone prepared for lookups. */
 export interface ZoneIndex {
   zone: Zone;
-  /** Records by name; a name without any exists since others lie below it (RFC 8020 §2). */
+  /** Records by name. A name without records exists if there are names below it (RFC 8020 §2). */
   nodes: ReadonlyMap<string, readonly ZoneRecord[]>;
 }
 
-/** What a rate limit counts an answer as. */
+/** Class of an answer for the rate limit. */
 export type AnswerKind = "records" | "none" | "error";
-export type KindOfReply = Reply & { kind: AnswerKind };
+export type ClassifiedReply = Reply & { kind: AnswerKind };
 
-/** What a question type is answered with whatever the name (RFC 8906 §3.1.5; RFC 5936 §2: nobody gets the whole zone). */
+/** Reply codes of meta types, for any name (RFC 8906 §3.1.5). Zone transfers are refused (RFC 5936 §2). */
 const META_TYPES: Readonly<Record<string, number>> = {
   OPT: RCODE.formatError,
   TKEY: RCODE.notImplemented,
@@ -38,10 +38,10 @@ const META_TYPES: Readonly<Record<string, number>> = {
   /** MAILB */ UNKNOWN_253: RCODE.notImplemented,
   /** MAILA */ UNKNOWN_254: RCODE.notImplemented,
 };
-/** RFC 8482 §4.2 asks for a long time, so that who asks for everything asks seldom. */
+/** RFC 8482 §4.2 advises a long TTL, so that a client that asks for everything asks rarely. */
 const ANY_TTL_SECONDS = 86_400;
 
-/** Makes a zone ready for lookups. */
+/** Prepares a zone for lookups. */
 export function indexZone(zone: Zone): ZoneIndex {
   const nodes = new Map<string, ZoneRecord[]>();
   const grow = (name: string): ZoneRecord[] => {
@@ -51,7 +51,7 @@ export function indexZone(zone: Zone): ZoneIndex {
     return node;
   };
   for (const record of zone.records) grow(record.name).push(record);
-  grow(zone.liveParent);
+  grow(zone.dynamicParent);
   return { zone, nodes };
 }
 
@@ -59,8 +59,8 @@ function parentOf(name: string): string {
   return name.slice(name.indexOf(".") + 1);
 }
 
-/** What is said to a query. Rejects where the zone cannot tell now. */
-export async function answerQuery(index: ZoneIndex, query: Query): Promise<KindOfReply> {
+/** Answers a query. Rejects if the zone cannot be read now. */
+export async function answerQuery(index: ZoneIndex, query: Query): Promise<ClassifiedReply> {
   if (query.edns !== null && query.edns.ednsVersion > 0) return trouble(RCODE.badVersion);
   const meta = META_TYPES[query.type];
   if (meta !== undefined) return trouble(meta);
@@ -75,30 +75,31 @@ export async function answerQuery(index: ZoneIndex, query: Query): Promise<KindO
   return { kind: "records", rcode: RCODE.noError, authoritative: true, answers, authorities: [] };
 }
 
-/** A reply that says no more than its code. */
-export function trouble(rcode: number): KindOfReply {
+/** Creates a reply that has only a code. */
+export function trouble(rcode: number): ClassifiedReply {
   return { kind: "error", rcode, authoritative: false, answers: [], authorities: [] };
 }
 
-/** RFC 2308 §3: a negative answer carries the SOA, whose TTL and MINIMUM say how long it holds. */
-function negative(soa: ReturnType<Zone["soa"]>, rcode: number): KindOfReply {
+/** RFC 2308 §3: a negative answer has the SOA, whose TTL and MINIMUM limit its caching. */
+function negative(soa: ReturnType<Zone["soa"]>, rcode: number): ClassifiedReply {
   const ttl = Math.min(soa.ttl, soa.data.minimum);
   return { kind: "none", rcode, authoritative: true, answers: [], authorities: [{ ...soa, ttl }] };
 }
 
-/** The records at a name; none where it exists without one; null where it does not exist. */
+/** Returns the records at a name: an empty list if it exists without records, null if it does not exist. */
 async function recordsAt({ zone, nodes }: ZoneIndex, name: string): Promise<readonly ZoneRecord[] | null> {
   const own = nodes.get(name);
   if (own !== undefined) return own;
-  if (parentOf(name) === zone.liveParent) return zone.findLive(name.slice(0, -zone.liveParent.length - 1));
+  if (parentOf(name) === zone.dynamicParent)
+    return zone.findDynamic(name.slice(0, -zone.dynamicParent.length - 1));
   let encloser = parentOf(name);
   while (!nodes.has(encloser)) encloser = parentOf(encloser);
-  // RFC 4592 §3.3.1: only the wildcard right below the closest name that exists stands for this one.
+  // RFC 4592 §3.3.1: only the wildcard directly below the closest existing name applies.
   const wild = nodes.get(`*.${encloser}`);
   return wild?.map((record) => ({ ...record, name })) ?? null;
 }
 
-/** RFC 8482 §4.2: a question for everything is bait for amplification, and gets one small record. */
+/** RFC 8482 §4.2: ANY queries are used for amplification, so they get one small record. */
 function anyAnswer(records: readonly ZoneRecord[], name: string): ZoneRecord[] {
   if (records.length === 0) return [];
   return [{ name, type: "HINFO", ttl: ANY_TTL_SECONDS, data: { cpu: "RFC8482", os: "" } }];

@@ -6,42 +6,42 @@ import {
   QUESTION_TAIL_OCTETS,
   type RecordSpan,
   recordSpan,
-} from "../dns/frame.ts";
-import { canonicalName } from "../dns/wire.ts";
+} from "../dns/packet-layout.ts";
+import { canonicalName } from "../dns/packet.ts";
 import { RCODE } from "./records.ts";
 
 /** A well-formed standard query. */
 export interface Query {
   id: number;
   recursionDesired: boolean;
-  /** The question as it came, octet by octet: its letters' case is a secret of the client's that we must repeat. */
+  /** The question as received: the case of its letters is the client's secret, which we must repeat. */
   question: Buffer;
-  /** The name asked for, lower case, no final dot; the root is "". Octets that no name of ours has are DEL. */
+  /** The name asked for: lower case, without final dot; the root is "". Octets that none of our names has are DEL. */
   name: string;
-  /** By dns-packet's names; what has none is `UNKNOWN_` and its number. */
+  /** As dns-packet names it. If it has no name, `UNKNOWN_` and its number. */
   type: string;
   class: string;
-  /** What the client says by EDNS(0) (RFC 6891 §6.1), without its options. */
+  /** The client's EDNS(0) record (RFC 6891 §6.1) without its options. */
   edns: OptAnswer | null;
 }
 
-/** What is refused, whatever else is in its packet. */
+/** A packet that is refused without reading the rest. */
 export interface Refusal {
   id: number;
-  /** Of the packet's flags those that go back: the operation and RD. */
+  /** Flags of the packet that the reply repeats: opcode and RD. */
   flags: number;
   rcode: number;
 }
 
-/** What is in a packet; null: nothing that is answered. A refusal is answered by a header alone. */
+/** Content of a packet; null if it gets no answer. A refusal is answered by a header alone. */
 export type Incoming = { kind: "query"; query: Query } | ({ kind: "refusal" } & Refusal) | null;
 
-/** A query is a name and a few options. What is larger is dropped unread. */
+/** A query is a name and a few options. Larger packets are dropped unread. */
 export const MAX_QUERY_OCTETS = 4096;
-/** Records that may stand behind the question: an OPT, a signature and a few others. */
+/** Records allowed after the question: an OPT, a signature and a few more. */
 const MAX_EXTRA_RECORDS = 8;
 const OPTION_HEAD_OCTETS = 4;
-/** An OPT without options, and what of it stands before the length of its data. */
+/** Size of an OPT without options, and its octets before the data length. */
 const OPT_OCTETS = 11;
 const OPT_FIXED_OCTETS = 9;
 const OPT = 41;
@@ -49,24 +49,24 @@ const RESPONSE = 0x8000;
 const OPCODE = 0x7800;
 const [SPACE, DOT, BACKSLASH, DEL] = [0x20, 0x2e, 0x5c, 0x7f];
 
-/** Where that which matters stands in a packet. */
+/** Positions of the relevant parts of a packet. */
 interface Outline {
-  /** Index behind the question. */
+  /** Index after the question. */
   end: number;
-  /** Index of the OPT. */
+  /** Index of the OPT; null if there is none. */
   opt: number | null;
 }
 
-/** Of what is malformed. */
+/** For malformed packets. */
 const HEADER_ALONE: Outline = { end: HEADER_OCTETS, opt: null };
 
 /**
- * Reads a packet. Answers are ignored, since two servers that answer one another would never end, as is what is no DNS
- * packet at all. Trailing octets are ignored.
+ * Reads a packet. Ignores answers, since two servers that answer each other would never stop, and anything that is not
+ * DNS. Ignores trailing octets.
  *
- * dns-packet reads a small packet made of what matters to us, not the one that came: it decodes each record behind the
- * question, and 4 KiB of NSEC or client subnets keep it busy for 1 to 2 ms, which a flood of them could use; it reads
- * options beyond the end of their OPT, and throws at data of records that we pass over.
+ * dns-packet reads only a small copy with the relevant parts. It decodes each record after the question: 4 KiB of NSEC
+ * records or client subnets take 1 to 2 ms, which a flood could exploit. It also reads options beyond the end of their
+ * OPT, and throws on data of records that we skip.
  */
 export function readQuery(packet: Buffer): Incoming {
   if (packet.length < HEADER_OCTETS || packet.length > MAX_QUERY_OCTETS) return null;
@@ -74,14 +74,14 @@ export function readQuery(packet: Buffer): Incoming {
   const outline = findOutline(packet) ?? HEADER_ALONE;
   const { id = 0, flags = 0, flag_rd, questions, additionals } = decode(smallPacket(packet, outline));
   const back = flags & (OPCODE | RECURSION_DESIRED);
-  // Of another operation (NOTIFY, UPDATE) nothing but the header is known (RFC 8906 §3.1.4).
+  // If the operation is another one (NOTIFY, UPDATE), only the header is read (RFC 8906 §3.1.4).
   if ((flags & OPCODE) !== 0) return { kind: "refusal", id, flags: back, rcode: RCODE.notImplemented };
   const [asked] = questions ?? [];
   if (asked === undefined) return { kind: "refusal", id, flags: back, rcode: RCODE.formatError };
   const query: Query = {
     id,
     recursionDesired: flag_rd,
-    // A copy: the socket may use the packet's memory again while a key is looked up.
+    // A copy: the socket may reuse the packet's memory while we look up a key.
     question: Buffer.from(packet.subarray(HEADER_OCTETS, outline.end)),
     name: canonicalName(asked.name),
     type: asked.type,
@@ -91,17 +91,17 @@ export function readQuery(packet: Buffer): Incoming {
   return { kind: "query", query };
 }
 
-/** RFC 9619: a query has one question. Null: malformed. */
+/** RFC 9619: a query has one question. Returns null if it is malformed. */
 function findOutline(packet: Buffer): Outline | null {
   const root = packet.readUInt16BE(COUNTS_AT) === 1 ? afterLabels(packet, HEADER_OCTETS) : null;
-  // The first name of a packet has nothing before it that a pointer could mean.
+  // The first name of a packet cannot use a pointer, since no name comes before it.
   if (root === null || packet[root] !== 0) return null;
   const end = root + 1 + QUESTION_TAIL_OCTETS;
   const opt = end > packet.length ? "malformed" : findOpt(packet, end);
   return opt === "malformed" ? null : { end, opt };
 }
 
-/** Walks the records behind the question for an OPT; others, such as the SOA of an IXFR, are passed over. */
+/** Finds the OPT after the question. Skips other records, such as the SOA of an IXFR. */
 function findOpt(packet: Buffer, start: number): number | null | "malformed" {
   const beforeAdditional = packet.readUInt16BE(6) + packet.readUInt16BE(8);
   const records = beforeAdditional + packet.readUInt16BE(10);
@@ -111,7 +111,7 @@ function findOpt(packet: Buffer, start: number): number | null | "malformed" {
     const span = recordSpan(packet, at);
     if (span === null) return "malformed";
     if (span.type === OPT) {
-      // RFC 6891 §6.1.1: one OPT at most, in the additional section, named by the root.
+      // RFC 6891 §6.1.1: at most one OPT, in the additional section, with the root as its name.
       if (opt !== null || record < beforeAdditional || packet[at] !== 0) return "malformed";
       if (!hasWholeOptions(packet, span)) return "malformed";
       opt = at;
@@ -121,14 +121,14 @@ function findOpt(packet: Buffer, start: number): number | null | "malformed" {
   return opt;
 }
 
-/** None of the options means anything to us, but each must end where it says. */
+/** Checks that each option ends within the data. We use none of them. */
 function hasWholeOptions(packet: Buffer, { data, end }: RecordSpan): boolean {
   let at = data;
   while (at + OPTION_HEAD_OCTETS <= end) at += OPTION_HEAD_OCTETS + packet.readUInt16BE(at + 2);
   return at === end;
 }
 
-/** Header, question and the OPT without its options, each counted as it is there. */
+/** Returns a packet with header, question and OPT without options, with correct counts. */
 function smallPacket(packet: Buffer, { end, opt }: Outline): Buffer {
   const small = Buffer.alloc(end + (opt === null ? 0 : OPT_OCTETS));
   packet.copy(small, 0, 0, end);
@@ -140,8 +140,8 @@ function smallPacket(packet: Buffer, { end, opt }: Outline): Buffer {
 }
 
 /**
- * Makes DEL, which no name of ours has, of dots and backslashes within labels and of what is not visible ASCII:
- * dns-packet's text of a name joins labels by dots, and decodes UTF-8.
+ * Replaces with DEL, which none of our names has: dots and backslashes within labels, and anything that is not visible
+ * ASCII. dns-packet joins labels with dots and decodes UTF-8.
  */
 function maskName(packet: Buffer, end: number): void {
   for (let at = HEADER_OCTETS, label = at; at < end; at++) {

@@ -1,4 +1,4 @@
-/** What a record says, by its type. TXT data of any length: it is cut into strings where it is written. */
+/** Data of a record, by type. TXT data may have any length; it is split into strings when encoded. */
 export type RecordData =
   | { type: "A" | "AAAA" | "NS"; data: string }
   | { type: "TXT"; data: string }
@@ -6,10 +6,10 @@ export type RecordData =
   | { type: "SOA"; data: SoaData }
   | { type: "HINFO"; data: { cpu: string; os: string } };
 
-/** A record of class IN. Names are lower case and have no final dot; the root is "". `ttl` is in seconds. */
+/** A record of class IN. Names are lower case without final dot; the root is "". `ttl` is in seconds. */
 export type ZoneRecord = RecordData & { name: string; ttl: number };
 
-/** RFC 1035 §3.3.13; `minimum` is how long a negative answer may be kept (RFC 2308 §4). Times in seconds. */
+/** RFC 1035 §3.3.13. `minimum` limits the caching of negative answers (RFC 2308 §4). Times in seconds. */
 export interface SoaData {
   mname: string;
   rname: string;
@@ -20,7 +20,7 @@ export interface SoaData {
   minimum: number;
 }
 
-/** RFC 1035 §4.1.1 and, above 15, RFC 6891 §9. */
+/** RFC 1035 §4.1.1; codes above 15: RFC 6891 §9. */
 export const RCODE = {
   noError: 0,
   formatError: 1,
@@ -34,7 +34,7 @@ export const RCODE = {
 /** Octets of one character-string (RFC 1035 §3.3). */
 const STRING_OCTETS = 255;
 
-/** The character-strings that a TXT record's text is cut into; at least one (RFC 1035 §3.3.14). */
+/** Splits a TXT record's text into character-strings, at least one (RFC 1035 §3.3.14). */
 export function textStrings(text: string): Buffer[] {
   const octets = Buffer.from(text);
   const strings = [octets.subarray(0, STRING_OCTETS)];

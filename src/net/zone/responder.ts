@@ -1,17 +1,24 @@
-import { type Clock, seldom } from "../../core/clock.ts";
+import { type Clock, atMostEvery } from "../../core/time/clock.ts";
 import type { Log } from "../../log.ts";
-import { type AnswerKind, answerQuery, indexZone, type KindOfReply, trouble, type Zone } from "./answer.ts";
+import {
+  type AnswerKind,
+  answerQuery,
+  indexZone,
+  type ClassifiedReply,
+  trouble,
+  type Zone,
+} from "./answer.ts";
 import { type Query, readQuery } from "./query.ts";
 import { RCODE } from "./records.ts";
-import { encodeRefusal, encodeReply, encodeTruncated, replyLimit } from "./reply-wire.ts";
+import { encodeRefusal, encodeReply, encodeTruncated, replyLimit } from "./encode-reply.ts";
 
-/** An answer ready to be sent, and what a rate limit needs to know of it. */
+/** An encoded answer, with what the rate limit needs. */
 export interface Response {
   octets: Buffer;
   kind: AnswerKind;
-  /** Name and type asked for; "" where the packet was no query. */
+  /** Name and type asked for; "" if the packet was not a query. */
   question: string;
-  /** The empty answer with TC set; null for what is no answer to a query. */
+  /** Returns the empty answer with TC set, or null if the packet was not a query. */
   truncated(): Buffer | null;
 }
 
@@ -21,23 +28,23 @@ export interface ResponderDeps {
   zone: Zone;
 }
 
-/** What a packet is answered with; null: nothing. Never rejects. */
+/** Answers a packet. Resolves with null if there is no answer. Never rejects. */
 export type Responder = (packet: Buffer, transport: "udp" | "tcp") => Promise<Response | null>;
 
-/** What goes wrong is told once in this time, not with each packet of a flood. */
+/** Errors are logged at most once in this time, so that a flood does not fill the log. */
 const COMPLAINT_EVERY_MS = 60_000;
 
-/** The answering end of a zone, whatever carries the packets. What is no query costs no more than reading it. */
+/** Creates the responder of a zone, for any transport. If a packet is not a query, it costs only the parsing. */
 export function createResponder({ clock, log, zone }: ResponderDeps): Responder {
   const index = indexZone(zone);
-  const isToBeTold = seldom(clock, COMPLAINT_EVERY_MS);
+  const isToBeTold = atMostEvery(clock, COMPLAINT_EVERY_MS);
 
   function complain(what: string, error: unknown): void {
     if (isToBeTold()) log.error(what, { error: String(error) });
   }
 
-  /** A zone that cannot tell says so: never that a name does not exist, which would be kept and spoil signatures. */
-  function failed(error: unknown): KindOfReply {
+  /** Answers with a server failure. A false "no such name" would be cached and break signatures. */
+  function failed(error: unknown): ClassifiedReply {
     complain("the zone cannot be read", error);
     return trouble(RCODE.serverFailure);
   }
@@ -59,7 +66,7 @@ export function createResponder({ clock, log, zone }: ResponderDeps): Responder 
       if (incoming.kind === "query") return await respond(incoming.query, transport);
       return { octets: encodeRefusal(incoming), kind: "error", question: "", truncated: () => null };
     } catch (error) {
-      // A fault of ours: one packet must not be able to end a process that has mail in hand.
+      // A bug of ours. One packet must not end a process that handles mail.
       complain("a query could not be answered", error);
       return null;
     }

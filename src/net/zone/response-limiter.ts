@@ -1,32 +1,34 @@
 import ipaddr from "ipaddr.js";
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import type { AnswerKind } from "./answer.ts";
 
-/** What becomes of a UDP answer: it goes out, an empty one with TC set goes in its place, or none does. */
-export type Passage = "send" | "slip" | "drop";
+/** Decision about a UDP answer: `send` it, `slip` an empty one with TC set instead, or `drop` it. */
+export type LimiterVerdict = "send" | "slip" | "drop";
 
-/** Answers a second to one network; as many again may come at once after a quiet second. */
+/** Answers per second to one network. After a quiet second, twice as many may be sent at once. */
 export const ANSWERS_PER_SECOND = {
-  /** With records, to one question: whoever has the answer needs it no second time. */
+  /** With records, to one question: a client that has the answer does not need it twice. */
   records: 20,
-  /** That a name or a record does not exist: all such answers together, since names can be made up. */
+  /** No such name or record: all such answers together, because names can be invented. */
   none: 20,
   /** Refusals and errors, all together. */
   error: 10,
-  /** All answers: about what a whole company's resolvers ask, and little for an attack. */
+  /** All answers: enough for the resolvers of a whole company, and little for an attack. */
   all: 500,
 } as const;
 
 /**
- * Every second answer held back goes out empty with TC set: a client whose address is forged gets no more octets than
- * were sent in its name, and a real one asks again by TCP, where addresses cannot be forged.
+ * Every second limited answer is sent empty with TC set. If the client's address is forged, it gets no more octets than
+ * were sent in its name. A real client asks again by TCP, where addresses cannot be forged.
  */
 const SLIP_EVERY = 2;
 
-/** Counts kept; those unused for longest go first. Forging more addresses than that gains one burst for each. */
+/**
+ * Counters kept; those unused for longest are dropped. An attacker who forges more addresses gains one burst for each.
+ */
 const MAX_LIMITER_COUNTS = 50_000;
 
-/** IPv6 customers hold a /56, IPv4 ones an address: neighbours of a /24 share a limit, as an attack on their line would. */
+/** IPv6 customers have a /56. IPv4 neighbours in a /24 share a limit, because an attack on one loads the same line. */
 const IPV6_PREFIX_OCTETS = 7;
 
 interface Bucket {
@@ -36,12 +38,12 @@ interface Bucket {
 }
 
 export interface ResponseLimiter {
-  /** Counts an answer to a client. `question` tells answers with records apart. */
-  take(network: string, kind: AnswerKind, question: string): Passage;
+  /** Counts an answer to a client. Answers with records are counted per `question`. */
+  take(network: string, kind: AnswerKind, question: string): LimiterVerdict;
   size(): number;
 }
 
-/** The network that a client's answers are counted by: an IPv4 /24 or an IPv6 /56. */
+/** Returns the network that a client is counted by: an IPv4 /24 or an IPv6 /56. */
 export function clientNetwork(address: string): string {
   const bare = address.split("%", 1)[0] ?? address;
   const ip = ipaddr.isValid(bare) ? ipaddr.process(bare) : null;
@@ -50,10 +52,10 @@ export function clientNetwork(address: string): string {
   return octets.slice(0, octets.length === 4 ? 3 : IPV6_PREFIX_OCTETS).join(".");
 }
 
-/** Response rate limiting: what reflection attacks by forged source addresses are kept small by. */
+/** Limits the response rate, to make reflection attacks with forged addresses pointless. */
 export function createResponseLimiter(clock: Clock, maxCounts = MAX_LIMITER_COUNTS): ResponseLimiter {
-  // Two generations: a full young one becomes the old one, and what is used again moves over. Counts unused for that
-  // long are forgotten at once; to take them out of one map singly costs JavaScriptCore 100 µs each.
+  // Two generations: if the young map is full, it becomes the old one, and counters that are used again move over.
+  // Unused ones are dropped together: deleting them one by one costs 100 µs each in JavaScriptCore.
   let young = new Map<string, Bucket>();
   let old = new Map<string, Bucket>();
 
@@ -77,7 +79,7 @@ export function createResponseLimiter(clock: Clock, maxCounts = MAX_LIMITER_COUN
   function bucketOf(key: string, perSecond: number): Bucket {
     const now = clock.now();
     const bucket = found(key) ?? keep(key, { tokens: perSecond * 2, at: now, held: 0 });
-    // A clock put back must not take tokens away.
+    // If the clock was set back, no tokens are removed.
     const elapsed = Math.max(0, now - bucket.at) / 1000;
     bucket.tokens = Math.min(perSecond * 2, bucket.tokens + elapsed * perSecond);
     bucket.at = now;
@@ -95,7 +97,7 @@ export function createResponseLimiter(clock: Clock, maxCounts = MAX_LIMITER_COUN
         return "send";
       }
       own.held++;
-      // An error has no answer that TCP would bring.
+      // For an error, TCP would bring no other answer.
       return kind !== "error" && own.held % SLIP_EVERY === 0 ? "slip" : "drop";
     },
     size: () => young.size + old.size,

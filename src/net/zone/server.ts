@@ -1,16 +1,16 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Zone } from "./answer.ts";
 import { createResponder, type Responder } from "./responder.ts";
 import { clientNetwork, createResponseLimiter, type ResponseLimiter } from "./response-limiter.ts";
 import { TcpSession, type TcpSocket } from "./tcp-session.ts";
 
-/** Connections at a time, in all and from one network (RFC 7766 §6.2.2: a client needs one). */
+/** Connections in total and from one network (RFC 7766 §6.2.2: a client needs one). */
 export const MAX_TCP_CONNECTIONS = 512;
 export const MAX_TCP_CONNECTIONS_PER_NETWORK = 32;
-/** Picks of a port that is free for both UDP and TCP, where any will do. */
+/** Attempts to find a port that is free for both UDP and TCP, if any port will do. */
 const PORT_PICKS = 20;
-/** Tries to send one datagram. */
+/** Attempts to send one datagram. */
 const MAX_SENDS = 3;
 
 export interface ZoneServerDeps {
@@ -22,13 +22,13 @@ export interface ZoneServerDeps {
 export interface ZoneServerOptions {
   /** Addresses to listen on. */
   hosts: readonly string[];
-  /** 0 takes any that is free. */
+  /** 0 chooses a free one. */
   port: number;
 }
 
 export interface ZoneServer {
   readonly port: number;
-  /** Closes at once: a client that misses an answer asks again, or another server. */
+  /** Closes at once. A client without an answer asks again, or asks another server. */
   stop(): void;
 }
 
@@ -36,7 +36,7 @@ interface Serving {
   clock: Clock;
   responder: Responder;
   limiter: ResponseLimiter;
-  /** In the order they came. */
+  /** Oldest first. */
   sessions: Set<TcpSession>;
   /** Open connections by network. */
   perNetwork: Map<string, number>;
@@ -47,7 +47,7 @@ interface Bound {
   close(): void;
 }
 
-/** Serves a zone by UDP and TCP. Rejects where the port cannot be had. */
+/** Serves a zone by UDP and TCP. Rejects if the port cannot be bound. */
 export async function startZoneServer(
   deps: ZoneServerDeps,
   { hosts, port }: ZoneServerOptions,
@@ -73,7 +73,7 @@ export async function startZoneServer(
   return { port: bound[0]?.port ?? port, stop };
 }
 
-/** TCP first: its port cannot be shared with anybody by mistake. */
+/** TCP first, because a TCP port cannot be shared by mistake. */
 async function listen(serving: Serving, host: string, port: number): Promise<Bound> {
   for (let pick = 1; ; pick++) {
     const tcp = listenTcp(serving, host, port);
@@ -98,7 +98,7 @@ function listenUdp(serving: Serving, hostname: string, port: number): Promise<Bu
     binaryType: "buffer",
     socket: {
       data: (socket, packet, from, address) => void answerDatagram(serving, socket, packet, from, address),
-      // The kernel tells of clients that are gone; there is nothing to do about them.
+      // The kernel reports clients that are unreachable. There is nothing to do.
       error: () => undefined,
     },
   });
@@ -111,19 +111,19 @@ async function answerDatagram(
   port: number,
   address: string,
 ): Promise<void> {
-  // Nobody can be answered at port 0.
+  // Port 0 cannot receive an answer.
   const response = port === 0 ? null : await serving.responder(packet, "udp");
   if (response === null || socket.closed) return;
-  const passage = serving.limiter.take(clientNetwork(address), response.kind, response.question);
-  const octets = passage === "slip" ? response.truncated() : response.octets;
-  if (passage === "drop" || octets === null) return;
+  const verdict = serving.limiter.take(clientNetwork(address), response.kind, response.question);
+  const octets = verdict === "slip" ? response.truncated() : response.octets;
+  if (verdict === "drop" || octets === null) return;
   send(socket, octets, port, address);
 }
 
 /**
- * Sends an answer. The kernel tells of a datagram that found a closed port at the next send, whoever that is for, and
- * then sends nothing: without another try, queries from such ports would each take somebody else's answer. A full
- * socket drops the answer, as the net might, and the client asks again.
+ * Sends an answer. If an earlier datagram found a closed port, the kernel reports that at the next send, to any client,
+ * and sends nothing. Without another attempt, queries from such ports would suppress answers to other clients. If the
+ * socket's buffer is full, the answer is dropped and the client asks again.
  */
 function send(socket: Bun.udp.Socket<"buffer">, octets: Buffer, port: number, address: string): void {
   for (let attempt = 0; attempt < MAX_SENDS; attempt++)
@@ -131,7 +131,7 @@ function send(socket: Bun.udp.Socket<"buffer">, octets: Buffer, port: number, ad
       socket.send(octets, port, address);
       return;
     } catch {
-      // Or the address cannot be reached from here: it was forged, or is gone.
+      // Or the address is unreachable, because it was forged or the client is gone.
     }
 }
 
@@ -139,7 +139,7 @@ function listenTcp(serving: Serving, hostname: string, port: number) {
   return Bun.listen<TcpSession | undefined>({
     hostname,
     port,
-    // A client may close its side behind its last question and still wait for the answer.
+    // A client may close its side after its last question and still wait for the answer.
     allowHalfOpen: true,
     socket: {
       open: (socket) => admit(serving, socket),
@@ -152,7 +152,9 @@ function listenTcp(serving: Serving, hostname: string, port: number) {
   });
 }
 
-/** Of a flood the oldest connection goes, which a resolver needs no more; one network cannot drive out the others. */
+/**
+ * Admits a connection. If there are too many, closes the oldest. One network cannot displace the connections of all.
+ */
 function admit(serving: Serving, socket: TcpSocket): void {
   const { clock, responder, sessions, perNetwork } = serving;
   const network = clientNetwork(socket.remoteAddress);
@@ -163,13 +165,13 @@ function admit(serving: Serving, socket: TcpSocket): void {
   }
   const [oldest] = sessions;
   if (sessions.size >= MAX_TCP_CONNECTIONS) oldest?.close();
-  const gone = (): void => {
+  const onClosed = (): void => {
     sessions.delete(session);
     const left = (perNetwork.get(network) ?? 0) - 1;
     if (left > 0) perNetwork.set(network, left);
     else perNetwork.delete(network);
   };
-  const session: TcpSession = new TcpSession({ clock, responder, gone }, socket);
+  const session: TcpSession = new TcpSession({ clock, responder, onClosed }, socket);
   socket.data = session;
   sessions.add(session);
   perNetwork.set(network, (perNetwork.get(network) ?? 0) + 1);

@@ -1,25 +1,25 @@
 import type { Socket } from "bun";
-import type { Clock } from "../../core/clock.ts";
-import { turn } from "../../core/turn.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { MAX_QUERY_OCTETS } from "./query.ts";
 import type { Responder } from "./responder.ts";
 
-/** From one whole query to the next (RFC 7766 §6.2.3): sending octet by octet gains no time. */
+/** From one whole query to the next (RFC 7766 §6.2.3). Sending octet by octet does not extend it. */
 export const TCP_IDLE_MS = 10_000;
-/** Queries answered in a row before other connections have a turn. */
+/** Queries answered in a row before other connections are served. */
 const TURN_QUERIES = 64;
 const LENGTH_OCTETS = 2;
 
 export interface TcpDeps {
   clock: Clock;
   responder: Responder;
-  /** Told once, when the connection is over. */
-  gone: () => void;
+  /** Called once, when the connection is closed. */
+  onClosed: () => void;
 }
 
 export type TcpSocket = Socket<TcpSession | undefined>;
 
-/** One connection: answers queries in order, and reads none while the client leaves answers unread (RFC 7766 §6.2.1). */
+/** A TCP connection. Reads no queries while the client leaves answers unread (RFC 7766 §6.2.1). */
 export class TcpSession {
   readonly #deps: TcpDeps;
   readonly #socket: TcpSocket;
@@ -49,7 +49,7 @@ export class TcpSession {
     void this.#answerAll();
   }
 
-  /** The client sends no more; what it has asked is answered. */
+  /** The client sends no more; its received queries are answered. */
   peerEnded(): void {
     this.#peerEnded = true;
     void this.#answerAll();
@@ -65,7 +65,7 @@ export class TcpSession {
     if (this.#over) return;
     this.#over = true;
     this.#cancelIdle();
-    this.#deps.gone();
+    this.#deps.onClosed();
   }
 
   #rest(): void {
@@ -76,17 +76,17 @@ export class TcpSession {
   async #answerAll(): Promise<void> {
     if (this.#answering || this.#over) return;
     this.#answering = true;
-    // Nothing more is read meanwhile: what a client sends ahead waits in its own machine.
+    // Stop reading during this, so that further queries wait at the client.
     this.#socket.pause();
     for (let answered = 1; await this.#answerNext(); answered++)
-      if (answered % TURN_QUERIES === 0) await turn();
+      if (answered % TURN_QUERIES === 0) await yieldToEventLoop();
     this.#answering = false;
     if (this.#over || this.#unsent.length > 0) return;
     if (this.#peerEnded) this.#finish();
     else this.#socket.resume();
   }
 
-  /** Answers the query in front; false where there is none whole, or the client does not read. */
+  /** Answers the first query. Returns false if there is no whole query, or if the client does not read. */
   async #answerNext(): Promise<boolean> {
     if (this.#over || this.#unsent.length > 0 || this.#received.length < LENGTH_OCTETS) return false;
     const octets = this.#received.readUInt16BE(0);
@@ -99,7 +99,7 @@ export class TcpSession {
     this.#received = this.#received.subarray(LENGTH_OCTETS + octets);
     const response = await this.#deps.responder(packet, "tcp");
     if (this.#over) return false;
-    // What is no query makes the rest doubtful too.
+    // If this is not a query, the rest cannot be trusted either.
     if (response === null) this.close();
     else this.#send(response.octets);
     return !this.#over;

@@ -1,6 +1,6 @@
 import { type RecordData, textStrings, type ZoneRecord } from "./records.ts";
 
-/** A record as a line of a zone file (RFC 1035 §5.1), all names absolute. */
+/** Formats a record as a line of a zone file (RFC 1035 §5.1), with absolute names. */
 export function zoneLine(record: ZoneRecord): string {
   return `${absolute(record.name)} ${record.ttl} IN ${record.type} ${dataText(record)}`;
 }
@@ -29,7 +29,7 @@ function dataText(record: RecordData): string {
   }
 }
 
-/** What is not plain text is written by its number, so that no value can end its string or its line. */
+/** Writes unprintable octets, quotes and backslashes as numbers, so that no value can end its string or line. */
 function quoted(octets: Buffer): string {
   const text = octets
     .toString("latin1")

@@ -1,20 +1,20 @@
 import type { Reply } from "./reply-parser.ts";
 
-/** What a peer has said it can, from its reply to EHLO (RFC 5321 §4.1.1.1). */
+/** Extensions that a peer offers in its reply to EHLO (RFC 5321 §4.1.1.1). */
 export interface Capabilities {
   pipelining: boolean;
   startTls: boolean;
   eightBitMime: boolean;
   smtpUtf8: boolean;
-  /** SIZE is offered (RFC 1870). */
+  /** True if SIZE is offered (RFC 1870). */
   size: boolean;
-  /** Octets a message may have; null where the peer names no limit. */
+  /** Largest message in octets; null if the peer names no limit. */
   maxSize: number | null;
-  /** Mechanisms of AUTH, in capitals. */
+  /** AUTH mechanisms, in upper case. */
   auth: ReadonlySet<string>;
 }
 
-/** A peer that only knows HELO. */
+/** Capabilities of a peer that only supports HELO. */
 export const NO_CAPABILITIES: Capabilities = {
   pipelining: false,
   startTls: false,
@@ -25,7 +25,7 @@ export const NO_CAPABILITIES: Capabilities = {
   auth: new Set(),
 };
 
-/** Reads the lines behind the first one; keywords count in any case. */
+/** Reads the lines after the first one, in any case. */
 export function readCapabilities(reply: Reply): Capabilities {
   const words = reply.lines.slice(1).map((line) => line.toUpperCase().split(/[ =]+/));
   const parametersOf = (keyword: string): string[] | null =>
@@ -38,7 +38,7 @@ export function readCapabilities(reply: Reply): Capabilities {
     smtpUtf8: parametersOf("SMTPUTF8") !== null,
     size: size !== null,
     maxSize: readSize(size?.[0]),
-    // Some servers have a line for each form, "AUTH" and "AUTH=", and do not say the same in both.
+    // Some servers send both "AUTH" and "AUTH=" with different mechanisms.
     auth: new Set(words.flatMap(([first, ...mechanisms]) => (first === "AUTH" ? mechanisms : []))),
   };
 }

@@ -1,39 +1,39 @@
-import type {
-  Destination,
-  HostSecurity,
-  OutboundMail,
-  PeerResult,
-  SendResult,
-  Timeouts,
+import type { HostSecurity } from "../../core/tls-policy.ts";
+import {
+  type Destination,
+  type OutboundMail,
+  type PeerResult,
+  type SendResult,
+  type Timeouts,
+  note,
 } from "./delivery.ts";
-import { type OpeningOptions, type OpenSession, openSession } from "./opening.ts";
+import { type OpenOptions, type OpenSession, openSession } from "./open-session.ts";
 import { isTaken, type Reset, transact } from "./transaction.ts";
-import { note } from "./transcript.ts";
-import type { WireDeps } from "./line.ts";
-import type { TlsState } from "./wire.ts";
+import type { TransportDeps } from "./transport-queue.ts";
+import type { TlsState } from "./transport.ts";
 
-/** An SMTP session kept for one message after the other. */
+/** An SMTP session that sends one message after another. */
 export interface Connection {
   readonly host: string;
   readonly ip: string;
   readonly tls: TlsState | null;
   /**
-   * Sends a message; resolves with its outcome, never rejects. Not to be called again before `released`, which comes
-   * synchronously and, where the peer has PIPELINING, before the outcome.
+   * Sends a message. Resolves with its outcome and never rejects. Call again only from within `released` or after it. If the
+   * peer has PIPELINING, `released` comes before the outcome.
    */
   send(mail: OutboundMail, transcript: string[], released: () => void): Promise<SendResult>;
-  /** Whether it can take a message still. */
+  /** Returns true if it can send another message. */
   usable(): boolean;
-  /** Whether the peer has a message whole and has not said yet whether it takes it: a cut now may double it. */
+  /** Returns true if the peer has a whole message and has not replied. If it closes now, the message may be doubled. */
   awaitsVerdict(): boolean;
-  /** Says QUIT and closes. */
+  /** Sends QUIT and closes. */
   quit(): Promise<void>;
-  /** Closes at once; what is under way ends in trouble. */
-  cut(reason: string): void;
-  whenCut(listener: () => void): void;
+  /** Closes at once. Current messages end in trouble. */
+  close(reason: string): void;
+  onClosed(listener: () => void): void;
 }
 
-/** A destination, and which of its hosts and addresses to connect to. */
+/** A destination, with the host and address to connect to. */
 export interface ConnectionOptions
   extends Pick<Destination, "hosts" | "port" | "tls" | "implicitTls" | "auth" | "ehloName"> {
   host: string;
@@ -41,52 +41,53 @@ export interface ConnectionOptions
   timeouts: Timeouts;
 }
 
-/** What came of opening a connection to one host. */
-export type Connecting = { kind: "open"; connection: Connection } | { kind: "failed"; result: PeerResult };
+/** Result of connecting to one host. */
+export type ConnectResult = { kind: "open"; connection: Connection } | { kind: "failed"; result: PeerResult };
 
 /**
- * Opens a session as the host's policy wants it. Where TLS is opportunistic and its handshake fails, the host is tried
- * once more in the clear (RFC 7435 §3): a peer with broken TLS is no worse than one without.
+ * Opens a session as the host's policy requires. If TLS is opportunistic and the handshake fails, tries once more in
+ * plain text (RFC 7435 §3): broken TLS is no worse than none.
  */
 export function openConnection(
-  deps: WireDeps,
+  deps: TransportDeps,
   options: ConnectionOptions,
   transcript: string[],
-): Promise<Connecting> {
-  return connectSecured(deps, { ...options, ...securityOf(options) }, transcript);
+): Promise<ConnectResult> {
+  return openSecured(deps, { ...options, ...securityOf(options) }, transcript);
 }
 
 /**
- * What the TLS of the host must be. A host that the destination does not name has no policy to go by: it is held to
- * the strictest one, so that no mix-up of hosts can end in the clear.
+ * Returns the TLS requirements of the host. If the destination does not name the host, they are the strictest, so that
+ * a mix-up of hosts never ends in plain text.
  */
-function securityOf({ hosts, host, tls }: ConnectionOptions): Pick<OpeningOptions, "tls" | "security"> {
+function securityOf({ hosts, host, tls }: ConnectionOptions): Pick<OpenOptions, "tls" | "security"> {
   const named = hosts.find(({ name }) => name === host);
   if (named === undefined) return { tls: "verified" };
   const security: HostSecurity | undefined = named.security;
   return security === undefined ? { tls } : { tls: security.tls, security };
 }
 
-async function connectSecured(
-  deps: WireDeps,
-  options: OpeningOptions,
+async function openSecured(
+  deps: TransportDeps,
+  options: OpenOptions,
   transcript: string[],
-): Promise<Connecting> {
+): Promise<ConnectResult> {
   const opening = await openSession(deps, options, transcript);
-  if (opening.kind === "open") return { kind: "open", connection: connectionOver(opening.session, options) };
+  if (opening.kind === "open")
+    return { kind: "open", connection: createConnection(opening.session, options) };
   const { result } = opening;
   const mayFallBack = options.tls === "opportunistic" && !options.implicitTls && options.auth === undefined;
   if (mayFallBack && result.kind === "trouble" && result.stage === "starttls")
-    return connectSecured(deps, { ...options, tls: "never" }, transcript);
+    return openSecured(deps, { ...options, tls: "never" }, transcript);
   return opening;
 }
 
-function connectionOver(session: OpenSession, options: OpeningOptions): Connection {
-  const { wire, capabilities } = session;
+function createConnection(session: OpenSession, options: OpenOptions): Connection {
+  const { transport, capabilities } = session;
   let reset: Reset = "none";
   let sent = 0;
   let contents = 0;
-  const content = (change: 1 | -1): void => {
+  const onContent = (change: 1 | -1): void => {
     contents += change;
   };
   return {
@@ -95,28 +96,28 @@ function connectionOver(session: OpenSession, options: OpeningOptions): Connecti
     tls: session.tls,
     async send(mail, transcript, released) {
       const nth = ++sent;
-      // The first message has the lines of the opening, these among them.
+      // The first message's transcript already has these lines from the opening.
       if (nth > 1) note(transcript, ...session.tlsLines);
       const release = (next: Reset): void => {
         reset = next;
         released();
       };
       const { timeouts } = options;
-      const deps = { wire, capabilities, timeouts, reset, transcript, released: release, content };
+      const deps = { transport, capabilities, timeouts, reset, transcript, released: release, onContent };
       const result = await transact(deps, mail);
-      // The verdict has come before the next message: it leaves nothing.
+      // If the verdict came before the next message, no RSET is needed.
       if (nth === sent && isTaken(result)) reset = "none";
       return result;
     },
-    usable: () => wire.broken() === null,
-    awaitsVerdict: () => contents > 0 && wire.flushed(),
+    usable: () => transport.closeReason() === null,
+    awaitsVerdict: () => contents > 0 && transport.allWritten(),
     quit: () => quit(session, options.timeouts),
-    cut: (reason) => wire.cut(reason),
-    whenCut: (listener) => wire.whenCut(listener),
+    close: (reason) => transport.close(reason),
+    onClosed: (listener) => transport.onClosed(listener),
   };
 }
 
 async function quit(session: OpenSession, timeouts: Timeouts): Promise<void> {
-  await session.wire.exchange([Buffer.from("QUIT\r\n")], [timeouts.quit]);
-  session.wire.cut("done");
+  await session.transport.exchange([Buffer.from("QUIT\r\n")], [timeouts.quit]);
+  session.transport.close("done");
 }

@@ -1,19 +1,16 @@
 import { createHash, type X509Certificate } from "node:crypto";
-import type { DaneDemand, TlsaRecord } from "./delivery.ts";
+import { DANE_EE, DANE_TA, type DaneDemand, type TlsaRecord } from "../../core/tls-policy.ts";
 
-/** Certificate usages (RFC 6698 §2.1.1, RFC 7218 §2.1). */
-const DANE_TA = 2;
-const DANE_EE = 3;
 /** id-kp-serverAuth (RFC 5280 §4.2.1.12). */
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 
-/** The octets that a selector names: the certificate (0) or its public key (1). RFC 6698 §2.1.2. */
+/** Octets that a selector names: the certificate (0) or its public key (1). RFC 6698 §2.1.2. */
 const SELECTED: Readonly<Record<number, (certificate: X509Certificate) => Uint8Array>> = {
   0: (certificate) => certificate.raw,
   1: (certificate) => certificate.publicKey.export({ type: "spki", format: "der" }),
 };
 
-/** What a matching type makes of them (RFC 6698 §2.1.3). */
+/** Digests by matching type (RFC 6698 §2.1.3). */
 const MATCHED: Readonly<Record<number, (octets: Uint8Array) => Uint8Array>> = {
   0: (octets) => octets,
   1: (octets) => createHash("sha256").update(octets).digest(),
@@ -21,7 +18,7 @@ const MATCHED: Readonly<Record<number, (octets: Uint8Array) => Uint8Array>> = {
 };
 
 /**
- * Why a presented chain, the peer's own certificate first, does not match what DANE asks for; null where it does.
+ * Checks a presented chain, leaf first, against DANE. Returns null if it matches, else the reason.
  * @param now milliseconds since the epoch
  */
 export function matchDane(demand: DaneDemand, chain: readonly X509Certificate[], now: number): string | null {
@@ -29,14 +26,14 @@ export function matchDane(demand: DaneDemand, chain: readonly X509Certificate[],
   if (leaf === undefined) return "no certificate that can be read";
   const withUsage = (usage: number): TlsaRecord[] =>
     demand.records.filter((record) => record.usage === usage);
-  // RFC 7672 §3.1.1: the record alone binds the key to the host; names and dates of the certificate say nothing.
+  // RFC 7672 §3.1.1: the record alone binds the key to the host. Names and dates of the certificate do not count.
   if (withUsage(DANE_EE).some((record) => matches(record, leaf))) return null;
   const anchors = withUsage(DANE_TA);
   if (anchors.length === 0) return "the certificate matches no TLSA record";
   return anchorFault({ anchors, names: demand.names, now }, chain, leaf);
 }
 
-/** Whether a certificate is the one a record speaks of. Its own kind of key may be beyond what can be read. */
+/** Checks whether a record names this certificate. Returns false if its key type is unknown to us. */
 function matches(record: TlsaRecord, certificate: X509Certificate): boolean {
   const select = SELECTED[record.selector];
   const match = MATCHED[record.matchingType];
@@ -55,16 +52,15 @@ interface AnchorDemand {
 }
 
 /**
- * RFC 7672 §3.1.2: from the peer's certificate issuer by issuer, through what was presented, up to one that a record
- * names. Limits that an authority sets below itself (path length, name constraints) are not looked at: whoever
- * publishes the record has chosen the authority.
+ * RFC 7672 §3.1.2: follows the issuers from the leaf through the presented chain to one that a record names. Path
+ * length and name constraints are not checked: the publisher of the record chose the authority.
  */
 function anchorFault(
   demand: AnchorDemand,
   chain: readonly X509Certificate[],
   leaf: X509Certificate,
 ): string | null {
-  // §3.2.2, §3.2.3: an authority signs for many, so the name must be right too.
+  // §3.2.2, §3.2.3: an authority signs for many hosts, so the name must match too.
   if (!demand.names.some((name) => bears(leaf, name)))
     return `the certificate names none of ${demand.names.join(", ")}`;
   if (leaf.keyUsage !== undefined && !leaf.keyUsage.includes(SERVER_AUTH))

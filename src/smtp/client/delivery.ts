@@ -1,24 +1,26 @@
-import { MINUTE_MS } from "../../core/time-units.ts";
+import type { HostSecurity } from "../../core/tls-policy.ts";
+import { MINUTE_MS } from "../../core/time/units.ts";
+import { omittedLinesNotice, MAX_TRANSCRIPT_LINES } from "../../core/text.ts";
 
-/** Where in a delivery something happened. `final` is the reply to the message itself. */
+/** Step of a delivery. `final` is the reply to the message content. */
 export type Stage = "connect" | "ehlo" | "starttls" | "auth" | "mail" | "rcpt" | "data" | "final";
 
-/** What came of asking a peer. */
+/** Result of talking to a peer. */
 export type PeerResult =
-  /** The peer has spoken: `final` with 2xx means it has the message, any other reply that it has not. */
+  /** The peer replied. `final` with 2xx means that it has the message; any other reply that it has not. */
   | { kind: "reply"; stage: Stage; code: number; enhanced: string | null; text: string }
   /**
-   * Nothing was sent because the peer cannot take such a message: over its SIZE, or 8-bit content or addresses it does
-   * not know. `code` and `enhanced` are what a peer would have answered; trying again does not help.
+   * Nothing was sent, because the peer cannot take this message: it is over SIZE, or needs 8-bit content or SMTPUTF8.
+   * `code` and `enhanced` are what a peer would have replied. Another attempt would not help.
    */
   | { kind: "unsendable"; stage: "mail"; code: number; enhanced: string; text: string }
-  /** Connection, TLS or protocol failed, or time ran out: try again later. */
+  /** Connection, TLS or protocol failed, or a timeout passed: try again later. */
   | { kind: "trouble"; stage: Stage; reason: string };
 
-/** The end of one delivery to one recipient. `withdrawn`: its owner says that it is not to go any more; the peer does not have it. */
+/** Result of a delivery. `withdrawn`: its owner no longer wants it sent, and the peer does not have it. */
 export type SendResult = PeerResult | { kind: "withdrawn" };
 
-/** The reason of trouble by which a pool that closes ends what is not through. */
+/** Reason for deliveries that end because the pool closes. */
 export const SHUTTING_DOWN = "shutting down";
 
 /** One message for one recipient. */
@@ -26,97 +28,69 @@ export interface OutboundMail {
   /** The return path; "" is the null reverse-path. */
   mailFrom: string;
   rcptTo: string;
-  /** The message with CRLF line ends. */
+  /** The message, with CRLF line ends. */
   raw: Uint8Array;
-  /** The header holds UTF-8 (RFC 6532), so that the peer must offer SMTPUTF8. Addresses beyond ASCII are seen here. */
+  /** True if the header has UTF-8 (RFC 6532), which needs SMTPUTF8. Addresses are checked separately. */
   smtpUtf8?: boolean;
-  /** Whether `raw` has octets over 127; looked up where not given. */
+  /** True if `raw` has octets over 127. If undefined, it is determined. */
   eightBit?: boolean;
-  /** Asked before the transaction begins, and once more before the content, whether it is still to go. Left out: it is. */
-  mayGo?: () => boolean | Promise<boolean>;
+  /** Returns whether the message should still be sent. Called before the transaction and again before the content. */
+  stillWanted?: () => boolean | Promise<boolean>;
 }
 
 /**
- * `never`: in the clear. `opportunistic`: TLS where offered, whatever the certificate, else in the clear (RFC 7435).
- * `encrypted`: TLS, whatever the certificate, else no delivery. `verified`: TLS with a certificate that is valid for
- * the host's name, else no delivery.
+ * `never`: plain text. `opportunistic`: TLS if offered, with any certificate, else plain text (RFC 7435). `encrypted`:
+ * TLS with any certificate, else no delivery. `verified`: TLS with a certificate valid for the host's name, else no
+ * delivery.
  */
 export type TlsMode = "never" | "opportunistic" | "encrypted" | "verified";
-
-/** A TLSA record (RFC 6698 §2.1). */
-export interface TlsaRecord {
-  usage: number;
-  selector: number;
-  matchingType: number;
-  data: Uint8Array;
-}
-
-/** What DANE asks of a peer's certificate (RFC 7672 §3). */
-export interface DaneDemand {
-  /** Usable records, of which one must match. */
-  records: readonly TlsaRecord[];
-  /**
-   * Names of which the certificate must bear one, where a trust anchor (usage 2) vouches for it. The first one is that
-   * under which the records lie.
-   */
-  names: readonly string[];
-}
-
-/** What a published policy asks of the connection to one host. */
-export interface HostSecurity {
-  tls: Exclude<TlsMode, "never">;
-  /** With `verified`: the certificate is judged by these records in place of the authorities. */
-  dane?: DaneDemand;
-  /** Which policy it is and what it asks, for the transcript. */
-  policy: string;
-}
 
 export interface Credentials {
   user: string;
   pass: string;
-  /** Lets the password go over a connection that is not encrypted or not verified. */
+  /** Allows sending the password over a connection that is not encrypted or not verified. */
   insecure: boolean;
 }
 
 export interface DestinationHost {
-  /** Name for the certificate and the record. */
+  /** Name for the certificate check and the record. */
   name: string;
   addresses: readonly string[];
-  /** In place of the destination's `tls`; to be told apart by the destination's `key`. */
+  /** Replaces the destination's `tls`. Destinations that differ in it must have different keys. */
   security?: HostSecurity;
 }
 
-/** Where to deliver. Deliveries of the same `key` share connections, so all else must then be the same. */
+/** Where to deliver. Deliveries with the same `key` share connections, so all other fields must be equal. */
 export interface Destination {
   key: string;
-  /** In the order they are tried. */
+  /** Tried in this order. */
   hosts: readonly DestinationHost[];
   port: number;
   tls: TlsMode;
   /** TLS from the first octet (RFC 8314 §3.3), as `smtps:` wants. */
   implicitTls?: boolean;
   auth?: Credentials;
-  /** Our own name, for EHLO. */
+  /** Our name in EHLO. */
   ehloName: string;
 }
 
 export interface DeliveryReport {
   result: SendResult;
-  /** The host and address last spoken to; null where there was none. */
+  /** Host and address of the last connection or attempt; null if there was none. */
   mx: string | null;
   ip: string | null;
-  /** TLS version and cipher; null in the clear. */
+  /** TLS version and cipher; null in plain text. */
   tls: string | null;
-  /** Whether the certificate was valid for the host's name, or by DANE where that was asked for. */
+  /** True if the certificate was valid for the host's name, or matched DANE if that was required. */
   tlsVerified: boolean;
-  /** Commands and replies, without message and secrets. */
+  /** Commands and replies, without content and secrets. */
   transcript: string[];
   /** Milliseconds since the epoch. */
   startedAt: number;
   durationMs: number;
 }
 
-/** How long each step may take, in milliseconds. */
+/** Time limits of each step, in milliseconds. */
 export interface Timeouts {
   connect: number;
   tls: number;
@@ -126,13 +100,15 @@ export interface Timeouts {
   mail: number;
   rcpt: number;
   data: number;
-  /** For each part of the message that the peer takes. */
+  /** For each part of the message that the peer accepts. */
   block: number;
   final: number;
   quit: number;
 }
 
-/** Those of a conversation in which no mail is to pass: so long for the connection, and for each step behind it. Milliseconds. */
+/**
+ * Creates short timeouts for a session that sends no mail: one for connecting, one for each later step. Milliseconds.
+ */
 export function shortTimeouts(connectMs: number, stepMs: number): Timeouts {
   return {
     connect: connectMs,
@@ -141,7 +117,7 @@ export function shortTimeouts(connectMs: number, stepMs: number): Timeouts {
   };
 }
 
-/** RFC 5321 §4.5.3.2; what it leaves open (connect, TLS, AUTH, QUIT) is ours. */
+/** RFC 5321 §4.5.3.2. It has no limits for connect, TLS, AUTH and QUIT, so those are ours. */
 export const DEFAULT_TIMEOUTS: Timeouts = {
   connect: 30_000,
   tls: MINUTE_MS,
@@ -155,3 +131,18 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   final: 10 * MINUTE_MS,
   quit: 5000,
 };
+
+/** Lines kept from the start of a transcript. */
+const FIRST_LINES = MAX_TRANSCRIPT_LINES / 2;
+
+/**
+ * Adds lines to a transcript: `C:` from us, `S:` from the peer, `*` for events. If it is too long, keeps its start and
+ * end, which tell most, and replaces the middle by one line.
+ */
+export function note(transcript: string[], ...lines: string[]): void {
+  transcript.push(...lines);
+  const tooMany = transcript.length - MAX_TRANSCRIPT_LINES;
+  if (tooMany <= 0) return;
+  const gone = transcript.splice(FIRST_LINES, tooMany + 1);
+  transcript.splice(FIRST_LINES, 0, omittedLinesNotice(gone));
+}

@@ -1,13 +1,13 @@
-import type { Clock } from "../../core/clock.ts";
-import { setNewest } from "../../core/newest.ts";
-import type { Connecting, Connection } from "./connection.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { setBounded } from "../../core/collections.ts";
+import type { ConnectResult, Connection } from "./connection.ts";
 import type { Destination, PeerResult } from "./delivery.ts";
 
-/** Time for which an address that failed is tried behind all others. */
+/** After a failure, an address is tried after all others for this time. */
 export const SHUN_MS = 60_000;
-/** Addresses tried for one connection: each may cost the whole connect timeout. */
+/** Addresses tried for one connection. Each may take the whole connect timeout. */
 export const MAX_ADDRESSES_TRIED = 8;
-/** Failed addresses remembered over all destinations; the oldest goes first. */
+/** Failed addresses remembered, over all destinations. If it is full, the oldest is dropped. */
 const MAX_SHUNNED = 10_000;
 
 export interface Candidate {
@@ -15,14 +15,14 @@ export interface Candidate {
   ip: string;
 }
 
-/** What came of trying the hosts; `tried`: the address that failed so, null where none was tried. */
-export type Connected =
+/** Result of connecting to the hosts. `tried` is the address of the shown failure, or null if none was tried. */
+export type ConnectOutcome =
   | { kind: "open"; connection: Connection }
   | { kind: "failed"; result: PeerResult; tried: Candidate | null };
 
 /**
- * The addresses to try in order, those that failed of late behind all others. Each host has its share of the tries:
- * else a first host with many dead addresses would keep all others from ever being tried.
+ * Returns the addresses to try, in order; recently failed ones come last. Each host has a share of the attempts, so
+ * that a first host with many dead addresses does not use them all.
  */
 export function candidates(
   destination: Destination,
@@ -44,8 +44,7 @@ export function candidates(
 }
 
 /**
- * Opens a connection to the first address that takes one (RFC 5321 §5.1). Of several failures the mildest counts: a
- * host that could not be reached may take the message later, though another one has refused us for good.
+ * Opens a connection to the first address that takes one (RFC 5321 §5.1). If all fail, returns the most telling failure.
  * @param until time from which no further address is tried
  */
 export async function connectInOrder(
@@ -53,9 +52,9 @@ export async function connectInOrder(
   shunned: Map<string, number>,
   destination: Destination,
   until: number,
-  connect: (host: string, ip: string) => Promise<Connecting>,
-): Promise<Connected> {
-  let failure: Connected & { kind: "failed" } = {
+  connect: (host: string, ip: string) => Promise<ConnectResult>,
+): Promise<ConnectOutcome> {
+  let failure: ConnectOutcome & { kind: "failed" } = {
     kind: "failed",
     result: { kind: "trouble", stage: "connect", reason: "no address to connect to" },
     tried: null,
@@ -68,14 +67,17 @@ export async function connectInOrder(
       shunned.delete(address);
       return connecting;
     }
-    setNewest(shunned, address, clock.now() + SHUN_MS, MAX_SHUNNED);
-    if (failure.tried === null || !isPermanent(connecting.result))
+    setBounded(shunned, address, clock.now() + SHUN_MS, MAX_SHUNNED);
+    if (
+      failure.tried === null ||
+      failureRank(connecting.result) >= Math.max(failureRank(failure.result), TEMPORARY)
+    )
       failure = { kind: "failed", result: connecting.result, tried: candidate };
   }
   return failure;
 }
 
-/** Whether an address has failed of late. */
+/** Checks whether an address has failed recently. */
 export function isShunned(
   shunned: ReadonlyMap<string, number>,
   candidate: Candidate,
@@ -83,15 +85,24 @@ export function isShunned(
   now: number,
 ): boolean {
   const until = shunned.get(shunKey(candidate, port)) ?? 0;
-  // A clock that was put back does not lengthen it.
+  // If the clock was set back, the time is not extended.
   return until > now && until <= now + SHUN_MS;
 }
 
-/** With the host's name: whoever lets a name of theirs lead to another's address must not change the order of its hosts. */
+/** Includes the host's name, so that a domain pointing to another's address does not change that one's order. */
 function shunKey({ host, ip }: Candidate, port: number): string {
   return `${host} ${ip}:${port}`;
 }
 
-function isPermanent(result: PeerResult): boolean {
-  return result.kind === "reply" && result.code >= 500;
+const PERMANENT = 0;
+const TEMPORARY = 1;
+
+/**
+ * Ranks failures by what they tell the operator: a refused login, then TLS, then any other temporary failure. A permanent
+ * refusal ranks last, because an address that could not be reached may still accept the message later.
+ */
+function failureRank(result: PeerResult): number {
+  if (result.kind === "reply" && result.code >= 500) return PERMANENT;
+  if (result.stage === "auth") return 3;
+  return result.stage === "starttls" ? 2 : TEMPORARY;
 }

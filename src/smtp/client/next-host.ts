@@ -1,18 +1,25 @@
 import type { SendResult, Stage } from "./delivery.ts";
 import { isShunned } from "./host-order.ts";
-import { family, type Lane, type Member, newLane, type Request, type State } from "./pool-state.ts";
+import {
+  destinationQueues,
+  type DeliveryQueue,
+  type Member,
+  newQueue,
+  type PendingDelivery,
+  type PoolState,
+} from "./pool-state.ts";
 
-/** Hosts that are asked to take one message in one try: a domain with many must not make a long walk of each deferral. */
+/** Hosts tried for one message in one attempt. If a domain has many, a deferral must not take too long. */
 export const MAX_HOSTS_ASKED = 4;
 
-/** Stages at which a session may break without the peer having the message: another host may be asked at once. */
+/** If a session breaks at one of these stages, the peer does not have the message. */
 const BEFORE_CONTENT: ReadonlySet<Stage> = new Set<Stage>(["mail", "rcpt", "data"]);
 
 /**
- * RFC 5321 §5.1: whether a host has only put a message off, so that the next one is to be asked. What the session lost
- * behind the message may have been delivered, and is left to a later try.
+ * RFC 5321 §5.1: checks whether a host only deferred the message, so that the next one is tried. If the session broke
+ * after the content, the message may have been delivered; a later attempt handles it.
  */
-function isPutOff(result: SendResult): boolean {
+function isDeferral(result: SendResult): boolean {
   if (result.kind === "reply")
     return (
       result.code >= 400 &&
@@ -23,24 +30,24 @@ function isPutOff(result: SendResult): boolean {
 }
 
 /**
- * The lane where a message waits for a host that has not been asked yet; null where its outcome stands. Hosts that could
- * not be reached of late are not asked.
- * @param until time from which no further host is asked
+ * Returns the queue in which a message waits for a host not yet tried, or null if the result is final. Skips hosts that
+ * recently failed to connect.
+ * @param until time from which no further host is tried
  */
-export function laneToNextHost(
-  state: State,
-  lane: Lane,
-  request: Request,
+export function queueForNextHost(
+  state: PoolState,
+  queue: DeliveryQueue,
+  request: PendingDelivery,
   member: Member,
   result: SendResult,
   until: number,
-): Lane | null {
+): DeliveryQueue | null {
   const now = state.deps.clock.now();
-  if (state.closing || request.aborted || now >= until || !isPutOff(result)) return null;
+  if (state.closing || request.aborted || now >= until || !isDeferral(result)) return null;
   const { connection } = member;
-  const asked = [...request.asked, connection.host];
+  const asked = [...request.triedHosts, connection.host];
   if (asked.length >= MAX_HOSTS_ASKED) return null;
-  const root = lane.root ?? lane;
+  const root = queue.root ?? queue;
   const { destination } = root;
   const hosts = destination.hosts.filter(
     ({ name, addresses }) =>
@@ -48,42 +55,50 @@ export function laneToNextHost(
       !addresses.every((ip) => isShunned(state.shunned, { host: name, ip }, destination.port, now)),
   );
   if (hosts.length === 0) return null;
-  request.asked = asked;
-  request.putOff = { result, connection };
+  request.triedHosts = asked;
+  request.deferral = { result, connection };
   const key = hosts.map(({ name }) => name).join(" ");
-  const branch = root.branches.get(key) ?? newLane(destination, root);
-  // The newest says where the hosts are by now.
+  const branch = root.branches.get(key) ?? newQueue(destination, root);
+  // The newest destination has the current addresses.
   branch.destination = { ...destination, hosts };
   root.branches.set(key, branch);
   return branch;
 }
 
-/** Connections that stand or are being opened, of a lane and all that share its limit. */
-export function connectionsOf(lane: Lane): number {
-  return family(lane).reduce((sum, { members, opening }) => sum + members.size + opening, 0);
+/** Counts open and opening connections of a queue and all queues that share its limit. */
+export function connectionsOf(queue: DeliveryQueue): number {
+  return destinationQueues(queue).reduce((sum, { members, opening }) => sum + members.size + opening, 0);
 }
 
-/** A connection that a lane beside this one could do without, for it to have another in its place. */
-export function spareBeside(lane: Lane): { lane: Lane; member: Member } | null {
-  for (const other of family(lane)) {
-    if (other === lane || other.waiting.length > 0) continue;
+/** Finds an idle connection of another queue, to close it in favour of one for this queue. */
+export function spareConnection(queue: DeliveryQueue): { queue: DeliveryQueue; member: Member } | null {
+  for (const other of destinationQueues(queue)) {
+    if (other === queue || other.waiting.length > 0) continue;
     for (const member of other.members)
-      if (member.ready && member.underway === 0) return { lane: other, member };
+      if (member.ready && member.underway === 0) return { queue: other, member };
   }
   return null;
 }
 
-/** Whether another lane of those that share the limit has messages and no connection. */
-export function isStarvedBeside(lane: Lane): boolean {
-  if (lane.root === null && lane.branches.size === 0) return false;
-  return family(lane).some(
-    (other) => other !== lane && other.waiting.length > 0 && other.members.size + other.opening === 0,
+/** Checks whether another queue with the same limit has messages but no connection. */
+export function isOtherQueueStarved(queue: DeliveryQueue): boolean {
+  if (queue.root === null && queue.branches.size === 0) return false;
+  return destinationQueues(queue).some(
+    (other) => other !== queue && other.waiting.length > 0 && other.members.size + other.opening === 0,
   );
 }
 
-/** A connection that has served this lane and has nothing under way. One that has not served yet must not be given up: lanes would open connections for each other and use none. */
-export function usedMember(lane: Lane): Member | undefined {
-  for (const member of lane.members)
+/**
+ * Finds an idle connection that has served this queue. One that has not served yet must stay: otherwise queues would
+ * open connections for each other and use none.
+ */
+export function idleUsedMember(queue: DeliveryQueue): Member | undefined {
+  for (const member of queue.members)
     if (member.ready && member.underway === 0 && member.sent > 0) return member;
+  return undefined;
+}
+
+export function readyMember(queue: DeliveryQueue, maxUnderway: number): Member | undefined {
+  for (const member of queue.members) if (member.ready && member.underway <= maxUnderway) return member;
   return undefined;
 }

@@ -1,26 +1,26 @@
 import { X509Certificate } from "node:crypto";
 
-/** Certificates of a presented chain that are looked at; a longer chain is cut. */
+/** Certificates read of a presented chain; a longer chain is cut. */
 const MAX_CHAIN_CERTIFICATES = 10;
-/** Names of a certificate that are shown; one may bear thousands. */
+/** Names shown of a certificate, which may have thousands. */
 export const MAX_NAMES_SHOWN = 10;
-/** Characters shown of one name of a certificate. */
+/** Characters shown of one name. */
 export const MAX_NAME_CHARS = 100;
 
-/** What a certificate says of itself. Everything in it was written by a stranger. */
+/** Fields of a certificate. The peer controls all of them. */
 export interface CertificateFacts {
   subject: string;
   issuer: string;
   /** Subject alternative names, e.g. `DNS:mx.example.com`; the first ten. */
   names: readonly string[];
-  /** Names beyond those ten. */
+  /** Number of further names. */
   moreNames: number;
   /** As the certificate spells them, e.g. `Jan  1 00:00:00 2026 GMT`. */
   validFrom: string;
   validTo: string;
 }
 
-/** A certificate of a chain as the socket gives it. */
+/** A certificate of a chain as the socket returns it. */
 interface Presented {
   raw?: Uint8Array;
   issuerCertificate?: Presented;
@@ -31,13 +31,13 @@ interface PeerSocket {
 }
 
 /**
- * The chain of the peer's certificate as far as it was presented or is known here, its own one first; empty where there
- * is none that can be read. Only of the first one has the peer proved that it holds the key.
+ * Returns the peer's certificate chain, leaf first, as presented or known locally. Empty if there is no readable
+ * certificate. The peer has proved possession of the key only for the leaf.
  */
 export function presentedChain(socket: PeerSocket): X509Certificate[] {
   const chain: X509Certificate[] = [];
   try {
-    // `false` gives the whole chain here; node:tls has it the other way round.
+    // `false` returns the whole chain in Bun; in node:tls it is the reverse.
     let presented: Presented | undefined = socket.getPeerCertificate(false);
     while (presented?.raw !== undefined && chain.length < MAX_CHAIN_CERTIFICATES) {
       chain.push(new X509Certificate(presented.raw));
@@ -45,12 +45,12 @@ export function presentedChain(socket: PeerSocket): X509Certificate[] {
       presented = issuer === presented ? undefined : issuer;
     }
   } catch {
-    // A certificate that cannot be read ends the chain: nothing behind it could be vouched for.
+    // An unreadable certificate ends the chain, because no later one can be verified.
   }
   return chain;
 }
 
-/** Whether one of a certificate's subject alternative names is that of the host; its common name is none. */
+/** Checks whether a subject alternative name matches the host. The common name does not count. */
 export function hasAlternativeName(certificate: X509Certificate | undefined, host: string): boolean {
   try {
     return certificate?.checkHost(host, { subject: "never" }) !== undefined;
@@ -59,7 +59,7 @@ export function hasAlternativeName(certificate: X509Certificate | undefined, hos
   }
 }
 
-/** What the record says of a certificate; null where it cannot be read. */
+/** Returns the fields for the record, or null if the certificate is unreadable. */
 export function certificateFacts(certificate: X509Certificate | undefined): CertificateFacts | null {
   try {
     return certificate === undefined ? null : factsOf(certificate);
@@ -80,7 +80,7 @@ function factsOf(certificate: X509Certificate): CertificateFacts {
   };
 }
 
-/** One line for the transcript. */
+/** Formats the facts as one line for the transcript. */
 export function describeCertificate(facts: CertificateFacts): string {
   const more = facts.moreNames > 0 ? ` and ${facts.moreNames} more` : "";
   return [
@@ -91,7 +91,7 @@ export function describeCertificate(facts: CertificateFacts): string {
   ].join("; ");
 }
 
-/** A distinguished name in one line; control characters, which could forge lines of a log, are taken out. */
+/** Returns a distinguished name in one line. Removes control characters, which could forge log lines. */
 function shown(text: string | undefined): string {
   const line = (text ?? "").replace(/\n/g, ", ").replace(/[^\x20-\x7e]/g, "?");
   return line.slice(0, MAX_NAME_CHARS);

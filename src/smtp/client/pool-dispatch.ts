@@ -1,113 +1,124 @@
 import { type Connection, openConnection } from "./connection.ts";
-import { type SendResult, SHUTTING_DOWN } from "./delivery.ts";
-import { type Candidate, type Connected, connectInOrder } from "./host-order.ts";
-import { connectionsOf, isStarvedBeside, laneToNextHost, spareBeside, usedMember } from "./next-host.ts";
-import { cutAbandoned } from "./pool-abandoned.ts";
-import { family, type Lane, type Member, notTried, type Request, type State, settle } from "./pool-state.ts";
-import { note } from "./transcript.ts";
+import { type SendResult, SHUTTING_DOWN, note } from "./delivery.ts";
+import { type ConnectOutcome, connectInOrder } from "./host-order.ts";
+import {
+  connectionsOf,
+  isOtherQueueStarved,
+  queueForNextHost,
+  spareConnection,
+  idleUsedMember,
+  readyMember,
+} from "./next-host.ts";
+import {
+  closeAbandoned,
+  destinationQueues,
+  failWaiting,
+  type DeliveryQueue,
+  type Member,
+  notTried,
+  type PendingDelivery,
+  type PoolState,
+  settle,
+} from "./pool-state.ts";
+import { wasClosedBefore } from "./transaction.ts";
 
-/** Times a message is handed to another connection because a kept one had been closed under it. */
+/** How often a message is passed to another connection if a kept one was closed before MAIL. */
 export const MAX_RESENDS = 3;
-/** Time without new connections after one has failed while others stand or are being opened. */
+/** If a connection attempt fails while other connections exist, no new one is tried for this time. */
 export const BACK_OFF_MS = 10_000;
-/**
- * Time from the handing of a message to a connection to its end. Each step has its own limit (RFC 5321 §4.5.3.2), but a
- * peer that takes the message octet by octet makes progress for ever (a tarpit).
- */
+/** Limit of one message on a connection, against peers that read octet by octet (a tarpit). */
 export const MAX_TRANSACTION_MS = 30 * 60_000;
-/** Time after which no further address is tried for one connection: peers that hang use all of their time at each. */
+/** After this time no further address is tried for one connection, since peers that hang use all of their time. */
 export const MAX_TRYING_MS = 12 * 60_000;
 
-/** Gives waiting messages to connections: to one without work, else to a new one, else behind another message. */
-export function dispatch(state: State, lane: Lane): void {
-  while (lane.waiting.length > 0) {
-    if (mustYield(state, lane)) {
-      const used = usedMember(lane);
+/** Assigns waiting messages: to an idle connection, else to a new one, else to one that is sending another message. */
+export function dispatch(state: PoolState, queue: DeliveryQueue): void {
+  while (queue.waiting.length > 0) {
+    if (mustYield(state, queue)) {
+      const used = idleUsedMember(queue);
       if (used === undefined) break;
-      retire(state, lane, used);
+      retire(state, queue, used);
       continue;
     }
     const member =
-      readyMember(lane, 0) ?? (mayOpen(state, lane) ? null : readyMember(lane, maxUnderway(lane)));
+      readyMember(queue, 0) ?? (mayOpen(state, queue) ? null : readyMember(queue, maxUnderway(queue)));
     if (member === undefined) break;
-    if (member === null) void open(state, lane);
-    else assign(state, lane, member);
+    if (member === null) void open(state, queue);
+    else assign(state, queue, member);
   }
-  forgetEmpty(state, lane);
+  forgetEmpty(state, queue);
 }
 
-/** Whether a lane that has no connection waits for one of this lane's: all that may be had are taken. */
-function mustYield(state: State, lane: Lane): boolean {
+/** Returns true if a queue without connection waits for one of this queue's, because the limit is reached. */
+function mustYield(state: PoolState, queue: DeliveryQueue): boolean {
   return (
-    lane.members.size > 0 &&
-    lane.opening === 0 &&
-    isStarvedBeside(lane) &&
-    [...lane.members].every(({ sent }) => sent > 0) &&
-    connectionsOf(lane) >= state.options.maxConnectionsPerDestination
+    queue.members.size > 0 &&
+    queue.opening === 0 &&
+    isOtherQueueStarved(queue) &&
+    [...queue.members].every(({ sent }) => sent > 0) &&
+    connectionsOf(queue) >= state.options.maxConnectionsPerDestination
   );
 }
 
-function forgetEmpty(state: State, lane: Lane): void {
-  const { members, opening, underway, waiting, branches, root } = lane;
+function forgetEmpty(state: PoolState, queue: DeliveryQueue): void {
+  const { members, opening, underway, waiting, branches, root } = queue;
   if (members.size + opening + underway + waiting.length + branches.size > 0) return;
-  const { key } = lane.destination;
-  // The last connection of an old lane may part when its destination has a new one already.
-  if (root === null && state.lanes.get(key) === lane) state.lanes.delete(key);
+  const { key } = queue.destination;
+  // The last connection of an old queue may close after its destination has a new queue.
+  if (root === null && state.queues.get(key) === queue) state.queues.delete(key);
   if (root === null) return;
-  for (const [name, branch] of root.branches) if (branch === lane) root.branches.delete(name);
+  for (const [name, branch] of root.branches) if (branch === queue) root.branches.delete(name);
   forgetEmpty(state, root);
 }
 
 /**
- * Dispatches all lanes that share a limit: a connection that one has done with may be what another waits for. They have
- * turns behind this one, so that none takes back at once what it has given up.
+ * Dispatches all queues that share a limit; this one comes last, so that it does not take back at once what it gave up.
  */
-export function dispatchFamily(state: State, lane: Lane): void {
-  const lanes = family(lane);
-  const own = lanes.indexOf(lane) + 1;
-  for (const one of [...lanes.slice(own), ...lanes.slice(0, own)]) dispatch(state, one);
+export function dispatchDestination(state: PoolState, queue: DeliveryQueue): void {
+  const queues = destinationQueues(queue);
+  const own = queues.indexOf(queue) + 1;
+  for (const one of [...queues.slice(own), ...queues.slice(0, own)]) dispatch(state, one);
 }
 
-/** A message that has lost a connection once goes behind no other again: those before it may be what ends connections. */
-function maxUnderway(lane: Lane): number {
-  return (lane.waiting[0]?.resends ?? 0) > 0 ? 0 : Infinity;
+/** If a message has lost a connection, it is not pipelined again: the one before it may end connections. */
+function maxUnderway(queue: DeliveryQueue): number {
+  return (queue.waiting[0]?.resends ?? 0) > 0 ? 0 : Infinity;
 }
 
-function readyMember(lane: Lane, maxUnderway: number): Member | undefined {
-  for (const member of lane.members) if (member.ready && member.underway <= maxUnderway) return member;
-  return undefined;
-}
-
-function mayOpen(state: State, lane: Lane): boolean {
-  if (lane.opening >= lane.waiting.length) return false;
-  if (lane.members.size + lane.opening > 0 && isStarvedBeside(lane)) return false;
-  if (lane.members.size + lane.opening > 0 && lane.cancelBackOff !== null) return false;
+function mayOpen(state: PoolState, queue: DeliveryQueue): boolean {
+  if (queue.opening >= queue.waiting.length) return false;
+  if (queue.members.size + queue.opening > 0 && isOtherQueueStarved(queue)) return false;
+  if (queue.members.size + queue.opening > 0 && queue.cancelBackOff !== null) return false;
   const { maxConnectionsPerDestination } = state.options;
-  if (connectionsOf(lane) < maxConnectionsPerDestination) return true;
-  const spare = spareBeside(lane);
+  if (connectionsOf(queue) < maxConnectionsPerDestination) return true;
+  const spare = spareConnection(queue);
   if (spare === null) return false;
-  retire(state, spare.lane, spare.member);
-  return connectionsOf(lane) < maxConnectionsPerDestination;
+  retire(state, spare.queue, spare.member);
+  return connectionsOf(queue) < maxConnectionsPerDestination;
 }
 
-/** Opens one more connection, over the hosts in order. */
-async function open(state: State, lane: Lane): Promise<void> {
-  lane.opening++;
+async function open(state: PoolState, queue: DeliveryQueue): Promise<void> {
+  queue.opening++;
   const transcript: string[] = [];
-  const connecting = await connect(state, lane, transcript);
-  // No turn lies between this and what follows: a connection that counts nowhere would have another opened beside it.
-  lane.opening--;
-  if (connecting.kind === "open") join(state, lane, connecting.connection, transcript);
-  else if (lane.members.size > 0 || lane.opening > 0) backOff(state, lane);
-  else failWaiting(state, lane, connecting.result, transcript, connecting.tried);
-  dispatchFamily(state, lane);
+  const connecting = await connect(state, queue, transcript);
+  // No await may come between this and the next lines: the connection would be counted nowhere, and another one would
+  // be opened.
+  queue.opening--;
+  if (connecting.kind === "open") join(state, queue, connecting.connection, transcript);
+  else if (queue.members.size > 0 || queue.opening > 0) backOff(state, queue);
+  else failWaiting(state, queue, connecting.result, transcript, connecting.tried);
+  dispatchDestination(state, queue);
 }
 
-/** The outcome of one try to have one more connection. Never rejects. */
-async function connect(state: State, lane: Lane, transcript: string[]): Promise<Connected> {
+/** Tries to open one more connection, over the hosts in order. Never rejects. */
+async function connect(
+  state: PoolState,
+  queue: DeliveryQueue,
+  transcript: string[],
+): Promise<ConnectOutcome> {
   const { clock, log, connect: connectTo = openConnection } = state.deps;
   const { timeouts } = state.options;
-  const { destination } = lane;
+  const { destination } = queue;
   const until = clock.now() + MAX_TRYING_MS;
   try {
     return await connectInOrder(clock, state.shunned, destination, until, async (host, ip) =>
@@ -121,34 +132,17 @@ async function connect(state: State, lane: Lane, transcript: string[]): Promise<
   }
 }
 
-/**
- * No new connections for a while; then whoever still waits, behind peers that may take long, has another one tried.
- * Where none stands, those being opened decide first: new ones begun beside them would have nobody ever hear of failure.
- */
-function backOff(state: State, lane: Lane): void {
-  lane.cancelBackOff?.();
-  lane.cancelBackOff = state.deps.clock.after(BACK_OFF_MS, () => {
-    lane.cancelBackOff = null;
-    if (lane.members.size === 0 && lane.opening > 0) backOff(state, lane);
-    else dispatch(state, lane);
+/** Pauses new connections, then tries again. While connections are being opened, their results decide first. */
+function backOff(state: PoolState, queue: DeliveryQueue): void {
+  queue.cancelBackOff?.();
+  queue.cancelBackOff = state.deps.clock.after(BACK_OFF_MS, () => {
+    queue.cancelBackOff = null;
+    if (queue.members.size === 0 && queue.opening > 0) backOff(state, queue);
+    else dispatch(state, queue);
   });
 }
 
-/** No connection can be had and none stands: whoever waits hears it now, instead of each finding it out in turn. */
-export function failWaiting(
-  state: State,
-  lane: Lane,
-  result: SendResult,
-  transcript: readonly string[],
-  tried: Candidate | null,
-): void {
-  for (const request of lane.waiting.splice(0)) {
-    note(request.transcript, ...transcript);
-    settle(state, request, result, tried);
-  }
-}
-
-function join(state: State, lane: Lane, connection: Connection, opening: string[]): void {
+function join(state: PoolState, queue: DeliveryQueue, connection: Connection, opening: string[]): void {
   const member: Member = {
     connection,
     opening,
@@ -158,75 +152,75 @@ function join(state: State, lane: Lane, connection: Connection, opening: string[
     ready: true,
     idleSince: 0,
     idleTimer: false,
-    cancelPatience: null,
+    cancelVerdictWait: null,
   };
-  lane.members.add(member);
-  connection.whenCut(() => leave(state, lane, member));
-  if (!connection.usable()) leave(state, lane, member);
-  else if (state.closing) retire(state, lane, member);
-  else keep(state, lane, member);
+  queue.members.add(member);
+  connection.onClosed(() => leave(state, queue, member));
+  if (!connection.usable()) leave(state, queue, member);
+  else if (state.closing) retire(state, queue, member);
+  else keep(state, queue, member);
 }
 
-function leave(state: State, lane: Lane, member: Member): void {
+function leave(state: PoolState, queue: DeliveryQueue, member: Member): void {
   member.ready = false;
-  lane.members.delete(member);
+  queue.members.delete(member);
   state.idle.delete(member);
-  dispatchFamily(state, lane);
+  dispatchDestination(state, queue);
 }
 
 /** Takes a connection out of use and ends its session. */
-export function retire(state: State, lane: Lane, member: Member): void {
-  leave(state, lane, member);
+export function retire(state: PoolState, queue: DeliveryQueue, member: Member): void {
+  leave(state, queue, member);
   const quitting = member.connection.quit();
   state.underway.add(quitting);
   quitting.finally(() => state.underway.delete(quitting));
 }
 
-function assign(state: State, lane: Lane, member: Member): void {
-  const request = lane.waiting.shift();
+function assign(state: PoolState, queue: DeliveryQueue, member: Member): void {
+  const request = queue.waiting.shift();
   if (request === undefined) return;
   const first = member.sent === 0;
   member.sent++;
   member.underway++;
-  lane.underway++;
+  queue.underway++;
   state.idle.delete(member);
   member.ready = false;
   request.member = member;
-  cutAbandoned(state, member);
+  closeAbandoned(state, member);
   if (first) note(request.transcript, ...member.opening);
   else note(request.transcript, `* kept connection to ${member.connection.host} [${member.connection.ip}]`);
   const cancelLimit = state.deps.clock.after(MAX_TRANSACTION_MS, () =>
-    member.connection.cut("the transaction took too long"),
+    member.connection.close("the transaction took too long"),
   );
   const released = (): void => {
     member.ready = member.connection.usable() && member.sent < state.options.maxMessagesPerConnection;
-    dispatch(state, lane);
+    dispatch(state, queue);
   };
   member.connection
     .send(request.mail, request.transcript, released)
     .catch((error: unknown): SendResult => {
       state.deps.log.error("sending failed", { error: String(error) });
-      member.connection.cut("internal error");
+      member.connection.close("internal error");
       return { kind: "trouble", stage: "final", reason: "internal error" };
     })
     .then((result) => {
       cancelLimit();
-      finish(state, lane, request, member, result, first);
+      finish(state, queue, request, member, result, first);
     });
 }
 
 function finish(
-  state: State,
-  lane: Lane,
-  request: Request,
+  state: PoolState,
+  queue: DeliveryQueue,
+  request: PendingDelivery,
   member: Member,
   result: SendResult,
   first: boolean,
 ): void {
   member.underway--;
-  lane.underway--;
+  queue.underway--;
   if (request.aborted) member.aborted--;
-  cutAbandoned(state, member);
+  closeAbandoned(state, member);
   if (
     !first &&
     !request.aborted &&
@@ -236,62 +230,62 @@ function finish(
   ) {
     request.resends++;
     request.member = null;
-    lane.waiting.unshift(request);
-  } else conclude(state, lane, request, member, result);
-  if (member.underway === 0 && member.connection.usable()) rest(state, lane, member);
-  dispatchFamily(state, lane);
+    queue.waiting.unshift(request);
+  } else conclude(state, queue, request, member, result);
+  if (member.underway === 0 && member.connection.usable()) rest(state, queue, member);
+  dispatchDestination(state, queue);
 }
 
-/** Answers a delivery, or brings a message that its host has put off to the next. */
-function conclude(state: State, lane: Lane, request: Request, member: Member, result: SendResult): void {
+/** Resolves a delivery, or moves a deferred message to the next host's queue. */
+function conclude(
+  state: PoolState,
+  queue: DeliveryQueue,
+  request: PendingDelivery,
+  member: Member,
+  result: SendResult,
+): void {
   const until = request.startedAt + MAX_TRYING_MS;
-  const next = laneToNextHost(state, lane, request, member, result, until);
+  const next = queueForNextHost(state, queue, request, member, result, until);
   if (next === null) {
     settle(state, request, result);
     return;
   }
   request.member = null;
-  request.lane = next;
+  request.queue = next;
   next.waiting.push(request);
 }
 
-function rest(state: State, lane: Lane, member: Member): void {
+function rest(state: PoolState, queue: DeliveryQueue, member: Member): void {
   if (state.closing || member.sent >= state.options.maxMessagesPerConnection) {
-    retire(state, lane, member);
+    retire(state, queue, member);
     return;
   }
-  keep(state, lane, member);
+  keep(state, queue, member);
 }
 
-/** Keeps a connection for later mail. Of one too many the one unused for longest goes. */
-function keep(state: State, lane: Lane, member: Member): void {
+/** Keeps a connection for later messages. If too many are kept, closes the one idle for longest. */
+function keep(state: PoolState, queue: DeliveryQueue, member: Member): void {
   const { clock } = state.deps;
   const { idleMs, maxIdle } = state.options;
   member.idleSince = clock.now();
-  state.idle.set(member, lane);
-  watchIdle(state, lane, member, idleMs);
+  state.idle.set(member, queue);
+  watchIdle(state, queue, member, idleMs);
   const [oldest] = state.idle;
   if (state.idle.size > maxIdle && oldest !== undefined) retire(state, oldest[1], oldest[0]);
 }
 
-/** A kept connection that ended before the peer took MAIL: the message has not been seen, another connection may have it. */
-function wasClosedBefore(result: SendResult): boolean {
-  if (result.kind === "trouble") return result.stage === "mail" && result.reason !== "aborted";
-  return result.kind === "reply" && result.stage === "mail" && result.code === 421;
-}
-
-/** One timer looks after a connection; it rings again where the connection has been used since. */
-function watchIdle(state: State, lane: Lane, member: Member, afterMs: number): void {
+/** Watches a connection with one timer. If the connection was used since, the timer starts again. */
+function watchIdle(state: PoolState, queue: DeliveryQueue, member: Member, afterMs: number): void {
   if (member.idleTimer) return;
   member.idleTimer = true;
   state.deps.clock.after(afterMs, () => {
     member.idleTimer = false;
     if (member.underway > 0 || !member.connection.usable()) return;
     const now = state.deps.clock.now();
-    // A clock that was put back does not keep a connection until it has come round again.
+    // If the clock was set back, do not keep the connection longer.
     member.idleSince = Math.min(member.idleSince, now);
     const leftMs = member.idleSince + state.options.idleMs - now;
-    if (leftMs > 0) watchIdle(state, lane, member, leftMs);
-    else retire(state, lane, member);
+    if (leftMs > 0) watchIdle(state, queue, member, leftMs);
+    else retire(state, queue, member);
   });
 }

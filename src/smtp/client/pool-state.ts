@@ -1,47 +1,48 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import type { Log } from "../../log.ts";
 import type { Connection, openConnection } from "./connection.ts";
-import type {
-  DeliveryReport,
-  Destination,
-  OutboundMail,
-  PeerResult,
-  SendResult,
-  Stage,
-  Timeouts,
+import {
+  type DeliveryReport,
+  note,
+  type Destination,
+  type OutboundMail,
+  type PeerResult,
+  type SendResult,
+  type Stage,
+  type Timeouts,
 } from "./delivery.ts";
 import type { Candidate } from "./host-order.ts";
-import type { WireDeps } from "./line.ts";
+import type { TransportDeps } from "./transport-queue.ts";
 
 export interface PoolOptions {
   maxConnectionsPerDestination: number;
   maxMessagesPerConnection?: number;
   idleMs?: number;
-  /** Unused connections kept, of all destinations. */
+  /** Idle connections kept, over all destinations. */
   maxIdle?: number;
   timeouts?: Partial<Timeouts>;
 }
 
-export interface PoolDeps extends WireDeps {
+export interface PoolDeps extends TransportDeps {
   clock: Clock;
   log: Log;
-  /** Opens a connection; another one than that over TCP, where it is given. */
+  /** Opens a connection. If undefined, over TCP. */
   connect?: typeof openConnection;
 }
 
-/** A delivery that is not answered yet. */
-export interface Request {
+/** A delivery that is not resolved yet. */
+export interface PendingDelivery {
   mail: OutboundMail;
-  /** Where it waits or is under way; null before. */
-  lane: Lane | null;
-  /** Hosts that have put it off, and what the last of them said; null where none has. */
-  asked: string[];
-  putOff: { result: SendResult; connection: Connection } | null;
+  /** The queue it waits or is sent in; null before. */
+  queue: DeliveryQueue | null;
+  /** Hosts that deferred it, and the last one's result; null if there is none. */
+  triedHosts: string[];
+  deferral: { result: SendResult; connection: Connection } | null;
   transcript: string[];
   startedAt: number;
   resends: number;
   member: Member | null;
-  /** Nobody waits for its outcome any more. */
+  /** True if the caller no longer waits for the result. */
   aborted: boolean;
   answered: boolean;
   resolve: (report: DeliveryReport) => void;
@@ -50,57 +51,57 @@ export interface Request {
 /** A connection in the pool. */
 export interface Member {
   connection: Connection;
-  /** Lines of its opening, for the transcript of its first message. */
+  /** Transcript lines of its opening, for its first message. */
   opening: string[];
   sent: number;
-  /** Messages given to it whose outcome is not known. */
+  /** Messages assigned to it without a result. */
   underway: number;
-  /** How many of those are aborted. */
+  /** Number of those that are aborted. */
   aborted: number;
-  /** Whether it can take a message now. */
+  /** True if it can take a message now. */
   ready: boolean;
   idleSince: number;
   idleTimer: boolean;
-  /** Ends the wait for the verdict on what is aborted; null where none is waited for. */
-  cancelPatience: (() => void) | null;
+  /** Cancels the wait for the verdict on aborted messages; null if there is none. */
+  cancelVerdictWait: (() => void) | null;
 }
 
-/** Everything of one destination. */
-export interface Lane {
+/** Messages and connections of one destination. */
+export interface DeliveryQueue {
   destination: Destination;
-  waiting: Request[];
+  waiting: PendingDelivery[];
   members: Set<Member>;
   opening: number;
-  /** Messages given to connections whose outcome is not known; some of those connections may be gone already. */
+  /** Messages assigned to connections without a result. Some of those connections may have closed. */
   underway: number;
-  /** Ends the time without new connections while others stand or are being opened; null outside of it. */
+  /** Cancels the pause without new connections; null if there is none. */
   cancelBackOff: (() => void) | null;
-  /** The lane of all hosts of the destination, of which this is a branch; null for that lane itself. */
-  root: Lane | null;
-  /** Lanes to some of its hosts alone, by their names, for what the others have put off. */
-  branches: Map<string, Lane>;
+  /** The queue for all hosts of the destination, if this one is a branch of it; else null. */
+  root: DeliveryQueue | null;
+  /** Queues for a subset of the hosts, by their names, for messages that the other hosts deferred. */
+  branches: Map<string, DeliveryQueue>;
 }
 
-/** A pool as its parts see it. */
-export interface State {
+/** State of a pool, shared by its files. */
+export interface PoolState {
   deps: PoolDeps;
   options: Required<PoolOptions> & { timeouts: Timeouts };
-  lanes: Map<string, Lane>;
+  queues: Map<string, DeliveryQueue>;
   /** Addresses that failed, with the time until which they are tried last. */
   shunned: Map<string, number>;
-  /** Connections that nothing is under way on, the one unused for longest first. */
-  idle: Map<Member, Lane>;
+  /** Idle connections, the one idle for longest first. */
+  idle: Map<Member, DeliveryQueue>;
   closing: boolean;
   underway: Set<Promise<unknown>>;
 }
 
-/** The outcome of a delivery that never got to a peer. */
+/** Creates the result of a delivery that never reached a peer. */
 export function notTried(reason: string): PeerResult {
   return { kind: "trouble", stage: "connect", reason };
 }
 
-/** A lane without anything in it. */
-export function newLane(destination: Destination, root: Lane | null): Lane {
+/** Creates an empty queue. */
+export function newQueue(destination: Destination, root: DeliveryQueue | null): DeliveryQueue {
   return {
     destination,
     waiting: [],
@@ -113,41 +114,44 @@ export function newLane(destination: Destination, root: Lane | null): Lane {
   };
 }
 
-/** The lane of all hosts of a destination, and those of some of them. They share the limit of connections. */
-export function family(lane: Lane): Lane[] {
-  const root = lane.root ?? lane;
+/** Returns the queue for all hosts of a destination and its branches. They share the connection limit. */
+export function destinationQueues(queue: DeliveryQueue): DeliveryQueue[] {
+  const root = queue.root ?? queue;
   return [root, ...root.branches.values()];
 }
 
-/** Every lane there is. */
-export function allLanes(state: State): Lane[] {
-  return [...state.lanes.values()].flatMap(family);
+/** Returns every queue. */
+export function allQueues(state: PoolState): DeliveryQueue[] {
+  return [...state.queues.values()].flatMap(destinationQueues);
 }
 
 const SESSION_STAGES: ReadonlySet<Stage> = new Set<Stage>(["mail", "rcpt", "data", "final"]);
 
 /**
- * Whether a host has decided on the message itself, or its owner has. A host that could not be asked decides nothing, where
- * another before it has put the message off.
+ * Returns true if a host or the owner decided about the message itself. If another host deferred the message before,
+ * failing to reach this one is no decision.
  */
 function isDecision(result: SendResult): boolean {
   if (result.kind === "withdrawn") return true;
   return result.kind === "reply" && SESSION_STAGES.has(result.stage);
 }
 
-/** Answers a delivery. `tried` is the address last tried where no connection came about. */
+/**
+ * Resolves a delivery.
+ * @param tried the address last tried, if no connection was opened
+ */
 export function settle(
-  state: State,
-  request: Request,
+  state: PoolState,
+  request: PendingDelivery,
   result: SendResult,
   tried: Candidate | null = null,
 ): void {
   request.answered = true;
-  const { putOff } = request;
+  const { deferral } = request;
   const decided =
-    putOff === null || isDecision(result)
+    deferral === null || isDecision(result)
       ? { result, connection: request.member?.connection ?? null }
-      : putOff;
+      : deferral;
   const { connection } = decided;
   request.resolve({
     result: decided.result,
@@ -159,4 +163,36 @@ export function settle(
     startedAt: request.startedAt,
     durationMs: state.deps.clock.now() - request.startedAt,
   });
+}
+
+/**
+ * Time to wait for the verdict on an abandoned message that the peer has whole. Most peers that scan a message are done
+ * by then. If the connection closes before, the message is tried again, though the peer may have it (RFC 5321
+ * §4.5.3.2.6). The wait restarts with the next message on the connection.
+ */
+export const VERDICT_WAIT_MS = 120_000;
+
+/** Closes a connection that carries only abandoned messages. Call it whenever that may have changed. */
+export function closeAbandoned(state: PoolState, member: Member): void {
+  member.cancelVerdictWait?.();
+  member.cancelVerdictWait = null;
+  if (member.underway === 0 || member.aborted < member.underway) return;
+  const end = (): void => member.connection.close("aborted");
+  if (member.connection.awaitsVerdict())
+    member.cancelVerdictWait = state.deps.clock.after(VERDICT_WAIT_MS, end);
+  else end();
+}
+
+/** Fails all waiting messages at once if no connection can be opened, so that each need not try for itself. */
+export function failWaiting(
+  state: PoolState,
+  queue: DeliveryQueue,
+  result: SendResult,
+  transcript: readonly string[],
+  tried: Candidate | null,
+): void {
+  for (const request of queue.waiting.splice(0)) {
+    note(request.transcript, ...transcript);
+    settle(state, request, result, tried);
+  }
 }

@@ -6,47 +6,50 @@ import {
   type SendResult,
   SHUTTING_DOWN,
 } from "./delivery.ts";
-import { cutAbandoned } from "./pool-abandoned.ts";
-import { dispatch, dispatchFamily, failWaiting, retire } from "./pool-dispatch.ts";
 import {
-  allLanes,
-  family,
-  type Lane,
-  newLane,
+  closeAbandoned,
+  allQueues,
+  destinationQueues,
+  failWaiting,
+  type DeliveryQueue,
+  newQueue,
   notTried,
   type PoolDeps,
   type PoolOptions,
-  type Request,
-  type State,
+  type PendingDelivery,
+  type PoolState,
   settle,
 } from "./pool-state.ts";
+import { dispatch, dispatchDestination, retire } from "./pool-dispatch.ts";
 
-/** Messages on one connection, after which it is replaced: peers count them, and memory of a peer must not grow for ever. */
+/**
+ * Messages on one connection, after which it is replaced. Peers limit this, and a peer's memory must not grow for ever.
+ */
 const MAX_MESSAGES_PER_CONNECTION = 500;
-/** Time an unused connection is kept. */
+/** Time an idle connection is kept. */
 export const IDLE_MS = 10_000;
-/** Unused connections kept: a mailing to thousands of hosts must not hold a file for each of them. */
+/** Idle connections kept. A mailing to thousands of hosts must not hold a socket for each of them. */
 export const MAX_IDLE = 2000;
-/** Deliveries that wait for a connection of one destination; one more is told to come again. */
+/** Deliveries that may wait for one destination. If there are more, they fail with a temporary error. */
 export const MAX_WAITING_PER_DESTINATION = 10_000;
 
 export interface Pool {
-  /** Connections that stand. */
+  /** Open connections. */
   readonly connections: number;
-  /** Lanes to destinations, and to some of their hosts, that have something in them. */
-  readonly lanes: number;
+  /** Queues that are not empty. */
+  readonly queues: number;
   /**
-   * Delivers one message over a kept or a new connection. Never rejects. An aborted `signal` ends the delivery in
-   * trouble; where it shares its connection with others, as soon as those are through or aborted too.
+   * Delivers one message over a kept or new connection. Never rejects. If `signal` aborts, the delivery ends in
+   * trouble. If it shares the connection, that happens when the other messages are done or aborted too.
    */
   deliver(destination: Destination, mail: OutboundMail, signal?: AbortSignal): Promise<DeliveryReport>;
-  /** Takes no more, answers what waits with trouble, gives what is under way `graceMs`, then closes all connections. */
+  /** Accepts no more, fails waiting messages, gives current ones `graceMs`, then closes all connections. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Keeps connections to each destination and hands messages to them in the order they come. */
+/** Keeps connections to each destination and assigns messages to them in order. */
 export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
-  const state: State = {
+  const state: PoolState = {
     deps,
     options: {
       maxMessagesPerConnection: MAX_MESSAGES_PER_CONNECTION,
@@ -55,7 +58,7 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
       ...options,
       timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     },
-    lanes: new Map(),
+    queues: new Map(),
     shunned: new Map(),
     idle: new Map(),
     closing: false,
@@ -63,10 +66,10 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
   };
   return {
     get connections() {
-      return allLanes(state).reduce((sum, lane) => sum + lane.members.size, 0);
+      return allQueues(state).reduce((sum, queue) => sum + queue.members.size, 0);
     },
-    get lanes() {
-      return allLanes(state).length;
+    get queues() {
+      return allQueues(state).length;
     },
     deliver(destination, mail, signal) {
       const delivered = deliver(state, destination, mail, signal);
@@ -78,18 +81,18 @@ export function createPool(deps: PoolDeps, options: PoolOptions): Pool {
 }
 
 function deliver(
-  state: State,
+  state: PoolState,
   destination: Destination,
   mail: OutboundMail,
   signal: AbortSignal | undefined,
 ): Promise<DeliveryReport> {
   const { promise, resolve } = Promise.withResolvers<DeliveryReport>();
   const startedAt = state.deps.clock.now();
-  const request: Request = {
+  const request: PendingDelivery = {
     mail,
-    lane: null,
-    asked: [],
-    putOff: null,
+    queue: null,
+    triedHosts: [],
+    deferral: null,
     transcript: [],
     startedAt,
     resends: 0,
@@ -103,68 +106,70 @@ function deliver(
     settle(state, request, refusal);
     return promise;
   }
-  const lane = laneOf(state, destination);
+  const queue = queueOf(state, destination);
   const abort = (): void => abandon(state, request);
   signal?.addEventListener("abort", abort, { once: true });
-  request.lane = lane;
-  lane.waiting.push(request);
-  dispatch(state, lane);
+  request.queue = queue;
+  queue.waiting.push(request);
+  dispatch(state, queue);
   return signal === undefined ? promise : promise.finally(() => signal.removeEventListener("abort", abort));
 }
 
-function refusalOf(state: State, key: string, signal: AbortSignal | undefined): SendResult | null {
+function refusalOf(state: PoolState, key: string, signal: AbortSignal | undefined): SendResult | null {
   if (state.closing) return notTried(SHUTTING_DOWN);
   if (signal?.aborted) return notTried("aborted");
-  const lane = state.lanes.get(key);
-  const waiting = lane === undefined ? 0 : family(lane).reduce((sum, { waiting }) => sum + waiting.length, 0);
+  const queue = state.queues.get(key);
+  const waiting =
+    queue === undefined ? 0 : destinationQueues(queue).reduce((sum, { waiting }) => sum + waiting.length, 0);
   if (waiting >= MAX_WAITING_PER_DESTINATION) return notTried("too many deliveries wait");
   return null;
 }
 
-function laneOf(state: State, destination: Destination): Lane {
+function queueOf(state: PoolState, destination: Destination): DeliveryQueue {
   const { key } = destination;
-  const known = state.lanes.get(key);
+  const known = state.queues.get(key);
   if (known !== undefined) {
-    // The newest says where the hosts are by now: a busy destination may stand for days.
+    // The newest destination has the current addresses. A busy queue may exist for days.
     known.destination = destination;
     return known;
   }
-  const lane = newLane(destination, null);
-  state.lanes.set(key, lane);
-  return lane;
+  const queue = newQueue(destination, null);
+  state.queues.set(key, queue);
+  return queue;
 }
 
-function abandon(state: State, request: Request): void {
+function abandon(state: PoolState, request: PendingDelivery): void {
   if (request.answered || request.aborted) return;
   request.aborted = true;
-  const waiting = request.lane?.waiting ?? [];
+  const waiting = request.queue?.waiting ?? [];
   const at = waiting.indexOf(request);
   if (at >= 0) {
     waiting.splice(at, 1);
     settle(state, request, notTried("aborted"));
-    // Others may have made way for it.
-    if (request.lane !== null) dispatchFamily(state, request.lane);
+    // It may have held up messages of other queues.
+    if (request.queue !== null) dispatchDestination(state, request.queue);
   } else if (request.member !== null) {
     request.member.aborted++;
-    cutAbandoned(state, request.member);
+    closeAbandoned(state, request.member);
   }
 }
 
-async function close(state: State, graceMs: number): Promise<void> {
+async function close(state: PoolState, graceMs: number): Promise<void> {
   state.closing = true;
-  for (const lane of allLanes(state)) {
-    failWaiting(state, lane, notTried(SHUTTING_DOWN), [], null);
-    for (const member of [...lane.members]) if (member.underway === 0) retire(state, lane, member);
-    dispatch(state, lane);
+  for (const queue of allQueues(state)) {
+    failWaiting(state, queue, notTried(SHUTTING_DOWN), [], null);
+    for (const member of [...queue.members]) if (member.underway === 0) retire(state, queue, member);
+    dispatch(state, queue);
   }
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const cancel = state.deps.clock.after(graceMs, resolve);
   await Promise.race([drained(state), late]);
   cancel();
-  for (const lane of allLanes(state)) for (const member of lane.members) member.connection.cut(SHUTTING_DOWN);
+  for (const queue of allQueues(state))
+    for (const member of queue.members) member.connection.close(SHUTTING_DOWN);
 }
 
-/** What ends within the grace says QUIT then, which is waited for too. */
-async function drained({ underway }: State): Promise<void> {
+/** Deliveries that end within the grace send QUIT; wait for that too. */
+async function drained({ underway }: PoolState): Promise<void> {
   while (underway.size > 0) await Promise.allSettled(underway);
 }

@@ -1,29 +1,29 @@
-import { firstChars } from "../../core/first-chars.ts";
-import { CR, LF } from "../octets.ts";
+import { firstChars } from "../../core/text.ts";
+import { CR, LF } from "../input-buffer.ts";
 
-/** RFC 5321 §4.5.3.1.5 says 512 octets; of a line of a peer with long explanations so many are kept. */
+/** RFC 5321 §4.5.3.1.5 allows 512 octets. Peers send longer explanations, so this much of a line is kept. */
 export const MAX_REPLY_LINE_OCTETS = 2048;
 /** Lines of one reply that are kept. */
 export const MAX_REPLY_LINES = 128;
-/** Octets of one reply; an endless one ends here. */
+/** Octets of one reply. If it is longer, the connection fails. */
 export const MAX_REPLY_OCTETS = 256 * 1024;
 
-/** Characters kept of a reply's text: a peer may send a quarter of a megabyte, and it is stored with each attempt. */
+/** Characters kept of a reply's text. A peer may send 256 KiB, and each attempt stores it. */
 export const MAX_EXPLANATION = 2000;
 
-/** The peer ends the session with this (RFC 5321 §3.8). */
+/** The peer closes the session with this code (RFC 5321 §3.8). */
 export const CLOSING = 421;
 
 /** A reply as the peer sent it. */
 export interface Reply {
   code: number;
-  /** RFC 3463 status code of its first line that has one. */
+  /** RFC 3463 status code of the first line that has one. */
   enhanced: string | null;
-  /** Text of each line, code and enhanced code taken off, control characters made spaces. */
+  /** Text of each line without codes; control characters become spaces. */
   lines: string[];
 }
 
-/** The peer does not speak SMTP; the connection cannot be used any further. */
+/** The peer does not speak SMTP, so the connection is unusable. */
 export class ReplySyntaxError extends Error {
   constructor(message: string) {
     super(message);
@@ -33,12 +33,12 @@ export class ReplySyntaxError extends Error {
 
 export interface ReplyParser {
   /**
-   * Takes bytes and hands on the replies that are now whole. Those before a fault are handed on too: the last of them may
-   * be the one by which the peer has taken a message.
-   * @throws ReplySyntaxError; the parser is of no use afterwards
+   * Parses bytes and calls `handOn` with each complete reply. If a fault follows, the replies before it are passed on
+   * too: the last one may accept a message.
+   * @throws ReplySyntaxError; the parser is unusable afterwards
    */
   push(chunk: Uint8Array, handOn: (reply: Reply) => void): void;
-  /** Whether part of a reply waits for its rest. */
+  /** Returns true if a reply is incomplete. */
   pending(): boolean;
 }
 
@@ -48,14 +48,14 @@ interface Line {
   text: string;
 }
 
-/** RFC 5321 §4.2.1: three digits, then a hyphen on all lines but the last. */
+/** RFC 5321 §4.2.1: three digits, then a hyphen on all lines except the last. */
 const LINE = /^([2-5][0-9]{2})(?:([ -])(.*))?$/s;
 const ENHANCED = /^([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:[ \t]+|$)/;
 const CONTROL = /[\x00-\x1f\x7f\u0080-\u009f]+/g;
 
 /**
- * Cuts the peer's bytes into replies. Takes a bare LF as the end of a line, as some peers send it. A long reply is read to
- * its end though not all of it is kept: it may be the one by which the peer takes a message, which would be sent again.
+ * Parses the peer's bytes into replies. Accepts a bare LF as line end, since some peers send it. Reads a long reply to
+ * its end, though not all of it is kept: it may accept a message, which would otherwise be sent again.
  */
 export function createReplyParser(): ReplyParser {
   let line: Buffer = NOTHING;
@@ -63,7 +63,7 @@ export function createReplyParser(): ReplyParser {
   let octets = 0;
   const take = (whole: Line, handOn: (reply: Reply) => void): void => {
     const before = open.at(-1);
-    // Codes of two classes leave open what the peer means.
+    // If the lines' codes have different classes, the meaning is unclear.
     if (before !== undefined && classOf(before) !== classOf(whole))
       throw new ReplySyntaxError("reply with two codes");
     if (open.length >= MAX_REPLY_LINES) open.pop();
@@ -95,7 +95,7 @@ export function createReplyParser(): ReplyParser {
 
 const NOTHING = Buffer.alloc(0);
 
-/** As much of a line as is kept, and one octet for its CR. */
+/** Adds to a line up to the limit, plus one octet for its CR. */
 function withMore(line: Buffer, piece: Uint8Array): Buffer {
   const room = MAX_REPLY_LINE_OCTETS + 1 - line.length;
   return room > 0 ? Buffer.concat([line, piece.subarray(0, room)]) : line;
@@ -112,7 +112,7 @@ function classOf({ code }: Line): number {
   return Math.floor(code / 100);
 }
 
-/** The code of the last line counts, where they differ: some peers write the reason in front of it. */
+/** If the codes differ, the last line's counts: some peers write the reason before it. */
 function toReply(lines: readonly Line[]): Reply {
   let enhanced: string | null = null;
   const texts = lines.map(({ text }) => {
@@ -126,17 +126,17 @@ function toReply(lines: readonly Line[]): Reply {
   return { code: lines.at(-1)?.code ?? 0, enhanced, lines: texts };
 }
 
-/** RFC 5321 §4.2.1: the first digit tells, and holds for codes that nobody knows. */
+/** RFC 5321 §4.2.1: the first digit decides, even if the code is unknown. */
 export function isSuccess({ code }: Reply): boolean {
   return code >= 200 && code < 300;
 }
 
-/** The text of a reply in one line, cut to what is worth keeping. */
+/** Returns the text of a reply in one line, cut to MAX_EXPLANATION. */
 export function explanation(reply: Reply): string {
   return firstChars(reply.lines.join(" "), MAX_EXPLANATION);
 }
 
-/** The reply in one line, as it is shown: `550 5.1.1 no such user`. */
+/** Formats a reply in one line, such as `550 5.1.1 no such user`. */
 export function replyText(reply: Reply): string {
   return [String(reply.code), reply.enhanced ?? "", explanation(reply)]
     .filter((part) => part !== "")

@@ -1,6 +1,6 @@
 import type { Credentials, TlsMode } from "./delivery.ts";
 
-/** A relay that takes all our mail. */
+/** A relay for all outgoing mail. */
 export interface Smarthost {
   host: string;
   port: number;
@@ -9,13 +9,13 @@ export interface Smarthost {
   auth?: Credentials;
 }
 
-/** RFC 6409 §3.1 and RFC 8314 §3.3; a plain `smtp:` without a port is the relay port of RFC 5321. */
+/** RFC 6409 §3.1 and RFC 8314 §3.3. If `smtp:` has no port, 25 (RFC 5321). */
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { "smtp:": 25, "smtps:": 465 };
 
 /**
- * Reads `smtp(s)://user:pass@host:port?insecure=1`. With credentials the certificate must be valid for the host, so
- * that nobody in between collects the password; `insecure=1` gives that up.
- * @throws Error where the text is no such URL; the message does not repeat it, for it may hold a password
+ * Parses `smtp(s)://user:pass@host:port?insecure=1`. With credentials, the certificate must be valid for the host, so
+ * that no attacker gets the password; `insecure=1` turns that off.
+ * @throws Error if the text is not such a URL; the message does not quote it, because it may contain a password
  */
 export function parseSmarthost(text: string): Smarthost {
   const url = URL.canParse(text) ? new URL(text) : null;

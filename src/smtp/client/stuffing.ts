@@ -1,27 +1,27 @@
-import { CR, LF } from "../octets.ts";
+import { CR, LF } from "../input-buffer.ts";
 
 const DOT = 0x2e;
 const DOT_OCTET = Buffer.from(".");
 const LF_DOT = Buffer.from("\n.");
-/** Ends a message whose last line is whole. */
+/** Ends a message whose last line ends with CRLF. */
 const END = Buffer.from(".\r\n");
-/** Ends a message that lacks its last CRLF. */
+/** Ends a message whose last CRLF is missing. */
 const CRLF_END = Buffer.from("\r\n.\r\n");
 
-/** Slices of one message; what comes behind them is copied. A mail may be of nothing but dots, a line each. */
+/** Slices of one message. If it has more, the rest is copied: a message may consist of lines with one dot. */
 export const MAX_SLICES = 1000;
 
-/** What ends DATA at once, with an empty message (RFC 2920 §3.1). */
+/** Ends DATA at once, with an empty message (RFC 2920 §3.1). */
 export const EMPTY_DATA = END;
 
 /**
- * The message as it goes behind 354: a dot before each line that begins with one (RFC 5321 §4.5.2), and the dot that
- * ends it. Slices of `raw`: nothing is copied, unless very many lines begin with a dot.
+ * Returns the message as sent after 354: a dot before each line that begins with one (RFC 5321 §4.5.2), and the final
+ * dot. The result is slices of `raw`; only if very many lines begin with a dot, a part is copied.
  *
- * A dot behind a bare LF is doubled too: a peer that takes a bare LF for a line end would else see the end of the
- * message inside it, and what follows as commands (SMTP smuggling).
+ * A dot after a bare LF is doubled too. If a peer accepts a bare LF as line end, it would otherwise see the end of the
+ * message there, and read the rest as commands (SMTP smuggling).
  */
-export function stuffed(raw: Uint8Array): Uint8Array[] {
+export function dotStuffed(raw: Uint8Array): Uint8Array[] {
   const octets = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const slices: Uint8Array[] = octets[0] === DOT ? [DOT_OCTET] : [];
   let start = 0;
@@ -34,7 +34,7 @@ export function stuffed(raw: Uint8Array): Uint8Array[] {
   return slices;
 }
 
-/** A copy with its dots stuffed; one at its very start is stuffed already. */
+/** Copies the octets with dots stuffed. The caller has stuffed a dot at the very start. */
 function copied(octets: Buffer): Buffer {
   let dots = 0;
   for (let at = 1; at < octets.length; at++) if (octets[at] === DOT && octets[at - 1] === LF) dots++;

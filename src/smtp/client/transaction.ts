@@ -1,40 +1,39 @@
 import { isAscii } from "node:buffer";
-import { isAsciiText } from "../../core/ascii.ts";
+import { isAsciiText } from "../../core/text.ts";
 import type { Capabilities } from "./capabilities.ts";
-import type { OutboundMail, SendResult, Stage, Timeouts } from "./delivery.ts";
+import { type OutboundMail, type SendResult, type Stage, type Timeouts, note } from "./delivery.ts";
 import { CLOSING, explanation, isSuccess, type Reply, replyText } from "./reply-parser.ts";
-import { note } from "./transcript.ts";
-import { EMPTY_DATA, stuffed } from "./stuffing.ts";
-import type { Wire } from "./wire.ts";
+import { EMPTY_DATA, dotStuffed } from "./stuffing.ts";
+import type { Transport } from "./transport.ts";
 
 /**
- * Whether the transaction begins with RSET, which clears what one before it has left (RFC 5321 §4.1.1.5). `needed` behind
- * one that was refused. `wanted` where it may have been: behind a message without a verdict yet, which a server may refuse
- * and keep its envelope for the next MAIL to be refused too, as Postfix does by `smtpd_end_of_data_restrictions`.
+ * RSET before a transaction, which clears the previous one (RFC 5321 §4.1.1.5). `needed`: the previous
+ * one was refused. `wanted`: it may have been, because its verdict has not come. If a server refuses a message and
+ * keeps its envelope, as Postfix does by `smtpd_end_of_data_restrictions`, it would refuse the next MAIL.
  */
 export type Reset = "none" | "wanted" | "needed";
 
-/** A session as a transaction needs it. */
+/** Session and callbacks of a transaction. */
 export interface TransactionDeps {
-  wire: Wire;
+  transport: Transport;
   capabilities: Capabilities;
   timeouts: Timeouts;
   reset: Reset;
   transcript: string[];
   /**
-   * Called once when the next transaction may begin on this wire, which with PIPELINING is before the reply to this
-   * message (RFC 2920 §3.1). `reset` is that of the next one.
+   * Called once, when the next transaction may begin. With PIPELINING that is before the reply to this message (RFC
+   * 2920 §3.1). `reset` is for the next one.
    */
   released: (reset: Reset) => void;
-  /** Called with 1 when the message is given to the wire, with -1 when its verdict is here or will not come. */
-  content: (change: 1 | -1) => void;
+  /** Called with 1 when the content is written, and with -1 when its verdict has come or will not come. */
+  onContent: (change: 1 | -1) => void;
 }
 
 interface Command {
   stage: Stage;
   line: string;
   timeoutMs: number;
-  /** Refused or not, the next command tells whether it may go on. */
+  /** If this command is refused, continue: the next command's reply decides. */
   precaution?: boolean;
 }
 
@@ -42,15 +41,17 @@ type Envelope = { kind: "go" } | { kind: "stopped"; result: SendResult };
 
 const WITHDRAWN: SendResult = { kind: "withdrawn" };
 const START_INPUT = 354;
-/** RFC 5321 §4.1.2 allows no control characters, spaces or angle brackets in an unquoted path. */
+/** RFC 5321 §4.1.2: an unquoted path has no control characters, spaces or angle brackets. */
 const PATH = /^[^\x00-\x20\x7f<>]*$/;
 
-/** Sends one message to one recipient over an open session. Never throws; cuts the wire where it can no longer be used. */
+/**
+ * Sends one message to one recipient over an open session. Never throws. If the transport becomes unusable, closes it.
+ */
 export async function transact(deps: TransactionDeps, mail: OutboundMail): Promise<SendResult> {
   const misfit = unsendable(deps.capabilities, mail);
   if (misfit !== null) {
     note(deps.transcript, `* not sent: ${misfit.code} ${misfit.enhanced} ${misfit.text}`);
-    // In a later turn: many such messages in a row must not pile up on the stack.
+    // In a later turn, so that many such messages in a row do not grow the stack.
     await Promise.resolve();
     deps.released(deps.reset);
     return misfit;
@@ -64,17 +65,17 @@ export async function transact(deps: TransactionDeps, mail: OutboundMail): Promi
     deps.released("needed");
     return envelope.result;
   }
-  // A peer may have let us wait, and so may our own machine.
+  // The peer or our machine may have taken long since the first check.
   if (await isWithdrawn(mail)) {
-    deps.wire.cut("the message is not to go any more");
+    deps.transport.close("the message was withdrawn");
     deps.released("needed");
     return WITHDRAWN;
   }
   return sendContent(deps, mail.raw);
 }
 
-async function isWithdrawn({ mayGo }: OutboundMail): Promise<boolean> {
-  return mayGo !== undefined && !(await mayGo());
+async function isWithdrawn({ stillWanted }: OutboundMail): Promise<boolean> {
+  return stillWanted !== undefined && !(await stillWanted());
 }
 
 function isUtf8Mail(mail: OutboundMail): boolean {
@@ -87,7 +88,7 @@ function isEightBit(mail: OutboundMail): boolean {
 
 type Unsendable = SendResult & { kind: "unsendable" };
 
-/** What keeps this message from this peer for good; null where nothing does. */
+/** Returns why this peer can never take this message; null if it can. */
 function unsendable(peer: Capabilities, mail: OutboundMail): Unsendable | null {
   const refuse = (code: number, enhanced: string, text: string): Unsendable => ({
     kind: "unsendable",
@@ -96,7 +97,7 @@ function unsendable(peer: Capabilities, mail: OutboundMail): Unsendable | null {
     enhanced,
     text,
   });
-  // A line end or bracket in an address would smuggle commands or parameters in (SMTP injection).
+  // A line end or bracket in an address would inject commands or parameters (SMTP injection).
   if (!PATH.test(mail.mailFrom)) return refuse(553, "5.1.7", "the sender address cannot be sent");
   if (!PATH.test(mail.rcptTo) || mail.rcptTo === "")
     return refuse(553, "5.1.3", "the recipient address cannot be sent");
@@ -129,7 +130,7 @@ function envelopeCommands(deps: TransactionDeps, mail: OutboundMail): Command[] 
   return [{ stage: "mail", line: "RSET", timeoutMs: timeouts.mail, precaution }, ...commands];
 }
 
-/** All commands in one burst where the peer has PIPELINING (RFC 2920), else one after the other. */
+/** Sends all commands in one burst if the peer has PIPELINING (RFC 2920), else one after another. */
 async function sendEnvelope(deps: TransactionDeps, mail: OutboundMail): Promise<Envelope> {
   const commands = envelopeCommands(deps, mail);
   const bursts = deps.capabilities.pipelining ? [commands] : commands.map((command) => [command]);
@@ -149,7 +150,7 @@ async function sendBurst(deps: TransactionDeps, burst: readonly Command[]): Prom
   const octets = Buffer.from(burst.map((command) => `${command.line}\r\n`).join(""));
   const timeouts = burst.map((command) => command.timeoutMs);
   for (const command of burst) note(deps.transcript, `C: ${command.line}`);
-  const { replies } = await deps.wire.exchange([octets], timeouts);
+  const { replies } = await deps.transport.exchange([octets], timeouts);
   for (const reply of replies) note(deps.transcript, `S: ${replyText(reply)}`);
   return replies;
 }
@@ -162,11 +163,11 @@ function isPositive(command: Command, reply: Reply | undefined): boolean {
 
 function stoppedBy(deps: TransactionDeps, command: Command, reply: Reply | undefined): SendResult {
   const { stage } = command;
-  if (reply === undefined) return trouble(deps, stage, deps.wire.broken() ?? "no reply");
-  if (reply.code === CLOSING) deps.wire.cut("the peer closes the session");
-  // A refused RSET, a 2xx to DATA or a 354 to anything else: the two ends no longer agree on where they are.
+  if (reply === undefined) return trouble(deps, stage, deps.transport.closeReason() ?? "no reply");
+  if (reply.code === CLOSING) deps.transport.close("the peer closes the session");
+  // If RSET is refused, or DATA gets 2xx, or another command gets 354, both ends disagree about the state.
   if (command.line === "RSET" || reply.code < 400) {
-    deps.wire.cut("protocol error");
+    deps.transport.close("protocol error");
     return trouble(deps, stage, `${command.line.slice(0, 4)} answered with ${replyText(reply)}`);
   }
   return toResult(stage, reply);
@@ -183,8 +184,8 @@ function trouble(deps: TransactionDeps, stage: Stage, reason: string): SendResul
 }
 
 /**
- * A peer may take a pipelined DATA though it has refused what came before: then an empty message ends it (RFC 2920
- * §3.1). Where it has taken the recipient too, that message would arrive; the wire is cut instead.
+ * If a peer accepts a pipelined DATA after refusing an earlier command, an empty message ends it (RFC 2920 §3.1). If it
+ * has accepted the recipient, that message would be delivered, so the transport is closed instead.
  */
 async function endUnwantedData(
   deps: TransactionDeps,
@@ -193,23 +194,23 @@ async function endUnwantedData(
 ): Promise<void> {
   const replyTo = (stage: Stage): Reply | undefined =>
     replies[burst.findLastIndex((command) => command.stage === stage)];
-  if (replyTo("data")?.code !== START_INPUT || deps.wire.broken() !== null) return;
+  if (replyTo("data")?.code !== START_INPUT || deps.transport.closeReason() !== null) return;
   const recipient = replyTo("rcpt");
-  if (recipient !== undefined && isSuccess(recipient)) return deps.wire.cut("DATA cannot be ended");
+  if (recipient !== undefined && isSuccess(recipient)) return deps.transport.close("DATA cannot be ended");
   note(deps.transcript, "C: (empty message)");
-  const { replies: endings } = await deps.wire.exchange([EMPTY_DATA], [deps.timeouts.final]);
+  const { replies: endings } = await deps.transport.exchange([EMPTY_DATA], [deps.timeouts.final]);
   for (const reply of endings) note(deps.transcript, `S: ${replyText(reply)}`);
 }
 
-/** The message, and the reply by which the peer takes it over or not. */
+/** Sends the content and returns the result of the peer's reply. */
 async function sendContent(deps: TransactionDeps, raw: Uint8Array): Promise<SendResult> {
   note(deps.transcript, `C: (message of ${raw.length} octets)`);
-  const answered = deps.wire.exchange(stuffed(raw), [deps.timeouts.final]);
-  deps.content(1);
+  const answered = deps.transport.exchange(dotStuffed(raw), [deps.timeouts.final]);
+  deps.onContent(1);
   const { pipelining } = deps.capabilities;
   if (pipelining) deps.released("wanted");
   const { replies, trouble: reason, early } = await answered;
-  deps.content(-1);
+  deps.onContent(-1);
   const [reply] = replies;
   const result =
     reply === undefined ? trouble(deps, "final", reason ?? "no reply") : finalResult(deps, reply, early);
@@ -217,18 +218,27 @@ async function sendContent(deps: TransactionDeps, raw: Uint8Array): Promise<Send
   return result;
 }
 
-/** Whether the peer has taken the message over. */
+/** Returns true if the peer has accepted the message. */
 export function isTaken(result: SendResult): boolean {
   return result.kind === "reply" && result.code < 300;
 }
 
 function finalResult(deps: TransactionDeps, reply: Reply, early: boolean): SendResult {
   note(deps.transcript, `S: ${replyText(reply)}`);
-  if (reply.code === CLOSING) deps.wire.cut("the peer closes the session");
-  // What is left of the message would be read as commands.
-  if (early) deps.wire.cut("answered before the end of the message");
+  if (reply.code === CLOSING) deps.transport.close("the peer closes the session");
+  // The peer would read the rest of the message as commands.
+  if (early) deps.transport.close("answered before the end of the message");
   const plausible = isSuccess(reply) ? !early : reply.code >= 400;
   if (plausible) return toResult("final", reply);
-  deps.wire.cut("protocol error");
+  deps.transport.close("protocol error");
   return trouble(deps, "final", `message answered with ${replyText(reply)}${early ? " before its end" : ""}`);
+}
+
+/**
+ * Checks whether a kept connection closed before the peer accepted MAIL. Then it has not seen the message, and another
+ * connection may send it.
+ */
+export function wasClosedBefore(result: SendResult): boolean {
+  if (result.kind === "trouble") return result.stage === "mail" && result.reason !== "aborted";
+  return result.kind === "reply" && result.stage === "mail" && result.code === 421;
 }

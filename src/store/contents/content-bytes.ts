@@ -1,5 +1,5 @@
-import { turn } from "../../core/turn.ts";
-import type { LaterValue } from "../engine/engine.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
+import type { DeferredValue } from "../engine/engine.ts";
 import {
   type ContentEncoding,
   digestOf,
@@ -10,68 +10,71 @@ import {
 } from "../engine/content-values.ts";
 
 /**
- * Octets of a content as read that are kept in one piece; larger contents are kept in chunks of so many, a rule of the
- * stored form: what a program with another number has written could not be read.
+ * Largest content that is stored in its row, in plain octets. Larger ones are stored in chunks of this size. The stored form
+ * depends on it: a program with another number could not read it.
  */
 export const CHUNK_OCTETS = 256 * 1024;
-/** Bytes that can be had piece by piece as of an array: all of them in memory, or made when they are asked for. */
-export interface Pieces {
+
+/** Bytes that can be read piece by piece: an array, or one that is made on demand. */
+export interface ByteSource {
   readonly length: number;
-  /** Those from one place to before another, or to the end. */
+  /** Returns the bytes in the range [from, to). */
   subarray(from: number, to: number): Uint8Array;
-  /** The chunk from that place on, where it is there encoded so already, in memory that is not used again. */
+  /** Returns the chunk at an offset, if it already has this encoding in memory that will not be reused. */
   encoded?(from: number, encoding: ContentEncoding): Uint8Array | null;
 }
 
-/** A content on its way into the store. */
-export type NewContent = HashedContent | LaterHashed;
+/** A content to be stored. */
+export type NewContent = HashedContent | DeferredHashed;
 
 export interface HashedContent {
-  /** Of bytes alone, their SHA-256; of a project's content, its own: see `projectKey`. */
+  /** The project whose content it is; absent before `ofProject`. */
+  senderId?: string;
+  /** The SHA-256 of the bytes, or the `projectKey` of a project's content. */
   key: Uint8Array;
-  /** Octets as they are read back. */
+  /** Plain octets. */
   size: number;
   encoding: ContentEncoding;
-  /** As stored; null for one that is written ahead, in chunks. */
+  /** The encoded bytes; null if they are stored ahead, in chunks. */
   bytes: Uint8Array | null;
 }
 
-/** One that is hashed and compressed where it is stored. */
-interface LaterHashed extends Pick<HashedContent, "size"> {
-  key: LaterValue;
-  encoding: LaterValue;
-  bytes: LaterValue;
+/** A content that is hashed and compressed on the thread that stores it. */
+interface DeferredHashed extends Pick<HashedContent, "size" | "senderId"> {
+  key: DeferredValue;
+  encoding: DeferredValue;
+  bytes: DeferredValue;
 }
 
-/** The content that some bytes are: a small one ready to be stored, of a large one how its chunks are to be stored. */
+/** Makes a content of bytes: encoded if it is small, without bytes if it must be stored in chunks. */
 export function newContent(bytes: Uint8Array): HashedContent {
   const [key, size] = [digestOf(bytes), bytes.length];
   if (size > CHUNK_OCTETS) return { key, size, encoding: encodingOf(bytes), bytes: null };
   return { key, size, ...storedBytes(bytes) };
 }
 
-/** The content as the project's own. */
+/** Makes a content the project's own. */
 export function ofProject(senderId: string, content: HashedContent): HashedContent {
-  return { ...content, key: projectKey(senderId, content.key) };
+  return { ...content, senderId, key: projectKey(senderId, content.key) };
 }
 
 /** Chunks hashed at a time: 4 MiB, some milliseconds. */
 const CHUNKS_PER_TURN = 16;
 
-/** As `newContent`, of bytes of any size: the event loop turns while a large content is hashed. */
-export async function contentOf(bytes: Pieces): Promise<HashedContent> {
+/** Does the same as `newContent`, and yields to the event loop while it hashes a large content. */
+export async function contentOf(bytes: ByteSource): Promise<HashedContent> {
   const size = bytes.length;
   if (size <= CHUNK_OCTETS) return newContent(bytes.subarray(0, size));
   const hash = new Bun.CryptoHasher("sha256");
   for (let ord = 0; ord < chunkCount(size); ord++) {
-    if (ord % CHUNKS_PER_TURN === 0) await turn();
+    if (ord % CHUNKS_PER_TURN === 0) await yieldToEventLoop();
     hash.update(chunkAt(bytes, ord));
   }
   return { key: hash.digest(), size, encoding: encodingOf(bytes), bytes: null };
 }
 
-/** Whether a large content shrinks, as its first chunk and the one in its middle tell. */
-function encodingOf(bytes: Pieces): ContentEncoding {
+/** Chooses the encoding of a large content from its first chunk and one in its middle. */
+function encodingOf(bytes: ByteSource): ContentEncoding {
   const samples = [0, Math.floor(bytes.length / 2)].map((from) => bytes.subarray(from, from + CHUNK_OCTETS));
   let before = 0;
   let after = 0;
@@ -82,14 +85,14 @@ function encodingOf(bytes: Pieces): ContentEncoding {
   return encodingFor(before, after);
 }
 
-/** Number of chunks that a content of so many octets has. */
+/** Returns the number of chunks of a content. */
 export function chunkCount(size: number): number {
   return Math.ceil(size / CHUNK_OCTETS);
 }
 
-/** A chunk of a large content as it is stored, compressed by the thread pool. Its memory is its own. */
+/** Encodes a chunk of a large content on the thread pool. The result shares no memory with the content. */
 export async function encodedChunk(
-  bytes: Pieces,
+  bytes: ByteSource,
   ord: number,
   encoding: ContentEncoding,
 ): Promise<Uint8Array> {
@@ -99,11 +102,11 @@ export async function encodedChunk(
   return encoding === "plain" ? new Uint8Array(chunk) : await Bun.zstdCompress(chunk, { level: ZSTD_LEVEL });
 }
 
-function chunkAt(bytes: Pieces, ord: number): Uint8Array {
+function chunkAt(bytes: ByteSource, ord: number): Uint8Array {
   return bytes.subarray(ord * CHUNK_OCTETS, (ord + 1) * CHUNK_OCTETS);
 }
 
-/** Stored bytes as they are read: a whole small content, a chunk, or a large one whose chunks stand one after another. */
+/** Decodes stored bytes: a small content, a chunk, or the joined chunks of a large one. */
 export function decoded(bytes: Uint8Array, encoding: ContentEncoding): Uint8Array {
   return encoding === "plain" ? bytes : Bun.zstdDecompressSync(bytes);
 }

@@ -1,58 +1,59 @@
-import { turn } from "../../core/turn.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { CHUNK_OCTETS, chunkCount, decoded } from "./content-bytes.ts";
 import type { ContentEncoding } from "../engine/content-values.ts";
 import type { Db } from "../engine/client.ts";
+import { type MemoryBudget, reservedBudget } from "./memory-budget.ts";
 
-/** Where contents that have left the database are. */
+/** Reads contents from the object store. */
 export interface ObjectReader {
   /**
-   * The bytes as they were in the database. Throws where they cannot be had.
+   * Returns the bytes as they were stored in the database. Throws if they cannot be read.
    * @param size octets of the content as read
    */
   read(object: string, size: number): Promise<Uint8Array>;
 }
 
-/** What contents are read from. */
+/** The places that contents are read from. */
 export interface ContentDeps {
   db: Db;
-  /** Absent or null: all contents are in the database. */
+  /** Absent or null if all contents are in the database. */
   objects?: ObjectReader | null;
 }
 
-/** A content as found beside whoever names it. */
+/** A row of `contents`. */
 export interface StoredContent {
   key: Uint8Array;
   /** Octets as they are read. */
   size: number;
   encoding: ContentEncoding;
-  place: "row" | "chunks" | "object";
+  storedIn: "row" | "chunks" | "object";
   object: string | null;
-  /** As stored; null unless the place is the row. */
+  /** The encoded bytes; null unless they are in the row. */
   bytes: Uint8Array | null;
 }
 
-/** Columns of a content, to be selected from `contents` under the name `b`; `key` is NULL where the join found none. */
+/** Columns of a content, selected from `contents b`. `b_key` is NULL if an outer join found none. */
 export const CONTENT_COLUMNS =
-  "b.key AS b_key, b.size AS b_size, b.encoding AS b_encoding, b.place AS b_place, b.object AS b_object, b.bytes AS b_bytes";
+  "b.key AS b_key, b.size AS b_size, b.encoding AS b_encoding, b.stored_in AS b_stored_in, b.object AS b_object, b.bytes AS b_bytes";
 
 /** A row with `CONTENT_COLUMNS`. */
 export interface ContentRow {
   b_key: ArrayBuffer | null;
   b_size: number;
   b_encoding: ContentEncoding;
-  b_place: StoredContent["place"];
+  b_stored_in: StoredContent["storedIn"];
   b_object: string | null;
   b_bytes: ArrayBuffer | null;
 }
 
-/** The content in a row; null where there is none. */
+/** Returns the content in a row, or null if there is none. */
 export function contentIn(row: ContentRow): StoredContent | null {
   if (row.b_key === null) return null;
   return {
     key: new Uint8Array(row.b_key),
     size: row.b_size,
     encoding: row.b_encoding,
-    place: row.b_place,
+    storedIn: row.b_stored_in,
     object: row.b_object,
     bytes: row.b_bytes === null ? null : new Uint8Array(row.b_bytes),
   };
@@ -62,70 +63,109 @@ export function contentIn(row: ContentRow): StoredContent | null {
 const CHUNKS_PER_READ = 4;
 
 /**
- * Octets in memory at a time of a content that is read in pieces, at most: what a read has brought, with as many of the one
- * before that its reader has still to hand on.
+ * Returns the octets of memory that reading a content in pieces needs: those of one read, and those of the read before that
+ * the caller still holds.
  */
-export function heldOf({ place, size }: StoredContent): number {
-  return place === "chunks" ? Math.min(size, 2 * CHUNKS_PER_READ * CHUNK_OCTETS) : size;
+export function octetsHeld({ storedIn, size }: StoredContent): number {
+  return storedIn === "chunks" ? Math.min(size, 2 * CHUNKS_PER_READ * CHUNK_OCTETS) : size;
 }
 
-/** The bytes of a content in pieces, as they are read. Throws where they are not all there. */
+/** Reads a content in pieces. Throws if it is incomplete. */
 export async function* contentPieces(
   deps: ContentDeps,
   content: StoredContent,
+  budget: MemoryBudget,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  if (content.place !== "chunks") {
-    yield await inOnePiece(deps, content);
+  if (content.storedIn !== "chunks") {
+    yield await inOnePiece(deps, content, budget);
     return;
   }
   const count = chunkCount(content.size);
   for (let from = 0; from < count; from += CHUNKS_PER_READ) {
-    const chunks = await readChunks(deps.db, content.key, from);
-    if (chunks.length < Math.min(CHUNKS_PER_READ, count - from)) {
-      // The rest, where it has left the database since its row was read.
-      const moved = await inOnePiece(deps, await again(deps.db, content));
+    const wanted = Math.min(CHUNKS_PER_READ, count - from);
+    const chunks = await readChunks(deps.db, content, from, wanted, budget);
+    if (chunks.length < wanted) {
+      // The content moved to the object store after its row was read: read the rest from there.
+      const moved = await inOnePiece(deps, await again(deps.db, content), budget);
       yield moved.subarray(from * CHUNK_OCTETS);
       return;
     }
     for (const chunk of chunks) yield decoded(chunk, content.encoding);
-    // Reading a file takes no turn of the event loop by itself.
-    await turn();
+    // Reads of a database file do not yield by themselves.
+    await yieldToEventLoop();
   }
 }
 
-/** All bytes of a content. Throws where they are not all there. */
-export async function contentBytes(deps: ContentDeps, content: StoredContent): Promise<Uint8Array> {
-  if (content.place !== "chunks") return inOnePiece(deps, content);
-  const whole = new Uint8Array(content.size);
-  let at = 0;
-  for await (const piece of contentPieces(deps, content)) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+/** Reads a whole content. Throws if it is incomplete. */
+export async function contentBytes(
+  deps: ContentDeps,
+  content: StoredContent,
+  budget: MemoryBudget,
+): Promise<Uint8Array> {
+  if (content.storedIn !== "chunks") return inOnePiece(deps, content, budget);
+  return budget.hold(content.size, async () => {
+    const whole = new Uint8Array(content.size);
+    let at = 0;
+    for await (const piece of contentPieces(deps, content, reservedBudget())) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
+  });
 }
 
-async function readChunks(db: Db, key: Uint8Array, from: number): Promise<Uint8Array[]> {
-  const rows = await db.all<{ bytes: ArrayBuffer }>(
-    "SELECT bytes FROM content_chunks WHERE key = ? AND ord >= ? ORDER BY ord LIMIT ?",
-    [key, from, CHUNKS_PER_READ],
+/** Reads the bytes of a content in the range [from, to). If it is in chunks, reads only the chunks of the range. */
+export async function contentRange(
+  deps: ContentDeps,
+  content: StoredContent,
+  from: number,
+  to: number,
+  budget: MemoryBudget,
+): Promise<Uint8Array> {
+  if (content.storedIn !== "chunks") return (await inOnePiece(deps, content, budget)).subarray(from, to);
+  const first = Math.floor(from / CHUNK_OCTETS);
+  const count = Math.max(0, chunkCount(to) - first);
+  const chunks = await readChunks(deps.db, content, first, count, budget);
+  // The content moved to the object store after its row was read.
+  if (chunks.length < count) return contentRange(deps, await again(deps.db, content), from, to, budget);
+  const before = first * CHUNK_OCTETS;
+  return Buffer.concat(chunks.map((chunk) => decoded(chunk, content.encoding))).subarray(
+    from - before,
+    to - before,
+  );
+}
+
+async function readChunks(
+  db: Db,
+  { key }: StoredContent,
+  from: number,
+  count: number,
+  budget: MemoryBudget,
+): Promise<Uint8Array[]> {
+  const rows = await budget.hold(count * CHUNK_OCTETS, () =>
+    db.all<{ bytes: ArrayBuffer }>(
+      "SELECT bytes FROM content_chunks WHERE key = ? AND ord >= ? ORDER BY ord LIMIT ?",
+      [key, from, count],
+    ),
   );
   return rows.map(({ bytes }) => new Uint8Array(bytes));
 }
 
 async function inOnePiece(
   { objects }: ContentDeps,
-  { size, place, bytes, object, encoding }: StoredContent,
+  { size, storedIn, bytes, object, encoding }: StoredContent,
+  budget: MemoryBudget,
 ): Promise<Uint8Array> {
-  if (place === "row" && bytes !== null) return whole(decoded(bytes, encoding), size);
-  if (place !== "object" || object === null) throw new Error("a content is not whole");
+  if (storedIn === "row" && bytes !== null)
+    return budget.hold(size, async () => whole(decoded(bytes, encoding), size));
+  if (storedIn !== "object" || object === null) throw new Error("a content is incomplete");
   if (objects == null) throw new Error("a content is in the object store, and none is configured");
-  return whole(decoded(await objects.read(object, size), encoding), size);
+  return budget.hold(size, async () => whole(decoded(await objects.read(object, size), encoding), size));
 }
 
-/** What is shorter must not go out as a mail, nor as an answer: a store may give less than it was given, and say 200. */
+/** Checks the size, because an object store may answer 200 with fewer octets. They must not be sent or shown. */
 function whole(bytes: Uint8Array, size: number): Uint8Array {
-  if (bytes.length !== size) throw new Error(`a content is not whole: ${bytes.length} of ${size} octets`);
+  if (bytes.length !== size) throw new Error(`a content is incomplete: ${bytes.length} of ${size} octets`);
   return bytes;
 }
 

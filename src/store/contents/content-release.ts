@@ -1,10 +1,10 @@
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { FANNED_OUT } from "../fan-outs.ts";
-import { OVER, type Stretch } from "../retention.ts";
+import { OVER, type IdRange } from "../retention.ts";
 
 /**
- * The statement by which messages let go of all contents that they and their attachments name. In its write it comes
- * before those that empty the columns, or delete the messages.
+ * Returns the statement that removes the references of messages and their attachments to contents. In its write it must come
+ * before the statements that clear the columns, or delete the messages.
  * @param now milliseconds
  */
 export function releaseContents(ids: readonly string[], now: number): Statement {
@@ -22,47 +22,58 @@ export function releaseContents(ids: readonly string[], now: number): Statement 
 }
 
 /**
- * Whether the contents of a message `m` may go, by a time as `OVER` has it: not while a webhook is still to hear what came in.
- * Retries go on for more than a day, and it would be told of a mail without a word in it.
+ * SQL condition that the contents of a message `m` may be removed, with the time as in `OVER`. A received message keeps them
+ * until its webhooks are delivered, because their retries last longer than a day and the payload shows the content.
  */
-const MAY_LET_GO = `${OVER}
+const MAY_REMOVE = `${OVER}
   AND (m.direction = 'outbound' OR NOT EXISTS (SELECT 1 FROM webhook_deliveries d
       WHERE d.message_id = m.id AND d.status = 'pending' AND d.type = 'inbound_received')
     AND ${FANNED_OUT})`;
 
-/** A message that has its content, and whether that may go. */
-export interface KeptContent {
+/** A message that still has its contents. */
+export interface MessageWithContent {
   id: string;
-  mayGo: boolean;
+  isRemovable: boolean;
 }
 
-/** Messages of a stretch that have their contents, oldest first, with whether those may go that are older than `before` (ms). */
-export async function keptContents(db: Db, stretch: Stretch, before: number): Promise<KeptContent[]> {
-  const rows = await db.all<{ id: string; may_go: number }>(
-    `SELECT m.id, ${MAY_LET_GO} AS may_go
-      FROM message_content c INDEXED BY message_content_kept CROSS JOIN messages m ON m.id = c.message_id
-      WHERE c.let_go_at IS NULL AND c.message_id > ? AND c.message_id < ? ORDER BY c.message_id LIMIT ?`,
+/** Lists messages of a stretch with their contents, oldest first. Those older than `before` (milliseconds) may be removable. */
+export async function messagesWithContent(
+  db: Db,
+  stretch: IdRange,
+  before: number,
+): Promise<MessageWithContent[]> {
+  const rows = await db.all<{ id: string; is_removable: number }>(
+    `SELECT m.id, ${MAY_REMOVE} AS is_removable
+      FROM message_content c INDEXED BY message_content_present CROSS JOIN messages m ON m.id = c.message_id
+      WHERE c.content_removed_at IS NULL AND c.message_id > ? AND c.message_id < ? ORDER BY c.message_id LIMIT ?`,
     [before, stretch.after, stretch.below, stretch.limit],
   );
-  return rows.map((row) => ({ id: row.id, mayGo: row.may_go === 1 }));
+  return rows.map((row) => ({ id: row.id, isRemovable: row.is_removable === 1 }));
 }
 
-/** Holds while all the messages have their contents, and those may go. */
-export function keptGuard(ids: readonly string[], before: number): Guard {
+/** Returns the guard that all the messages still have their contents, and that these may be removed. */
+export function withContentGuard(ids: readonly string[], before: number): Guard {
   return {
     sql: `(SELECT count(*) FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value
-        JOIN message_content c ON c.message_id = m.id WHERE c.let_go_at IS NULL AND ${MAY_LET_GO}) = ?`,
+        JOIN message_content c ON c.message_id = m.id WHERE c.content_removed_at IS NULL AND ${MAY_REMOVE}) = ?`,
     args: [JSON.stringify(ids), before, ids.length],
   };
 }
 
-/** Statements by which messages lose their contents, and what tells of them: a template's data, a thread's preview. */
-export function letGo(ids: readonly string[], now: number): Statement[] {
+/** Returns the statements that remove messages' contents, with template data and thread previews, which show parts of them. */
+export function removeContents(ids: readonly string[], now: number): Statement[] {
   const list = JSON.stringify(ids);
   return [
     releaseContents(ids, now),
     {
-      sql: `UPDATE message_content SET body = NULL, inline_body = NULL, raw = NULL, trace = NULL, data = NULL, let_go_at = ?
+      sql: `UPDATE messages SET row_octets = MAX(0, row_octets - (
+          SELECT COALESCE(octet_length(c.data), 0) + COALESCE(octet_length(c.trace), 0)
+          FROM message_content c WHERE c.message_id = messages.id))
+        WHERE id IN (SELECT value FROM json_each(?))`,
+      args: [list],
+    },
+    {
+      sql: `UPDATE message_content SET body = NULL, raw = NULL, trace = NULL, data = NULL, content_removed_at = ?
         WHERE message_id IN (SELECT value FROM json_each(?))`,
       args: [now, list],
     },
@@ -80,12 +91,12 @@ export function letGo(ids: readonly string[], now: number): Statement[] {
   ];
 }
 
-/** Whether a message of the project has lost its content to its age. */
-export async function isLetGo(db: Db, senderId: string, id: string): Promise<boolean> {
-  const row = await db.first<{ let_go_at: number | null }>(
-    `SELECT c.let_go_at FROM message_content c JOIN messages m ON m.id = c.message_id
+/** Returns true if retention has removed the contents of a message of the project. */
+export async function isContentRemoved(db: Db, senderId: string, id: string): Promise<boolean> {
+  const row = await db.first<{ content_removed_at: number | null }>(
+    `SELECT c.content_removed_at FROM message_content c JOIN messages m ON m.id = c.message_id
       WHERE c.message_id = ? AND m.sender_id = ?`,
     [id, senderId],
   );
-  return row !== null && row.let_go_at !== null;
+  return row !== null && row.content_removed_at !== null;
 }

@@ -1,72 +1,68 @@
-import { HOUR_MS } from "../../core/time-units.ts";
+import { HOUR_MS } from "../../core/time/units.ts";
 import { chunkCount, type HashedContent, type NewContent } from "./content-bytes.ts";
 import type { ContentEncoding } from "../engine/content-values.ts";
-import { ConstraintError, type Db, type Guard, type Statement } from "../engine/client.ts";
+import type { Db, Guard, Statement } from "../engine/client.ts";
 import { rowsStatement, rowsText } from "../engine/rows-text.ts";
 
 /**
- * Time that a content nobody names is kept, from its last chunk or from the moment when it was let go of. A writer that
- * has found it there, or has written it ahead, commits long before.
+ * Time that a content without references is kept, counted from its last chunk or its last reference. A writer that has
+ * found it, or has stored it ahead, commits long before.
  */
 export const UNUSED_KEPT_MS = HOUR_MS;
 
-/** What is known of a content that was written ahead: NULL where it is not there with all its chunks. */
+/** The references of a content that was stored ahead; NULL if it does not exist with all its chunks. */
 const REFS_AHEAD = `(SELECT refs FROM contents WHERE key = ?1
-  AND (place <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?1) = ?6))`;
+  AND (stored_in <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?1) = ?6))`;
 
-const COLUMNS_STORED = "key, refs, size, encoding, place, created_at, bytes";
-const OR_NAME_ONCE_MORE = " ON CONFLICT (key) DO UPDATE SET refs = refs + 1";
+const COLUMNS_STORED = "key, refs, size, encoding, stored_in, created_at, bytes, sender_id";
+const OR_ADD_REFERENCE = " ON CONFLICT (key) DO UPDATE SET refs = refs + 1";
 
-/** Of a content in its row, as most are. */
-const IN_ROW = "?1, 1, ?2, ?3, ?4, ?5, ?6";
-const TAKE = rowsText("contents", COLUMNS_STORED, `(${IN_ROW})`, { after: OR_NAME_ONCE_MORE });
-/** Of one that was written ahead. The column takes no NULL. */
-const AHEAD = `?1, ${REFS_AHEAD}, ?2, ?3, ?4, ?5, NULL`;
-const TAKE_AHEAD = rowsText("contents", COLUMNS_STORED, `(${AHEAD})`, {
-  after: OR_NAME_ONCE_MORE,
+/** Values of a content that is stored in its row, as most are. */
+const IN_ROW = "?1, 1, ?2, ?3, ?4, ?5, ?6, ?7";
+const STORE = rowsText("contents", COLUMNS_STORED, `(${IN_ROW})`, { after: OR_ADD_REFERENCE });
+/** Values of a content that was stored ahead. If it is incomplete, the NULL for `refs` undoes the write. */
+const AHEAD = `?1, ${REFS_AHEAD}, ?2, ?3, ?4, ?5, NULL, ?7`;
+const STORE_AHEAD = rowsText("contents", COLUMNS_STORED, `(${AHEAD})`, {
+  after: OR_ADD_REFERENCE,
   repeats: false,
 });
 
 function guardedText(ahead: boolean, guard: Guard): string {
   const values = ahead ? AHEAD : IN_ROW;
-  return `INSERT INTO contents (${COLUMNS_STORED}) SELECT ${values} WHERE ${guard.sql}${OR_NAME_ONCE_MORE}`;
+  return `INSERT INTO contents (${COLUMNS_STORED}) SELECT ${values} WHERE ${guard.sql}${OR_ADD_REFERENCE}`;
 }
 
 /**
- * The statement by which a write takes a content up: it is stored where it is not there, and named once more. One that
- * was written ahead has to be there as a whole; where the sweep was faster the write fails, and `isContentGone` tells so.
+ * Returns the statement that adds a reference to a content, and stores the content if it is new. A content that was stored
+ * ahead must be complete: if the sweep has removed it, the write is undone with the reason `content_gone`.
  * @param now milliseconds
- * @param guard a further condition, with `?` alone for its parameters; where it does not hold nothing is taken up
+ * @param guard a condition with `?` alone for its parameters; if it does not hold, the statement does nothing
  */
-export function takeContent(content: NewContent, now: number, guard?: Guard): Statement {
-  const { key, size, encoding, bytes } = content;
+export function storeContent(content: NewContent, now: number, guard?: Guard): Statement {
+  const { key, size, encoding, bytes, senderId = "" } = content;
   const ahead = bytes === null;
-  const args = [key, size, encoding, ahead ? "chunks" : "row", now, ahead ? chunkCount(size) : bytes];
+  const storedIn = ahead ? "chunks" : "row";
+  const args = [key, size, encoding, storedIn, now, ahead ? chunkCount(size) : bytes, senderId];
   return guard === undefined
-    ? rowsStatement(ahead ? TAKE_AHEAD : TAKE, args)
+    ? rowsStatement(ahead ? STORE_AHEAD : STORE, args)
     : { sql: guardedText(ahead, guard), args: [...args, ...guard.args] };
 }
 
-/** Whether it is written ahead of the write that takes it up. */
-export function isAhead(content: NewContent): content is HashedContent {
+/** Returns true if the content is stored in chunks before the write that refers to it. */
+export function isStoredAhead(content: NewContent): content is HashedContent {
   return content.bytes === null;
 }
 
-/** The condition that a large content is there as a whole, for writes that are to go on without it where it is not. */
-export function wholeGuard({ key, size }: HashedContent): Guard {
+/** Returns the condition that a large content is complete, for writes that must succeed without it. */
+export function completeGuard({ key, size }: HashedContent): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM contents WHERE key = ?
-      AND (place <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?) = ?))`,
+      AND (stored_in <> 'chunks' OR (SELECT count(*) FROM content_chunks WHERE key = ?) = ?))`,
     args: [key, key, chunkCount(size)],
   };
 }
 
-/** Whether a write failed because a content that it takes up, written ahead of it, was gone. */
-export function isContentGone(error: unknown): boolean {
-  return error instanceof ConstraintError && error.notNull === "contents.refs";
-}
-
-/** How a content of that key stands in the store; null where it does not. */
+/** Returns how a content is stored, and if it has references; null if it is not stored. */
 export async function findContent(
   db: Db,
   key: Uint8Array,
@@ -79,75 +75,76 @@ export async function findContent(
 }
 
 /**
- * Statements that store some chunks of a large content ahead of the write that takes it up. Whoever writes the same
- * content at the same time writes the same chunks. With them goes the row that they belong to, so that the sweep finds
- * them, but not while they are being written.
- * @param chunks encoded, the first of them in the place `from`
+ * Returns the statements that store chunks of a large content before the write that refers to it. Two writers of the same
+ * content store the same chunks. The content's row is stored with the first chunks, so that the sweep finds them if the
+ * write never comes; each call renews its time.
+ * @param from index of the first chunk
+ * @param chunks encoded
  * @param now milliseconds
  */
 export function storeChunks(
-  { key, size, encoding }: HashedContent,
+  { key, size, encoding, senderId = "" }: HashedContent,
   from: number,
   chunks: readonly Uint8Array[],
   now: number,
 ): Statement[] {
   return [
     {
-      sql: `INSERT INTO contents (key, refs, size, encoding, place, created_at) VALUES (?, 0, ?, ?, 'chunks', ?)
+      sql: `INSERT INTO contents (key, refs, size, encoding, stored_in, created_at, sender_id)
+        VALUES (?, 0, ?, ?, 'chunks', ?, ?)
         ON CONFLICT (key) DO UPDATE SET created_at = excluded.created_at WHERE refs = 0`,
-      args: [key, size, encoding, now],
+      args: [key, size, encoding, now, senderId],
     },
     ...chunks.map((bytes, at) => ({
-      // Where the content is in the object store by now, its chunks are there. Where another program has begun it in
-      // another encoding, chunks of both could not be read: then the content stays without ours, and who brings it anew
-      // finds how it was begun.
+      // If the content has moved to the object store, its chunks are there. If another process has begun it in another
+      // encoding, a mix could not be read: these chunks are dropped, and a retry finds the encoding that was begun.
       sql: `INSERT INTO content_chunks (key, ord, bytes)
-        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM contents WHERE key = ?1 AND place = 'chunks' AND encoding = ?4)
+        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM contents WHERE key = ?1 AND stored_in = 'chunks' AND encoding = ?4)
         ON CONFLICT (key, ord) DO NOTHING`,
       args: [key, from + at, bytes, encoding],
     })),
   ];
 }
 
-/** Chunks removed in one write, but for those of its last content: each has some sixty pages to give back. */
+/** Chunks after which a write removes no further content. Each chunk frees about sixty pages. */
 export const MAX_CHUNKS_PER_WRITE = 128;
 
 interface Unused {
   key: ArrayBuffer;
   size: number;
-  place: "row" | "chunks";
+  storedIn: "row" | "chunks";
 }
 
 /**
- * Removes contents that nobody names, and has named for `UNUSED_KEPT_MS`, in one write. One that is taken up meanwhile
- * stays: a condition of the very statement that removes it. Those in the object store are left to whoever empties that.
+ * Removes contents without references for `UNUSED_KEPT_MS`, in one write. A content that gets a reference just before stays,
+ * because the statement checks again. `dropUnusedObjects` removes those in the object store.
  * @param now milliseconds
- * @param limit contents of the write at most; fewer where they are large
- * @returns whether there may be more
+ * @param limit contents of the write at most; fewer if they are large
+ * @returns true if there may be more
  */
 export async function removeUnused(db: Db, now: number, limit: number): Promise<boolean> {
   const before = now - UNUSED_KEPT_MS;
   const found = await db.all<Unused>(
-    `SELECT key, size, place FROM contents WHERE refs = 0 AND created_at < ? AND place <> 'object'
+    `SELECT key, size, stored_in AS storedIn FROM contents WHERE refs = 0 AND created_at < ? AND stored_in <> 'object'
       ORDER BY created_at LIMIT ?`,
     [before, limit],
   );
   let chunks = 0;
-  const going = found.filter(({ size, place }) => {
+  const going = found.filter(({ size, storedIn }) => {
     if (chunks >= MAX_CHUNKS_PER_WRITE) return false;
-    chunks += place === "chunks" ? chunkCount(size) : 0;
+    chunks += storedIn === "chunks" ? chunkCount(size) : 0;
     return true;
   });
-  await db.write(going.flatMap(({ key, place }) => removal(new Uint8Array(key), place, before)));
+  await db.write(going.flatMap(({ key, storedIn }) => removal(new Uint8Array(key), storedIn, before)));
   return found.length === limit || going.length < found.length;
 }
 
-function removal(key: Uint8Array, place: Unused["place"], before: number): Statement[] {
+function removal(key: Uint8Array, storedIn: Unused["storedIn"], before: number): Statement[] {
   const row: Statement = {
-    sql: "DELETE FROM contents WHERE key = ? AND refs = 0 AND created_at < ? AND place <> 'object'",
+    sql: "DELETE FROM contents WHERE key = ? AND refs = 0 AND created_at < ? AND stored_in <> 'object'",
     args: [key, before],
   };
-  if (place === "row") return [row];
+  if (storedIn === "row") return [row];
   const chunks: Statement = {
     sql: `DELETE FROM content_chunks WHERE key = ?1
       AND NOT EXISTS (SELECT 1 FROM contents WHERE key = ?1)`,

@@ -8,9 +8,11 @@ import {
   type ContentRow,
   type StoredContent,
 } from "./content-read.ts";
-import { isAhead, takeContent, wholeGuard } from "./contents.ts";
+import { isStoredAhead, storeContent, completeGuard } from "./contents.ts";
 import { rememberPlace } from "../search/message-index.ts";
-import { bodyIn, bodyInline, type MessageBody, NO_BODY } from "./message-body.ts";
+import { type BodyStart, type Clipped, readBodyStart, startOf } from "./body-start.ts";
+import type { MemoryBudget } from "./memory-budget.ts";
+import { bodyIn, type MessageBody, NO_BODY } from "./message-body.ts";
 import type { Direction, MessageContent } from "../messages.ts";
 
 interface Row extends ContentRow {
@@ -20,31 +22,26 @@ interface Row extends ContentRow {
   auth: string | null;
   trace: string | null;
   rendered: number;
-  inline_body: ArrayBuffer | null;
   direction: Direction;
 }
 
-/** Reads a body of so many octets where and when there is room for it. */
-export type InRoom = (octets: number, read: () => Promise<MessageBody>) => Promise<MessageBody>;
+const CONTENT = `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.rendered, m.direction, ${CONTENT_COLUMNS}
+  FROM message_content c JOIN messages m ON m.id = c.message_id LEFT JOIN contents b ON b.key = c.body
+  WHERE c.message_id = ? AND m.sender_id = ?`;
 
 /**
- * Bodies, headers and inbound facts of a message of the project; null where it has none of that id.
- * @param inRoom may put off the reading of the body, or refuse it
+ * Reads the bodies, headers and authentication results of a message. Returns null if the project has no such message.
+ * @param budget for the whole body
  */
 export async function getContent(
   deps: ContentDeps,
   senderId: string,
   id: string,
-  inRoom: InRoom = (_octets, read) => read(),
+  budget: MemoryBudget,
 ): Promise<MessageContent | null> {
-  const row = await deps.db.first<Row>(
-    `SELECT c.headers, c.data, c.envelope, c.auth, c.trace, c.rendered, c.inline_body, m.direction, ${CONTENT_COLUMNS}
-      FROM message_content c JOIN messages m ON m.id = c.message_id LEFT JOIN contents b ON b.key = c.body
-      WHERE c.message_id = ? AND m.sender_id = ?`,
-    [id, senderId],
-  );
+  const row = await deps.db.first<Row>(CONTENT, [id, senderId]);
   if (row === null) return null;
-  const { html, text, replyText, headers } = await bodyOf(deps, row, inRoom);
+  const { html, text, replyText, headers } = await bodyOf(deps, row, budget);
   return {
     html,
     text,
@@ -52,29 +49,66 @@ export async function getContent(
     data: row.data === null ? null : JSON.parse(row.data),
     envelope: row.envelope === null ? null : JSON.parse(row.envelope),
     auth: row.auth === null ? null : JSON.parse(row.auth),
-    // Most received mail quotes nothing: its reply text is all of its text, and is not kept twice.
+    // Most received messages quote nothing. Then the reply text is the whole text, and is not stored twice.
     replyText: row.direction === "inbound" ? (replyText ?? text?.trim() ?? null) : null,
     rendered: row.rendered === 1,
     trace: row.trace,
   };
 }
 
-async function bodyOf(deps: ContentDeps, row: Row, inRoom: InRoom): Promise<MessageBody> {
-  if (row.inline_body !== null) return bodyInline(new Uint8Array(row.inline_body));
+async function bodyOf(deps: ContentDeps, row: Row, budget: MemoryBudget): Promise<MessageBody> {
   const stored = contentIn(row);
-  if (stored === null) return NO_BODY;
-  return inRoom(stored.size, async () => bodyIn(await contentBytes(deps, stored)));
+  return stored === null ? NO_BODY : bodyIn(await contentBytes(deps, stored, budget));
 }
 
-/** The bytes that are kept of a message as they came in or went out. */
-export interface KeptRaw {
-  /** What stands before them; null where they are the whole. */
+/** The first octets of a message's texts, with its headers. */
+export interface ContentStart extends Pick<MessageContent, "headers" | "auth"> {
+  html: Clipped;
+  text: Clipped;
+}
+
+/**
+ * Reads the first octets of a message's html and text, its headers and its authentication results. No more of a large body in
+ * the database is read. Returns null if the project has no such message.
+ * @param budget for the parts that are read, or for the whole body if it is an object
+ */
+export async function getContentStart(
+  deps: ContentDeps,
+  senderId: string,
+  id: string,
+  octets: number,
+  budget: MemoryBudget,
+): Promise<ContentStart | null> {
+  const row = await deps.db.first<Row>(CONTENT, [id, senderId]);
+  if (row === null) return null;
+  const { html, text, headers } = await startOfBody(deps, row, octets, budget);
+  return {
+    html,
+    text,
+    headers: headers ?? JSON.parse(row.headers),
+    auth: row.auth === null ? null : JSON.parse(row.auth),
+  };
+}
+
+async function startOfBody(
+  deps: ContentDeps,
+  row: Row,
+  octets: number,
+  budget: MemoryBudget,
+): Promise<BodyStart> {
+  const stored = contentIn(row);
+  return stored === null ? startOf(NO_BODY, octets) : readBodyStart(deps, stored, octets, budget);
+}
+
+/** The stored bytes of a message, as received or sent. */
+export interface StoredRaw {
+  /** The trace fields to put before the bytes; null if there are none. */
   trace: string | null;
   content: StoredContent;
 }
 
-/** The bytes that are kept of a message of the project; null where there are none. */
-export async function getRaw(db: Db, senderId: string, id: string): Promise<KeptRaw | null> {
+/** Reads the stored bytes of a message of the project; null if there are none. */
+export async function getRaw(db: Db, senderId: string, id: string): Promise<StoredRaw | null> {
   const row = await db.first<ContentRow & { trace: string | null }>(
     `SELECT c.trace, ${CONTENT_COLUMNS} FROM message_content c JOIN messages m ON m.id = c.message_id
         JOIN contents b ON b.key = c.raw
@@ -85,7 +119,7 @@ export async function getRaw(db: Db, senderId: string, id: string): Promise<Kept
   return row === null || content === null ? null : { trace: row.trace, content };
 }
 
-/** Those of the project's messages whose raw bytes have that key. */
+/** Returns those of the project's messages whose raw bytes have the key. */
 export async function messagesOfRaw(
   db: Db,
   senderId: string,
@@ -100,14 +134,14 @@ export async function messagesOfRaw(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Whether what the template of the project's message became is kept. */
+/** Returns true if the output of the message's template is stored. */
 export async function isRendered(db: Db, senderId: string, id: string): Promise<boolean> {
   const sql = `SELECT 1 FROM message_content c JOIN messages m ON m.id = c.message_id
     WHERE c.message_id = ? AND m.sender_id = ? AND c.rendered = 1`;
   return (await db.first(sql, [id, senderId])) !== null;
 }
 
-/** The condition that a message's template has not been rendered yet. */
+/** Returns the condition that the output of a message's template is not stored yet. */
 function unrendered(messageId: string): Guard {
   return {
     sql: "EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND rendered = 0)",
@@ -116,10 +150,11 @@ function unrendered(messageId: string): Guard {
 }
 
 /**
- * Keeps what a message's template became, the first time. Where that changes the subject, it waits for the index anew.
+ * Returns the statements that store the output of a message's template, the first time. If that changes the subject, the
+ * message is indexed again.
  * @param now milliseconds
  */
-export function keepRendered(
+export function storeRendered(
   senderId: string,
   messageId: string,
   rendered: { subject: string; body: NewContent | null },
@@ -134,14 +169,14 @@ export function keepRendered(
         WHERE id = ? AND sender_id = ? AND ${guard.sql}`,
       args: [subject, subject, messageId, senderId, ...guard.args],
     },
-    ...(body === null ? [] : [takeContent(body, now, guard)]),
+    ...(body === null ? [] : [storeContent(body, now, guard)]),
     {
       sql: `UPDATE contents SET refs = refs - 1, created_at = ?
         WHERE key = (SELECT body FROM message_content WHERE message_id = ? AND rendered = 0)`,
       args: [now, messageId],
     },
     {
-      sql: `UPDATE message_content SET body = ?, inline_body = NULL, rendered = 1
+      sql: `UPDATE message_content SET body = ?, rendered = 1
         WHERE message_id = ? AND rendered = 0`,
       args: [body?.key ?? null, messageId],
     },
@@ -149,20 +184,20 @@ export function keepRendered(
 }
 
 /**
- * Keeps the bytes of an outbound message as composed, the first time: what `capture` would have sent. Where they were
- * written ahead and are gone, nothing is kept: this is part of a write that must not fail for them.
+ * Returns the statements that store the bytes of an outbound message as composed, the first time. If the bytes were stored
+ * ahead and have been removed since, they store nothing, because their write must not fail for that.
  * @param now milliseconds
  */
-export function keepComposed(messageId: string, raw: NewContent, now: number): Statement[] {
-  const there = isAhead(raw) ? wholeGuard(raw) : { sql: "TRUE", args: [] };
+export function storeComposed(messageId: string, raw: NewContent, now: number): Statement[] {
+  const isComplete = isStoredAhead(raw) ? completeGuard(raw) : { sql: "TRUE", args: [] };
   return [
-    takeContent(raw, now, {
-      sql: `EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND raw IS NULL) AND ${there.sql}`,
-      args: [messageId, ...there.args],
+    storeContent(raw, now, {
+      sql: `EXISTS (SELECT 1 FROM message_content WHERE message_id = ? AND raw IS NULL) AND ${isComplete.sql}`,
+      args: [messageId, ...isComplete.args],
     }),
     {
-      sql: `UPDATE message_content SET raw = ? WHERE message_id = ? AND raw IS NULL AND ${there.sql}`,
-      args: [raw.key, messageId, ...there.args],
+      sql: `UPDATE message_content SET raw = ? WHERE message_id = ? AND raw IS NULL AND ${isComplete.sql}`,
+      args: [raw.key, messageId, ...isComplete.args],
     },
   ];
 }

@@ -1,23 +1,24 @@
 import Database from "libsql";
 import PromiseDatabase from "libsql/promise";
-import { setNewest } from "../../core/newest.ts";
-import { EngineError, errorCode, type ReadyStatement, type Value, type Written } from "./engine.ts";
-import { together } from "./rows-text.ts";
+import { setBounded } from "../../core/collections.ts";
+import type { ReadyStatement, Value, Written } from "./engine.ts";
+import { EngineError, errorCode } from "./errors.ts";
+import { mergeStatements } from "./rows-text.ts";
 
 /**
- * Prepared statements kept at most. Preparing costs several times what running does; the texts of a process are few,
- * but for those whose number of rows varies.
+ * Prepared statements cached at most. Preparing costs several times as much as running. A process has few texts, except
+ * those with a varying number of rows.
  */
 export const MAX_PREPARED = 500;
 
-/** A statement of SQL as it is kept for its next use. */
+/** A prepared statement in the cache. */
 export interface Prepared {
   statement: Database.Statement;
-  /** Whether it gives rows: asked of libSQL once, since each question costs a call into it. */
+  /** True if it returns rows. Read from libSQL once, because each read is a native call. */
   reader: boolean;
 }
 
-/** A connection of this thread to a database file, opened by libSQL itself. */
+/** A connection of this thread to a database file. */
 export interface Connection {
   database: Database.Database;
   prepare(sql: string): Prepared;
@@ -25,11 +26,11 @@ export interface Connection {
 }
 
 /**
- * Connects to a file. It is put in WAL mode with synchronous=FULL and foreign keys on, and that is asserted: a durable
- * commit before each answer is what the service promises.
+ * Connects to a file in WAL mode with synchronous=FULL and foreign keys on.
+ * @throws if a pragma did not take effect: the service promises a durable commit before each answer
  */
 export function connect(path: string): Connection {
-  // No busy timeout: it would block the event loop. The group commit waits instead.
+  // A busy timeout would block the event loop. `retryWhileBusy` waits instead.
   const database = new Database(path, { timeout: 0 });
   setPragmas(database);
   const prepared = new Map<string, Prepared>();
@@ -43,7 +44,7 @@ export function connect(path: string): Connection {
   };
 }
 
-/** Opens a file, which some connection has put in WAL mode, for reading a page or two. */
+/** Opens a file that is already in WAL mode, to read a page or two. */
 export function openReader(path: string): Database.Database {
   const database = new Database(path, { timeout: 0 });
   database.exec("PRAGMA query_only = ON; PRAGMA cache_size = 16");
@@ -68,22 +69,22 @@ function setPragmas(database: Database.Database): void {
   }
 }
 
-/** The statement for a text; the one prepared first makes room. */
+/** Returns the prepared statement for a text. If the cache is full, evicts the oldest. */
 export function preparedIn(cache: Map<string, Prepared>, database: Database.Database, sql: string): Prepared {
   const known = cache.get(sql);
   if (known !== undefined) return known;
   const statement = database.prepare(sql) as Database.Statement & { readonly reader: boolean };
   const prepared = { statement, reader: statement.reader };
-  setNewest(cache, sql, prepared, MAX_PREPARED);
+  setBounded(cache, sql, prepared, MAX_PREPARED);
   return prepared;
 }
 
-/** The rows that a statement gives, with these arguments. */
+/** Runs a statement and returns its rows. */
 export function rowsOf({ statement }: Prepared, args: Value[]): Record<string, unknown>[] {
   return statement.all(args) as Record<string, unknown>[];
 }
 
-/** A transaction that takes the write lock first. Each step throws `EngineError`, and then it has taken no effect. */
+/** A transaction that takes the write lock first. If a step throws `EngineError`, the transaction was rolled back. */
 export class Transaction {
   readonly #connection: Connection;
   readonly #written: Written[] = [];
@@ -94,26 +95,26 @@ export class Transaction {
   }
 
   run(statements: readonly ReadyStatement[]): void {
-    // What an earlier piece has written could not be taken back alone.
-    if (this.#written.length === 0 && this.#runTogether(statements)) return;
+    // Merging is for the first piece only: if a merged statement fails, all is rolled back and run one by one.
+    if (this.#written.length === 0 && this.#runMerged(statements)) return;
     this.#step(() => {
       for (const { sql, args } of statements) this.#written.push(run(this.#connection.prepare(sql), args));
     }, true);
   }
 
-  /** Runs them as few statements. False where they are still to be run, each by itself. */
-  #runTogether(statements: readonly ReadyStatement[]): boolean {
-    const few = together(statements);
-    if (few === null) return false;
+  /** Merges the statements and runs them. Returns false if none can be merged or one failed: nothing took effect then. */
+  #runMerged(statements: readonly ReadyStatement[]): boolean {
+    const merged = mergeStatements(statements);
+    if (merged === null) return false;
     const written: Written[] = [];
     try {
-      for (const { sql, args, places } of few) {
+      for (const { sql, args, indexes } of merged) {
         const { rows, changes } = run(this.#connection.prepare(sql), args);
-        for (const place of places) written[place] = { rows, changes: changes / places.length };
+        for (const index of indexes) written[index] = { rows, changes: changes / indexes.length };
       }
     } catch {
-      // Which of them fails, if any does, shows when each is run by itself.
-      this.abandon();
+      // Running them one by one shows which of them fails.
+      this.rollback();
       this.#begin();
       return false;
     }
@@ -121,29 +122,29 @@ export class Transaction {
     return true;
   }
 
-  /** What each statement has done, in their order. */
+  /** Commits, and returns the results of the statements in their order. */
   commit(): Written[] {
     this.#step(() => this.#connection.database.exec("COMMIT"));
     return this.#written;
   }
 
   /**
-   * As `commit`, in a thread of libSQL's own: the event loop goes on while the disk writes. Nothing may be asked of the
-   * connection meanwhile, for that would wait for the disk as well.
+   * Commits on a thread of libSQL's, so that the event loop runs while the disk writes. The connection must not be used
+   * until then: the call would block until the disk is done.
    */
-  async commitBeside(): Promise<Written[]> {
+  async commitOnThread(): Promise<Written[]> {
     try {
-      // It asks the native connection alone, which both forms of the package have.
+      // The method uses nothing but the native connection, which both forms of the package have.
       await PromiseDatabase.prototype.exec.call(this.#connection.database, "COMMIT");
     } catch (error) {
-      this.abandon();
+      this.rollback();
       throw translated(error, null);
     }
     return this.#written;
   }
 
-  /** Ends it without any effect. */
-  abandon(): void {
+  /** Ends the transaction without effect. */
+  rollback(): void {
     const { database } = this.#connection;
     if (database.inTransaction) database.exec("ROLLBACK");
   }
@@ -156,8 +157,8 @@ export class Transaction {
     try {
       step();
     } catch (error) {
-      this.abandon();
-      // The guilty one comes after those that have written.
+      this.rollback();
+      // The failed statement is the one after those that have results.
       throw translated(error, counts ? this.#written.length : null);
     }
   }
@@ -169,8 +170,28 @@ function run(prepared: Prepared, args: Value[]): Written {
   return { rows, changes: rows.length };
 }
 
-/** An error of libSQL as one of ours; any other as it is. `statement`: the place of the one that failed, null where that is not known. */
+/**
+ * Converts an error of libSQL to an `EngineError`, and leaves other errors alone.
+ * @param statement index of the statement that failed; null if unknown
+ */
 export function translated(error: unknown, statement: number | null): unknown {
   const code = errorCode(error);
   return error instanceof Error && code !== "" ? new EngineError(error, code, statement) : error;
+}
+
+/** Time that the copy waits for a lock that another process holds on the file, milliseconds. */
+const COPY_BUSY_TIMEOUT_MS = 15_000;
+
+/**
+ * Copies a database file as of one moment into an empty file, while other processes write. VACUUM INTO reads in one
+ * transaction, and in WAL mode readers do not block writers. Blocks the calling thread, so it is for commands
+ * that do nothing else. SQLite does not sync the copy to the disk.
+ */
+export function copyDatabase(path: string, emptyFile: string): void {
+  const database = new Database(path, { timeout: COPY_BUSY_TIMEOUT_MS });
+  try {
+    database.prepare("VACUUM INTO ?").run(emptyFile);
+  } finally {
+    database.close();
+  }
 }

@@ -1,47 +1,46 @@
 import type { Statement, Value, Written } from "./engine.ts";
-import type { ConfigurationQuery } from "./recall.ts";
+import type { ConfigurationQuery } from "./config-cache.ts";
 
-/** The door to the database. Reads go straight through; every write goes through the group commit. */
+/** The only way to the database. Reads go directly to the engine, every write through the group commit. */
 export interface Db {
-  /** All rows of a query, keyed by column name. The caller names their shape; libSQL gives text, numbers, null and bytes. */
+  /** Returns all rows of a query, keyed by column name. The caller names their shape: text, numbers, null and bytes. */
   all<Row>(sql: string, args?: Value[]): Promise<Row[]>;
-  /** The first row of a query, or null. */
+  /** Returns the first row of a query, or null. */
   first<Row>(sql: string, args?: Value[]): Promise<Row | null>;
   /**
-   * What the first row of a configuration query says, or null: exactly what the database would say now, but asked of it
-   * only where configuration may have changed. The answer is shared.
+   * Returns the answer to a configuration query, or null if it has no row. The answer is always current, but the query
+   * runs only if configuration may have changed. Callers share the answer.
    */
-  recall<Row, Answer>(
+  readConfig<Row, Answer>(
     query: ConfigurationQuery<Row, Answer>,
     args: readonly string[],
   ): Promise<Answer | null>;
   /**
-   * Something has come from outside, over a socket: what is read behind it is not older than it. Whoever has heard that
-   * another process has committed must not be answered from before that. It is to be told each time, or once for all that
-   * `gathering` has held until then.
+   * Makes later reads see everything committed before this call. Called after data has come over a socket: the peer may
+   * know of a commit of another process. One call is enough for all the data that `resumeTogether` has held.
    */
-  heard(): void;
+  refreshReads(): void;
   /**
-   * Has what is read behind it see all that anybody committed before. False where it always does: whoever has read need not read
-   * again. A replica asks its primary, so it is for answers that cannot be taken back.
+   * Makes later reads see everything that any process has committed before this call. A replica asks its primary, so call it
+   * only before an answer that cannot be taken back.
+   * @returns false if reads always do, so that nothing has to be read again
    */
-  catchUp(): Promise<boolean>;
+  syncWithPrimary(): Promise<boolean>;
   /**
-   * Commits the statements as one transaction, together with those of other callers that wait at the same time.
-   * Resolves after the commit is durable; rejects with `ConstraintError` where one of them broke a constraint,
-   * and then none of them took effect.
+   * Commits the statements as one transaction, together with those of other callers that wait at the same time. Resolves
+   * after the commit is durable. If one of them breaks a constraint, rejects with `ConstraintError`, and none took effect.
    */
   write(statements: Statement[]): Promise<Written[]>;
   /** Runs migration statements as one transaction, outside the group commit. */
   migrate(statements: Statement[]): Promise<void>;
-  /** Waits for the writes in hand, then closes. */
+  /** Waits for the writes that were begun, then closes. */
   close(): Promise<void>;
 }
 
-/** Is told of commits, for counters. */
+/** Counts commits for the metrics. */
 export interface CommitMeter {
-  /** Seconds that a commit took, waiting for other processes included, and how many writers shared it. */
+  /** Records the seconds that a commit took, waits for other processes included, and how many writers shared it. */
   committed(seconds: number, writers: number): void;
-  /** A commit was not made, for another reason than a broken constraint. */
+  /** Records a commit that failed for another reason than a broken constraint. */
   failed(): void;
 }

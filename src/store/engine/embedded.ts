@@ -1,117 +1,141 @@
 import type Database from "libsql";
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import { connect, openReader, type Prepared, rowsOf, Transaction, translated } from "./connection.ts";
 import { type Engine, type Statement, VALUES_PER_TURN, weightOf, type Written } from "./engine.ts";
-import { ready } from "./later-content.ts";
-import { watchPlace } from "./place.ts";
-import { turnReads } from "./turn-reads.ts";
+import { withValues } from "./deferred-content.ts";
+import { watchFileIdentity } from "./file-identity.ts";
+import { shareReads } from "./shared-reads.ts";
 import { WriteThread, type WriterOptions } from "./write-thread.ts";
 
-/** Octets of contents and texts that a transaction may store here. */
-export const OCTETS_HERE = 256 * 1024;
+/*
+ * The two ways in which a transaction is written to a file
+ *
+ * 1. On the event loop. The statements run on this thread's connection. Then COMMIT runs on a thread of libSQL's, so the
+ *    event loop does not wait for the disk. Until the commit has ended, reads wait too, because SQLite serves one call of a
+ *    connection at a time. All other work continues: parsing, signing, SMTP, HTTP. A process without a writer (a command)
+ *    serves no one else, so it commits on the spot.
+ *
+ * 2. On the write thread (`write-thread`, `serve-writes`). The statements are encoded, sent to a thread with a connection of
+ *    its own, and run and committed there. Reads on the event loop continue during all of it.
+ *
+ * Why not always the thread? It costs twice. Encoding and decoding a small transaction takes more time of the event loop than
+ * running it. And a commit of another connection makes SQLite drop the page cache of this one, so a process that reads
+ * between its writes would read most pages again.
+ *
+ * Why not always the event loop? A large transaction would hold up every request for as long as it runs: SQLite has no
+ * asynchronous statements. A batch of a hundred messages with fifty recipients each has eighty thousand values.
+ *
+ * The choice, in `batch` below:
+ * - A transaction with more than `maxValuesHere` values or `MAX_OCTETS_HERE` octets goes to the thread, all others run here.
+ * - A process with the role `api` alone sets `maxValuesHere` to 0, so all its writes go to the thread. It hardly reads between
+ *   its writes, and its event loop is the bottleneck: a send takes 100 µs of the event loop and 95 µs of the thread.
+ *   The group commit then prepares the next transaction while one is written (`Engine.writesInThread`).
+ * - The thread starts with the first transaction that needs it. Until it is ready, transactions run here. Only one with more than
+ *   VALUES_PER_TURN values waits for the start.
+ * - If the thread has failed, all transactions run here. The one that it was running has an unknown outcome (fault `lost`).
+ *
+ * The group commit runs one transaction at a time, so the two connections never compete for the write lock.
+ * Both ways run the same `Transaction`, so results and errors are the same; test/store/file/write-thread.test.ts compares them.
+ */
+
+/** Octets of contents and texts that a transaction on the event loop may store. */
+export const MAX_OCTETS_HERE = 256 * 1024;
 
 export interface EmbeddedOptions {
   path: string;
-  /** Null: all is written here, and the event loop waits for the disk. */
+  /** Null: all transactions run on the event loop, which also waits for the disk. */
   writer: WriterOptions | null;
 }
 
-/**
- * A database file, opened in this process by libSQL itself. Reads are done where they are asked for, and so are the
- * statements of small transactions; the disk is waited for beside the event loop. Reads that come meanwhile wait as well.
- * Large transactions are a thread's, which has a connection of its own.
- *
- * What another connection has committed empties SQLite's cache of pages here. So a process that reads between its writes
- * makes most of them itself.
- */
+/** Opens a database file in this process. Reads run at once, on the event loop. */
 export function openEmbedded(clock: Clock, { path, writer }: EmbeddedOptions): Engine {
   const own = connect(path);
-  const place = watchPlace(clock, path);
-  const reading = turnReads(own.database);
-  const version = versionOf(own.database);
-  const watch = writer === null ? null : versionWatch(path);
+  const identity = watchFileIdentity(clock, path);
+  const sharedReads = shareReads(own.database);
+  const version = configVersionOf(own.database);
+  const versionReader = writer === null ? null : separateVersionReader(path);
   const thread = writer === null ? null : new WriteThread(path, writer.open);
-  const valuesHere = writer?.valuesHere ?? Infinity;
-  /** Resolves when the commit that waits for the disk has ended; null: none does. */
+  const maxValuesHere = writer?.maxValuesHere ?? Infinity;
+  /** Resolves when the commit that is waiting for the disk has ended; null if there is none. */
   let committing: Promise<void> | null = null;
-  const here = async (statements: readonly Statement[]): Promise<Written[]> => {
+  const batchHere = async (statements: readonly Statement[]): Promise<Written[]> => {
     while (committing !== null) await committing;
-    // Before it takes the lock.
-    const made = ready(statements);
-    // Reads of this turn that come after it see it.
-    reading.leave();
+    // Computed before the transaction takes the write lock.
+    const ready = withValues(statements);
+    // Later reads of this turn must see the write.
+    sharedReads.end();
     const transaction = new Transaction(own);
-    transaction.run(made);
+    transaction.run(ready);
     if (writer === null) return transaction.commit();
-    const ending = transaction.commitBeside();
+    const ending = transaction.commitOnThread();
     const ended = () => {
       committing = null;
     };
     committing = ending.then(ended, ended);
     return ending;
   };
-  const batch = async (statements: readonly Statement[]): Promise<Written[]> => {
-    const { values, octets } = weightOf(statements);
-    const heavy = values > valuesHere || octets > OCTETS_HERE;
-    // While the thread starts, what is not very long is done here.
-    const beside =
-      thread !== null &&
-      heavy &&
-      (thread.wake() || (values > VALUES_PER_TURN && (await thread.becomesReady())));
-    if (!beside) return here(statements);
-    reading.leave();
+  const batchInThread = async (to: WriteThread, statements: readonly Statement[]): Promise<Written[]> => {
+    sharedReads.end();
     try {
-      return await thread.batch(statements);
+      return await to.batch(statements);
     } finally {
-      reading.leave();
+      sharedReads.end();
     }
   };
+  const batch = async (statements: readonly Statement[]): Promise<Written[]> => {
+    const { values, octets } = weightOf(statements);
+    const isLarge = values > maxValuesHere || octets > MAX_OCTETS_HERE;
+    if (thread === null || !isLarge) return batchHere(statements);
+    const canUse = thread.start() || (values > VALUES_PER_TURN && (await thread.waitUntilReady()));
+    return canUse ? batchInThread(thread, statements) : batchHere(statements);
+  };
   const reads = readsOf((sql) => {
-    reading.enter();
+    sharedReads.beforeRead();
     return own.prepare(sql);
   });
   return {
     async all(sql, args) {
       while (committing !== null) await committing;
-      place.check();
+      identity.check();
       return reads.all(sql, args);
     },
     async first(sql, args) {
       while (committing !== null) await committing;
-      place.check();
+      identity.check();
       return reads.first(sql, args);
     },
     async batch(statements) {
       const written = await batch(statements);
-      // Before anybody is told that it is stored.
-      place.committed();
+      // Before the writers learn that it is stored.
+      identity.checkAfterCommit();
       return written;
     },
-    isInThread: valuesHere === 0,
-    renew: reading.leave,
-    version() {
-      // To ask the connection would wait for the disk. It may have ended already, and another process have committed since.
-      if (committing !== null) return watch?.version() ?? null;
-      reading.enter();
+    writesInThread: maxValuesHere === 0,
+    refreshReads: sharedReads.end,
+    configVersion() {
+      // A call on the connection would wait for the disk. And the commit may have ended already, with another
+      // process's commit after it.
+      if (committing !== null) return versionReader?.version() ?? null;
+      sharedReads.beforeRead();
       return version();
     },
     async close() {
       await thread?.close();
       while (committing !== null) await committing;
-      reading.leave();
-      watch?.close();
+      sharedReads.end();
+      versionReader?.close();
       own.close();
     },
   };
 }
 
-/** Reads the version of configuration; null where the schema has none yet. It is asked in each turn of the event loop. */
-function versionOf(database: Database.Database): () => number | null {
-  let asking: Database.Statement | null = null;
+/** Returns a function that reads the version of configuration; null if the schema has no such table yet. */
+function configVersionOf(database: Database.Database): () => number | null {
+  let query: Database.Statement | null = null;
   return () => {
     try {
-      asking ??= database.prepare("SELECT value FROM configuration_version").raw();
-      const [value] = asking.get([]) as unknown[];
+      query ??= database.prepare("SELECT value FROM configuration_version").raw();
+      const [value] = query.get([]) as unknown[];
       return typeof value === "number" ? value : null;
     } catch {
       return null;
@@ -119,21 +143,21 @@ function versionOf(database: Database.Database): () => number | null {
   };
 }
 
-/** Reads the version of configuration while a commit holds the connection that else is asked. */
-interface VersionWatch {
+/** Reads the version of configuration while a commit blocks the main connection. */
+interface VersionReader {
   version(): number | null;
   close(): void;
 }
 
-/** By a connection of its own, which is opened when it is first wanted. */
-function versionWatch(path: string): VersionWatch {
+/** Reads the version on a connection of its own, opened at the first call. */
+function separateVersionReader(path: string): VersionReader {
   let database: Database.Database | null = null;
   let version: (() => number | null) | null = null;
   return {
     version() {
       if (version === null) {
         database = openReader(path);
-        version = versionOf(database);
+        version = configVersionOf(database);
       }
       return version();
     },
@@ -141,7 +165,7 @@ function versionWatch(path: string): VersionWatch {
   };
 }
 
-/** The reads of a database that libSQL has opened in this process. */
+/** Returns the read functions of a database that libSQL has opened in this process. */
 export function readsOf(prepare: (sql: string) => Prepared): Pick<Engine, "all" | "first"> {
   return {
     async all(sql, args) {
@@ -154,7 +178,7 @@ export function readsOf(prepare: (sql: string) => Prepared): Pick<Engine, "all" 
     async first(sql, args) {
       try {
         const row = prepare(sql).statement.get(args) as Record<string, unknown> | undefined;
-        // libSQL puts the time that a `get` took among the row's columns.
+        // libSQL adds a column with the time that a `get` took.
         if (row !== undefined) delete row._metadata;
         return row ?? null;
       } catch (error) {

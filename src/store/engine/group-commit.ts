@@ -1,38 +1,37 @@
-import type { Clock } from "../../core/clock.ts";
-import { turn } from "../../core/turn.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import type { CommitMeter, Db } from "./db.ts";
 import {
-  ConstraintError,
   type Engine,
-  EngineError,
   type Statement,
   type Value,
   VALUES_PER_TURN,
   weightOf,
   type Written,
 } from "./engine.ts";
-import { type ConfigurationQuery, Recall } from "./recall.ts";
-import { untilFree } from "./until-free.ts";
+import { ConstraintError, EngineError } from "./errors.ts";
+import { type ConfigurationQuery, ConfigCache } from "./config-cache.ts";
+import { retryWhileBusy } from "./retry-while-busy.ts";
 
-/** Statements merged into one commit at most: bounds how long one commit holds the event loop. */
+/** Statements in one commit at most, which bounds how long it holds the event loop. */
 const MAX_STATEMENTS_PER_COMMIT = 1000;
-/** Octets of contents and texts in one commit at most, unless a single writer brings more: they hold the event loop. */
+/** Octets of contents and texts in one commit at most, for the same reason. A single writer may exceed it. */
 const MAX_OCTETS_PER_COMMIT = 2 * 1024 * 1024;
 /**
- * Share of a commit's members that are enough for the next one, where a thread does that: it is begun before those of the first
- * are told, whose next steps are work for this thread.
+ * Share of a commit's members that must wait for the next commit to begin at once. This is for engines that write in a thread:
+ * while it writes, the members of the commit before resolve on the event loop.
  */
 const SHARE_FOR_NEXT = 0.2;
-/** Turns of the event loop that a commit waits for further members at most. */
+/** Turns of the event loop that a commit waits for more members at most. */
 const MAX_GATHERING_TURNS = 10;
 
 /**
- * Members of a commit that are told of it in one turn of the event loop. Each goes on at once, by a tenth of a millisecond or
- * two of work: four hundred pushes that were claimed together would hold it for all of that.
+ * Members of a commit that resolve in one turn of the event loop. Each continues at once, with one or two tenths of a
+ * millisecond of work. Four hundred pushes that were claimed together would block the event loop for all of it.
  */
-export const TOLD_PER_TURN = 64;
+export const RESOLVED_PER_TURN = 64;
 
-const NOBODY = (): void => undefined;
+const NOTHING = (): void => undefined;
 
 interface Member {
   statements: Statement[];
@@ -40,12 +39,12 @@ interface Member {
   reject: (error: unknown) => void;
 }
 
-/** A database whose writes go to the engine in shared commits. */
+/** A database that commits the writes of several callers in one transaction. */
 export class GroupCommit implements Db {
   readonly #engine: Engine;
   readonly #clock: Clock;
   readonly #meter: CommitMeter | undefined;
-  readonly #recall: Recall;
+  readonly #configCache: ConfigCache;
   #waiting: Member[] = [];
   #running: Promise<void> | null = null;
   #closed = false;
@@ -54,25 +53,25 @@ export class GroupCommit implements Db {
     this.#engine = engine;
     this.#clock = clock;
     this.#meter = meter;
-    this.#recall = new Recall(engine);
+    this.#configCache = new ConfigCache(engine);
   }
 
-  heard(): void {
+  refreshReads(): void {
     if (this.#closed) return;
-    this.#recall.check();
-    this.#engine.renew?.();
+    this.#configCache.check();
+    this.#engine.refreshReads?.();
   }
 
-  async catchUp(): Promise<boolean> {
+  async syncWithPrimary(): Promise<boolean> {
     this.#refuseClosed();
-    if (this.#engine.catchUp === undefined) return false;
-    await this.#engine.catchUp();
+    if (this.#engine.syncWithPrimary === undefined) return false;
+    await this.#engine.syncWithPrimary();
     return true;
   }
 
   async all<Row>(sql: string, args: Value[] = []): Promise<Row[]> {
     this.#refuseClosed();
-    // The one cast of the store: the query and its row type stand side by side in each table's file.
+    // The one cast of the store: each table's file has the query next to its row type.
     return (await this.#engine.all(sql, args)) as Row[];
   }
 
@@ -81,12 +80,12 @@ export class GroupCommit implements Db {
     return (await this.#engine.first(sql, args)) as Row | null;
   }
 
-  async recall<Row, Answer>(
+  async readConfig<Row, Answer>(
     query: ConfigurationQuery<Row, Answer>,
     args: readonly string[],
   ): Promise<Answer | null> {
     this.#refuseClosed();
-    return this.#recall.answer(query, args);
+    return this.#configCache.answer(query, args);
   }
 
   async write(statements: Statement[]): Promise<Written[]> {
@@ -108,43 +107,44 @@ export class GroupCommit implements Db {
     await this.#engine.close();
   }
 
-  /** libSQL ends the whole process where a closed database is asked. */
+  /** libSQL ends the whole process if a closed database is used. */
   #refuseClosed(): void {
     if (this.#closed) throw new Error("the database is closed");
   }
 
   async #drain(): Promise<void> {
-    let tell = NOBODY;
-    const isInThread = this.#engine.isInThread === true;
-    // There the first waits for nobody, and who comes meanwhile joins the next one: the disk is near, unlike a server.
-    let enough = isInThread ? 0 : Infinity;
+    let resolveLast = NOTHING;
+    const inThread = this.#engine.writesInThread === true;
+    // In a thread, the first commit begins at once, and later writers join the next one. On the event loop or a server, each
+    // commit waits for more members first.
+    let enough = inThread ? 0 : Infinity;
     while (this.#waiting.length > 0) {
       if (this.#waiting.length < enough) {
-        tell();
-        tell = NOBODY;
+        resolveLast();
+        resolveLast = NOTHING;
         await this.#gather();
       }
       const members = this.#take();
       const committing = this.#commit(members);
-      tell();
-      tell = await committing;
-      if (isInThread) enough = members.length * SHARE_FOR_NEXT;
+      resolveLast();
+      resolveLast = await committing;
+      if (inThread) enough = members.length * SHARE_FOR_NEXT;
     }
-    tell();
-    // In the same turn as the last look at who waits: a writer that comes now starts a new drain.
+    resolveLast();
+    // In the same turn as the last look at the waiting members: a later writer starts a new drain.
     this.#running = null;
   }
 
-  /** Waits, turn by turn of the event loop and as long as each brings more writers, for those who can join this commit. */
+  /** Waits for writers that can join this commit, as long as each turn of the event loop brings more. */
   async #gather(): Promise<void> {
     for (let turns = 0; turns < MAX_GATHERING_TURNS; turns++) {
       const before = this.#waiting.length;
-      await turn();
+      await yieldToEventLoop();
       if (this.#waiting.length === before) return;
     }
   }
 
-  /** The members of the next commit, oldest first. */
+  /** Takes the members of the next commit, oldest first. */
   #take(): Member[] {
     let statements = 0;
     let values = 0;
@@ -163,95 +163,89 @@ export class GroupCommit implements Db {
     return this.#waiting.splice(0, count);
   }
 
-  /**
-   * Commits the members together; a member whose statement is refused is taken out and the others are tried anew.
-   * Gives what tells them.
-   */
+  /** Commits the members together, without those whose statements break a constraint. Returns a function that resolves them. */
   async #commit(members: Member[]): Promise<() => void> {
     const refused = new Map<Member, unknown>();
-    const tell = await this.#commitOthers(members, refused);
+    const resolve = await this.#commitUnlessRefused(members, refused);
     return () => {
-      tell();
-      // Told after the others have committed: who was refused looks next for the row that stood in its way.
+      resolve();
+      // After the rest has committed, because a refused member looks next for the row that it conflicts with.
       for (const [member, error] of refused) member.reject(error);
     };
   }
 
-  /** Puts the members that are refused aside. */
-  async #commitOthers(members: Member[], refused: Map<Member, unknown>): Promise<() => void> {
+  /** Commits the members. Takes out each whose statement is refused, and tries the others again. */
+  async #commitUnlessRefused(members: Member[], refused: Map<Member, unknown>): Promise<() => void> {
     let left = members;
     while (left.length > 0) {
       const startedAt = this.#clock.now();
       try {
         const results = await this.#batch(left.flatMap((member) => member.statements));
         this.#meter?.committed((this.#clock.now() - startedAt) / 1000, left.length);
-        return () => void settle(left, results);
+        return () => void resolveMembers(left, results);
       } catch (error) {
-        const guilty = guiltyMember(left, error);
+        const failed = failedMember(left, error);
         if (!(error instanceof EngineError && error.fault === "constraint")) this.#meter?.failed();
-        if (guilty === null) {
-          await this.#commitApart(left, refused, error);
-          return NOBODY;
+        if (failed === null) {
+          await this.#commitOneByOne(left, refused, error);
+          return NOTHING;
         }
-        refused.set(guilty, translate(error));
-        left = left.filter((member) => member !== guilty);
+        refused.set(failed, asConstraintError(error));
+        left = left.filter((member) => member !== failed);
       }
     }
-    return NOBODY;
+    return NOTHING;
   }
 
   /**
-   * Where nothing tells who failed, each member stands for itself. So does who was refused before: what stood in its way
-   * may be a row that is not there now.
+   * Commits each member alone, if the error does not say which one failed. The refused members are tried again, too: the row
+   * that they conflicted with may never have been committed.
    */
-  async #commitApart(left: Member[], refused: Map<Member, unknown>, error: unknown): Promise<void> {
-    const others = [...refused.keys()];
+  async #commitOneByOne(left: Member[], refused: Map<Member, unknown>, error: unknown): Promise<void> {
+    const again = [...refused.keys()];
     refused.clear();
-    if (error instanceof EngineError && error.ofAll) return rejectAll([...left, ...others], error);
+    if (error instanceof EngineError && error.isDatabaseWide) {
+      // A retry would fail again, each after its full timeout. And if the reply was lost, the first try may be committed.
+      for (const member of [...left, ...again]) member.reject(error);
+      return;
+    }
     const [only] = left;
-    if (left.length === 1) only?.reject(translate(error));
+    if (left.length === 1) only?.reject(asConstraintError(error));
     else for (const member of left) await this.#commitAlone(member);
-    for (const member of others) await this.#commitAlone(member);
+    for (const member of again) await this.#commitAlone(member);
   }
 
   async #commitAlone(member: Member): Promise<void> {
     try {
-      void settle([member], await this.#batch(member.statements));
-    } catch (alone) {
-      member.reject(translate(alone));
+      void resolveMembers([member], await this.#batch(member.statements));
+    } catch (error) {
+      member.reject(asConstraintError(error));
     }
   }
 
-  /** One transaction; waits while another process holds the write lock. */
+  /** Runs one transaction. Waits while another process holds the write lock. */
   async #batch(statements: Statement[]): Promise<Written[]> {
     try {
-      return await untilFree(this.#clock, () => this.#engine.batch(statements));
+      return await retryWhileBusy(this.#clock, () => this.#engine.batch(statements));
     } finally {
-      // What is refused may have taken effect all the same.
-      this.#recall.check();
+      // Even if it failed: a write whose reply was lost may be committed.
+      this.#configCache.check();
     }
   }
 }
 
-/** Tells members what they have written, in their order. */
-async function settle(members: Member[], results: Written[]): Promise<void> {
+/** Resolves the members with their results. */
+async function resolveMembers(members: Member[], results: Written[]): Promise<void> {
   let at = 0;
   for (const [index, member] of members.entries()) {
-    if (index > 0 && index % TOLD_PER_TURN === 0) await turn();
+    if (index > 0 && index % RESOLVED_PER_TURN === 0) await yieldToEventLoop();
     member.resolve(results.slice(at, at + member.statements.length));
     at += member.statements.length;
   }
 }
 
-/**
- * Nobody is tried anew where the database as a whole has failed: it would fail again, each time after its limit, and
- * where the reply was lost the first try may have been committed.
- */
-function rejectAll(members: Member[], error: EngineError): void {
-  for (const member of members) member.reject(error);
-}
-
-function guiltyMember(members: Member[], error: unknown): Member | null {
+/** Returns the member whose statement broke a constraint; null if the error does not say. */
+function failedMember(members: Member[], error: unknown): Member | null {
   if (!(error instanceof EngineError) || error.fault !== "constraint" || error.statement === null)
     return null;
   let end = 0;
@@ -262,6 +256,6 @@ function guiltyMember(members: Member[], error: unknown): Member | null {
   return null;
 }
 
-function translate(error: unknown): unknown {
+function asConstraintError(error: unknown): unknown {
   return error instanceof EngineError && error.fault === "constraint" ? new ConstraintError(error) : error;
 }

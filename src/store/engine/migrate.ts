@@ -1,57 +1,18 @@
 import { createHash } from "node:crypto";
 import initial from "../../../db/migrations/0001_initial.sql" with { type: "text" };
-import search from "../../../db/migrations/0002_search.sql" with { type: "text" };
-import searchLater from "../../../db/migrations/0003_search_later.sql" with { type: "text" };
-import tracking from "../../../db/migrations/0004_tracking.sql" with { type: "text" };
-import mtaSts from "../../../db/migrations/0005_mta_sts.sql" with { type: "text" };
-import threads from "../../../db/migrations/0006_threads.sql" with { type: "text" };
-import stats from "../../../db/migrations/0007_stats.sql" with { type: "text" };
-import contents from "../../../db/migrations/0008_contents.sql" with { type: "text" };
-import retention from "../../../db/migrations/0009_retention.sql" with { type: "text" };
-import queueDepth from "../../../db/migrations/0010_queue_depth.sql" with { type: "text" };
-import newestFirst from "../../../db/migrations/0011_newest_first.sql" with { type: "text" };
-import boundedSearches from "../../../db/migrations/0012_bounded_searches.sql" with { type: "text" };
-import deletedWebhooks from "../../../db/migrations/0013_deleted_webhooks.sql" with { type: "text" };
-import fanOuts from "../../../db/migrations/0014_fan_outs.sql" with { type: "text" };
-import walks from "../../../db/migrations/0015_walks.sql" with { type: "text" };
-import plainConditions from "../../../db/migrations/0016_plain_conditions.sql" with { type: "text" };
-import configurationVersion from "../../../db/migrations/0017_configuration_version.sql" with {
-  type: "text",
-};
-import oneFolding from "../../../db/migrations/0018_one_folding.sql" with { type: "text" };
 import type { Db, Statement } from "./client.ts";
-import { indexOlderMessages } from "../search/message-index.ts";
 
-/** One step of the schema. Steps are only ever appended: an applied one never changes. */
+/** One step of the schema. Steps are only appended; an applied step never changes. */
 export interface Migration {
   version: number;
   name: string;
   sql: string;
 }
 
-/** All steps in order, carried in the program itself. */
-export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: "initial", sql: initial },
-  { version: 2, name: "search", sql: search },
-  { version: 3, name: "search_later", sql: searchLater },
-  { version: 4, name: "tracking", sql: tracking },
-  { version: 5, name: "mta_sts", sql: mtaSts },
-  { version: 6, name: "threads", sql: threads },
-  { version: 7, name: "stats", sql: stats },
-  { version: 8, name: "contents", sql: contents },
-  { version: 9, name: "retention", sql: retention },
-  { version: 10, name: "queue_depth", sql: queueDepth },
-  { version: 11, name: "newest_first", sql: newestFirst },
-  { version: 12, name: "bounded_searches", sql: boundedSearches },
-  { version: 13, name: "deleted_webhooks", sql: deletedWebhooks },
-  { version: 14, name: "fan_outs", sql: fanOuts },
-  { version: 15, name: "walks", sql: walks },
-  { version: 16, name: "plain_conditions", sql: plainConditions },
-  { version: 17, name: "configuration_version", sql: configurationVersion },
-  { version: 18, name: "one_folding", sql: oneFolding },
-];
+/** All steps in order. Their SQL is part of the program. */
+export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: "initial", sql: initial }];
 
-/** Whether a step has been applied: when, in milliseconds; null: not yet. */
+/** A step and the time when it was applied, milliseconds; null if it was not. */
 export interface MigrationState {
   version: number;
   name: string;
@@ -101,12 +62,12 @@ async function ledger(db: Db): Promise<Map<number, LedgerRow>> {
   return new Map(rows.map((row) => [row.version, row]));
 }
 
-/** Whether the database holds nothing at all: no process has begun with it. */
+/** Returns true if the database has no tables: no process has started with it. */
 export async function isEmpty(db: Db): Promise<boolean> {
   return (await db.first("SELECT 1 FROM sqlite_master LIMIT 1")) === null;
 }
 
-/** Which steps have been applied, and when. */
+/** Lists the steps and when each was applied. */
 export async function migrationStates(db: Db): Promise<MigrationState[]> {
   const applied = await ledger(db);
   return MIGRATIONS.map(({ version, name }) => ({
@@ -117,53 +78,56 @@ export async function migrationStates(db: Db): Promise<MigrationState[]> {
 }
 
 /**
- * Whether no step is missing.
- * @throws where the database knows steps this program does not
+ * Returns true if no step is missing.
+ * @throws if the database is from a newer or an unknown version of the program
  */
 export async function isUpToDate(db: Db): Promise<boolean> {
   const applied = await ledger(db);
-  refuseNewer(applied);
+  refuseUnknown(applied, MIGRATIONS);
   return MIGRATIONS.every(({ version }) => applied.has(version));
 }
 
-/** What a newer program has made of the schema, this one would write past. */
-function refuseNewer(applied: ReadonlyMap<number, LedgerRow>): void {
+/** Throws if the database has a step that this program does not know, because its writes could break that step's rules. */
+function refuseUnknown(applied: ReadonlyMap<number, LedgerRow>, steps: readonly Migration[]): void {
+  const changed = steps.find((step) => {
+    const row = applied.get(step.version);
+    return row !== undefined && row.checksum !== checksum(step);
+  });
+  if (changed !== undefined)
+    throw new Error(
+      `the database was made by another version of Postrider, which had a different schema step ${changed.version} (${changed.name}). Run that version, or start with an empty DATA_DIR`,
+    );
   const newest = Math.max(0, ...applied.keys());
-  const ours = Math.max(...MIGRATIONS.map(({ version }) => version));
+  const ours = Math.max(...steps.map(({ version }) => version));
   if (newest > ours)
     throw new Error(
-      `the database is at schema ${newest}, newer than this program's ${ours}: run the newer program, or go back to a backup`,
+      `the database is at schema ${newest}, newer than this program's ${ours}: run the newer program, or restore a backup`,
     );
 }
 
 /**
- * Brings the schema up to date and enters older messages into the search index. Each step is a transaction of its own;
- * a new database takes all of them in one.
+ * Brings the schema up to date. Each step is a transaction of its own; a new database gets all of them in one.
  * @param now milliseconds
+ * @param steps all steps in order; tests add some of their own
  * @returns the versions applied now
- * @throws where an applied step's text has changed since, or the database knows steps this program does not
+ * @throws if the database is from a newer or an unknown version of the program
  */
-export async function migrate(db: Db, now: number): Promise<number[]> {
+export async function migrate(
+  db: Db,
+  now: number,
+  steps: readonly Migration[] = MIGRATIONS,
+): Promise<number[]> {
   const applied = await ledger(db);
-  refuseNewer(applied);
-  const waiting: Migration[] = [];
-  for (const migration of MIGRATIONS) {
-    const row = applied.get(migration.version);
-    if (row !== undefined && row.checksum !== checksum(migration))
-      throw new Error(
-        `migration ${migration.version} has changed since it was applied: the database is of a program that this one does not succeed; run that one, or go back to a backup`,
-      );
-    if (row === undefined) waiting.push(migration);
-  }
+  refuseUnknown(applied, steps);
+  const missing = steps.filter(({ version }) => !applied.has(version));
   const done: number[] = [];
-  // A new database takes all steps at once: each commit waits for the disk.
-  for (const steps of applied.size === 0 ? [waiting] : waiting.map((step) => [step]))
-    if (await apply(db, steps, now)) done.push(...steps.map(({ version }) => version));
-  await indexOlderMessages(db);
+  // Each commit waits for the disk, so a new database gets all steps at once.
+  for (const together of applied.size === 0 ? [missing] : missing.map((step) => [step]))
+    if (await apply(db, together, now)) done.push(...together.map(({ version }) => version));
   return done;
 }
 
-/** Applies steps as one transaction; false where another process has done so meanwhile. */
+/** Applies steps as one transaction. Returns false if another process has just done so. */
 async function apply(db: Db, steps: readonly Migration[], now: number): Promise<boolean> {
   try {
     await db.migrate(steps.flatMap((step) => statementsOf(step, now)));
@@ -175,7 +139,7 @@ async function apply(db: Db, steps: readonly Migration[], now: number): Promise<
   }
 }
 
-/** The ledger's row goes first: of two processes that start together, the second stops at it. */
+/** The ledger's row is first: if two processes start together, the second one fails at it. */
 function statementsOf(migration: Migration, now: number): Statement[] {
   const record = {
     sql: "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",

@@ -1,7 +1,8 @@
 import { createClient, LibsqlBatchError, type Row } from "@libsql/client";
-import { type Clock, sleep } from "../../core/clock.ts";
-import { type Engine, EngineError, type EngineFault, errorCode } from "./engine.ts";
-import { ready } from "./later-content.ts";
+import { type Clock, sleep } from "../../core/time/clock.ts";
+import type { Engine } from "./engine.ts";
+import { EngineError, type EngineFault, errorCode } from "./errors.ts";
+import { withValues } from "./deferred-content.ts";
 
 export interface RemoteOptions {
   /** `libsql://`, `http://` or `https://`. */
@@ -9,28 +10,28 @@ export interface RemoteOptions {
   authToken: string | null;
 }
 
-/** How long a server may be silent before a request is given up, milliseconds. */
+/** Time that a server may be silent, milliseconds. */
 export const SILENCE_MS = 10_000;
-/** What goes over the slowest line that we wait for besides: 4 Mbit/s, in bytes a millisecond. */
+/** Slowest connection that transfers are given time for: 4 Mbit/s, in bytes a millisecond. */
 const SLOWEST_BYTES_PER_MS = 500;
-/** Taken for the size of an answer that does not tell its own. */
-const UNTOLD_BYTES = 40_000_000;
-/** Pauses before a request is made again: a server restarts, or has closed an idle connection as we wrote to it. */
+/** Assumed size of an answer without Content-Length. */
+const UNKNOWN_BYTES = 40_000_000;
+/** Pauses before retries: the server may be restarting, or may have closed an idle connection just as we wrote to it. */
 const RETRY_PAUSES_MS: readonly number[] = [50, 250];
 
-/** What may be asked again: a read always, a write only where the first try has certainly not been seen. */
-const READS_AGAIN: ReadonlySet<EngineFault> = new Set(["unreachable", "lost"]);
-const WRITES_AGAIN: ReadonlySet<EngineFault> = new Set(["unreachable"]);
+/** Faults after which a request is repeated: a read always, a write only if the first try never reached the server. */
+const RETRY_READS: ReadonlySet<EngineFault> = new Set(["unreachable", "lost"]);
+const RETRY_WRITES: ReadonlySet<EngineFault> = new Set(["unreachable"]);
 
 const TIMED_OUT = "ETIMEDOUT";
-const NO_JSON = "HRANA_NO_JSON";
-/** Codes of the network for a server that was never spoken to. */
+const NOT_JSON = "HRANA_NO_JSON";
+/** Codes of the network for a request that never reached the server. */
 const UNREACHABLE =
   /^(?:ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|FailedToOpenSocket|DNS\w*)$/;
-/** Codes that a server gives to a statement, or to a request, that it has understood and not carried out. */
+/** Codes of a server for a statement or request that it understood and did not carry out. */
 const ANSWERED = /^(?:SQLITE_|SQL_|TRANSACTION_|ARGS_|BLOCKED|RESPONSE_TOO_LARGE|STREAM_EXPIRED)/;
 
-/** A libSQL server, spoken to in Hrana over HTTP. Each batch is one request, and so one transaction. */
+/** Opens a libSQL server over Hrana (HTTP). Each batch is one request, and so one transaction. */
 export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Engine {
   const { host } = new URL(url);
   const client = createClient({
@@ -39,21 +40,21 @@ export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Eng
     fetch: (request: Request) => fetchWithin(clock, request),
     ...(authToken === null ? {} : { authToken }),
   });
-  const ask = <Answer>(again: ReadonlySet<EngineFault>, request: () => Promise<Answer>): Promise<Answer> =>
-    asked(clock, host, again, request);
+  const ask = <Answer>(retry: ReadonlySet<EngineFault>, request: () => Promise<Answer>): Promise<Answer> =>
+    askServer(clock, host, retry, request);
   return {
     async all(sql, args) {
-      return plain((await ask(READS_AGAIN, () => client.execute({ sql, args }))).rows);
+      return plain((await ask(RETRY_READS, () => client.execute({ sql, args }))).rows);
     },
     async first(sql, args) {
-      return plain((await ask(READS_AGAIN, () => client.execute({ sql, args }))).rows.slice(0, 1))[0] ?? null;
+      return plain((await ask(RETRY_READS, () => client.execute({ sql, args }))).rows.slice(0, 1))[0] ?? null;
     },
     async batch(statements) {
-      const made = ready(statements);
-      const results = await ask(WRITES_AGAIN, () => client.batch(made, "write"));
+      const ready = withValues(statements);
+      const results = await ask(RETRY_WRITES, () => client.batch(ready, "write"));
       return results.map(({ rows, rowsAffected }) => ({
         rows: plain(rows),
-        // A statement with RETURNING: its rows are what it changed, and not every server counts them.
+        // With RETURNING, the rows are the changes, and not every server counts them.
         changes: Math.max(rowsAffected, rows.length),
       }));
     },
@@ -61,31 +62,32 @@ export function openRemote(clock: Clock, { url, authToken }: RemoteOptions): Eng
   };
 }
 
-/** Rows as an embedded database gives them: the client's have their values by position too. */
+/** Returns plain objects, as an embedded database does. The client's rows also hold their values by position. */
 function plain(rows: readonly Row[]): Record<string, unknown>[] {
   return rows.map((row) => ({ ...row }));
 }
 
-/** Makes a request, and again after a pause where that is safe. A limit that has passed is not waited for twice. */
-async function asked<Answer>(
+/** Makes a request, and repeats it after a pause if that is safe. A request that timed out is not repeated. */
+async function askServer<Answer>(
   clock: Clock,
   host: string,
-  again: ReadonlySet<EngineFault>,
+  retry: ReadonlySet<EngineFault>,
   request: () => Promise<Answer>,
 ): Promise<Answer> {
   for (const pause of [...RETRY_PAUSES_MS, null])
     try {
       return await request();
     } catch (error) {
-      const known = translated(host, error);
-      const passing = known instanceof EngineError && again.has(known.fault) && known.code !== TIMED_OUT;
-      if (!passing || pause === null) throw known;
+      const failure = translated(host, error);
+      const mayRetry =
+        failure instanceof EngineError && retry.has(failure.fault) && failure.code !== TIMED_OUT;
+      if (!mayRetry || pause === null) throw failure;
       await sleep(clock, pause);
     }
-  throw new Error("the last try neither gave nor threw");
+  throw new Error("unreachable: the last try returns or throws");
 }
 
-/** A request whose every stage has a limit, so that a server that hangs holds nobody for good. */
+/** Makes a request with a timeout for each stage, so that a server that hangs does not block its callers forever. */
 async function fetchWithin(clock: Clock, request: Request): Promise<Response> {
   const body = await request.text();
   const stop = new AbortController();
@@ -101,34 +103,34 @@ async function fetchWithin(clock: Clock, request: Request): Promise<Response> {
       ...(body === "" ? {} : { body }),
     });
     cancel();
-    cancel = abortAfter(Number(response.headers.get("content-length") ?? UNTOLD_BYTES));
+    cancel = abortAfter(Number(response.headers.get("content-length") ?? UNKNOWN_BYTES));
     return new Response(await response.arrayBuffer(), { status: response.status, headers: response.headers });
   } catch (error) {
     if (!stop.signal.aborted) throw error;
-    throw Object.assign(new Error("no answer within the limit", { cause: error }), { code: TIMED_OUT });
+    throw Object.assign(new Error("no answer within the timeout", { cause: error }), { code: TIMED_OUT });
   } finally {
     cancel();
   }
 }
 
-/** The failure in our own terms. The token and the rest of the URL stay out of what is said. */
+/** Converts an error of the client to an `EngineError`. Its message has the host, but never the token or the rest of the URL. */
 function translated(host: string, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  // What is no JSON reaches us as the parser's own complaint: a page of a proxy's, or half an answer.
-  const code = error instanceof SyntaxError ? NO_JSON : errorCode(error);
+  // The client passes on the parser's error if the answer is not JSON: a proxy's error page, or half an answer.
+  const code = error instanceof SyntaxError ? NOT_JSON : errorCode(error);
   if (code === "") return error;
-  const said = error.cause instanceof Error ? error.cause.message : error.message;
+  const message = error.cause instanceof Error ? error.cause.message : error.message;
   if (ANSWERED.test(code)) {
     const statement = error instanceof LibsqlBatchError ? error.statementIndex : null;
-    return new EngineError(error, code, statement, { message: said });
+    return new EngineError(error, code, statement, { message });
   }
-  return new EngineError(error, code, null, unanswered(host, code, said, statusOf(error)));
+  return new EngineError(error, code, null, noAnswer(host, code, message, statusOf(error)));
 }
 
-function unanswered(
+function noAnswer(
   host: string,
   code: string,
-  said: string,
+  reason: string,
   status: number | null,
 ): { fault: EngineFault; message: string } {
   if (UNREACHABLE.test(code))
@@ -138,13 +140,13 @@ function unanswered(
       fault: "other",
       message: `the database at ${host} refuses the token (DATABASE_AUTH_TOKEN): HTTP ${status}`,
     };
-  const answer = status === null ? `${code}, ${said}` : `HTTP ${status}`;
-  // What a server refuses with 4xx it has not done.
+  const answer = status === null ? `${code}, ${reason}` : `HTTP ${status}`;
+  // A server that answers 4xx has done nothing.
   const fault = status !== null && status < 500 ? "other" : "lost";
   return { fault, message: `no usable answer from the database at ${host}: ${answer}` };
 }
 
-/** The HTTP status of an answer that was none of the protocol. */
+/** Returns the HTTP status of an answer that does not follow the protocol, or null. */
 function statusOf({ cause }: Error): number | null {
   return cause instanceof Error && "status" in cause && typeof cause.status === "number"
     ? cause.status

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import Database from "libsql";
 import AsyncDatabase from "libsql/promise";
-import { type Clock, within } from "../../core/clock.ts";
+import { type Clock, within } from "../../core/time/clock.ts";
 import { log } from "../../log.ts";
 import { preparedIn } from "./connection.ts";
 import { readsOf } from "./embedded.ts";
-import { type Engine, EngineError, type Statement, type Value, type Written } from "./engine.ts";
+import type { Engine, Statement, Value, Written } from "./engine.ts";
+import { EngineError } from "./errors.ts";
 import { openRemote, type RemoteOptions } from "./remote.ts";
 
 export interface ReplicaOptions {
@@ -14,33 +15,35 @@ export interface ReplicaOptions {
   primary: RemoteOptions;
 }
 
-/** How often what others have written is fetched, milliseconds. */
-const SYNC_EVERY_MS = 1000;
-/** How long one sync may take before a writer stops waiting for it, milliseconds. */
-const SYNC_LIMIT_MS = 5000;
-/** Age from which what the file says is no longer believed, milliseconds: then the primary is asked, or nobody. */
-const STALE_MS = 10_000;
-/** Files beside a replica in which libSQL keeps how far it has come: one for each of its two protocols. */
+/** Time between two syncs, milliseconds. */
+const SYNC_INTERVAL_MS = 1000;
+/** Time that a writer waits for a sync, milliseconds. */
+const SYNC_TIMEOUT_MS = 5000;
+/** Age of the last sync from which reads go to the primary, milliseconds. */
+const STALE_AFTER_MS = 10_000;
+/** Suffixes of the files in which libSQL stores how far a replica has synced, one for each of its two protocols. */
 const SYNC_STATES: readonly string[] = ["-info", "-client_wal_index"];
-/** What the file itself can answer. All else libSQL would carry to the primary, holding the event loop. */
+/** Statements that the file itself can answer. libSQL would send all others to the primary, and block the event loop. */
 const LOCAL = /^\s*(?:SELECT|WITH)\b/i;
 
 /**
- * A file that replicates a libSQL server. Reads are the file's, writes are the primary's, and a write resolves when
- * the file has it: whoever reads afterwards reads it. libSQL would carry writes to the primary itself, but statement by
- * statement, each holding the event loop for a round trip; here a transaction is one request.
+ * Opens a file that replicates a libSQL server. Reads use the file, writes go to the primary, and a write resolves after
+ * the file has synced it, so its writer can read it. libSQL would also send writes to the primary, but statement by
+ * statement, and each would block the event loop for a round trip. Here a transaction is one request.
  *
- * What others write arrives within about a second. Where the file is known to lack a write of ours, or has heard
- * nothing for ten seconds, reads go to the primary.
+ * Writes of other processes arrive within about a second. If the file lacks a write of this process, or has not synced for
+ * ten seconds, reads go to the primary.
  */
 export async function openReplica(clock: Clock, { path, primary }: ReplicaOptions): Promise<Engine> {
   const remote = openRemote(clock, primary);
-  // Opening the replica asks the primary from inside libSQL, which holds the event loop and knows no limit: first it
-  // is asked from here whether it answers, and takes our token.
+  // Opening a replica makes libSQL call the primary, which blocks the event loop without a timeout. So first check here that
+  // the primary answers and accepts the token.
   await remote.first("SELECT 1", []);
-  const release = own(path);
+  const release = lockFile(path);
   if (release === null) {
-    log("store").warning("another process has the replica's file, this one reads at the primary", { path });
+    log("store").warning("another process uses the replica's file, so this one reads from the primary", {
+      path,
+    });
     return remote;
   }
   try {
@@ -55,10 +58,11 @@ export async function openReplica(clock: Clock, { path, primary }: ReplicaOption
 }
 
 /**
- * Makes the file this process's own for as long as it lives: two that sync one file would break it. The lock is
- * SQLite's, so that the system frees it whatever becomes of us. Null where another process has it.
+ * Locks the file for this process, because two processes that sync one file would break it. The lock is SQLite's, so the
+ * system frees it if the process dies.
+ * @returns the function that frees it; null if another process holds it
  */
-function own(path: string): (() => void) | null {
+function lockFile(path: string): (() => void) | null {
   const lock = new Database(`${path}-owner`, { timeout: 0 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
@@ -69,10 +73,10 @@ function own(path: string): (() => void) | null {
   }
 }
 
-/** Opens the file with libSQL's sync, which only ever pulls in this form. */
+/** Opens the file with libSQL's sync. In this mode it only pulls. */
 function openSynced(path: string, { url, authToken }: RemoteOptions): Database.Database {
   if (existsSync(path) && !SYNC_STATES.some((suffix) => existsSync(path + suffix)))
-    throw new Error(`${path} is a database of its own and no replica: name another file in DATABASE_URL`);
+    throw new Error(`${path} is a database but not a replica: name another file in DATABASE_URL`);
   const options = { syncUrl: url, authToken: authToken ?? "", readYourWrites: true };
   return new Database(path, options);
 }
@@ -85,11 +89,12 @@ class Replica implements Engine {
   readonly #local: Pick<Engine, "all" | "first">;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
-  /** Number of the last of our writes that wanted the file to catch up, of the last one that it has caught up with, */
-  #asked = 0;
-  #brought = 0;
-  /** and of the last one that stopped waiting: until the file has that, it is not believed. */
-  #owed = 0;
+  /** Number of the last request for a sync. */
+  #requested = 0;
+  /** Number of the last request that a finished sync has served. */
+  #served = 0;
+  /** Number of the last request that timed out. Until it is served, reads go to the primary. */
+  #overdue = 0;
   #syncedAt = 0;
   #failing = false;
   #cancel: () => void = () => undefined;
@@ -99,8 +104,8 @@ class Replica implements Engine {
     this.#database = database;
     this.#remote = remote;
     this.#release = release;
-    // Prepared anew each time, and read to the end: over sqld's protocol libSQL does not reset a statement that is used
-    // again, or left after its first row. It would answer as before, and keep the connection at an old state.
+    // Each statement is prepared for one use and read to its end. With sqld's protocol, libSQL does not reset a statement that
+    // is reused, or left after its first row: it would return old rows, and keep the connection at an old state.
     const reads = readsOf((sql) => preparedIn(new Map(), database, sql));
     this.#local = { all: reads.all, first: async (sql, args) => (await reads.all(sql, args))[0] ?? null };
   }
@@ -116,44 +121,45 @@ class Replica implements Engine {
   async batch(statements: readonly Statement[]): Promise<Written[]> {
     try {
       const written = await this.#remote.batch(statements);
-      await this.catchUp();
+      await this.syncWithPrimary();
       return written;
     } catch (error) {
-      // What stood in the way is somebody's row, and whoever was refused will want to see it.
-      if (error instanceof EngineError && error.fault === "constraint") await this.catchUp();
-      // Perhaps it was committed. Whoever brings it again must not read in a file without it that it has never been.
-      if (error instanceof EngineError && error.fault === "lost") this.#owe();
+      // The write conflicts with a row of another writer, which the caller will read next.
+      if (error instanceof EngineError && error.fault === "constraint") await this.syncWithPrimary();
+      // The write may be committed. A caller that retries must not read from a file that lacks it.
+      if (error instanceof EngineError && error.fault === "lost") this.#requireSync();
       throw error;
     }
   }
 
-  /** Has reads go to the primary until the file has what the primary has now. */
-  #owe(): void {
-    this.#owed = ++this.#asked;
+  /** Sends reads to the primary until the file has everything that the primary has now. */
+  #requireSync(): void {
+    this.#overdue = ++this.#requested;
     this.sync().catch(() => undefined);
   }
 
-  /** Waits until the file has what the primary has now. Where that takes too long, reads go to the primary. */
-  async catchUp(): Promise<void> {
-    const mark = ++this.#asked;
-    const brought = this.sync().then(
+  /** Waits until the file has everything that the primary has now. If that takes too long, reads go to the primary. */
+  async syncWithPrimary(): Promise<void> {
+    const request = ++this.#requested;
+    const isSynced = this.sync().then(
       () => true,
       () => false,
     );
-    // A commit stands, whatever becomes of the sync.
-    if (!(await within(this.#clock, SYNC_LIMIT_MS, brought, false))) this.#owed = Math.max(this.#owed, mark);
+    // No error: the commit stands even if the sync fails.
+    if (!(await within(this.#clock, SYNC_TIMEOUT_MS, isSynced, false)))
+      this.#overdue = Math.max(this.#overdue, request);
   }
 
   /** Syncs in the background from now on. */
   begin(): void {
-    this.#cancel = this.#clock.after(SYNC_EVERY_MS, () => {
+    this.#cancel = this.#clock.after(SYNC_INTERVAL_MS, () => {
       this.sync()
         .catch(() => undefined)
         .finally(() => this.begin());
     });
   }
 
-  /** Resolves when a sync that begins after this call has ended: one that is under way may have looked too early. */
+  /** Resolves after a sync that begins after this call. A running one may have begun before the latest commit. */
   sync(): Promise<void> {
     this.#next ??= (this.#running ?? Promise.resolve()).catch(() => undefined).then(() => this.#start());
     return this.#next;
@@ -164,7 +170,7 @@ class Replica implements Engine {
     this.begin = () => undefined;
     await within(
       this.#clock,
-      SYNC_LIMIT_MS,
+      SYNC_TIMEOUT_MS,
       this.#running?.catch(() => undefined) ?? Promise.resolve(),
       undefined,
     );
@@ -177,28 +183,28 @@ class Replica implements Engine {
     sql: string,
     ask: (engine: Pick<Engine, "all" | "first">) => Promise<Answer>,
   ): Promise<Answer> {
-    if (!this.#believed() || !LOCAL.test(sql)) return ask(this.#remote);
+    if (!this.#isCurrent() || !LOCAL.test(sql)) return ask(this.#remote);
     try {
       return await ask(this.#local);
     } catch (error) {
-      // A sync may have to lock readers out for a moment, where the primary begins its log anew.
+      // A sync may lock out readers for a moment, when the primary has restarted its log.
       if (error instanceof EngineError && error.fault === "busy") return ask(this.#remote);
       throw error;
     }
   }
 
-  #believed(): boolean {
-    // Either way: where the clock was put back nobody knows how long ago that was.
-    const heard = Math.abs(this.#clock.now() - this.#syncedAt) <= STALE_MS;
-    return heard && this.#owed <= this.#brought;
+  #isCurrent(): boolean {
+    // The absolute value: if the clock was set back, the age is unknown.
+    const age = Math.abs(this.#clock.now() - this.#syncedAt);
+    return age <= STALE_AFTER_MS && this.#overdue <= this.#served;
   }
 
   #start(): Promise<void> {
     this.#next = null;
-    const brings = this.#asked;
+    const serves = this.#requested;
     this.#running = pull(this.#database)
       .then(
-        () => this.#synced(brings),
+        () => this.#synced(serves),
         (error: unknown) => this.#failed(error),
       )
       .finally(() => {
@@ -207,22 +213,22 @@ class Replica implements Engine {
     return this.#running;
   }
 
-  #synced(brings: number): void {
-    this.#brought = brings;
+  #synced(serves: number): void {
+    this.#served = serves;
     this.#syncedAt = this.#clock.now();
-    if (this.#failing) log("store").info("the replica follows its primary again");
+    if (this.#failing) log("store").info("the replica syncs with its primary again");
     this.#failing = false;
   }
 
   #failed(error: unknown): never {
     if (!this.#failing)
-      log("store").warning("the replica cannot follow its primary", { error: String(error) });
+      log("store").warning("the replica cannot sync with its primary", { error: String(error) });
     this.#failing = true;
     throw error;
   }
 }
 
-/** One sync, on libSQL's own threads: the package's synchronous form would hold the event loop for as long as it takes. */
+/** Runs one sync on libSQL's threads. The package's synchronous form would block the event loop. */
 function pull(database: Database.Database): Promise<unknown> {
   return Promise.resolve(AsyncDatabase.prototype.sync.call(database));
 }

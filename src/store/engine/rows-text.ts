@@ -1,146 +1,122 @@
-import type { ReadyStatement, Statement, Value } from "./engine.ts";
+import { MERGED_TABLES, type ReadyStatement, type RowsText, type Statement, type Value } from "./engine.ts";
 
 /*
- * Many requests commit together, and most of them store rows of the same few kinds. A statement for each of those rows
- * takes twice the time of one for many: SQLite and its client begin and end each one, and a `CHECK` with a list is made anew
- * for it.
+ * Merges statements of writers that commit together. Most of them insert rows into the same few tables. One statement
+ * for many rows takes half the time of one for each, because SQLite and its client begin and end fewer statements.
  */
-
-/** The tables that rows may be put into together, parents first. */
-const ORDER = [
-  ...["usage", "idempotency", "contents", "messages"],
-  ...["message_content", "attachments", "recipients", "events", "webhook_deliveries"],
-  ...["threads", "thread_references", "inboxes"],
-] as const;
 
 /** Rows of one statement at most. Each power of two up to it is a prepared statement. */
-const MOST_AT_ONCE = 16;
+const MAX_ROWS = 16;
 
-/**
- * A text that does nothing but add rows to a table, or count on one that is there. Its writer says with it that its
- * statements may be run before or after those of others in a transaction, and before or after its own for other tables, as
- * long as parents come first. Such statements return nothing.
- */
-export interface RowsText {
-  /** The whole text for one statement. */
-  sql: string;
-  table: (typeof ORDER)[number];
-  before: string;
-  /** What is repeated for each statement: rows in brackets, whose parameters are numbered from `?1` on. */
-  rows: string;
-  after: string;
-  /** Parameters of `rows`. Null: others stand elsewhere in the text, so it is for one statement. */
-  parameters: number | null;
-}
-
-/** What a text has besides its rows. */
+/** Optional parts of a text besides its rows. */
 interface RowsOptions {
-  /** Behind the rows: what is done where there is one of that key. */
+  /** Follows the rows, for example an ON CONFLICT clause. */
   after?: string;
-  /** What holds for the rows that are stored, `column1` being the first of a row; left out: all of them are. */
+  /** Condition for the rows that are stored, with `column1` as the first column of a row. Default: all. */
   where?: string;
   /**
-   * False for a text that stands for one statement alone, as with `where` unless told otherwise: it is run before or after
-   * others, but never with them. True with `where`: nobody asks how many rows a statement has stored.
+   * False if each statement must run by itself: it may be moved before or after others, but not merged. Default: true
+   * without `where`. Set true with `where` only if no caller reads how many rows a statement stored.
    */
   repeats?: boolean;
 }
 
-/** @param rows e.g. `(?1, ?2)`. Of a text that repeats they have no other parameters. */
+/**
+ * Makes a text that may be merged.
+ * @param rows for example `(?1, ?2)`. If the text repeats, the rest of it has no parameters.
+ */
 export function rowsText(
   table: RowsText["table"],
   columns: string,
   rows: string,
-  { after: behind = "", where, repeats = where === undefined }: RowsOptions = {},
+  { after: end = "", where, repeats = where === undefined }: RowsOptions = {},
 ): RowsText {
-  const [source, end] =
+  const [source, condition] =
     where === undefined ? ["VALUES ", ""] : ["SELECT * FROM (VALUES ", `) WHERE ${where}`];
-  const [before, after] = [`INSERT INTO ${table} (${columns}) ${source}`, `${end}${behind}`];
+  const [before, after] = [`INSERT INTO ${table} (${columns}) ${source}`, `${condition}${end}`];
   const parameters = repeats ? new Set(rows.match(/\?\d+/g)).size : null;
   return { sql: `${before}${rows}${after}`, table, before, rows, after, parameters };
 }
 
-/** An SQL text whose parameters are `?` alone, with numbers for them. */
+/** Numbers the parameters of an SQL text in which each is a plain `?`. */
 export function numbered(sql: string, first = 1): string {
   let number = first;
   return sql.replace(/\?/g, () => `?${number++}`);
 }
 
-/**
- * A text for one statement alone, which adds rows to a table or counts on one that is there as others do: it is run before or
- * after them.
- */
-export function movableText(table: RowsText["table"], sql: string): RowsText {
+/** Makes a text that may be moved before or after others, but not merged. */
+export function reorderableText(table: RowsText["table"], sql: string): RowsText {
   return { sql, table, before: sql, rows: "", after: "", parameters: null };
 }
 
-/** A statement of such a text. */
+/** Makes a statement of a text that may be merged or moved. */
 export function rowsStatement(rows: RowsText, args: Statement["args"]): Statement {
   return { sql: rows.sql, args, rows };
 }
 
-/** A statement that stands for some of those that were given. */
-export interface Together {
+/** A statement that replaces one or more of the given statements. */
+export interface MergedStatement {
   sql: string;
   args: Value[];
-  /** Places of those it stands for, each of which changes as many rows as the others, if anybody asks. */
-  places: number[];
+  /** Indexes of the statements that it replaces. Each has changed the same number of rows, if a caller reads that. */
+  indexes: number[];
 }
 
-/** The statements put together where they can be, to be run in that order; null where none can. */
-export function together(statements: readonly ReadyStatement[]): Together[] | null {
-  const all: Together[] = [];
+/** Merges the statements and returns them in the order in which to run them; null if none can be merged. */
+export function mergeStatements(statements: readonly ReadyStatement[]): MergedStatement[] | null {
+  const all: MergedStatement[] = [];
   let waiting = new Map<string, number[]>();
   const flush = (): void => {
     if (waiting.size > 0)
-      for (const places of inOrder(statements, waiting)) all.push(...joined(statements, places));
+      for (const indexes of inOrder(statements, waiting)) all.push(...merged(statements, indexes));
     waiting = new Map();
   };
-  for (const [place, { sql, args, rows }] of statements.entries()) {
+  for (const [index, { sql, args, rows }] of statements.entries()) {
     if (rows === undefined) {
       flush();
-      all.push({ sql, args, places: [place] });
+      all.push({ sql, args, indexes: [index] });
       continue;
     }
-    const places = waiting.get(sql);
-    if (places === undefined) waiting.set(sql, [place]);
-    else places.push(place);
+    const indexes = waiting.get(sql);
+    if (indexes === undefined) waiting.set(sql, [index]);
+    else indexes.push(index);
   }
   flush();
   return all.length < statements.length ? all : null;
 }
 
+/** Sorts groups of statements so that rows of parent tables come first. */
 function inOrder(statements: readonly ReadyStatement[], waiting: ReadonlyMap<string, number[]>): number[][] {
-  const rank = ([place = 0]: number[]): number => {
-    const rows = statements[place]?.rows;
-    // A content that a write names a second time, by a text for one statement, is stored by one that repeats.
-    return rows === undefined ? -1 : 2 * ORDER.indexOf(rows.table) + Number(rows.parameters === null);
+  const rank = ([index = 0]: number[]): number => {
+    const rows = statements[index]?.rows;
+    // Texts that repeat come first: if a write names a content twice, the second time is a text for one statement.
+    return rows === undefined ? -1 : 2 * MERGED_TABLES.indexOf(rows.table) + Number(rows.parameters === null);
   };
   return [...waiting.values()].sort((a, b) => rank(a) - rank(b));
 }
 
-/** Statements of one text, as few. */
-function joined(statements: readonly ReadyStatement[], places: readonly number[]): Together[] {
-  const all: Together[] = [];
-  for (let from = 0; from < places.length; ) {
-    const text = statements[places[from] ?? 0]?.rows;
-    if (text === undefined) throw new Error("only rows are put together");
-    const count = text.parameters === null ? 1 : powerOfTwoIn(places.length - from);
-    const some = places.slice(from, from + count);
-    const args = some.flatMap((place) => statements[place]?.args ?? []);
-    all.push({ sql: repeated(text, count), args, places: some });
+/** Merges statements of one text. */
+function merged(statements: readonly ReadyStatement[], indexes: readonly number[]): MergedStatement[] {
+  const all: MergedStatement[] = [];
+  for (let from = 0; from < indexes.length; ) {
+    const text = statements[indexes[from] ?? 0]?.rows;
+    if (text === undefined) throw new Error("only statements with `rows` can be merged");
+    const count = text.parameters === null ? 1 : powerOfTwoIn(indexes.length - from);
+    const some = indexes.slice(from, from + count);
+    const args = some.flatMap((index) => statements[index]?.args ?? []);
+    all.push({ sql: repeated(text, count), args, indexes: some });
     from += count;
   }
   return all;
 }
 
 function powerOfTwoIn(count: number): number {
-  return count >= MOST_AT_ONCE ? MOST_AT_ONCE : 1 << (31 - Math.clz32(count));
+  return count >= MAX_ROWS ? MAX_ROWS : 1 << (31 - Math.clz32(count));
 }
 
 const texts = new WeakMap<RowsText, Map<number, string>>();
 
-/** The text for so many statements. Made once: a text that is made anew is hashed anew wherever it is looked up. */
+/** Returns the text for a number of statements. Cached, because a new string would be hashed again at each lookup. */
 function repeated(text: RowsText, count: number): string {
   const { before, rows, after, parameters } = text;
   if (count === 1 || parameters === null) return text.sql;

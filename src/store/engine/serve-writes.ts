@@ -1,56 +1,55 @@
 import { type Connection, connect, Transaction } from "./connection.ts";
-import { EngineError } from "./engine.ts";
-import { packWritten, StatementOpener } from "./parcel.ts";
-import type { FromWriter, ToWriter } from "./write-messages.ts";
+import { EngineError } from "./errors.ts";
+import { encodeResults, type FromWriter, StatementDecoder, type ToWriter } from "./worker-codec.ts";
 
 declare const self: Worker;
 
-/** Makes this thread the one that writes to a database file beside the event loop. */
+/** Makes this thread the write thread of a database file. */
 export function serveWrites(): void {
   const writer = new Writer();
   self.onmessage = ({ data }: MessageEvent<ToWriter>): void => {
     try {
-      const said = writer.hear(data);
-      if (said !== null) say(said);
+      const answer = writer.receive(data);
+      if (answer !== null) post(answer);
     } catch (error) {
-      // The thread ends, and its connection stays open: the write lock would be held for as long as the process lives.
-      writer.hear({ kind: "abandon" });
+      // The thread ends, but its connection stays open. Without a rollback it would hold the write lock until the process ends.
+      writer.receive({ kind: "rollback" });
       throw error;
     }
   };
 }
 
-function say(said: FromWriter): void {
-  const bytes = said.kind === "written" ? said.parcel.bytes : null;
-  postMessage(said, bytes === null ? [] : [bytes]);
+function post(message: FromWriter): void {
+  const bytes = message.kind === "written" ? message.results.bytes : null;
+  postMessage(message, bytes === null ? [] : [bytes]);
 }
 
 class Writer {
-  readonly #opener = new StatementOpener();
+  readonly #decoder = new StatementDecoder();
   #connection: Connection | null = null;
   #transaction: Transaction | null = null;
-  /** Why the transaction under way has failed: what is left of it is not run. */
+  /** Why the current transaction has failed. Its remaining pieces are not run. */
   #refused: FromWriter | null = null;
 
-  hear(told: ToWriter): FromWriter | null {
-    switch (told.kind) {
+  receive(message: ToWriter): FromWriter | null {
+    switch (message.kind) {
       case "open":
-        this.#connection = connect(told.path);
+        this.#connection = connect(message.path);
         return { kind: "opened" };
       case "close":
         this.#connection?.close();
         return { kind: "closed" };
-      case "abandon":
-        this.#transaction?.abandon();
+      case "rollback":
+        this.#transaction?.rollback();
         return null;
       case "statements":
-        return this.#work(told);
+        return this.#run(message);
     }
   }
 
-  #work({ parcel, first, last }: Extract<ToWriter, { kind: "statements" }>): FromWriter | null {
-    // Even of what is not run: it tells texts.
-    const statements = this.#opener.open(parcel);
+  #run({ encoded, first, last }: Extract<ToWriter, { kind: "statements" }>): FromWriter | null {
+    // Decoded even if they are not run, because they may carry texts for later ones.
+    const statements = this.#decoder.decode(encoded);
     if (first) this.#refused = null;
     let written: FromWriter | null = null;
     if (this.#refused === null)
@@ -65,13 +64,13 @@ class Writer {
   }
 
   #open(): Connection {
-    if (this.#connection === null) throw new Error("the thread has opened no database");
+    if (this.#connection === null) throw new Error("the write thread has opened no database");
     return this.#connection;
   }
 }
 
 function commit(transaction: Transaction): FromWriter {
-  return { kind: "written", parcel: packWritten(transaction.commit()) };
+  return { kind: "written", results: encodeResults(transaction.commit()) };
 }
 
 function refusal(error: unknown): FromWriter {

@@ -1,90 +1,89 @@
-import { turn } from "../../core/turn.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import { log } from "../../log.ts";
-import { EngineError, type Statement, VALUES_PER_TURN, type Written } from "./engine.ts";
-import { openWritten, StatementPacker } from "./parcel.ts";
-import type { FromWriter, ToWriter } from "./write-messages.ts";
+import { type Statement, VALUES_PER_TURN, type Written } from "./engine.ts";
+import { EngineError } from "./errors.ts";
+import { decodeResults, type FromWriter, StatementEncoder, type ToWriter } from "./worker-codec.ts";
 
-/** The thread that writes beside the event loop, and what is its work. */
+/** The write thread, and which transactions it gets; `embedded` says why. */
 export interface WriterOptions {
-  /** Starts it; it is to begin with `serveWrites`. */
+  /** Starts the thread, which must call `serveWrites` first. */
   open: () => Worker;
-  /** Values up to which a transaction is not worth handing over. */
-  valuesHere: number;
+  /** Values up to which a transaction runs on the event loop. */
+  maxValuesHere: number;
 }
 
-type Ended = Extract<FromWriter, { kind: "written" | "refused" }>;
+type Outcome = Extract<FromWriter, { kind: "written" | "refused" }>;
 
-/** The thread that writes to a database file beside the event loop. It is started when it is first wanted, and stays. */
+/** A thread that runs large transactions on a database file. It starts when it is first needed, and stays. */
 export class WriteThread {
   readonly #path: string;
   readonly #open: () => Worker;
-  readonly #packer = new StatementPacker();
+  readonly #encoder = new StatementEncoder();
   #worker: Worker | null = null;
   #opened = Promise.withResolvers<boolean>();
-  #ready = false;
-  /** Why it is there no more. */
+  #isReady = false;
+  /** Why the thread has ended. */
   #fault: Error | null = null;
-  #ended: ((ended: Ended | null) => void) | null = null;
-  /** The transaction it was given last. */
+  #resolveOutcome: ((outcome: Outcome | null) => void) | null = null;
+  /** Settles when the newest transaction has ended. */
   #last: Promise<unknown> = Promise.resolve();
   #closed = Promise.withResolvers<void>();
-  #closing = false;
+  #isClosing = false;
 
   constructor(path: string, open: () => Worker) {
     this.#path = path;
     this.#open = open;
   }
 
-  /** Has it started where it has not been, and says whether it can be given a transaction now. */
-  wake(): boolean {
+  /** Starts the thread if it has never run. Returns true if it can take a transaction now. */
+  start(): boolean {
     if (this.#worker === null && this.#fault === null) this.#start();
-    return this.#ready && this.#fault === null;
+    return this.#isReady && this.#fault === null;
   }
 
-  /** Waits until it can be given a transaction. False where it cannot be had. */
-  async becomesReady(): Promise<boolean> {
-    return this.wake() || (this.#fault === null && (await this.#opened.promise));
+  /** Waits until the thread can take a transaction. Returns false if it never will. */
+  async waitUntilReady(): Promise<boolean> {
+    return this.start() || (this.#fault === null && (await this.#opened.promise));
   }
 
   /**
-   * Runs the statements as one transaction, after those that it was given before. Throws `EngineError`; then none took
-   * effect, but for the fault `lost`.
+   * Runs the statements as one transaction, after the transactions before it. If it throws `EngineError`, none took effect,
+   * except with the fault `lost`: then the outcome is unknown.
    */
   async batch(statements: readonly Statement[]): Promise<Written[]> {
-    const before = this.#last;
-    const ending = before.then(() => this.#ending(statements));
+    const ending = this.#last.then(() => this.#run(statements));
     this.#last = ending.catch(() => undefined);
-    const ended = await ending;
-    if (ended === null) throw this.#lost();
-    if (ended.kind === "written") return openWritten(ended.parcel);
-    const cause = new Error(ended.message);
-    throw ended.code === "" ? cause : new EngineError(cause, ended.code, ended.statement);
+    const outcome = await ending;
+    if (outcome === null) throw this.#lost();
+    if (outcome.kind === "written") return decodeResults(outcome.results);
+    const cause = new Error(outcome.message);
+    throw outcome.code === "" ? cause : new EngineError(cause, outcome.code, outcome.statement);
   }
 
-  /** Lets go of the file, once what is under way has ended. */
+  /** Waits for the transactions that were begun, then ends the thread. */
   async close(): Promise<void> {
     await this.#last;
     if (this.#worker === null || !(await this.#opened.promise) || this.#fault !== null) return;
-    this.#closing = true;
-    this.#tell({ kind: "close" });
+    this.#isClosing = true;
+    this.#post({ kind: "close" });
     await this.#closed.promise;
     this.#worker.terminate();
   }
 
-  async #ending(statements: readonly Statement[]): Promise<Ended | null> {
-    const { promise, resolve } = Promise.withResolvers<Ended | null>();
-    this.#ended = resolve;
+  async #run(statements: readonly Statement[]): Promise<Outcome | null> {
+    const { promise, resolve } = Promise.withResolvers<Outcome | null>();
+    this.#resolveOutcome = resolve;
     try {
       for (const [from, end] of slices(statements)) {
-        // To pack many values takes a while, too.
-        if (from > 0) await turn();
+        // Encoding many values takes a while, too.
+        if (from > 0) await yieldToEventLoop();
         if (this.#fault !== null) return null;
-        const parcel = this.#packer.pack(statements.slice(from, end));
-        this.#tell({ kind: "statements", parcel, first: from === 0, last: end === statements.length });
+        const encoded = this.#encoder.encode(statements.slice(from, end));
+        this.#post({ kind: "statements", encoded, first: from === 0, last: end === statements.length });
       }
     } catch (error) {
-      // It holds the write lock meanwhile.
-      this.#tell({ kind: "abandon" });
+      // The thread holds the write lock since the first piece.
+      this.#post({ kind: "rollback" });
       throw error;
     }
     return promise;
@@ -92,42 +91,44 @@ export class WriteThread {
 
   #start(): void {
     this.#worker = this.#open();
-    this.#worker.onmessage = ({ data }: MessageEvent<FromWriter>) => this.#heard(data);
-    this.#worker.onerror = ({ message }) =>
-      this.#fell(new Error(`the thread that writes has failed: ${message}`));
-    this.#worker.addEventListener("close", () => this.#fell(new Error("the thread that writes has ended")));
-    this.#tell({ kind: "open", path: this.#path });
+    this.#worker.onmessage = ({ data }: MessageEvent<FromWriter>) => this.#receive(data);
+    this.#worker.onerror = ({ message }) => this.#fail(new Error(`the write thread has failed: ${message}`));
+    this.#worker.addEventListener("close", () => this.#fail(new Error("the write thread has ended")));
+    this.#post({ kind: "open", path: this.#path });
   }
 
-  #tell(told: ToWriter): void {
-    const bytes = told.kind === "statements" ? told.parcel.bytes : null;
-    this.#worker?.postMessage(told, bytes === null ? [] : [bytes]);
+  #post(message: ToWriter): void {
+    const bytes = message.kind === "statements" ? message.encoded.bytes : null;
+    this.#worker?.postMessage(message, bytes === null ? [] : [bytes]);
   }
 
-  #heard(said: FromWriter): void {
-    if (said.kind === "opened") {
-      this.#ready = true;
+  #receive(message: FromWriter): void {
+    if (message.kind === "opened") {
+      this.#isReady = true;
       this.#opened.resolve(true);
-    } else if (said.kind === "closed") this.#closed.resolve();
-    else this.#ended?.(said);
+    } else if (message.kind === "closed") this.#closed.resolve();
+    else this.#resolveOutcome?.(message);
   }
 
-  #fell(error: Error): void {
+  #fail(error: Error): void {
     if (this.#fault !== null) return;
-    if (!this.#closing) log("store").error("writes go on beside everything else", { error: error.message });
+    if (!this.#isClosing)
+      log("store").error("the write thread has ended: large writes run on the event loop now", {
+        error: error.message,
+      });
     this.#fault = error;
     this.#opened.resolve(false);
     this.#closed.resolve();
-    this.#ended?.(null);
+    this.#resolveOutcome?.(null);
   }
 
   #lost(): EngineError {
-    const cause = this.#fault ?? new Error("the thread that writes has ended");
+    const cause = this.#fault ?? new Error("the write thread has ended");
     return new EngineError(cause, "", null, { fault: "lost" });
   }
 }
 
-/** Where statements are cut, so that no piece has many more values than may be worked on in one turn. */
+/** Cuts statements into pieces that have about VALUES_PER_TURN values at most. */
 function* slices(statements: readonly Statement[]): Generator<[from: number, end: number]> {
   let from = 0;
   let values = 0;

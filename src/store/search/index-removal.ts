@@ -1,28 +1,28 @@
 import type { Db, Guard, Statement } from "../engine/client.ts";
-import { rowOfPlace, SEARCHED_COLUMNS, type SearchedRow, searchable } from "./message-index.ts";
+import { rowOfPosition, SEARCHED_COLUMNS, type SearchedRow, searchable } from "./message-index.ts";
 import { FINAL_STATUSES, MAX_TERMS_UNITS, termOfStatus, termsOf } from "./search-terms.ts";
 
 interface PlacedRow extends SearchedRow {
   position: number | null;
-  /** Where the index has something of it; null: it has not been entered. */
+  /** The message's position in the index; null: it is not in the index. */
   place: number | null;
 }
 
-/** What takes messages out of the search index, within the write that deletes them. */
+/** The removal of messages from the search index, within the write that deletes them. */
 export interface IndexRemoval {
-  /** Holds while they stand in the index as they were read. */
+  /** Holds while the messages are in the index as they were read. */
   guard: Guard;
   statements: Statement[];
 }
 
-/** FTS5 takes rowids in rising order without writing out a piece between two: the rows of all places come after this one. */
+/** FTS5 takes rowids in rising order without writing a segment in between. All positions have rows after this one. */
 const BALLAST_ROW = 0;
-/** A term of no message: theirs begin with a project. */
+/** A term that no message has: theirs begin with a project. */
 const BALLAST_TERM = " ~";
 
 /**
- * Reads what the index has of messages. It keeps no contents, so its 'delete' wants the terms themselves, and they are
- * made anew from the message, with every final status that it may have had.
+ * Reads the terms that the index has of messages. FTS5's 'delete' needs them, and the index keeps no contents. So they
+ * are made again from the messages, with every final status that each may have had.
  */
 export async function removalFromIndex(db: Db, ids: readonly string[]): Promise<IndexRemoval> {
   const leaving = await db.all<PlacedRow>(
@@ -48,32 +48,32 @@ function removal(leaving: readonly PlacedRow[], staying: readonly PlacedRow[]): 
   if (count === 0) return [];
   return [
     {
-      // FTS5 counts all terms for its ranking, which nobody asks for, and takes a count below zero for a damaged
-      // index. Of what is removed some was never entered, so as many are added first: one term, over and over.
+      // FTS5 counts all terms for a ranking that we do not use, and takes a count below zero for a damaged index. Some
+      // terms that are removed were never added, so as many are added first: one term, repeated.
       sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
       args: [BALLAST_ROW, BALLAST_TERM.repeat(count)],
     },
     ...removed.map(({ place, terms }) => ({
       sql: "INSERT INTO message_terms (message_terms, rowid, terms) VALUES ('delete', ?, ?)",
-      args: [rowOfPlace(place), terms.join(" ")],
+      args: [rowOfPosition(place), terms.join(" ")],
     })),
   ];
 }
 
-/** The terms of a message but for those that another one, which stays, has at the same place. */
+/** Returns the terms of a message without those of messages that stay at the same position. */
 function termsLeft(row: PlacedRow, staying: readonly PlacedRow[]): string[] {
   const kept = new Set(staying.filter(({ place }) => place === row.place).flatMap(allTerms));
   const terms = allTerms(row);
   return kept.size === 0 ? terms : terms.filter((term) => !kept.has(term));
 }
 
-/** All that the index may have of a message, whatever final status it had when it was entered. */
+/** Returns all terms that the index may have of a message, with every final status. */
 function allTerms(row: SearchedRow): string[] {
   const message = searchable(row);
   const statuses = FINAL_STATUSES.map((status) => termOfStatus(row.sender_id, status)).join("");
   const terms = termsOf({ ...message, status: "queued" });
   if (terms.length + statuses.length <= MAX_TERMS_UNITS) return split(terms + statuses);
-  // What there is room for depends on the status.
+  // The number of terms that fit depends on the status.
   const each = FINAL_STATUSES.map((status) => termsOf({ ...message, status }));
   return [...new Set(split(terms + statuses + each.join("")))];
 }

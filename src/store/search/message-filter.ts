@@ -1,12 +1,12 @@
 import { idFloor } from "../../core/ids.ts";
 import type { Value } from "../engine/client.ts";
-import { firstPlace, lastPlace, timeOfId } from "./message-index.ts";
+import { firstPosition, lastPosition, timeOfId } from "./message-index.ts";
 import { isAddress } from "./same-address.ts";
-import type { Wanted } from "./search-terms.ts";
+import type { SearchFilter } from "./search-terms.ts";
 import type { Condition } from "./substring.ts";
 
-/** What a list may be narrowed by. */
-export interface MessageFilter extends Wanted {
+/** The filters of a list of messages. */
+export interface MessageFilter extends SearchFilter {
   /** Created at or after, and before, in milliseconds. */
   after?: number;
   before?: number;
@@ -17,8 +17,8 @@ const when = <Given>(given: Given | undefined, condition: (given: Given) => Cond
   given === undefined ? null : condition(given);
 
 /**
- * What each filter asks of a row of `messages m`; null where it is not set. Text and recipient are compared outside the database,
- * where lists of thousands can be looked through bit by bit.
+ * The condition of each filter for a row of `messages m`; null if it is not set. Text and recipient are compared
+ * outside the database, so that lists of thousands can be scanned in steps.
  */
 const CONDITIONS = {
   status: (filter: MessageFilter) => when(filter.status, (status) => one("m.status = ?", status)),
@@ -39,8 +39,8 @@ type FilterName = keyof typeof CONDITIONS;
 const ALL_FILTERS: readonly FilterName[] = ["status", "direction", "from", "tag"];
 
 /**
- * The condition that a row of `messages m` is the project's, has an id below `below`, was created within the filter's
- * time, and passes the filters named.
+ * Returns the condition that a row of `messages m` is the project's, has an id below `below`, was created within the
+ * filter's time, and passes the named filters.
  */
 export function conditionOf(
   senderId: string,
@@ -51,7 +51,7 @@ export function conditionOf(
   return allOf([one("m.sender_id = ?", senderId), ...idRange(filter, below), ...filtersOf(filter, names)]);
 }
 
-/** The condition that a row of `messages m` passes the filters, but for text and recipient. */
+/** Returns the condition that a row of `messages m` passes all filters except text and recipient. */
 export function passes(filter: MessageFilter): Condition {
   return allOf(filtersOf(filter, ALL_FILTERS));
 }
@@ -69,8 +69,8 @@ function allOf(conditions: readonly Condition[]): Condition {
 }
 
 /**
- * Ids sort by creation time: a range of time is a range of ids. Its end and `below` make one bound, since SQLite begins
- * its walk at only one of two.
+ * Ids sort by creation time, so a range of time is a range of ids. Its end and `below` make one bound, because SQLite
+ * seeks to only one of two.
  */
 function idRange({ after, before }: MessageFilter, below: string | null): Condition[] {
   const ends = [below, before === undefined ? null : idFloor("msg", before)].filter((end) => end !== null);
@@ -81,11 +81,14 @@ function idRange({ after, before }: MessageFilter, below: string | null): Condit
   ];
 }
 
-/** The places in the index that messages with an id below `below`, created within the filter's time, may have. */
-export function placesOf(filter: MessageFilter, below: string | null): { low: number; high: number } {
+/**
+ * Returns the positions in the index that messages with an id below `below`, created within the filter's time, may
+ * have.
+ */
+export function positionsOf(filter: MessageFilter, below: string | null): { low: number; high: number } {
   const times = [filter.before, below === null ? null : timeOfId(below)].filter((time) => time != null);
   return {
-    low: filter.after === undefined ? 0 : firstPlace(filter.after),
-    high: Math.min(Number.MAX_SAFE_INTEGER, ...times.map(lastPlace)),
+    low: filter.after === undefined ? 0 : firstPosition(filter.after),
+    high: Math.min(Number.MAX_SAFE_INTEGER, ...times.map(lastPosition)),
   };
 }

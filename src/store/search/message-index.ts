@@ -1,62 +1,62 @@
 import { idBytes } from "../../core/ids.ts";
-import type { MessageStatus } from "../../core/states.ts";
-import { storedMailbox } from "../mailbox.ts";
+import type { MessageStatus } from "../../core/messages/states.ts";
+import { storedMailbox } from "../columns.ts";
 import type { Db, Guard, Statement } from "../engine/client.ts";
 import { isSettled, type Searchable, termOfStatus, termsOf } from "./search-terms.ts";
 
 /**
- * How the index keeps the order of ids. The posting lists hold integers and grow cheaply at their end only, while ids
- * are 128 bits and come slightly out of order: one is made before the wait for its commit. So a message gets the place
- * after the last one, but never one before the time in its id, nor more than LAG_MS after it. Thus
- *   firstPlace(time) <= position <= lastPlace(time),
- * and a walk down the positions that has come below a time has seen every id of that time and later.
+ * How the index keeps the order of ids. Its posting lists hold integers and grow cheaply at their end only. Ids have
+ * 128 bits and arrive slightly out of order, because an id is made before the wait for its commit. So a message gets
+ * the position after the last one, but never one before the time in its id, nor more than LAG_MS after it:
+ *   firstPosition(time) <= position <= lastPosition(time).
+ * A walk down the positions that has come below a time has seen every id of that time and later.
  */
-const PLACES_PER_MS = 16;
-/** What came out of order by more takes a place among its own time, which costs the index one more piece. */
+const POSITIONS_PER_MS = 16;
+/** A message that is later than this gets a position of its own time, which costs the index one more segment. */
 const LAG_MS = 250;
 
-/** Above every place until the year 2109. */
+/** Above every position until the year 2109. */
 const LAST_ROW = 2 ** 46;
 
 /**
- * The row of the index that a place is, counted against time: FTS5 reads posting lists upwards several times as fast as
- * downwards, and a page begins with the newest.
+ * Returns the index's rowid of a position. Rowids fall as time rises: FTS5 reads posting lists upwards several times
+ * faster, and a page begins with the newest.
  */
-export function rowOfPlace(place: number): number {
+export function rowOfPosition(place: number): number {
   return LAST_ROW - place;
 }
 
-/** The place of the index's row, in SQL. */
-export const PLACE_OF_ROW = `${LAST_ROW} - message_terms.rowid`;
+/** SQL for the position of the index's row. */
+export const POSITION_OF_ROW = `${LAST_ROW} - message_terms.rowid`;
 
-/** The first place of a time (milliseconds). */
-export function firstPlace(time: number): number {
-  return time * PLACES_PER_MS;
+/** Returns the first position of a time (milliseconds). */
+export function firstPosition(time: number): number {
+  return time * POSITIONS_PER_MS;
 }
 
-/** The time (milliseconds) whose first places a place is among: no message of a later time has one below it. */
-export function timeOfPlace(place: number): number {
-  return Math.floor(place / PLACES_PER_MS);
+/** Returns the time (milliseconds) of a position. No message of a later time has a lower position. */
+export function timeOfPosition(place: number): number {
+  return Math.floor(place / POSITIONS_PER_MS);
 }
 
-/** The last place that a message of that time may have. */
-export function lastPlace(time: number): number {
-  return (time + LAG_MS) * PLACES_PER_MS;
+/** Returns the last position that a message of that time may have. */
+export function lastPosition(time: number): number {
+  return (time + LAG_MS) * POSITIONS_PER_MS;
 }
 
-/** The time in a message's id (milliseconds): the first 48 bits, RFC 9562 §5.7. Null where it is no such id. */
+/** Returns the time in a message's id (milliseconds): the first 48 bits, RFC 9562 §5.7; null if it is no such id. */
 export function timeOfId(id: string): number | null {
   const bytes = idBytes("msg", id);
   return bytes === null ? null : Buffer.from(bytes).readUIntBE(0, 6);
 }
 
-/** The place of a message entered after one whose place is `last`. Several may share one where they come late. */
-function placeAfter(last: number, id: string, createdAt: number): number {
+/** Returns the position of a message added after position `last`. Late messages may share one. */
+function positionAfter(last: number, id: string, createdAt: number): number {
   const time = timeOfId(id) ?? createdAt;
-  return Math.max(firstPlace(time), Math.min(last + 1, lastPlace(time)));
+  return Math.max(firstPosition(time), Math.min(last + 1, lastPosition(time)));
 }
 
-/** What of a message the index is made of. */
+/** The columns of a message that the index is made of. */
 export interface SearchedRow {
   id: string;
   sender_id: string;
@@ -68,39 +68,36 @@ export interface SearchedRow {
   cc_list: string;
   bcc_list: string;
   subject: string;
-  /** The subject exactly: a NUL ends it as a text on its way out of the database, not in it. */
+  /** The exact subject. A NUL ends a text that leaves the database, but not the stored one. */
   subject_hex: string;
   tags: string;
 }
 
-/** Its columns. */
+/** The columns of `SearchedRow`. */
 export const SEARCHED_COLUMNS = `id, sender_id, direction, status, from_email, from_name, to_list, cc_list, bcc_list, subject,
   hex(subject) AS subject_hex, tags`;
 
 interface WaitingRow extends SearchedRow {
   created_at: number;
-  /** The place that it had in the index before; null where it has not been in it. */
+  /** The position that it had in the index before; null if it has not been there. */
   place: number | null;
 }
 
-/** The rule by which messages enter the index. Programs up to schema 17 entered them by rule 1, and say nothing of it. */
-export const TERMS_RULE = 2;
-
-/** Statements that enter something into the index, and the place they do it at. */
+/** Statements that add something to the index, and their position. */
 interface Entry {
   place: number;
   statements: Statement[];
 }
 
 /**
- * Enters what waits for the index: messages, and final states of messages in it; of each at most `most`, in one write.
- * Says how many it found, of whichever there were more. Another process may enter the same ones at the same time: a
- * message is entered by whoever commits first, and a status twice is as good as once.
+ * Adds to the index in one write: new messages, and final states of messages, at most `most` of each. If another
+ * process adds the same, the first commit adds a message, and a status may be added twice. Returns the larger of the
+ * two numbers.
  */
 export async function indexWaiting(db: Db, most: number): Promise<number> {
   const waiting = await waitingMessages(db, most);
   const settled = await settledMessages(db, most);
-  // Rising rows fill one piece of the index; each step back would begin another.
+  // Rising rows fill one segment of the index; each step back would begin another.
   const entries = [...settled, ...waiting].sort((a, b) => b.place - a.place);
   await db.write(entries.flatMap(({ statements }) => statements));
   return Math.max(waiting.length, settled.length);
@@ -123,32 +120,36 @@ async function waitingMessages(db: Db, most: number): Promise<Entry[]> {
     .map((row) => {
       if (row.place !== null)
         return { place: row.place, statements: [...enter(row, row.place), entered(row)] };
-      last = placeAfter(last, row.id, row.created_at);
+      last = positionAfter(last, row.id, row.created_at);
       return { place: last, statements: enter(row, last) };
     });
 }
 
-/** Holds while a message waits and is as it was read: a template may have become its subject, an attempt its status. */
+/**
+ * The condition that a message waits for the index and is as it was read: a template may have changed its subject, an
+ * attempt its status.
+ */
 const AS_READ = "id = ? AND position IS NULL AND hex(subject) = ? AND status = ?";
 
 function enter(row: WaitingRow, place: number): Statement[] {
   const guard = [row.id, row.subject_hex, row.status];
   return [
     {
-      // Not INSERT … SELECT, before which FTS5 writes out a piece of its own. No terms enter nothing.
+      // Not INSERT … SELECT, before which FTS5 writes a segment. NULL terms add nothing.
       sql: `INSERT INTO message_terms (rowid, terms) VALUES (?, (SELECT ? FROM messages WHERE ${AS_READ}))`,
-      args: [rowOfPlace(place), termsOf(searchable(row)), ...guard],
+      args: [rowOfPosition(place), termsOf(searchable(row)), ...guard],
     },
     {
-      sql: `UPDATE messages SET position = ?, terms_rule = ${TERMS_RULE} WHERE ${AS_READ}`,
+      sql: `UPDATE messages SET position = ? WHERE ${AS_READ}`,
       args: [place, ...guard],
     },
   ];
 }
 
 /**
- * Remembers the place of a message that gets another subject and so leaves the index for a while, where the guard holds.
- * Not a trigger: a statement that has one makes FTS5 write out a piece, as INSERT … SELECT does, for each message.
+ * Returns the statement that remembers the position of a message whose subject changes, if the guard holds. The
+ * message leaves the index for a while. A trigger would make FTS5 write a segment for each message, as INSERT … SELECT
+ * does.
  */
 export function rememberPlace(messageId: string, subject: string, guard: Guard): Statement {
   return {
@@ -158,7 +159,7 @@ export function rememberPlace(messageId: string, subject: string, guard: Guard):
   };
 }
 
-/** Forgets the place that a message had before, once it has it again. */
+/** Returns the statement that forgets a message's earlier position once the message has it again. */
 function entered({ id }: WaitingRow): Statement {
   return {
     sql: `DELETE FROM messages_reentering
@@ -167,7 +168,10 @@ function entered({ id }: WaitingRow): Statement {
   };
 }
 
-/** Messages whose final status the index lacks. One that waits for the index again brings its status itself. */
+/**
+ * Returns the entries of messages whose final status the index lacks. A message that waits for the index again brings
+ * its status itself.
+ */
 async function settledMessages(db: Db, most: number): Promise<Entry[]> {
   const rows = await db.all<{
     id: string;
@@ -186,10 +190,10 @@ async function settledMessages(db: Db, most: number): Promise<Entry[]> {
         ? []
         : [
             {
-              // Nothing for a message that is gone since it was read: nobody would take it out again.
+              // NULL for a message that was deleted since: its term would never be removed.
               sql: `INSERT INTO message_terms (rowid, terms)
                 VALUES (?, (SELECT ? FROM messages WHERE id = ? AND position = ?))`,
-              args: [rowOfPlace(position), termOfStatus(sender_id, status), id, position],
+              args: [rowOfPosition(position), termOfStatus(sender_id, status), id, position],
             },
           ]),
       {
@@ -201,7 +205,7 @@ async function settledMessages(db: Db, most: number): Promise<Entry[]> {
   }));
 }
 
-/** What of a stored message can be searched. */
+/** Returns the searchable parts of a stored message. */
 export function searchable(row: SearchedRow): Searchable {
   return {
     id: row.id,
@@ -215,13 +219,4 @@ export function searchable(row: SearchedRow): Searchable {
     subject: row.subject,
     tags: JSON.parse(row.tags),
   };
-}
-
-/** Messages entered in one write while nothing else runs. */
-const OLDER_PER_WRITE = 1000;
-
-/** Enters all messages that wait: those stored before there was an index, and those of a process that has died. */
-export async function indexOlderMessages(db: Db): Promise<void> {
-  // Not until none is left: another process may be accepting all the while.
-  while ((await indexWaiting(db, OLDER_PER_WRITE)) === OLDER_PER_WRITE);
 }

@@ -1,15 +1,15 @@
 import type { Mailbox } from "../../core/addresses.ts";
-import type { MessageStatus } from "../../core/states.ts";
+import type { MessageStatus } from "../../core/messages/states.ts";
 import type { Db } from "../engine/client.ts";
 import { conditionOf, type MessageFilter } from "./message-filter.ts";
 import {
   type Found,
-  gather,
+  collectPage,
   MAX_LOOKED_AT,
   type Page,
   SUMMARY_COLUMNS,
   type SummaryRow,
-  together,
+  mergeFound,
   type Walk,
 } from "./message-page.ts";
 import { searchIndex } from "./message-search.ts";
@@ -29,17 +29,17 @@ export interface MessageSummary {
   createdAt: number;
 }
 
-/** A status of fewer messages than this is walked itself, whatever else is looked for. */
+/** If a status has fewer messages than this, they are read by status, whatever the other filters. */
 const FEW = 400;
 
 /** One page of summaries, newest first. */
 export interface MessagePage {
   messages: MessageSummary[];
-  /** Where fewer messages than asked for are not all there are: those with ids below this have not been looked at. */
+  /** If the page is short and the list is not at its end: messages with ids below this have not been looked at. */
   stoppedAt: string | null;
 }
 
-/** One page of summaries: at most `limit` with ids below `before`. */
+/** Returns one page of summaries: at most `limit` with ids below `before`. */
 export async function listMessages(
   db: Db,
   senderId: string,
@@ -59,17 +59,17 @@ async function rowsOf(db: Db, page: Page): Promise<Found> {
   const terms = termsWanted(page.senderId, page.filter);
   const narrowed = terms.wholes.length + terms.grams.length > 0;
   if (!narrowed || (await hasFewOfStatus(db, page)))
-    return gather(downIds(db, page, status === undefined ? ALL : BY_STATUS), page);
-  // Before the index is looked into: a message that is entered meanwhile is seen here or there, or twice.
+    return collectPage(downIds(db, page, status === undefined ? ALL : BY_STATUS), page);
+  // Read before the index, so that a message that is added in between is found at least once.
   const waiting = await waitingRows(db, page);
-  const settled = terms.status.length > 0 ? [await gather(downIds(db, page, SETTLED), page)] : [];
+  const settled = terms.status.length > 0 ? [await collectPage(downIds(db, page, SETTLED), page)] : [];
   const indexed = await searchIndex(db, page, terms);
-  // Behind it: a message that has left it since the first look, for the subject that its template became, is here.
-  const leaving = await gather(downIds(db, page, REENTERING), page);
-  return together([waiting, ...settled, indexed, leaving]);
+  // Read after the index, so that a message is found that left it since, because its template changed the subject.
+  const leaving = await collectPage(downIds(db, page, REENTERING), page);
+  return mergeFound([waiting, ...settled, indexed, leaving]);
 }
 
-/** Whether the page narrows by a status that few of the messages below it have. */
+/** Returns true if the page filters by a status that few of the messages below it have. */
 async function hasFewOfStatus(db: Db, { senderId, filter, before }: Page): Promise<boolean> {
   if (filter.status === undefined) return false;
   const { sql, args } = conditionOf(senderId, filter, before, ["status"]);
@@ -81,31 +81,35 @@ async function hasFewOfStatus(db: Db, { senderId, filter, before }: Page): Promi
   return row !== null && row.count < FEW;
 }
 
-/** Those of the page that wait for the index, among as many as a page looks at: in a rush there may be many thousands. */
+/**
+ * Returns those of the page that wait for the index, among the newest `MAX_LOOKED_AT`: under load there may be many
+ * thousands.
+ */
 async function waitingRows(db: Db, page: Page): Promise<Found> {
   const { sql, args } = conditionOf(page.senderId, page.filter, page.before, []);
   const lowest = await db.first<{ id: string }>(
     `SELECT m.id FROM ${WAITING} ${sql} ORDER BY m.id DESC LIMIT 1 OFFSET ?`,
     [...args, MAX_LOOKED_AT - 1],
   );
-  if (lowest === null) return gather(downIds(db, page, WAITING), page);
+  if (lowest === null) return collectPage(downIds(db, page, WAITING), page);
   const { id } = lowest;
-  const { rows, stoppedAt } = await gather(downIds(db, page, `${WAITING} m.id >= ? AND`, [id]), page);
+  const { rows, stoppedAt } = await collectPage(downIds(db, page, `${WAITING} m.id >= ? AND`, [id]), page);
   return { rows, stoppedAt: rows.length < page.limit ? (stoppedAt ?? id) : null };
 }
 
 /**
- * What is walked down by id, said outright: without statistics SQLite may choose to sort all messages of a status.
+ * The sources that are read down by id. The index is named, because SQLite without statistics may choose to sort all
+ * messages of a status.
  */
 const ALL = "messages m INDEXED BY messages_by_sender WHERE";
 const BY_STATUS = "messages m INDEXED BY messages_by_status WHERE";
 /** Messages that are not in the search index yet, and those in it whose status is not. */
 const WAITING = "messages m INDEXED BY messages_unindexed WHERE m.position IS NULL AND";
 const SETTLED = "messages_settled s CROSS JOIN messages m ON m.id = s.message_id WHERE";
-/** Of those that are not in the index, the ones that have been in it. */
+/** Messages that were in the index and will be again. */
 const REENTERING =
   "messages_reentering s CROSS JOIN messages m ON m.id = s.message_id WHERE m.position IS NULL AND";
-/** Sources that are walked by their own key. */
+/** Sources that are read by their own key. */
 const KEYED: readonly string[] = [SETTLED, REENTERING];
 
 function downIds(

@@ -1,48 +1,48 @@
-import { turn } from "../../core/turn.ts";
+import { yieldToEventLoop } from "../../core/concurrency/event-loop.ts";
 import type { Db } from "../engine/client.ts";
 import type { Condition, TextCondition } from "./substring.ts";
 
 /**
- * Rows that one page looks at for a text or another filter without an index; the next one goes on from there. A hundred
- * thousand take about a tenth of a second. Where rows are larger there are fewer.
+ * Rows that one page scans for a filter without an index. The next page continues there. A hundred thousand take about
+ * a tenth of a second; of larger rows there are fewer.
  */
 export const MAX_SCANNED = 100_000;
-/** Rows looked at in one go: the rest of the service runs in between (two or three milliseconds). */
+/** Rows scanned at a time, in two or three milliseconds. Other requests are served in between. */
 export const SCAN_STEP = 5000;
 
 /**
- * What part of that a step counts as which is short for its texts' sake: how many of them are compared in one go is reckoned for
- * the worst of texts, and others take a hundredth of that.
+ * The share of a full step that a step counts as if it is short because of long texts. The number of texts per step
+ * allows for the worst texts, and others take a hundredth of that.
  */
 const SHARE_COUNTED = 1 / 4;
 
-/** A list that is looked through. */
+/** A list to scan. */
 export interface ScannedList<Row, Place> {
-  /** The place of the `rows`-th row behind `from`; null where there are fewer. */
-  placeBehind(from: Place, rows: number): Promise<Place | null>;
-  /** The first `limit` of the wanted rows behind `from`, down to the place `end` and its row; null: to the list's end. */
+  /** Returns the position of the `rows`-th row after `from`; null if there are fewer. */
+  positionAfter(from: Place, rows: number): Promise<Place | null>;
+  /** Returns the first `limit` matching rows after `from`, up to the row at `end`; null: to the list's end. */
   wanted(from: Place, end: Place | null, limit: number): Promise<Row[]>;
-  /** Where the rows' texts are compared: octets of them between two places, and how many are compared in one go. */
+  /** If texts are compared: the octets of the texts between two positions, and how many are compared at a time. */
   text?: { octets(from: Place, end: Place | null): Promise<number>; inOneGo: number } | undefined;
 }
 
-/** What a page of it holds. */
+/** One page of a scanned list. */
 export interface Scanned<Row, Place = string> {
   rows: Row[];
-  /** Where fewer than asked for are not all there are: nothing behind this place has been looked at. */
+  /** If the page is short and the list is not at its end: nothing after this position has been looked at. */
   stoppedAt: Place | null;
 }
 
-/** A part of a list that is looked at in one go. */
+/** A part of a list that is scanned at a time. */
 interface Step<Place> {
-  /** Where it ends; null: with the list. */
+  /** Its last position; null: the list's end. */
   end: Place | null;
   rows: number;
-  /** What it counts as, in rows of the usual size. */
+  /** Its cost, in rows of the usual size. */
   effort: number;
 }
 
-/** The first `limit` wanted rows of a list behind a place, found step by step. */
+/** Returns the first `limit` matching rows of a list after a position, found in steps. */
 export async function scanInSteps<Row, Place>(
   list: ScannedList<Row, Place>,
   start: Place,
@@ -58,26 +58,26 @@ export async function scanInSteps<Row, Place>(
     from = step.end;
     left -= step.effort;
     most = Math.min(SCAN_STEP, 2 * step.rows);
-    await turn();
+    await yieldToEventLoop();
   }
   return { rows, stoppedAt: from };
 }
 
-/** The next step of `most` rows, or of half as many until their texts can be compared in one go. */
+/** Returns the next step of `most` rows, or of half as many until their texts can be compared at once. */
 async function nextStep<Row, Place>(
-  { placeBehind, text }: ScannedList<Row, Place>,
+  { positionAfter, text }: ScannedList<Row, Place>,
   from: Place,
   most: number,
 ): Promise<Step<Place>> {
   for (let rows = most; ; rows = Math.ceil(rows / 2)) {
-    const end = await placeBehind(from, rows);
+    const end = await positionAfter(from, rows);
     const share = text === undefined ? 0 : (await text.octets(from, end)) / text.inOneGo;
     if (share <= 1 || rows === 1)
       return { end, rows, effort: Math.max(rows, Math.ceil(SCAN_STEP * share * SHARE_COUNTED)) };
   }
 }
 
-/** The same of a list of which an index gives the wanted rows alone: in one go. */
+/** Returns the first `limit` matching rows of a list after a position at once, if an index finds them. */
 export async function firstWanted<Row, Place>(
   list: ScannedList<Row, Place>,
   start: Place,
@@ -87,8 +87,8 @@ export async function firstWanted<Row, Place>(
 }
 
 /**
- * All rows of a list, or the first `most`, read `step` of them at a time.
- * @param next the first `limit` rows behind that one; null: of the list
+ * Returns all rows of a list, or the first `most`, read `step` at a time.
+ * @param next reads the first `limit` rows after that row; null: from the beginning
  */
 export async function readInSteps<Row>(
   step: number,
@@ -100,25 +100,25 @@ export async function readInSteps<Row>(
     const rows = await next(found.at(-1) ?? null, Math.min(step, most - found.length));
     found.push(...rows);
     if (rows.length < step) return found;
-    await turn();
+    await yieldToEventLoop();
   }
 }
 
-/** Rows of one owner in a table that has an index on their owner and `id`. */
+/** Rows of one owner in a table that has an index on the owner and `id`. */
 export interface OwnedRows {
-  /** The table, and the index where SQLite is not to choose. */
+  /** The table, and the index if SQLite should not choose. */
   from: string;
   columns: string;
-  /** Whose they are, by the index. */
+  /** The condition of the owner, which the index serves. */
   owner: Condition;
-  /** What makes a row wanted; a text that it is to contain stands apart. */
+  /** The filters of a row, except a text. */
   where: readonly Condition[];
   text?: TextCondition | undefined;
-  /** The least id of the list; left out: it goes on to the owner's last row. */
+  /** The least id of the list; if left out, the list has all rows of the owner. */
   floor?: string;
 }
 
-/** The rows as a list that is looked through, newest first. Places are ids. */
+/** Returns the rows as a list to scan, newest first. Positions are ids. */
 export function ownedRows<Row>(
   db: Db,
   { from: table, columns, owner, where, text, floor }: OwnedRows,
@@ -136,7 +136,7 @@ export function ownedRows<Row>(
     return { sql: `${sql} ORDER BY id DESC LIMIT ?`, args };
   };
   return {
-    async placeBehind(from, rows) {
+    async positionAfter(from, rows) {
       const { sql, args } = behind(from, floor, []);
       const row = await db.first<{ id: string }>(`SELECT id ${sql} OFFSET ?`, [...args, 1, rows - 1]);
       return row?.id ?? null;

@@ -1,4 +1,4 @@
-import { isAsciiText } from "../../core/ascii.ts";
+import { isAsciiText } from "../../core/text.ts";
 import type { Value } from "../engine/client.ts";
 import { kinOf, spelledOut, WRITTEN_OUT } from "./folding.ts";
 
@@ -8,25 +8,25 @@ export interface Condition {
   args: Value[];
 }
 
-/** A condition on texts, which take time by their size and that of the text looked for. */
+/** A condition on texts. Its time depends on their size and on the searched text. */
 export interface TextCondition extends Condition {
-  /** Octets that it looks at in a row, in SQL. SQLite tells them without reading the texts. */
+  /** SQL for the octets that it compares in a row. SQLite knows them without reading the texts. */
   octets: string;
-  /** Of these as many as are looked at in one go: the rest of the service runs in between (five to ten milliseconds). */
+  /** Octets compared at a time, in five to ten milliseconds. Other requests are served in between. */
   octetsInOneGo: number;
 }
 
-/** Characters compared in one go where each of a text is the beginning of all that is looked for but its end. */
+/** Characters compared at a time in the worst case: each character of the text begins a near match. */
 const COMPARED_IN_ONE_GO = 4_000_000;
-/** What GLOB takes for an octet besides, in characters compared: spelling it out reads it a dozen times. */
+/** The cost of spelling out an octet for GLOB, in characters compared: it is read a dozen times. */
 const SPELLING_OUT = 16;
 
 /**
- * Holds where one of the columns contains the text, but for what does not count (`fold`): `привет` finds `Привет Мир`. The
- * characters that LIKE and GLOB read as patterns stand for themselves.
+ * Returns the condition that one of the columns contains the text, by the rule of `fold`: `привет` finds `Привет Мир`.
+ * Special characters of LIKE and GLOB stand for themselves.
  */
 export function containsText(columns: readonly string[], text: string): TextCondition {
-  // As it is typed, and in both ways of Unicode to write accents: names that come from a Mac's files have them apart.
+  // As typed, and in both Unicode forms of accents: names from a Mac's files have them decomposed.
   const forms = new Set([text, text.normalize("NFC"), text.normalize("NFD")].map(spelledOut));
   const match = matchOf([...forms]);
   const tests = columns.map((column) => match.test(column));
@@ -45,7 +45,7 @@ interface Match {
   effort: number;
 }
 
-/** LIKE folds the case of ASCII, and is several times as fast. GLOB looks at what is beyond ASCII. */
+/** LIKE folds the case of ASCII and is several times as fast. GLOB handles the rest. */
 function matchOf(forms: readonly string[]): Match {
   const [first = ""] = forms;
   if (forms.length > 1 || !isAsciiText(first)) return globMatch(forms);
@@ -67,12 +67,12 @@ function likePattern(text: string): string {
   return `%${text.replace(/[\\%_]/g, "\\$&")}%`;
 }
 
-/** GLOB folds nothing, but can be told for each character in which forms it may stand. */
+/** GLOB folds nothing, but a pattern can list the forms of each character. */
 function globMatch(forms: readonly string[]): Match {
   return {
     test(column) {
       const tests = forms.map((form) => `${spelledOutBy(form, column)} GLOB ?`);
-      // Most columns are ASCII, and this is soon seen.
+      // Most columns are ASCII, which this finds out fast.
       return `(LENGTH(CAST(${column} AS BLOB)) > LENGTH(${column}) AND (${tests.join(" OR ")}))`;
     },
     patterns: forms.map((form) => `*${Array.from(form, inAnyCase).join("")}*`),
@@ -80,7 +80,7 @@ function globMatch(forms: readonly string[]): Match {
   };
 }
 
-/** The column's text spelled out, as far as that may let it contain the form. */
+/** Returns SQL for the column's text with letters spelled out that could make it contain the form. */
 function spelledOutBy(form: string, column: string): string {
   const lower = form.toLowerCase();
   const written = Object.entries(WRITTEN_OUT).filter(([, letters]) => mayShare(letters, lower));
@@ -88,7 +88,7 @@ function spelledOutBy(form: string, column: string): string {
   return [...dotted, ...written].reduce((sql, [from, to]) => `REPLACE(${sql}, '${from}', '${to}')`, column);
 }
 
-/** Whether a text in ASCII may stand in one that is not. */
+/** Returns true if a text in ASCII may match one that is not ASCII. */
 function mayBeBeyondAscii(text: string): boolean {
   const lower = text.toLowerCase();
   return (
@@ -96,7 +96,7 @@ function mayBeBeyondAscii(text: string): boolean {
   );
 }
 
-/** Whether where a text stands there may be the letters, too, or some of them at either end of it. */
+/** Returns true if the written-out letters may be part of a match of the text, as a whole or at either end. */
 function mayShare(letters: string, text: string): boolean {
   return (
     text.includes(letters) ||
@@ -107,7 +107,7 @@ function mayShare(letters: string, text: string): boolean {
   );
 }
 
-/** A character in each of its cases. */
+/** Returns a pattern for a character in each of its cases. */
 function inAnyCase(char: string): string {
   const [upper, lower] = [char.toUpperCase(), char.toLowerCase()];
   const forms = [char, upper, lower, upper.toLowerCase(), lower.toUpperCase(), ...(kinOf(char) ?? "")];

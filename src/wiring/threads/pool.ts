@@ -1,39 +1,43 @@
-import type { Clock } from "../../core/clock.ts";
-import { Fifo } from "../../core/fifo.ts";
-import { Stopping } from "../../flows/renderings.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { Fifo } from "../../core/collections.ts";
+import { PoolClosedError } from "../../flows/threads/rendering-tasks.ts";
 import { asError, type Loss, PoolThread, type Task, type ThreadOptions } from "./thread.ts";
 
-/** Tasks in all threads at a time: of mails that came in, most wait for name servers. */
+/** Tasks on all threads at a time. Most tasks for received messages wait for DNS. */
 export const MAX_TASKS_IN_HAND = 256;
-/** Octets of them. A larger one is worked on alone. */
+/** Octets of all large tasks at a time. A larger task runs without other large ones. */
 export const MAX_OCTETS_IN_HAND = 32 * 1024 * 1024;
-/** Tasks in hand of each thread from which on another one is started. */
+/** Size above which a task is large. All small tasks together have at most half of those octets. */
+export const LARGE_TASK_OCTETS = 64 * 1024;
+/** Tasks per thread from which on another thread is started. */
 const BUSY_TASKS = 16;
-/** Time without work after which a thread is ended, for its memory's sake. */
+/** Idle time after which the threads end to free their memory, milliseconds. */
 export const IDLE_MS = 300_000;
 
 export interface PoolOptions<Asked, Found> extends ThreadOptions<Asked> {
-  /** Threads at most. */
+  /** Most threads. */
   threads: number;
-  /** Tasks that wait, and their octets; what comes beyond is turned away for now. */
+  /** Limits of waiting tasks and their octets. Further tasks are refused. */
   waiting: { tasks: number; octets: number };
-  /** What is said of a task that has held its thread twice, the second time by itself. Throws where nothing can be. */
+  /** Returns the result of a task that stalled its thread twice, the second time alone. Throws if there is none. */
   givenUp: (asked: Asked) => Found;
 }
 
 /**
- * Does work in threads of their own, so that the one that serves SMTP and HTTP goes on. A thread that a task holds is
- * ended. Its other tasks are begun anew, and that one once more by itself, for a busy machine may be the reason; held
- * again, it is given up.
+ * Runs tasks on threads, so that the main thread stays free for SMTP and HTTP. A stalled thread is ended, and its other tasks
+ * start again. The task that stalled it runs once more alone, because the machine may just be busy. If it stalls again, it is
+ * given up.
  */
 export class ThreadPool<Asked, Found> {
   readonly #clock: Clock;
   readonly #options: PoolOptions<Asked, Found>;
   readonly #threads = new Set<PoolThread<Asked, Found>>();
-  readonly #waiting = new Fifo<Task<Asked, Found>>();
+  /** Small tasks overtake a large one that waits for room, because reading large ones may take seconds. */
+  readonly #small = new Fifo<Task<Asked, Found>>();
+  readonly #large = new Fifo<Task<Asked, Found>>();
   readonly #suspects = new Fifo<Task<Asked, Found>>();
   #solo: PoolThread<Asked, Found> | null = null;
-  /** The next of those waiting, taken out of the row and not begun. */
+  /** The next large task, which is out of its queue and not started. */
   #next: Task<Asked, Found> | undefined;
   #lastId = 0;
   #tasks = 0;
@@ -47,46 +51,43 @@ export class ThreadPool<Asked, Found> {
     this.#options = options;
   }
 
-  /** Does a task of so many octets. Null where too many wait already. A rejection is trouble of ours, or `Stopping`. */
+  /** Runs a task. Resolves with null if too many wait. Rejects after an internal failure, or with `PoolClosedError`. */
   run(asked: Asked, octets: number): Promise<Found | null> {
-    if (this.#closed) return Promise.reject(new Stopping("the threads are closed"));
+    if (this.#closed) return Promise.reject(new PoolClosedError("the threads are closed"));
     const { waiting } = this.#options;
-    if (this.#waiting.size >= waiting.tasks || this.#octetsWaiting > waiting.octets)
+    if (this.#small.size + this.#large.size >= waiting.tasks || this.#octetsWaiting > waiting.octets)
       return Promise.resolve(null);
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
-    // The memory that both threads see holds 32-bit numbers.
+    // The shared memory holds 32-bit numbers.
     this.#lastId = (this.#lastId % 0x7fffffff) + 1;
     this.#wait({ id: this.#lastId, asked, octets, since: 0, done: resolve, failed: reject });
     this.#begin();
     return promise;
   }
 
-  /** Ends all threads; what they have in hand is rejected by `Stopping`. */
+  /** Ends all threads and rejects their tasks with `PoolClosedError`. */
   close(): void {
     this.#closed = true;
     this.#cancelIdle();
     const left = [...this.#threads, ...(this.#solo === null ? [] : [this.#solo])].flatMap((thread) =>
       thread.close(),
     );
-    for (const task of [...left, ...drain(this.#suspects), ...drain(this.#waiting)]) this.#stopped(task);
+    for (const tasks of [left, ...[this.#suspects, this.#large, this.#small].map(drain)])
+      for (const task of tasks) this.#stopped(task);
     if (this.#next !== undefined) this.#stopped(this.#next);
     this.#threads.clear();
     this.#solo = null;
   }
 
   #stopped(task: Task<Asked, Found>): void {
-    task.failed(new Stopping("the threads were closed"));
+    task.failed(new PoolClosedError("the threads were closed"));
   }
 
   #begin(): void {
     this.#cancelIdle();
-    for (;;) {
-      this.#next ??= this.#taken();
-      if (this.#next === undefined || !this.#hasRoom(this.#next)) break;
-      const task = this.#next;
-      this.#next = undefined;
+    for (let task = this.#startable(); task !== undefined; task = this.#startable()) {
       this.#tasks++;
-      this.#octets += task.octets;
+      if (isLarge(task)) this.#octets += task.octets;
       this.#give(task, () => this.#idlest());
     }
     if (this.#solo !== null) return;
@@ -96,11 +97,11 @@ export class ThreadPool<Asked, Found> {
       this.#solo = this.#open();
       return this.#solo;
     });
-    // It has left room where it failed at once.
+    // If it failed at once, there is room for others.
     if (this.#solo === null) this.#begin();
   }
 
-  /** Where the system has no further thread, the task has failed and takes no room: what comes later may find one. */
+  /** Gives a task to a thread. If no thread can be started, only this task fails. */
   #give(task: Task<Asked, Found>, threadFor: () => PoolThread<Asked, Found>): void {
     let thread: PoolThread<Asked, Found>;
     try {
@@ -112,9 +113,15 @@ export class ThreadPool<Asked, Found> {
     thread.take(task);
   }
 
-  #hasRoom({ octets }: Task<Asked, Found>): boolean {
-    if (this.#tasks === 0) return true;
-    return this.#tasks < MAX_TASKS_IN_HAND && this.#octets + octets <= MAX_OCTETS_IN_HAND;
+  /** Takes the next task that has room. Large ones come first, because few run at a time. */
+  #startable(): Task<Asked, Found> | undefined {
+    if (this.#tasks >= MAX_TASKS_IN_HAND) return undefined;
+    this.#next ??= this.#taken(this.#large);
+    const next = this.#next;
+    if (next === undefined || (this.#octets > 0 && this.#octets + next.octets > MAX_OCTETS_IN_HAND))
+      return this.#taken(this.#small);
+    this.#next = undefined;
+    return next;
   }
 
   /** The thread with the fewest tasks, or a new one. */
@@ -141,9 +148,9 @@ export class ThreadPool<Asked, Found> {
     this.#restLater();
   }
 
-  #release({ octets }: Task<Asked, Found>): void {
+  #release(task: Task<Asked, Found>): void {
     this.#tasks--;
-    this.#octets -= octets;
+    if (isLarge(task)) this.#octets -= task.octets;
   }
 
   #endSolo(): void {
@@ -151,7 +158,7 @@ export class ThreadPool<Asked, Found> {
     this.#solo = null;
   }
 
-  /** What is begun behind a task may end at once and come here first: a timer that nobody can cancel would end threads at work. */
+  /** Starts the idle timer. Cancels the one before, because a timer without a handle would end working threads. */
   #restLater(): void {
     this.#cancelIdle();
     if (this.#tasks === 0) this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.#rest());
@@ -197,15 +204,19 @@ export class ThreadPool<Asked, Found> {
   }
 
   #wait(task: Task<Asked, Found>): void {
-    this.#waiting.add(task);
+    (isLarge(task) ? this.#large : this.#small).add(task);
     this.#octetsWaiting += task.octets;
   }
 
-  #taken(): Task<Asked, Found> | undefined {
-    const task = this.#waiting.take();
+  #taken(row: Fifo<Task<Asked, Found>>): Task<Asked, Found> | undefined {
+    const task = row.take();
     this.#octetsWaiting -= task?.octets ?? 0;
     return task;
   }
+}
+
+function isLarge({ octets }: { octets: number }): boolean {
+  return octets > LARGE_TASK_OCTETS;
 }
 
 function drain<Item>(tasks: Fifo<Item>): Item[] {
@@ -214,10 +225,10 @@ function drain<Item>(tasks: Fifo<Item>): Item[] {
   return all;
 }
 
-/** Threads of a kind at most: one that is busy leaves half of the processors for everything else. */
+/** Most threads of a pool. They leave half of the processors for other work. */
 const MAX_THREADS = 4;
 
-/** How many threads of a kind there may be on a machine with so many processors. */
+/** Returns the number of threads of a pool on a machine with that many processors. */
 export function threadsFor(processors: number): number {
   return Math.max(1, Math.min(MAX_THREADS, Math.floor(processors / 2)));
 }

@@ -4,25 +4,25 @@ import { availableParallelism, setPriority } from "node:os";
 import { promisify } from "node:util";
 import { log } from "../../log.ts";
 
-/** How far the pool's threads stand behind all others, as a nice value: a tenth of a processor where they share one. */
+/** Nice value of the pool's threads. If they share a processor with others, they get a tenth of it. */
 export const POOL_NICE = 10;
-/** Bun's pool has a thread for each processor, and this many at least. */
+/** Bun's pool has a thread for each processor, and at least this many. */
 const MIN_THREADS = 2;
-/** Work enough that no thread does the next one's, some milliseconds. */
+/** Rounds that take some milliseconds, so that each thread gets one task. */
 const ROUNDS = 5000;
 const TASKS = "/proc/self/task";
 
 /**
- * Has the threads of Bun's pool, which sign mail, give way to the event loop, which alone has work for them. As equals they
- * take turns with it on few processors, and it falls behind: then they have nothing to do.
+ * Lowers the priority of Bun's pool threads, which sign messages, below that of the event loop. On few processors they would
+ * otherwise slow down the event loop, which gives them their work.
  *
- * Linux gives each thread a priority of its own (setpriority(2), "C library/kernel differences"); elsewhere nothing is done, nor
- * on one processor, where they would hardly get any of it.
+ * Only Linux has a priority per thread (setpriority(2), "C library/kernel differences"). With one processor nothing is done,
+ * because the pool would hardly run.
  */
-export async function poolBehindEventLoop(): Promise<void> {
+export async function lowerPoolPriority(): Promise<void> {
   const processors = availableParallelism();
   if (process.platform !== "linux" || processors < 2) return;
-  // The pool starts its threads as they are needed.
+  // The pool starts its threads on demand, so give each some work.
   const threads = Math.max(MIN_THREADS, processors);
   await Promise.all(Array.from({ length: threads }, () => promisify(pbkdf2)("", "", ROUNDS, 32, "sha256")));
   try {
@@ -32,7 +32,7 @@ export async function poolBehindEventLoop(): Promise<void> {
   }
 }
 
-/** The system's numbers of the pool's threads. */
+/** Returns the system's ids of the pool's threads. */
 function poolThreads(): number[] {
   return readdirSync(TASKS)
     .filter((id) => readFileSync(`${TASKS}/${id}/comm`, "latin1").startsWith("Bun Pool"))

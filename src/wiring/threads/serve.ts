@@ -1,13 +1,12 @@
 import { systemClock } from "../../clock.ts";
-import { BEAT_MS, BEATS, type FromThread, TURNED_TO, type ToThread } from "./protocol.ts";
 
-/** How a thread works. */
+/** The work of a thread. */
 export interface Work<Asked, Found> {
-  /** Does a task; `turnTo` is to be called where work on it begins, and goes on after something else may have been worked on. */
+  /** Runs a task. It must call `turnTo` when it starts, and when it continues after other tasks may have run. */
   run(asked: Asked, turnTo: () => void): Promise<Found>;
-  /** Octets of a task. */
+  /** Returns the octets of a task. */
   octets(asked: Asked): number;
-  /** Of what was found, the memory that is handed over instead of copied. */
+  /** Returns the buffers of the result that are transferred instead of copied. */
   handedOver(found: Found): ArrayBuffer[];
 }
 
@@ -15,19 +14,19 @@ interface Thread<Asked, Found> {
   pulse: Int32Array;
   work: Work<Asked, Found>;
   inHand: number;
-  /** Whether a next beat is due. */
+  /** True if the next heartbeat is scheduled. */
   beating: boolean;
 }
 
 /**
- * Octets of a task from which on what it took is given back at once. The collector would let several such tasks come
- * first, each of which takes five times its size; one of usual size must not pay for that.
+ * Size of a task after which the garbage collector runs at once. By itself it would wait for several such tasks, each of
+ * which takes five times its size. Smaller tasks do not pay for a run.
  */
 const LARGE_OCTETS = 1024 * 1024;
 
 declare const self: Worker;
 
-/** Makes this thread one of a pool's. */
+/** Makes this thread a thread of a pool. */
 export function serveThread<Settings, Asked, Found>(begin: (settings: Settings) => Work<Asked, Found>): void {
   let thread: Thread<Asked, Found> | null = null;
   self.onmessage = ({ data }: MessageEvent<ToThread<Settings, Asked>>): void => {
@@ -45,7 +44,7 @@ async function answer<Asked, Found>(
   { id, asked }: { id: number; asked: Asked },
 ): Promise<void> {
   thread.inHand++;
-  // Short tasks come and go between two beats: each with beats of its own, a busy thread would have thousands of timers.
+  // All tasks share a heartbeat, because with one for each a busy thread would have thousands of timers.
   if (!thread.beating) beat(thread);
   const said = await answerTo(thread, id, asked);
   thread.inHand--;
@@ -67,9 +66,27 @@ async function answerTo<Asked, Found>(
   }
 }
 
-/** Shows that the thread turns, for as long as it has work in hand. */
+/** Sends heartbeats while the thread has tasks. */
 function beat<Asked, Found>(thread: Thread<Asked, Found>): void {
   Atomics.add(thread.pulse, BEATS, 1);
   thread.beating = thread.inHand > 0;
   if (thread.beating) systemClock.after(BEAT_MS, () => beat(thread));
 }
+
+/** Interval of the heartbeats of a working thread, milliseconds. */
+export const BEAT_MS = 100;
+/** Indexes in the shared memory: the count of heartbeats, and the current task. */
+export const BEATS = 0;
+export const TURNED_TO = 1;
+/** Octets of the shared memory. */
+export const PULSE_OCTETS = 8;
+
+/** Messages to a thread: first its settings, then each task. */
+export type ToThread<Settings, Asked> =
+  | { kind: "start"; pulse: SharedArrayBuffer; settings: Settings }
+  | { kind: "work"; id: number; asked: Asked };
+
+/** The answer of a thread to a task. */
+export type FromThread<Found> =
+  | { id: number; found: Found; error?: undefined }
+  | { id: number; found?: undefined; error: string };

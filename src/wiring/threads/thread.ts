@@ -1,60 +1,60 @@
-import type { Clock } from "../../core/clock.ts";
-import { BEATS, type FromThread, PULSE_OCTETS, TURNED_TO, type ToThread } from "./protocol.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { BEATS, type FromThread, PULSE_OCTETS, TURNED_TO, type ToThread } from "./serve.ts";
 
-/** Time without a beat for each MiB of the largest task in hand, which takes 20 to 30 ms on a machine with nothing else to do. */
+/** Additional stall time for each MiB of the largest task, which takes 20 to 30 ms on an idle machine. */
 const STALL_MS_PER_MIB = 100;
 const MIB = 1024 * 1024;
-/** Time that a thread has for its first beat: it loads its code. */
+/** Time until the first heartbeat, while the thread loads its code, milliseconds. */
 export const START_MS = 30_000;
-/** Time that a task may take in all; longer means that its end was lost. */
+/** Longest time of a task, milliseconds. After that its result counts as lost. */
 export const MAX_TASK_MS = 60_000;
-/** Time between two looks at a thread that has work in hand. */
+/** Interval at which a working thread is checked, milliseconds. */
 const WATCH_MS = 250;
 
-/** Something to do in a thread, and who waits for it. */
+/** A task for a thread, and the callbacks of its caller. */
 export interface Task<Asked, Found> {
   id: number;
   asked: Asked;
-  /** Of it, for the bounds. */
+  /** Size of the task, for the limits. */
   octets: number;
-  /** Since when a thread has it; milliseconds. */
+  /** Time at which a thread got the task, milliseconds. */
   since: number;
   done(found: Found): void;
   failed(error: Error): void;
 }
 
-/** Why a thread was given up: a task held or broke it, or it could not do any work at all. */
+/** The reason why a thread ended: a task stalled or crashed it, or it could not work at all. */
 export type Loss = { kind: "held"; suspect: number } | { kind: "broken"; error: Error };
 
 export interface ThreadEvents<Asked, Found> {
-  /** A task is done, one way or the other. */
+  /** Called when a task succeeded or failed. */
   finished(thread: PoolThread<Asked, Found>, task: Task<Asked, Found>): void;
-  /** The thread has ended; these were in hand. */
+  /** Called when the thread ended, with its unfinished tasks. */
   lost(thread: PoolThread<Asked, Found>, tasks: Task<Asked, Found>[], loss: Loss): void;
 }
 
 export interface ThreadOptions<Asked> {
   /** Starts a thread. */
   open: () => Worker;
-  /** What a thread is told first; it must be one that messages can carry. */
+  /** The first message to a thread, which must be cloneable. */
   settings: unknown;
-  /** Time without a beat after which a thread is taken to be held by the task that it was turned to last. */
+  /** Time without a heartbeat after which the thread counts as stalled by its current task, milliseconds. */
   stallMs: number;
-  /** A task as it is sent: what is large of it lies in memory that both threads see, so that it may be sent again. */
+  /** Returns the task to send, with large parts in shared memory, so that it can be sent again. */
   sent: (asked: Asked) => Asked;
 }
 
 /**
  * Starts a thread. It does not keep the process alive, and has the small heap.
- * @param entry its file's name in the folder above this one
+ * @param entry the name of its file in this folder
  */
 export function openWorker(entry: "inspect-worker.ts" | "render-worker.ts" | "write-worker.ts"): Worker {
-  // All code of a compiled binary has the binary's own address; further entries lie below by their path in the tree.
-  const path = import.meta.path.startsWith("/$bunfs/") ? `./src/wiring/${entry}` : `../${entry}`;
+  // In a compiled program all code has the program's address, and other entries are found by their path in the tree.
+  const path = import.meta.path.startsWith("/$bunfs/") ? `./src/wiring/threads/${entry}` : `./${entry}`;
   return new Worker(new URL(path, import.meta.url).href, { smol: true, ref: false });
 }
 
-/** What was thrown, as an error. */
+/** Returns a thrown value as an error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
@@ -97,7 +97,7 @@ export class PoolThread<Asked, Found> {
     try {
       this.#tell({ kind: "work", id: task.id, asked: this.#options.sent(task.asked) });
     } catch (error) {
-      // What lies too deep within itself cannot be sent.
+      // A value that is nested too deep cannot be sent.
       this.#over(task, () => task.failed(asError(error)));
     }
   }
@@ -144,10 +144,10 @@ export class PoolThread<Asked, Found> {
     const beats = Atomics.load(pulse, BEATS);
     if (beats !== this.#beats) this.#beatAt = now;
     this.#beats = beats;
-    // A time in which we did not look ourselves is nobody's silence: the whole process stood still, or the clock was put forward.
+    // If we missed a look, the whole process stood still or the clock was set forward. That time is not the thread's silence.
     const missed = Math.max(0, now - this.#lookedAt - WATCH_MS);
     this.#lookedAt = now;
-    // Where the clock was put back times begin anew, rather than to last until it has come round again.
+    // If the clock was set back, restart the times.
     this.#beatAt = Math.min(this.#beatAt + missed, now);
     for (const task of this.#tasks.values()) task.since = Math.min(task.since + missed, now);
     const silence = now - this.#beatAt;
@@ -165,7 +165,7 @@ export class PoolThread<Asked, Found> {
     return this.#options.stallMs + (Math.max(0, ...sizes) / MIB) * STALL_MS_PER_MIB;
   }
 
-  /** An error that nobody caught is a task's doing, too, once the thread has begun to work. */
+  /** Blames an uncaught error on a task if the thread has begun to work. */
   #fell(message: string): void {
     if (this.#ended) return;
     const pulse = new Int32Array(this.#pulse);

@@ -1,0 +1,145 @@
+import { listOf, withoutBrackets } from "./kinds.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+/** Returns a setting's text, or its literal default; null if it has neither. */
+type TextOf = (name: string) => string | null;
+
+/**
+ * Lists what is wrong with settings that are each fine alone.
+ * @param env for variables that are not ours
+ * @param delivery the delivery mode in effect
+ * @param known problems found so far
+ */
+export function contradictions(env: Env, text: TextOf, delivery: string, known: readonly string[]): string[] {
+  return [...samePorts(text), ...RULES.flatMap((rule) => rule({ env, text, delivery, known }) ?? [])];
+}
+
+interface Given {
+  env: Env;
+  text: TextOf;
+  delivery: string;
+  known: readonly string[];
+}
+
+/** Each rule returns a problem, or null if its settings agree. */
+const RULES: readonly ((given: Given) => string | null)[] = [
+  ({ text }) =>
+    (text("SMTP_TLS_KEY") === null) !== (text("SMTP_TLS_CERT") === null)
+      ? "SMTP_TLS_KEY and SMTP_TLS_CERT must be set together"
+      : null,
+  // If the relay was given but is wrong, that problem is enough.
+  ({ text, delivery, known }) =>
+    delivery === "relay" &&
+    text("SMTP_RELAY_URL") === null &&
+    !known.some((problem) => problem.startsWith("SMTP_RELAY_URL"))
+      ? "DELIVERY=relay needs SMTP_RELAY_URL"
+      : null,
+  ({ text }) =>
+    isRelay(text("SMTP_RELAY_URL") ?? "smtp://relay")
+      ? null
+      : "SMTP_RELAY_URL must end with the host, the port or ?insecure=1, and have its user and password percent-encoded",
+  ({ text }) =>
+    hasHalfALogin(text("SMTP_RELAY_URL") ?? "smtp://relay")
+      ? "SMTP_RELAY_URL must have both a user and a password, or neither"
+      : null,
+  ({ text }) =>
+    text("CONTENT_STORE") !== null &&
+    (text("S3_ACCESS_KEY_ID") === null || text("S3_SECRET_ACCESS_KEY") === null)
+      ? "CONTENT_STORE needs S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY"
+      : null,
+  // Bun's S3 client would send this token with our keys, unless S3_SESSION_TOKEN is there, even if empty.
+  ({ env, text }) =>
+    text("CONTENT_STORE") !== null &&
+    env.S3_SESSION_TOKEN === undefined &&
+    text("S3_SESSION_TOKEN") === null &&
+    (env.AWS_SESSION_TOKEN ?? "") !== ""
+      ? "AWS_SESSION_TOKEN would be sent with S3_ACCESS_KEY_ID: unset it, or set S3_SESSION_TOKEN to the token of that key (empty if it has none)"
+      : null,
+  ({ text }) =>
+    text("DATABASE_SYNC_URL") !== null && !(text("DATABASE_URL") ?? "file:").startsWith("file:")
+      ? "DATABASE_SYNC_URL needs DATABASE_URL to be a file, which becomes the replica"
+      : null,
+  // Redis would take any other name as database 0.
+  ({ text }) =>
+    /^\/?\d*$/.test(new URL(text("REDIS_URL") ?? "redis:").pathname)
+      ? null
+      : "REDIS_URL must end with the host, the port, or the number of a database",
+  // The client would take parameters as options: a key prefix that BullMQ refuses, or another database.
+  ({ text }) =>
+    [...new URL(text("REDIS_URL") ?? "redis:").searchParams.keys()].some((name) => name !== "family")
+      ? "REDIS_URL takes no parameter but family: the path names the database"
+      : null,
+  ({ text }) =>
+    hasReadableLogin(text("REDIS_URL") ?? "redis:")
+      ? null
+      : "REDIS_URL must have its user and password percent-encoded",
+  ({ text }) =>
+    hasLogin(text("PUBLIC_URL") ?? "http://localhost")
+      ? "PUBLIC_URL must hold no user or password, because recipients see it in links"
+      : null,
+  ({ text }) =>
+    /[?#]/.test(text("PUBLIC_URL") ?? "")
+      ? "PUBLIC_URL must end with its host or path, because links are made by adding to it"
+      : null,
+  ({ text }) =>
+    /[?#]/.test(text("S3_ENDPOINT") ?? "")
+      ? "S3_ENDPOINT must end with its host or path, because bucket and name are added to it"
+      : null,
+];
+
+/** Lists pairs of our own listeners that would take the same port of the same address. */
+function samePorts(text: TextOf): string[] {
+  const smtp = listOf(text("ROLES") ?? "").includes("smtp");
+  const listeners = ["PORT", ...(smtp ? ["SMTP_PORT"] : []), "DNS_PORT"].map((name) => ({
+    name,
+    port: Number(text(name) ?? 0),
+    hosts: listOf(text(name.replace("PORT", "HOST")) ?? "").map(withoutBrackets),
+  }));
+  return listeners.flatMap((one, index) =>
+    listeners
+      .slice(index + 1)
+      .filter(({ port, hosts }) => port !== 0 && port === one.port && overlap(hosts, one.hosts))
+      .map(({ name, port }) => `${one.name} and ${name} (${port}) are the same port`),
+  );
+}
+
+/** Returns true if two listeners share an address. `::` holds all addresses, `0.0.0.0` all of IPv4. */
+function overlap(hosts: readonly string[], others: readonly string[]): boolean {
+  const holds = (all: string, host: string): boolean =>
+    all === "::" || all === host || (all === "0.0.0.0" && !host.includes(":"));
+  return hosts.some((host) => others.some((other) => holds(host, other) || holds(other, host)));
+}
+
+/** Checks the whole URL of a smarthost: in a password with a slash, the part before it would pass for host and port. */
+function isRelay(text: string): boolean {
+  const { port, pathname, search, hash } = new URL(text);
+  return (
+    port !== "0" &&
+    hasReadableLogin(text) &&
+    /^\/?$/.test(pathname) &&
+    /^(?:\?insecure=[01])?$/.test(search) &&
+    hash === ""
+  );
+}
+
+function hasLogin(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username + password !== "";
+}
+
+/** Returns true for a user without a password or the reverse, as a script makes of an empty variable. */
+function hasHalfALogin(url: string): boolean {
+  const { username, password } = new URL(url);
+  return (username === "") !== (password === "");
+}
+
+/** Returns true if user and password are percent-encoded: a bare % is no character of a URL. */
+function hasReadableLogin(url: string): boolean {
+  const { username, password } = new URL(url);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}

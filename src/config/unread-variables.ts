@@ -1,0 +1,67 @@
+import type { Setting } from "./settings.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** A variable that no setting reads, and the setting that its name resembles. */
+export interface UnreadVariable {
+  name: string;
+  setting: string;
+}
+
+/** Characters of a name for each typing error that it may hold. Shorter names would resemble variables of other programs. */
+const CHARACTERS_PER_ERROR = 6;
+/** Longer names of variables are not compared, because comparing takes time by the square of the length. */
+const MAX_NAME_CHARS = 64;
+
+/** Lists the variables that are probably settings with a wrong name, such as `SMTP_RELAY` for `SMTP_RELAY_URL`. */
+export function unreadVariables(env: Env, settings: readonly Setting[]): UnreadVariable[] {
+  const names = settings.filter(({ isFamily }) => !isFamily).map(({ name }) => name);
+  const files = settings.filter(({ secret }) => secret).map(({ name }) => `${name}_FILE`);
+  const read = new Set([...names, ...files]);
+  return Object.keys(env).flatMap((name) => {
+    if (env[name] === "" || name.length > MAX_NAME_CHARS || read.has(name) || /^(?:PLAN|TIER)_/.test(name))
+      return [];
+    const setting = nearest(name.toUpperCase(), [...read]);
+    return setting === null ? [] : [{ name, setting }];
+  });
+}
+
+/** Returns the setting that a name was probably meant to be; null if none is near. */
+function nearest(name: string, settings: readonly string[]): string | null {
+  const errors = Math.max(1, Math.floor(name.length / CHARACTERS_PER_ERROR));
+  const near = settings
+    .map((setting) => ({ setting, distance: typingErrors(name, setting) }))
+    .filter(({ distance }) => distance <= errors)
+    .sort((one, other) => one.distance - other.distance);
+  return near[0]?.setting ?? settings.find((setting) => isPartOf(name, setting)) ?? null;
+}
+
+/** Returns true if a name has all of a setting's words but the last ones, or a `_FILE` that the setting does not take. */
+function isPartOf(name: string, setting: string): boolean {
+  return (name.includes("_") && setting.startsWith(`${name}_`)) || name === `${setting}_FILE`;
+}
+
+/** Counts the typing errors between two names: characters missing, added, changed, or swapped with the next one. */
+function typingErrors(one: string, other: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= one.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const changed = one[i - 1] === other[j - 1] ? 0 : 1;
+      const isSwap = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      row[j] = Math.min(
+        cell(last, j) + 1,
+        cell(row, j - 1) + 1,
+        cell(last, j - 1) + changed,
+        isSwap ? cell(beforeLast, j - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    [beforeLast, last] = [last, row];
+  }
+  return cell(last, other.length);
+}
+
+function cell(row: readonly number[], at: number): number {
+  return row[at] ?? Number.POSITIVE_INFINITY;
+}

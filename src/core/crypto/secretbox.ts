@@ -1,0 +1,27 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Derives a key for one purpose from the master key (HKDF-SHA256, RFC 5869). */
+export function deriveKey(masterKey: Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", masterKey, new Uint8Array(), `postrider/${purpose}`, 32));
+}
+
+/** Encrypts a text with AES-256-GCM. Returns iv, tag and ciphertext as base64url. */
+export function seal(key: Uint8Array, plain: string): string {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, iv);
+  const body = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), body]).toString("base64url");
+}
+
+/** Decrypts a text of `seal`. Throws if the key is another one or the bytes were changed. */
+export function unseal(key: Uint8Array, sealed: string): string {
+  const bytes = Buffer.from(sealed, "base64url");
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, IV_BYTES));
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString(
+    "utf8",
+  );
+}

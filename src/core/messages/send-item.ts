@@ -1,0 +1,172 @@
+import { spellingKey, splitAddress } from "../addresses.ts";
+import { type Static, Type } from "@sinclair/typebox";
+
+/** Characters of a display name. */
+export const MAX_NAME_CHARS = 320;
+export const MAX_SUBJECT_CHARS = 998;
+/** Addresses in `replyTo`. */
+export const MAX_REPLY_TO = 50;
+
+const Address = Type.Object(
+  {
+    email: Type.String({
+      description: "Email address.",
+      expected: "an email address",
+      examples: ["ana@example.com"],
+    }),
+    name: Type.Optional(
+      Type.String({ description: "Display name.", maxLength: MAX_NAME_CHARS, examples: ["Ana"] }),
+    ),
+  },
+  {
+    title: "SendAddress",
+    description: "An address with an optional display name.",
+    expected: "an address",
+    examples: [{ email: "ana@example.com" }],
+  },
+);
+
+const Attachment = Type.Object(
+  {
+    filename: Type.String({ minLength: 1, maxLength: 255, examples: ["hello.txt"] }),
+    content: Type.String({
+      description: "The file's bytes in padded base64, without line breaks.",
+      examples: ["SGVsbG8="],
+    }),
+    contentType: Type.Optional(
+      Type.String({
+        maxLength: 255,
+        description: "MIME type. If absent, it is derived from the filename.",
+        examples: ["text/plain"],
+      }),
+    ),
+    contentId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: "Content-ID, for `cid:` links in the html.",
+        examples: ["logo"],
+      }),
+    ),
+    disposition: Type.Optional(
+      Type.Union([Type.Literal("attachment"), Type.Literal("inline")], {
+        description: "If absent: `inline` with a `contentId`, else `attachment`.",
+      }),
+    ),
+  },
+  { title: "SendAttachment" },
+);
+
+/** A message to send, as the client posts it. Rules beyond the shape are in `send-rules`. */
+export const SendItem = Type.Object(
+  {
+    from: Address,
+    to: Type.Array(Address, {
+      minItems: 1,
+      description:
+        "`to`, `cc` and `bcc` have at most 50 recipients together, unless the operator set another limit.",
+    }),
+    cc: Type.Optional(Type.Array(Address)),
+    bcc: Type.Optional(Type.Array(Address)),
+    replyTo: Type.Optional(Type.Array(Address, { maxItems: MAX_REPLY_TO })),
+    subject: Type.Optional(
+      Type.String({
+        maxLength: MAX_SUBJECT_CHARS,
+        description: "Required unless `templateId` is given.",
+        examples: ["Hello"],
+      }),
+    ),
+    html: Type.Optional(Type.String({ examples: ["<p>Hi Ana</p>"] })),
+    text: Type.Optional(Type.String({ examples: ["Hi Ana"] })),
+    templateId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description:
+          "Id or slug of a saved template, rendered while sending. A `subject`, `html` or `text` that is given and not empty replaces the template's.",
+        examples: ["order-confirmation"],
+      }),
+    ),
+    data: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description:
+          "Values for the template's placeholders. Send whole numbers beyond 2^53 as texts, because they lose digits.",
+        examples: [{ name: "Ana" }],
+      }),
+    ),
+    headers: Type.Optional(
+      Type.Record(Type.String(), Type.String({ examples: ["42"] }), {
+        description:
+          "Custom headers: at most 50, each with a value of at most 4096 bytes on one line. Headers that the service writes itself are refused.",
+        examples: [{ "X-Order": "42" }],
+      }),
+    ),
+    tags: Type.Optional(
+      Type.Array(
+        Type.Object({
+          name: Type.String({ examples: ["campaign"] }),
+          value: Type.String({ examples: ["spring"] }),
+        }),
+        { description: "At most 20. Name and value have 1 to 256 characters of `A-Z a-z 0-9 _ . -`." },
+      ),
+    ),
+    attachments: Type.Optional(Type.Array(Attachment)),
+    scheduledAt: Type.Optional(
+      Type.String({
+        description: "ISO 8601 time with a zone at which to send. A past time sends now.",
+        expected: "an ISO 8601 date-time with a zone",
+        examples: ["2026-01-31T09:30:00Z"],
+      }),
+    ),
+    tracking: Type.Optional(
+      Type.Object(
+        { opens: Type.Optional(Type.Boolean()), clicks: Type.Optional(Type.Boolean()) },
+        { description: "Overrides the project's tracking settings." },
+      ),
+    ),
+    unsubscribeLink: Type.Optional(
+      Type.Boolean({
+        description:
+          "Adds one-click unsubscribe headers (RFC 8058). Also defines `unsubscribeUrl` for placeholders in the template, subject, html and text.",
+      }),
+    ),
+  },
+  {
+    title: "SendItem",
+    description: "A message to send.",
+    examples: [
+      {
+        from: { email: "ana@example.com" },
+        to: [{ email: "ben@example.com" }],
+        subject: "Hello",
+        text: "Hi Ben",
+      },
+    ],
+  },
+);
+export type SendItem = Static<typeof SendItem>;
+export type SendAttachment = Static<typeof Attachment>;
+export type SendAddress = Static<typeof Address>;
+
+/** One recipient of a send. If an address is given several times, the first kind counts. */
+export interface Addressee {
+  email: string;
+  /** The form of the address that lists compare. */
+  key: string;
+  domain: string;
+  kind: "to" | "cc" | "bcc";
+}
+
+/** Returns the recipients of a send without duplicates. Domains are in A-labels. */
+export function addresseesOf(item: SendItem): Addressee[] {
+  const seen = new Map<string, Addressee>();
+  for (const kind of ["to", "cc", "bcc"] as const) {
+    for (const address of item[kind] ?? []) {
+      const split = splitAddress(address.email);
+      const email = split === null ? address.email : `${split.local}@${split.domain}`;
+      const key = spellingKey(email);
+      if (!seen.has(key)) seen.set(key, { email, key, domain: split?.domain ?? "", kind });
+    }
+  }
+  return [...seen.values()];
+}

@@ -1,5 +1,0 @@
-/** Units of time, in milliseconds. A day is one of UTC, without leap seconds, as the system's clock counts. */
-export const SECOND_MS = 1000;
-export const MINUTE_MS = 60 * SECOND_MS;
-export const HOUR_MS = 60 * MINUTE_MS;
-export const DAY_MS = 24 * HOUR_MS;

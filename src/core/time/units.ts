@@ -1,0 +1,5 @@
+/** Units of time, in milliseconds. A day has no leap seconds, as in the system's clock. */
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;

@@ -1,0 +1,104 @@
+import type { Config } from "../../config.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { newId } from "../../core/ids.ts";
+import { hasAccount, insertFirstAccount } from "../../store/accounts.ts";
+import { ConstraintError, type Db, type Statement } from "../../store/engine/client.ts";
+import { findKeyByHash, insertKey } from "../../store/keys.ts";
+import { insertProject } from "../../store/projects.ts";
+import { hashSecret, keyFor, type NewKey, newApiSecret } from "./api-keys.ts";
+import { ensureInstallationKey, type GeneratedKey } from "../verify/keys.ts";
+
+export interface BootstrapDeps {
+  db: Db;
+  clock: Clock;
+  /** Seals the installation's DKIM key at rest. */
+  boxKey: Uint8Array;
+  generateDkimKey: () => Promise<GeneratedKey>;
+  /** Saves the first keys before the database has them. If left out, the caller shows them. */
+  keepKeys?: SaveKeys | undefined;
+}
+
+/** First keys that are saved outside the database. */
+export interface SavedKeys {
+  /** Called once the database has them. Returns their path. */
+  done(): string;
+  /** Called if the database does not have them. */
+  giveUp(): void;
+}
+
+export type SaveKeys = (keys: FirstStart) => SavedKeys;
+
+/** The secrets of the first start, which are only shown once. */
+export interface FirstStart {
+  accountKey: string;
+  projectKey: string;
+  /** The file that has them; null if they must be printed. */
+  keptIn: string | null;
+}
+
+const FIRST_SENDER = { externalId: "default", name: "Default", plan: "unlimited", trustTier: "unlimited" };
+
+/**
+ * Makes the installation's DKIM key on an empty database. Then makes the account, its first project and its keys in one
+ * write. ROOT_API_KEY becomes the account-wide key; then no project key is made.
+ * @returns the keys to show; null with ROOT_API_KEY, and at every later start
+ */
+export async function bootstrap(
+  { db, clock, boxKey, generateDkimKey, keepKeys }: BootstrapDeps,
+  config: Pick<Config, "ownerEmail" | "rootApiKey">,
+): Promise<FirstStart | null> {
+  const now = clock.now();
+  // Twice, because another process with another master key may have made the key at the same time.
+  for (let check = 0; check < 2; check++) await ensureInstallationKey({ db, boxKey, generateDkimKey }, now);
+  // This is the last step, because the secrets would not be shown if a later one failed.
+  return (await hasAccount(db)) ? null : makeAccount({ db, keepKeys }, config, now);
+}
+
+async function makeAccount(
+  { db, keepKeys }: Pick<BootstrapDeps, "db" | "keepKeys">,
+  { ownerEmail, rootApiKey }: Pick<Config, "ownerEmail" | "rootApiKey">,
+  now: number,
+): Promise<FirstStart | null> {
+  const secrets =
+    rootApiKey === null ? { accountKey: newApiSecret(), projectKey: newApiSecret(), keptIn: null } : null;
+  const kept = secrets === null ? undefined : keepKeys?.(secrets);
+  const told = () => (secrets === null ? null : { ...secrets, keptIn: kept?.done() ?? null });
+  try {
+    await db.write(firstStatements(ownerEmail, secrets, rootApiKey ?? "", now));
+    return told();
+  } catch (error) {
+    // Committed, and the reply was lost: these secrets are told now or never.
+    if (secrets !== null && (await findKeyByHash(db, hashSecret(secrets.accountKey))) !== null) return told();
+    kept?.giveUp();
+    // Another process was first: our account was not made, and the sender's foreign key undid this write.
+    if (error instanceof ConstraintError && (await hasAccount(db))) return null;
+    throw error;
+  }
+}
+
+function firstStatements(
+  ownerEmail: string,
+  secrets: FirstStart | null,
+  rootApiKey: string,
+  now: number,
+): Statement[] {
+  const accountId = newId("acc", now);
+  const senderId = newId("snd", now);
+  const fresh = { accountId, dailyQuota: null, suspendedAt: null, createdAt: now };
+  const sender = { ...FIRST_SENDER, ...fresh, id: senderId, trackOpens: true, trackClicks: true };
+  const wide: NewKey = {
+    accountId,
+    name: "Account-wide",
+    senderId: null,
+    senderExternalId: null,
+    scopes: [],
+  };
+  const own: NewKey = { ...wide, name: "Default project", senderId, senderExternalId: sender.externalId };
+  const key = (secret: string, wanted: NewKey) => insertKey(keyFor(secret, wanted, now), hashSecret(secret));
+  return [
+    insertFirstAccount({ id: accountId, name: "Default", ownerEmail, createdAt: now }),
+    insertProject(sender),
+    key(secrets?.accountKey ?? rootApiKey, wide),
+    ...(secrets === null ? [] : [key(secrets.projectKey, own)]),
+  ];
+}

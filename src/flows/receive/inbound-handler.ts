@@ -1,0 +1,299 @@
+import { setBounded } from "../../core/collections.ts";
+import { type KeyedMutex, createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
+import { resumeTogether } from "../../core/concurrency/event-loop.ts";
+import { log } from "../../log.ts";
+import { policyAnswer } from "../../mail/auth/policy-answer.ts";
+import { countFields } from "../../mail/reading/raw-headers.ts";
+import type { Envelope, MailHandler } from "../../smtp/envelope.ts";
+import { type Reply, reply } from "../../smtp/reply.ts";
+import type { ArrivalFacts } from "../../store/arrivals.ts";
+import { overQuotaIn } from "../../store/holdings.ts";
+import { isBroken } from "../../store/guards.ts";
+import type { Inspect } from "../threads/reading-tasks.ts";
+import { type EarlyReports, earlyReports } from "../send/early-reports.ts";
+import { type ReportDeps, type ReportTaken, takeFeedback, takeReport } from "../send/report.ts";
+import { queryAfterSync } from "../../store/engine/retry-after-sync.ts";
+import { findDuplicate } from "./arrival-facts.ts";
+import { arrivalFactsOf, relatedMessageIds } from "./arrival-facts.ts";
+import type { InboundMail, InboundTargetInbox } from "./inbound-message.ts";
+import type { FreeSpace } from "../free-space.ts";
+import { DISK_LOW, MAILBOX_FULL, storageRefusal } from "./storage-limits.ts";
+import { retryOnConflict } from "../retry/retry-on-conflict.ts";
+import { recordRefusal } from "./record-refusal.ts";
+import { roleFacts } from "./role-mailbox.ts";
+import { type RoleLimits, type RoleVolume, roleVolume } from "./role-volume.ts";
+import { type InboundTarget, type RouteDeps, routeAddress } from "./route.ts";
+import { type ArrivalTarget, type StoreInboundDeps, storeInbound } from "./store-inbound.ts";
+import { traceFields } from "./trace-fields.ts";
+
+export interface InboundHandlerDeps extends RouteDeps, StoreInboundDeps, Pick<ReportDeps, "suspension"> {
+  /** Knows if the disk has room. If left out, it always has. */
+  space?: FreeSpace;
+  /** Our MX name, for Received and Authentication-Results. */
+  hostname: string;
+  inspect: Inspect;
+  /** If left out, the usual limits. */
+  roleLimits?: RoleLimits;
+  /** Called with the outcome of each message, for counters. */
+  received?: (outcome: InboundOutcome) => void;
+}
+
+/** Received fields from which on a message counts as looping (RFC 5321 §6.3). */
+const MAX_RECEIVED = 100;
+/** Addresses whose inbox is cached between RCPT and the end of DATA. A missing one is looked up again. */
+const MAX_CACHED_TARGETS = 10_000;
+/** Octets of a report that are read. The report comes first, then the returned message, which may be large. */
+const MAX_REPORT_OCTETS = 256 * 1024;
+
+const NO_DOMAIN = reply(550, "5.1.2", "No domain here receives mail for that name");
+const NO_MAILBOX = reply(550, "5.1.1", "No such mailbox here");
+const REPORT_ACCEPTED = reply(250, "2.0.0", "OK, report taken");
+/** The report arrived before our record of the delivery, so its sender tries again. */
+const REPORT_EARLY = reply(451, "4.3.0", "The delivery reported on is not recorded yet, try again later");
+/** An inbox was deleted after RCPT. At the next try, RCPT refuses that recipient and the others get the message. */
+const RECIPIENT_GONE = reply(451, "4.3.0", "A recipient is no longer here, try again");
+const LOOP = reply(554, "5.4.6", "Too many hops, the message is looping");
+const BUSY = reply(451, "4.3.2", "Too many messages at a time, try again later");
+/** A temporary refusal, because the sender may have something to tell us. */
+const ROLE_FULL = reply(452, "4.2.2", "This mailbox has reached its daily limit, try again later");
+/** RFC 3463 §3.8: a security check that may succeed later. */
+const DMARC_UNKNOWN = reply(451, "4.7.0", "The author's DMARC policy cannot be checked now, try again later");
+const DMARC_REFUSED = reply(550, "5.7.1", "Refused by the DMARC policy of the author's domain");
+
+/** The outcome of a message, as counters name it. */
+export type InboundOutcome =
+  | ("taken" | "report" | "dmarc" | "no_mailbox" | "gone")
+  | ("undecided" | "loop" | "busy" | "full" | "early" | "trouble");
+
+const OUTCOMES: ReadonlyMap<Reply, InboundOutcome> = new Map<Reply, InboundOutcome>([
+  [REPORT_ACCEPTED, "report"],
+  [DMARC_REFUSED, "dmarc"],
+  [DMARC_UNKNOWN, "undecided"],
+  [NO_MAILBOX, "no_mailbox"],
+  [RECIPIENT_GONE, "gone"],
+  [LOOP, "loop"],
+  [BUSY, "busy"],
+  [ROLE_FULL, "busy"],
+  [MAILBOX_FULL, "full"],
+  [DISK_LOW, "full"],
+  [REPORT_EARLY, "early"],
+]);
+
+/** The replies to reports; null if the report was accepted. */
+const REPORT_REPLIES: Readonly<Record<ReportTaken, Reply | null>> = {
+  taken: null,
+  early: REPORT_EARLY,
+  busy: BUSY,
+};
+
+/** Creates the handler of incoming mail, which answers RCPT and stores the message at the end of DATA. */
+export function createInboundHandler(deps: InboundHandlerDeps): MailHandler {
+  const door: HandlerState = {
+    deps,
+    // Related messages are stored one after another. A sender may repeat a message while we still work on it, or
+    // deliver a message and its replies at once, and they must find each other's thread.
+    mutex: createKeyedMutex(),
+    targetsAtRcpt: new Map(),
+    volume: roleVolume(deps.clock, deps.roleLimits),
+    earlyReports: earlyReports(deps.clock),
+  };
+  // Another process may have just created the inbox, so a replica syncs first.
+  const synced = resumeTogether(() => deps.db.refreshReads());
+  return {
+    async recipient(address, envelope): Promise<Reply | null> {
+      await synced();
+      const target = await routeAfterSync(deps, address);
+      remember(door.targetsAtRcpt, address, target);
+      if (target.kind === "no_domain") return NO_DOMAIN;
+      if (target.kind === "role" && !door.volume.hasRoom(target.mailbox.address)) return ROLE_FULL;
+      return target.kind === "no_mailbox"
+        ? NO_MAILBOX
+        : storageRefusal(deps, target, envelope.announcedOctets ?? 0);
+    },
+    async message(envelope, raw) {
+      try {
+        const answer = await receive(door, envelope, raw);
+        deps.received?.(OUTCOMES.get(answer) ?? "taken");
+        return answer;
+      } catch (error) {
+        deps.received?.("trouble");
+        throw error;
+      }
+    },
+    stopping: () => door.earlyReports.end(),
+  };
+}
+
+/** Routes an address. Syncs a replica before it reports an unknown one, because that refusal is permanent. */
+function routeAfterSync(deps: InboundHandlerDeps, address: string): Promise<InboundTarget> {
+  return queryAfterSync(deps.db, () => routeAddress(deps, address), isUnknown);
+}
+
+function isUnknown({ kind }: InboundTarget): boolean {
+  return kind === "no_domain" || kind === "no_mailbox";
+}
+
+interface HandlerState {
+  deps: InboundHandlerDeps;
+  mutex: KeyedMutex;
+  /** The inboxes found at RCPT. Before a message is stored, they are checked again. */
+  targetsAtRcpt: Map<string, InboundTarget>;
+  volume: RoleVolume;
+  earlyReports: EarlyReports;
+}
+
+function remember(led: HandlerState["targetsAtRcpt"], address: string, target: InboundTarget): void {
+  if (target.kind === "inbox") setBounded(led, address, target, MAX_CACHED_TARGETS);
+  else led.delete(address);
+}
+
+async function receive(door: HandlerState, envelope: Envelope, raw: Uint8Array): Promise<Reply> {
+  if (countFields(raw, "received") > MAX_RECEIVED) return LOOP;
+  const { deps } = door;
+  const inboxes = new Map<string, InboundTargetInbox & { addresses: string[] }>();
+  // One report per recipient, because reading one takes about ten milliseconds and an address has many spellings.
+  const reports = new Set<string>();
+  let gone = 0;
+  for (const address of envelope.rcptTo) {
+    const target = door.targetsAtRcpt.get(address) ?? (await routeAddress(deps, address));
+    if (target.kind === "inbox" || target.kind === "role") {
+      const inbox = target.kind === "inbox" ? target.inbox : target.mailbox;
+      const key = inbox.id ?? inbox.address;
+      const known = inboxes.get(key) ?? { inbox, addresses: [] };
+      known.addresses.push(address);
+      inboxes.set(key, known);
+    }
+    if (isUnknown(target)) gone++;
+    if (target.kind !== "bounce" && target.kind !== "feedback") continue;
+    const about = target.kind === "bounce" ? `${target.messageId}.${target.ord}` : target.kind;
+    if (reports.has(about)) continue;
+    // The sender is not checked, because reports come unsigned from any server that handled the message.
+    const refusal = REPORT_REPLIES[await reportTo(door, target, envelope, raw)];
+    if (refusal !== null) return refusal;
+    reports.add(about);
+  }
+  const targets = [...inboxes.values()];
+  if (targets.length === 0) return reports.size > 0 ? REPORT_ACCEPTED : NO_MAILBOX;
+  if (gone > 0) return RECIPIENT_GONE;
+  if (deps.space?.low() === true) return DISK_LOW;
+  const roomy = targets.every(({ inbox }) => inbox.id !== null || door.volume.add(inbox.address, raw.length));
+  return roomy ? inspectAndStore(door, targets, envelope, raw) : ROLE_FULL;
+}
+
+function reportTo(
+  { deps: given, earlyReports }: HandlerState,
+  target: Extract<InboundTarget, { kind: "bounce" | "feedback" }>,
+  { ip, helo, mailFrom }: Envelope,
+  raw: Uint8Array,
+): Promise<ReportTaken> {
+  const report = { raw: raw.subarray(0, MAX_REPORT_OCTETS), session: { ip, helo, mailFrom } };
+  // A large message must not hold its memory while it waits.
+  const deps = { ...given, earlyReports: raw.length > MAX_REPORT_OCTETS ? undefined : earlyReports };
+  return target.kind === "bounce"
+    ? takeReport(deps, target.messageId, target.ord, report)
+    : takeFeedback(deps, report);
+}
+
+/** Inspects a message for inboxes, and stores or refuses it. */
+async function inspectAndStore(
+  { deps, mutex }: HandlerState,
+  targets: readonly InboundTargetInbox[],
+  session: Envelope,
+  raw: Uint8Array,
+): Promise<Reply> {
+  const { mailFrom, rcptTo, ip, helo, tls } = session;
+  const inspection = await deps.inspect({ kind: "mail", raw, session: { ip, helo, mailFrom } });
+  if (inspection === null) return BUSY;
+  const { dmarc } = inspection.authentication.verdict;
+  const answer = targets.every(isAlwaysTaken) ? "take" : policyAnswer(dmarc);
+  if (answer === "defer") {
+    log("smtp").info("a message was deferred, because the DMARC policy of its author is unknown", {
+      ip,
+      domain: dmarc.domain,
+    });
+    return DMARC_UNKNOWN;
+  }
+  const trace = traceFields(session, inspection.authentication.header, deps.hostname, deps.clock.now());
+  const mail = { envelope: { mailFrom, rcptTo, ip, helo, tls }, trace, raw, inspection, testMode: false };
+  const taken = mutex(
+    relatedMessageIds(inspection.mail),
+    async () => (await retryOnConflict(() => checkAndStore(deps, targets, mail, answer))) ?? BUSY,
+  );
+  return taken.catch((error: unknown) => {
+    if (overQuotaIn(error) === null) throw error;
+    return MAILBOX_FULL;
+  });
+}
+
+/** Returns true if a mailbox accepts every message, as a postmaster's must (RFC 5321 §4.5.1). */
+function isAlwaysTaken({ inbox }: InboundTargetInbox): boolean {
+  return inbox.id === null && inbox.alwaysTaken;
+}
+
+/** Stores an inspected message, or refuses it by its author's policy. If an inbox is gone, does neither. */
+async function checkAndStore(
+  deps: InboundHandlerDeps,
+  targets: readonly InboundTargetInbox[],
+  mail: InboundMail,
+  answer: "take" | "refuse",
+): Promise<Reply> {
+  const asked = targets.map(async (target) => ({
+    ...target,
+    facts: await factsFor(deps, target.inbox, mail),
+  }));
+  const places = (await Promise.all(asked)).filter(isReceiving);
+  if (places.length === 0) return (await areAllUnknown(deps, targets)) ? NO_MAILBOX : RECIPIENT_GONE;
+  if (places.length < targets.length) return RECIPIENT_GONE;
+  const { verdict } = mail.inspection.authentication;
+  const { ip } = mail.envelope;
+  // One reply answers for all recipients.
+  if (answer === "refuse") {
+    const messages = await recordRefusal(deps, places, mail);
+    log("smtp").info("a message was refused by DMARC", { messages, ip, domain: verdict.dmarc.domain });
+    return DMARC_REFUSED;
+  }
+  const ids = await storeUnlessDuplicate(deps, places, mail).catch((error: unknown) => {
+    if (isBroken(error, "inbox_deleted")) return null;
+    throw error;
+  });
+  if (ids === null) return RECIPIENT_GONE;
+  const { ok } = mail.inspection.mail;
+  log("smtp").info("a message was received", { messages: ids, bytes: mail.raw.length, read: ok });
+  return reply(250, "2.0.0", `OK ${ids[0] ?? "received"}`);
+}
+
+/** Returns true if no address has an inbox now. An inbox may have been deleted and created again since RCPT. */
+async function areAllUnknown(
+  deps: InboundHandlerDeps,
+  targets: readonly InboundTargetInbox[],
+): Promise<boolean> {
+  const addresses = targets.flatMap((target) => target.addresses);
+  const found = await Promise.all(addresses.map((address) => routeAfterSync(deps, address)));
+  return found.every(isUnknown);
+}
+
+function factsFor(deps: InboundHandlerDeps, inbox: InboundTargetInbox["inbox"], mail: InboundMail) {
+  return inbox.id === null ? roleFacts(deps.db, inbox) : arrivalFactsOf(deps, inbox, mail.inspection.mail);
+}
+
+function isReceiving(place: InboundTargetInbox & { facts: ArrivalFacts | null }): place is ArrivalTarget {
+  return place.facts?.receiving === true;
+}
+
+/** Stores the message in the inboxes that do not have it yet. Returns its ids, also those of duplicates. */
+async function storeUnlessDuplicate(
+  deps: InboundHandlerDeps,
+  places: readonly ArrivalTarget[],
+  mail: InboundMail,
+): Promise<string[]> {
+  const earlier: string[] = [];
+  const missing: ArrivalTarget[] = [];
+  const { raw } = mail.inspection.contents;
+  for (const place of places) {
+    const found = await findDuplicate(deps.db, place.inbox, place.facts, raw.key);
+    if (found === null) missing.push(place);
+    else earlier.push(found.messageId);
+  }
+  const arrivals = missing.length === 0 ? [] : await storeInbound(deps, missing, mail);
+  return [...earlier, ...arrivals.map(({ messageId }) => messageId)];
+}

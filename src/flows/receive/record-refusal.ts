@@ -1,0 +1,59 @@
+import { standingInboxGuard } from "../../store/inboxes.ts";
+import { insertMessage } from "../../store/messages.ts";
+import { hint } from "../dispatch/hint.ts";
+import { announceEvents, eventsOf, type EventDraft } from "../notify/announce.ts";
+import { type InboundMail, inboundContent, inboundMessage } from "./inbound-message.ts";
+import { storedLimit, withinStoredLimits } from "./storage-limits.ts";
+import { type ArrivalTarget, storeBody, type StoreInboundDeps, webhooksOf } from "./store-inbound.ts";
+
+/**
+ * Records a refused message once in each project, with its header and without its body.
+ * @returns the ids of the records
+ * @throws ConstraintError with the guard `message_conflict`, if an inbox was deleted in the meantime; nothing is written
+ */
+export async function recordRefusal(
+  deps: StoreInboundDeps,
+  places: readonly ArrivalTarget[],
+  mail: InboundMail,
+): Promise<string[]> {
+  const projects = Map.groupBy(places, ({ inbox }) => inbox.senderId);
+  const recorded = await Promise.all([...projects.values()].map((own) => refusalOf(deps, own, mail)));
+  const events = recorded.flatMap((record) => record.events);
+  const announced = announceEvents(deps.clock, events, webhooksOf(places));
+  const within = await withinStoredLimits(deps, projects.keys());
+  await deps.db.write([
+    ...recorded.flatMap(({ statements }) => statements),
+    ...announced.statements,
+    ...within,
+  ]);
+  hint(deps.queue, "push", announced.pushes);
+  return recorded.map(({ messageId }) => messageId);
+}
+
+async function refusalOf(deps: StoreInboundDeps, own: readonly ArrivalTarget[], mail: InboundMail) {
+  const [first] = own;
+  if (first === undefined) throw new Error("a project without an inbox");
+  const { inbox } = first;
+  const at = deps.clock.now();
+  const addresses = own.flatMap((place) => place.addresses);
+  const message = inboundMessage(mail, { inbox, addresses, status: "inbound_rejected", threadId: null, at });
+  const { verdict: auth } = mail.inspection.authentication;
+  const { header } = mail.inspection.contents;
+  if (header === null) throw new Error("the header of a refused message is missing");
+  const { db, clock } = deps;
+  const limit = await storedLimit(deps, inbox.senderId);
+  const body = await storeBody({ db, clock, storedLimit: limit }, inbox.senderId, header);
+  const content = inboundContent(mail, { body, raw: null }, addresses);
+  const { from, to, subject } = message;
+  const draft: EventDraft = {
+    messageId: message.id,
+    type: "inbound_rejected",
+    email: null,
+    data: { inbound_rejected: { reason: "dmarc", inboxId: inbox.id, from, to, subject, auth } },
+  };
+  return {
+    messageId: message.id,
+    statements: insertMessage(message, content, [], inbox.id === null ? null : standingInboxGuard(inbox.id)),
+    events: eventsOf(deps.clock, inbox.senderId, [draft]),
+  };
+}

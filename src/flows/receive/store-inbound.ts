@@ -1,0 +1,226 @@
+import type { Clock } from "../../core/time/clock.ts";
+import { newId } from "../../core/ids.ts";
+import type { MessageEvent } from "../../core/messages/events.ts";
+import type { Queue } from "../../queue/port.ts";
+import { type ArrivalFacts, beginsThreadGuard, untakenGuard } from "../../store/arrivals.ts";
+import type { Guard, Statement } from "../../store/engine/client.ts";
+import type { WebhooksOf } from "../../store/fan-outs.ts";
+import { countReceived } from "../../store/inboxes.ts";
+import { CHUNK_OCTETS, type HashedContent, ofProject } from "../../store/contents/content-bytes.ts";
+import { insertMessage, type Message } from "../../store/messages.ts";
+import type { InboxRef } from "../../store/sending.ts";
+import { rememberReferences, stepThread } from "../../store/threads.ts";
+import { subscriptions } from "../../store/webhook-deliveries.ts";
+import { type PrepareDeps, writeAhead } from "../contents/prepare-content.ts";
+import { hint } from "../dispatch/hint.ts";
+import { announceEvents, eventsOf, type EventDraft } from "../notify/announce.ts";
+import { participantsOf } from "../send/threading.ts";
+import {
+  DUPLICATE_WINDOW_MS,
+  MAX_COMPARED,
+  referencedMessageIds,
+  relatedMessageIds,
+} from "./arrival-facts.ts";
+import type { HashedBody } from "./inspect.ts";
+import { chunkPieces } from "./body-encoder.ts";
+import { type LimitDeps, storedLimit, withinStoredLimits } from "./storage-limits.ts";
+import {
+  type InboundMail,
+  type InboundTargetInbox,
+  inboundAttachments,
+  inboundContent,
+  inboundMessage,
+} from "./inbound-message.ts";
+
+export interface StoreInboundDeps extends LimitDeps {
+  clock: Clock;
+  queue: Queue;
+}
+
+/** A message that was stored in one inbox. */
+export interface Arrival {
+  messageId: string;
+  /** Null for a role mailbox, which has no threads. */
+  threadId: string | null;
+}
+
+/** An inbox that a message goes to, and what the database knows about both. */
+export interface ArrivalTarget extends InboundTargetInbox {
+  facts: ArrivalFacts;
+}
+
+/**
+ * Stores a message in each inbox with its thread, event and webhook deliveries, in one write. Large contents are written
+ * before it. When this resolves, the bytes are on disk.
+ * @param record returns further statements for the write
+ * @throws ConstraintError with the guard `message_conflict`, if an inbox received the message or a part of its thread
+ * after the facts were read; an error that `overQuotaIn` knows, if a project has no room. Then nothing is written.
+ */
+export async function storeInbound(
+  deps: StoreInboundDeps,
+  places: readonly ArrivalTarget[],
+  mail: InboundMail,
+  record: (arrivals: readonly Arrival[]) => readonly Statement[] = () => [],
+): Promise<Arrival[]> {
+  const arrivals: Arrival[] = [];
+  const statements: Statement[] = [];
+  const events: MessageEvent[] = [];
+  const named = new Map<string, StoredContents>();
+  for (const place of places) {
+    const { senderId } = place.inbox;
+    // The first message of a project brings the contents; the others refer to them.
+    const kept = named.get(senderId) ?? (await storeContents(deps, senderId, mail));
+    named.set(senderId, withoutBytes(kept));
+    const stored = arrivalIn(deps, place, mail, kept);
+    arrivals.push(stored.arrival);
+    statements.push(...stored.statements);
+    events.push(...stored.events);
+  }
+  const announced = announceEvents(deps.clock, events, await currentWebhooks(deps, places, named));
+  const within = await withinStoredLimits(deps, named.keys());
+  await deps.db.write([...statements, ...announced.statements, ...record(arrivals), ...within]);
+  hint(deps.queue, "push", announced.pushes);
+  return arrivals;
+}
+
+/** Returns the webhooks of the projects that a message goes to. */
+export function webhooksOf(places: readonly ArrivalTarget[]): WebhooksOf {
+  return new Map(places.map(({ inbox, facts }) => [inbox.senderId, facts.webhooks]));
+}
+
+/** Reads the webhooks again if large contents were written, which takes long enough for a new webhook to appear. */
+async function currentWebhooks(
+  { db }: StoreInboundDeps,
+  places: readonly ArrivalTarget[],
+  kept: ReadonlyMap<string, StoredContents>,
+): Promise<WebhooksOf> {
+  const isLarge = [...kept.values()].some(({ raw }) => raw.size > CHUNK_OCTETS);
+  if (!isLarge) return webhooksOf(places);
+  const lists = [...kept.keys()].map(async (id) => [id, await subscriptions(db, id)] as const);
+  return new Map(await Promise.all(lists));
+}
+
+/** The contents of a message, shared by its copies in one project. */
+interface StoredContents {
+  body: HashedContent;
+  raw: HashedContent;
+}
+
+async function storeContents(
+  { db, clock, quotas }: StoreInboundDeps,
+  senderId: string,
+  { inspection: { contents }, raw }: InboundMail,
+): Promise<StoredContents> {
+  const deps = { db, clock, storedLimit: await storedLimit({ db, quotas }, senderId) };
+  const whole = ofProject(senderId, contents.raw);
+  return {
+    body: await storeBody(deps, senderId, contents),
+    raw: whole.bytes === null ? await writeAhead(deps, whole, raw) : whole,
+  };
+}
+
+/** Prepares a body for the write of its message. A large one is written now. */
+export async function storeBody(
+  deps: PrepareDeps,
+  senderId: string,
+  { body, largeBody }: HashedBody,
+): Promise<HashedContent> {
+  const own = ofProject(senderId, body);
+  return largeBody === null ? own : writeAhead(deps, own, chunkPieces(largeBody, own.size));
+}
+
+function withoutBytes({ body, raw }: StoredContents): StoredContents {
+  return { body: { ...body, bytes: null }, raw: { ...raw, bytes: null } };
+}
+
+interface StoredArrival {
+  arrival: Arrival;
+  statements: Statement[];
+  events: MessageEvent[];
+}
+
+/**
+ * Returns the guard that the facts still hold: no thread exists for the message, or the inbox does not have it.
+ * Related messages over SMTP are stored one after another, so their guards are independent of order within a commit.
+ * Simulated messages are not, so theirs depends on it.
+ */
+function conflictGuard(
+  message: Message,
+  facts: ArrivalFacts,
+  mail: InboundMail,
+  kept: StoredContents,
+): Guard | null {
+  const guard = guardOf(message, facts, mail, kept);
+  return guard === null || mail.testMode ? guard : { ...guard, orderIndependent: true };
+}
+
+function guardOf(
+  message: Message,
+  { threadId }: ArrivalFacts,
+  mail: InboundMail,
+  { raw }: StoredContents,
+): Guard | null {
+  const { inboxId, senderId, rfcMessageId, createdAt } = message;
+  if (inboxId === null) return null;
+  if (threadId === null)
+    return beginsThreadGuard({ inboxId, senderId, related: relatedMessageIds(mail.inspection.mail) });
+  if (rfcMessageId === null) return null;
+  const since = createdAt - DUPLICATE_WINDOW_MS;
+  return untakenGuard({ inboxId, senderId, rfcMessageId, raw: raw.key, since, limit: MAX_COMPARED });
+}
+
+function arrivalIn(
+  deps: StoreInboundDeps,
+  { inbox, addresses, facts }: ArrivalTarget,
+  mail: InboundMail,
+  kept: StoredContents,
+): StoredArrival {
+  const now = deps.clock.now();
+  const { mail: read } = mail.inspection;
+  const { senderId } = inbox;
+  const threadId = inbox.id === null ? null : (facts.threadId ?? newId("thr", now));
+  const message = inboundMessage(mail, { inbox, addresses, status: "delivered", threadId, at: now });
+  const draft: EventDraft = { messageId: message.id, type: "inbound_received", email: null };
+  const attachments = inboundAttachments(read, now);
+  return {
+    arrival: { messageId: message.id, threadId },
+    statements: [
+      ...insertMessage(
+        message,
+        inboundContent(mail, kept, addresses),
+        attachments,
+        conflictGuard(message, facts, mail, kept),
+      ),
+      ...(inbox.id === null || threadId === null ? [] : inboxStatements(inbox, threadId, message, mail)),
+    ],
+    events: eventsOf(deps.clock, senderId, [draft]),
+  };
+}
+
+/** Returns the statements that change the inbox: its thread, and its count of received messages. */
+function inboxStatements(
+  inbox: InboxRef,
+  threadId: string,
+  message: Message,
+  mail: InboundMail,
+): Statement[] {
+  const { id: inboxId, senderId } = inbox;
+  const { mail: read } = mail.inspection;
+  const references = referencedMessageIds(read);
+  return [
+    stepThread({
+      threadId,
+      inboxId,
+      senderId,
+      messageId: message.id,
+      subject: message.subject,
+      preview: read.preview,
+      participants: participantsOf(message, inbox.address),
+      hasAttachments: read.attachments.length > 0,
+      inbound: true,
+      at: message.createdAt,
+    }),
+    ...rememberReferences({ senderId, inboxId, threadId }, references),
+    ...(mail.testMode ? [] : [countReceived(senderId, inboxId)]),
+  ];
+}

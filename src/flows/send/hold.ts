@@ -1,0 +1,49 @@
+import type { Clock } from "../../core/time/clock.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { HELD_FOR, HOLD_MS, holdRecipient, isHeldFor } from "../../store/held-recipients.ts";
+import { type TriedRecipient, type WaitingRecipient, waitingRecipient } from "../../store/recipients.ts";
+import type { RetryPolicy } from "./verdict.ts";
+
+export interface ReadDueDeps {
+  db: Db;
+  clock: Clock;
+  retry: RetryPolicy;
+}
+
+/** Refusal of a recipient whose From domain was deleted. A send after that is refused with the same reason. */
+export const NOT_VERIFIED = HELD_FOR.unverified;
+
+/** A recipient that is due. */
+export interface Due extends WaitingRecipient {
+  /** Why its message does not go out, or null if it does. */
+  refusal: string | null;
+  /** When it was read. */
+  readAt: number;
+}
+
+/** Reads a recipient. Returns null if it is not due, is held, or is claimed by another process. */
+export async function readDue(deps: ReadDueDeps, messageId: string, ord: number): Promise<Due | null> {
+  const now = deps.clock.now();
+  const waiting = await waitingRecipient(deps.db, messageId, ord, now);
+  if (waiting === null) return null;
+  const { recipient } = waiting;
+  const refusal = refusalOf(waiting);
+  if (refusal !== null && isHeldFor(refusal) && heldFor(recipient, now) < deps.retry.giveUpMs) {
+    await deps.db.write([holdRecipient(recipient, refusal, now + HOLD_MS, now)]);
+    return null;
+  }
+  return { ...waiting, refusal, readAt: now };
+}
+
+/** Returns the reason that now refuses a recipient. It may have changed while the message waited. */
+function refusalOf({ suppressed, unsubscribed, suspended, unverified }: WaitingRecipient): string | null {
+  if (suppressed) return "suppressed";
+  if (unsubscribed) return "unsubscribed";
+  if (suspended) return HELD_FOR.suspended;
+  return unverified ? NOT_VERIFIED : null;
+}
+
+/** Milliseconds for which a recipient has been held. Holding makes no event, so the last event was before it. */
+function heldFor({ lastEventAt }: TriedRecipient, now: number): number {
+  return now - (lastEventAt ?? now);
+}

@@ -1,0 +1,42 @@
+import type { Clock } from "../../core/time/clock.ts";
+import { MINUTE_MS } from "../../core/time/units.ts";
+import { removeUnused } from "../../store/contents/contents.ts";
+import type { Db } from "../../store/engine/client.ts";
+import { markedInboxes, removeInbox } from "../../store/inbox-removal.ts";
+import { removeDeleted } from "../../store/webhooks.ts";
+import { pauseWhenDone } from "./backoff.ts";
+
+// Any number of processes may run these chores at once.
+
+/** Pause between two searches for deleted inboxes, milliseconds. Each search reads all inboxes. */
+export const INBOXES_PAUSE_MS = 10 * MINUTE_MS;
+/** Rows of a webhook's log removed in one write, which takes about three milliseconds. */
+export const LOG_ROWS_PER_WRITE = 500;
+export const LOG_WRITES_PER_TURN = 4;
+/** Contents removed in one write, which holds the event loop for about four milliseconds. */
+export const CONTENTS_PER_WRITE = 50;
+/** Enough to remove the bodies and raw messages that one turn of the retention releases. */
+export const CONTENT_WRITES_PER_TURN = 40;
+
+/**
+ * Makes the chore that finishes deletions of inboxes. A deletion stays half done if its process ended or its write
+ * failed. Until it is done, the domain of the inbox cannot be deleted.
+ */
+export function removeDeletedInboxes({ db, clock }: { db: Db; clock: Clock }): () => Promise<void> {
+  return pauseWhenDone(clock, INBOXES_PAUSE_MS, async () => {
+    for (const id of await markedInboxes(db)) await removeInbox(db, id);
+    return true;
+  });
+}
+
+/** Removes deleted webhooks and their logs, as far as one turn gets. */
+export async function removeDeletedWebhooks(db: Db): Promise<void> {
+  for (let write = 0; write < LOG_WRITES_PER_TURN; write++)
+    if (!(await removeDeleted(db, LOG_ROWS_PER_WRITE))) return;
+}
+
+/** Removes contents that no message refers to, and those that were written before a commit that never came. */
+export async function removeUnusedContents({ db, clock }: { db: Db; clock: Clock }): Promise<void> {
+  for (let write = 0; write < CONTENT_WRITES_PER_TURN; write++)
+    if (!(await removeUnused(db, clock.now(), CONTENTS_PER_WRITE))) return;
+}

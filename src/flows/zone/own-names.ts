@@ -1,0 +1,48 @@
+// The names of the installation's own zone. The zone, the messages and the return paths must use the same names, so they
+// are only defined here.
+
+/** Returns the name server of the zone. */
+export function nsHost(serviceDomain: string): string {
+  return `ns.${serviceDomain}`;
+}
+
+/** Returns the host that receives mail, which is also our name in EHLO, banner and Received. */
+export function mxHost(serviceDomain: string): string {
+  return `mx.${serviceDomain}`;
+}
+
+/** Returns the name that a domain's SPF record includes to let the service send. */
+export function spfInclude(serviceDomain: string): string {
+  return `spf.${serviceDomain}`;
+}
+
+/** Returns the name below which the keys of domains are published, each at its token. */
+export function dkimParent(serviceDomain: string): string {
+  return `dkim.${serviceDomain}`;
+}
+
+/** Returns the target of a domain's DKIM CNAME. */
+export function dkimTarget(token: string, serviceDomain: string): string {
+  return `${token}.${dkimParent(serviceDomain)}`;
+}
+
+/** Returns the domain of return paths, used if the From domain does not receive here. */
+export function bounceDomain(serviceDomain: string): string {
+  return `bounce.${serviceDomain}`;
+}
+
+/** Returns the shared domain of test mode. */
+export function onboardingDomain(serviceDomain: string): string {
+  return `onboarding.${serviceDomain}`;
+}
+
+/** Returns the domain of the simulated recipients. */
+export function simulatorDomain(serviceDomain: string): string {
+  return `simulator.${serviceDomain}`;
+}
+
+/** Local part of the mailbox that our SOA names (RFC 2142 §7). */
+export const SOA_MAILBOX = "hostmaster";
+
+/** Local part of the mailbox for DMARC reports. */
+export const DMARC_MAILBOX = "dmarc";

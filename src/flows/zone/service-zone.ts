@@ -1,0 +1,208 @@
+import { isIPv4 } from "node:net";
+import type { Config } from "../../config.ts";
+import { isWithin, normalizeDomain } from "../../core/addresses.ts";
+import { type Clock, inTime } from "../../core/time/clock.ts";
+import { dkimRecord } from "../../mail/auth/dkim.ts";
+import { createTtlCache } from "../../net/dns/cache.ts";
+import { createTaskLimit } from "../../core/concurrency/admission.ts";
+import type { Zone } from "../../net/zone/answer.ts";
+import type { RecordData, SoaData, ZoneRecord } from "../../net/zone/records.ts";
+import { zoneLine } from "../../net/zone/zone-file.ts";
+import type { Db } from "../../store/engine/client.ts";
+import {
+  findPublishedKey,
+  type PublicDkimKey,
+  publicInstallationKey,
+  publishedKeys,
+} from "../../store/dkim-keys.ts";
+import {
+  bounceDomain,
+  dkimParent,
+  dkimTarget,
+  mxHost,
+  nsHost,
+  onboardingDomain,
+  simulatorDomain,
+  SOA_MAILBOX,
+  spfInclude,
+} from "./own-names.ts";
+import { dkimName, dmarcRecord, MX_PREFERENCE } from "../verify/records.ts";
+
+/** TTL of the NS records and the addresses of the name server. */
+const DELEGATION_TTL_SECONDS = 86_400;
+/** TTL of other addresses, MX, SPF and DMARC: the time after which a change of PUBLIC_IPS is seen everywhere. */
+const POLICY_TTL_SECONDS = 3600;
+/** TTL of a DKIM key. It is shorter if the key retires soon, so that no cache keeps it longer. */
+export const KEY_TTL_SECONDS = 3600;
+/** TTL of negative answers (RFC 2308 §5). */
+const NEGATIVE_TTL_SECONDS = 300;
+/** SOA timers for secondaries of a printed zone (RFC 1912 §2.2). */
+const REFRESH_SECONDS = 7200;
+const RETRY_SECONDS = 900;
+const EXPIRE_SECONDS = 1_209_600;
+
+/** Time for which a key is cached. After that, the key of a deleted domain is gone. */
+export const KEY_CACHE_SECONDS = 30;
+/** Cached keys, each about half a kilobyte. */
+export const MAX_CACHED_KEYS = 10_000;
+/** Database lookups at a time, and those that may wait. Further ones fail at once. */
+const LOOKUPS = 32;
+const MAX_WAITING_LOOKUPS = 1000;
+/** Timeout of a lookup, about as long as a resolver waits for an answer. */
+const LOOKUP_TIMEOUT_MS = 3000;
+/** The form of our tokens. Other labels are not looked up. */
+const TOKEN = /^[0-9a-z]{26}$/;
+/** Keys read at a time for the printed zone. */
+const PRINTED_KEYS = 500;
+
+export interface ZoneDeps {
+  db: Db;
+  clock: Clock;
+}
+
+export type ZoneSettings = Pick<Config, "serviceDomain" | "publicIps" | "publicUrl">;
+
+/** Opens the service's zone. Hosts and policies come from the settings, keys from the database. */
+export async function openZone(deps: ZoneDeps, settings: ZoneSettings): Promise<Zone> {
+  const { serviceDomain } = settings;
+  const installation = await publicInstallationKey(deps.db);
+  return {
+    origin: serviceDomain,
+    soa: () => startOfAuthority(serviceDomain, deps.clock.now()),
+    records: [
+      ...hostRecords(settings),
+      ...policyRecords(settings),
+      ...onboardingKey(installation, serviceDomain),
+    ],
+    dynamicParent: dkimParent(serviceDomain),
+    findDynamic: keyFinder(deps, serviceDomain),
+  };
+}
+
+/**
+ * Makes the SOA record (RFC 1035 §3.3.13). The serial is the time in seconds, so it rises with every change without being
+ * stored, and is the same in all processes.
+ */
+function startOfAuthority(zone: string, now: number): ZoneRecord & { type: "SOA"; data: SoaData } {
+  const data: SoaData = {
+    mname: nsHost(zone),
+    rname: `${SOA_MAILBOX}.${zone}`,
+    serial: Math.floor(now / 1000) >>> 0,
+    refresh: REFRESH_SECONDS,
+    retry: RETRY_SECONDS,
+    expire: EXPIRE_SECONDS,
+    minimum: NEGATIVE_TTL_SECONDS,
+  };
+  return { name: zone, ttl: POLICY_TTL_SECONDS, type: "SOA", data };
+}
+
+function policy(name: string, data: RecordData): ZoneRecord {
+  return { name, ttl: POLICY_TTL_SECONDS, ...data };
+}
+
+function text(name: string, data: string): ZoneRecord {
+  return policy(name, { type: "TXT", data });
+}
+
+/** Makes the records of the name server, the mail host, and the API if its name is in this zone. */
+function hostRecords({ serviceDomain, publicIps, publicUrl }: ZoneSettings): ZoneRecord[] {
+  const api = normalizeDomain(new URL(publicUrl).hostname) ?? "";
+  const policyHosts = new Set([mxHost(serviceDomain), ...(isWithin(api, serviceDomain) ? [api] : [])]);
+  const ns = nsHost(serviceDomain);
+  policyHosts.delete(ns);
+  return [
+    { name: serviceDomain, ttl: DELEGATION_TTL_SECONDS, type: "NS", data: ns },
+    ...addresses(ns, publicIps, DELEGATION_TTL_SECONDS),
+    ...[...policyHosts].flatMap((host) => addresses(host, publicIps, POLICY_TTL_SECONDS)),
+  ];
+}
+
+function addresses(name: string, ips: readonly string[], ttl: number): ZoneRecord[] {
+  return ips.map((data) => ({ name, ttl, type: isIPv4(data) ? "A" : "AAAA", data }));
+}
+
+/** Makes the SPF, MX and DMARC records of our names. */
+function policyRecords({ serviceDomain, publicIps }: ZoneSettings): ZoneRecord[] {
+  const [mx, spf] = [mxHost(serviceDomain), spfInclude(serviceDomain)];
+  const [bounce, onboarding] = [bounceDomain(serviceDomain), onboardingDomain(serviceDomain)];
+  const simulator = simulatorDomain(serviceDomain);
+  const all = publicIps.length === 0 ? "?all" : "~all";
+  const ours = `v=spf1 include:${spf} ${all}`;
+  const noSender = "v=spf1 -all";
+  // All messages from our own names are signed, so receivers can reject others.
+  const dmarc = dmarcRecord("reject", serviceDomain);
+  return [
+    text(spf, ["v=spf1", ...publicIps.map((ip) => `${isIPv4(ip) ? "ip4" : "ip6"}:${ip}`), all].join(" ")),
+    ...[serviceDomain, bounce, onboarding].map((name) =>
+      policy(name, { type: "MX", data: { preference: MX_PREFERENCE, exchange: mx } }),
+    ),
+    text(bounce, ours),
+    text(onboarding, ours),
+    // Bounces have no sender, so receivers check the name in EHLO (RFC 7208 §2.4).
+    text(mx, ours),
+    // No messages come from these names, so any that do are forged.
+    text(serviceDomain, noSender),
+    text(simulator, noSender),
+    // A null MX (RFC 7505), because simulated recipients get no mail from outside.
+    policy(simulator, { type: "MX", data: { preference: 0, exchange: "" } }),
+    ...[serviceDomain, bounce, onboarding].map((name) => text(`_dmarc.${name}`, dmarc)),
+    // Allows receivers to send us the reports that our customers' records ask for (RFC 7489 §7.1).
+    text(`*._report._dmarc.${serviceDomain}`, "v=DMARC1"),
+  ];
+}
+
+function onboardingKey(key: PublicDkimKey | null, serviceDomain: string): ZoneRecord[] {
+  if (key === null) return [];
+  const name = dkimName(key.selector, onboardingDomain(serviceDomain));
+  return [{ name, ttl: KEY_TTL_SECONDS, type: "TXT", data: dkimRecord(key.publicKey) }];
+}
+
+function keyRecord(key: PublicDkimKey, serviceDomain: string, now: number): ZoneRecord {
+  const left = key.retireAt === null ? Number.POSITIVE_INFINITY : Math.floor((key.retireAt - now) / 1000);
+  return {
+    name: dkimTarget(key.token, serviceDomain),
+    ttl: Math.min(KEY_TTL_SECONDS, Math.max(0, left)),
+    type: "TXT",
+    data: dkimRecord(key.publicKey),
+  };
+}
+
+/** Finds keys by token. Rejects if the database does not answer or too many lookups wait. */
+function keyFinder({ db, clock }: ZoneDeps, serviceDomain: string): Zone["findDynamic"] {
+  const cache = createTtlCache<PublicDkimKey>(clock, MAX_CACHED_KEYS);
+  const runLookup = createTaskLimit(LOOKUPS, MAX_WAITING_LOOKUPS);
+  const find = async (token: string): Promise<PublicDkimKey | null> => {
+    const lookUp = async () => {
+      const query = findPublishedKey(db, token, clock.now());
+      // If the database hangs, a lookup must not keep its permit for good.
+      return { key: await inTime(clock, LOOKUP_TIMEOUT_MS, query, "the database does not answer") };
+    };
+    const found = await runLookup(lookUp);
+    if (found === null) throw new Error("too many lookups of keys wait already");
+    // Unknown tokens are not cached, because they would evict real ones.
+    if (found.key !== null) cache.set(token, found.key, KEY_CACHE_SECONDS);
+    return found.key;
+  };
+  const isPublished = (key: PublicDkimKey): boolean => key.retireAt === null || key.retireAt > clock.now();
+  return async (label) => {
+    if (!TOKEN.test(label)) return null;
+    const cached = cache.get(label);
+    // If the cached key has retired, there may be a new one.
+    const key = cached !== undefined && isPublished(cached) ? cached : await find(label);
+    return key === null ? null : [keyRecord(key, serviceDomain, clock.now())];
+  };
+}
+
+/** Yields the whole zone as a zone file, piece by piece. The first line is the SOA (RFC 1035 §5.2). */
+export async function* zoneFile(deps: ZoneDeps, settings: ZoneSettings): AsyncGenerator<string> {
+  const zone = await openZone(deps, settings);
+  const now = deps.clock.now();
+  yield [zone.soa(), ...zone.records].map(zoneLine).join("\n");
+  for (let after = ""; ; ) {
+    const keys = await publishedKeys(deps.db, now, after, PRINTED_KEYS);
+    const last = keys.at(-1);
+    if (last === undefined) return;
+    yield keys.map((key) => zoneLine(keyRecord(key, settings.serviceDomain, now))).join("\n");
+    after = last.token;
+  }
+}

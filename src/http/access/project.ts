@@ -1,0 +1,66 @@
+import { AppError } from "../../core/errors.ts";
+import type { Db } from "../../store/engine/client.ts";
+import type { PresentedKey } from "../../store/keys.ts";
+import { findProject, type Project } from "../../store/projects.ts";
+import { invalidKey } from "./auth.ts";
+
+/** Names the project for which an account-wide key acts. */
+export const PROJECT_HEADER = "X-Service-Product";
+const PROJECT_HEADER_ALIAS = "X-Service-Sender";
+
+/**
+ * Returns the id or external id in the request's project header, or null if there is none. An empty header counts as
+ * none, because clients send it if their own setting is empty.
+ */
+function namedProject(headers: Headers): string | null {
+  const name = headers.get(PROJECT_HEADER) || null;
+  const alias = headers.get(PROJECT_HEADER_ALIAS) || null;
+  if (name !== null && alias !== null && name !== alias)
+    throw new AppError("invalid_request", `${PROJECT_HEADER} and ${PROJECT_HEADER_ALIAS} differ.`, {
+      param: PROJECT_HEADER,
+    });
+  return name ?? alias;
+}
+
+/**
+ * Returns the project of a request: a project key's own, or the one that the request of an account-wide key names.
+ * @throws AppError 400 if it is missing, 403 if a project key names another one, 404 if the account has no such
+ * project
+ */
+export async function resolveProject(
+  db: Db,
+  { key, sender }: PresentedKey,
+  headers: Headers,
+): Promise<Project> {
+  if (sender !== null) return ownProject(sender, headers);
+  // If the project of a key is gone, the key must not count as account-wide.
+  if (key.senderId !== null) throw invalidKey();
+  const found = await projectOfAccount(db, key.accountId, headers);
+  if (found === null)
+    throw new AppError("invalid_request", `An account-wide key names its project in ${PROJECT_HEADER}.`, {
+      param: PROJECT_HEADER,
+    });
+  return found;
+}
+
+/**
+ * Returns a project key's own project.
+ * @throws AppError 403 if the request names another
+ */
+export function ownProject(project: Project, headers: Headers): Project {
+  const name = namedProject(headers);
+  if (name === null || name === project.id || name === project.externalId) return project;
+  throw new AppError("permission_error", "This key belongs to another project.", { param: PROJECT_HEADER });
+}
+
+/**
+ * Returns the project that an account-wide key's request names; null if it names none.
+ * @throws AppError 404 if the account has no such project
+ */
+export async function projectOfAccount(db: Db, accountId: string, headers: Headers): Promise<Project | null> {
+  const name = namedProject(headers);
+  if (name === null) return null;
+  const found = await findProject(db, accountId, name);
+  if (found === null) throw new AppError("not_found", "No such project.", { param: PROJECT_HEADER });
+  return found;
+}

@@ -1,0 +1,40 @@
+import { AppError } from "../../core/errors.ts";
+
+/** The result of taking one request from a bucket. */
+export interface RateVerdict {
+  allowed: boolean;
+  /** Requests that a full bucket holds. */
+  limit: number;
+  remaining: number;
+  /** Seconds until the bucket is full again. */
+  resetSeconds: number;
+  /** Seconds until the next request is allowed. 0 if this one was. */
+  retryAfterSeconds: number;
+}
+
+/** Takes one request from the bucket of `id` under a plan. Returns null if the plan has no limit. */
+export type RateLimiter = (id: string, plan: string) => Promise<RateVerdict | null>;
+
+/** Plan for requests to account-level routes, counted per key. */
+export const ACCOUNT_PLAN = "pro";
+
+/**
+ * Counts the request and writes the `RateLimit-*` headers.
+ * @throws AppError 429 if the bucket is empty
+ */
+export async function takeRate(
+  limiter: RateLimiter | null,
+  id: string,
+  plan: string,
+  headers: Record<string, string | number>,
+): Promise<void> {
+  const verdict = limiter === null ? null : await limiter(id, plan);
+  if (verdict === null) return;
+  headers["ratelimit-limit"] = String(verdict.limit);
+  headers["ratelimit-remaining"] = String(verdict.remaining);
+  headers["ratelimit-reset"] = String(verdict.resetSeconds);
+  if (!verdict.allowed)
+    throw new AppError("rate_limited", "Too many requests.", {
+      retryAfterSeconds: Math.max(1, verdict.retryAfterSeconds),
+    });
+}

@@ -1,0 +1,26 @@
+const REFERENCE = "#/components/schemas/";
+
+/**
+ * Moves schemas with a `title` out of a part of the document, so that it refers to them by name. Generators of
+ * clients then make one type with that name, instead of one type per use.
+ * @returns the part with references, and the schemas by title
+ * @throws Error if two different schemas have the same title
+ */
+export function withNamedSchemas<Part>(part: Part): { part: Part; schemas: Record<string, unknown> } {
+  const schemas = new Map<string, unknown>();
+  const texts = new Map<string, string>();
+  function walk(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(walk);
+    const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, walk(inner)]));
+    const { title, type } = copy;
+    // A field may itself be called title. Then the value is a schema, not a text.
+    if (typeof title !== "string" || type !== "object") return copy;
+    const text = JSON.stringify(copy);
+    if ((texts.get(title) ?? text) !== text) throw new Error(`two schemas are called ${title}`);
+    texts.set(title, text);
+    schemas.set(title, copy);
+    return { $ref: `${REFERENCE}${title}` };
+  }
+  return { part: walk(part) as Part, schemas: Object.fromEntries(schemas) };
+}

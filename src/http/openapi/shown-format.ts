@@ -1,0 +1,40 @@
+import { MESSAGE_KEYWORDS } from "../../core/expectations.ts";
+
+/**
+ * The keyword for a text's format in the API document only. Under the name `format`, the checker would enforce it.
+ * Our rules differ slightly from the format: a time needs no seconds.
+ */
+const SHOWN_FORMAT = "shownFormat";
+
+/** Options of a schema for a date-time. */
+export const DATE_TIME = { [SHOWN_FORMAT]: "date-time" };
+/** Options of a schema for a URI. */
+export const URI = { [SHOWN_FORMAT]: "uri" };
+
+/**
+ * Returns a document of schemas as readers expect it: with `format`, and with a choice of texts as one `enum`. From
+ * an `enum` generators of clients make one type, but from `anyOf` one type per text.
+ */
+export function asShown<Part>(part: Part): Part {
+  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) return part.map(asShown) as Part;
+  const entries = Object.entries(part).flatMap(([key, value]): [string, unknown][] => {
+    if (MESSAGE_KEYWORDS.includes(key)) return [];
+    if (key === SHOWN_FORMAT && typeof value === "string") return [["format", value]];
+    const texts = key === "anyOf" ? textsOf(value) : null;
+    if (texts !== null)
+      return [
+        ["type", "string"],
+        ["enum", texts],
+      ];
+    return [[key, asShown(value)]];
+  });
+  return Object.fromEntries(entries) as Part;
+}
+
+/** Returns the texts of a union, or null if it has other variants. */
+function textsOf(variants: unknown): string[] | null {
+  if (!Array.isArray(variants)) return null;
+  const texts = variants.map((variant: { const?: unknown }) => variant.const);
+  return texts.every((text) => typeof text === "string") ? texts : null;
+}

@@ -1,0 +1,27 @@
+import { type Clock, sleep } from "../../core/time/clock.ts";
+import { log } from "../../log.ts";
+import { isBusy } from "./errors.ts";
+
+/** First and longest pause between tries while another process holds the write lock, and the time for all of them, milliseconds. */
+const PAUSE_MS = 5;
+const MAX_PAUSE_MS = 100;
+const GIVE_UP_AFTER_MS = 15_000;
+
+/**
+ * Runs `task` again while another process holds the database. The group commit does this for each write; opening a
+ * database, and reads during a start, have to be wrapped by their callers.
+ */
+export async function retryWhileBusy<Value>(clock: Clock, task: () => Promise<Value>): Promise<Value> {
+  let giveUpAt = Infinity;
+  for (let pause = PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+    // If the clock was set back, the limit moves with it.
+    giveUpAt = Math.min(giveUpAt, clock.now() + GIVE_UP_AFTER_MS);
+    try {
+      return await task();
+    } catch (error) {
+      if (!isBusy(error) || clock.now() > giveUpAt) throw error;
+      log("store").debug("database is locked by another process", { pause });
+      await sleep(clock, pause);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { type Db, firstReturned } from "./engine/client.ts";
+import type { Row } from "./columns.ts";
+import { type Thread, THREADS } from "./threads.ts";
+
+/** The changes that a client may make to a thread. A field that is left out stays as it is. */
+export interface ThreadChanges {
+  read?: boolean | undefined;
+  archived?: boolean | undefined;
+}
+
+/**
+ * Marks a thread of the project as read or unread, archives it or brings it back.
+ * @returns the thread afterwards; null if the project has none with that id
+ */
+export async function updateThread(
+  db: Db,
+  senderId: string,
+  id: string,
+  { read, archived }: ThreadChanges,
+): Promise<Thread | null> {
+  const [written] = await db.write([
+    {
+      sql: `UPDATE threads SET unread = COALESCE(?, unread), archived = COALESCE(?, archived)
+        WHERE id = ? AND sender_id = ? RETURNING ${THREADS.columns}`,
+      args: [
+        read === undefined ? null : Number(!read),
+        archived === undefined ? null : Number(archived),
+        id,
+        senderId,
+      ],
+    },
+  ]);
+  const row = firstReturned<Row>(written);
+  return row === null ? null : THREADS.read(row);
+}

@@ -1,0 +1,43 @@
+import type { Config } from "../config.ts";
+import type { Clock } from "../core/time/clock.ts";
+import type { FreeSpace } from "../flows/free-space.ts";
+import type { Inspect } from "../flows/threads/reading-tasks.ts";
+import type { MailLinks } from "../flows/send/make-mail.ts";
+import type { RenderMemory } from "../flows/send/render.ts";
+import type { Metrics } from "../metrics.ts";
+import type { Resolver } from "../net/dns/resolver.ts";
+import type { Queue } from "../queue/port.ts";
+import type { Certificate } from "../smtp/certificate.ts";
+import type { Pool } from "../smtp/client/pool.ts";
+import type { Db } from "../store/engine/client.ts";
+import type { Instance } from "../store/instances.ts";
+import type { Inspector } from "./threads/inspector.ts";
+import type { InstallationKeys } from "./store/master-key.ts";
+import type { Objects } from "./store/objects.ts";
+import type { OwnedRenderer } from "./threads/renderer.ts";
+
+/** The services that all roles share. */
+export interface Services {
+  config: Config;
+  clock: Clock;
+  db: Db;
+  queue: Queue;
+  keys: InstallationKeys;
+  resolver: Resolver;
+  pool: Pool;
+  /** Certificate for STARTTLS; null if the process does not listen. */
+  certificate: Promise<Certificate> | null;
+  instance: Instance;
+  /** The object store; null if contents stay in the database. */
+  store: Objects | null;
+  inspector: Inspector;
+  /** The inspector's `inspect`, with metrics. */
+  inspect: Inspect;
+  /** Settings and keys of the links in messages. */
+  links: MailLinks;
+  renderer: OwnedRenderer;
+  memory: RenderMemory;
+  metrics: Metrics;
+  /** Knows if the disk of the database has room. */
+  space: FreeSpace;
+}

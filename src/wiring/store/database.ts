@@ -1,0 +1,29 @@
+import type { Config } from "../../config.ts";
+import type { Clock } from "../../core/time/clock.ts";
+import { type CommitMeter, type Db, openDb } from "../../store/engine/client.ts";
+import { VALUES_PER_TURN } from "../../store/engine/engine.ts";
+import type { WriterOptions } from "../../store/engine/write-thread.ts";
+import { retryWhileBusy } from "../../store/engine/retry-while-busy.ts";
+import { openWorker } from "../threads/thread.ts";
+
+/**
+ * Returns the options of the write thread for the roles of a process. If it only has the role api, the thread makes all
+ * transactions, because the event loop limits such a process.
+ */
+export function writerFor({ roles }: Pick<Config, "roles">): WriterOptions {
+  const onlyApi = roles.has("api") && roles.size === 1;
+  return { open: () => openWorker("write-worker.ts"), maxValuesHere: onlyApi ? 0 : VALUES_PER_TURN };
+}
+
+/**
+ * Opens the database. If another process is opening the same file, waits until it is free.
+ * @param serving the write thread and the meter of commits, which only the service uses
+ */
+export function openDatabase(
+  config: Config,
+  clock: Clock,
+  { writer, meter }: { writer?: WriterOptions; meter?: CommitMeter } = {},
+): Promise<Db> {
+  const { databaseUrl: url, databaseAuthToken: authToken, databaseSyncUrl: syncUrl } = config;
+  return retryWhileBusy(clock, () => openDb(clock, { url, authToken, syncUrl, writer }, meter));
+}

@@ -1,0 +1,42 @@
+import type { Config } from "../../config.ts";
+import { removeUnusedContents } from "../../flows/sweep/removals.ts";
+import { removeDeletedInboxes } from "../../flows/sweep/removals.ts";
+import { removeDeletedWebhooks } from "../../flows/sweep/removals.ts";
+import { watchQuotas } from "../../flows/sweep/quota-watch.ts";
+import {
+  forgetContents,
+  forgetCounts,
+  forgetDeliveries,
+  forgetFigures,
+  forgetMessages,
+  forgetSuppressions,
+  type RetentionDeps,
+} from "../../flows/sweep/retention.ts";
+import type { Chore } from "../loop.ts";
+import type { Objects } from "./objects.ts";
+
+/**
+ * Returns the chores that limit the database. They delete what is older than the retention (0 days keeps it for good), and
+ * move contents to the object store if there is one.
+ */
+export function storageChores(config: Config, deps: RetentionDeps, store: Objects | null): readonly Chore[] {
+  const { retentionContentDays: contentDays, retentionEventDays: eventDays } = config;
+  const { db, clock } = deps;
+  return [
+    { name: "quotas", turn: watchQuotas({ db, clock, quotas: config.quotas }) },
+    { name: "unused-contents", turn: () => removeUnusedContents(deps) },
+    { name: "deleted-webhooks", turn: () => removeDeletedWebhooks(deps.db) },
+    { name: "deleted-inboxes", turn: removeDeletedInboxes(deps) },
+    { name: "old-counts", turn: forgetCounts(deps) },
+    { name: "old-figures", turn: forgetFigures(deps) },
+    { name: "expired-suppressions", turn: forgetSuppressions(deps) },
+    ...(contentDays === 0 ? [] : [{ name: "old-contents", turn: forgetContents(deps, contentDays) }]),
+    ...(eventDays === 0
+      ? []
+      : [
+          { name: "old-messages", turn: forgetMessages(deps, eventDays) },
+          { name: "old-deliveries", turn: forgetDeliveries(deps, eventDays) },
+        ]),
+    ...(store?.chores(deps.db) ?? []),
+  ];
+}
