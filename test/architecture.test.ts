@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { BUDGET_HOMES, memoryBudgets } from "./support/budget-rule.ts";
 import {
   ARROWS,
   arrows,
@@ -8,6 +9,7 @@ import {
   configValues,
   coreIsPure,
   environment,
+  importCircles,
   LIBRARY_HOMES,
   length,
   libraries,
@@ -17,18 +19,19 @@ import {
   sql,
 } from "./support/house-rules.ts";
 import { parseFiles, readFiles, type Source } from "./support/source-files.ts";
+import { unitFaults } from "./support/unit-rules.ts";
 
 const ROOT = join(import.meta.dir, "..");
 
 interface Probe {
-  /** Where the made-up source lies. */
+  /** Path of the made-up source. */
   path: string;
   source: string;
-  /** What the rule says of it, without the path; empty where it has nothing to say. */
+  /** The rule's complaints without the path. Empty if there are none. */
   says: readonly string[];
 }
 
-/** Each rule, and made-up sources that prove it sees what it is there to see and no more. */
+/** Each rule, with made-up sources that it must reject or accept. */
 const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] = [
   {
     name: "rooms import downwards only",
@@ -83,7 +86,7 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
       {
         path: "src/flows/notify/a.ts",
         source: `import "../../queue/port.ts"; import "../../core/b.ts"; import "../send/c.ts"; import "../../log.ts";
-          import { type Config } from "../../config.ts"; import text from "../../../package.json";`,
+          import { type Config } from "../../config.ts"; import type { Plan } from "../../config/families.ts"; import text from "../../../package.json";`,
         says: [],
       },
     ],
@@ -210,6 +213,36 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
     ],
   },
   {
+    name: "stored content is read within a memory budget",
+    rule: memoryBudgets,
+    probes: [
+      {
+        path: "src/flows/a.ts",
+        source: "read(reservedBudget());\nread(budgetOf(1));\nread(waitingBudget((_, go) => go()));",
+        says: [1, 2, 3].map((line) => `${line}: only the files in BUDGET_HOMES make memory budgets`),
+      },
+      {
+        path: "src/store/a.ts",
+        source: [
+          "async function a(deps: Deps) { return contentBytes(deps, content, budget); }",
+          "async function b(deps: Deps, budget?: MemoryBudget) { yield* contentPieces(deps, content, budget); }",
+          "async function c(budget: MemoryBudget = mine) { return objects.read(name, size); }",
+          "function d(db: Db) { return db.all(`SELECT bytes FROM content_chunks WHERE key = ?`); }",
+        ].join("\n"),
+        says: ["a", "b", "c", "d"].map(
+          (name, at) => `${at + 1}: ${name} reads content and requires no MemoryBudget`,
+        ),
+      },
+      {
+        path: "src/store/b.ts",
+        source:
+          "async function a(deps: Deps, budget: MemoryBudget) { return contentBytes(deps, content, budget); }",
+        says: [],
+      },
+      { path: "src/flows/sweep/offload.ts", source: "move(reservedBudget());", says: [] },
+    ],
+  },
+  {
     name: "importing a file does no work",
     rule: quietImport,
     probes: [
@@ -270,7 +303,7 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
     ],
   },
   {
-    name: "no file only hands on what others export",
+    name: "no file consists of re-exports only",
     rule: barrels,
     probes: [
       {
@@ -283,7 +316,7 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
   },
 ];
 
-/** Milliseconds: another program reads all of src, which takes seconds where the machine has much else to do. */
+/** Milliseconds: another program parses all of src, which takes seconds if the machine is busy. */
 setDefaultTimeout(60_000);
 
 let sources: readonly Source[] = [];
@@ -301,13 +334,28 @@ test("there are sources to look at", () => {
   expect(paths).toContain("src/queue/port.ts");
 });
 
+describe("no file imports itself by way of other files", () => {
+  test("holds in all of src", () => {
+    expect(importCircles(sources)).toEqual([]);
+  });
+
+  test("finds a circle of three files, and none in a chain", async () => {
+    const file = (name: string, imported: string) =>
+      [`src/core/${name}.ts`, `import type { X } from "./${imported}.ts";`] as const;
+    const circle = await parseFiles(Object.fromEntries([file("a", "b"), file("b", "c"), file("c", "a")]));
+    expect(importCircles(circle)).toEqual(["src/core/a.ts → src/core/b.ts → src/core/c.ts → src/core/a.ts"]);
+    const chain = await parseFiles(Object.fromEntries([file("a", "b"), file("b", "c")]));
+    expect(importCircles(chain)).toEqual([]);
+  });
+});
+
 for (const { name, rule, probes } of RULES) {
   describe(name, () => {
-    test("in all of src", () => {
+    test("holds in all of src", () => {
       expect(sources.flatMap(rule)).toEqual([]);
     });
 
-    test("and the rule sees what it is there to see", async () => {
+    test("finds exactly the faults in the probes", async () => {
       const parsed = await parseFiles(Object.fromEntries(probes.map(({ path, source }) => [path, source])));
       for (const { path, says } of probes) {
         const source = parsed.find((candidate) => candidate.path === path);
@@ -326,8 +374,40 @@ test("each library of package.json has a home, and each home is a room or a file
   }
 });
 
-test("temporary folders of tests are made in one place, which sees to their end", async () => {
+test("each file that may make a memory budget does", () => {
+  const makers = sources.filter(({ text }) => /\b(?:waitingBudget|budgetOf|reservedBudget)\(/.test(text));
+  const paths = makers.map(({ path }) => path);
+  expect(Object.keys(BUDGET_HOMES).filter((path) => !paths.includes(path))).toEqual([]);
+});
+
+test("only test/support/folder.ts makes temporary folders", async () => {
   const texts = Object.entries(await readFiles(ROOT, "test/**/*.ts"));
   const makers = texts.filter(([, text]) => /\b(?:mkdtemp|tmpdir)\w*\(/.test(text));
   expect(makers.map(([path]) => path)).toEqual(["test/support/folder.ts"]);
+});
+
+describe("unit tests mirror src and do no input or output", () => {
+  test("holds in all of test/unit", async () => {
+    const texts = await readFiles(ROOT, "test/**/*.ts");
+    expect(unitFaults(texts, new Set(sources.map(({ path }) => dirname(path))))).toEqual([]);
+  });
+
+  test.each([
+    ["import { net } from 'node:net';", []],
+    ["Bun.serve({});", ["test/unit/mail/a.test.ts: test/unit/mail/a.test.ts does input or output"]],
+    [
+      'import { b } from "../../support/b.ts";',
+      ["test/unit/mail/a.test.ts: test/support/c.ts does input or output"],
+    ],
+  ])("finds the fault of %s", (text, faults) => {
+    const helpers = { "test/support/b.ts": 'import "./c.ts";', "test/support/c.ts": "Bun.listen({});" };
+    expect(unitFaults({ "test/unit/mail/a.test.ts": text, ...helpers }, new Set(["src/mail"]))).toEqual(
+      faults,
+    );
+  });
+
+  test("finds a folder that src does not have", () => {
+    const faults = ["test/unit/letters/a.test.ts: there is no src/letters"];
+    expect(unitFaults({ "test/unit/letters/a.test.ts": "" }, new Set(["src/mail"]))).toEqual(faults);
+  });
 });

@@ -11,7 +11,7 @@ const create = (body: unknown, key?: string) =>
   api.call("POST", "/v1/api-keys", key ? { body, key } : { body });
 
 describe("POST /v1/api-keys", () => {
-  test("makes an account-wide key whose secret works and is told once", async () => {
+  test("makes an account-wide key whose secret works and is shown once", async () => {
     const { status, json } = await create({ name: "wide" }, api.acme.wide);
     expect(status).toBe(201);
     expect(json).toEqual({
@@ -48,10 +48,16 @@ describe("POST /v1/api-keys", () => {
   const rows: Row[] = [
     ["no name", (a) => [{}, a.acme.wide], 422, { param: "name", code: "missing_field" }],
     ["an empty name", (a) => [{ name: "" }, a.acme.wide], 422, { param: "name" }],
+    ["a name of spaces", (a) => [{ name: " \t " }, a.acme.wide], 422, { param: "name" }],
     ["a name of 201 characters", (a) => [{ name: "x".repeat(201) }, a.acme.wide], 422, { param: "name" }],
     ["a name with NUL in it", (a) => [{ name: "a\u0000b" }, a.acme.wide], 422, { param: "name" }],
     ["an unknown scope", (a) => [{ name: "x", scopes: ["root"] }, a.acme.wide], 422, { param: "scopes[0]" }],
-    ["scopes that are no list", (a) => [{ name: "x", scopes: "all" }, a.acme.wide], 422, { param: "scopes" }],
+    [
+      "scopes that are not a list",
+      (a) => [{ name: "x", scopes: "all" }, a.acme.wide],
+      422,
+      { param: "scopes" },
+    ],
     [
       "an unknown project",
       (a) => [{ name: "x", senderId: "snd_x" }, a.acme.wide],
@@ -84,22 +90,22 @@ describe("POST /v1/api-keys", () => {
     expect(called.json.error).toMatchObject(error);
   });
 
-  test("takes a name of 200 characters, null for senderId and fields it does not know", async () => {
+  test("accepts a name of 200 characters, null for senderId and unknown fields", async () => {
     const body = { name: "x".repeat(200), senderId: null, scopes: [], later: true };
     expect((await create(body, api.acme.wide)).status).toBe(201);
   });
 
-  test("shows half of a surrogate pair in a name as it is stored", async () => {
+  test("shows an unpaired surrogate in a name as it is stored", async () => {
     const { json } = await create({ name: "a\ud800b", senderId: api.acme.b.id }, api.acme.wide);
     const { json: list } = await api.call("GET", "/v1/api-keys?limit=1", { key: api.acme.b.key });
     expect([json.name, list.data[0].name]).toEqual(["a\ufffdb", "a\ufffdb"]);
   });
 
-  test("a project key makes a key of its own project", async () => {
+  test("a project key makes a key for its own project", async () => {
     expect((await create({ name: "x", senderId: api.acme.a.id }, api.acme.a.key)).status).toBe(201);
   });
 
-  test("no key gives another one scopes it lacks", async () => {
+  test("a key cannot give another one scopes it lacks", async () => {
     const held = ["api_keys:write", "emails:send"];
     const key = await api.key({ scopes: held });
     const own = await create({ name: "x", scopes: held }, key);
@@ -117,7 +123,7 @@ describe("POST /v1/api-keys", () => {
 });
 
 describe("GET /v1/api-keys", () => {
-  test("shows an account-wide key all keys of its account, newest first, revoked ones included", async () => {
+  test("shows an account-wide key all keys of its account, newest first, including revoked ones", async () => {
     const { json } = await create({ name: "to revoke" }, api.acme.wide);
     await api.call("DELETE", `/v1/api-keys/${json.id}`, { key: api.acme.wide });
     const all = await walk("/v1/api-keys?limit=2", api.acme.wide);
@@ -129,12 +135,12 @@ describe("GET /v1/api-keys", () => {
     expect(all.some(({ id }) => others.some((other) => other.id === id))).toBe(false);
   });
 
-  test("shows a project key its own project's keys alone", async () => {
+  test("shows a project key only its own project's keys", async () => {
     const all = await walk("/v1/api-keys", api.acme.b.key);
     expect(all.every(({ senderId }) => senderId === api.acme.b.id)).toBe(true);
   });
 
-  test("a key made during a walk neither shifts nor doubles what follows", async () => {
+  test("a key made between two pages causes neither gaps nor duplicates", async () => {
     const before = await walk("/v1/api-keys?limit=100", api.acme.wide);
     const first = (await api.call("GET", "/v1/api-keys?limit=2", { key: api.acme.wide })).json;
     await create({ name: "in between" }, api.acme.wide);
@@ -164,7 +170,7 @@ describe("DELETE /v1/api-keys/{id}", () => {
     expect((await api.call("DELETE", `/v1/api-keys/${sibling}`, { key: api.acme.b.key })).status).toBe(204);
   });
 
-  test("revokes once: the time of the first call stays", async () => {
+  test("revokes once, and keeps the time of the first call", async () => {
     const { json } = await create({ name: "x" }, api.acme.wide);
     const first = new Date(api.clock.now()).toISOString();
     for (let call = 0; call < 2; call++) {
@@ -175,6 +181,29 @@ describe("DELETE /v1/api-keys/{id}", () => {
     const list = await walk("/v1/api-keys", api.acme.wide);
     expect(list.find(({ id }) => id === json.id)?.revokedAt).toBe(first);
   });
+});
+
+describe("a key limited to scopes", () => {
+  const HELD = ["api_keys:write", "emails:send"];
+  const others: [what: string, scopes: string[], status: number, param: string | undefined][] = [
+    ["some of its scopes", ["emails:send"], 204, undefined],
+    ["its own scopes", HELD, 204, undefined],
+    ["one scope more", [...HELD, "emails:read"], 403, "emails:read"],
+    ["every scope", [], 403, "scopes"],
+  ];
+  for (const wide of [true, false])
+    test.each(others)(
+      `revokes ${wide ? "in the account" : "in its project"} a key with %s`,
+      async (_what, scopes, status, param) => {
+        const senderId = wide ? null : api.acme.a.id;
+        const key = await api.key({ senderId, scopes: HELD });
+        const { json } = await create({ name: "x", senderId, scopes }, api.acme.wide);
+        const called = await api.call("DELETE", `/v1/api-keys/${json.id}`, { key });
+        expect([called.status, called.json?.error?.param]).toEqual([status, param]);
+        const after = await api.call("GET", "/v1/api-keys?limit=1", { key: json.secret });
+        expect(after.status).toBe(status === 204 ? 401 : scopes.length === 0 ? 200 : 403);
+      },
+    );
 });
 
 interface Listed {

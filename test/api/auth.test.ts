@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { RateVerdict } from "../../src/http/rate.ts";
+import type { RateVerdict } from "../../src/http/access/rate.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;
@@ -42,7 +42,7 @@ describe("an Authorization header", () => {
     expect(called.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  test("a key revoked fails at the very next request, for good", async () => {
+  test("a revoked key fails at the very next request, for good", async () => {
     const secret = await api.key({ senderId: api.acme.a.id });
     const made = await api.call("GET", "/v1/api-keys", { key: secret });
     expect(made.status).toBe(200);
@@ -52,7 +52,7 @@ describe("an Authorization header", () => {
     expect([refused.status, refused.json.error.type]).toEqual([401, "authentication_error"]);
   });
 
-  test("a key revoked while its request's body comes slowly opens nothing", async () => {
+  test("a key revoked while its request's body comes slowly is refused", async () => {
     const secret = await api.key({ name: "leaked" });
     const ends: [string, number, () => Promise<unknown>][] = [
       ["nothing", 201, async () => undefined],
@@ -84,10 +84,10 @@ describe("an Authorization header", () => {
     }
   });
 
-  test("lastUsedAt follows the key's use, at most once a minute", async () => {
+  test("lastUsedAt is updated when the key is used, at most once a minute", async () => {
     const secret = await api.key({ name: "watched" });
     const lastUsed = async () => {
-      // A write that waits behind those of the requests before: they are done when it is.
+      // A write that waits for those of earlier requests. When it is done, so are they.
       await api.db.write([{ sql: "UPDATE api_keys SET name = name WHERE id = ''", args: [] }]);
       const row = await api.db.first<{ last_used_at: number | null }>(
         "SELECT last_used_at FROM api_keys WHERE name = 'watched'",
@@ -115,7 +115,7 @@ describe("the project of a request", () => {
     ["wide key, external id", "wide", () => ({ "x-service-product": "acme-a" }), 200, null],
     ["wide key, alias", "wide", () => ({ "x-service-sender": "acme-a" }), 200, null],
     [
-      "wide key, both alike",
+      "wide key, both the same",
       "wide",
       () => ({ "x-service-sender": "acme-a", "x-service-product": "acme-a" }),
       200,
@@ -177,7 +177,7 @@ describe("the project of a request", () => {
 });
 
 describe("scopes", () => {
-  test("every route refuses a key that lacks its scope, and says which", async () => {
+  test("every route refuses a key that lacks its scope, and names the scope", async () => {
     for (const route of api.routes) {
       if (route.scope === null) continue;
       const scopes = [route.scope === "metrics:read" ? "emails:read" : "metrics:read"];
@@ -192,7 +192,7 @@ describe("scopes", () => {
     }
   });
 
-  test("a key with the scope is let through", async () => {
+  test("a key with the scope is accepted", async () => {
     const key = await api.key({ senderId: api.acme.a.id, scopes: ["domains:read"] });
     expect((await api.call("GET", "/v1/domains", { key })).status).toBe(200);
     expect((await api.call("POST", "/v1/domains", { key, body: {} })).status).toBe(403);
@@ -200,7 +200,7 @@ describe("scopes", () => {
 });
 
 describe("the request rate", () => {
-  test("is counted per project under its plan, on account routes per key as pro", async () => {
+  test("is counted for each project under its plan, and on account routes for each key as pro", async () => {
     taken.length = 0;
     await api.call("GET", "/v1/domains");
     await api.call("GET", "/v1/api-keys");
@@ -211,7 +211,7 @@ describe("the request rate", () => {
     expect(taken[1]).toEqual([own.id, "pro"]);
   });
 
-  test("counts requests that name a project which is not theirs, against their key", async () => {
+  test("counts requests that name a foreign project against their key", async () => {
     const rows = [
       { key: api.acme.wide, name: "nobody", status: 404 },
       { key: api.acme.a.key, name: "acme-b", status: 403 },

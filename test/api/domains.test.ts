@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { unseal } from "../../src/core/secretbox.ts";
+import { unseal } from "../../src/core/crypto/secretbox.ts";
 import { BOX_KEY, SERVICE_DOMAIN, type TestApi, TEST_KEY, testApi } from "../support/api.ts";
 
 let api: TestApi;
@@ -27,7 +27,7 @@ interface ShownRecord {
   verified: boolean;
 }
 
-/** Publishes what the API asks for. */
+/** Publishes the records that the API returns. */
 function publish(records: ShownRecord[]): void {
   for (const { type, name, value } of records) api.zone.set(`${type} ${name}`, [value]);
 }
@@ -93,7 +93,7 @@ describe("POST /v1/domains", () => {
     ["with the service domain in its name only", "post.example.com"],
     ["a sibling of the service domain", "notpost.example"],
   ];
-  test.each(taken)("takes %s", async (_name, domain) => {
+  test.each(taken)("accepts %s", async (_name, domain) => {
     expect((await create(domain)).status).toBe(201);
   });
 
@@ -129,7 +129,7 @@ describe("POST /v1/domains", () => {
     expect([called.status, called.json.error.param]).toEqual([422, "domain"]);
   });
 
-  test("a name the account has is 409, in whichever project; another account may have it too", async () => {
+  test("a name the account has is 409, in any of its projects; another account may have it too", async () => {
     const name = newName();
     expect((await create(name)).status).toBe(201);
     for (const key of [api.acme.a.key, api.acme.b.key]) {
@@ -139,7 +139,7 @@ describe("POST /v1/domains", () => {
     expect((await create(name, api.other.a.key)).status).toBe(201);
   });
 
-  test("a domain registered anew gets a new DKIM token", async () => {
+  test("a domain registered again gets a new DKIM token", async () => {
     const name = newName();
     const first = (await create(name)).json;
     await api.call("DELETE", `/v1/domains/${first.id}`);
@@ -149,7 +149,7 @@ describe("POST /v1/domains", () => {
 });
 
 describe("POST /v1/domains/{id}/verify", () => {
-  test("verifies a domain once all three records resolve, and tells of each meanwhile", async () => {
+  test("verifies a domain once all three records resolve, and reports each before that", async () => {
     const { json } = await create();
     const path = `/v1/domains/${json.id}`;
     for (let found = 0; found < 3; found++) {
@@ -168,13 +168,13 @@ describe("POST /v1/domains/{id}/verify", () => {
     expect((await api.call("GET", path)).json).toEqual(called.json);
   });
 
-  test("reading asks nothing of the DNS", async () => {
+  test("reading does not query the DNS", async () => {
     const { json } = await create();
     publish(json.records);
     expect((await api.call("GET", `/v1/domains/${json.id}`)).json.status).toBe("pending");
   });
 
-  test("a record lost shows as failing while the domain stays verified", async () => {
+  test("a lost record shows as failing while the domain stays verified", async () => {
     const id = await verified();
     const { json } = await api.call("GET", `/v1/domains/${id}`);
     api.zone.delete(`TXT ${json.domain}`);
@@ -185,7 +185,7 @@ describe("POST /v1/domains/{id}/verify", () => {
     ]);
   });
 
-  test("a body of {} is as good as none", async () => {
+  test("a body of {} counts as no body", async () => {
     const { json } = await create();
     expect((await api.call("POST", `/v1/domains/${json.id}/verify`, { body: {} })).status).toBe(200);
   });
@@ -199,7 +199,7 @@ describe("receiving", () => {
     expect((await receiving(json.id, false)).status).toBe(200);
   });
 
-  test("gives the MX record, which turns verified once it resolves", async () => {
+  test("gives the MX record, which becomes verified once it resolves", async () => {
     const id = await verified();
     const called = await receiving(id, true);
     const { domain } = (await api.call("GET", `/v1/domains/${id}`)).json;
@@ -215,12 +215,12 @@ describe("receiving", () => {
     expect((await receiving(id, false)).json.enabled).toBe(false);
   });
 
-  test("changed or not, answers alike", async () => {
+  test("answers the same whether or not it was changed", async () => {
     const id = await verified();
     expect((await receiving(id, true)).json).toEqual((await receiving(id, true)).json);
   });
 
-  test("of one name is one project's: mail has one owner", async () => {
+  test("of one name is enabled for one project only, because mail has one owner", async () => {
     const name = newName();
     const mine = await verified(name);
     const theirs = await verified(name, api.other.a.key);
@@ -245,7 +245,7 @@ describe("POST /v1/domains/{id}/rotate-dkim", () => {
       .filter(({ purpose }) => purpose === "dkim")
       .map(({ name, verified: seen }) => [name.split(".")[0], seen]);
 
-  test("moves signing to the other selector once it resolves, and back without a touch of the DNS", async () => {
+  test("moves signing to the other selector once it resolves, and back without a DNS change", async () => {
     const id = await verified();
     const first = await rotate(id);
     expect([first.status, names(first.json.records)]).toEqual([
@@ -278,7 +278,7 @@ describe("POST /v1/domains/{id}/rotate-dkim", () => {
 });
 
 describe("a domain", () => {
-  test("of another project or account is not there", async () => {
+  test("of another project or account is 404", async () => {
     const { json } = await create();
     for (const key of [api.acme.b.key, api.other.a.key]) {
       for (const [method, path, body] of [

@@ -3,23 +3,23 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { notFound } from "../../src/core/errors.ts";
 import { ok, raw } from "../../src/http/answer.ts";
-import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body-time.ts";
-import { LARGE_ANSWERS, openDownloads, READ_BEFORE } from "../../src/http/download.ts";
+import { BODY_BASE_MS, bodyTimeMs } from "../../src/http/body/time.ts";
+import { LARGE_ANSWER_LIMITS, createDownloads, READ_BEFORE } from "../../src/http/download.ts";
 import { projectRoute, type Route } from "../../src/http/route.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { until } from "../support/poll.ts";
 
-/** Octets of a download: more than sockets take up that nobody reads. */
+/** Octets of a download: more than the sockets buffer for a client that does not read. */
 const SIZE = 32 * 1024 * 1024;
 /** As many as one project may have at a time. */
-const AT_A_TIME = LARGE_ANSWERS.ofOwner / SIZE;
+const AT_A_TIME = LARGE_ANSWER_LIMITS.perOwner / SIZE;
 const WHOLE = new Uint8Array(SIZE).map((_, at) => (at * 7 + (at >> 8) * 31) & 255);
-/** A text of as many octets in JSON, and of fewer characters: two octets to one. */
+/** A text of that many octets in JSON, and of fewer characters: two octets each. */
 const LETTERS = "é".repeat(SIZE / 2);
 /** Octets of a record around its text. */
 const AROUND = JSON.stringify({ text: "" }).length;
-/** Milliseconds in which what lies in a socket of this machine has been read. */
+/** Milliseconds in which a socket's content has been read on this machine. */
 const SETTLED_MS = 50;
 
 let api: TestApi;
@@ -30,7 +30,7 @@ let sockets: Socket[];
 let reads = 0;
 
 function download(): Route[] {
-  const handOut = openDownloads(clock);
+  const handOut = createDownloads(clock);
   return [
     projectRoute({
       method: "GET",
@@ -89,7 +89,7 @@ afterEach(async () => {
 const get = (key: string, octets: number) =>
   fetch(`http://127.0.0.1:${port}/v1/download/${octets}`, { headers: { authorization: `Bearer ${key}` } });
 
-/** A client that asks for so much and reads its beginning alone. */
+/** A client that requests that much and reads only the beginning. */
 async function slow(key: string, path = `download/${SIZE}`): Promise<Socket> {
   const before = clock.pending();
   const socket = connect(port, "127.0.0.1", () =>
@@ -103,7 +103,7 @@ async function slow(key: string, path = `download/${SIZE}`): Promise<Socket> {
 
 describe("large downloads", () => {
   test.each([READ_BEFORE, READ_BEFORE + 1, SIZE])(
-    "of %p octets come whole, and leave nothing behind",
+    "of %p octets arrive complete, and leave nothing behind",
     async (octets) => {
       const answer = await get(api.acme.a.key, octets);
       const bytes = new Uint8Array(await answer.arrayBuffer());
@@ -113,7 +113,7 @@ describe("large downloads", () => {
     },
   );
 
-  test("that clients do not read keep out their own project's beyond its room, until one is broken off", async () => {
+  test("that clients do not read use up their own project's limit, until one is aborted", async () => {
     const { a, b } = api.acme;
     for (let count = 0; count < AT_A_TIME; count++) await slow(a.key);
     const refused = await get(a.key, SIZE);
@@ -125,7 +125,7 @@ describe("large downloads", () => {
     await until(async () => (await get(a.key, SIZE)).status === 200);
   });
 
-  test("are cut when their time is over, and not before, and nobody takes such a one for whole", async () => {
+  test("are cut when their time is over, and not before, and the client sees that", async () => {
     const { a } = api.acme;
     const socket = await slow(a.key);
     await Bun.sleep(SETTLED_MS);
@@ -144,7 +144,7 @@ describe("large downloads", () => {
     for (let count = 0; count < AT_A_TIME; count++) await slow(a.key);
   });
 
-  test("that nobody takes, as for HEAD, give their room back in time", async () => {
+  test("that are not read, as for HEAD, free their memory in time", async () => {
     const { a } = api.acme;
     const headers = { authorization: `Bearer ${a.key}` };
     for (let count = 0; count < AT_A_TIME; count++)
@@ -160,7 +160,7 @@ describe("large JSON answers", () => {
     fetch(`http://127.0.0.1:${port}/v1/record/${chars}`, { headers: { authorization: `Bearer ${key}` } });
 
   test.each([(READ_BEFORE - AROUND) / 2, READ_BEFORE / 2, LETTERS.length])(
-    "of a text of %p letters come whole, and leave nothing behind",
+    "of a text of %p letters arrive complete, and leave nothing behind",
     async (chars) => {
       const answer = await record(api.acme.a.key, chars);
       expect(answer.headers.get("content-type")).toBe("application/json");
@@ -173,7 +173,7 @@ describe("large JSON answers", () => {
   const expected = (key: string, chars: number) =>
     fetch(`http://127.0.0.1:${port}/v1/expected/${chars}`, { headers: { authorization: `Bearer ${key}` } });
 
-  test("that are expected are refused before they are read where there is no room", async () => {
+  test("that would exceed the limit are refused before they are read", async () => {
     reads = 0;
     const { a, b } = api.acme;
     const asked = await Promise.all(Array.from({ length: 4 * AT_A_TIME }, () => expected(a.key, 10)));
@@ -186,7 +186,7 @@ describe("large JSON answers", () => {
   test.each([
     ["less than was expected", 10, 200],
     ["an error", 0, 404],
-  ])("that become %s give the room back", async (_, chars, status) => {
+  ])("that become %s free the memory", async (_, chars, status) => {
     for (let count = 0; count < 2; count++) {
       const key = api.acme.a.key;
       const asked = await Promise.all(Array.from({ length: AT_A_TIME }, () => expected(key, chars)));
@@ -194,9 +194,9 @@ describe("large JSON answers", () => {
     }
   });
 
-  test("that clients do not read keep out their own project's alone, until their time is over", async () => {
+  test("that clients do not read use up only their own project's limit, until their time is over", async () => {
     const { a, b } = api.acme;
-    const fit = Math.floor(LARGE_ANSWERS.ofOwner / (SIZE + AROUND));
+    const fit = Math.floor(LARGE_ANSWER_LIMITS.perOwner / (SIZE + AROUND));
     for (let count = 0; count < fit; count++) await slow(a.key, `record/${LETTERS.length}`);
     const refused = await record(a.key, LETTERS.length);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);

@@ -16,7 +16,7 @@ afterAll(() => api.close());
 const create = (body: unknown) => api.call("POST", "/v1/inboxes", { body });
 
 describe("POST /v1/inboxes", () => {
-  test("makes an inbox, an agent's unless told otherwise", async () => {
+  test("makes an inbox, of type agent unless told otherwise", async () => {
     const { status, json } = await create({ address: "Support@IN.example.com" });
     expect(status).toBe(201);
     expect(json).toEqual({
@@ -31,7 +31,7 @@ describe("POST /v1/inboxes", () => {
     expect((await api.call("GET", `/v1/inboxes/${json.id}`)).json).toEqual(json);
   });
 
-  test("takes a local part and a domain's id", async () => {
+  test("accepts a local part and a domain's id", async () => {
     const { status, json } = await create({
       localPart: "Sales.Team",
       domainId,
@@ -46,13 +46,13 @@ describe("POST /v1/inboxes", () => {
     });
   });
 
-  test("shows half of a surrogate pair in its name as it is stored", async () => {
+  test("shows an unpaired surrogate in its name as it is stored", async () => {
     const { json } = await create({ localPart: "half", domainId, displayName: "a\ud800b" });
     expect(json.displayName).toBe("a\ufffdb");
     expect((await api.call("GET", `/v1/inboxes/${json.id}`)).json).toEqual(json);
   });
 
-  test("a taken address is 409, in any case", async () => {
+  test("a taken address is 409, in any letter case", async () => {
     await create({ localPart: "twice", domainId });
     const called = await create({ address: "TWICE@in.example.com" });
     expect([called.status, called.json.error.code, called.json.error.param]).toEqual([
@@ -89,7 +89,7 @@ describe("POST /v1/inboxes", () => {
       "displayName",
     ],
     ["an unknown type", ({ own }) => ({ localPart: "t", domainId: own, type: "robot" }), 422, "type"],
-    ["a domain nobody has", () => ({ address: "a@nobody.example" }), 422, "address"],
+    ["an unregistered domain", () => ({ address: "a@nobody.example" }), 422, "address"],
     ["another project's domain", () => ({ address: "a@b.example.com" }), 422, "address"],
     [
       "an address at another domain than the one named",
@@ -107,7 +107,7 @@ describe("POST /v1/inboxes", () => {
 });
 
 describe("GET /v1/inboxes", () => {
-  test("gives all of the project's, flat and newest first, or those of one domain", async () => {
+  test("lists all of the project's, flat and newest first, or those of one domain", async () => {
     const second = (await api.call("POST", "/v1/domains", { body: { domain: "two.example.com" } })).json.id;
     const ids: string[] = [];
     for (let i = 0; i < 25; i++)
@@ -136,7 +136,7 @@ describe("an inbox", () => {
     expect((await api.call("GET", `/v1/inboxes/${other.id}`)).json).toEqual(other);
   });
 
-  test("is deleted only when it never received mail", async () => {
+  test("is deleted only if it never received mail", async () => {
     const { json } = await create({ localPart: "gone", domainId });
     const path = `/v1/inboxes/${json.id}`;
     const fresh = (await create({ localPart: "fresh", domainId })).json;
@@ -149,7 +149,7 @@ describe("an inbox", () => {
     expect((await create({ localPart: "fresh", domainId })).status).toBe(201);
   });
 
-  test("of another project or account is not there", async () => {
+  test("of another project or account is 404", async () => {
     const { json } = await create({ localPart: "mine", domainId });
     const path = `/v1/inboxes/${json.id}`;
     for (const key of [api.acme.b.key, api.other.a.key]) {

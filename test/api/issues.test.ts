@@ -46,13 +46,13 @@ test.each<[method: string, path: string, body: unknown, params: string[]]>([
   ],
   ["GET", "/v1/emails?after=a&before=b", undefined, ["after", "before"]],
   ["GET", "/v1/stats?from=a&to=b", undefined, ["from", "to"]],
-])("%s %s is told everything that is wrong at once", async (method, path, body, params) => {
+])("%s %s reports every fault at once", async (method, path, body, params) => {
   const { status, body: answer } = await service.call(method, path, body);
   expect([status, answer.error.param]).toEqual([422, params[0]]);
   expect(answer.error.issues.map(({ param }: { param: string }) => param)).toEqual(params);
 });
 
-test("projects are told everything that is wrong at once, their shape and their rules", async () => {
+test("projects report every fault at once, of shape and of rules", async () => {
   const wanted = { dailyQuota: "a", plan: "a", trustTier: "a", tracking: { opens: 5 }, externalId: "snd_a" };
   const params = ["dailyQuota", "tracking.opens", "plan", "trustTier", "externalId"];
   for (const [method, path, faults] of [
@@ -66,7 +66,7 @@ test("projects are told everything that is wrong at once, their shape and their 
   }
 });
 
-test("a body that is no object, or has more faults than are told, is told of those alone", async () => {
+test("a body that is not an object, or has too many faults, reports only those", async () => {
   for (const [body, count] of [
     [[1], 1],
     [{ url: 5, eventTypes: Array(100).fill("nope") }, 50],
@@ -77,7 +77,7 @@ test("a body that is no object, or has more faults than are told, is told of tho
   }
 });
 
-test("PATCH /v1/senders/{id} is told everything that is wrong at once", async () => {
+test("PATCH /v1/senders/{id} reports every fault at once", async () => {
   const change = { plan: "a", trustTier: "a", externalId: "snd_a", suspendedAt: "a" };
   const { body } = await asAccount("PATCH", `/v1/senders/${senderId}`, change);
   expect(body.error.issues.map(({ param }: { param: string }) => param)).toEqual(Object.keys(change));

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { ok } from "../../src/http/answer.ts";
-import { LARGE_BODY_OCTETS } from "../../src/http/body-turns.ts";
+import { LARGE_BODY_OCTETS } from "../../src/http/body/large-bodies.ts";
 import { projectRoute, type Route } from "../../src/http/route.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 
-/** Whether others had a turn of the event loop between the handler and the JSON of its answer. */
+/** Whether other requests had an event loop turn between the handler and the JSON of its answer. */
 let othersHadTurn = false;
 
 function echo(): Route[] {
@@ -17,6 +17,7 @@ function echo(): Route[] {
       summary: "Shows what it is given",
       scope: "emails:send",
       body: Type.Object({ text: Type.String() }),
+      bodyLimit: "message",
       answers: { 200: Type.Object({ text: Type.String() }) },
       handle({ body }) {
         let turns = 0;
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-test("the answer to a large body is made in a turn of its own, behind what the handler did", async () => {
+test("the answer to a large body is serialized in a separate turn after the handler", async () => {
   const text = "x".repeat(LARGE_BODY_OCTETS);
   const { status, json } = await api.call("POST", "/v1/echo", { body: { text } });
   expect([status, json.text === text, othersHadTurn]).toEqual([200, true, true]);

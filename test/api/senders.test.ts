@@ -29,7 +29,7 @@ describe("POST /v1/senders", () => {
     expect((await api.call("GET", "/v1/domains", { key: api.acme.wide, headers })).status).toBe(200);
   });
 
-  test("takes what a change takes, but for a suspension", async () => {
+  test("accepts the fields of a change, except for a suspension", async () => {
     const said = { plan: "free", trustTier: "new", dailyQuota: 5, tracking: { opens: false } };
     const body = { name: "Said", ...said, suspendedAt: "2026-01-01T00:00:00Z" };
     const { status, json } = await wide("POST", "/v1/senders", body);
@@ -59,8 +59,8 @@ describe("POST /v1/senders", () => {
     ["an external id with a space", { name: "x", externalId: "a b" }, 422, { param: "externalId" }],
     ["one of 129 characters", { name: "x", externalId: "x".repeat(129) }, 422, { param: "externalId" }],
     ["one that looks like an id", { name: "x", externalId: "snd_x" }, 422, { param: "externalId" }],
-    ["a plan that there is not", { name: "x", plan: "gold" }, 422, { param: "plan" }],
-    ["a trust tier that there is not", { name: "x", trustTier: "gold" }, 422, { param: "trustTier" }],
+    ["an unknown plan", { name: "x", plan: "gold" }, 422, { param: "plan" }],
+    ["an unknown trust tier", { name: "x", trustTier: "gold" }, 422, { param: "trustTier" }],
     ["a quota below 0", { name: "x", dailyQuota: -1 }, 422, { param: "dailyQuota" }],
     ["a name with NUL in it", { name: "a\u0000b" }, 422, { param: "name" }],
     ["one that is taken", { name: "x", externalId: "acme-a" }, 409, { type: "conflict", code: "duplicate" }],
@@ -79,7 +79,7 @@ describe("POST /v1/senders", () => {
 });
 
 describe("a project", () => {
-  test("is managed with an account-wide key alone", async () => {
+  test("is managed only with an account-wide key", async () => {
     for (const [method, path, body] of [
       ["POST", "/v1/senders", { name: "x" }],
       ["GET", "/v1/senders", undefined],
@@ -95,7 +95,7 @@ describe("a project", () => {
     }
   });
 
-  test("of another account is not there", async () => {
+  test("of another account is 404", async () => {
     const path = `/v1/senders/${api.other.a.id}`;
     expect((await wide("GET", path)).status).toBe(404);
     expect((await wide("PATCH", path, { name: "mine now" })).status).toBe(404);
@@ -119,14 +119,14 @@ describe("a project", () => {
     ["plan", { plan: "free" }, { plan: "free" }],
     ["trust tier", { trustTier: "high" }, { trustTier: "high" }],
     ["quota", { dailyQuota: 5 }, { dailyQuota: 5 }],
-    ["quota of none", { dailyQuota: null }, { dailyQuota: null }],
+    ["no quota", { dailyQuota: null }, { dailyQuota: null }],
     ["one tracking switch", { tracking: { opens: false } }, { tracking: { opens: false, clicks: true } }],
     ["the other", { tracking: { clicks: false } }, { tracking: { opens: false, clicks: false } }],
     ["suspension", { suspendedAt: "2026-01-02T03:04:05Z" }, { suspendedAt: "2026-01-02T03:04:05.000Z" }],
     ["its lifting", { suspendedAt: null }, { suspendedAt: null }],
     ["nothing", {}, { name: "New", plan: "free" }],
   ];
-  test.each(changes)("takes a change of %s and leaves the rest", async (_name, body, expected) => {
+  test.each(changes)("accepts a change of %s and leaves the rest", async (_name, body, expected) => {
     const before = (await wide("GET", path())).json;
     const called = await wide("PATCH", path(), body);
     expect(called.status).toBe(200);
@@ -140,7 +140,7 @@ describe("a project", () => {
     ["an unknown tier", { trustTier: "gold" }, "trustTier"],
     ["a quota below zero", { dailyQuota: -1 }, "dailyQuota"],
     ["a broken quota", { dailyQuota: 1.5 }, "dailyQuota"],
-    ["a time that is none", { suspendedAt: "yesterday" }, "suspendedAt"],
+    ["an invalid time", { suspendedAt: "yesterday" }, "suspendedAt"],
     ["a time without a zone", { suspendedAt: "2026-01-02T03:04:05" }, "suspendedAt"],
     ["no name", { name: "" }, "name"],
     ["a name with NUL in it", { name: "a\u0000b" }, "name"],
@@ -152,7 +152,7 @@ describe("a project", () => {
     expect([called.status, called.json.error.param]).toEqual([422, param]);
   });
 
-  test("is refused a sibling's external id, and is found by its new one alone", async () => {
+  test("is refused a sibling's external id, and is found only by its new one", async () => {
     const { json: made } = await wide("POST", "/v1/senders", { name: "Renamed", externalId: "before" });
     const taken = await wide("PATCH", `/v1/senders/${made.id}`, { externalId: "acme-b" });
     expect([taken.status, taken.json.error.code, taken.json.error.param]).toEqual([
@@ -170,7 +170,7 @@ describe("a project", () => {
     }
   });
 
-  test("shows half of a surrogate pair in its name as it is stored", async () => {
+  test("shows an unpaired surrogate in its name as it is stored", async () => {
     const { json: made } = await wide("POST", "/v1/senders", { name: "a\ud800b" });
     expect(made.name).toBe("a\ufffdb");
     expect((await wide("GET", `/v1/senders/${made.id}`)).json.name).toBe("a\ufffdb");

@@ -2,18 +2,20 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { Type } from "@sinclair/typebox";
 import Database from "libsql";
-import { ok, raw } from "../../src/http/answer.ts";
-import { PIECEWISE_OCTETS } from "../../src/http/body.ts";
-import { MAX_OCTETS_OF_OWNER } from "../../src/http/body-room.ts";
-import { BODY_BASE_MS, BODY_LEAST_RATE, bodyTimeMs } from "../../src/http/body-time.ts";
-import { LARGE_BODY_OCTETS } from "../../src/http/body-turns.ts";
-import { openRoute } from "../../src/http/route.ts";
-import { type AnsweredRequest, type Http, IDLE_TIMEOUT_SECONDS } from "../../src/http/server.ts";
-import { findSender } from "../../src/store/senders.ts";
+import { created, ok, raw } from "../../src/http/answer.ts";
+import { PIECEWISE_OCTETS } from "../../src/http/body/body.ts";
+import { MAX_BODY_OCTETS_PER_OWNER } from "../../src/http/body/budget.ts";
+import { BODY_BASE_MS, MIN_BODY_RATE, bodyTimeMs } from "../../src/http/body/time.ts";
+import { LARGE_BODY_OCTETS } from "../../src/http/body/large-bodies.ts";
+import { DEFAULT_MAX_BODY_BYTES } from "../../src/http/dispatch.ts";
+import { openRoute, projectRoute } from "../../src/http/route.ts";
+import type { AnsweredRequest } from "../../src/http/request-log.ts";
+import { type Http, IDLE_TIMEOUT_SECONDS } from "../../src/http/server.ts";
+import { findProject } from "../../src/store/projects.ts";
 import { type TestApi, testApi, type TestApiOptions } from "../support/api.ts";
 import { until } from "../support/poll.ts";
 
-/** Milliseconds in which what lies in a socket of this machine has been read. */
+/** Milliseconds in which a socket's content has been read on this machine. */
 const SETTLED_MS = 30;
 
 let api: TestApi | null = null;
@@ -28,7 +30,7 @@ async function started(options: TestApiOptions = {}): Promise<{ api: TestApi; ht
   return { api, http: api.http, port };
 }
 
-/** Sends bytes and gives back all that comes until the server closes or `until` has come. */
+/** Sends bytes and returns the answer until the server closes or `until` has come. */
 function exchange(port: number, bytes: string, until: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
@@ -42,14 +44,14 @@ function exchange(port: number, bytes: string, until: string): Promise<string> {
   });
 }
 
-test("a connection at rest outlives the 60 seconds for which proxies keep it", () => {
-  /** Bun counts in steps of so many seconds, and closes up to one of them early. */
+test("an idle connection outlives the 60 seconds for which proxies keep it", () => {
+  /** Bun counts in steps of this many seconds, and closes up to one of them early. */
   const step = 4;
   expect(IDLE_TIMEOUT_SECONDS - step).toBeGreaterThan(60 + step);
 });
 
 describe("over a socket", () => {
-  test("a body declared over the limit gets the envelope before a byte of it is sent", async () => {
+  test("a body declared over the limit gets the error envelope before a byte of it is sent", async () => {
     const { port, api: running } = await started({ maxBodyBytes: 1000 });
     const head = [
       "POST /v1/domains HTTP/1.1",
@@ -65,7 +67,7 @@ describe("over a socket", () => {
     expect(got).toContain('"type":"payload_too_large"');
   });
 
-  test("a chunked body over the limit gets the envelope while it still comes", async () => {
+  test("a chunked body over the limit gets the error envelope while it is still being sent", async () => {
     const { port, api: running } = await started({ maxBodyBytes: 1000 });
     const head = [
       "POST /v1/domains HTTP/1.1",
@@ -81,7 +83,24 @@ describe("over a socket", () => {
     expect(got).toContain('"type":"payload_too_large"');
   });
 
-  test("a key revoked by another process is refused from the next request on, in the midst of our turn, too", async () => {
+  test("a client that is cut off for pipelining gets the answer of its first request when it sends that again", async () => {
+    const { port, api: running } = await started();
+    const body = JSON.stringify({ url: "https://hooks.example/", eventTypes: ["*"] });
+    const head = (method: string, more: string) =>
+      `${method} /v1/webhooks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${running.acme.a.key}\r\n${more}\r\n`;
+    const post = `${head("POST", `Content-Type: application/json\r\nIdempotency-Key: once\r\nContent-Length: ${body.length}\r\n`)}${body}`;
+    const ids = async () =>
+      ((await running.call("GET", "/v1/webhooks")).json.data as { id: string }[]).map(({ id }) => id);
+
+    await exchange(port, post + head("GET", ""), "no such text");
+    await until(async () => (await ids()).length === 1);
+    const again = await exchange(port, post, '"id"');
+    expect(again).toStartWith("HTTP/1.1 201 ");
+    expect(again.toLowerCase()).toContain("idempotent-replayed: true");
+    expect([await ids()]).toEqual([[again.match(/whk_[0-9a-z]+/)?.[0] ?? ""]]);
+  });
+
+  test("a key revoked by another process is refused from the next request on, even within one of our turns", async () => {
     const { port, api: running } = await started();
     const { db } = running;
     const file = await db.first<{ file: string }>("PRAGMA database_list");
@@ -97,9 +116,9 @@ describe("over a socket", () => {
       ask();
       expect(await first).toStartWith("HTTP/1.1 200 ");
       const second = answered();
-      // Sockets are looked at between what this one reads and the next immediate.
+      // Sockets are read between what this one reads and the next immediate.
       await new Promise((resolve) => setImmediate(resolve));
-      for (let read = 0; read < 3; read++) await findSender(db, running.acme.id, running.acme.a.id);
+      for (let read = 0; read < 3; read++) await findProject(db, running.acme.id, running.acme.a.id);
       other.exec("UPDATE api_keys SET revoked_at = 1");
       ask();
       expect(await second).toStartWith("HTTP/1.1 401 ");
@@ -109,7 +128,7 @@ describe("over a socket", () => {
     }
   });
 
-  test("a target that is no path is 404, not a 405 that allows the very method", async () => {
+  test("a target that is not a path is 404, not a 405 that allows the same method", async () => {
     const { port } = await started();
     const head = "GET /v1/domains#x HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: hash-1";
     const got = await exchange(port, `${head}\r\n\r\n`, 'hash-1"');
@@ -118,7 +137,7 @@ describe("over a socket", () => {
     expect(got.toLowerCase()).not.toContain("\r\nallow:");
   });
 
-  test("a handler is told the peer's address", async () => {
+  test("a handler gets the peer's address", async () => {
     const route = openRoute({
       method: "GET",
       path: "/ip",
@@ -173,7 +192,7 @@ describe("a stop", () => {
     return { route, begun, release: () => release() };
   };
 
-  test("waits for a request in hand and takes no new one", async () => {
+  test("waits for running requests and accepts no new one", async () => {
     const { route, begun, release } = slow();
     const { port, http } = await started({ routes: () => [route] });
     const answer = fetch(`http://127.0.0.1:${port}/slow`);
@@ -191,7 +210,7 @@ describe("a stop", () => {
     await stopped;
   });
 
-  test("answers a request that was sent before it into a connection at rest, and says that it closes that", async () => {
+  test("answers a request that was sent before it on an idle connection, and announces that it closes that", async () => {
     const { port, http } = await started();
     const socket = connect(port, "127.0.0.1");
     let got = "";
@@ -213,8 +232,8 @@ describe("a stop", () => {
 
   test.each([
     ["begun before it", 0],
-    ["asked for before it, and begun in it", 1],
-  ])("gives a streamed answer to its end: %s", async (_, after) => {
+    ["requested before it, and begun during it", 1],
+  ])("finishes a streamed answer: %s", async (_, after) => {
     const piece = new Uint8Array(64 * 1024).fill(0x61);
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     let at = 0;
@@ -262,7 +281,7 @@ describe("a stop", () => {
     expect(got).toEndWith("\r\n0\r\n\r\n");
   });
 
-  test("cuts what is left when the grace is over", async () => {
+  test("cuts running requests when the grace period is over", async () => {
     const { route, begun } = slow();
     const { port, http, api: running } = await started({ routes: () => [route] });
     const answer = fetch(`http://127.0.0.1:${port}/slow`).then(
@@ -277,7 +296,7 @@ describe("a stop", () => {
   });
 });
 
-test("a route that takes no body reads less than a large one, another one more", async () => {
+test("a route without a body reads less than a large one, and another route one more", async () => {
   const running = await started({ maxBodyBytes: 2 * LARGE_BODY_OCTETS });
   const post = async (path: string, octets: number) =>
     (await running.api.call("POST", path, { body: `${" ".repeat(octets - 2)}{}` })).status;
@@ -286,10 +305,58 @@ test("a route that takes no body reads less than a large one, another one more",
   expect(await post("/v1/domains", LARGE_BODY_OCTETS)).toBe(422);
 });
 
+/** How many messages its route has taken. */
+let taken = 0;
+/** A route whose bodies may be as large as one with a message, and one for small bodies. */
+const MESSAGE_ROUTE = () => [
+  projectRoute({
+    method: "POST",
+    path: "/v1/messages",
+    operationId: "takeMessage",
+    summary: "Takes a large body",
+    scope: "emails:send",
+    body: Type.Object({ domain: Type.String() }),
+    bodyLimit: "message",
+    answers: { 201: Type.Any() },
+    handle({ body }) {
+      taken++;
+      return created(body);
+    },
+  }),
+  projectRoute({
+    method: "POST",
+    path: "/v1/few-octets",
+    operationId: "takeFewOctets",
+    summary: "Takes a small body",
+    scope: "emails:send",
+    body: Type.Object({}),
+    bodyLimit: 1000,
+    answers: { 201: Type.Any() },
+    handle: ({ body }) => created(body),
+  }),
+];
+
+describe("a body is 413 one octet over what its route takes", () => {
+  const most = 2 * DEFAULT_MAX_BODY_BYTES;
+  const rows: [string, number, number][] = [
+    ["/v1/webhooks", DEFAULT_MAX_BODY_BYTES, 422],
+    ["/v1/webhooks", DEFAULT_MAX_BODY_BYTES + 1, 413],
+    ["/v1/few-octets", 1000, 201],
+    ["/v1/few-octets", 1001, 413],
+    ["/v1/messages", most, 422],
+    ["/v1/messages", most + 1, 413],
+  ];
+  test.each(rows)("%s with %p octets: %p", async (path, octets, status) => {
+    const running = await started({ maxBodyBytes: most, routes: MESSAGE_ROUTE });
+    const body = `${" ".repeat(octets - 2)}{}`;
+    expect((await running.api.call("POST", path, { body })).status).toBe(status);
+  });
+});
+
 describe("bodies that come slowly", () => {
   const head = (key: string, length: string): string =>
     [
-      "POST /v1/domains HTTP/1.1",
+      "POST /v1/messages HTTP/1.1",
       "Host: localhost",
       `Authorization: Bearer ${key}`,
       "Content-Type: application/json",
@@ -331,9 +398,9 @@ describe("bodies that come slowly", () => {
   ];
 
   test.each(rows)(
-    "have their time: one that is %s is taken in the last millisecond of it",
+    "have their time: one that is %s is accepted in its last millisecond",
     async (_name, length, first, rest, timeMs) => {
-      const { api, port } = await started({ maxBodyBytes: LARGE });
+      const { api, port } = await started({ maxBodyBytes: LARGE, routes: MESSAGE_ROUTE });
       const client = await begun(port, api, head(api.acme.a.key, length), first);
       await Bun.sleep(SETTLED_MS);
       api.clock.advance(Math.ceil(timeMs) - 1);
@@ -346,9 +413,10 @@ describe("bodies that come slowly", () => {
   );
 
   test.each(rows)(
-    "have no more: one that is %s is answered 408 then, its connection ended, nothing stored",
+    "have no more: one that is %s is answered 408 then, its connection ended, nothing taken",
     async (_name, length, first, _rest, timeMs) => {
-      const { api, port } = await started({ maxBodyBytes: LARGE });
+      const { api, port } = await started({ maxBodyBytes: LARGE, routes: MESSAGE_ROUTE });
+      const before = taken;
       const client = await begun(port, api, head(api.acme.a.key, length), first);
       await Bun.sleep(SETTLED_MS);
       api.clock.advance(BODY_BASE_MS);
@@ -361,20 +429,20 @@ describe("bodies that come slowly", () => {
       expect(JSON.parse(json)).toEqual({
         error: { type: "request_timeout", message: "The body came too slowly.", requestId: "slow-1" },
       });
-      expect((await api.call("GET", "/v1/domains")).json.data).toEqual([]);
+      expect(taken).toBe(before);
       expect(api.clock.pending()).toBe(0);
     },
   );
 
-  test("keep their time as long as they come at the least rate", async () => {
-    const { api, port } = await started({ maxBodyBytes: 4 * 1024 * 1024 });
+  test("keep their time while they come at the minimum rate", async () => {
+    const { api, port } = await started({ maxBodyBytes: 4 * 1024 * 1024, routes: MESSAGE_ROUTE });
     const seconds = 60;
-    const whole = `${body}${" ".repeat(seconds * BODY_LEAST_RATE - body.length)}`;
+    const whole = `${body}${" ".repeat(seconds * MIN_BODY_RATE - body.length)}`;
     const client = await begun(port, api, head(api.acme.a.key, `Content-Length: ${whole.length}`));
-    for (let at = 0; at < whole.length; at += BODY_LEAST_RATE) {
+    for (let at = 0; at < whole.length; at += MIN_BODY_RATE) {
       api.clock.advance(1000);
       await Bun.sleep(1);
-      client.socket.write(whole.slice(at, at + BODY_LEAST_RATE));
+      client.socket.write(whole.slice(at, at + MIN_BODY_RATE));
       await Bun.sleep(1);
     }
     await until(() => client.got().includes("slow-1"));
@@ -389,23 +457,24 @@ describe("bodies that come slowly", () => {
       headers: { "content-length": "64" },
     });
 
-  /** A client whose body fills all the room of its project but an octet, and does not end. */
+  /** A client whose body uses all memory of its project except an octet, and does not end. */
   async function filling(api: TestApi, port: number, key: string): Promise<Client> {
-    const client = await begun(port, api, head(key, `Content-Length: ${MAX_OCTETS_OF_OWNER}`));
+    const client = await begun(port, api, head(key, `Content-Length: ${MAX_BODY_OCTETS_PER_OWNER}`));
     const piece = " ".repeat(1024 * 1024);
-    for (let sent = piece.length; sent < MAX_OCTETS_OF_OWNER; sent += piece.length)
+    for (let sent = piece.length; sent < MAX_BODY_OCTETS_PER_OWNER; sent += piece.length)
       await new Promise((resolve) => client.socket.write(piece, resolve));
     client.socket.write(" ".repeat(piece.length - 1));
     return client;
   }
 
   test.each(["time is over", "client breaks off"])(
-    "hold up their own project by what they have brought, and no other of the account, until their %s",
+    "block their own project by the octets that have arrived, and no other of the account, until their %s",
     async (end) => {
-      const { api, port } = await started({ maxBodyBytes: MAX_OCTETS_OF_OWNER });
+      const { api, port } = await started({ maxBodyBytes: MAX_BODY_OCTETS_PER_OWNER, routes: MESSAGE_ROUTE });
       const { a, b } = api.acme;
       let client = await filling(api, port, a.key);
-      // Where the last piece of it comes while one of ours is under way, it is the large one that is refused: it begins anew.
+      // If the last piece arrives while a request of ours is under way, the large one is refused, so it starts
+      // again.
       await until(async () => {
         const { status } = await post(api, a.key);
         if (client.got() === "") return status === 503;
@@ -418,7 +487,7 @@ describe("bodies that come slowly", () => {
       else {
         api.clock.advance(BODY_BASE_MS);
         await Bun.sleep(SETTLED_MS);
-        api.clock.advance(bodyTimeMs(MAX_OCTETS_OF_OWNER) - BODY_BASE_MS);
+        api.clock.advance(bodyTimeMs(MAX_BODY_OCTETS_PER_OWNER) - BODY_BASE_MS);
         await client.closed;
         expect(client.got()).toStartWith("HTTP/1.1 408 ");
       }
@@ -426,17 +495,17 @@ describe("bodies that come slowly", () => {
     },
   );
 
-  test("keep nobody out by what they declare", async () => {
-    const { api, port } = await started({ maxBodyBytes: MAX_OCTETS_OF_OWNER });
+  test("block no other project by their declared size", async () => {
+    const { api, port } = await started({ maxBodyBytes: MAX_BODY_OCTETS_PER_OWNER, routes: MESSAGE_ROUTE });
     const { a } = api.acme;
-    const client = await begun(port, api, head(a.key, `Content-Length: ${MAX_OCTETS_OF_OWNER}`), "{");
+    const client = await begun(port, api, head(a.key, `Content-Length: ${MAX_BODY_OCTETS_PER_OWNER}`), "{");
     expect((await post(api, a.key)).status).toBe(201);
     client.socket.destroy();
   });
 });
 
 describe("health", () => {
-  test("livez and healthz answer whatever else is wrong; readyz names what fails, and not why", async () => {
+  test("livez and healthz answer whatever else is wrong; readyz names the failed checks, and not why", async () => {
     const checks = [
       { name: "database", run: async () => undefined },
       { name: "redis", run: () => Promise.reject(new Error("redis://user:secret@10.0.0.1")) },
@@ -449,7 +518,7 @@ describe("health", () => {
     expect(called.json).toEqual({ status: "unavailable", checks: { database: "ok", redis: "failed" } });
   });
 
-  test("readyz is 200 when all is there", async () => {
+  test("readyz is 200 when everything works", async () => {
     api = await testApi({ http: { checks: [{ name: "database", run: async () => undefined }] } });
     expect((await api.call("GET", "/readyz", { key: null })).status).toBe(200);
   });
@@ -464,7 +533,7 @@ describe("health", () => {
 });
 
 describe("the reference page", () => {
-  test("loads its script from here alone", async () => {
+  test("loads its script only from this server", async () => {
     const docs = { script: new Blob(["/*script*/"]), style: new Blob(["/*style*/"]) };
     api = await testApi({ http: { docs } });
     const page = await api.call("GET", "/docs", { key: null });
@@ -477,7 +546,7 @@ describe("the reference page", () => {
     expect(page.text).not.toContain("https://");
   });
 
-  test("is not there without its files; the document is", async () => {
+  test("is missing without its files, but the document is served", async () => {
     api = await testApi();
     expect((await api.call("GET", "/docs", { key: null })).status).toBe(404);
     expect((await api.call("GET", "/docs/json", { key: null })).status).toBe(200);

@@ -7,7 +7,7 @@ import { type Called, type TestApi, testApi } from "../support/api.ts";
 
 const LIMIT = 2000;
 
-/** Routes that only tests have: they show the shell itself. */
+/** Routes that only exist in tests, to show the shell itself. */
 function probes(): Route[] {
   return [
     projectRoute({
@@ -60,7 +60,7 @@ function probes(): Route[] {
       answers: { 200: null },
       errors: ["rate_limited"],
       handle: () => {
-        throw new AppError("rate_limited", "Slow down.", { retryAfter: 7 });
+        throw new AppError("rate_limited", "Slow down.", { retryAfterSeconds: 7 });
       },
     }),
   ];
@@ -99,7 +99,7 @@ const ROWS: Row[] = [
   { name: "the root is 404", call: ["GET", "/"], status: 404, error: { type: "not_found" } },
   { name: "an unknown path is 404 without a key too", call: ["GET", "/x"], key: null, status: 404 },
   {
-    name: "a method the path does not take is 405 with those it does",
+    name: "a method that the path does not support is 405 with those it does",
     call: ["PUT", "/v1/domains"],
     status: 405,
     error: { type: "method_not_allowed" },
@@ -113,7 +113,7 @@ const ROWS: Row[] = [
   },
   { name: "OPTIONS is 405", call: ["OPTIONS", "/v1/domains"], status: 405 },
   {
-    name: "text that is no JSON is 400",
+    name: "text that is not JSON is 400",
     call: ["POST", "/v1/probe/1", "{"],
     status: 400,
     error: { type: "invalid_request" },
@@ -125,14 +125,14 @@ const ROWS: Row[] = [
     error: { type: "invalid_request" },
   },
   {
-    name: "a body that is no object is 422",
+    name: "a body that is not an object is 422",
     call: ["POST", "/v1/probe/1", "[]"],
     status: 422,
     error: { type: "validation_error" },
   },
-  { name: "no body where one is required is 422", call: ["POST", "/v1/probe/1"], status: 422 },
+  { name: "no body if one is required is 422", call: ["POST", "/v1/probe/1"], status: 422 },
   {
-    name: "every breach of the schema is told, by its path",
+    name: "every violation of the schema is reported, by its path",
     call: ["POST", "/v1/probe/1", { to: [{ email: 1 }, {}], count: 1.5 }],
     status: 422,
     error: {
@@ -152,24 +152,24 @@ const ROWS: Row[] = [
     error: { type: "payload_too_large" },
   },
   {
-    name: "a body declared over the limit is 413 unread",
+    name: "a body declared over the limit is 413 without reading it",
     call: ["POST", "/v1/probe/1", "{}", { "content-length": String(LIMIT + 1) }],
     status: 413,
   },
   {
-    name: "a body of exactly the limit is taken",
+    name: "a body of exactly the limit is accepted",
     call: ["POST", "/v1/probe/1", `{}${" ".repeat(LIMIT - 2)}`],
     status: 200,
   },
   {
-    name: "a key is asked for before the body is read",
+    name: "the key is checked before the body is read",
     call: ["POST", "/v1/probe/1", "x".repeat(LIMIT + 1)],
     key: null,
     status: 401,
     headers: { "www-authenticate": "Bearer" },
   },
   {
-    name: "an unexpected error is 500 and tells nothing",
+    name: "an unexpected error is 500 and reveals nothing",
     call: ["GET", "/v1/broken"],
     status: 500,
     error: { type: "internal_error", message: "Something went wrong on our side." },
@@ -182,23 +182,23 @@ const ROWS: Row[] = [
     headers: { "retry-after": "1" },
   },
   {
-    name: "a Retry-After goes out as a header",
+    name: "a Retry-After is sent as a header",
     call: ["POST", "/open"],
     key: null,
     status: 429,
     headers: { "retry-after": "7" },
   },
   {
-    name: "an open route's bytes go out as they are",
+    name: "an open route's bytes are sent as they are",
     call: ["GET", "/pixel"],
     key: null,
     status: 200,
     headers: { "content-type": "image/gif", "cache-control": "private", "x-content-type-options": "nosniff" },
   },
   { name: "HEAD is answered as GET", call: ["HEAD", "/v1/domains"], status: 200 },
-  { name: "a slash at the end changes nothing", call: ["GET", "/v1/domains/"], status: 200 },
+  { name: "a trailing slash changes nothing", call: ["GET", "/v1/domains/"], status: 200 },
   {
-    name: "an API answer is kept in no cache",
+    name: "an API answer must not be cached",
     call: ["GET", "/v1/domains"],
     status: 200,
     headers: { "cache-control": "no-store", "x-content-type-options": "nosniff", "www-authenticate": null },
@@ -226,7 +226,7 @@ describe("the shell", () => {
     expect(called.headers.get("x-request-id")).toBe("mine.1_a-B");
   });
 
-  test("leaves what a schema does not name as it came", async () => {
+  test("leaves fields that a schema does not name as they came", async () => {
     const body = { extra: { deep: [1, null] }, data: { a: { b: { c: [1, "2", null] } }, "": 1 } };
     const { json } = await api.call("POST", "/v1/probe/1", { body });
     expect(json.body).toEqual(body);
@@ -248,7 +248,7 @@ describe("the shell", () => {
     ["%F0%9F%93%AE", "\u{1F4EE}"],
     ["'%20OR%201=1--", "' OR 1=1--"],
   ];
-  test.each(SEGMENTS)("hands on the segment %s percent-decoded", async (segment, value) => {
+  test.each(SEGMENTS)("passes on the segment %s percent-decoded", async (segment, value) => {
     const { json } = await api.call("POST", `/v1/probe/${segment}`, { body: {} });
     expect(json.params).toEqual({ id: value });
   });

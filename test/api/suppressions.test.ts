@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { loadConfig } from "../../src/config.ts";
 import { newId } from "../../src/core/ids.ts";
 import { suppressionRoutes } from "../../src/http/routes/suppressions.ts";
 import { type NewSuppression, suppress } from "../../src/store/suppressions.ts";
@@ -8,7 +9,7 @@ import { leftOut } from "../support/blocked.ts";
 const DAY_MS = 86_400_000;
 let api: TestApi;
 beforeAll(async () => {
-  api = await testApi({ routes: ({ db }) => suppressionRoutes({ db }) });
+  api = await testApi({ routes: ({ db }) => suppressionRoutes({ db, quotas: loadConfig({}).quotas }) });
 });
 afterAll(() => api.close());
 
@@ -21,7 +22,7 @@ const iso = (ahead = 0) => new Date(api.clock.now() + ahead).toISOString();
 const blocked = async (email: string) =>
   (await leftOut(api.db, api.acme.a.id, [email], api.clock.now())).suppressed.has(email);
 
-/** What a bounce writes for project `a`, or the one given. */
+/** Writes the entry of a bounce for project `a`, or the given one. */
 function bounce(email: string, changes: Partial<NewSuppression> = {}) {
   const now = api.clock.now();
   const entry: NewSuppression = {
@@ -49,7 +50,7 @@ describe("POST /v1/suppressions", () => {
     expect(await blocked(json.email)).toBe(true);
   });
 
-  test("takes a note, and a time until which it blocks", async () => {
+  test("accepts a note, and a time until which it blocks", async () => {
     const expiresAt = iso(DAY_MS);
     const { json } = await add({ email: "until@example.com", note: "on leave\n💤", expiresAt });
     expect(json).toMatchObject({ note: "on leave\n💤", expiresAt });
@@ -66,7 +67,7 @@ describe("POST /v1/suppressions", () => {
     ]);
   });
 
-  test("of an address on the list is 200 with the entry that stands", async () => {
+  test("of a listed address is 200 with the existing entry", async () => {
     const first = (await add({ email: "twice@example.com", note: "first" })).json;
     const second = await add({ email: "TWICE@Example.COM", note: "second", expiresAt: iso(DAY_MS) });
     expect([second.status, second.json]).toEqual([200, first]);
@@ -89,24 +90,24 @@ describe("POST /v1/suppressions", () => {
     expect([first.status, second.status, second.json]).toEqual([201, 201, first.json]);
   });
 
-  test("takes a note of 1 000 characters", async () => {
+  test("accepts a note of 1 000 characters", async () => {
     expect((await add({ email: "note@example.com", note: "n".repeat(1000) })).json.note).toHaveLength(1000);
     expect((await add({ email: "null@example.com", note: null, expiresAt: null })).status).toBe(201);
   });
 
   const rows: [string, Record<string, unknown>, string, string | undefined][] = [
     ["no address", { email: undefined }, "email", "missing_field"],
-    ["what is no address", { email: "bob" }, "email", "invalid_email"],
+    ["an invalid address", { email: "bob" }, "email", "invalid_email"],
     ["NUL in the address", { email: "a\u0000@b.example" }, "email", "invalid_email"],
     ["half a surrogate pair in the address", { email: "\ud800@b.example" }, "email", "invalid_email"],
     ["a list as address", { email: ["a@b.example"] }, "email", undefined],
     ["a note of 1 001 characters", { note: "n".repeat(1001) }, "note", undefined],
     ["NUL in the note", { note: "a\u0000b" }, "note", undefined],
     ["a time without a zone", { expiresAt: "2030-01-01T00:00:00" }, "expiresAt", undefined],
-    ["what is no time", { expiresAt: "tomorrow" }, "expiresAt", undefined],
+    ["an invalid time", { expiresAt: "tomorrow" }, "expiresAt", undefined],
     ["a time after the last of UTC", { expiresAt: "9999-12-31T23:59:59-00:01" }, "expiresAt", undefined],
   ];
-  test("takes a time that lies ahead, and refuses this moment", async () => {
+  test("accepts a time in the future, and refuses the present moment", async () => {
     const at = (ms: number) => new Date(api.clock.now() + ms).toISOString();
     expect((await add({ email: "now@example.com", expiresAt: at(0) })).json.error.param).toBe("expiresAt");
     expect((await add({ email: "now@example.com", expiresAt: at(1) })).status).toBe(201);
@@ -124,7 +125,7 @@ describe("POST /v1/suppressions", () => {
 });
 
 describe("POST /v1/suppressions/batch", () => {
-  test("answers one result an address, in their order", async () => {
+  test("answers one result for each address, in order", async () => {
     await bounce("known@batch.example");
     const emails = [
       "A@batch.example",
@@ -141,19 +142,15 @@ describe("POST /v1/suppressions/batch", () => {
     expect(a).toEqual({ id: expect.stringMatching(/^sup_/), email: "a@batch.example" });
     expect(again).toEqual(a);
     expect(known.id).toBe((await list("email=known@batch.example"))[0].id);
-    const refused = (index: number) => ({
-      error: {
-        message: "This is not an email address.",
-        code: "invalid_email",
-        param: `emails[${index}]`,
-        type: "validation_error",
-      },
-    });
-    expect([nobody, five, half, nothing]).toEqual([1, 3, 5, 6].map(refused));
+    const message = 'The item must be an email address, such as "ana@example.com".';
+    const refused = (code: string) => ({ error: { message, code, param: "", type: "validation_error" } });
+    const noAddress = refused("invalid_email");
+    const noItem = refused("invalid_item");
+    expect([nobody, five, half, nothing]).toEqual([noAddress, noItem, noAddress, noItem]);
     expect(await blocked("a@batch.example")).toBe(true);
   });
 
-  test("takes 100 and no more, and at least one", async () => {
+  test("accepts 100 and no more, and at least one", async () => {
     const emails = Array.from({ length: 101 }, (_, index) => `n${index}@hundred.example`);
     expect((await batch(emails)).json.error.param).toBe("emails");
     expect(await list("q=hundred.example")).toEqual([]);
@@ -164,7 +161,7 @@ describe("POST /v1/suppressions/batch", () => {
     for (const body of [[], "a@b.example", undefined]) expect((await batch(body)).status).toBe(422);
   });
 
-  test("in the place of entries that have expired makes new ones", async () => {
+  test("replaces expired entries by new ones", async () => {
     await bounce("soft@batch.example", { bounceType: "soft", expiresAt: api.clock.now() + 1000 });
     const [before] = await list("email=soft@batch.example");
     api.clock.advance(1000);
@@ -174,7 +171,7 @@ describe("POST /v1/suppressions/batch", () => {
     expect(after.id).not.toBe(before.id);
   });
 
-  test("racing with others gives all the same entries", async () => {
+  test("several at once all return the same entries", async () => {
     const emails = ["r1@race.example", "r2@race.example"];
     const answers = await Promise.all([
       batch(emails),
@@ -214,7 +211,7 @@ describe("GET /v1/suppressions", () => {
     ],
     ["one address in any case", "email=MANUAL@Other.example", ["manual@other.example"]],
     ["no address that has expired", "email=past@list.example", []],
-    ["what is no address", "email=nobody", []],
+    ["an invalid address", "email=nobody", []],
     ["bounces", "reason=bounce", ["soft@list.example", "b_1@list.example"]],
     ["complaints", "reason=complaint", ["b%2@list.example"]],
     ["those added by hand", "reason=manual", ["manual@other.example"]],
@@ -231,13 +228,13 @@ describe("GET /v1/suppressions", () => {
     expect(emails(await list(query, key()))).toEqual(expected);
   });
 
-  test("shows what a bounce wrote", async () => {
+  test("shows the entry of a bounce", async () => {
     const [soft] = await list("email=soft@list.example", key());
     expect(soft).toMatchObject({ reason: "bounce", bounceType: "soft", messageId: "msg_1", note: null });
     expect(Date.parse(soft.expiresAt) - Date.parse(soft.createdAt)).toBe(7 * DAY_MS);
   });
 
-  test("walks page by page within its filters", async () => {
+  test("lists page by page within its filters", async () => {
     const first = (await api.call("GET", "/v1/suppressions?reason=bounce&limit=1", { key: key() })).json;
     const next = `limit=1&cursor=${first.nextCursor}`;
     const second = (await api.call("GET", `/v1/suppressions?reason=bounce&${next}`, { key: key() })).json;
@@ -271,7 +268,7 @@ describe("DELETE /v1/suppressions", () => {
   const remove = (query: string, key = api.acme.a.key) =>
     api.call("DELETE", `/v1/suppressions?${query}`, { key });
 
-  test("takes an address off the list of the project alone", async () => {
+  test("removes an address from the list of only that project", async () => {
     await add({ email: "free+again@example.com" });
     await add({ email: "free+again@example.com" }, api.acme.b.key);
     const called = await remove("email=FREE%2Bagain%40example.com");
@@ -291,7 +288,7 @@ describe("DELETE /v1/suppressions", () => {
     "'%20OR%20''='",
     "x".repeat(5000),
   ];
-  test.each(rows)("of %.30s, which is not on it, is 204 all the same", async (email) => {
+  test.each(rows)("of %.30s, which is not listed, is 204 too", async (email) => {
     const before = (await list("limit=100")).length;
     expect((await remove(`email=${email}`)).status).toBe(204);
     expect((await list("limit=100")).length).toBe(before);
@@ -303,7 +300,7 @@ describe("DELETE /v1/suppressions", () => {
   });
 });
 
-test("hostile text in a note is taken whole", async () => {
+test("hostile text in a note is stored unchanged", async () => {
   const texts = [
     "\u202etxt.exe",
     "a\u{1f600}b",
@@ -326,7 +323,7 @@ describe("a key without the scope is 403", () => {
     ["GET", "/v1/suppressions", "suppressions:read"],
     ["DELETE", "/v1/suppressions?email=a@b.example", "suppressions:write"],
   ];
-  test.each(rows)("%s %s asks for %s", async (method, path, scope) => {
+  test.each(rows)("%s %s requires %s", async (method, path, scope) => {
     const key = await api.key({ senderId: api.acme.a.id, scopes: ["emails:send"] });
     const { status, json } = await api.call(method, path, { key });
     expect([status, json.error.code, json.error.param]).toEqual([403, "missing_scope", scope]);

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { MAX_SUBJECT_CHARS } from "../../src/core/send-item.ts";
-import { MAX_BODY_PART_BYTES } from "../../src/core/send-rules.ts";
+import { MAX_SUBJECT_CHARS } from "../../src/core/messages/send-item.ts";
+import { MAX_BODY_PART_BYTES } from "../../src/core/messages/send-rules.ts";
 import { templateRoutes } from "../../src/http/routes/templates.ts";
-import { openRenderer } from "../../src/wiring/renderer.ts";
+import { openRenderer } from "../../src/wiring/threads/renderer.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";
 
@@ -20,8 +20,12 @@ afterAll(async () => {
   await api.close();
 });
 
-const create = (body: unknown, key?: string) =>
-  api.call("POST", "/v1/templates", key === undefined ? { body } : { body, key });
+/** Saves a template, with a text unless the body names one. */
+const create = (given: unknown, key?: string) => {
+  const isWhole = typeof given !== "object" || given === null || Array.isArray(given);
+  const body = isWhole ? given : { text: "Hello", ...given };
+  return api.call("POST", "/v1/templates", key === undefined ? { body } : { body, key });
+};
 const preview = (body: unknown) => api.call("POST", "/v1/templates/preview", { body });
 
 const WELCOME = {
@@ -47,14 +51,41 @@ describe("POST /v1/templates", () => {
     expect((await api.call("GET", "/v1/templates/first-one")).json).toEqual(json);
   });
 
-  test("without html or text has null for them", async () => {
-    expect((await create({ name: "Bare", subject: "", html: null })).json).toMatchObject({
+  test("without html or without text has null for it", async () => {
+    expect((await create({ name: "Bare", subject: "", html: null, text: "t" })).json).toMatchObject({
       subject: "",
       html: null,
-      text: null,
+      text: "t",
       variables: [],
     });
   });
+
+  test.each([{}, { html: null }, { html: "", text: " \n" }])(
+    "that would show nothing is 422: %p",
+    async (parts) => {
+      const { status, json } = await create({ name: "Blank", subject: "s", text: null, ...parts });
+      expect([status, json.error.code, json.error.param]).toEqual([422, "missing_field", "html"]);
+      const { json: saved } = await create({ name: "Shown", subject: "s", text: "t" });
+      const emptied = await api.call("PATCH", `/v1/templates/${saved.id}`, { body: { html: "", text: "" } });
+      expect([emptied.status, emptied.json.error.param]).toEqual([422, "html"]);
+    },
+  );
+
+  test.each(["{{a b}}", "{{ first name }}", "{% if x %}{{ 'a' b | upcase }}{% endif %}"])(
+    "with several values in a placeholder is 422: %p",
+    async (text) => {
+      const { status, json } = await create({ name: "Stray", subject: "s", text });
+      expect([status, json.error.param]).toEqual([422, "text"]);
+      expect(json.error.message).toContain("several values");
+    },
+  );
+
+  test.each(["{{ a == b }}", "{{ a and b or c }}", "{{ not a }}", "{{ (1..3) | join }}", "{{ a['b c'] }}"])(
+    "with one value in a placeholder is saved: %p",
+    async (text) => {
+      expect((await create({ name: "One value", subject: "s", text })).status).toBe(201);
+    },
+  );
 
   const slugs: [string, string][] = [
     ["Password Reset!", "password-reset"],
@@ -66,7 +97,7 @@ describe("POST /v1/templates", () => {
     ["x".repeat(200), "x".repeat(64)],
     ["x".repeat(100), `${"x".repeat(62)}-2`],
   ];
-  test("derives a slug from the name, with -2, -3 … when it is taken", async () => {
+  test("derives a slug from the name, with -2, -3 … if it is taken", async () => {
     for (const [name, slug] of slugs) expect((await create({ name, subject: "s" })).json.slug).toBe(slug);
   });
 
@@ -79,7 +110,7 @@ describe("POST /v1/templates", () => {
     expect(taken).toEqual(expected);
   });
 
-  test("a slug given that is taken is 409; another project may have it", async () => {
+  test("a given slug that is taken is 409; another project may have it", async () => {
     const body = { name: "n", subject: "s", slug: "taken" };
     expect((await create(body)).status).toBe(201);
     const { status, json } = await create(body);
@@ -93,7 +124,7 @@ describe("POST /v1/templates", () => {
   });
 
   test("with an Idempotency-Key saves once", async () => {
-    const how = { body: { name: "Once", subject: "s" }, headers: { "idempotency-key": "tpl-1" } };
+    const how = { body: { name: "Once", subject: "s", text: "t" }, headers: { "idempotency-key": "tpl-1" } };
     const first = await api.call("POST", "/v1/templates", how);
     const second = await api.call("POST", "/v1/templates", how);
     expect([first.status, second.status, second.json]).toEqual([201, 201, first.json]);
@@ -110,7 +141,7 @@ describe("POST /v1/templates", () => {
     ["a slug of hyphens and digits", { slug: "-0-" }],
     ["unknown fields", { id: "tpl_1", variables: ["z"], createdAt: "never" }],
   ];
-  test.each(fits)("takes %s", async (_name, changes) => {
+  test.each(fits)("accepts %s", async (_name, changes) => {
     expect((await create({ name: "Fits", subject: "s", ...changes })).status).toBe(201);
   });
 
@@ -149,14 +180,14 @@ describe("POST /v1/templates", () => {
     ]);
   });
 
-  test("a body that is no object is 422, and one that is no JSON 400", async () => {
+  test("a body that is not an object is 422, and one that is not JSON 400", async () => {
     for (const body of [[], "1", "null", '"x"']) expect((await create(body)).status).toBe(422);
     expect((await create("{")).status).toBe(400);
   });
 });
 
 describe("GET /v1/templates", () => {
-  test("walks the project's, newest first, each once, while others are added", async () => {
+  test("lists the project's, newest first, each once, while new ones are added", async () => {
     const key = api.other.b.key;
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.unshift((await create({ name: `n${i}`, subject: "s" }, key)).json.id);
@@ -184,7 +215,7 @@ describe("GET /v1/templates", () => {
 });
 
 describe("a template", () => {
-  test("changes what is given, its variables with it, by id or slug", async () => {
+  test("changes the given fields, and its variables with them, by id or slug", async () => {
     const { json } = await create({ ...WELCOME, slug: "change" });
     api.clock.advance(1000);
     const patch = (path: string, body: unknown) => api.call("PATCH", `/v1/templates/${path}`, { body });
@@ -206,7 +237,7 @@ describe("a template", () => {
     expect((await patch("changed", { slug: "changed" })).status).toBe(200);
   });
 
-  test("changed by two at the same time has both changes and the variables of both", async () => {
+  test("changed by two requests at once has both changes and the variables of both", async () => {
     const { json } = await create({ name: "Both", subject: "s", slug: "both" });
     await Promise.all([
       api.call("PATCH", "/v1/templates/both", { body: { html: "{{ a }}" } }),
@@ -219,7 +250,7 @@ describe("a template", () => {
     });
   });
 
-  test("does not change to what is refused", async () => {
+  test("refuses invalid changes and stays as it was", async () => {
     await create({ name: "Here", subject: "s", slug: "here" });
     const { json } = await create({ ...WELCOME, slug: "stays" });
     const rows: [unknown, number, string][] = [
@@ -249,7 +280,7 @@ describe("a template", () => {
     }
   });
 
-  test("that is unknown or another project's is not there", async () => {
+  test("that is unknown or another project's is 404", async () => {
     const { json } = await create({ ...WELCOME, slug: "mine" });
     const names = [
       "none",
@@ -279,7 +310,7 @@ describe("a template", () => {
 });
 
 describe("POST /v1/templates/{id}/render", () => {
-  test("renders by id or slug with the data given", async () => {
+  test("renders by id or slug with the given data", async () => {
     const { json } = await create({ ...WELCOME, slug: "render" });
     const body = { data: { user: { name: "<Ada>\r\nBcc: x" }, x: "&" } };
     for (const name of [json.id, "render"]) {
@@ -295,7 +326,7 @@ describe("POST /v1/templates/{id}/render", () => {
   });
 
   test("without data or body substitutes nothing", async () => {
-    await create({ name: "n", subject: "[{{ a }}]", html: "{{ b.c }}", slug: "empty" });
+    await create({ name: "n", subject: "[{{ a }}]", html: "{{ b.c }}", text: null, slug: "empty" });
     const expected = { subject: "[]", html: "", text: null, missing: ["a", "b.c"] };
     for (const how of [{}, { body: {} }, { body: { data: {} } }])
       expect((await api.call("POST", "/v1/templates/empty/render", how)).json).toEqual(expected);
@@ -313,7 +344,7 @@ describe("POST /v1/templates/{id}/render", () => {
     ]);
   });
 
-  test("refuses data that is no object", async () => {
+  test("refuses data that is not an object", async () => {
     await create({ name: "n", subject: "s", slug: "data" });
     for (const data of [null, [], "x", 1])
       expect((await api.call("POST", "/v1/templates/data/render", { body: { data } })).json.error.param).toBe(
@@ -352,7 +383,7 @@ describe("POST /v1/templates/preview", () => {
       "text",
       "rendering_failure",
     ],
-    ["a filter that breaks", { html: "{{ '%' | url_decode }}" }, "html", "rendering_failure"],
+    ["a filter that throws", { html: "{{ '%' | url_decode }}" }, "html", "rendering_failure"],
   ];
   test.each(rows)("refuses %s", async (_name, body, param, code) => {
     const { status, json } = await preview(body);
@@ -360,7 +391,7 @@ describe("POST /v1/templates/preview", () => {
   });
 });
 
-test("hostile text is taken whole or refused, in every field", async () => {
+test("hostile text is accepted unchanged or refused, in every field", async () => {
   const texts = [
     "\u202etxt.exe",
     "a\u{1f600}b",
@@ -370,9 +401,9 @@ test("hostile text is taken whole or refused, in every field", async () => {
     "\ufeff",
   ];
   for (const text of texts) {
-    const called = await create({ name: text, subject: text, html: text, text });
+    const called = await create({ name: text, subject: text, html: `<p>${text}`, text });
     expect(called.status).toBe(201);
-    expect(called.json).toMatchObject({ name: text, subject: text, html: text, text });
+    expect(called.json).toMatchObject({ name: text, subject: text, html: `<p>${text}`, text });
     expect((await api.call("GET", `/v1/templates/${called.json.id}`)).json).toEqual(called.json);
     const changed = await api.call("PATCH", `/v1/templates/${called.json.id}`, {
       body: { text: `${text}!` },
@@ -401,7 +432,7 @@ describe("a key without the scope is 403", () => {
     ["POST", "/v1/templates/x/render", "templates:read"],
     ["POST", "/v1/templates/preview", "templates:read"],
   ];
-  test.each(rows)("%s %s asks for %s", async (method, path, scope) => {
+  test.each(rows)("%s %s requires %s", async (method, path, scope) => {
     const key = await api.key({ senderId: api.acme.a.id, scopes: ["emails:send"] });
     const { status, json } = await api.call(method, path, { key });
     expect([status, json.error.code, json.error.param]).toEqual([403, "missing_scope", scope]);

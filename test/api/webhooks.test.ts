@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { EVENT_TYPES } from "../../src/core/events.ts";
-import { unseal } from "../../src/core/secretbox.ts";
+import { EVENT_TYPES } from "../../src/core/messages/events.ts";
+import { unseal } from "../../src/core/crypto/secretbox.ts";
 import { BOX_KEY, type TestApi, testApi } from "../support/api.ts";
 
 let api: TestApi;
@@ -19,7 +19,7 @@ const secretsOf = (id: string) =>
   );
 
 describe("POST /v1/webhooks", () => {
-  test("makes an enabled endpoint whose secret is told once and kept sealed", async () => {
+  test("makes an enabled endpoint whose secret is shown once and stored sealed", async () => {
     const { status, json } = await create();
     const now = new Date(api.clock.now()).toISOString();
     expect(status).toBe(201);
@@ -28,6 +28,7 @@ describe("POST /v1/webhooks", () => {
       url: URL_OK,
       enabled: true,
       eventTypes: ["delivery"],
+      content: true,
       signingSecret: expect.stringMatching(/^whsec_[A-Za-z0-9_-]{43}$/),
       disabledReason: null,
       createdAt: now,
@@ -44,7 +45,7 @@ describe("POST /v1/webhooks", () => {
     ["a type twice", ["bounce", "bounce"], ["bounce"]],
     ["all", ["*"], ["*"]],
   ];
-  test.each(taken)("takes %s", async (_name, eventTypes, stored) => {
+  test.each(taken)("accepts %s", async (_name, eventTypes, stored) => {
     expect((await create({ url: URL_OK, eventTypes })).json.eventTypes).toEqual(stored);
   });
 
@@ -54,8 +55,9 @@ describe("POST /v1/webhooks", () => {
     ["an empty list", { url: URL_OK, eventTypes: [] }, "eventTypes"],
     ["an unknown type", { url: URL_OK, eventTypes: ["delivery", "exploded"] }, "eventTypes[1]"],
     ["all and one more", { url: URL_OK, eventTypes: ["*", "delivery"] }, "eventTypes"],
-    ["types that are no list", { url: URL_OK, eventTypes: "*" }, "eventTypes"],
+    ["types that are not a list", { url: URL_OK, eventTypes: "*" }, "eventTypes"],
     ["plain http", { url: "http://hooks.example.com/", eventTypes: ["*"] }, "url"],
+    ["port 0", { url: "https://hooks.example.com:0/", eventTypes: ["*"] }, "url"],
     ["a private address", { url: "https://192.168.1.1/", eventTypes: ["*"] }, "url"],
     ["localhost", { url: "https://localhost/", eventTypes: ["*"] }, "url"],
   ];
@@ -70,7 +72,7 @@ describe("POST /v1/webhooks", () => {
 });
 
 describe("PATCH /v1/webhooks/{id}", () => {
-  test("changes what is given, never the secret, and shows none", async () => {
+  test("changes the given fields, never the secret, and shows none", async () => {
     const { json } = await create();
     const path = `/v1/webhooks/${json.id}`;
     const before = await secretsOf(json.id);
@@ -92,7 +94,7 @@ describe("PATCH /v1/webhooks/{id}", () => {
     expect(await secretsOf(json.id)).toEqual(before);
   });
 
-  test("switching on forgets why it was off", async () => {
+  test("enabling clears the reason why it was off", async () => {
     const { json } = await create();
     await api.db.write([
       {
@@ -108,7 +110,7 @@ describe("PATCH /v1/webhooks/{id}", () => {
     expect(row).toMatchObject({ failing_since: null });
   });
 
-  test("to another URL begins another record of failures, to the same one it does not", async () => {
+  test("to another URL starts a new failure count, to the same one it does not", async () => {
     const { json } = await create();
     await api.db.write([{ sql: "UPDATE webhooks SET failing_since = 1 WHERE id = ?", args: [json.id] }]);
     const failingSince = async (url: string) => {
@@ -132,7 +134,7 @@ describe("PATCH /v1/webhooks/{id}", () => {
 });
 
 describe("a webhook", () => {
-  test("of another project or account is not there", async () => {
+  test("of another project or account is 404", async () => {
     const { json } = await create();
     const path = `/v1/webhooks/${json.id}`;
     for (const key of [api.acme.b.key, api.other.a.key]) {
@@ -179,7 +181,7 @@ describe("a webhook", () => {
 });
 
 describe("POST /v1/webhooks/{id}/rotate-secret", () => {
-  test("gives a new secret; the one before signs along for the grace", async () => {
+  test("gives a new secret, and the old one also signs during the grace period", async () => {
     const { json } = await create();
     const called = await api.call("POST", `/v1/webhooks/${json.id}/rotate-secret`, {
       body: { graceSeconds: 60 },
@@ -192,7 +194,7 @@ describe("POST /v1/webhooks/{id}/rotate-secret", () => {
     expect(row?.previous_secret_until).toBe(api.clock.now() + 60_000);
   });
 
-  test("of a webhook that is deleted meanwhile tells no secret that signs nothing", async () => {
+  test("of a webhook that is deleted at the same time returns no useless secret", async () => {
     const { json } = await create();
     const path = `/v1/webhooks/${json.id}`;
     const deleting = api.call("DELETE", path);

@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 import { openSharedPacer, type SharedPacer } from "../../src/queue/destination-pacer.ts";
-import { ASK_WAIT_MS } from "../../src/queue/redis-asking.ts";
+import { ASK_WAIT_MS } from "../../src/queue/optional-redis.ts";
 import { patientClock } from "../support/patient-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
 setDefaultTimeout(90_000);
 
-/** What a pacer of the process itself would say; no shared moment looks like it. */
+/** The moment that a pacer of the process itself gives; no shared moment is equal to it. */
 const OWN = 123_456;
 let redis: TestRedis;
 const opened: SharedPacer[] = [];
 const log = { info() {}, warn() {} };
-/** Waits for Redis as long as that takes: on a busy machine an answer may come too late for who is in a hurry. */
+/** Waits for Redis without a limit, because on a busy machine an answer may exceed the usual one. */
 const PATIENT = patientClock(ASK_WAIT_MS);
 
 function open(perSecond: number, prefix: string, redisUrl = redis.url, clock: Clock = PATIENT): SharedPacer {
@@ -22,7 +22,7 @@ function open(perSecond: number, prefix: string, redisUrl = redis.url, clock: Cl
   return pacer;
 }
 
-/** The first moment that Redis gives: until it is connected, the process paces itself. */
+/** The first moment that Redis gives. Until it is connected, the process paces itself. */
 async function connected(pacer: SharedPacer): Promise<void> {
   while ((await pacer.pace("warm-up")) === OWN) await Bun.sleep(5);
 }
@@ -49,14 +49,14 @@ test("processes on one Redis share the moments of a destination, which are evenl
   expect(await pacers[0]?.pace("mx:b.test:25")).toBe(0);
 });
 
-test("two prefixes have moments of their own, and a key leaves nothing behind when its moment has passed", async () => {
+test("two prefixes have separate moments, and a key leaves nothing behind when its moment has passed", async () => {
   const [one, two] = [open(1000, "one"), open(1000, "two")];
   await Promise.all([connected(one), connected(two)]);
   expect([await one.pace("a"), await two.pace("a")]).toEqual([0, 0]);
   while ((await redis.command("keys", "one:pace:*")).trim() !== "") await Bun.sleep(5);
 });
 
-test("no moment is further ahead than ten seconds, or one interval where that is longer", async () => {
+test("no moment is more than ten seconds ahead, or one interval if that is longer", async () => {
   const [quick, slow] = [open(1, "quick"), open(0.05, "slow")];
   await Promise.all([connected(quick), connected(slow)]);
   const last = async (pacer: SharedPacer): Promise<number> => {
@@ -68,7 +68,7 @@ test("no moment is further ahead than ten seconds, or one interval where that is
   expect(await last(slow)).toBe(20_000);
 });
 
-test("each process paces itself where Redis is away, and where it does not answer in time", async () => {
+test("each process paces itself if Redis is away, or does not answer in time", async () => {
   expect(await open(1, "none", `redis://127.0.0.1:${freePort()}`).pace("a")).toBe(OWN);
   const pacer = open(1, "frozen", redis.url, systemClock);
   await connected(pacer);

@@ -20,7 +20,7 @@ import { startWorld, type World } from "../support/tenants.ts";
 
 const START_MS = 180_000;
 const RUN_MS = 600_000;
-/** Longest text put into a URL: percent-encoded it must fit into the head of a request that the server reads. */
+/** Longest text put into a URL: percent-encoded it must fit into a request head that the server reads. */
 const URL_CHARS = 2000;
 
 let world: World;
@@ -62,7 +62,7 @@ function* bodyAttacks(operation: Operation): Generator<(path: string) => Omit<At
   }
 }
 
-/** Whether a text may stand here: of a place for anything, too. */
+/** Returns whether a text is valid in this place, including a place that accepts any text. */
 function isText({ schema }: Place): boolean {
   const { type, anyOf } = schema;
   if (anyOf !== undefined) return anyOf.some((part) => isText({ at: [], schema: part }));
@@ -70,9 +70,9 @@ function isText({ schema }: Place): boolean {
 }
 
 describe("hostile input", () => {
-  // Before the bodies: some of them make things that go by these very names.
+  // Before the bodies, because some of them make resources with these very names.
   test(
-    "in every segment of every path",
+    "is harmless in every segment of every path",
     async () => {
       const tally = newTally(world);
       for (const operation of known()) {
@@ -95,7 +95,7 @@ describe("hostile input", () => {
   );
 
   test(
-    "in every field of every body: no 500, the envelope, and no header that was not asked for",
+    "is harmless in every field of every body: no 500, the envelope, and no header that was not requested",
     async () => {
       const tally = newTally(world);
       for (const operation of known()) await attackAll(tally, operation, bodyAttacks(operation));
@@ -106,7 +106,7 @@ describe("hostile input", () => {
   );
 
   test(
-    "in every value of every query",
+    "is harmless in every value of every query",
     async () => {
       const tally = newTally(world);
       for (const operation of known()) {
@@ -140,7 +140,7 @@ describe("hostile input", () => {
   );
 
   test(
-    "in every header that the service reads, and some that it does not",
+    "is harmless in every header that the service reads, and some that it does not",
     async () => {
       const tally = newTally(world);
       for (const operation of known()) {
@@ -177,37 +177,31 @@ describe("the head of a request", () => {
     expect(JSON.parse(body).error.requestId).toBe(headers.get("x-request-id"));
   });
 
-  test.each(BAD_HEADS)(
-    "with %s is refused by the parser, which shows nothing of it",
-    async (_name, bytes) => {
-      const { status, headers, body } = await exchangeBytes(port(), bytes);
-      expect([400, 505]).toContain(status);
-      expect([headers.has("x-injected"), body]).toEqual([false, ""]);
-    },
-  );
+  test.each(BAD_HEADS)("with %s is refused by the parser, without repeating it", async (_name, bytes) => {
+    const { status, headers, body } = await exchangeBytes(port(), bytes);
+    expect([400, 505]).toContain(status);
+    expect([headers.has("x-injected"), body]).toEqual([false, ""]);
+  });
 
   // Bun's parser refuses them before any of our code runs, and has no hook for the answer.
-  test.each(LARGE_HEADS)(
-    "with %s is refused by the parser, which shows nothing of it",
-    async (_name, bytes) => {
-      const { status, body } = await exchangeBytes(port(), bytes);
-      expect([status, body]).toEqual([431, ""]);
-    },
-  );
+  test.each(LARGE_HEADS)("with %s is refused by the parser, without repeating it", async (_name, bytes) => {
+    const { status, body } = await exchangeBytes(port(), bytes);
+    expect([status, body]).toEqual([431, ""]);
+  });
 });
 
-describe("the look at composed bytes", () => {
+describe("the check of composed bytes", () => {
   const good =
     "From: a@b.c\r\nSubject: x\r\nContent-Type: multipart/mixed; boundary=q\r\n\r\n--q\r\nContent-Type: text/plain\r\n\r\nX-A: 1\r\n--q--\r\n";
   const rows: [string, string, string[]][] = [
     ["a good mail", good, []],
-    ["a field not asked for", `X-Injected: 1\r\n${good}`, ["the field x-injected, not asked for"]],
+    ["a field that was not requested", `X-Injected: 1\r\n${good}`, ["the field x-injected, not asked for"]],
     ["a field twice", `Subject: y\r\n${good}`, ["the field subject twice"]],
     ["a field in a part", good.replace("text/plain", "text/plain\r\nX-B: 1"), ["the field x-b in a part"]],
     ["a bare LF", good.replace("X-A: 1", "X-A:\n1"), ["a bare CR or LF"]],
     ["NUL", good.replace("X-A", "\0"), ["NUL"]],
   ];
-  test.each(rows)("sees %s", (_name, bytes, faults) => {
+  test.each(rows)("finds %s", (_name, bytes, faults) => {
     expect(wireFaults(bytes, [])).toEqual(faults);
   });
 });

@@ -10,7 +10,7 @@ const START_MS = 180_000;
 let world: World;
 beforeAll(async () => {
   world = await startWorld();
-  // One of everything, so that no list is empty.
+  // One of each resource, so that no list is empty.
   for (const operation of world.operations)
     if (missingFor(operation).length === 0) await makePath(operation, world, world.home);
   for (const [collection, make] of Object.entries(MAKERS))
@@ -28,7 +28,7 @@ function operationOf(endpoint: Endpoint): Operation {
   return found;
 }
 
-/** Properties of an object's schema, those of its parts included. */
+/** Properties of an object's schema, including those of its parts. */
 function propertiesOf(schema: Schema): { properties: Record<string, Schema>; required: string[] } {
   const whole = resolve(world.document, schema);
   const parts = (whole.allOf ?? []).map(propertiesOf);
@@ -38,14 +38,14 @@ function propertiesOf(schema: Schema): { properties: Record<string, Schema>; req
   };
 }
 
-/** The JSON types a schema lets through. */
+/** The JSON types that a schema allows. */
 function typesOf(schema: Schema): string[] {
   const whole = resolve(world.document, schema);
   if (whole.anyOf !== undefined) return [...new Set(whole.anyOf.flatMap(typesOf))];
   return [whole.const === undefined ? (whole.type ?? "anything") : typeof whole.const];
 }
 
-/** What a schema lacks of a resource's fields. */
+/** Fields of a resource that a schema lacks. */
 function lacking(schema: Schema, fields: Readonly<Record<string, Field>>, at: string): string[] {
   const { properties, required } = propertiesOf(schema);
   return Object.entries(fields).flatMap(([name, field]) => {
@@ -59,7 +59,7 @@ function lacking(schema: Schema, fields: Readonly<Record<string, Field>>, at: st
   });
 }
 
-/** Where in an answer the resource stands. */
+/** Path of the resource within an answer. */
 const RESOURCE_AT: Readonly<Record<Endpoint["shape"], (schema: Schema) => Schema | undefined>> = {
   one: (schema) => schema,
   page: (schema) => propertiesOf(schema).properties.data?.items,
@@ -72,7 +72,7 @@ function shownIn(endpoint: Endpoint, { json }: RawAnswer): Record<string, unknow
   return endpoint.shape === "none" ? [] : endpoint.shape === "one" ? [json] : json.data;
 }
 
-/** One call of the endpoint as its table row says, by the project's key or, for the account's routes, the account's. */
+/** One call of the endpoint as its table row says, with the project's key or, for account routes, the account's. */
 async function callOnce(endpoint: Endpoint, operation: Operation): Promise<RawAnswer> {
   const made = endpoint.ofDesk
     ? [world.home.inboxId]
@@ -91,7 +91,7 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? "integer" : typeof value;
 }
 
-/** What is wrong with a shown resource by its list of fields. */
+/** Faults of a shown resource by its list of fields. */
 function misshapen(shown: Record<string, unknown>, fields: Readonly<Record<string, Field>>): string[] {
   return Object.entries(fields).flatMap(([name, field]) => {
     const value = shown[name];
@@ -104,19 +104,19 @@ function misshapen(shown: Record<string, unknown>, fields: Readonly<Record<strin
 }
 
 describe("the interface", () => {
-  test("every endpoint is in the document, those waiting for it excepted", () => {
+  test("every endpoint is in the document, except those that are still to be built", () => {
     const documented = new Set(world.operations.map(({ key }) => key));
     const absent = served.map(({ key }) => key).filter((key) => !documented.has(key));
     expect(absent).toEqual([]);
   });
 
-  test("nothing waits that is there already", () => {
+  test("no endpoint that is still to be built is there already", () => {
     const documented = new Set(world.operations.map(({ key }) => key));
     expect(Object.keys(PENDING).filter((key) => documented.has(key))).toEqual([]);
     for (const reason of Object.values(PENDING)) expect(reason).not.toBe("");
   });
 
-  test("every path of the API proper begins with its version, and no operation has two names", () => {
+  test("every API path begins with its version, and no operation has two names", () => {
     const unversioned = world.operations.filter(
       ({ level, path }) => level !== "open" && !path.startsWith("/v1/"),
     );
@@ -125,7 +125,7 @@ describe("the interface", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("every operation that asks for a key can answer 401, 403 and 429, and one with an id 404", () => {
+  test("every operation that requires a key can answer 401, 403 and 429, and one with an id 404", () => {
     const faults = world.operations
       .filter(({ level }) => level !== "open")
       .flatMap(({ key, answers, pathParams }) =>
@@ -136,7 +136,7 @@ describe("the interface", () => {
     expect(faults).toEqual([]);
   });
 
-  test("every error is described as the envelope", () => {
+  test("every error is described as the error envelope", () => {
     for (const { key, answers } of world.operations)
       for (const [status, schema] of answers) {
         if (status < 400) continue;
@@ -176,7 +176,7 @@ describe.each(rows)("%s", (_key, endpoint) => {
     return undefined;
   });
 
-  test("answers so", async () => {
+  test("answers as documented", async () => {
     const operation = operationOf(endpoint);
     const answer = await callOnce(endpoint, operation);
     expect([answer.status, answer.status === endpoint.status ? "" : answer.text]).toEqual([

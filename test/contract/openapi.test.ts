@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { withNamedSchemas } from "../../src/http/openapi-schemas.ts";
+import { withNamedSchemas } from "../../src/http/openapi/schemas.ts";
 import { bodyFor, makePath, missingFor, queryFor } from "../support/estate.ts";
 import { spawnTool, toolPath, type Tool } from "../support/npm-tool.ts";
 import { freePort } from "../support/redis.ts";
@@ -17,9 +17,9 @@ const START_MS = 180_000;
 const LINT_MS = 30_000;
 const RUN_MS = 360_000;
 
-/** Requests an operation: half of them with a body known to be good, half with whatever the schema lets through. */
+/** Requests an operation: half of them with a valid body, half with anything that the schema allows. */
 const ROUNDS = 16;
-/** Of a tool's output, what is kept to look at. */
+/** The part of a tool's output that is kept. */
 const KEPT_CHARS = 2000;
 /** Another seed makes other requests: `POSTRIDER_SEED=7 bun test test/contract/openapi.test.ts`. */
 const SEED = Number(process.env.POSTRIDER_SEED ?? "20260131");
@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, START_MS);
 afterAll(() => world.stop());
 
-/** Writes the document with the server that the test has started. */
+/** Writes the document with the address of the test's server. */
 async function writeDocument(
   name: string,
   change: (text: string) => string = (text) => text,
@@ -41,7 +41,7 @@ async function writeDocument(
   return path;
 }
 
-/** A part of the document with what it refers to in its place. */
+/** A part of the document with its references resolved. */
 function whole<Part>(part: Part): Part {
   if (typeof part !== "object" || part === null) return part;
   if (Array.isArray(part)) return part.map(whole) as Part;
@@ -54,7 +54,7 @@ function absent(tool: Tool): string {
 }
 
 describe("the OpenAPI document", () => {
-  test("names the format of times in answers and of a webhook's URL, which are as it says, and no request's", () => {
+  test("gives a correct format for times in answers and a webhook's URL, and for no request's", () => {
     const formatsIn = (part: unknown): string[] =>
       [...JSON.stringify(part).matchAll(/"format":"([^"]*)"/g)].map(([, format = ""]) => format);
     const paths: object[] = Object.values(whole(world.document.paths));
@@ -71,7 +71,7 @@ describe("the OpenAPI document", () => {
     expect(times.filter((time) => !time.includes('"format":"date-time"'))).toEqual([]);
   });
 
-  test("says a choice between texts as one enum, of which generators of clients make one type", () => {
+  test("writes a choice between texts as one enum, so that client generators make one type", () => {
     const text = JSON.stringify(world.document);
     expect(text).not.toMatch(/"anyOf":\[\{"const":/);
     expect(text).toContain(
@@ -80,30 +80,30 @@ describe("the OpenAPI document", () => {
     expect(text).toContain('"anyOf":[{"type":"string","enum":["hard","soft"]},{"type":"null"}]');
   });
 
-  test("names what it shows in several places, of which generators of clients make one type each", () => {
+  test("names what it shows in several places, so that client generators make one type each", () => {
     const { schemas = {} } = world.document.components;
     const names = Object.keys(schemas);
     for (const name of ["Message", "Contact", "Domain", "Webhook", "Thread", "SendItem", "Template", "Error"])
       expect(names).toContain(name);
     const referred = JSON.stringify([world.document.paths, schemas, world.document.components.responses]);
     for (const name of names) expect(referred).toContain(`{"$ref":"#/components/schemas/${name}"}`);
-    // Besides those: answers of one operation alone, and small parts.
+    // All other schemas are answers of one operation alone, and small parts.
     const inline = (JSON.stringify(world.document.paths).match(/"type":"object"/g) ?? []).length;
     expect(inline).toBeLessThan(100);
   });
 
-  test("names the statuses that can come, and no others", () => {
+  test("names exactly the statuses that can occur", () => {
     const statuses = (key: string) => world.operations.find((one) => one.key === key)?.answers.keys() ?? [];
-    // Its one value is any text.
+    // Its only value is any text.
     expect([...statuses("GET /v1/inboxes")]).not.toContain(422);
     for (const key of ["GET /v1/stats", "GET /v1/domains", "DELETE /v1/suppressions"])
       expect([...statuses(key)]).toContain(422);
-    // They read the database; a picture and a link of a mail are answered without it.
+    // They read the database. A pixel and a link of a message are answered without it.
     for (const method of ["GET", "POST"]) expect([...statuses(`${method} /u/{}`)]).toContain(503);
     for (const path of ["o", "c"]) expect([...statuses(`GET /${path}/{}`)]).not.toContain(503);
   });
 
-  test("does not call two schemas by one name", () => {
+  test("gives no name to two schemas", () => {
     const of = (name: string) => ({
       type: "object",
       title: "Thing",
@@ -150,7 +150,7 @@ describe("the OpenAPI document", () => {
 });
 
 test(
-  "the OpenAPI document tells of the header fields of every answer",
+  "the OpenAPI document lists the header fields of every answer",
   async () => {
     const limited = await startWorld({ PLAN_PRO: "1/3" });
     try {
@@ -183,7 +183,7 @@ test(
   START_MS,
 );
 
-/** A proxy that holds every request and answer against the document, and says so in a header. */
+/** A proxy that checks every request and answer against the document, and reports violations in a header. */
 interface Proxy {
   url: string;
   stop(): Promise<void>;
@@ -208,7 +208,7 @@ async function startProxy(document: string): Promise<Proxy> {
   };
 }
 
-/** Resolves once the text has come; the stream is read on to its end, so that its writer never waits. */
+/** Resolves once the text has come. The stream is read to its end, so that its writer never blocks. */
 function said(stream: ReadableStream<Uint8Array>, wanted: RegExp): Promise<void> {
   return new Promise((resolve, reject) => {
     let seen = "";
@@ -265,7 +265,7 @@ describe("the service", () => {
     `keeps to its document on generated requests over all operations${absent(PRISM)}`,
     async () => {
       const random = seeded(SEED);
-      // The proxy would follow a redirect to wherever it leads.
+      // The proxy would follow a redirect to any target.
       const asked = world.operations.filter(({ successes }) => successes.some((status) => status < 300));
       const proxy = await startProxy(await writeDocument("proxied.json"));
       const faults: string[] = [];
@@ -298,7 +298,7 @@ describe("the service", () => {
       const counts = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
       process.stdout.write(`openapi: ${requests} generated requests (seed ${SEED}): ${counts.join(", ")}\n`);
       expect(faults).toEqual([]);
-      // A run that only ever gets refused would prove little.
+      // If every request were refused, the run would prove little.
       const never = asked.filter(({ key }) => !succeeded.has(key)).map(({ key }) => key);
       expect(never).toEqual([]);
     },

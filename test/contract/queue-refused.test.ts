@@ -10,7 +10,7 @@ setDefaultTimeout(90_000);
 
 const MANY = 1000;
 const LOOK_MS = 3000;
-/** A worker asks once a second, and some commands of its own chores are refused beside. */
+/** A worker polls once a second, and some commands of its own chores are refused as well. */
 const MOST_REFUSALS = 30;
 
 let redis: TestRedis;
@@ -32,13 +32,13 @@ function openAt(port: number): Queue {
 
 const job = (n: number): Job => ({ key: `key${n}`, lane: "lane" });
 
-/** Commands that the server has refused since its figures were reset. */
+/** Commands that the server has refused since its counters were reset. */
 async function refusals(): Promise<number> {
   const stats = await redis.command("INFO", "errorstats");
   return [...stats.matchAll(/:count=(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-test("a Redis that refuses jobs while some wait is not asked all the time, and gives them once it may", async () => {
+test("a Redis that refuses jobs while some wait is not polled all the time, and hands them out once it may", async () => {
   const at = openAt(redis.port);
   let done = 0;
   at.work("transmit", async () => void (await Bun.sleep(done++ === 0 ? 0 : 10)), 1);
@@ -59,7 +59,7 @@ test("a Redis that refuses jobs while some wait is not asked all the time, and g
   await until(() => done > before);
 });
 
-test("where its name leads to another primary, a replica that keeps our connections is left", async () => {
+test("if its name leads to another primary, a replica that keeps our connections is abandoned", async () => {
   const primary = await startRedis();
   const name = startRelay(redis.port);
   const at = openAt(name.port);

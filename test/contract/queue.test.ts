@@ -1,21 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 import { ADD_BATCH, MAX_PENDING_JOBS, openBullQueue, REDIS_ANSWER_MS } from "../../src/queue/bullmq.ts";
-import { LEFT_OUT_WINDOW_MS } from "../../src/queue/left-out.ts";
+import { OVERFLOW_LOG_MS } from "../../src/queue/overflow-log.ts";
 import { MAX_WAITING_JOBS, openMemoryQueue } from "../../src/queue/memory.ts";
 import { openQueue } from "../../src/queue/open.ts";
 import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
-import type { QueueDeps } from "../../src/queue/trouble.ts";
+import type { QueueDeps } from "../../src/queue/limited-log.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
-// A busy machine needs its time for a server that is killed and started again.
+// A busy machine is slow to kill a server and start it again.
 setDefaultTimeout(90_000);
 
-/** Longer than any close in these tests may take, milliseconds. */
+/** Longer than any close in these tests may take, in milliseconds. */
 const GRACE_MS = 30_000;
-/** A close that has nobody to wait for ends well before its grace, however busy the machine. */
+/** A close without running jobs ends well before its grace period, however busy the machine. */
 const WELL_BEFORE_MS = GRACE_MS / 2;
 
 let redis: TestRedis;
@@ -55,7 +55,7 @@ const job = (key: string): Job => ({ key, lane: `${key}.example` });
 const jobs = (count: number, name = "job"): Job[] =>
   Array.from({ length: count }, (_, index) => job(`${name}${index}`));
 
-/** A handler that records what it is given and holds each job until it is let go. */
+/** A handler that records its jobs and holds each one until it is released. */
 function holder() {
   const started: string[] = [];
   const held = new Map<string, () => void>();
@@ -100,7 +100,7 @@ function collector(count: number) {
   };
 }
 
-/** Adds again until Redis takes it: each refused add has waited for one attempt to connect. */
+/** Adds again until Redis accepts it. Each refused add has waited for one attempt to connect. */
 async function addWhenBack(queue: Queue, added: readonly Job[]): Promise<void> {
   for (;;) {
     try {
@@ -122,7 +122,7 @@ const ADAPTERS: readonly { name: string; open: () => Queue }[] = [
 
 for (const { name, open } of ADAPTERS) {
   describe(`the queue ${name}`, () => {
-    test("brings each job to the handler of its name, key and lane unchanged, oldest first", async () => {
+    test("passes each job to the handler of its name, with key and lane unchanged, oldest first", async () => {
       const queue = open();
       const seen: Job[] = [];
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -136,7 +136,7 @@ for (const { name, open } of ADAPTERS) {
       expect(other.keys).toEqual(["dlv_1"]);
     });
 
-    test("hands new mail over however many retries wait", async () => {
+    test("hands out new mail however many retries wait", async () => {
       const queue = open();
       const hold = holder();
       const fresh = collector(1);
@@ -152,7 +152,7 @@ for (const { name, open } of ADAPTERS) {
       hold.release("old1");
     });
 
-    test("takes keys with any character in them", async () => {
+    test("accepts keys with any character in them", async () => {
       const queue = open();
       const keys = ["msg_1.0", "a:b", "a:b:c:d", "7", "0", "0:1", "ü {x} *"];
       const seen = collector(keys.length);
@@ -172,7 +172,7 @@ for (const { name, open } of ADAPTERS) {
       await seen.all;
     });
 
-    test("does not add a key that waits", async () => {
+    test("does not add a key that already waits", async () => {
       const queue = open();
       const seen = collector(2);
       await queue.add("transmit", [job("a"), job("a")]);
@@ -182,14 +182,14 @@ for (const { name, open } of ADAPTERS) {
       expect(seen.keys).toEqual(["a", "last"]);
     });
 
-    test("runs a key again that is added after its run", async () => {
+    test("runs a key that is added after its run again", async () => {
       const queue = open();
       const hold = holder();
       queue.work("transmit", hold.handler, 1);
       await queue.add("transmit", [job("a"), job("b")]);
       await hold.reached(1);
       hold.release("a");
-      // With one job at a time, the next one in hand tells that the one before is done and recorded.
+      // With one job at a time, the next running one shows that the one before is done and recorded.
       await hold.reached(2);
       await queue.add("transmit", [job("a")]);
       hold.release("b");
@@ -218,7 +218,7 @@ for (const { name, open } of ADAPTERS) {
       hold.release("last");
     });
 
-    test("reaches the concurrency it is given and never passes it", async () => {
+    test("reaches its concurrency and never exceeds it", async () => {
       const queue = open();
       const hold = holder();
       await queue.add("transmit", jobs(9));
@@ -231,7 +231,7 @@ for (const { name, open } of ADAPTERS) {
       expect(hold.most()).toBe(3);
     });
 
-    test("logs a handler's rejection, forgets the job and goes on", async () => {
+    test("logs a handler's rejection, drops the job and continues", async () => {
       const queue = open();
       const seen = collector(2);
       queue.work(
@@ -248,13 +248,13 @@ for (const { name, open } of ADAPTERS) {
       expect(warnings).toContainEqual({ message: "job failed", properties: { key: "bad", error: "broken" } });
     });
 
-    test("takes one worker a name", () => {
+    test("accepts one worker for each name", () => {
       const queue = open();
       queue.work("transmit", async () => {}, 1);
-      expect(() => queue.work("transmit", async () => {}, 1)).toThrow("has its worker already");
+      expect(() => queue.work("transmit", async () => {}, 1)).toThrow("already has a worker");
     });
 
-    test("waits in close for the jobs in hand and hands out no more", async () => {
+    test("waits in close for the running jobs and hands out no more", async () => {
       const queue = open();
       const hold = holder();
       queue.work("transmit", hold.handler, 1);
@@ -271,7 +271,7 @@ for (const { name, open } of ADAPTERS) {
       expect(hold.started).toEqual(["job0"]);
     });
 
-    test("leaves a job in hand behind when the grace of close is over", async () => {
+    test("leaves a running job alone when the grace period of close is over", async () => {
       const queue = open();
       const hold = holder();
       queue.work("transmit", hold.handler, 1);
@@ -282,7 +282,7 @@ for (const { name, open } of ADAPTERS) {
       hold.release("endless");
     });
 
-    test("closes once, however often it is asked", async () => {
+    test("closes once, however often it is called", async () => {
       const queue = open();
       const hold = holder();
       queue.work("transmit", hold.handler, 1);
@@ -300,9 +300,9 @@ for (const { name, open } of ADAPTERS) {
 }
 
 describe("the queue in the process", () => {
-  const FULL = "the queue is full, the sweep brings the rest";
+  const FULL = "the queue is full, jobs are left to the sweep";
 
-  test("leaves out jobs over its capacity, says how many, and takes them once there is room", async () => {
+  test("drops jobs over its capacity, logs how many, and accepts them once there is room", async () => {
     const queue = track(openMemoryQueue(deps, 3));
     const first = collector(3);
     await queue.add("transmit", jobs(5));
@@ -315,7 +315,7 @@ describe("the queue in the process", () => {
     expect(second.keys).toEqual(jobs(5).map(({ key }) => key));
   });
 
-  test("holds as many jobs as its limit says and leaves out the one past it", async () => {
+  test("holds as many jobs as its limit and drops the next one", async () => {
     const queue = track(openMemoryQueue(deps));
     await queue.add("transmit", jobs(MAX_WAITING_JOBS));
     expect(told).toEqual([]);
@@ -323,15 +323,15 @@ describe("the queue in the process", () => {
     expect(told.length).toBe(1);
   });
 
-  test("keeps nothing where nobody works in the process, and says nothing of it", async () => {
+  test("keeps nothing if the process has no worker, and does not log it", async () => {
     const queue = track(openQueue(deps, { redisUrl: null, works: false }));
     await queue.add("transmit", jobs(MAX_WAITING_JOBS + 1));
     expect(told).toEqual([]);
-    expect(() => queue.work("transmit", async () => {}, 1)).toThrow("nobody was to work");
+    expect(() => queue.work("transmit", async () => {}, 1)).toThrow("must not work on");
     await queue.check();
   });
 
-  test("says once a minute how many jobs it has left out, each queue for itself, and no less at its close", async () => {
+  test("logs once a minute how many jobs were dropped, for each queue, and at its close", async () => {
     const clock = manualClock();
     const queue = track(openMemoryQueue({ ...deps, clock }, 1));
     const leaveOut = (name: QueueName, count: number) => queue.add(name, jobs(count + 1));
@@ -342,13 +342,13 @@ describe("the queue in the process", () => {
       ["transmit", 2],
       ["push", 5],
     ]);
-    clock.advance(LEFT_OUT_WINDOW_MS - 1);
+    clock.advance(OVERFLOW_LOG_MS - 1);
     expect(said()).toEqual([]);
     clock.advance(1);
     expect(said()).toEqual([["transmit", 198]]);
     await leaveOut("push", 1);
     expect(said()).toEqual([["push", 1]]);
-    clock.advance(2 * LEFT_OUT_WINDOW_MS);
+    clock.advance(2 * OVERFLOW_LOG_MS);
     expect(said()).toEqual([]);
     await leaveOut("retry", 1);
     await leaveOut("retry", 3);
@@ -362,7 +362,7 @@ describe("the queue in the process", () => {
 });
 
 describe("the queue BullMQ on Redis", () => {
-  test("is shared: two workers have jobs of one queue in hand at a time, each job once", async () => {
+  test("is shared: two workers run jobs of one queue at a time, each job once", async () => {
     const prefix = `test${++prefixes}`;
     const [one, two] = [openOnRedis(prefix), openOnRedis(prefix)];
     const [first, second] = [holder(), holder()];
@@ -374,7 +374,7 @@ describe("the queue BullMQ on Redis", () => {
     for (const hold of [first, second]) for (const key of hold.started) hold.release(key);
   });
 
-  test("hands a job that close let go on to another worker", async () => {
+  test("hands a job that close released to another worker", async () => {
     const prefix = `test${++prefixes}`;
     const [one, two] = [openOnRedis(prefix), openOnRedis(prefix)];
     const hold = holder();
@@ -421,26 +421,23 @@ describe("the queue BullMQ on Redis", () => {
     ["has ended", (key: string) => ["del", `${key}:1:lock`]],
     ["is another worker's", (key: string) => ["set", `${key}:1:lock`, "another"]],
     ["has ended, and that waits again", (key: string) => ["lrem", `${key}:active`, "0", "1"]],
-  ])(
-    "says of a job whose lock %s, as behind an event loop that stood still, that it may come again",
-    async (_, meddle) => {
-      const prefix = `test${++prefixes}`;
-      const queue = openOnRedis(prefix);
-      const hold = holder();
-      queue.work("transmit", hold.handler, 1);
-      await queue.add("transmit", jobs(2));
-      await hold.reached(1);
-      await redis.command(...meddle(`${prefix}:transmit`));
-      hold.release("job0");
-      // The next one is handed out all the same.
-      await hold.reached(2);
-      hold.release("job1");
-      const told = new Set(warnings.map(({ message }) => message));
-      expect([...told]).toEqual(["a job outlived its lock, it may be handed out again"]);
-    },
-  );
+  ])("reports that a job whose lock %s, as after a blocked event loop, may come again", async (_, meddle) => {
+    const prefix = `test${++prefixes}`;
+    const queue = openOnRedis(prefix);
+    const hold = holder();
+    queue.work("transmit", hold.handler, 1);
+    await queue.add("transmit", jobs(2));
+    await hold.reached(1);
+    await redis.command(...meddle(`${prefix}:transmit`));
+    hold.release("job0");
+    // The next one is handed out as well.
+    await hold.reached(2);
+    hold.release("job1");
+    const told = new Set(warnings.map(({ message }) => message));
+    expect([...told]).toEqual(["a job outlived its lock, it may run again"]);
+  });
 
-  test("loses its jobs to a flush, a job in hand included, and goes on after", async () => {
+  test("loses its jobs to a flush, including a running one, and continues", async () => {
     const queue = openOnRedis();
     const hold = holder();
     queue.work("transmit", hold.handler, 1);
@@ -456,7 +453,7 @@ describe("the queue BullMQ on Redis", () => {
     expect(hold.started).toEqual(["job0", "job2", "job0"]);
   });
 
-  test("refuses an add at once while Redis is down and goes on when an empty one is back", async () => {
+  test("refuses an add at once while Redis is down and continues when an empty one is back", async () => {
     const queue = openOnRedis();
     const hold = holder();
     queue.work("transmit", hold.handler, 1);
@@ -475,14 +472,14 @@ describe("the queue BullMQ on Redis", () => {
     await queue.check();
   });
 
-  test("gives a job whose worker died to another soon, and no hint is needed for it", async () => {
+  test("gives a job whose worker died to another soon, without a new hint", async () => {
     const prefix = `test${++prefixes}`;
     const died = openOnRedis(prefix);
     const hold = holder();
     died.work("transmit", hold.handler, 1);
     await died.add("transmit", [job("held")]);
     await hold.reached(1);
-    // Cut off, it leaves its job locked, as a kill does.
+    // If it is cut off, its job stays locked, as after a kill.
     await died.close(0);
     const other = openOnRedis(prefix);
     const seen = collector(1);
@@ -520,7 +517,7 @@ describe("the queue BullMQ on Redis", () => {
     expect(systemClock.now() - closingSince).toBeLessThan(WELL_BEFORE_MS);
   });
 
-  test("starts while Redis is down and works when it comes", async () => {
+  test("starts while Redis is down and works when it is there", async () => {
     await redis.kill();
     const queue = openOnRedis();
     const seen = collector(1);
@@ -532,7 +529,7 @@ describe("the queue BullMQ on Redis", () => {
     expect(seen.keys).toEqual(["new"]);
   });
 
-  test("opens and closes while there is no Redis at all", async () => {
+  test("opens and closes without any Redis", async () => {
     const queue = track(openQueue(deps, { redisUrl: `redis://127.0.0.1:${freePort()}`, works: true }));
     queue.work("transmit", async () => {}, 1);
     queue.work("push", async () => {}, 1);
@@ -540,7 +537,7 @@ describe("the queue BullMQ on Redis", () => {
     await queue.close(GRACE_MS);
   });
 
-  test("gives up an add and a check that a frozen Redis does not answer, and leaves out jobs past its limit", async () => {
+  test("gives up an add and a check that a frozen Redis does not answer, and drops jobs past its limit", async () => {
     const timeouts = new Set<() => void>();
     const clock: Clock = {
       now: systemClock.now,
@@ -560,7 +557,7 @@ describe("the queue BullMQ on Redis", () => {
     const checking = queue.check();
     await queue.add("transmit", [job("past")]);
     expect(warnings).toEqual([
-      { message: "redis is slow, the sweep brings the rest", properties: { queue: "transmit", jobs: 1 } },
+      { message: "redis is slow, jobs are left to the sweep", properties: { queue: "transmit", jobs: 1 } },
     ]);
     expect(timeouts.size).toBe(batches + 1);
     for (const fire of [...timeouts]) fire();
@@ -570,7 +567,7 @@ describe("the queue BullMQ on Redis", () => {
   });
 });
 
-test("openQueue picks Redis where its address is named, else the process", async () => {
+test("openQueue chooses Redis if its address is set, and otherwise the process", async () => {
   const seen = collector(2);
   for (const redisUrl of [null, redis.url]) {
     const queue = track(openQueue(deps, { redisUrl, prefix: "picked", works: true }));

@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 import { openRateLimiter, type RateBuckets, type RateLimits } from "../../src/queue/rate-limiter.ts";
-import { MAX_ASKING, ASK_AWAY_MS, ASK_WAIT_MS } from "../../src/queue/redis-asking.ts";
+import { MAX_ASKING, ASK_AWAY_MS, ASK_WAIT_MS } from "../../src/queue/optional-redis.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { patientClock } from "../support/patient-clock.ts";
 import { freePort, startRedis, type TestRedis } from "../support/redis.ts";
 
-// A busy machine needs its time for a server that is killed and started again.
+// A busy machine is slow to kill a server and start it again.
 setDefaultTimeout(90_000);
 
 const LIMITS: RateLimits = {
   defaultPlan: "slow",
   plans: {
-    // Slow, so that the time a test itself takes on a real server fills nothing.
+    // Slow, so that the test's own time on a real server adds no token.
     slow: { perSecond: 0.01, burst: 5 },
     uneven: { perSecond: 0.03, burst: 7 },
     wide: { perSecond: 0.01, burst: 100_000 },
@@ -50,7 +50,7 @@ async function connected(buckets: RateBuckets, prefix: string): Promise<void> {
   }
 }
 
-/** Waits for Redis as long as that takes: on a busy machine an answer may come too late for who is in a hurry. */
+/** Waits for Redis without a limit, because on a busy machine an answer may exceed the usual one. */
 const PATIENT = patientClock(ASK_WAIT_MS);
 
 async function openOnRedis(clock: Clock = PATIENT, prefix = `test${++prefixes}`) {
@@ -59,13 +59,13 @@ async function openOnRedis(clock: Clock = PATIENT, prefix = `test${++prefixes}`)
   return { buckets, prefix };
 }
 
-/** Time moved on by moving a bucket's own past back: the server's clock cannot be set. */
+/** Advances time by moving a bucket's own past back, because the server's clock cannot be set. */
 const AGE = `local left, at = string.match(redis.call('GET', KEYS[1]), '^(%S+) (%S+)$')
 redis.call('SET', KEYS[1], left .. ' ' .. string.format('%.0f', at - ARGV[1] * 1000), 'KEEPTTL')`;
 
 interface Adapter {
   buckets: RateBuckets;
-  /** Seconds begun since it was opened, by its clock, beside those that `advance` adds. */
+  /** Seconds begun since it was opened, by its clock, in addition to those that `advance` adds. */
   spent(): number;
   advance(id: string, ms: number): Promise<void>;
 }
@@ -106,9 +106,9 @@ async function passed(buckets: RateBuckets, id: string, plan: string, takes: num
 
 for (const { name, start } of ADAPTERS) {
   describe(`the rate limiter ${name}`, () => {
-    test("lets a burst through and tells what is left, then refuses until there is a token again", async () => {
+    test("allows a burst and returns the rest, then refuses until there is a token again", async () => {
       const { buckets, advance, spent } = await start();
-      /** Takes, and holds the seconds it is told against these, less those that the test itself has taken. */
+      /** Takes, and compares the seconds it returns with these, less the test's own time. */
       const takes = async (wanted: { allowed: boolean; remaining: number }, reset: number, retry: number) => {
         const { resetSeconds = 0, retryAfterSeconds = 0, ...rest } = (await buckets.take("a", "slow")) ?? {};
         expect(rest).toEqual({ ...wanted, limit: 5 });
@@ -129,31 +129,31 @@ for (const { name, start } of ADAPTERS) {
       expect(await passed(buckets, "a", "slow", 3)).toBe(1);
     });
 
-    test("lets through the burst and the rate times the time in the long run, at whatever moments it is asked", async () => {
+    test("allows the burst plus the rate times the time in the long run, whenever it is called", async () => {
       const { buckets, advance } = await start();
       let count = await passed(buckets, "a", "uneven", 10);
       for (let step = 0; step < 20; step++) {
         await advance("a", step % 2 === 0 ? 30_000 : 70_000);
         count += await passed(buckets, "a", "uneven", 5);
       }
-      // 20 steps of 50 s in the mean, at 0.03 a second, behind a burst of 7.
+      // 20 steps of 50 s on average, at 0.03 a second, after a burst of 7.
       expect(count).toBe(7 + 30);
     });
 
-    test("fills no bucket over its brim", async () => {
+    test("never fills a bucket above its burst", async () => {
       const { buckets, advance } = await start();
       await buckets.take("a", "slow");
       await advance("a", 1_000_000_000);
       expect(await passed(buckets, "a", "slow", 20)).toBe(5);
     });
 
-    test("gives requests that come together the tokens there are, no more", async () => {
+    test("gives requests that come together exactly the available tokens", async () => {
       const { buckets } = await start();
       const takes = Array.from({ length: 50 }, () => buckets.take("a", "slow"));
       expect((await Promise.all(takes)).filter((taken) => taken?.allowed)).toHaveLength(5);
     });
 
-    test("keeps the buckets of others apart", async () => {
+    test("keeps buckets separate", async () => {
       const { buckets } = await start();
       await passed(buckets, "a", "slow", 6);
       expect(await buckets.take("b", "slow")).toMatchObject({ allowed: true, remaining: 4 });
@@ -165,14 +165,14 @@ for (const { name, start } of ADAPTERS) {
       expect(await buckets.take("a", "slow")).toMatchObject({ limit: 5, remaining: 4 });
     });
 
-    test("a plan without limit is not counted, one that nobody knows counts as the default", async () => {
+    test("a plan without limit is not counted, and an unknown one counts as the default", async () => {
       const { buckets } = await start();
       expect(await buckets.take("a", "unlimited")).toBeNull();
       expect(await buckets.take("a", "gone")).toMatchObject({ limit: 5, remaining: 4 });
       expect(await buckets.take("a", "constructor")).toMatchObject({ limit: 5, remaining: 3 });
     });
 
-    test("a clock that is set back neither fills nor locks a bucket", async () => {
+    test("setting the clock back neither fills nor blocks a bucket", async () => {
       const { buckets, advance, spent } = await start();
       await passed(buckets, "a", "slow", 5);
       await advance("a", -3_600_000);
@@ -202,7 +202,7 @@ describe("the rate limiter on Redis", () => {
     expect(ttl).toBeLessThanOrEqual(100_000);
   });
 
-  test("goes on when the server has forgotten its script", async () => {
+  test("continues when the server has lost its script", async () => {
     const { buckets } = await openOnRedis();
     await buckets.take("a", "slow");
     await redis.command("SCRIPT", "FLUSH");
@@ -210,14 +210,14 @@ describe("the rate limiter on Redis", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("counts for itself where a key holds something else", async () => {
+  test("counts in the process if a key has another type", async () => {
     const { buckets, prefix } = await openOnRedis();
     await redis.command("SET", `${prefix}:rate:a`, "nonsense");
     expect(await buckets.take("a", "slow")).toMatchObject({ allowed: true, remaining: 4 });
     expect(warnings).toEqual(["request rates are counted in this process only"]);
   });
 
-  test("counts for itself before it has reached the server", async () => {
+  test("counts in the process before it has reached the server", async () => {
     const buckets = open(systemClock, `redis://127.0.0.1:${freePort()}`);
     expect(await passed(buckets, "a", "slow", 10)).toBe(5);
   });
@@ -231,7 +231,7 @@ describe("the rate limiter on Redis", () => {
     expect(await redis.command("EXISTS", `${prefix}:rate:a`)).toBe("0");
   });
 
-  test("a server that hangs holds up no request for longer than its time, and later ones not at all", async () => {
+  test("a server that hangs delays a request by at most its time limit, and later ones not at all", async () => {
     const clock = manualClock();
     const { buckets, prefix } = await openOnRedis(clock);
     redis.freeze();
@@ -240,9 +240,9 @@ describe("the rate limiter on Redis", () => {
       clock.advance(ASK_WAIT_MS);
       expect(await Promise.all(asked)).toMatchObject([{ remaining: 4 }, { remaining: 3 }]);
       expect(warnings).toEqual(["request rates are counted in this process only"]);
-      // The clock stands: whatever waited for Redis now would wait for ever.
+      // The clock stands: a request that waited for Redis now would wait for ever.
       expect(await passed(buckets, "a", "slow", 10)).toBe(3);
-      // The probe finds it hanging still, and no request waits for the probe.
+      // The probe still finds it hanging, and no request waits for the probe.
       clock.advance(ASK_AWAY_MS);
       expect(await passed(buckets, "a", "slow", 1)).toBe(0);
       clock.advance(ASK_WAIT_MS);
@@ -257,7 +257,7 @@ describe("the rate limiter on Redis", () => {
     expect(clock.pending()).toBe(0);
   });
 
-  test("one request over those that may wait for a hanging server does not wait", async () => {
+  test("one request over the number that may wait for a hanging server does not wait", async () => {
     const clock = manualClock();
     const { buckets } = await openOnRedis(clock);
     redis.freeze();

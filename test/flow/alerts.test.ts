@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { run, titled, toolMissing } from "../support/dns-tools.ts";
 import { newFolder } from "../support/folder.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const ROOT = join(import.meta.dir, "../..");
@@ -12,7 +12,7 @@ const CASES = join(ROOT, "test/fixtures/alerts.yaml");
 
 const missing = toolMissing("promtool");
 
-/** Runs the cases over rules that `change` has been made to; gives what promtool says and its exit code. */
+/** Runs the cases on rules changed by `change`. Returns promtool's output and exit code. */
 async function judged(change: (rules: string) => string) {
   const folder = newFolder("alerts");
   const cases = join(folder, "test/fixtures/alerts.yaml");
@@ -29,13 +29,13 @@ describe("alerts, as Prometheus evaluates them", () => {
     },
   );
 
-  // Each leaves a rule unable to fire, or has it fire too soon.
+  // Each change makes a rule unable to fire, or makes it fire too soon.
   const FAULTS: [what: string, from: string, to: string][] = [
-    ["mail that is put off counts for nothing", "> 0.95", "> 1"],
+    ["ignoring deferred mail", "> 0.95", "> 1"],
     ["every bounce is too many", "> 0.1", "> 0.01"],
     ["no push fails", '!="succeeded"', '=~"none"'],
-    ["commits that fail count for nothing", "postrider_commit_failures_total", "none"],
-    ["files that are open count for nothing", "> 0.85", "> 1"],
+    ["ignoring failed commits", "postrider_commit_failures_total", "none"],
+    ["ignoring open files", "> 0.85", "> 1"],
     ["sessions up to their share are too many", "> 0.85", "> 0.75"],
   ];
   test.skipIf(missing !== null).each(FAULTS)(
@@ -46,7 +46,7 @@ describe("alerts, as Prometheus evaluates them", () => {
     },
   );
 
-  test("each has cases", async () => {
+  test("each alert has cases", async () => {
     const names = [...(await Bun.file(RULES).text()).matchAll(/alert: (\w+)/g)].map(([, name = ""]) => name);
     const cases = await Bun.file(CASES).text();
     expect(names).toHaveLength(6);

@@ -4,7 +4,7 @@ import {
   MAX_TRANSCRIPT_CHARS,
   MAX_TRANSCRIPT_LINE_CHARS,
 } from "../../src/store/attempts.ts";
-import { MAX_TRANSCRIPT_LINES } from "../../src/core/transcripts.ts";
+import { MAX_TRANSCRIPT_LINES } from "../../src/core/text.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { receivingInboxes, startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -31,7 +31,7 @@ interface ShownAttempt {
   lines: string[];
 }
 
-/** A service that sends to the MX of each domain, all of them this peer. */
+/** A service that uses this peer as the MX of each domain. */
 async function startMxService(options: Parameters<typeof startMx>[0] = {}): Promise<TestMx> {
   const peer = startMx(options);
   peers.push(peer);
@@ -66,7 +66,7 @@ async function attemptsOf(id: string, query = ""): Promise<ShownAttempt[]> {
 describe("the attempts of a message", () => {
   afterEach(stopAll);
 
-  test("show each conversation in the order of time, without the message", async () => {
+  test("show each conversation in order of time, without the message", async () => {
     const peer = await startMxService();
     peer.set({ RCPT: ["451 4.7.1 Greylisted", "250 2.1.5 ok"], ".": "250 2.0.0 taken" });
     const id = await send(["a@one.test"]);
@@ -104,7 +104,7 @@ describe("the attempts of a message", () => {
     }
   });
 
-  test("walk in pages, each attempt once", async () => {
+  test("are listed in pages, each attempt once", async () => {
     await startMxService();
     const to = Array.from({ length: 5 }, (_, at) => `r${at}@one.test`);
     const id = await send(to);
@@ -125,7 +125,7 @@ describe("the attempts of a message", () => {
     expect(times).toEqual([...times].sort());
   });
 
-  test("hold the words of a login to the smarthost back", async () => {
+  test("hide the credentials of a login to the smarthost", async () => {
     const relay = startMx({ extensions: ["AUTH PLAIN", "PIPELINING"] });
     peers.push(relay);
     service = await startService({
@@ -176,7 +176,7 @@ describe("the attempts of a message", () => {
       null,
       /^\* the domain nowhere/,
     ],
-  ])("say of %s why there was no conversation", async (_, env, to, status, mx, line) => {
+  ])("of %s say why there was no conversation", async (_, env, to, status, mx, line) => {
     service = await startService(env);
     await verifiedDomain(service, "sender.test");
     service.dns.behave("servfail", "broken.test");
@@ -189,7 +189,7 @@ describe("the attempts of a message", () => {
     expect(only?.lines[0]).toMatch(line);
   });
 
-  test("are none where nothing was tried: a suppressed recipient, a scheduled and a received message", async () => {
+  test("are empty if nothing was tried: a suppressed recipient, a scheduled and a received message", async () => {
     service = await startService();
     await verifiedDomain(service, "sender.test");
     await service.call("POST", "/v1/suppressions", { email: "no@one.test" });
@@ -207,14 +207,14 @@ describe("the attempts of a message", () => {
     }
   });
 
-  test("are 404 for a message that the project does not have", async () => {
+  test("are 404 for a message of another project", async () => {
     service = await startService();
     const { status, body } = await service.call("GET", `/v1/emails/msg_${"0".repeat(26)}/attempts`);
     expect([status, body.error.type]).toEqual([404, "not_found"]);
   });
 });
 
-describe("a peer that talks too much", () => {
+describe("a peer that sends too much", () => {
   afterEach(stopAll);
 
   const ask = async (id: string) => (await attemptsOf(id))[0];
@@ -231,7 +231,7 @@ describe("a peer that talks too much", () => {
       "bounced",
     ],
     [
-      "a reply that is longer than any",
+      "a reply that is too long",
       { answers: { RCPT: `${"550-no\r\n".repeat(40_000)}550 no` } },
       "delivery_delayed",
     ],
@@ -240,7 +240,7 @@ describe("a peer that talks too much", () => {
       { answers: { RCPT: `${`550-5.1.1 ${"ü".repeat(900)}\r\n`.repeat(127)}550 5.1.1 end` } },
       "bounced",
     ],
-  ])("by %s leaves a record within the bounds", async (_, options, status) => {
+  ])("by %s leaves a record within the limits", async (_, options, status) => {
     await startMxService(options);
     const id = await send(["a@one.test"]);
     await service.message(id, status);
@@ -251,7 +251,7 @@ describe("a peer that talks too much", () => {
     expect((await stored())?.octets).toBeLessThan(3 * MAX_TRANSCRIPT_CHARS);
   });
 
-  test("in control characters and broken UTF-8 is shown in JSON that any reader takes", async () => {
+  test("in control characters and broken UTF-8 is shown in valid JSON", async () => {
     const peer = await startMxService();
     peer.set({ RCPT: "550 5.1.1 no\x00\x07\x1b[31m\u2028 \ud83d user" });
     const id = await send(["a@one.test"]);
@@ -285,7 +285,7 @@ describe("a stored conversation", () => {
     if (cut === 0) expect(kept).toEqual(lines);
   });
 
-  test("cuts a line at its bound and leaves no half of a character", () => {
+  test("is cut at its limit without splitting a character", () => {
     const [cut = ""] = boundedTranscript([`${"x".repeat(MAX_TRANSCRIPT_LINE_CHARS - 1)}😀`]);
     expect(cut.length).toBe(MAX_TRANSCRIPT_LINE_CHARS);
     expect(cut.isWellFormed()).toBe(true);

@@ -6,19 +6,19 @@ import { newFolder } from "../support/folder.ts";
 import { letterLines, smtpSession } from "../support/mail-in.ts";
 import { freePort, startRedis } from "../support/redis.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const ROOT = join(import.meta.dir, "../..");
 const BUILD_LIMIT_MS = 120_000;
 const START_LIMIT_MS = 90_000;
 const READY_POLL_MS = 5;
-/** Polls that end within a test's time, as it then says what the program has said. */
+/** Number of polls, which end within a test's time so that it can show the program's output. */
 const MESSAGE_POLLS = 1500;
 const MESSAGE_POLL_MS = 10;
 const SERVICE_DOMAIN = "mail.test";
 
-/** The program alone, the folder it is started in, and where it unpacks what only the system can load. */
+/** The program alone, its working folder, and the folder into which it unpacks native code. */
 const home = newFolder("binary");
 const [program, cwd, unpacked] = [join(home, "program/postrider"), join(home, "cwd"), join(home, "unpacked")];
 const port = freePort();
@@ -32,7 +32,7 @@ let key = "";
 
 beforeAll(async () => {
   for (const folder of [cwd, unpacked]) mkdirSync(folder);
-  // What is loaded by itself where Bun runs a script; the program must not be moved by it.
+  // A file that Bun loads by itself when it runs a script. The program must ignore it.
   writeFileSync(join(cwd, ".env"), "LOG_LEVEL=shout\n");
   writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./no-such-file.ts"]\n');
   dns = await startDns();
@@ -69,7 +69,7 @@ function run(...args: string[]) {
   return { code: exitCode, stdout: stdout.toString() };
 }
 
-/** Starts the service; resolves when it is ready and has said the words. */
+/** Starts the service. Resolves when it is ready and has printed the words. */
 async function start(words: string, env: Record<string, string> = {}): Promise<void> {
   said = "";
   const from = performance.now();
@@ -115,17 +115,17 @@ async function message(id: string, status: string): Promise<any> {
   for (let polls = 0; polls < MESSAGE_POLLS; polls++) {
     const shown = await call("GET", `/v1/emails/${id}`);
     if (shown.status === status) return shown;
-    // The record is the only signal a client has: it polls, and so do we.
+    // A client can only poll the record, so the test does the same.
     await Bun.sleep(MESSAGE_POLL_MS);
   }
   throw new Error(`${id} is not ${status}: ${said}`);
 }
 
-test("is built with the licenses of all it is made of beside it", () => {
+test("is built together with the licenses of all its parts", () => {
   const parts = readFileSync(`${program}.licenses`, "utf8").split(`\n${"-".repeat(80)}\n\n`);
   const told = (name: string) => parts.find((part) => part.startsWith(`${name} `));
   expect(told("postrider")).toContain(readFileSync(join(ROOT, "LICENSE"), "utf8").trim());
-  // Of the program, of each thread's, and of what lies beside a bundle: its license, its notice, those within it.
+  // Of the program, of each thread, and of the files in a bundle: license, notice, and those of nested packages.
   for (const name of ["elysia", "mailauth", "liquidjs"])
     expect(told(name)).toContain("Permission is hereby granted");
   for (const words of ["Apache License", "SmartBear Software", "DOMPurify"])
@@ -133,7 +133,7 @@ test("is built with the licenses of all it is made of beside it", () => {
   expect(told("Bun")).toContain(Bun.version);
 });
 
-test("tells its version with nothing around it", () => {
+test("prints its version and nothing else", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   expect(run("--version")).toEqual({ code: 0, stdout: `${version}\n` });
   expect(run("readyz").code).toBe(1);
@@ -150,15 +150,18 @@ test(
   START_LIMIT_MS,
 );
 
-test.skipIf(Bun.which("curl") === null)("the line that the first start prints sends a mail", async () => {
-  const from = said.indexOf("curl ");
-  const line = said.slice(from, said.indexOf("}'", from) + 2);
-  const { stdout } = Bun.spawnSync(["sh", "-c", line]);
-  const shown = await message(JSON.parse(stdout.toString()).id, "delivered");
-  expect(shown).toMatchObject({ subject: "Hello from Postrider", to: ["owner@example.com"] });
-});
+test.skipIf(Bun.which("curl") === null)(
+  "the command that the first start prints sends a message",
+  async () => {
+    const from = said.indexOf("curl ");
+    const line = said.slice(from, said.indexOf("}'", from) + 2);
+    const { stdout } = Bun.spawnSync(["sh", "-c", line]);
+    const shown = await message(JSON.parse(stdout.toString()).id, "delivered");
+    expect(shown).toMatchObject({ subject: "Hello from Postrider", to: ["owner@example.com"] });
+  },
+);
 
-test("receives a mail, authenticated in the thread that it carries", async () => {
+test("receives a message, and authenticates it in its built-in thread", async () => {
   const domain = await call("POST", "/v1/domains", { domain: "in.test" });
   publish(dns, domain.records);
   await call("POST", `/v1/domains/${domain.id}/verify`);
@@ -183,7 +186,7 @@ test("receives a mail, authenticated in the thread that it carries", async () =>
   expect(shown).toMatchObject({ subject: "Hi", auth: { spf: { result: "pass", domain: "client.test" } } });
 });
 
-test("renders a template and sends it, in the other thread that it carries", async () => {
+test("renders a template in its other built-in thread, and sends it", async () => {
   const source = { name: "Hello", subject: "Hi {{ name }}", html: "<p>{{ name }}</p>" };
   const { id } = await call("POST", "/v1/templates", source);
   const sent = await call("POST", "/v1/emails", {
@@ -198,27 +201,24 @@ test("renders a template and sends it, in the other thread that it carries", asy
   });
 });
 
-/** How many threads of our own the service has. */
+/** Returns the number of the service's own threads. */
 const threads = (): number =>
   readdirSync(`/proc/${child.pid}/task`).filter(
     (thread) => readFileSync(`/proc/${child.pid}/task/${thread}/comm`, "latin1") === "Worker\n",
   ).length;
 
-test.skipIf(!existsSync("/proc/self/task"))(
-  "makes a large transaction in a thread that it carries",
-  async () => {
-    const before = threads();
-    const to = Array.from({ length: 50 }, (_, at) => ({ email: `owner+${at}@example.com` }));
-    const item = { from: { email: "a@in.test" }, to, subject: "Many", text: "Many" };
-    const { data } = await call("POST", "/v1/emails/batch", { emails: Array(20).fill(item) });
-    expect(data.map(({ status }: { status: string }) => status)).toEqual(Array(20).fill("queued"));
-    expect(threads()).toBe(before + 1);
-    // All of them: what comes behind compares records, which are not to change meanwhile.
-    for (const { id } of data) expect(await message(id, "delivered")).toMatchObject({ subject: "Many" });
-  },
-);
+test.skipIf(!existsSync("/proc/self/task"))("writes a large transaction in its built-in thread", async () => {
+  const before = threads();
+  const to = Array.from({ length: 50 }, (_, at) => ({ email: `owner+${at}@example.com` }));
+  const item = { from: { email: "a@in.test" }, to, subject: "Many", text: "Many" };
+  const { data } = await call("POST", "/v1/emails/batch", { emails: Array(20).fill(item) });
+  expect(data.map(({ status }: { status: string }) => status)).toEqual(Array(20).fill("queued"));
+  expect(threads()).toBe(before + 1);
+  // All of them, because later steps compare records that must not change any more.
+  for (const { id } of data) expect(await message(id, "delivered")).toMatchObject({ subject: "Many" });
+});
 
-test("serves the reference page whole", async () => {
+test("serves the reference page completely", async () => {
   const files = { "page.js": "swagger-ui-bundle.js", "page.css": "swagger-ui.css" };
   for (const [name, packaged] of Object.entries(files)) {
     const served = Buffer.from(await (await fetch(`${url}/docs/${name}`)).arrayBuffer());
@@ -230,8 +230,8 @@ test("serves the reference page whole", async () => {
 
 const maps = (): string => readFileSync(`/proc/${child.pid}/maps`, "utf8");
 
-// Addons are looked for at the paths of the build machine, where a test would find them and a user would not.
-test.skipIf(!existsSync("/proc/self/maps"))("loads no native code but what it unpacked", () => {
+// Addons are searched at the paths of the build machine, which exist in a test but not at a user's.
+test.skipIf(!existsSync("/proc/self/maps"))("loads no native code except what it unpacked", () => {
   const [addon = ""] = readdirSync(unpacked);
   expect(readdirSync(unpacked)).toHaveLength(1);
   expect(maps()).toContain(join(unpacked, addon));
@@ -241,7 +241,7 @@ test.skipIf(!existsSync("/proc/self/maps"))("loads no native code but what it un
 });
 
 test(
-  "ends cleanly on SIGTERM, and a restart has everything and tells no keys",
+  "ends cleanly on SIGTERM, and a restart keeps everything and prints no keys",
   async () => {
     const before = await call("GET", "/v1/emails");
     expect(before.data.length).toBeGreaterThan(0);
@@ -251,14 +251,14 @@ test(
     expect(await call("GET", "/v1/emails")).toEqual(before);
     expect(readdirSync(unpacked)).toHaveLength(1);
     expect(await terminate()).toBe(0);
-    // What is left in the folder it was started in is what lay there before.
+    // The folder that it was started in contains only what was there before.
     expect(readdirSync(cwd).sort()).toEqual([".env", "bunfig.toml"]);
   },
   START_LIMIT_MS,
 );
 
 test(
-  "with a Redis, mail goes through the queue there",
+  "with a Redis, mail passes through the queue there",
   async () => {
     const redis = await startRedis();
     try {

@@ -1,13 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
-import { hashSecret } from "../../src/flows/api-keys.ts";
-import { bootstrap } from "../../src/flows/bootstrap.ts";
-import { generateDkimKey } from "../../src/mail/dkim.ts";
+import { hashSecret } from "../../src/flows/account/api-keys.ts";
+import { bootstrap } from "../../src/flows/account/bootstrap.ts";
+import { generateDkimKey } from "../../src/mail/auth/dkim.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { publicInstallationKey } from "../../src/store/dkim-keys.ts";
 import { findKeyByHash } from "../../src/store/keys.ts";
+import { saveKeysToFile } from "../../src/wiring/first-keys-file.ts";
 import { BOX_KEY } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { newFolder } from "../support/folder.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { reason } from "../support/reason.ts";
 
@@ -30,7 +34,7 @@ async function counts(db: Db): Promise<Record<string, number>> {
 }
 
 describe("the first start", () => {
-  test("makes an account, an unlimited project and two keys that work, told once", async () => {
+  test("makes an account, an unlimited project and two working keys, printed once", async () => {
     const { db } = database;
     const secrets = await start(db);
     const wide = await findKeyByHash(db, hashSecret(secrets?.accountKey ?? ""));
@@ -42,7 +46,7 @@ describe("the first start", () => {
     expect((await publicInstallationKey(db))?.status).toBe("active");
   });
 
-  test("takes ROOT_API_KEY as the account-wide key and tells nothing", async () => {
+  test("uses ROOT_API_KEY as the account-wide key and prints nothing", async () => {
     const { db } = database;
     const secret = "a-root-key-of-at-least-32-printable-characters";
     expect(await start(db, secret)).toBeNull();
@@ -52,7 +56,7 @@ describe("the first start", () => {
   });
 });
 
-test("a first start that fails at any write tells its keys all the same, or the next one does", async () => {
+test("that fails at any write still prints its keys, or the next start does", async () => {
   const { db } = database;
   for (const table of ["dkim_keys", "accounts", "senders", "api_keys"]) {
     await db.write([
@@ -69,7 +73,7 @@ test("a first start that fails at any write tells its keys all the same, or the 
   expect(await counts(db)).toEqual({ accounts: 1, senders: 1, api_keys: 2, dkim_keys: 1 });
 });
 
-test("a second start makes and tells nothing", async () => {
+test("a second start makes and prints nothing", async () => {
   const { db } = database;
   await start(db);
   const before = await counts(db);
@@ -78,7 +82,7 @@ test("a second start makes and tells nothing", async () => {
   expect(await counts(db)).toEqual(before);
 });
 
-test("two processes that start together make one account, told by one of them", async () => {
+test("two processes that start together make one account, and one of them prints its keys", async () => {
   const second = await openDb(systemClock, { url: database.url, authToken: null, syncUrl: null });
   const told = await Promise.all([start(database.db), start(second)]);
   expect(told.filter((secrets) => secrets !== null)).toHaveLength(1);
@@ -93,4 +97,68 @@ test("a start with another master key than the database was sealed with stops, a
   const other = { db, clock: manualClock(), boxKey: new Uint8Array(32).fill(8), generateDkimKey };
   expect(String(await reason(bootstrap(other, CONFIG)))).toContain("put that master.key into DATA_DIR");
   expect(await db.all("SELECT * FROM dkim_keys")).toEqual(before);
+});
+
+describe("FIRST_KEYS_FILE", () => {
+  const startWith = (file: string, rootApiKey: string | null = null) =>
+    bootstrap(
+      {
+        db: database.db,
+        clock: manualClock(),
+        boxKey: BOX_KEY,
+        generateDkimKey,
+        keepKeys: saveKeysToFile(file),
+      },
+      { ...CONFIG, rootApiKey },
+    );
+  const newFile = () => join(newFolder("keys"), "first.keys");
+  const keysIn = (file: string) =>
+    Object.fromEntries(
+      readFileSync(file, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => line.split("=")),
+    );
+
+  test("has the keys that work, and only its owner may read it", async () => {
+    const file = newFile();
+    const told = await startWith(file);
+    expect(told?.keptIn).toBe(file);
+    const keys = keysIn(file);
+    expect(keys).toEqual({
+      POSTRIDER_ACCOUNT_KEY: told?.accountKey,
+      POSTRIDER_PROJECT_KEY: told?.projectKey,
+    });
+    expect(await findKeyByHash(database.db, hashSecret(keys.POSTRIDER_ACCOUNT_KEY))).not.toBeNull();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(file, ".."))).toEqual(["first.keys"]);
+  });
+
+  test("that exists stays as it is: the keys are in a file beside it, which is named", async () => {
+    const file = newFile();
+    writeFileSync(file, "mine");
+    const told = await startWith(file);
+    expect(readFileSync(file, "utf8")).toBe("mine");
+    expect(told?.keptIn).toStartWith(`${file}.`);
+    expect(keysIn(told?.keptIn ?? "").POSTRIDER_ACCOUNT_KEY).toBe(told?.accountKey);
+    expect(statSync(told?.keptIn ?? "").mode & 0o777).toBe(0o600);
+  });
+
+  test("is not made by a later start, nor with ROOT_API_KEY, nor by a first start that fails", async () => {
+    const file = newFile();
+    const full = "CREATE TRIGGER full BEFORE INSERT ON accounts BEGIN SELECT RAISE(ABORT, 'full'); END";
+    await database.db.write([{ sql: full, args: [] }]);
+    expect(String(await reason(startWith(file)))).toContain("full");
+    await database.db.write([{ sql: "DROP TRIGGER full", args: [] }]);
+    await startWith(file, "a-root-key-of-at-least-32-printable-characters");
+    await startWith(file);
+    expect(readdirSync(join(file, ".."))).toEqual([]);
+  });
+
+  test("in a folder that is not there stops the start before a key is made", async () => {
+    const file = join(newFile(), "nowhere", "first.keys");
+    expect(String(await reason(startWith(file)))).toContain("ENOENT");
+    expect((await counts(database.db)).accounts).toBe(0);
+    expect(existsSync(file)).toBe(false);
+  });
 });

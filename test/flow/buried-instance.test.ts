@@ -4,12 +4,12 @@ import { BEAT_MS, Heartbeat, LEASE_MS, registerInstance, thisHost } from "../../
 import { type Instance, insertInstance } from "../../src/store/instances.ts";
 import { claimRecipient } from "../../src/store/outbox.ts";
 import { findRecipient, insertRecipients, waitingRecipient } from "../../src/store/recipients.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 
-/** Beats after which a silent process is surely taken for dead. */
+/** Number of heartbeat intervals after which a silent process is surely declared dead. */
 const BEATS = LEASE_MS / BEAT_MS + 2;
 
 let database: TestDatabase;
@@ -28,7 +28,7 @@ beforeEach(async () => {
       sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
       args: [],
     },
-    insertSender(sender),
+    insertProject(sender),
     {
       sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
         VALUES (?, ?, 'outbound', 'queued', 'a@shop.test', '[]', 's', ?)`,
@@ -51,7 +51,7 @@ async function beats(heartbeat: Heartbeat): Promise<void> {
   }
 }
 
-test("what a process claims after others took it for dead is not held for ever when it then dies", async () => {
+test("claims that a process makes after it was declared dead are freed when it dies", async () => {
   const { db } = database;
   const deps = { db, clock };
   const stalled: Instance = {
@@ -63,13 +63,13 @@ test("what a process claims after others took it for dead is not held for ever w
   const lives: Instance = { ...stalled, id: newId("ins", clock.now()), host: "other" };
   await db.write([insertInstance(stalled), insertInstance(lives)]);
   const heartbeat = new Heartbeat(deps, lives);
-  // The stalled one is silent for the lease, and is taken for dead.
+  // The stalled process is silent for the lease and declared dead.
   await beats(heartbeat);
-  // It wakes, takes up mail before its next heartbeat, and dies.
+  // It wakes, claims mail before its next heartbeat, and dies.
   const waiting = await waitingRecipient(db, messageId, 0, clock.now());
   if (waiting === null) throw new Error("nobody waits");
   await db.write([claimRecipient(waiting.recipient, stalled.id, clock.now())]);
-  // Others live on, and it is started anew on its host.
+  // The other processes continue, and it is restarted on its host.
   await registerInstance(deps, process.pid);
   await beats(heartbeat);
   clock.advance(30 * 86_400_000);

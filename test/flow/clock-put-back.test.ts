@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { payloadMemory } from "../support/payload-memory.ts";
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
-import { keepContent } from "../../src/flows/contents/keep.ts";
-import { sweepContents } from "../../src/flows/contents/sweep.ts";
+import { prepareContent } from "../../src/flows/contents/prepare-content.ts";
+import { removeUnusedContents } from "../../src/flows/sweep/removals.ts";
 import { push, type PushDeps } from "../../src/flows/notify/push.ts";
 import { suppressFor } from "../../src/flows/send/suppression.ts";
 import { UPLOAD_LOST_MS } from "../../src/flows/sweep/offload.ts";
-import { RestartedWaits } from "../../src/flows/sweep/restarted-waits.ts";
+import { ClockSetBack } from "../../src/flows/sweep/clock-set-back.ts";
 import { FALL_BACK_AFTER_MS } from "../../src/flows/verify/schedule.ts";
 import type { Job } from "../../src/queue/port.ts";
 import { lostStrays, noteStray } from "../../src/store/contents/content-objects.ts";
@@ -30,14 +31,14 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-/** What the sweep does where the clock may have been put back: after each start, too. */
+/** The sweep's work if the clock may have been set back, which includes each start. */
 async function look(): Promise<void> {
-  const waits = new RestartedWaits({ db: api.db, clock: api.clock });
+  const waits = new ClockSetBack({ db: api.db, clock: api.clock });
   waits.begin();
   await waits.turn();
 }
 
-/** The clock is found to have been a year ahead. */
+/** The clock turns out to have been a year ahead. */
 async function putBack(): Promise<void> {
   api.clock.step(-YEAR);
   await look();
@@ -68,7 +69,7 @@ describe("a domain", () => {
     expect((await call("/verify")).json.status).toBe("pending");
   });
 
-  test("whose new key was made while it was ahead has its record looked for as soon as that of any other", async () => {
+  test("whose new key was made while it was ahead has its record checked as soon as any other", async () => {
     api.clock.step(YEAR);
     publish((await call("/rotate-dkim")).json.records);
     const keyAt = async (): Promise<number> => {
@@ -82,7 +83,7 @@ describe("a domain", () => {
     expect(await keyAt()).toBe(wait);
   });
 
-  test("whose key began to sign while it was ahead has another a week later, and no sooner", async () => {
+  test("whose key began to sign while it was ahead gets another a week later, and no sooner", async () => {
     publish((await call("/rotate-dkim")).json.records);
     await call("/verify");
     await putBack();
@@ -95,7 +96,7 @@ describe("a domain", () => {
 
 describe("a webhook", () => {
   let id: string;
-  /** How many secrets signed each push. */
+  /** Number of signatures on each push. */
   let signed: number[];
   let status: number;
   let firstDelaySeconds: number;
@@ -108,6 +109,7 @@ describe("a webhook", () => {
 
   const deps = (): PushDeps => ({
     ...{ db: api.db, clock: api.clock, objects: null, boxKey: BOX_KEY, instanceId: "ins_1", random: () => 0 },
+    ...payloadMemory(),
     policy: {
       ...{ delaysSeconds: [firstDelaySeconds, 60], timeoutMs: 1000 },
       ...{ disableAfterMs: 5 * DAY, allowPrivate: false },
@@ -122,10 +124,10 @@ describe("a webhook", () => {
     await api.db.write([insertSampleDelivery(api.acme.a.id, id, { id: key, type: "open", data: {} }, now)]);
     return { key, lane: id };
   }
-  const tell = async (): Promise<void> => push(deps(), await told());
+  const tell = async () => push(deps(), await told());
   const enabled = async (): Promise<boolean> => (await api.call("GET", `/v1/webhooks/${id}`)).json.enabled;
 
-  test("that has only failed since the clock was ahead is switched off five days later", async () => {
+  test("that has been failing since the clock was ahead is disabled five days later", async () => {
     status = 500;
     await tell();
     await putBack();
@@ -137,11 +139,11 @@ describe("a webhook", () => {
     expect(await enabled()).toBe(false);
   });
 
-  test("whose secret was changed while it was ahead has the one before sign for its grace, and no longer", async () => {
+  test("whose secret was changed while it was ahead keeps the old one for its grace period, and no longer", async () => {
     await api.call("POST", `/v1/webhooks/${id}/rotate-secret`, { body: { graceSeconds: 3600 } });
     api.clock.advance(HOUR / 2);
     await putBack();
-    // What begins anew does so once.
+    // A wait restarts only once.
     await look();
     api.clock.advance(HOUR - 1);
     await tell();
@@ -151,7 +153,7 @@ describe("a webhook", () => {
     expect(signed).toEqual([2, 1]);
   });
 
-  test("hears of what came while it was ahead after the delay before a first attempt", async () => {
+  test("gets events from while it was ahead after the delay before a first attempt", async () => {
     firstDelaySeconds = 60;
     const job = await told();
     await push(deps(), job);
@@ -193,7 +195,7 @@ test("an address that a soft bounce suppressed while the clock was ahead is free
   expect(await suppressed()).toEqual([gone]);
 });
 
-test("an answer given while the clock was ahead is had again for a day, and then goes", async () => {
+test("an idempotent answer stored while the clock was ahead is kept for a day, and then removed", async () => {
   const make = async (): Promise<string> => {
     const body = { url: "https://hooks.example.com/", eventTypes: ["*"] };
     const headers = { "Idempotency-Key": "once" };
@@ -211,7 +213,7 @@ test("an answer given while the clock was ahead is had again for a day, and then
   expect(await deleteOldAnswers(api.db, api.clock.now(), 10)).toBe(1);
 });
 
-test("an MTA-STS policy fetched while the clock was ahead gives way to a newer one, and lives as long as it says", async () => {
+test("an MTA-STS policy fetched while the clock was ahead is replaced by a newer one, and lives as long as it says", async () => {
   const fetched = (domain: string, id: string, maxAgeSeconds = 86_400) =>
     saveStsPolicy(api.db, {
       ...{ domain, id, mode: "enforce", mx: ["mx.in.test"], maxAgeSeconds, fetchedAt: api.clock.now() },
@@ -228,24 +230,24 @@ test("an MTA-STS policy fetched while the clock was ahead gives way to a newer o
   expect(await findStsPolicy(api.db, "other.test")).toBeNull();
 });
 
-test("bytes that nobody has named since the clock was ahead are gone an hour later, and no sooner", async () => {
+test("content without references since the clock was ahead is removed an hour later, and no sooner", async () => {
   const { db, clock } = api;
   const objects = (): Promise<string[]> => lostStrays(db, clock.now() - UPLOAD_LOST_MS, 10);
   const left = async (): Promise<number> => (await db.all("SELECT 1 FROM contents")).length;
-  await keepContent(api, api.acme.a.id, randomBytes(1024 * 1024));
+  await prepareContent(api, api.acme.a.id, randomBytes(1024 * 1024));
   await db.write([noteStray("object", clock.now())]);
   expect(await left()).toBe(1);
   await putBack();
   clock.advance(UNUSED_KEPT_MS);
   await look();
-  await sweepContents(api);
+  await removeUnusedContents(api);
   expect([await left(), await objects()]).toEqual([1, []]);
   clock.advance(1);
-  await sweepContents(api);
+  await removeUnusedContents(api);
   expect([await left(), await objects()]).toEqual([0, ["object"]]);
 });
 
-test("a key that was used while the clock was ahead was last used when it is used again", async () => {
+test("the last use of a key, if recorded while the clock was ahead, is corrected at its next use", async () => {
   const usedAt = async (): Promise<string> => {
     const { json } = await api.call("GET", "/v1/api-keys");
     return json.data.find(({ lastUsedAt }: { lastUsedAt: string | null }) => lastUsedAt !== null)?.lastUsedAt;

@@ -6,11 +6,11 @@ import { newFolder } from "../support/folder.ts";
 import { serviceProcess } from "../support/process.ts";
 import { captureService, postrider, statusWith } from "./command-program.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const LIMIT_MS = 180_000;
-/** Clients that send at a time while the copy is made, and mails that each has sent before it begins. */
+/** Clients that send in parallel during the copy, and messages that each has sent before it begins. */
 const CLIENTS = 4;
 const HEAD_START = 25;
 const { service, env, folder } = captureService();
@@ -24,12 +24,12 @@ afterAll(async () => {
 interface Load {
   /** Ids answered with 202 so far, in the order of their answers. */
   answered: string[];
-  /** Resolves once so many have been. */
+  /** Resolves once there are that many. */
   reached(count: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Clients that send one mail after the other until they are stopped. */
+/** Clients that send one message after another until they are stopped. */
 function load(url: string, key: string): Load {
   const answered: string[] = [];
   let goal = { count: Number.POSITIVE_INFINITY, resolve: (): void => undefined };
@@ -61,7 +61,7 @@ function load(url: string, key: string): Load {
       const { promise, resolve } = Promise.withResolvers<void>();
       goal = { count, resolve };
       if (answered.length >= count) resolve();
-      // Clients end before only where one of them fails, and then they say why.
+      // If a client ends early, it has failed, and its error is thrown.
       await Promise.race([promise, Promise.all(clients)]);
     },
     async stop() {
@@ -82,7 +82,7 @@ function ask<Row>(file: string, sql: string): Row[] {
 
 describe("backup", () => {
   test(
-    "of a service under load is whole, holds all that was answered before it, and a service starts from it",
+    "of a service under load is complete, contains everything answered before it, and a service starts from it",
     async () => {
       const clients = load(service.url, service.key);
       await clients.reached(CLIENTS * HEAD_START);
@@ -96,7 +96,7 @@ describe("backup", () => {
         0,
         [{ file, bytes: statSync(file).size, keyFile: `${file}.key`, masterKey: join(folder, "master.key") }],
       ]);
-      // Else it was no copy under load.
+      // Otherwise the copy was not made under load.
       expect(during).toBeGreaterThan(0);
 
       expect(ask<{ integrity_check: string }>(file, "PRAGMA integrity_check")).toMatchObject([
@@ -138,7 +138,7 @@ describe("backup", () => {
     LIMIT_MS,
   );
 
-  test("without the key says loudly that it is not in it, and where it is", async () => {
+  test("without the key warns that the key is not in it, and says where the key is", async () => {
     const file = join(newFolder("command"), "copy.db");
     const ran = await postrider(["backup", file], env);
     const masterKey = join(folder, "master.key");
@@ -153,7 +153,7 @@ describe("backup", () => {
   });
 
   test(
-    "put back without the key it was sealed with does not start, and gets no other one",
+    "restored without its master key does not start, and makes no new key",
     async () => {
       const restored = newFolder("command");
       await postrider(["backup", join(restored, "postrider.db")], env);
@@ -169,7 +169,7 @@ describe("backup", () => {
     ["a FILE", "copy.db", []],
     ["the key of FILE", "copy.db.key", ["--with-key"]],
     ["a FILE.part, which another backup may be writing", "copy.db.part", []],
-  ])("neither overwrites nor deletes %s that is there", async (_case, name, flags) => {
+  ])("neither overwrites nor deletes %s that exists", async (_case, name, flags) => {
     const target = newFolder("command");
     writeFileSync(join(target, name), "precious");
     const ran = await postrider(["backup", join(target, "copy.db"), ...flags], env);
@@ -177,7 +177,7 @@ describe("backup", () => {
     expect([readdirSync(target), readFileSync(join(target, name), "utf8")]).toEqual([[name], "precious"]);
   });
 
-  test("leaves nothing behind where the copy fails", async () => {
+  test("leaves nothing behind if the copy fails", async () => {
     const source = newFolder("command");
     writeFileSync(join(source, "postrider.db"), "this is no database, whatever its name says".repeat(100));
     const target = newFolder("command");
@@ -187,10 +187,10 @@ describe("backup", () => {
     expect(ran.stderr).toContain("holds something else");
   });
 
-  test("leaves nothing behind where the copy cannot be written to its end, and says which file that is", async () => {
+  test("leaves nothing behind if the copy cannot be finished, and names the file", async () => {
     const target = newFolder("command");
     const file = join(target, "copy.db");
-    // Files of ours may have so many blocks of 512 octets.
+    // Limits our files to that many blocks of 512 octets.
     const limited = ["sh", "-c", 'ulimit -f 32; exec "$@"', "sh"];
     const ran = await postrider(["backup", file], env, {}, limited);
     expect([ran.code, ran.stdout, readdirSync(target)]).toEqual([69, "", []]);
@@ -209,7 +209,7 @@ describe("backup", () => {
       "MASTER_KEY",
     ],
     ["no FILE", env, [], 64, "missing: FILE"],
-  ])("of %s is refused with its reason", async (_case, settings, args, code, says) => {
+  ])("of %s is refused with the reason", async (_case, settings, args, code, says) => {
     const ran = await postrider(["backup", ...args], settings);
     expect([ran.code, ran.stdout]).toEqual([code, ""]);
     expect(ran.stderr).toContain(says);

@@ -1,11 +1,11 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SETTINGS } from "../../src/config.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
 import { onTerminal, postrider } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 async function shown(env: Record<string, string>): Promise<Map<unknown, Record<string, unknown>>> {
@@ -14,7 +14,7 @@ async function shown(env: Record<string, string>): Promise<Map<unknown, Record<s
   return new Map(json().map((row) => [row.name, row]));
 }
 
-test("config shows every setting of the table, with its value where it has one", async () => {
+test("config shows every setting of the table, with its value if it has one", async () => {
   const rows = await shown({});
   const names = SETTINGS.filter(({ name }) => !name.includes("<")).map(({ name }) => name);
   expect(names.filter((name) => !rows.has(name))).toEqual([]);
@@ -40,13 +40,13 @@ test("config says where each setting comes from", async () => {
     ...["environment", "default", "file", "environment", "default", "environment"],
   ]);
   expect(rows.get("PLAN_GOLD")).toMatchObject({ value: "7/9" });
-  // What is set in the environment goes before what a file says.
+  // The environment overrides the file.
   expect((await shown({ ...env, ROOT_API_KEY: "e".repeat(40) })).get("ROOT_API_KEY")?.source).toBe(
     "environment",
   );
 });
 
-test("config shows no secret, nor its length, nor what a URL carries beside its address", async () => {
+test("config shows no secret, not even its length, and no credentials or parameters of a URL", async () => {
   const env = {
     DATABASE_AUTH_TOKEN: "hush-token",
     REDIS_URL: "redis://:hush-redis@127.0.0.1:1",
@@ -72,7 +72,7 @@ test("config shows no secret, nor its length, nor what a URL carries beside its 
   );
 });
 
-test("config is a table on a terminal, and 78 with all problems where settings are wrong", async () => {
+test("config is a table on a terminal, and exits with 78 and all problems if settings are invalid", async () => {
   const table = await onTerminal(["config"], { PORT: "8080", MASTER_KEY: "m".repeat(32) });
   expect(table).toMatch(/^name +value +source\nHOST +0\.0\.0\.0 +default\nPORT +8080 +environment\n/);
   expect(table).toMatch(/^MASTER_KEY +\(set\) +environment$/m);

@@ -5,7 +5,7 @@ import { newFolder } from "../support/folder.ts";
 import { type Healthy, startHealthy } from "../support/healthy.ts";
 import { onTerminal, postrider } from "./command-program.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const LIMIT_MS = 180_000;
@@ -16,22 +16,24 @@ beforeAll(async () => {
 afterAll(() => healthy.stop());
 
 test(
-  "doctor is 0 beside a sound service that runs, with a line a check",
+  "doctor exits with 0 for a sound running service, with a line for each check",
   async () => {
     const args = ["doctor", "--egress", `127.0.0.1:${healthy.greeter.port}`];
     const { code, json, stderr } = await postrider(args, healthy.settings);
     const lines = json();
     expect(lines.filter(({ status }) => status !== "ok")).toEqual([]);
-    expect([code, stderr, lines.length]).toEqual([0, "", 24]);
+    expect([code, stderr, lines.length]).toEqual([0, "", 27]);
     const shown = await onTerminal(args, healthy.settings);
-    expect(shown).toMatch(/^status +check\nok +public url +https:\/\/api\.example\.com\n/);
-    expect(shown.trimEnd().split("\n")).toHaveLength(25);
+    expect(shown).toMatch(
+      /^status +check\nok +variables +No variable looks like a misspelt setting\.\nok +public url +https:\/\/api\.example\.com\n/,
+    );
+    expect(shown.trimEnd().split("\n")).toHaveLength(28);
   },
   LIMIT_MS,
 );
 
 test(
-  "doctor is 1 where something fails, and tells how to put it right",
+  "doctor exits with 1 if a check fails, and says how to repair it",
   async () => {
     await healthy.redis.command("config", "set", "maxmemory-policy", "allkeys-lru");
     const { DNS_SERVERS: _servers, ...settings } = healthy.settings;
@@ -55,7 +57,7 @@ test(
 );
 
 test(
-  "doctor warns and is 0 on a first try, makes nothing where there is nothing, and is 1 then",
+  "doctor warns and exits with 0 on a first try; if there is no database, it makes none and exits with 1",
   async () => {
     const folder = newFolder("command");
     const DATA_DIR = join(folder, "data");

@@ -5,7 +5,7 @@ import Database from "libsql";
 import { captureService, onTerminal, postrider, statusWith } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const LIMIT_MS = 90_000;
@@ -25,7 +25,7 @@ async function createKey(...flags: string[]): Promise<Record<string, unknown>> {
 
 describe("keys", () => {
   test(
-    "made and revoked by the command line hold in the running service from the next request on",
+    "made and revoked by the command line take effect in the running service from the next request on",
     async () => {
       const { id, secret, ...key } = await createKey("--name", "shell");
       expect(key).toMatchObject({ name: "shell", senderId: null, scopes: [], revokedAt: null });
@@ -33,14 +33,14 @@ describe("keys", () => {
       const { code, json } = await postrider(["keys", "revoke", String(id)], env);
       expect([code, json()]).toEqual([0, [{ id, revoked: true }]]);
       expect(await statusWith(service.url, String(secret))).toBe(401);
-      // A second time it is revoked already, which is what was asked for.
+      // The second time it is revoked already, which is the requested state.
       expect((await postrider(["keys", "revoke", String(id)], env)).code).toBe(0);
     },
     LIMIT_MS,
   );
 
   test(
-    "are for a project, by its external id, and for the scopes named",
+    "are for a project, by its external id, and for the named scopes",
     async () => {
       const key = await createKey(
         "--name",
@@ -58,7 +58,7 @@ describe("keys", () => {
   );
 
   test(
-    "are listed without a secret or its hash, newest first, and no more than asked for",
+    "are listed without a secret or its hash, newest first, and no more than requested",
     async () => {
       const [first, second] = [await createKey("--name", "a"), await createKey("--name", "b")];
       const all = await postrider(["keys", "list"], env);
@@ -74,24 +74,24 @@ describe("keys", () => {
 
   test.each<[string, string[], number, string]>([
     [
-      "a scope that is none",
+      "an unknown scope",
       ["create", "--name", "x", "--scopes", "emails:fly"],
       1,
       "no such scope: emails:fly; there are",
     ],
     ["an empty list of scopes", ["create", "--name", "x", "--scopes", ""], 64, "--scopes names none"],
     ["a list of scopes without any", ["create", "--name", "x", "--scopes", " , "], 64, "--scopes names none"],
-    ["a project that is none", ["create", "--name", "x", "--sender", "nobody"], 1, "no such project: nobody"],
+    ["an unknown project", ["create", "--name", "x", "--sender", "nobody"], 1, "no such project: nobody"],
     ["a name over 200 characters", ["create", "--name", "x".repeat(201)], 1, "name"],
     ["no name", ["create"], 64, "missing: --name NAME"],
-    ["a key that is none", ["revoke", "key_00000000000000000000000000"], 1, "No such API key."],
+    ["an unknown key", ["revoke", "key_00000000000000000000000000"], 1, "No such API key."],
     ["no id", ["revoke"], 64, "missing: ID"],
     ["two ids", ["revoke", "a", "b"], 64, "too many arguments: b"],
-    ["an account that is none", ["list", "--account", "acc_0"], 1, "no such account: acc_0"],
+    ["an unknown account", ["list", "--account", "acc_0"], 1, "no such account: acc_0"],
     ["a limit over the limit", ["list", "--limit", "10001"], 64, "from 1 to 10000"],
     ["a limit of nothing", ["list", "--limit", "0"], 64, "from 1 to 10000"],
-    ["a flag that is none", ["list", "--secret"], 64, "Unknown option '--secret'"],
-  ])("%s is refused with its reason", async (_case, args, code, says) => {
+    ["an unknown flag", ["list", "--secret"], 64, "Unknown option '--secret'"],
+  ])("%s is refused with the reason", async (_case, args, code, says) => {
     const ran = await postrider(["keys", ...args], env);
     expect([ran.code, ran.stdout]).toEqual([code, ""]);
     expect(ran.stderr).toStartWith("postrider: ");
@@ -99,7 +99,7 @@ describe("keys", () => {
   });
 
   test(
-    "may have their secret written into a new file for its owner alone, and printed nowhere",
+    "may have their secret written into a new file that only its owner can read, and printed nowhere",
     async () => {
       const file = join(newFolder("command"), "postrider.key");
       const key = await createKey("--name", "kept", "--out", file);
@@ -110,7 +110,7 @@ describe("keys", () => {
       const again = await postrider(["keys", "create", "--name", "kept", "--out", file], env);
       expect([again.code, readFileSync(file, "utf8").trim()]).toEqual([1, secret]);
       expect((await postrider(["keys", "list"], env)).json()).toHaveLength(before);
-      // What was refused leaves no empty file behind.
+      // A refused request leaves no empty file behind.
       const other = `${file}.2`;
       await postrider(["keys", "create", "--name", "x", "--scopes", "no", "--out", other], env);
       expect(existsSync(other)).toBe(false);
@@ -119,7 +119,7 @@ describe("keys", () => {
   );
 
   test(
-    "on a terminal are a table, in which a name cannot play with the terminal",
+    "on a terminal are a table, in which a name cannot send control sequences",
     async () => {
       await createKey("--name", "\u001b[2Jwiped\nrow");
       const shown = await onTerminal(["keys", "list"], env);
@@ -133,7 +133,7 @@ describe("keys", () => {
   );
 
   test(
-    "are made as soon as another process lets the database go",
+    "are made as soon as another process releases the database",
     async () => {
       const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
       database.exec("BEGIN IMMEDIATE");
@@ -179,10 +179,10 @@ describe("projects", () => {
   );
 
   test.each<[string, string[], number, string]>([
-    ["a plan that is none", ["--name", "x", "--plan", "gold"], 1, "--plan: one of free, pro, unlimited"],
-    ["a tier that is none", ["--name", "x", "--trust-tier", "none"], 1, "--trust-tier: one of new, basic"],
+    ["an unknown plan", ["--name", "x", "--plan", "gold"], 1, "--plan: one of free, pro, unlimited"],
+    ["an unknown tier", ["--name", "x", "--trust-tier", "none"], 1, "--trust-tier: one of new, basic"],
     ["an external id that is taken", ["--name", "x", "--external-id", "default"], 1, "default"],
-    ["an external id like an id", ["--name", "x", "--external-id", "snd_1"], 1, "must not start with snd_"],
+    ["an external id like an id", ["--name", "x", "--external-id", "snd_1"], 1, 'must not start with "snd_"'],
     ["an external id with spaces", ["--name", "x", "--external-id", "a b"], 1, "externalId"],
     ["no name", [], 64, "missing: --name NAME"],
   ])("%s is refused", async (_case, flags, code, says) => {
@@ -194,7 +194,7 @@ describe("projects", () => {
 
 describe("the database", () => {
   test(
-    "is not made by looking at it, and its absence is said",
+    "is not created by a query, and its absence is reported",
     async () => {
       const empty = newFolder("command");
       const ran = await postrider(["keys", "list"], { DATA_DIR: empty });
@@ -208,7 +208,7 @@ describe("the database", () => {
   );
 
   test(
-    "with two accounts wants to know which",
+    "with two accounts requires a choice",
     async () => {
       const database = new Database(join(folder, "postrider.db"), { timeout: 5000 });
       const other = "acc_7zzzzzzzzzzzzzzzzzzzzzzzzz";
@@ -229,7 +229,7 @@ describe("the database", () => {
   );
 
   test(
-    "that is a server out of reach is exit code 69",
+    "on an unreachable server is exit code 69",
     async () => {
       const { code, stderr } = await postrider(["keys", "list"], { DATABASE_URL: "http://127.0.0.1:1" });
       expect([code, stderr]).toEqual([69, expect.stringMatching(/^postrider: .+/)]);

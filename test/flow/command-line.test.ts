@@ -3,7 +3,7 @@ import { join } from "node:path";
 import Database from "libsql";
 import { newFolder } from "../support/folder.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -22,7 +22,7 @@ async function run(args: string[], env: Record<string, string> = {}) {
   return { code: await child.exited, stdout, stderr };
 }
 
-test("wrong settings stop the start with exit code 78 and every problem in one message", async () => {
+test("invalid settings stop the start with exit code 78 and every problem in one message", async () => {
   const { code, stderr } = await run(["serve"], { PORT: "x", ROLES: "cook", DELIVERY: "pigeon" });
   expect(code).toBe(78);
   for (const name of ["PORT", "ROLES", "DELIVERY"]) expect(stderr).toContain(name);
@@ -34,9 +34,9 @@ test("an unknown command is exit code 64, and help needs no settings", async () 
   expect({ code: help.code, said: help.stdout.includes("migrate status") }).toEqual({ code: 0, said: true });
 });
 
-test("migrate brings a new file up to date, and says so", async () => {
+test("migrate upgrades a new file, and says so", async () => {
   const env = { DATA_DIR: newFolder("migrate") };
-  // To a program, such as this one, it speaks JSON.
+  // If a program reads its output, such as this test, it is JSON.
   expect(JSON.parse((await run(["migrate"], env)).stdout).applied).toContain(1);
   expect(JSON.parse((await run(["migrate"], env)).stdout).applied).toEqual([]);
   const [first = ""] = (await run(["migrate", "status"], env)).stdout.split("\n");
@@ -61,7 +61,7 @@ test("a program older than the database changes nothing in it", async () => {
   }
 });
 
-test("a process that only works stays alive until it is told to end", async () => {
+test("a process with only workers runs until it is stopped", async () => {
   const folder = newFolder("worker");
   const child = Bun.spawn([process.execPath, MAIN, "serve"], {
     cwd: folder,
@@ -69,7 +69,7 @@ test("a process that only works stays alive until it is told to end", async () =
     stdout: "pipe",
     stderr: "ignore",
   });
-  // Its banner says that it has started; one that had nothing to hold it would end right behind, and not answer.
+  // Its banner says that it has started. If it had nothing to do, it would end right after it, and not answer.
   let banner = "";
   for await (const chunk of child.stdout) {
     banner += new TextDecoder().decode(chunk);
@@ -82,7 +82,7 @@ test("a process that only works stays alive until it is told to end", async () =
   expect(await child.exited).toBe(0);
 });
 
-test("a log that cannot be written, as on a full disk, ends nothing", async () => {
+test("a log that cannot be written, as on a full disk, does not end the process", async () => {
   const folder = newFolder("log");
   const child = Bun.spawn(["sh", "-c", 'exec "$0" "$1" serve 2>/dev/full', process.execPath, MAIN], {
     cwd: folder,
@@ -95,13 +95,13 @@ test("a log that cannot be written, as on a full disk, ends nothing", async () =
     if (banner.includes("delivery")) break;
   }
   const url = `http://127.0.0.1:${/localhost:(\d+)/.exec(banner)?.[1]}`;
-  // Each leaves a line; the second is one more than the stream has borne.
+  // Each request logs a line. The second one exceeds what the full stream accepts.
   for (const _ of [1, 2]) expect((await fetch(`${url}/v1/emails`)).status).toBe(401);
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
 });
 
-test("a command says in one line that its output cannot be written", async () => {
+test("a command reports in one line that its output cannot be written", async () => {
   const child = Bun.spawn(["sh", "-c", 'exec "$0" "$1" config >/dev/full', process.execPath, MAIN], {
     cwd: newFolder("command"),
     env: { PATH: Bun.env.PATH ?? "" },

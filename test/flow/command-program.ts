@@ -14,17 +14,17 @@ export interface Ran {
 
 export interface RunOptions {
   stdin?: string | Uint8Array;
-  /** Is told what has come on standard error so far, each time more has, and of what program. */
+  /** Called with the standard error output so far, each time it grows, and with the program. */
   onError?: (stderr: string, child: Bun.Subprocess) => void;
-  /** Is given the program once it has been spawned. */
+  /** Called with the program once it has been spawned. */
   onStart?: (child: Bun.Subprocess) => void;
 }
 
 export type Env = Readonly<Record<string, string>>;
 
 /**
- * Runs the program with these arguments and settings, and no others; resolves when it has ended.
- * @param through a program, and its arguments, that runs it
+ * Runs the program with only these arguments and settings. Resolves when it has ended. @param through a program
+ * with arguments that runs it
  */
 export async function postrider(
   args: readonly string[],
@@ -60,7 +60,7 @@ async function textOf(stream: ReadableStream<Uint8Array>, told: (text: string) =
   return text;
 }
 
-/** Runs the program on a terminal of its own; gives what that shows, both outputs together. */
+/** Runs the program on a new terminal. Returns both outputs together, as the terminal shows them. */
 export async function onTerminal(args: readonly string[], env: Env): Promise<string> {
   let shown = "";
   const decoder = new TextDecoder();
@@ -80,7 +80,7 @@ export async function onTerminal(args: readonly string[], env: Env): Promise<str
   return shown.replaceAll("\r\n", "\n");
 }
 
-/** A service that keeps all mail here, with the settings by which commands find it. */
+/** A service that captures all mail, with the settings by which commands find it. */
 export function captureService(env: Env = {}): { service: ServiceProcess; env: Env; folder: string } {
   const folder = newFolder("command");
   const service = serviceProcess({
@@ -91,7 +91,7 @@ export function captureService(env: Env = {}): { service: ServiceProcess; env: E
   return { service, folder, env: { DATA_DIR: folder, HOST: "127.0.0.1", PORT: port } };
 }
 
-/** The status that a key is answered with. */
+/** The status code for a request with the key. */
 export async function statusWith(url: string, key: string, path = "/v1/api-keys"): Promise<number> {
   const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } });
   await answer.arrayBuffer();

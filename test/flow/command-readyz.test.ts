@@ -3,13 +3,13 @@ import { rmSync } from "node:fs";
 import { freePort } from "../support/redis.ts";
 import { captureService, onTerminal, postrider } from "./command-program.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const LIMIT_MS = 90_000;
 
 test(
-  "readyz is 0 while the service is ready and 1 when it has gone, whatever proxy the environment names",
+  "readyz is 0 while the service is ready and 1 when it has ended, whatever proxy the environment names",
   async () => {
     const { service, env, folder } = captureService();
     const proxied: string[] = [];
@@ -29,7 +29,7 @@ test(
         [{ ready: true, status: 200, checks: { database: "ok" } }],
       ]);
       expect(await onTerminal(["readyz"], env)).toBe("ready\n");
-      // A service that listens on all addresses is asked on loopback.
+      // If a service listens on all addresses, it is called on loopback.
       expect((await postrider(["readyz"], { ...env, HOST: "0.0.0.0" })).code).toBe(0);
       await service.terminate();
       const gone = await postrider(["readyz"], behindProxy);
@@ -47,7 +47,7 @@ test(
   LIMIT_MS,
 );
 
-test("readyz is 1 and names what failed where the service says that it is not ready", async () => {
+test("readyz is 1 and names the failed check if the service says that it is not ready", async () => {
   const checks = { database: "ok", redis: "failed" };
   const fake = Bun.serve({
     ...{ port: 0, hostname: "127.0.0.1" },
@@ -63,7 +63,7 @@ test("readyz is 1 and names what failed where the service says that it is not re
   }
 });
 
-test("readyz asks an IPv6 address by a Host header that names one (RFC 3986 §3.2.2)", async () => {
+test("readyz calls an IPv6 address with a valid Host header (RFC 3986 §3.2.2)", async () => {
   const asked: string[] = [];
   const fake = Bun.serve({
     ...{ port: 0, hostname: "::1" },
@@ -82,7 +82,7 @@ test("readyz asks an IPv6 address by a Host header that names one (RFC 3986 §3.
   }
 });
 
-test("readyz waits no longer than it is told for a service that hangs", async () => {
+test("readyz waits no longer than its time limit for a service that hangs", async () => {
   const accepted: string[] = [];
   const hanging = Bun.listen({
     ...{ hostname: "127.0.0.1", port: 0 },
@@ -99,12 +99,12 @@ test("readyz waits no longer than it is told for a service that hangs", async ()
 });
 
 test.each<[string, string[], Record<string, string>, number, string]>([
-  ["a port that nobody knows", [], { PORT: "0" }, 1, "PORT is 0"],
+  ["an unknown port name", [], { PORT: "0" }, 1, "PORT is 0"],
   ["wrong settings", [], { PORT: "x" }, 78, "PORT"],
-  ["a time that is none", ["--timeout", "-1"], {}, 64, "--timeout"],
+  ["an invalid time", ["--timeout", "-1"], {}, 64, "--timeout"],
   ["a time over a minute", ["--timeout", "60.001"], {}, 64, "--timeout"],
   ["an argument", ["x"], {}, 64, "too many arguments: x"],
-])("readyz with %s is refused with its reason", async (_case, args, env, code, says) => {
+])("readyz with %s is refused with the reason", async (_case, args, env, code, says) => {
   const ran = await postrider(["readyz", ...args], { PORT: String(freePort()), ...env });
   expect([ran.code, ran.stdout]).toEqual([code, ""]);
   expect(ran.stderr).toContain(says);
@@ -115,7 +115,7 @@ test("readyz and --help load neither the service nor the database", async () => 
     entrypoints: ["main.ts", "commands/readyz.ts"].map((file) => `${import.meta.dir}/../../src/${file}`),
     ...{ target: "bun", splitting: true, packages: "external", metafile: true },
   });
-  // What a chunk imports by itself it loads; what it imports on demand it does not.
+  // Imports of a chunk are loaded with it; imports on demand are not.
   const outputs = loaded.metafile?.outputs ?? {};
   const sourcesOf = (path: string, seen = new Set<string>()): string[] => {
     if (seen.has(path)) return [];

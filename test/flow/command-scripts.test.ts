@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { scripts } from "../../package.json";
 import { newFolder } from "../support/folder.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const ROOT = join(import.meta.dir, "../..");
 
 test.each(["dev", "start"] as const)(
-  "npm hands SIGTERM to the shell of `npm run %s`: that has become the service, and ends it",
+  "npm sends SIGTERM to the shell of `npm run %s`, which has become the service, and it ends",
   async (name) => {
     const child = Bun.spawn(["sh", "-c", scripts[name]], {
       cwd: ROOT,

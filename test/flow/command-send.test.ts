@@ -5,7 +5,7 @@ import { MAX_INPUT_BYTES } from "../../src/commands/send.ts";
 import { freePort } from "../support/redis.ts";
 import { captureService, postrider, type RunOptions } from "./command-program.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const LIMIT_MS = 90_000;
@@ -39,7 +39,7 @@ const withKey = ["--key-file", keyFile];
 
 describe("send", () => {
   test(
-    "prints the id and the status of the mail that the service has taken",
+    "prints the id and the status of the accepted message",
     async () => {
       const { code, json } = await send(`${OWNER},${simulated("delivered")}`, [
         ...withKey,
@@ -66,7 +66,7 @@ describe("send", () => {
     ["bounced", 1],
     ["rejected", 1],
   ])(
-    "--wait follows a mail that is %s to its end: exit code %i",
+    "--wait follows a message that is %s to its end: exit code %i",
     async (status, code) => {
       const ran = await send(simulated(status), [...withKey, "--text", "x", "--wait"]);
       expect([ran.code, ran.json()]).toMatchObject([
@@ -78,7 +78,7 @@ describe("send", () => {
   );
 
   test(
-    "--wait gives up when its time is over, and says that the service goes on",
+    "--wait gives up when its time is over, and says that the service continues",
     async () => {
       const ran = await send(simulated("delayed"), [...withKey, "--text", "x", "--wait", "--timeout", "1"]);
       expect([ran.code, ran.stdout]).toEqual([69, ""]);
@@ -106,7 +106,7 @@ describe("send", () => {
   );
 
   test(
-    "reads the key from standard input, and takes an account-wide one with the project's name",
+    "reads the key from standard input, and accepts an account-wide one with the project's name",
     async () => {
       const accountKey = { stdin: `${service.key}\n` };
       const flags = ["--key-file", "-", "--text", "x"];
@@ -119,7 +119,7 @@ describe("send", () => {
   );
 
   test(
-    "takes the key of the environment where no flag gives one",
+    "uses the key of the environment if no flag gives one",
     async () => {
       const key = (await Bun.file(keyFile).text()).trim();
       const args = ["send", "--from", FROM, "--to", OWNER, "--subject", "x", "--text", "x"];
@@ -133,7 +133,7 @@ describe("send", () => {
   );
 
   test(
-    "takes a name with the address",
+    "accepts a name with the address",
     async () => {
       const flags = ["--from", `Ärzte, Co <${FROM}>`, ...withKey, "--text", "x"];
       const { json } = await send(OWNER, flags);
@@ -147,7 +147,7 @@ describe("send", () => {
     [`Doe, Jane <${OWNER}>, ${simulated("delivered")},`, ["Doe, Jane", ""]],
     [`"a@b, c" <${OWNER}>,"d,e" <${simulated("delivered")}>`, ["a@b, c", "d,e"]],
   ])(
-    "--to %s: a comma in a name parts no recipients",
+    "--to %s: a comma in a name does not separate recipients",
     async (to, names) => {
       const ran = await send(to, [...withKey, "--text", "x"]);
       expect([ran.code, ran.stderr]).toEqual([0, ""]);
@@ -160,7 +160,7 @@ describe("send", () => {
   );
 
   test(
-    "reads as much of standard input as the API takes of a text, and no byte more",
+    "reads as much of standard input as the API accepts for a text, and no byte more",
     async () => {
       const most = await send(OWNER, [...withKey, "-"], { stdin: "x".repeat(MAX_INPUT_BYTES) });
       expect(most.code).toBe(0);
@@ -177,30 +177,35 @@ describe("send", () => {
   const text = ["--text", "x"];
   test.each<[string, string[], number, string]>([
     ["without a key", text, 64, "--key-file"],
-    ["with a key that nobody has", [...text, "--key", "pr_nobody"], 1, "401"],
+    ["with an unknown key", [...text, "--key", "pr_nobody"], 1, "401"],
     ["with two keys", [...text, ...withKey, "--key", "x"], 64, "either --key or --key-file"],
-    ["with a key file that is not there", [...text, "--key-file", "/nowhere"], 64, "cannot be read"],
-    ["with a key file that is none", [...text, "--key-file", notAKey], 64, "does not hold an API key"],
+    ["with a key file that does not exist", [...text, "--key-file", "/nowhere"], 64, "cannot be read"],
+    ["with a key file without a key", [...text, "--key-file", notAKey], 64, "does not hold an API key"],
     ["with a key file of more than 4096 bytes", [...text, "--key-file", long], 64, "longer than 4096 bytes"],
     ["without a body", withKey, 64, "missing: --text, --html or -"],
     ["with two texts", [...withKey, ...text, "-"], 64, "either --text or -"],
     ["with two things from standard input", ["--key-file", "-", "-"], 64, "for one thing alone"],
     ["with another argument", [...withKey, ...text, "x"], 64, "the only argument is -"],
-    ["with a URL that is none", [...withKey, ...text, "--url", "ftp://x"], 64, "http://"],
-    ["with a time that is none", [...withKey, ...text, "--timeout", "0"], 64, "--timeout"],
+    ["with an invalid URL", [...withKey, ...text, "--url", "ftp://x"], 64, "http://"],
+    ["with an invalid time", [...withKey, ...text, "--timeout", "0"], 64, "--timeout"],
     ["with a time over a day", [...withKey, ...text, "--timeout", "86401"], 64, "--timeout"],
-    ["to a project that cannot be one", [...withKey, ...text, "--sender", "a\r\nb: c"], 64, "--sender"],
+    ["to an invalid project", [...withKey, ...text, "--sender", "a\r\nb: c"], 64, "--sender"],
     ["to nobody", [...withKey, ...text, "--to", "nobody"], 1, "to["],
-    ["from a domain of others", [...withKey, ...text, "--from", "a@example.org"], 1, "domain_not_verified"],
-    ["where nothing listens", [...withKey, ...text, "--url", `http://127.0.0.1:${freePort()}`], 69, "--url"],
-  ])("%s is refused with its reason", async (_case, flags, code, says) => {
+    [
+      "from another account's domain",
+      [...withKey, ...text, "--from", "a@example.org"],
+      1,
+      "domain_not_verified",
+    ],
+    ["without a server", [...withKey, ...text, "--url", `http://127.0.0.1:${freePort()}`], 69, "--url"],
+  ])("%s is refused with the reason", async (_case, flags, code, says) => {
     const ran = await send(OWNER, flags, { stdin: "" });
     expect([ran.code, ran.stdout]).toEqual([code, ""]);
     expect(ran.stderr).toStartWith("postrider: ");
     expect(ran.stderr).toContain(says);
   });
 
-  test("asks the service itself, whatever proxy the environment names", async () => {
+  test("calls the service directly, whatever proxy the environment names", async () => {
     const proxied: string[] = [];
     const proxy = Bun.serve({
       ...{ port: 0, hostname: "127.0.0.1" },
@@ -221,8 +226,8 @@ describe("send", () => {
 
   test.each([
     ["an answer of 16 MiB and more", () => new Response("x".repeat(16 * 1024 * 1024 + 1)), "is longer than"],
-    ["an answer that is no JSON", () => new Response("hello"), "answers 200, and not as this service does"],
-  ])("%s is told from the service's", async (_name, fetch, says) => {
+    ["an answer that is not JSON", () => new Response("hello"), "answers 200, and not as this service does"],
+  ])("%s is recognised as not coming from the service", async (_name, fetch, says) => {
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
     try {
       const ran = await send(OWNER, [...withKey, ...text, "--url", `http://127.0.0.1:${other.port}`]);
@@ -232,7 +237,7 @@ describe("send", () => {
     }
   });
 
-  test("carries the key nowhere else, and takes another server for what it is", async () => {
+  test("sends the key only to the service, and reports another server as such", async () => {
     const seen: string[] = [];
     const other = Bun.serve({
       ...{ port: 0, hostname: "127.0.0.1" },

@@ -9,12 +9,12 @@ import { makeCert } from "../support/tls.ts";
 import { startRole } from "../support/role-process.ts";
 import { captureService, onTerminal, postrider, type Ran } from "./command-program.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const LIMIT_MS = 90_000;
 
-/** A port that another program has, until it is given back. */
+/** A port in use by another program, until it is released. */
 async function takenPort(host = "127.0.0.1"): Promise<{ port: string; free(): void }> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, host, listening));
@@ -23,13 +23,13 @@ async function takenPort(host = "127.0.0.1"): Promise<{ port: string; free(): vo
   return { port: String(port), free: () => void server.close() };
 }
 
-describe("a start says what it cannot have", () => {
+describe("a start that fails reports", () => {
   const nothing = { HOST: "127.0.0.1", PORT: "0", SMTP_HOST: "127.0.0.1", SMTP_PORT: "0" };
 
   /**
-   * A start on a database that another process holds until it has said so. It comes as far as its port, which is taken.
-   * @param locked is told of it before the database is let go of
-   * @param over settings of its own, such as a port that it gets
+   * A start on a database that another process locks until the start has reported that. It ends at its port, which
+   * is in use. @param locked called with the program before the database is released @param over further settings,
+   * such as a free port
    */
   async function startBehindLock(
     locked: (child: Bun.Subprocess) => void = () => undefined,
@@ -52,7 +52,7 @@ describe("a start says what it cannot have", () => {
   }
 
   test.each(["SMTP_PORT", "PORT"])(
-    "a port that another program has: %s",
+    "a port in use by another program: %s",
     async (name) => {
       const { port, free } = await takenPort();
       const ran = await postrider(["serve"], { ...nothing, DATA_DIR: newFolder("command"), [name]: port });
@@ -65,7 +65,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test.each(["SMTP", "HTTP"])(
-    "a port of an IPv6 address, which stands in brackets: %s",
+    "a port of an IPv6 address, shown in brackets: %s",
     async (which) => {
       const { port, free } = await takenPort("::1");
       const at = which === "SMTP" ? { SMTP_HOST: "::1", SMTP_PORT: port } : { HOST: "::1", PORT: port };
@@ -77,7 +77,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test(
-    "a port that another Postrider has, rather than to take half of its requests",
+    "a port in use by another Postrider, instead of sharing its requests",
     async () => {
       const { service, env, folder } = captureService();
       const other = { ...nothing, ...env, DATA_DIR: newFolder("command") };
@@ -94,7 +94,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test(
-    "nothing while another process makes the database, for which it waits",
+    "nothing while another process creates the database, and waits for it",
     async () => {
       const { stderr, port } = await startBehindLock();
       expect(stderr).toContain("locked by another process");
@@ -107,14 +107,14 @@ describe("a start says what it cannot have", () => {
     "and is not ended by a SIGHUP that comes before it has started",
     async () => {
       const { code, stderr } = await startBehindLock((child) => child.kill("SIGHUP"));
-      // It comes as far as the port, which it does not get.
+      // It ends at the port, which is in use.
       expect([code, stderr]).toEqual([70, expect.stringContaining("cannot listen at")]);
     },
     LIMIT_MS,
   );
 
   test.each(["SIGTERM", "SIGINT"] as const)(
-    "and one that is told to stop before it has started shows the keys that it makes, and ends: %s",
+    "and if stopped before it has started, it prints the keys that it makes, and ends: %s",
     async (signal) => {
       const ran = await startBehindLock((child) => child.kill(signal), { PORT: "0" });
       expect([ran.code, ran.stdout]).toEqual([
@@ -127,9 +127,9 @@ describe("a start says what it cannot have", () => {
   );
 
   test(
-    "and one that does not come to its end is left when it is told to stop",
+    "and if it never finishes starting, a stop ends it",
     async () => {
-      // A database server that takes the connection, and says nothing.
+      // A database server that accepts the connection and never answers.
       const silent = createServer();
       const connected = new Promise<void>((resolve) => silent.once("connection", () => resolve()));
       await new Promise<void>((listening) => silent.listen(0, "127.0.0.1", listening));
@@ -147,7 +147,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test(
-    "and shows the keys of a first start, which no later one can",
+    "and prints the keys of a first start, because no later start can",
     async () => {
       const { port, free } = await takenPort();
       const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port };
@@ -165,12 +165,12 @@ describe("a start says what it cannot have", () => {
     ["another MASTER_KEY", { MASTER_KEY: "o".repeat(40) }, "set MASTER_KEY to what it holds"],
     ["a MASTER_KEY_FILE with another one", { MASTER_KEY_FILE: "key" }, "set MASTER_KEY to what it holds"],
     [
-      "a master.key that holds none",
+      "a master.key without a key",
       { DATA: "master.key" },
       "put back the one that this database was sealed with",
     ],
   ])(
-    "%s than the database was sealed with is a wrong setting",
+    "%s than the database was sealed with as an invalid setting",
     async (_, { MASTER_KEY, MASTER_KEY_FILE, DATA }: Record<string, string | undefined>, words) => {
       const { port, free } = await takenPort();
       const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port };
@@ -191,7 +191,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test(
-    "a secret that is given twice, by both names",
+    "a secret that is given by both names",
     async () => {
       const { port, free } = await takenPort();
       const env = { ...nothing, DATA_DIR: newFolder("command"), PORT: port };
@@ -209,7 +209,7 @@ describe("a start says what it cannot have", () => {
     LIMIT_MS,
   );
 
-  test("a folder that it makes is its owner's alone", async () => {
+  test("a folder that it makes private to its owner", async () => {
     const { port, free } = await takenPort();
     const folder = join(newFolder("command"), "data");
     await postrider(["serve"], { ...nothing, DATA_DIR: folder, PORT: port });
@@ -218,7 +218,7 @@ describe("a start says what it cannot have", () => {
   });
 
   test.each(["SMTP_HOST", "HOST"])(
-    "an address that is no machine's here: %s",
+    "an address that this machine does not have: %s",
     async (name) => {
       const env = { ...nothing, DATA_DIR: newFolder("command"), [name]: "192.0.2.1" };
       const { code, stderr } = await postrider(["serve"], env);
@@ -228,7 +228,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test.each(["SMTP_HOST", "HOST"])(
-    "a name that this machine does not know: %s",
+    "a name that this machine cannot resolve: %s",
     async (name) => {
       const env = { ...nothing, DATA_DIR: newFolder("command"), [name]: "nobody.invalid" };
       const { code, stderr } = await postrider(["serve"], env);
@@ -244,13 +244,16 @@ describe("a start says what it cannot have", () => {
     "a folder that it can neither find nor make",
     async () => {
       const { code, stderr } = await postrider(["serve"], { ...nothing, DATA_DIR: "/dev/null/data" });
-      expect([code, stderr]).toEqual([70, "postrider: the folder /dev/null/data cannot be made (ENOTDIR)\n"]);
+      expect([code, stderr]).toEqual([
+        70,
+        "postrider: the folder /dev/null/data cannot be created (ENOTDIR)\n",
+      ]);
     },
     LIMIT_MS,
   );
 
   test(
-    "a certificate that it cannot serve, before it makes anything",
+    "a certificate that it cannot use, before it makes anything",
     async () => {
       const [one, other] = await Promise.all([makeCert(["one.test"]), makeCert(["other.test"])]);
       const folder = newFolder("certificate");
@@ -260,7 +263,7 @@ describe("a start says what it cannot have", () => {
       const rows: [key: string, cert: string, says: string][] = [
         ["/nowhere/key.pem", certFile, "SMTP_TLS_KEY: /nowhere/key.pem cannot be read (ENOENT)"],
         [keyFile, folder, `SMTP_TLS_CERT: ${folder} cannot be read (EISDIR)`],
-        [keyFile, keyFile, `SMTP_TLS_CERT: ${keyFile} holds no certificate in PEM (`],
+        [keyFile, keyFile, `SMTP_TLS_CERT: ${keyFile} does not contain a PEM certificate (`],
         [keyFile, certFile, `SMTP_TLS_KEY and SMTP_TLS_CERT: the key in ${keyFile} does not belong to `],
       ];
       for (const [SMTP_TLS_KEY, SMTP_TLS_CERT, says] of rows) {
@@ -274,7 +277,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test(
-    "a database that is damaged, and a folder in the place of the master key",
+    "a damaged database, and a folder in place of the master key",
     async () => {
       const { service, env } = captureService();
       await service.start();
@@ -296,9 +299,7 @@ describe("a start says what it cannot have", () => {
           "postrider: the database is damaged (SQLITE_CORRUPT): keep its files as they are",
         ),
       ]);
-      expect(damaged.ran.stderr).toContain(
-        "a backup that was just put back, remove the -wal and -shm beside it",
-      );
+      expect(damaged.ran.stderr).toContain("a backup that was just put back, remove its -wal and -shm files");
       expect(readFileSync(join(damaged.DATA_DIR, "postrider.db")).equals(half)).toBe(true);
       const folder = await start(bytes, (at) => mkdirSync(join(at, "master.key")));
       expect([folder.ran.code, folder.ran.stderr]).toEqual([
@@ -311,7 +312,7 @@ describe("a start says what it cannot have", () => {
   );
 
   test("a database that it may not write", () => {
-    // Root may write any file: what SQLite says of one that is another user's, it says of this one as well.
+    // Root may write any file, so a read-only connection stands in: SQLite gives the same error.
     const db = new Database(join(newFolder("command"), "x.db"));
     db.exec("PRAGMA query_only = ON");
     const write = (): void => {
@@ -326,7 +327,7 @@ describe("a start says what it cannot have", () => {
   });
 
   test(
-    "a database that is none",
+    "a file that is not a database",
     async () => {
       const folder = newFolder("command");
       await Bun.write(join(folder, "postrider.db"), "Dear diary, ".repeat(1000));
@@ -339,14 +340,14 @@ describe("a start says what it cannot have", () => {
     LIMIT_MS,
   );
 
-  test("a database whose log is another user's", () => {
-    // As SQLite says it behind the opening, which looks at the file alone.
+  test("a database whose log belongs to another user", () => {
+    // SQLite reports it after the opening, which checks only the file.
     const error = Object.assign(new Error("unable to open database file"), { code: "SQLITE_CANTOPEN" });
-    expect(() => explained(error)).toThrow("the -wal and -shm beside it");
+    expect(() => explained(error)).toThrow("its -wal and -shm files");
   });
 
   test(
-    "a database in a folder that is not there",
+    "a database in a folder that does not exist",
     async () => {
       const env = {
         ...nothing,
@@ -360,21 +361,21 @@ describe("a start says what it cannot have", () => {
   );
 });
 
-// Root may look anywhere: a link to itself cannot be followed by anybody.
+// Root may read any folder, but even root cannot follow a link to itself.
 test.each(["keys list", "backup x.db", "migrate status", "doctor --json"])(
-  "%s does not take a database that it may not look at for none",
+  "%s does not treat an unreadable database as a missing one",
   async (command) => {
     const folder = join(newFolder("command"), "loop");
     symlinkSync(folder, folder);
     const env = { DATA_DIR: newFolder("command"), DATABASE_URL: `file:${folder}/x.db` };
     const { code, stdout, stderr } = await postrider(command.split(" "), env);
     expect(code).not.toBe(0);
-    expect(stdout + stderr).toContain(`whether there is ${folder}/x.db cannot be told (ELOOP)`);
+    expect(stdout + stderr).toContain(`it is not known whether ${folder}/x.db exists (ELOOP)`);
   },
 );
 
 test.each([
-  ["a file in no folder", ["backup", "/nowhere/x.db"], 1, "/nowhere/x.db.part cannot be made (ENOENT)"],
+  ["a file in no folder", ["backup", "/nowhere/x.db"], 1, "/nowhere/x.db.part cannot be created (ENOENT)"],
   ["a flag's value that begins with a dash", ["readyz", "--timeout", "-3"], 64, "argument is ambiguous\n"],
 ])("%s is one sentence", async (_name, args, code, says) => {
   const folder = newFolder("command");
@@ -383,7 +384,7 @@ test.each([
   expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(says)]);
 });
 
-test("`config` shows lists that are empty by their default, and flags as they are set", async () => {
+test("`config` shows lists that are empty by default, and flags as they are set", async () => {
   const table = await onTerminal(["config"], { ALLOW_PRIVATE_MX: "1", DNS_SERVERS: "192.0.2.1" });
   expect(table).toMatch(/^DNS_SERVERS +192\.0\.2\.1 +environment$/m);
   expect(table).toMatch(/^PUBLIC_IPS +\(none\) +default$/m);

@@ -1,6 +1,6 @@
-import { DAY_MS } from "../../src/core/time-units.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { sweepContents } from "../../src/flows/contents/sweep.ts";
+import { removeUnusedContents } from "../../src/flows/sweep/removals.ts";
 import { forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
 import { UNUSED_KEPT_MS } from "../../src/store/contents/contents.ts";
 import { deliver, delivered } from "../support/mail-in.ts";
@@ -8,7 +8,7 @@ import { until } from "../support/poll.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 
-// Megabytes go through each test, on a machine that may be busy.
+// Megabytes pass through each test, on a machine that may be busy.
 setDefaultTimeout(180_000);
 
 let service: TestService;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Contents whose count differs from how often they are named, and names of contents that are not there. */
+/** Contents whose count differs from their number of references, and references to missing contents. */
 const WRONG = `WITH names AS (
     SELECT body AS key FROM message_content WHERE body IS NOT NULL
     UNION ALL SELECT raw FROM message_content WHERE raw IS NOT NULL
@@ -77,7 +77,7 @@ const ROADS: readonly [string, () => Promise<unknown>][] = [
     },
   ],
   [
-    "a template that is rendered to something large, in a message that has a body of its own",
+    "a template that renders to a large text, in a message with its own body",
     async () => {
       const template = { name: "t", subject: "s", html: "<p>{{ words }}</p>" };
       const { body } = await service.call("POST", "/v1/templates", template);
@@ -98,7 +98,7 @@ const ROADS: readonly [string, () => Promise<unknown>][] = [
   ],
   ["a mail for two inboxes", () => delivered(service, { to: ["a@in.test", "b@in.test"], body: LARGE })],
   [
-    "a mail that is brought twice",
+    "a message that is delivered to us twice",
     async () => {
       const letter = {
         to: ["b@in.test"],
@@ -129,7 +129,7 @@ const ROADS: readonly [string, () => Promise<unknown>][] = [
   ],
 ];
 
-test("whatever names a content is counted once, on all roads in and out, until the last lets go of it", async () => {
+test("every reference to a content is counted once, on all paths, until the last is removed", async () => {
   for (const [road, walk] of ROADS) {
     await walk();
     expect([road, await wrong()]).toEqual([road, []]);
@@ -141,14 +141,14 @@ test("whatever names a content is counted once, on all roads in and out, until t
   await forgetContents({ db, clock }, 2)();
   expect(await wrong()).toEqual([]);
   const forget = forgetMessages({ db, clock }, 2);
-  // What something happens to meanwhile, as its entry into the search index, is left for the next walk.
+  // If a message changes during the walk, as when it is indexed, the next walk handles it.
   await until(async () => {
     await forget();
     return (await db.all<unknown>("SELECT id FROM messages")).length === 1;
   });
   expect(await wrong()).toEqual([]);
   clock.shift(UNUSED_KEPT_MS + 1);
-  await sweepContents({ db, clock });
+  await removeUnusedContents({ db, clock });
   const messages = await db.all<unknown>("SELECT id FROM messages");
   expect(messages).toEqual([{ id: young }]);
   expect(await wrong()).toEqual([]);

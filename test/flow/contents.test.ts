@@ -46,7 +46,7 @@ function sendWith(attachments: readonly Buffer[], more: Record<string, unknown> 
 }
 
 describe("a send with a large attachment", () => {
-  test("goes out with it and gives its bytes back, and a second send of it keeps it once", async () => {
+  test("is sent with it and returns its bytes, and a second send stores it once", async () => {
     const first = await sendWith([LARGE, Buffer.from("small")]);
     expect(first.status).toBe(202);
     const record = await service.message(first.body.id, "delivered");
@@ -61,7 +61,7 @@ describe("a send with a large attachment", () => {
     expect(await service.app.db.all<unknown>(kept, [LARGE.length])).toEqual([{ refs: 2 }]);
   });
 
-  test("whose bodies are large, too, shows and sends them whole", async () => {
+  test("with large bodies shows and sends them completely", async () => {
     const text = "Grüße. ".repeat(200_000);
     const { body } = await sendWith([], { text, html: `<p>${text}</p>` });
     const record = await service.message(body.id, "delivered");
@@ -69,7 +69,7 @@ describe("a send with a large attachment", () => {
     expect((await download(`${body.id}/raw`)).length).toBeGreaterThan(2 * text.length);
   });
 
-  test("is refused before anything of it is written where its project has no volume left", async () => {
+  test("is refused before anything of it is written if its project has no volume left", async () => {
     const senders = await service.call("GET", "/v1/senders", undefined, { key: service.accountKey });
     const { id, dailyQuota } = senders.body.data[0];
     const quota = (value: number | null) =>
@@ -86,7 +86,7 @@ describe("a send with a large attachment", () => {
     expect(await service.app.db.first<unknown>(written, args)).toEqual({ n: 0 });
   });
 
-  test("is refused without anything that stays for good where its project may not send", async () => {
+  test("is refused without leaving anything permanent if its project may not send", async () => {
     const bytes = bytesOf(900_000, 11);
     const refused = await sendWith([bytes], { from: { email: "a@nowhere.test" } });
     expect(refused.status).toBeGreaterThanOrEqual(400);
@@ -96,7 +96,7 @@ describe("a send with a large attachment", () => {
 });
 
 describe("a small body", () => {
-  /** How many messages name the content that each message's body is. */
+  /** Number of messages that refer to each message's body content. */
   const sharers = async (ids: readonly string[]) =>
     (
       await service.app.db.all<{ refs: number }>(
@@ -107,7 +107,7 @@ describe("a small body", () => {
     ).map(({ refs }) => refs);
   const news = (words: string) => ({ text: `${words} news. `.repeat(60), html: `<p>${words}</p>` });
 
-  test("that comes again is kept once, in batches too, and each of its messages shows and sends it", async () => {
+  test("that repeats is stored once, in batches too, and each of its messages shows and sends it", async () => {
     const one = await sendWith([], news("Old"));
     const to = [{ email: "delivered@simulator.mail.test" }];
     const emails = Array.from({ length: 3 }, () => ({
@@ -124,14 +124,14 @@ describe("a small body", () => {
     expect(raw).toContain("Old news. Old news.");
   });
 
-  test("that differs by a character is its own; one of a word is kept once as well", async () => {
+  test("that differs by a character is stored separately, and a body of one word is shared too", async () => {
     const ids: string[] = [];
     for (const more of [news("Ale"), news("Alf"), { text: "short" }, { text: "short" }])
       ids.push((await sendWith([], more)).body.id);
     expect(await sharers(ids)).toEqual([1, 1, 2, 2]);
   });
 
-  test("of a mail to two inboxes of a project is kept once", async () => {
+  test("of a message to two inboxes of a project is stored once", async () => {
     const to = ["a@in.test", "b@in.test"];
     const id = await delivered(service, {
       to,
@@ -141,7 +141,7 @@ describe("a small body", () => {
     expect(await sharers([id])).toEqual([2]);
   });
 
-  test("that a template becomes again is kept once, too", async () => {
+  test("that a template renders again is stored once, too", async () => {
     const made = await service.call("POST", "/v1/templates", {
       name: "news",
       subject: "News",
@@ -184,8 +184,8 @@ function letter(to: string | readonly string[], bytes: Buffer, id: string) {
   };
 }
 
-describe("a large mail that comes in", () => {
-  test("is read and given back as it came, below our own fields", async () => {
+describe("a large incoming message", () => {
+  test("is read and returned as it came, below our own fields", async () => {
     const sent = letter("a@in.test", LARGE, "one");
     const id = await delivered(service, sent);
     const record = (await service.call("GET", `/v1/emails/${id}`)).body;
@@ -207,7 +207,7 @@ describe("a large mail that comes in", () => {
     expect((await download(`${id}/attachments/${part}`)).equals(LARGE)).toBe(true);
   });
 
-  test("is taken once where it is brought again, and kept once for two inboxes and a second mail of the same bytes", async () => {
+  test("is accepted once if it is delivered again, and stored once for two inboxes and a second message of the same bytes", async () => {
     const both = letter(["a@in.test", "b@in.test"], bytesOf(700_000, 13), "two");
     const id = await delivered(service, both);
     expect(await delivered(service, both)).toBe(id);
@@ -218,7 +218,7 @@ describe("a large mail that comes in", () => {
     expect(await refs(second)).toEqual([4]);
   });
 
-  test("that comes twice at the same time is kept whole", async () => {
+  test("that arrives twice at the same time is stored completely", async () => {
     const { headers, ...same } = letter("b@in.test", bytesOf(1_500_000, 17), "three");
     const unnamed = { ...same, headers: headers.slice(1) };
     const replies = await Promise.all([deliver(service, unnamed), deliver(service, unnamed)]);
@@ -230,7 +230,7 @@ describe("a large mail that comes in", () => {
     expect(below(one)).toBe(below(two));
   });
 
-  test("with a text that is large reads as it came", async () => {
+  test("with a large text reads as it came", async () => {
     const text = "A line of a long letter.\r\n".repeat(40_000);
     const id = await delivered(service, { to: "a@in.test", headers: ["Subject: Long"], body: text });
     const record = (await service.call("GET", `/v1/emails/${id}`)).body;

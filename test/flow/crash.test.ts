@@ -7,7 +7,7 @@ import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type TestRedis, startRedis } from "../support/redis.ts";
 import { reason } from "../support/reason.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const DIE_BEFORE_HINT = join(import.meta.dir, "../support/die-before-hint.ts");
@@ -59,7 +59,7 @@ afterEach(async () => {
   redis = null;
 });
 
-/** Recipients that the peer took mail for, each with the Message-IDs it came under. */
+/** Recipients whose mail the peer accepted, each with its Message-IDs. */
 function taken(): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { rcptTo, data } of peer.messages.items) {
@@ -74,7 +74,7 @@ async function settled(count: number): Promise<void> {
   await until(async () => (await call("GET", path)).body.data.length === count);
 }
 
-describe("a process killed", () => {
+describe("a killed process", () => {
   test("between commit and hint delivers the message after its restart, and the client's retry makes no second one", async () => {
     await service.kill();
     await service.start({}, DIE_BEFORE_HINT);
@@ -124,7 +124,7 @@ describe("a process killed", () => {
     expect(peer.messages.items.length).toBeLessThanOrEqual(2);
   });
 
-  test("and whose Redis was emptied meanwhile, loses nothing either", async () => {
+  test("loses no mail if Redis is flushed while the process is down", async () => {
     redis = await startRedis();
     await service.kill();
     peer.set({ RCPT: "451 4.3.0 Later" });
@@ -142,7 +142,7 @@ describe("a process killed", () => {
 });
 
 describe("SIGTERM", () => {
-  test("ends the process with 0 after what is in hand is done; the rest goes out after the restart", async () => {
+  test("ends with 0 after running work is done, and the rest is sent after the restart", async () => {
     let release: (reply: string) => void = () => undefined;
     let reached: () => void = () => undefined;
     const inHand = new Promise<void>((resolve) => {

@@ -8,7 +8,7 @@ const LIMIT_MS = 90_000;
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 test(
-  "each rotation signs with the key that is published, the third under the label of the first among them",
+  "each rotation signs with the published key, and the third uses the label of the first again",
   async () => {
     let ahead = 0;
     const clock = { ...systemClock, now: () => systemClock.now() + ahead };
@@ -36,7 +36,7 @@ test(
     for (const selector of ["pr2", "pr1", "pr2"]) {
       const rotated = await call("/rotate-dkim");
       expect(rotated.status).toBe(200);
-      // Whoever once published both names need not touch the DNS again.
+      // A customer who published both names once never needs to change the DNS again.
       if (selector === "pr2" && ahead === 0) publish(service.dns, rotated.body.records.slice(1, 2));
       await call("/verify");
       expect(await signed()).toEqual([selector, [[selector, "pass"]]]);

@@ -23,7 +23,7 @@ const IPS = "192.0.2.10,2001:db8::10";
 const LIMIT_MS = 90_000;
 
 let service: TestService;
-/** The rest of the world's zones: the customer's, and the recipient's. */
+/** The zones of other owners: the customer's, and the recipient's. */
 let world: TestDns;
 let peer: TestMx;
 let port: number;
@@ -43,7 +43,7 @@ beforeAll(async () => {
     DNS_PORT: String(dnsPort),
     PUBLIC_IPS: IPS,
     PUBLIC_URL: `https://api.${SERVICE_DOMAIN}`,
-    // Ours refuses what is not its own, and then the world's is asked.
+    // Our server refuses foreign names, and then the other server is queried.
     DNS_SERVERS: `127.0.0.1:${dnsPort},${world.address}`,
     DELIVERY: "mx",
     SMTP_OUT_PORT: String(peer.port),
@@ -89,12 +89,12 @@ async function verdicts(resolver: Resolver) {
 }
 
 describe("our own resolver", () => {
-  test("verifies a customer's mail by the CNAME that leads into our zone", async () => {
+  test("verifies a customer's message by the CNAME that leads into our zone", async () => {
     const resolver = resolverOf({ ip: "127.0.0.1", port }, world);
     expect(await verdicts(resolver)).toEqual([`${CUSTOMER} pass`]);
   });
 
-  test("tells a key that is not there from a zone that does not answer", async () => {
+  test("distinguishes a missing key from a zone that does not answer", async () => {
     const resolver = resolverOf({ ip: "127.0.0.1", port });
     const name = (token: string) => `${token}.dkim.${SERVICE_DOMAIN}`;
     expect(await resolveTxt(resolver, name("0".repeat(26)))).toEqual({ status: "nxdomain" });
@@ -126,7 +126,7 @@ describe(titled("dig", DIG), () => {
     expect(output.trim().split("\n").sort()).toEqual(answers);
   });
 
-  // Each way of asking, and what dig must say of it; `;; Warning` and the like would be among the words.
+  // Each way of querying with dig and its expected output. `;; Warning` and the like would be in the output.
   const ways: [string, string[], string[]][] = [
     ["without EDNS", ["+noedns", SERVICE_DOMAIN, "MX"], ["status: NOERROR", "flags: qr aa;", "ANSWER: 1"]],
     ["with random case", ["mAiL.tEsT", "SOA"], ["mAiL.tEsT.", "status: NOERROR"]],
@@ -138,12 +138,12 @@ describe(titled("dig", DIG), () => {
     ["an unknown type", [SERVICE_DOMAIN, "TYPE1000"], ["status: NOERROR", "ANSWER: 0, AUTHORITY: 1"]],
     ["an unknown operation", ["+noedns", "+opcode=15", SERVICE_DOMAIN], ["status: NOTIMP"]],
     ["no question", ["+noedns", "+header-only"], ["status: FORMERR"]],
-    ["a name that is not there", [`no.${SERVICE_DOMAIN}`], ["status: NXDOMAIN", "AUTHORITY: 1"]],
+    ["a name that does not exist", [`no.${SERVICE_DOMAIN}`], ["status: NXDOMAIN", "AUTHORITY: 1"]],
     ["another's name", ["example.com"], ["status: REFUSED"]],
     ["our version", ["version.bind", "CH", "TXT"], ["status: REFUSED"]],
     ["the whole zone", [SERVICE_DOMAIN, "AXFR"], ["Transfer failed"]],
   ];
-  test.skipIf(DIG !== null).each(ways)("asks %s", async (_way, args, words) => {
+  test.skipIf(DIG !== null).each(ways)("queries %s", async (_way, args, words) => {
     const { output } = await run(["dig", "+norec", "-p", String(port), "@127.0.0.1", ...args]);
     for (const word of words) expect(output).toContain(word);
     expect(output).not.toMatch(/malformed|extra bytes|unexpected|timed out|;; Warning/i);
@@ -152,7 +152,7 @@ describe(titled("dig", DIG), () => {
 
 const KDIG = toolMissing("kdig");
 describe(titled("kdig", KDIG), () => {
-  test.skipIf(KDIG !== null)("reads a key whole, by UDP and by TCP", async () => {
+  test.skipIf(KDIG !== null)("reads a key completely, by UDP and by TCP", async () => {
     for (const way of ["+notcp", "+tcp"]) {
       const { output, code } = await run([
         "kdig",
@@ -186,7 +186,7 @@ describe(titled("unbound", UNBOUND), () => {
     },
   );
 
-  test.skipIf(UNBOUND !== null)("resolves every name of the zone, least of it at a time", async () => {
+  test.skipIf(UNBOUND !== null)("resolves every name of the zone with query name minimisation", async () => {
     const asked: [string, string, RegExp][] = [
       [SERVICE_DOMAIN, "SOA", /NOERROR/],
       [SERVICE_DOMAIN, "NS", /ANSWER: 1/],
@@ -207,10 +207,10 @@ describe(titled("unbound", UNBOUND), () => {
   });
 });
 
-describe("where UDP does not do, other people's programs turn to TCP", () => {
+describe("when UDP is limited, independent programs switch to TCP", () => {
   let server: ZoneServer;
   beforeAll(async () => {
-    // Its clock stands still, so that a limit once reached stays so.
+    // Its clock stands still, so that a limit stays reached.
     const deps = { clock: manualClock(), log: quietLog(), zone: testZone() };
     server = await startZoneServer(deps, { hosts: ["127.0.0.1"], port: 0 });
   });
@@ -249,7 +249,7 @@ describe("where UDP does not do, other people's programs turn to TCP", () => {
   );
 });
 
-/** Asks by UDP until the limit is reached: so many answers come whole. */
+/** Queries by UDP until the limit is reached. Returns the number of complete answers. */
 async function spend(to: number, query: Buffer, answers: number): Promise<void> {
   const came = arrivals<Buffer>();
   const socket = await Bun.udpSocket({
@@ -273,7 +273,7 @@ describe(titled("postrider dns zone", CHECKZONE), () => {
   };
 
   test.skipIf(CHECKZONE !== null)(
-    "prints what named-checkzone takes without a warning",
+    "prints a zone that named-checkzone accepts without a warning",
     async () => {
       const { output, code } = await command({
         ...{ DATA_DIR: service.folder, PUBLIC_IPS: IPS, PUBLIC_URL: `https://api.${SERVICE_DOMAIN}` },
@@ -286,7 +286,7 @@ describe(titled("postrider dns zone", CHECKZONE), () => {
       await Bun.write(file, output);
       const checked = await run(["named-checkzone", "-i", "local", SERVICE_DOMAIN, file]);
       expect(checked.output.trim().split("\n")).toEqual([expect.stringContaining("loaded serial"), "OK"]);
-      // What the server says and what is printed are the same: dig prints names and data as the file has them.
+      // The answers equal the printed zone: dig prints names and data as the file has them.
       if (DIG !== null) return;
       for (const line of output.trim().split("\n")) {
         const [name = "", ttl, , type = "", ...data] = line.split(" ");
@@ -302,7 +302,7 @@ describe(titled("postrider dns zone", CHECKZONE), () => {
     LIMIT_MS,
   );
 
-  test("says what is missing: PUBLIC_IPS, or a database", async () => {
+  test("reports what is missing: PUBLIC_IPS, or a database", async () => {
     const folder = newFolder("zone");
     const without = await command({ DATA_DIR: folder });
     expect([without.code, without.output]).toEqual([78, expect.stringContaining("PUBLIC_IPS is not set")]);

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A relay in the clear that knows one password; gives its port and what it was told. */
+/** A plain-text relay that knows one password. Returns its port and the commands it got. */
 async function relay(greeting = "220 relay.test"): Promise<{ port: number; told: string[] }> {
   const told: string[] = [];
   const good = Buffer.from("\0user\0p@ss").toString("base64");
@@ -40,17 +40,17 @@ async function look(url: string): Promise<string> {
   return `${found.status} ${found.message}`;
 }
 
-test("doctor logs in at the smarthost as mail would, and leaves before any", async () => {
+test("doctor logs in at the smarthost as a delivery would, and leaves before any mail", async () => {
   const { port, told } = await relay();
   const at = `127.0.0.1 [127.0.0.1] port ${port}`;
-  expect(await look(`smtp://127.0.0.1:${port}`)).toBe(`ok ${at} greets us, in the clear`);
+  expect(await look(`smtp://127.0.0.1:${port}`)).toBe(`ok ${at} greets us, without encryption.`);
   expect(await look(`smtp://user:p%40ss@127.0.0.1:${port}?insecure=1`)).toBe(
-    `ok ${at} takes our login, in the clear`,
+    `ok ${at} accepts our login, without encryption.`,
   );
   expect(told).toEqual(["EHLO", "QUIT", "EHLO", "AUTH", "QUIT"]);
 });
 
-test("doctor tells what stands between us and the smarthost", async () => {
+test("doctor reports the obstacle between us and the smarthost", async () => {
   const { port } = await relay();
   const closed = await relay("554 go away");
   expect(await look(`smtp://user:wrong@127.0.0.1:${port}?insecure=1`)).toContain(
@@ -59,5 +59,5 @@ test("doctor tells what stands between us and the smarthost", async () => {
   expect(await look(`smtp://user:p%40ss@127.0.0.1:${port}`)).toContain("STARTTLS is not offered");
   expect(await look(`smtp://127.0.0.1:${closed.port}`)).toMatch(/^fail .*554.*go away/);
   expect(await look("smtp://127.0.0.1:1")).toMatch(/^fail .*connection failed/);
-  expect(await look("smtp://relay.nowhere.test")).toBe("fail relay.nowhere.test has no address");
+  expect(await look("smtp://relay.nowhere.test")).toBe("fail relay.nowhere.test has no address.");
 });

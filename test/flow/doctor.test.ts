@@ -5,10 +5,10 @@ import { generate } from "selfsigned";
 import { systemClock } from "../../src/clock.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
 import { type HealthLine, runHealth } from "../../src/flows/health/check.ts";
-import { copyDatabase } from "../../src/store/engine/backup.ts";
+import { copyDatabase } from "../../src/store/engine/connection.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
-import { doctorChecks } from "../../src/wiring/doctor.ts";
+import { doctorChecks } from "../../src/wiring/observe/doctor.ts";
 import { newFolder } from "../support/folder.ts";
 import {
   CUSTOMER,
@@ -69,14 +69,15 @@ function troubles(lines: ReadonlyMap<string, HealthLine>): string[] {
     .map(({ status, name }) => `${status} ${name}`);
 }
 
-test("a sound installation has nothing but ok", async () => {
+test("a sound installation has only ok lines", async () => {
   const lines = await look();
   expect(troubles(lines)).toEqual([]);
   expect([...lines.keys()]).toEqual([
-    ...["public url", "public ips", "owner", "delivery", "disk", "database", "redis"],
+    ...["variables", "public url", "public ips", "owner", "delivery", "disk", "database", "quotas", "redis"],
     ...[
       "mail queue",
       "webhook queue",
+      "reputation",
       "certificate",
       "clock",
       "files",
@@ -89,7 +90,7 @@ test("a sound installation has nothing but ok", async () => {
   ]);
 });
 
-/** Breaks one thing, or says how to look at it broken. */
+/** Breaks one thing, or returns a change of the checks that breaks it. */
 interface Broken {
   breaks: string;
   by: () => Look | Promise<Look> | void | Promise<void>;
@@ -138,7 +139,7 @@ async function dueFor(ms: number): Promise<void> {
       args: [sender?.id ?? ""],
     },
     insertRecipients(sender?.id ?? "", "late", [{ ...due, dueAt: Date.now() - ms }], 1),
-    // In a worker's hands it would not wait.
+    // If a worker claimed it, it would not wait.
     { sql: "UPDATE recipients SET attempts = 0 WHERE message_id = 'late'", args: [] },
   ]);
 }
@@ -148,11 +149,11 @@ async function domainStatus(status: string): Promise<void> {
 }
 
 async function forgetStep(): Promise<void> {
-  const sql = "UPDATE schema_migrations SET version = -7 WHERE version = 7";
+  const sql = "UPDATE schema_migrations SET version = -1 WHERE version = 1";
   await healthy.service.app.db.write([{ sql, args: [] }]);
 }
 
-/** A copy of the service's database, whole. */
+/** A complete copy of the service's database. */
 function copy(name: string): string {
   const file = join(folder, name);
   writeFileSync(file, "");
@@ -160,7 +161,7 @@ function copy(name: string): string {
   return file;
 }
 
-/** A copy with a page of an index written over, opened. */
+/** An opened copy with one page of an index overwritten. */
 async function damagedCopy(): Promise<Look> {
   const file = copy("damaged.db");
   const whole = await openDb(systemClock, { url: `file:${file}`, authToken: null, syncUrl: null });
@@ -177,7 +178,7 @@ async function damagedCopy(): Promise<Look> {
   return { db, config: withSettings({ DATABASE_URL }) };
 }
 
-/** A web server whose clock is so far ahead. */
+/** A web server whose clock is that far ahead. */
 function clockServer(ms: number): string {
   const server = Bun.serve({
     ...{ port: 0, hostname: "127.0.0.1" },
@@ -189,13 +190,19 @@ function clockServer(ms: number): string {
 
 const BREAKS: Broken[] = [
   {
+    breaks: "a variable that resembles a setting",
+    by: () => ({ config: withSettings({ SMTP_RELAY: "smtp://relay.example" }) }),
+    lines: ["warn variables"],
+    says: /SMTP_RELAY \(did you mean SMTP_RELAY_URL\?\)/,
+  },
+  {
     breaks: "settings left to their defaults",
     by: () => {
       const { OWNER_EMAIL: _owner, PUBLIC_URL: _url, ...left } = healthy.settings;
       return { config: loadConfig({ ...left, DELIVERY: "capture" }) };
     },
     lines: ["warn public url", "warn delivery"],
-    says: /reader's own machine/,
+    says: /PUBLIC_URL is not set, so links in messages point to localhost/,
   },
   {
     breaks: "another owner than at the first start, which nothing has become of",
@@ -207,13 +214,13 @@ const BREAKS: Broken[] = [
     breaks: "an API in the clear",
     by: () => ({ config: withSettings({ PUBLIC_URL: "http://api.example.com" }) }),
     lines: ["warn public url"],
-    says: /in the clear/,
+    says: /without encryption/,
   },
   {
     breaks: "no certificate",
     by: () => ({ config: withSettings({ SMTP_TLS_KEY: "", SMTP_TLS_CERT: "" }) }),
     lines: ["warn certificate"],
-    says: /signs itself/,
+    says: /self-signed/,
   },
   {
     breaks: "a certificate near its end",
@@ -226,7 +233,7 @@ const BREAKS: Broken[] = [
       return files("near", made.private, made.cert);
     },
     lines: ["warn certificate"],
-    says: /13 days left/,
+    says: /in 13 days/,
   },
   {
     breaks: "a certificate past its end",
@@ -238,7 +245,7 @@ const BREAKS: Broken[] = [
     breaks: "a certificate that is not good yet",
     by: () => certificate("early", { from: 1 }),
     lines: ["fail certificate"],
-    says: /only/,
+    says: /not valid before/,
   },
   {
     breaks: "a certificate for another name",
@@ -253,7 +260,7 @@ const BREAKS: Broken[] = [
       return files("alone", key, cert);
     },
     lines: ["warn certificate"],
-    says: /nothing leads from it to its authority \(CN=Test CA\)/,
+    says: /lacks the certificate of the issuer \(CN=Test CA\)/,
   },
   {
     breaks: "a chain in which another authority follows",
@@ -263,7 +270,7 @@ const BREAKS: Broken[] = [
       return files("stray", key, `${cert}\n${other.cert}\n${ca.cert}`);
     },
     lines: ["warn certificate"],
-    says: /number 2 has not issued the one before it/,
+    says: /Certificate 2 of the chain has not issued the one before it/,
   },
   {
     breaks: "a chain that begins with its authority",
@@ -293,7 +300,7 @@ const BREAKS: Broken[] = [
     by: async () => void (await healthy.redis.command("config", "set", "appendonly", "no")),
     mend: () => healthy.redis.command("config", "set", "appendonly", "yes"),
     lines: ["warn redis"],
-    says: /nothing is lost/,
+    says: /No message is lost/,
   },
   {
     breaks: "a Redis that is not there",
@@ -306,7 +313,7 @@ const BREAKS: Broken[] = [
     by: () => dueFor(10 * 60_000),
     mend: () => healthy.service.app.db.write([{ sql: "DELETE FROM messages", args: [] }]),
     lines: ["warn mail queue"],
-    says: /1 recipients due, the oldest for 10 min/,
+    says: /1 recipient is due, the oldest for 10 min/,
   },
   {
     breaks: "mail that waits long",
@@ -359,7 +366,7 @@ const BREAKS: Broken[] = [
     by: () => dns().remove(REVERSE_NAME),
     mend: () => dns().add({ name: REVERSE_NAME, type: "PTR", data: `mx.${ZONE}` }),
     lines: [`fail ptr ${PUBLIC_IP}`],
-    says: /no name/,
+    says: /no PTR record/,
   },
   {
     breaks: "an address with a name that leads elsewhere",
@@ -368,7 +375,7 @@ const BREAKS: Broken[] = [
       dns().add({ name: REVERSE_NAME, type: "PTR", data: "host.provider.test" });
     },
     lines: [`fail ptr ${PUBLIC_IP}`],
-    says: /does not lead back/,
+    says: /does not resolve back/,
   },
   {
     breaks: "an address with a name that is not ours",
@@ -398,35 +405,35 @@ const BREAKS: Broken[] = [
     by: () => dns().remove(ZONE),
     mend: () => publishZone(healthy.service),
     lines: ["fail our delegation", "fail our mx", "fail our spf"],
-    says: /nobody asks our name server/,
+    says: /our name server gets no queries/,
   },
   {
     breaks: "a DKIM key that is not published",
     by: () => dns().behave("servfail", `pr1._domainkey.onboarding.${ZONE}`),
     mend: () => dns().behave("answer", `pr1._domainkey.onboarding.${ZONE}`),
     lines: ["fail our dkim"],
-    says: /do not tell pr1\._domainkey\.onboarding\.mail\.test TXT: servfail/,
+    says: /pr1\._domainkey\.onboarding\.mail\.test TXT cannot be looked up: servfail/,
   },
   {
     breaks: "a verified domain that has lost a record",
     by: () => dns().remove(`_dmarc.${CUSTOMER}`),
     mend: () => dns().add({ name: `_dmarc.${CUSTOMER}`, type: "TXT", data: "v=DMARC1; p=none" }),
     lines: [`fail domain ${CUSTOMER}`],
-    says: /verified; not found: dmarc/,
+    says: /verified, and these records are missing: dmarc/,
   },
   {
     breaks: "a domain whose name servers are silent",
     by: () => dns().behave("servfail", `_dmarc.${CUSTOMER}`),
     mend: () => dns().behave("answer", `_dmarc.${CUSTOMER}`),
     lines: [`warn domain ${CUSTOMER}`],
-    says: /do not tell: dmarc/,
+    says: /cannot be looked up: dmarc/,
   },
   {
     breaks: "a domain that is pending",
     by: () => domainStatus("pending"),
     mend: () => domainStatus("verified"),
     lines: [`warn domain ${CUSTOMER}`],
-    says: /pending, though all records are found/,
+    says: /pending, although all its records are published/,
   },
   {
     breaks: "a file that is damaged",
@@ -439,20 +446,20 @@ const BREAKS: Broken[] = [
     by: () => forgetStep(),
     mend: () =>
       healthy.service.app.db.write([
-        { sql: "UPDATE schema_migrations SET version = 7 WHERE version = -7", args: [] },
+        { sql: "UPDATE schema_migrations SET version = 1 WHERE version = -1", args: [] },
       ]),
     lines: ["fail database"],
-    says: /missing: 7 stats/,
+    says: /lacks migrations: 1 initial/,
   },
   {
     breaks: "a clock that another differs from",
     by: () => ({ clockUrl: new URL(clockServer(90_000)) }),
     lines: ["fail clock"],
-    says: /the same as that of Redis, (?:89|90|91)\.\d s behind that of 127\.0\.0\.1/,
+    says: /the same as Redis, (?:89|90|91)\.\d s behind 127\.0\.0\.1/,
   },
 ];
 
-describe("with one thing broken, that line says so, and no other", () => {
+describe("if one thing is broken, its line reports it, and no other line does", () => {
   for (const { breaks, by, mend, lines, says } of BREAKS)
     test(
       breaks,

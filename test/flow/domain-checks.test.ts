@@ -13,7 +13,7 @@ import { type DnsBehaviour, startDns } from "../support/dns.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const NAME = "news.example.com";
-/** Records that must be there; what a failing domain loses in these tests. */
+/** Records that must exist. A failing domain loses them in these tests. */
 const SPF = `TXT ${NAME}`;
 
 let api: TestApi;
@@ -36,7 +36,7 @@ async function domain(): Promise<Domain> {
   return found;
 }
 
-/** Moves the clock to the domain's next check and does it; gives the time that was waited. */
+/** Advances the clock to the domain's next check and runs it. Returns the wait. */
 async function nextCheck(): Promise<number> {
   const wait = ((await domain()).nextCheckAt ?? Number.NaN) - api.clock.now();
   api.clock.advance(wait - 1);
@@ -46,7 +46,7 @@ async function nextCheck(): Promise<number> {
   return wait;
 }
 
-/** Has the domain, due by then, checked once after some time. */
+/** Checks the domain once, after some time that makes it due. */
 async function checkAfter(ms: number): Promise<void> {
   api.clock.advance(ms);
   expect(await recheckDue(api.domains, 10)).toBe(1);
@@ -66,7 +66,7 @@ describe("the sweep checks", () => {
     expect((await domain()).status).toBe("pending");
   });
 
-  test("and finds it verified without a call, then looks once a day", async () => {
+  test("and if it finds it verified without a call, then once a day", async () => {
     expect(await nextCheck()).toBe(5 * MINUTE);
     expect((await call("", "GET")).json).toMatchObject({
       status: "verified",
@@ -75,7 +75,7 @@ describe("the sweep checks", () => {
     expect(await nextCheck()).toBe(24 * HOUR);
   });
 
-  test("a domain after its usual wait where the clock was put back by a week", async () => {
+  test("a domain after its usual wait if the clock was set back by a week", async () => {
     expect(await nextCheck()).toBe(5 * MINUTE);
     api.clock.step(-7 * 24 * HOUR);
     await api.db.write(restartConfigured(api.clock.now(), RETIRED_KEY_MS));
@@ -89,7 +89,7 @@ describe("a verified domain whose record goes", () => {
     api.zone.delete(SPF);
   });
 
-  test("is looked at hourly, is verified for 72 hours of failing checks, then pending and failing, then verified anew", async () => {
+  test("is checked hourly, is verified for 72 hours of failing checks, then pending and failing, then verified again", async () => {
     await nextCheck();
     for (let check = 0; check < 3; check++) expect(await nextCheck()).toBe(HOUR);
     await checkAfter(FALL_BACK_AFTER_MS - 3 * HOUR - 1);
@@ -103,7 +103,7 @@ describe("a verified domain whose record goes", () => {
     expect((await call("/verify")).json.status).toBe("verified");
   });
 
-  test("loses no time of its 72 hours to a DNS that does not answer", async () => {
+  test("loses no time of its 72 hours while a DNS server does not answer", async () => {
     await nextCheck();
     await checkAfter(40 * HOUR);
     for (const type of ["TXT", "CNAME", "MX"])
@@ -118,7 +118,7 @@ describe("a verified domain whose record goes", () => {
     expect((await domain()).status).toBe("pending");
   });
 
-  test("counts from nought again once a check has found all in place", async () => {
+  test("counts from zero again once a check has found everything", async () => {
     await nextCheck();
     api.clock.advance(71 * HOUR);
     publish((await call("", "GET")).json.records);
@@ -132,18 +132,18 @@ describe("a verified domain whose record goes", () => {
   });
 });
 
-describe("what the resolver could not find out", () => {
+describe("a check that the resolver cannot finish", () => {
   const rows: [DnsBehaviour, string][] = [
     ["servfail", "verified"],
     ["refused", "verified"],
     ["silent", "verified"],
     ["truncate_udp", "verified"],
     ["formerr_on_edns", "verified"],
-    // What an empty zone says is an answer.
+    // The answers of an empty zone count as answers.
     ["answer", "pending"],
   ];
   test.each(rows)(
-    "as with a server that does %s, takes nothing from a verified domain: %s",
+    "as with a server that does %s, changes nothing for a verified domain: %s",
     async (behaviour, status) => {
       await call("/verify");
       const dns = await startDns();
@@ -162,7 +162,7 @@ describe("what the resolver could not find out", () => {
         txt: (name: string) => resolveTxt(resolver, name, { fresh: true }),
         mx: (name: string) => resolveMx(resolver, name, { fresh: true }),
       };
-      // Two checks, the second of them late enough to end any patience.
+      // Two checks, the second of them late enough to exceed any limit.
       for (let checks = 0; checks < 2; checks++) {
         await verifyDomain({ ...api.domains, lookups }, api.acme.a.id, id);
         api.clock.advance(FALL_BACK_AFTER_MS);
@@ -176,7 +176,7 @@ describe("what the resolver could not find out", () => {
 });
 
 describe("of two checks at a time", () => {
-  /** Lookups that wait, on their way to an answer of now, until they are let go. */
+  /** Lookups that wait, until the test releases them, to give answers of now. */
   function held() {
     const { promise, resolve } = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
@@ -194,7 +194,7 @@ describe("of two checks at a time", () => {
     };
   }
 
-  test("that of the sweep gives way to one that has ended meanwhile", async () => {
+  test("the sweep's result is dropped if another check has ended in the meantime", async () => {
     const records = (await call("", "GET")).json.records;
     api.zone.clear();
     const { deps, reached, release } = held();
@@ -208,7 +208,7 @@ describe("of two checks at a time", () => {
     expect((await domain()).verified).toMatchObject({ dkim: true, spf: true, dmarc: true });
   });
 
-  test("a client's stands, and a domain verified meanwhile stays so", async () => {
+  test("a client's result counts, and a domain verified in the meantime stays verified", async () => {
     const records = (await call("", "GET")).json.records;
     api.zone.clear();
     const { deps, reached, release } = held();
@@ -225,7 +225,7 @@ describe("of two checks at a time", () => {
     });
   });
 
-  test("one that receiving was switched under does not put off the check of the MX record", async () => {
+  test("a result for an old receiving setting does not delay the check of the MX record", async () => {
     await call("/verify");
     const { deps, reached, release } = held();
     const old = verifyDomain(deps, api.acme.a.id, id, "sweep");

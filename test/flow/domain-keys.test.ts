@@ -38,7 +38,7 @@ const selector = async () => (await signingKey(api.db, api.acme.a.id, NAME))?.se
 const cnames = (records: Shown[]) =>
   records.filter(({ purpose }) => purpose === "dkim").map(({ name }) => name);
 
-/** Lets the sweep check what is due at times a minute apart; gives the minutes until `selector` signs. */
+/** Lets the sweep check due domains a minute apart. Returns the minutes until `selector` signs. */
 async function minutesUntilSigning(wanted: string, most: number): Promise<number> {
   for (let minutes = 0; minutes <= most; minutes++) {
     await recheckDue(api.domains, 10);
@@ -49,7 +49,7 @@ async function minutesUntilSigning(wanted: string, most: number): Promise<number
 }
 
 describe("a new DKIM key", () => {
-  test("is looked for every five minutes, though the domain is verified, and signs once it is there", async () => {
+  test("is searched every five minutes even if the domain is verified, and signs once it is published", async () => {
     const { json } = await call("/rotate-dkim");
     expect(cnames(json.records)).toEqual([`pr1._domainkey.${NAME}`, `pr2._domainkey.${NAME}`]);
     expect(await minutesUntilSigning("pr2", 20)).toBe(Number.POSITIVE_INFINITY);
@@ -59,7 +59,7 @@ describe("a new DKIM key", () => {
     expect(cnames((await call("", "GET")).json.records)).toEqual([`pr2._domainkey.${NAME}`]);
   });
 
-  test("is looked for hourly when its record has not come in 48 hours", async () => {
+  test("is searched hourly if its record has not appeared in 48 hours", async () => {
     await call("/rotate-dkim");
     const made = api.clock.now();
     const checkedAt = async (minutes: number) => {
@@ -85,7 +85,7 @@ describe("a new DKIM key", () => {
       expect([minutes, await checkedAt(minutes)]).toEqual([minutes, checked]);
   });
 
-  test("under a selector used before signs without a call and without a touch of the DNS", async () => {
+  test("under a selector used before signs without a call and without a DNS change", async () => {
     publish((await call("/rotate-dkim")).json.records);
     await call("/verify");
     api.clock.advance(WEEK);
@@ -97,7 +97,7 @@ describe("a new DKIM key", () => {
     expect(api.zone).toEqual(before);
   });
 
-  test("that is there counts at once: the old one's record may go with its coming", async () => {
+  test("that is published counts at once, and the old record may disappear at that time", async () => {
     publish((await call("/rotate-dkim")).json.records);
     const before = (await call("", "GET")).json.authHealth;
     api.zone.delete(`CNAME pr1._domainkey.${NAME}`);
@@ -105,7 +105,7 @@ describe("a new DKIM key", () => {
     expect(await selector()).toBe("pr2");
   });
 
-  test("is made no second time within seven days of the last: to the millisecond", async () => {
+  test("is not made twice within seven days, to the millisecond", async () => {
     publish((await call("/rotate-dkim")).json.records);
     expect((await call("/rotate-dkim")).json.error.code).toBe("invalid_state");
     await call("/verify");
@@ -115,7 +115,7 @@ describe("a new DKIM key", () => {
     expect((await call("/rotate-dkim")).status).toBe(200);
   });
 
-  test("of a domain that is deleted while it is made is a new key of nothing", async () => {
+  test("of a domain that is deleted during the rotation is not stored", async () => {
     const racing: Db = {
       ...around(api.db),
       async write(statements) {
@@ -128,12 +128,12 @@ describe("a new DKIM key", () => {
     expect(refused).toMatchObject({ type: "not_found" });
   });
 
-  test("whose token was the label of another does not sign while the zone still has that other", async () => {
+  test("whose token was another's label does not sign while the zone still has that other key", async () => {
     publish((await call("/rotate-dkim")).json.records);
     await call("/verify");
     api.clock.advance(WEEK);
     await call("/rotate-dkim");
-    // A zone published by hand, not since the rotation: the alias is right, the key behind it is the old one.
+    // A zone published by hand and not updated since the rotation: the alias is right, but the key is the old one.
     api.zone.set(`TXT pr1._domainkey.${NAME}`, ["v=DKIM1; k=rsa; p=MIIBold"]);
     const waiting = (await call("/verify")).json;
     expect([waiting.status, await selector()]).toEqual(["verified", "pr2"]);
@@ -145,11 +145,11 @@ describe("a new DKIM key", () => {
   });
 });
 
-describe("a name that changes hands", () => {
+describe("a name that changes its owner", () => {
   const receiving = (of: string, key: string, enabled = true) =>
     api.call("PATCH", `/v1/domains/${of}/receiving`, { body: { enabled }, key });
 
-  test("keeps its mail until the former owner has failed for 72 hours; then it goes to whoever is verified", async () => {
+  test("stays with the former owner until it has failed for 72 hours, and then belongs to the next verified one", async () => {
     const { a: old } = api.acme;
     const { a: heir } = api.other;
     expect((await receiving(id, old.key)).status).toBe(200);
@@ -161,14 +161,14 @@ describe("a name that changes hands", () => {
     expect((await receiving(made.json.id, heir.key)).json.error.code).toBe("duplicate");
     api.clock.advance(72 * 60 * MINUTE);
     expect((await call("/verify")).json.status).toBe("pending");
-    // Falling takes nothing from him yet: his mail goes on until somebody else has shown the name to be theirs.
+    // Failing alone takes nothing from the former owner, until another owner has proved the name.
     expect((await call("/receiving", "GET")).json.enabled).toBe(true);
     expect((await receiving(made.json.id, heir.key)).json.enabled).toBe(true);
     expect((await call("/receiving", "GET")).json.enabled).toBe(false);
     expect((await receiving(id, old.key)).json.error.code).toBe("invalid_state");
   });
 
-  test("is not taken by one who is not verified, nor by switching off", async () => {
+  test("is not taken by an unverified owner, nor by disabling receiving", async () => {
     const { a: old } = api.acme;
     await receiving(id, old.key);
     api.zone.clear();

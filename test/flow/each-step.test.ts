@@ -5,17 +5,17 @@ import { deliver } from "../support/mail-in.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
-// Each step that a deed takes at the database fails once, in each way that it can. Then its answer is an error, or what it says
-// is so; nothing is half done; done once more it succeeds, once in all; and what was put off is done within a minute.
+// Every database step of an operation fails once, in each possible way. Then either the answer is an error, or it
+// is true. Nothing is half done, a retry succeeds exactly once, and postponed work is done within a minute.
 
 const TIMEOUT_MS = 300_000;
-/** Looks, that far apart in milliseconds, in which nothing may have happened for all to have come to rest. */
+/** Number of checks, that many milliseconds apart, without a change after which everything counts as idle. */
 const STILL_LOOKS = 3;
 const LOOK_MS = 3;
-/** Looks at a deed that has no answer yet, before its clock goes on. */
+/** Checks of an operation without an answer, before its clock advances. */
 const PATIENT_LOOKS = 100;
 const STEP_MS = 250;
-/** Time in which all that was put off is done. */
+/** Time within which all postponed work is done. */
 const REST_MS = 60_000;
 
 let service: TestService;
@@ -30,7 +30,7 @@ beforeAll(async () => {
   steps = failingSteps();
   clock = manualClock(Date.UTC(2026, 0, 5));
   sink = startSink();
-  // What fails on our side waits for a retry like anything else.
+  // Work that fails on our side waits for a retry like any other.
   const settings = { DELIVERY_RETRY_SECONDS: "2", WEBHOOK_RETRY_SECONDS: "0,2,2,2", LOG_LEVEL: "error" };
   service = await startService(settings, clock);
   [inboxId = ""] = await receivingInboxes(service, "in.test", ["desk@in.test"]);
@@ -45,11 +45,11 @@ afterAll(async () => {
 interface Answer {
   ok: boolean;
   status: number;
-  /** Whether it is an error that asks to come again, in its door's form. */
+  /** Returns whether it is an error that asks the client to retry, in the protocol's form. */
   again: boolean;
 }
 
-/** Something asked for: made ready without trouble, then done as often as it is asked for. */
+/** An operation: prepared without failures, then run as often as needed. */
 type Deed = () => Promise<() => Promise<Answer>>;
 
 const unique = (): string => `n${++made}`;
@@ -60,7 +60,7 @@ async function post(path: string, body?: unknown, headers: Record<string, string
   return { ok: status < 300, status, again, body: answer };
 }
 
-/** A POST under a key of its own. */
+/** A POST with a new Idempotency-Key. */
 function posting(path: string, body?: unknown): () => Promise<Answer> {
   const headers = { "idempotency-key": unique() };
   return () => post(path, body, headers);
@@ -103,7 +103,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     posting("/v1/templates", { name: "T", slug: unique(), subject: "{{a}}", text: "x" }),
 };
 
-/** What there is, in numbers. Tries are left out: one that our own trouble has ended is made again. */
+/** The stored state, in numbers. Attempts are left out: one that our own failure ended is repeated. */
 const FIGURES = `
   SELECT 'message ' || direction || ' ' || status || ' ' || (thread_id IS NOT NULL) || (sent_at IS NOT NULL) AS name,
     count(*) AS n FROM messages GROUP BY 1
@@ -123,7 +123,7 @@ const FIGURES = `
   UNION ALL SELECT 'figures', sum(1000000 * accepted + 10000 * delivered + 1000 * bounced + complained + failed + received)
     FROM stats`;
 
-/** Rows that contradict others. */
+/** Rows that contradict each other. */
 const TORN: Readonly<Record<string, string>> = {
   claim: "SELECT message_id AS id FROM recipients WHERE (status = 'sending') <> (claimed_by IS NOT NULL)",
   "waits for nothing": `SELECT message_id AS id FROM recipients
@@ -146,7 +146,7 @@ const AT_WORK = `SELECT (SELECT count(*) FROM recipients WHERE claimed_by IS NOT
   + (SELECT count(*) FROM webhook_deliveries WHERE claimed_by IS NOT NULL OR due_at <= ?1)
   + (SELECT count(*) FROM messages WHERE position IS NULL) + (SELECT count(*) FROM messages_settled) AS n`;
 
-/** Resolves when nothing goes on. */
+/** Resolves when nothing is running. */
 async function still(): Promise<void> {
   for (let looks = 0, taken = steps.taken; looks < STILL_LOOKS; looks++) {
     await Bun.sleep(LOOK_MS);
@@ -155,7 +155,7 @@ async function still(): Promise<void> {
   }
 }
 
-/** Lets time pass until all is done that may be; says what is left where that takes too long. */
+/** Advances time until all work that can be done is done. If that takes too long, reports the rest. */
 async function rest(): Promise<string[]> {
   for (let passed = 0; ; passed += STEP_MS) {
     await still();
@@ -166,7 +166,7 @@ async function rest(): Promise<string[]> {
   }
 }
 
-/** What comes of something; a clock that stands still for too long goes on. */
+/** Awaits a promise, and advances the clock if nothing happens for too long. */
 async function inTime<Value>(coming: Promise<Value>): Promise<Value> {
   let over = false;
   const ended = coming.finally(() => {
@@ -179,7 +179,7 @@ async function inTime<Value>(coming: Promise<Value>): Promise<Value> {
   return ended;
 }
 
-/** The answer of a deed, once all that goes on behind it has come to rest. */
+/** The answer of an operation, once its background work is idle. */
 async function answerTo(act: () => Promise<Answer>): Promise<Answer> {
   const answer = await inTime(act());
   await still();
@@ -193,7 +193,7 @@ async function figures(): Promise<Figures> {
   return new Map(rows.map(({ name, n }) => [name, n]));
 }
 
-/** What has changed, as lines. */
+/** The changed numbers, as lines. */
 async function changesSince(before: Figures): Promise<string[]> {
   const after = await figures();
   const names = [...new Set([...before.keys(), ...after.keys()])].sort();
@@ -210,7 +210,7 @@ async function torn(): Promise<string[]> {
   return found;
 }
 
-/** What a deed changes where nothing fails. */
+/** The changes of an operation without failures. */
 async function usual(deed: Deed): Promise<string> {
   const act = await deed();
   await rest();
@@ -220,7 +220,7 @@ async function usual(deed: Deed): Promise<string> {
   return (await changesSince(before)).join("\n");
 }
 
-/** Does a deed one step of which fails. Gives what is wrong then; null where it does not take that step. */
+/** Runs an operation in which one step fails. Returns the faults, or null if it has no such step. */
 async function withFailure(deed: Deed, at: number, way: Way, wanted: string): Promise<string[] | null> {
   const act = await deed();
   await rest();
@@ -245,11 +245,11 @@ async function withFailure(deed: Deed, at: number, way: Way, wanted: string): Pr
 }
 
 test.each(Object.keys(DEEDS))(
-  "whichever step at the database fails: %s",
+  "whichever database step fails: %s",
   async (name) => {
     const deed = DEEDS[name];
     if (deed === undefined) throw new Error(`nobody does ${name}`);
-    // Twice: statements are prepared where they are first wanted.
+    // Twice, because statements are prepared at their first use.
     await usual(deed);
     const wanted = await usual(deed);
     for (const way of ["refused", "unheard"] as const) {

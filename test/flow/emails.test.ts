@@ -44,7 +44,7 @@ describe("a simulated recipient", () => {
     ["nonsense", "bounced", ["accepted", "queued", "sending", "bounce"]],
     ["constructor", "bounced", ["accepted", "queued", "sending", "bounce"]],
     ["__proto__", "bounced", ["accepted", "queued", "sending", "bounce"]],
-  ])("%s ends as %s, suppresses nobody and counts in no rate", async (name, status, types) => {
+  ])("%s ends as %s, suppresses no address and counts in no rate", async (name, status, types) => {
     const id = await send(mail(`${name}@simulator.${SERVICE_DOMAIN}`));
     const record = await service.message(id, status);
     expect(record.events.map((event: { type: string }) => event.type)).toEqual(types);
@@ -52,10 +52,10 @@ describe("a simulated recipient", () => {
     expect(await service.app.db.all("SELECT day FROM reputation")).toEqual([]);
   });
 
-  test("that complains has the mail from a peer that took it", async () => {
+  test("that complains gets the message from a peer that accepted it", async () => {
     const id = await send(mail(`complained@simulator.${SERVICE_DOMAIN}`));
     const { events, sentAt } = await service.message(id, "complained");
-    // The record's write and its events take their time one after the other.
+    // The record's write and its events take separate times.
     expect(sentAt >= events.at(-3).createdAt && sentAt <= events.at(-1).createdAt).toBe(true);
     expect(events.slice(-2).map(({ data }: { data: object }) => data)).toEqual([
       { delivery: { mx: "simulator", tls: null, smtpCode: 250, response: "250 2.0.0 simulated delivery" } },
@@ -63,7 +63,7 @@ describe("a simulated recipient", () => {
     ]);
   });
 
-  test("can be written to from the onboarding domain", async () => {
+  test("can receive mail from the onboarding domain", async () => {
     const id = await send(
       mail(`delivered@simulator.${SERVICE_DOMAIN}`, { from: { email: `a@onboarding.${SERVICE_DOMAIN}` } }),
     );
@@ -83,7 +83,7 @@ describe("a simulated recipient", () => {
 });
 
 describe("a scheduled message", () => {
-  test("can be canceled while it waits, and only then", async () => {
+  test("can be canceled only while it waits", async () => {
     const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
     const canceled = await service.call("POST", `/v1/emails/${id}/cancel`);
     expect({ status: canceled.status, body: canceled.body }).toEqual({
@@ -97,7 +97,7 @@ describe("a scheduled message", () => {
     expect(again.body.error).toMatchObject({ type: "conflict", code: "invalid_state" });
   });
 
-  test("canceled twice at once is canceled once", async () => {
+  test("that is canceled twice at once is canceled once", async () => {
     const id = await send(mail("a@one.test", { scheduledAt: later(HOUR) }));
     const answers = await Promise.all([0, 1, 2].map(() => service.call("POST", `/v1/emails/${id}/cancel`)));
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409]);
@@ -132,28 +132,28 @@ describe("a scheduled message", () => {
   });
 });
 
-test("a name that is no Unicode text is shown as it is sent", async () => {
+test("a name that is not valid Unicode is shown as it is sent", async () => {
   const to = [{ email: "a@one.test", name: "a\ud800b" }];
   const id = await send(mail("", { to, scheduledAt: later(HOUR) }));
   const { addresses } = (await service.call("GET", `/v1/emails/${id}`)).body;
   expect(addresses.to).toEqual([{ email: "a@one.test", name: "a\ufffdb" }]);
 });
 
-test("what is no Unicode text in headers and data is replaced", async () => {
+test("invalid Unicode in headers and data is replaced", async () => {
   const rest = { headers: { "X-Half": "a\ud83d" }, data: { half: ["\udc00"] }, scheduledAt: later(HOUR) };
   const id = await send(mail("a@one.test", rest));
   const { headers, data } = (await service.call("GET", `/v1/emails/${id}`)).body;
   expect([headers["X-Half"], data]).toEqual(["a\ufffd", { half: ["\ufffd"] }]);
 });
 
-test("an address suppressed while its mail waited is not sent to", async () => {
+test("an address suppressed while its message waited gets no mail", async () => {
   const id = await send(mail("late@one.test", { scheduledAt: later(600) }));
   expect((await service.call("POST", "/v1/suppressions", { email: "Late@one.test" })).status).toBe(201);
   const record = await service.message(id, "rejected");
   expect(record.recipients[0]).toMatchObject({ reason: "suppressed", mx: null });
 });
 
-test("mail of a domain that was deleted meanwhile does not go out", async () => {
+test("mail of a domain that was deleted while it waited is not sent", async () => {
   const id = await send(mail("a@one.test", { scheduledAt: later(600) }));
   const [domain] = (await service.call("GET", "/v1/domains")).body.data;
   expect((await service.call("DELETE", `/v1/domains/${domain.id}`)).status).toBe(204);
@@ -166,7 +166,7 @@ test("mail of a domain that was deleted meanwhile does not go out", async () => 
 });
 
 describe("bytes", () => {
-  test("an outbound message's are what was captured, signed", async () => {
+  test("an outbound message's raw bytes are those captured, signed", async () => {
     const id = await send(mail("a@one.test"));
     await service.message(id, "delivered");
     const raw = await service.call("GET", `/v1/emails/${id}/raw`);
@@ -176,7 +176,7 @@ describe("bytes", () => {
     expect(raw.body).toContain(`Message-ID: <${id}@sender.test>`);
   });
 
-  test("an attachment comes back byte by byte, always as a download", async () => {
+  test("an attachment is returned byte by byte, always as a download", async () => {
     const content = Buffer.from([0, 1, 2, 255, 10, 13]);
     const id = await send(
       mail("a@one.test", {
@@ -196,7 +196,7 @@ describe("bytes", () => {
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
   });
 
-  test("an inbound message's are the ones received, behind our trace fields, and so are its attachments'", async () => {
+  test("an inbound message's raw bytes and attachments are the ones received, below our trace fields", async () => {
     await receivingInboxes(service, "in.test", ["box@in.test"]);
     const child = Bun.spawn(
       [
@@ -229,7 +229,7 @@ describe("bytes", () => {
   });
 
   test.each(["/raw", "/attachments/att_00000000000000000000000000", "/attachments/..%2f..%2fetc"])(
-    "%s of no such message is 404",
+    "%s of a message that does not exist is 404",
     async (path) => {
       const answer = await service.call("GET", `/v1/emails/msg_00000000000000000000000000${path}`);
       expect(answer.body.error.type).toBe("not_found");
@@ -238,7 +238,7 @@ describe("bytes", () => {
 });
 
 describe("the list", () => {
-  test("is narrowed by each filter, and by several at once", async () => {
+  test("is narrowed by each filter, and by several together", async () => {
     const one = await send(
       mail("ada@one.test", { subject: "Spring 100%", tags: [{ name: "kind", value: "news" }] }),
     );
@@ -291,7 +291,7 @@ describe("the list", () => {
     expect(answer.body.error.param).toBe(query.split("=")[0]);
   });
 
-  test("is walked without a gap or a double while messages come in", async () => {
+  test("has no gaps or duplicates in its pages while messages arrive", async () => {
     const first = [];
     for (let at = 0; at < 7; at++) first.push(await send(mail(`r${at}@one.test`)));
     const seen: string[] = [];
@@ -306,7 +306,7 @@ describe("the list", () => {
     expect(seen).toEqual(first.reverse());
   });
 
-  test("finds a text of two characters below thousands of messages, by pages that may be empty", async () => {
+  test("finds a text of two characters below thousands of messages, with pages that may be empty", async () => {
     const oldest = await send(mail("old@one.test", { subject: "a qz" }));
     const { senderId } = (await service.call("GET", `/v1/emails/${oldest}`)).body;
     const others = Array.from({ length: MAX_LOOKED_AT + 1 }, () =>

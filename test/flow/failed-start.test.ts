@@ -4,7 +4,9 @@ import Database from "libsql";
 import { reason } from "../support/reason.ts";
 import { startService, type TestService } from "../support/service.ts";
 
-/** Time in which workers that had started would have taken the mail up, milliseconds: the first turn of theirs comes at once. */
+/**
+ * Milliseconds in which workers that had started would have claimed the message: their first turn comes at once.
+ */
 const TAKEN_UP_MS = 250;
 
 let service: TestService;
@@ -18,9 +20,9 @@ function states(): unknown[] {
   return rows;
 }
 
-// A process that ends with mail in hand leaves peers with what it cannot record: whoever starts it again and again, as systemd
-// does, would have each start send some of it once more.
-test("a start that finds its port taken takes no mail in hand, and the next one delivers it", async () => {
+// If a process ends with claimed mail, its deliveries go unrecorded. If systemd restarts it again and again, each
+// start would send some of it once more.
+test("a start whose port is in use claims no mail, and the next one delivers it", async () => {
   service = await startService({ ROLES: "api" });
   const { body } = await service.call("POST", "/v1/emails", {
     from: { email: "hello@onboarding.mail.test" },

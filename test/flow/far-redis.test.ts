@@ -10,7 +10,7 @@ const SENDS = 150;
 const BATCH = 75;
 const ONE_WAY_MS = 50;
 
-test("a backlog in a Redis that is 100 ms away is handed over before its locks end", async () => {
+test("with a Redis that is 100 ms away, a backlog is handed over before its locks end", async () => {
   const redis = await startRedis();
   const far = startRelay(redis.port, ONE_WAY_MS);
   const env = { DATA_DIR: newFolder("far"), DELIVERY: "capture", ROOT_API_KEY };

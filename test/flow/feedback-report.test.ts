@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { recipientToken } from "../../src/flows/recipient-token.ts";
+import { recipientToken } from "../../src/flows/send/recipient-token.ts";
 import { verpAddress } from "../../src/mail/verp.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
+import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { inboxService } from "../support/inbox-service.ts";
 import { deliver } from "../support/mail-in.ts";
 import { SERVICE_DOMAIN } from "../support/service.ts";
@@ -9,7 +9,7 @@ import { SERVICE_DOMAIN } from "../support/service.ts";
 const scene = inboxService();
 afterEach(() => scene.service.call("DELETE", "/v1/suppressions?email=far@one.test"));
 
-/** A message that was delivered, and the return path that it went out with. */
+/** A message that was delivered, and its return path. */
 async function sent(): Promise<{ id: string; returnPath: string }> {
   const { service } = scene;
   const item = { from: { email: "a@in.test" }, to: [{ email: "far@one.test" }], subject: "Hi", text: "x" };
@@ -19,7 +19,7 @@ async function sent(): Promise<{ id: string; returnPath: string }> {
   return { id, returnPath: verpAddress(recipientToken(verp, { messageId: id, ord: 0 }), "in.test") };
 }
 
-/** A domain whose policy would have every mail of it refused here. */
+/** A domain whose policy makes us refuse all of its mail. */
 function strictProvider(name: string): string {
   scene.service.dns.add(
     { name: `_dmarc.${name}`, type: "TXT", data: "v=DMARC1; p=reject" },
@@ -28,7 +28,7 @@ function strictProvider(name: string): string {
   return name;
 }
 
-/** A complaint of the provider's about the mail with that return path; `more` stands below the mail in it. */
+/** A provider's complaint about the message with that return path. `more` follows the message in it. */
 function report(provider: string, returnPath: string, more = "") {
   const headers = [
     `From: fbl@${provider}`,
@@ -46,7 +46,7 @@ function report(provider: string, returnPath: string, more = "") {
 }
 
 describe("a feedback report", () => {
-  test("to the complaints' address is about whom the return path in it names, checks or no checks", async () => {
+  test("to the complaints' address is about the recipient of the return path in it, checks or no checks", async () => {
     const { service } = scene;
     const provider = strictProvider("fbl.test");
     const { id, returnPath } = await sent();
@@ -62,7 +62,7 @@ describe("a feedback report", () => {
   });
 
   // RFC 5965 §2
-  test("may hold the header of the mail alone", async () => {
+  test("may contain only the header of the message", async () => {
     const { service } = scene;
     const { id, returnPath } = await sent();
     const { headers, body } = report("fbl.test", returnPath);
@@ -72,7 +72,7 @@ describe("a feedback report", () => {
     expect((await service.message(id, "complained")).recipients[0].status).toBe("complained");
   });
 
-  test("is read at its beginning: what it brings back may be as large as any mail", async () => {
+  test("is read at its beginning, because the returned message may be of any size", async () => {
     const { service } = scene;
     const { id, returnPath } = await sent();
     const large = report("far.test", returnPath, "x\r\n".repeat(1_000_000));
@@ -98,7 +98,7 @@ describe("a feedback report", () => {
       (path) => fields(`Return-Path: <${path}>`),
     ],
     [
-      "is about a mail that was forwarded, and shows the later return path first",
+      "is about a message that was forwarded, and shows the later return path first",
       () => "",
       (path) => fields("Return-Path: <else@far.test>", `Return-Path: <${path}>`),
     ],
@@ -107,7 +107,7 @@ describe("a feedback report", () => {
       (path) => fields(`Original-Mail-From: <SRS0=x1=YZ=in.test=${path.replace("@in.test", "@fwd.test")}>`),
       () => "",
     ],
-  ])("that %s is about whom our token in it names", async (_, part, header) => {
+  ])("that %s is about the recipient named by our token in it", async (_, part, header) => {
     const { service } = scene;
     const { id, returnPath } = await sent();
     const { headers, body } = report("far.test", returnPath);
@@ -117,5 +117,37 @@ describe("a feedback report", () => {
     const letter = { to: `fbl@${SERVICE_DOMAIN}`, mailFrom: "x@far.test", headers, body: changed };
     expect(await deliver(service, letter)).toStartWith("250");
     await service.message(id, "complained");
+  });
+});
+
+describe("what a complaint counts", () => {
+  /** A provider whose reports come from this machine. */
+  function provenProvider(name: string): string {
+    scene.service.dns.add({ name, type: "TXT", data: "v=spf1 ip4:127.0.0.1 -all" });
+    return name;
+  }
+
+  test.each([
+    ["from a provider that SPF proves", () => provenProvider("proven.test"), 1],
+    ["from a provider whose SPF fails", () => strictProvider("failing.test"), 0],
+    ["from a provider that publishes nothing", () => "silent.test", 0],
+  ])("%s: its recipient is suppressed either way", async (_, provider, more) => {
+    const { service } = scene;
+    const counted = async () =>
+      (
+        await service.app.db.first<{ count: number }>(
+          "SELECT COALESCE(SUM(complainants), 0) AS count FROM reputation",
+        )
+      )?.count ?? 0;
+    await service.app.db.write([{ sql: "DELETE FROM complaints", args: [] }]);
+    const before = await counted();
+    const name = provider();
+    const { id, returnPath } = await sent();
+    const letter = { to: returnPath, mailFrom: `x@${name}`, ...report(name, returnPath) };
+    expect(await deliver(service, letter)).toStartWith("250");
+    await service.message(id, "complained");
+    const suppressed = await service.call("GET", "/v1/suppressions?email=far@one.test");
+    expect(suppressed.body.data).toMatchObject([{ reason: "complaint" }]);
+    expect((await counted()) - before).toBe(more);
   });
 });

@@ -5,21 +5,21 @@ import { join } from "node:path";
 import { newFolder } from "../support/folder.ts";
 import { freePort } from "../support/redis.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
-/** Files that the service may have open, and connections that are more than those. */
+/** Files that the service may have open, and a number of connections above that. */
 const LIMIT = 200;
 const CONNECTIONS = 250;
-/** Looks in which it is told once, milliseconds. */
+/** Milliseconds in which the shortage is logged once. */
 const LOOKS_MS = 2_500;
 
 let folder: string;
 let ports: { http: number; smtp: number };
 let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
 let sockets: Socket[];
-/** Lines of the log so far, and a promise of the first error among them. */
+/** Log lines so far, and a promise of the first error among them. */
 let lines: Record<string, unknown>[];
 let failed: PromiseWithResolvers<void>;
 
@@ -60,7 +60,7 @@ async function readLog(): Promise<void> {
   }
 }
 
-/** Opens that many connections; each resolves with the beginning of what it is told. */
+/** Opens that many connections. Each resolves with the start of its first answer. */
 function flood(port: number): Promise<string>[] {
   return Array.from({ length: CONNECTIONS }, () => {
     const socket = connect(port, "127.0.0.1");
@@ -72,7 +72,7 @@ function flood(port: number): Promise<string>[] {
   });
 }
 
-test("a service without a file handle left says so in its log, and once", async () => {
+test("a service without a free file handle logs that once", async () => {
   void flood(ports.http);
   await failed.promise;
   await Bun.sleep(LOOKS_MS);
@@ -93,7 +93,7 @@ test("SMTP sessions leave a quarter of the handles to everything else", async ()
   expect([status, lines.filter(({ level }) => level === "error")]).toEqual([200, []]);
 });
 
-test("API connections that were answered and kept are closed when handles run short", async () => {
+test("idle API connections are closed if handles run short", async () => {
   for (let count = 0; count < CONNECTIONS; count++) {
     const socket = connect(ports.http, "127.0.0.1", () =>
       socket.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
 import { freeClaims } from "../../src/store/outbox.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
@@ -14,7 +14,7 @@ afterEach(() => database.remove());
 
 const sender = testSender("acc_1", "shop", NOW);
 
-/** A message of two recipients: the dead process holds the one, and the other is as said. */
+/** A message of two recipients: the dead process holds one, and the other has the given state. */
 async function heldMessage(status: string, claimedBy: string | null): Promise<string> {
   const messageId = newId("msg", NOW);
   const recipient = (ord: number, is: string, by: string | null) => ({
@@ -34,7 +34,7 @@ async function heldMessage(status: string, claimedBy: string | null): Promise<st
   return messageId;
 }
 
-test("each message of which a dead process held a recipient is rolled up anew, by its own recipients", async () => {
+test("each message with a recipient of a dead process gets its status from its own recipients", async () => {
   const { db } = database;
   const cases = [
     { status: "sending", claimedBy: "ins_lives", wanted: "sending" },
@@ -46,7 +46,7 @@ test("each message of which a dead process held a recipient is rolled up anew, b
       sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
       args: [],
     },
-    insertSender(sender),
+    insertProject(sender),
   ]);
   const wanted: object[] = [];
   for (const one of cases) {

@@ -9,19 +9,23 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-test("an account-wide key is shown what the installation stands on, near and cheap", async () => {
+test("an account-wide key is shown the parts of the installation that are near and cheap to check", async () => {
   const { status, body } = await service.call("GET", "/v1/health", undefined, { key: service.accountKey });
   expect(status).toBe(200);
   expect(body.checks.map(({ name }: { name: string }) => name)).toEqual([
-    ...["public url", "public ips", "owner", "delivery", "disk", "database"],
-    ...["mail queue", "webhook queue", "certificate", "clock"],
+    ...["variables", "public url", "public ips", "owner", "delivery", "disk", "database", "quotas"],
+    ...["mail queue", "webhook queue", "reputation", "certificate", "clock"],
   ]);
   expect(body.checks.find(({ name }: { name: string }) => name === "database")).toEqual({
-    ...{ name: "database", status: "ok", message: expect.stringMatching(/^answers; schema \d+$/) },
+    ...{
+      name: "database",
+      status: "ok",
+      message: expect.stringMatching(/^The database answers and has schema \d+\.$/),
+    },
   });
   expect(body.status).toBe("warn");
   expect(body.checkedAt).toMatch(/Z$/);
-  // The next one a moment later is the same look.
+  // The next request a moment later gets the same report.
   expect((await service.call("GET", "/v1/health", undefined, { key: service.accountKey })).body).toEqual(
     body,
   );
@@ -35,14 +39,17 @@ function locksOn(file: string): number {
     .filter((line) => owner.test(line)).length;
 }
 
-// Without them the next program that is done with the file, such as sqlite3, removes the log that the service writes.
-test.skipIf(!existsSync("/proc/locks"))("a look leaves SQLite its lock on the database", async () => {
-  const file = join(service.folder, "postrider.db");
-  await service.call("GET", "/v1/health", undefined, { key: service.accountKey });
-  expect(locksOn(file)).toBe(1);
-});
+// Without them the next program that closes the file, such as sqlite3, removes the log that the service writes.
+test.skipIf(!existsSync("/proc/locks"))(
+  "a health check leaves SQLite's lock on the database alone",
+  async () => {
+    const file = join(service.folder, "postrider.db");
+    await service.call("GET", "/v1/health", undefined, { key: service.accountKey });
+    expect(locksOn(file)).toBe(1);
+  },
+);
 
-test("a project's key is not", async () => {
+test("a project's key is not shown it", async () => {
   const { status, body } = await service.call("GET", "/v1/health");
   expect([status, body.error.type]).toEqual([403, "permission_error"]);
 });

@@ -5,7 +5,7 @@ import { startService, type TestService, verifiedDomain } from "../support/servi
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Time within which mail of a project goes out once its suspension is lifted. */
+/** Time within which a project's mail is sent once its suspension is lifted. */
 const HOLD_MS = 2 * MINUTE_MS;
 const SWEEP_PAUSE_MS = 1_000;
 const POLL_MS = 2;
@@ -40,7 +40,7 @@ async function send(to: string, more: Record<string, unknown> = {}): Promise<str
 
 const inAMinute = () => ({ scheduledAt: new Date(clock.now() + MINUTE_MS).toISOString() });
 
-/** Time goes on, once the sweep rests: a turn that is under way would not see it. */
+/** Advances time once the sweep is idle: a turn under way would miss the change. */
 async function passes(ms: number): Promise<void> {
   await clock.rested(SWEEP_PAUSE_MS);
   clock.advance(ms);
@@ -69,7 +69,7 @@ async function held(id: string, reason = "sender_suspended") {
 const types = (record: { events: { type: string }[] }) => record.events.map(({ type }) => type);
 
 describe("mail that waits when its project is suspended", () => {
-  test("is held, and goes out once the suspension is lifted", async () => {
+  test("is held, and sent once the suspension is lifted", async () => {
     const id = await send("a@one.test", inAMinute());
     await suspend();
     await passes(MINUTE_MS);
@@ -83,7 +83,7 @@ describe("mail that waits when its project is suspended", () => {
     expect(types(sent)).toEqual(["accepted", "queued", "sending", "sent"]);
   });
 
-  /** A mail that was put off once, of a project that is suspended as its next try is due. */
+  /** A message that was put off once, of a project that is suspended when its next try is due. */
   async function suspendedBetweenTries(): Promise<string> {
     relay.set({ RCPT: "451 4.3.0 later" });
     const id = await send("a@one.test");
@@ -94,7 +94,7 @@ describe("mail that waits when its project is suspended", () => {
     return id;
   }
 
-  test("is held between two tries too, which counts as no try", async () => {
+  test("is held between two tries too, and that does not count as a try", async () => {
     const id = await suspendedBetweenTries();
     expect((await held(id)).recipients[0]).toMatchObject({ status: "delivery_delayed", attempts: 1 });
     await lift();
@@ -102,7 +102,7 @@ describe("mail that waits when its project is suspended", () => {
     expect((await service.message(id, "sent")).recipients[0].attempts).toBe(2);
   });
 
-  test("is rejected where the suspension outlasts the time for which a mail is tried", async () => {
+  test("is rejected if the suspension outlasts the retry period", async () => {
     const id = await send("a@one.test", inAMinute());
     await suspend();
     await passes(MINUTE_MS);
@@ -116,7 +116,7 @@ describe("mail that waits when its project is suspended", () => {
     expect(relay.messages.items.length).toBe(0);
   });
 
-  /** Time passes while the mail is held; then the clock is found to have been ahead, and the suspension is lifted. */
+  /** Advances time while the message is held. Then the clock is set back, and the suspension is lifted. */
   async function heldWhileAhead(id: string, pass: () => void, aheadMs: number): Promise<void> {
     await held(id);
     await clock.rested(SWEEP_PAUSE_MS);
@@ -133,7 +133,7 @@ describe("mail that waits when its project is suspended", () => {
     await service.message(id, "sent");
   }
 
-  test("goes out as soon though the clock was put forward meanwhile, and back", async () => {
+  test("is sent as soon even if the clock was set forward and back in between", async () => {
     const id = await send("a@one.test", inAMinute());
     await suspend();
     await passes(MINUTE_MS);
@@ -141,21 +141,21 @@ describe("mail that waits when its project is suspended", () => {
   });
 
   test.each([
-    ["the clock was put forward meanwhile, and back", 10 * HOUR_MS, () => clock.step(10 * HOUR_MS)],
+    ["the clock was set forward and back", 10 * HOUR_MS, () => clock.step(10 * HOUR_MS)],
     ["it came while the clock was ahead", 20 * HOUR_MS, () => clock.advance(10 * HOUR_MS)],
-  ])("goes out as soon after a try though %s", async (_, aheadMs, pass) => {
+  ])("is sent as soon after a try even if %s", async (_, aheadMs, pass) => {
     const id = await suspendedBetweenTries();
     await heldWhileAhead(id, pass, aheadMs);
   });
 });
 
 describe("mail that waits when its domain falls back to pending", () => {
-  /** What failing checks of 72 hours lead to. */
+  /** The effect of failing checks of 72 hours. */
   async function lapse(): Promise<void> {
     await service.app.db.write([{ sql: "UPDATE domains SET status = 'pending'", args: [] }]);
   }
 
-  test("is held, and goes out once the domain is verified again", async () => {
+  test("is held, and sent once the domain is verified again", async () => {
     const id = await send("a@one.test", inAMinute());
     await lapse();
     await passes(MINUTE_MS);
@@ -171,7 +171,7 @@ describe("mail that waits when its domain falls back to pending", () => {
     expect(types(sent)).toEqual(["accepted", "queued", "sending", "sent"]);
   });
 
-  test("is rejected where that lasts longer than a mail is tried", async () => {
+  test("is rejected if that outlasts the retry period", async () => {
     relay.set({ RCPT: "451 4.3.0 later" });
     const id = await send("a@one.test");
     await service.message(id, "delivery_delayed");
@@ -191,7 +191,7 @@ describe("mail that waits when its domain falls back to pending", () => {
   });
 });
 
-describe("a recipient that is refused while its mail waits", () => {
+describe("a recipient that becomes undeliverable while its message waits", () => {
   test.each([
     ["by the block list", "ada@one.test", "suppressed"],
     ["by the block list, under an address beyond ASCII", "ÄDA@one.test", "suppressed"],
@@ -212,7 +212,7 @@ describe("a recipient that is refused while its mail waits", () => {
     expect(relay.messages.items.length).toBe(0);
   });
 
-  test("by unsubscribing gets mail that has no link to do so", async () => {
+  test("by unsubscribing still gets mail without an unsubscribe link", async () => {
     const id = await send("ada@one.test", inAMinute());
     await service.call("POST", "/v1/contacts", { email: "ada@one.test", subscribed: false });
     await passes(MINUTE_MS);

@@ -2,9 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sealMessage } from "mailauth/lib/arc";
 import { createTransport } from "nodemailer";
 import { compose } from "../../src/mail/composing/compose.ts";
-import { type DkimKey, dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import {
+  type DkimKey,
+  dkimPrivateKey,
+  dkimRecord,
+  generateDkimKey,
+  signDkim,
+} from "../../src/mail/auth/dkim.ts";
 import { systemClock } from "../../src/clock.ts";
-import { DUPLICATE_WINDOW_MS } from "../../src/flows/receive/facts.ts";
+import { DUPLICATE_WINDOW_MS } from "../../src/flows/receive/arrival-facts.ts";
 import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import {
   receivingInboxes,
@@ -37,13 +43,13 @@ let domains = 0;
 
 interface Author {
   domain: string;
-  /** What its domain publishes, `_dmarc` without its version. */
+  /** The records of its domain, `_dmarc` without its version. */
   dmarc?: string;
   spf?: string;
   key?: boolean;
 }
 
-/** A domain of its own with what it publishes: names are cached. */
+/** A new domain with its records, because names are cached. */
 function author({ domain = `d${++domains}.test`, dmarc, spf, key: hasKey }: Partial<Author>): string {
   if (dmarc !== undefined)
     service.dns.add({ name: `_dmarc.${domain}`, type: "TXT", data: `v=DMARC1; ${dmarc}` });
@@ -79,7 +85,7 @@ function signed(raw: Buffer, domain: string): Promise<Buffer> {
   return signDkim({ raw, domain, selector: "k", privateKey: dkimPrivateKey(key.privateKeyPem) });
 }
 
-/** Hands a mail to the listener as another server does; gives its last reply. */
+/** Delivers a message to the listener as another server does. Returns its last reply. */
 async function deliver(
   raw: Buffer,
   from: string,
@@ -101,7 +107,7 @@ async function deliver(
   }
 }
 
-/** What the webhook is told of a message. */
+/** The webhook's payload for a message. */
 async function pushedOf(messageId: string) {
   for (let at = 1; ; at++) {
     const said = JSON.parse((await sink.requests.reached(at)).body);
@@ -120,8 +126,8 @@ async function raw(id: string): Promise<string> {
   return (await service.call("GET", `/v1/emails/${id}/raw`)).body;
 }
 
-describe("what is known of a mail's sender", () => {
-  test("stands in the record, in its event, and on top of the bytes as received", async () => {
+describe("the authentication result of a message", () => {
+  test("is in the record, in its event, and on top of the raw bytes", async () => {
     const domain = author({ dmarc: "p=reject", spf: "ip4:127.0.0.1 -all", key: true });
     const mail = await signed(mailOf(domain), domain);
     expect(await deliver(mail, `ann@${domain}`)).toStartWith("250");
@@ -146,7 +152,7 @@ describe("what is known of a mail's sender", () => {
     expect(kept.length - mail.length).toBeLessThan(2000);
   });
 
-  test("is what we found out, whatever the mail says of itself", async () => {
+  test("is our own result, whatever the message claims about itself", async () => {
     const domain = author({ dmarc: "p=none", spf: "-all" });
     const forged = `Authentication-Results: ${HOST}; dmarc=pass header.from=${domain}; spf=pass\r\n`;
     const mail = Buffer.concat([Buffer.from(forged), mailOf(domain)]);
@@ -155,13 +161,13 @@ describe("what is known of a mail's sender", () => {
     expect(shown.auth).toMatchObject({ spf: { result: "fail" }, dmarc: { result: "fail", policy: "none" } });
     expect(shown.headers["Authentication-Results"]).toContain("dmarc=fail");
     expect(shown.headers["Authentication-Results"]).not.toContain("pass");
-    // The bytes stay as they came, the forged field below ours.
+    // The bytes stay as they came, with the forged field below ours.
     expect((await raw(shown.id)).indexOf(forged)).toBeGreaterThan(
       (await raw(shown.id)).indexOf("dmarc=fail"),
     );
   });
 
-  test("is what its domain says now, though the same was asked of his last mail", async () => {
+  test("follows the domain's current records, even if its last message had another result", async () => {
     const domain = `d${++domains}.test`;
     const publish = (spf: string): void => {
       service.dns.remove(domain);
@@ -177,7 +183,7 @@ describe("what is known of a mail's sender", () => {
     expect(replies).toEqual(["250", "250", "550", "550", "250"]);
   });
 
-  test("is nothing for a simulated mail", async () => {
+  test("is empty for a simulated message", async () => {
     const simulated = await service.call("POST", "/v1/inbound/simulate", { inboxId: inboxes[0], text: "x" });
     const { body } = await service.call("GET", `/v1/emails/${simulated.body.messageId}`);
     expect(body.auth).toMatchObject({ spf: { result: "none" }, dmarc: { result: "none", policy: null } });
@@ -185,7 +191,7 @@ describe("what is known of a mail's sender", () => {
   });
 });
 
-describe("a mail that fails DMARC", () => {
+describe("a message that fails DMARC", () => {
   const REFUSED = "550 5.7.1";
   const cases: [
     name: string,
@@ -203,7 +209,7 @@ describe("a mail that fails DMARC", () => {
       { result: "fail", policy: "quarantine" },
     ],
     ["p=none is taken", { dmarc: "p=none" }, (d) => d, "250", { result: "fail", policy: "none" }],
-    ["no policy is taken", {}, (d) => d, "250", { result: "none", policy: null }],
+    ["and has no policy is accepted", {}, (d) => d, "250", { result: "none", policy: null }],
     [
       "pct=50 is not ready to refuse",
       { dmarc: "p=reject; pct=50" },
@@ -243,7 +249,7 @@ describe("a mail that fails DMARC", () => {
     expect(shown.status).toBe(reply === REFUSED ? "inbound_rejected" : "delivered");
   });
 
-  test("and is refused is recorded with its header, once a project, and announced", async () => {
+  test("and is refused is recorded with its header, once in each project, and announced", async () => {
     const domain = author({ dmarc: "p=reject", spf: "-all" });
     const counted = (await service.call("GET", "/v1/emails?direction=inbound&status=inbound_rejected")).body
       .data.length;
@@ -268,14 +274,14 @@ describe("a mail that fails DMARC", () => {
       type: "inbound_rejected",
       data: { messageId: shown.id, inbound_rejected: { subject: "Hi", auth: { dmarc: { result: "fail" } } } },
     });
-    // A refused mail is no part of a conversation.
+    // A refused message is not part of a conversation.
     const threads = await service.call("GET", `/v1/inboxes/${inboxes[0]}/threads`);
     expect(
       threads.body.data.every((thread: { lastMessageId: string }) => thread.lastMessageId !== shown.id),
     ).toBe(true);
   });
 
-  test("and is refused is recorded in each project that it was for, which sees its own addresses", async () => {
+  test("and is refused is recorded in each addressed project, which sees only its own addresses", async () => {
     const domain = author({ dmarc: "p=reject", spf: "-all" });
     const account = { key: service.accountKey };
     const sender = await service.call("POST", "/v1/senders", { name: "Other" }, account);
@@ -293,7 +299,7 @@ describe("a mail that fails DMARC", () => {
     expect(shown.body).toMatchObject({ status: "inbound_rejected", envelope: { rcptTo: ["c@other.test"] } });
   });
 
-  test("is refused for all that an ARC chain says for it: no sealer is trusted", async () => {
+  test("is refused whatever its ARC chain says, because no sealer is trusted", async () => {
     const domain = author({ dmarc: "p=reject", spf: "-all" });
     const sealer = author({ key: true });
     const mail = mailOf(domain);
@@ -312,21 +318,57 @@ describe("a mail that fails DMARC", () => {
   });
 });
 
-describe("trouble with name servers refuses nothing", () => {
-  test.each([
-    ["the policy", (domain: string) => `_dmarc.${domain}`],
-    ["the key of a signature that would align", (domain: string) => `k._domainkey.${domain}`],
-    ["the SPF record of a sender that would align", (domain: string) => domain],
-  ])("where it is %s that cannot be looked up", async (_, trouble) => {
+describe("a message with the policy reject and a check delayed by name servers:", () => {
+  const PUT_OFF = "451 4.7.0";
+  const TROUBLES: readonly (readonly [check: string, name: (domain: string) => string])[] = [
+    ["the policy", (domain) => `_dmarc.${domain}`],
+    ["the key of a signature that would align", (domain) => `k._domainkey.${domain}`],
+    ["the SPF record of a sender that would align", (domain) => domain],
+  ];
+  test.each(TROUBLES)("is deferred, and nothing is recorded: %s", async (_, trouble) => {
     const domain = author({ dmarc: "p=reject", spf: "-all", key: true });
     service.dns.behave("servfail", trouble(domain));
     const mail = trouble(domain).startsWith("k.") ? await signed(mailOf(domain), domain) : mailOf(domain);
-    expect(await deliver(mail, `ann@${domain}`)).toStartWith("250");
-    expect((await record(`ann@${domain}`)).auth.dmarc.result).toBe("temperror");
+    expect(await deliver(mail, `ann@${domain}`)).toStartWith(PUT_OFF);
+    const list = await service.call("GET", `/v1/emails?direction=inbound&from=ann@${domain}`);
+    expect(list.body.data).toEqual([]);
+  });
+
+  test("is accepted if the policy is quarantine, because the check would change nothing", async () => {
+    const domain = author({ dmarc: "p=quarantine", spf: "-all" });
+    service.dns.behave("servfail", domain);
+    expect(await deliver(mailOf(domain), `ann@${domain}`)).toStartWith("250");
+    expect((await record(`ann@${domain}`)).auth).toMatchObject({
+      spf: { result: "temperror" },
+      dmarc: { result: "temperror", policy: "quarantine" },
+    });
+  });
+
+  test("to a postmaster is still accepted (RFC 5321 §4.5.1)", async () => {
+    const domain = author({ dmarc: "p=reject", spf: "-all" });
+    service.dns.behave("servfail", `_dmarc.${domain}`);
+    expect(await deliver(mailOf(domain), `ann@${domain}`, ["postmaster@in.test"])).toStartWith("250");
   });
 });
 
-describe("the same mail again", () => {
+describe("a From without a domain never passes", () => {
+  test.each([
+    ["a domain literal", (domain: string) => `ann@[127.0.0.1], x@${domain}`],
+    ["a route", (domain: string) => `ceo%bank.example@${domain}`],
+  ])("%s", async (_, from) => {
+    const domain = author({ dmarc: "p=none", spf: "ip4:127.0.0.1 -all" });
+    const mail = Buffer.from(`From: ${from(domain)}\r\nMessage-ID: <${domain}>\r\n\r\nx\r\n`);
+    const reply = await deliver(mail, `x@${domain}`);
+    expect(reply).toStartWith("250");
+    const shown = await service.call("GET", `/v1/emails/${reply.split(" ").at(-1)}`);
+    expect(shown.body.auth).toMatchObject({
+      spf: { result: "pass" },
+      dmarc: { result: "none", policy: null },
+    });
+  });
+});
+
+describe("a message that arrives again", () => {
   test("is answered 250 with the same id, and stored once in each inbox", async () => {
     const domain = author({});
     const mail = mailOf(domain);
@@ -338,7 +380,7 @@ describe("the same mail again", () => {
     expect(list.body.data.length).toBe(2);
   });
 
-  test("at the same time, too", async () => {
+  test("at the same time is stored once too", async () => {
     const domain = author({});
     const mail = mailOf(domain);
     const replies = await Promise.all(Array.from({ length: 8 }, () => deliver(mail, `x@${domain}`)));
@@ -348,7 +390,7 @@ describe("the same mail again", () => {
     ).toBe(1);
   });
 
-  test("under the same Message-ID with other bytes is another mail", async () => {
+  test("under the same Message-ID with other bytes is another message", async () => {
     const domain = author({});
     const mail = mailOf(domain, "one");
     await deliver(mail, `x@${domain}`);
@@ -358,7 +400,7 @@ describe("the same mail again", () => {
     ).toBe(2);
   });
 
-  test("without a Message-ID is another mail: nothing tells that it is not", async () => {
+  test("without a Message-ID is another message, because nothing identifies it", async () => {
     const domain = author({});
     const mail = Buffer.from(`From: ann@${domain}\r\n\r\nx\r\n`);
     await deliver(mail, `x@${domain}`);
@@ -369,7 +411,7 @@ describe("the same mail again", () => {
   });
 });
 
-test("the same bytes after the window are another mail", async () => {
+test("with the same bytes after the window is another message", async () => {
   let ahead = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + ahead };
   const other = await startService({}, clock);
@@ -388,7 +430,7 @@ test("the same bytes after the window are another mail", async () => {
   await other.stop();
 });
 
-describe("a mail that is hard to read", () => {
+describe("a message that is hard to read", () => {
   const header = (domain: string) => `From: Ann <ann@${domain}>\r\nSubject: hostile\r\n`;
   const hostile: [name: string, mail: (domain: string) => string, read: boolean][] = [
     [
@@ -418,7 +460,7 @@ describe("a mail that is hard to read", () => {
       true,
     ],
   ];
-  test.each(hostile)("%s: is kept, shown and announced, and nobody waits for it", async (_, mail, read) => {
+  test.each(hostile)("%s: is stored, shown and announced, and delays no other", async (_, mail, read) => {
     const domain = author({});
     const bytes = Buffer.from(mail(domain));
     const lag = longestTurn();
@@ -445,10 +487,10 @@ describe("a mail that is hard to read", () => {
   });
 });
 
-/** The bound is 100 ms on a machine of one's own; a test shares its thread with the client that sends the mail. */
+/** The limit is 100 ms on an idle machine. A test shares its thread with the client that sends the message. */
 const LONGEST_TURN_MS = 400;
 
-/** Measures the longest time for which this thread, which is the listener's too, did not come round. */
+/** Measures the longest time for which this thread, which is also the listener's, was blocked. */
 function longestTurn(): { end(): number } {
   let last = performance.now();
   let longest = 0;

@@ -8,7 +8,7 @@ const scene = inboxService();
 const { newInbox } = scene;
 let count = 0;
 
-/** A domain of its own with one inbox, and a switch for its receiving. */
+/** A new domain with one inbox, and a switch for its receiving. */
 async function newDomain() {
   const name = `d${++count}.test`;
   const [inboxId = ""] = await receivingInboxes(scene.service, name, [`box@${name}`]);
@@ -66,7 +66,7 @@ describe("an inbox gets mail", () => {
 });
 
 describe("a domain that stops receiving", () => {
-  test("refuses at RCPT, keeps inboxes and threads, and takes up again", async () => {
+  test("refuses at RCPT, keeps inboxes and threads, and accepts again later", async () => {
     const { inbox, name, receive } = await newDomain();
     const message = `<before@${name}>`;
     const before = await deliveredRecord(scene.service, {
@@ -91,7 +91,7 @@ describe("a domain that stops receiving", () => {
     expect(after.threadId).toBe(before.threadId);
   });
 
-  test("refuses at the end of DATA what it had accepted at RCPT", async () => {
+  test("refuses at the end of DATA a recipient accepted at RCPT", async () => {
     const { inbox, receive } = await newDomain();
     const session = await smtpSession(scene.service.smtpPort);
     await session.say("MAIL FROM:<ada@client.test>");
@@ -110,7 +110,7 @@ describe("a domain that stops receiving", () => {
     expect(data.length).toBe(1);
   });
 
-  test("has a mail for other inboxes, too, tried again: RCPT then tells which of them is gone", async () => {
+  test("defers a message that has other inboxes too, so that RCPT then refuses only the right one", async () => {
     const { inbox, receive } = await newDomain();
     const other = await newInbox();
     const session = await smtpSession(scene.service.smtpPort);
@@ -164,7 +164,7 @@ describe("an inbox at a domain", () => {
 });
 
 describe("deleting an inbox", () => {
-  test("is a conflict once mail came over SMTP, whatever became of receiving", async () => {
+  test("is a conflict once mail came over SMTP, even after receiving was disabled", async () => {
     const { inbox, receive } = await newDomain();
     const { threadId } = await deliveredRecord(scene.service, { to: inbox.address });
     await receive(false);
@@ -175,7 +175,7 @@ describe("deleting an inbox", () => {
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).status).toBe(200);
   });
 
-  test("is let through by simulated mail and by mail sent, whose threads go with it", async () => {
+  test("is allowed if it had only simulated and sent mail, and removes their threads", async () => {
     const { id, address } = await newInbox();
     const simulated = await scene.service.call("POST", "/v1/inbound/simulate", {
       inboxId: id,
@@ -202,7 +202,7 @@ describe("deleting an inbox", () => {
     expect((await scene.service.call("GET", `/v1/inboxes/${anew.body.id}/threads`)).body.data.length).toBe(1);
   });
 
-  test("while a mail for it comes in loses neither: one of the two is refused", async () => {
+  test("while a message for it arrives refuses one of the two", async () => {
     const { id, address } = await newInbox();
     const [reply, deleted] = await Promise.all([
       deliver(scene.service, { to: address }),
@@ -216,7 +216,7 @@ describe("deleting an inbox", () => {
 });
 
 describe("a send from an inbox", () => {
-  test("has its name and type changed by PATCH for the replies after it", async () => {
+  test("has its name and type changed by PATCH for later replies", async () => {
     const { id, address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const changed = await scene.service.call("PATCH", `/v1/inboxes/${id}`, {
@@ -231,10 +231,10 @@ describe("a send from an inbox", () => {
 
   test.each([
     ["joins the thread that its In-Reply-To names", "BOX@in.test", "In-Reply-To", "<ID>", true],
-    ["joins the one that it names without angle brackets", "BOX@in.test", "In-Reply-To", "ID", true],
+    ["joins the thread that it names without angle brackets", "BOX@in.test", "In-Reply-To", "ID", true],
     ["joins the thread that its References name", "BOX@in.test", "references", "<ID>", true],
     ["joins from an address with a label, too", "BOX+sales@in.test", "In-Reply-To", "<ID>", true],
-    ["starts a thread where it names nothing known", "BOX@in.test", "X-Other", "<ID>", false],
+    ["starts a thread if it names no known message", "BOX@in.test", "X-Other", "<ID>", false],
   ])("%s", async (_, from, field, value, joins) => {
     const { id, address } = await newInbox();
     const message = `s${++count}@client.test`;
@@ -279,7 +279,7 @@ test("mail to several inboxes makes a thread in each", async () => {
 });
 
 describe("an inbox that is deleted while", () => {
-  /** Deletes the inbox between what the next write of a message is made of and the write itself. */
+  /** Deletes the inbox between the reads of an operation and its next write. */
   function deletedBeforeNextWrite({ id }: { id: string }): void {
     const { db } = scene.service.app;
     const write = db.write;
@@ -293,21 +293,21 @@ describe("an inbox that is deleted while", () => {
     };
   }
 
-  test("a mail is simulated in it is not found", async () => {
+  test("a message is simulated in it gives 404", async () => {
     const box = await newInbox();
     deletedBeforeNextWrite(box);
     const answer = await scene.service.call("POST", "/v1/inbound/simulate", { inboxId: box.id, text: "x" });
     expect(answer).toMatchObject({ status: 404, body: { error: { type: "not_found" } } });
   });
 
-  test("a mail comes for it is no trouble of ours", async () => {
+  test("a message arrives for it is not logged as our failure", async () => {
     const box = await newInbox();
     deletedBeforeNextWrite(box);
     expect(await deliver(scene.service, { to: box.address })).toStartWith("451 4.3.0 A recipient");
     expect(await deliver(scene.service, { to: box.address })).toStartWith("550 5.1.1");
   });
 
-  test("a mail comes for it has that tried again, where it has been made anew", async () => {
+  test("a message arrives for it defers the message, if the inbox is made again", async () => {
     const { address, id } = await newInbox();
     const session = await smtpSession(scene.service.smtpPort);
     const commands = ["MAIL FROM:<ada@client.test>", `RCPT TO:<${address}>`, "DATA"];
@@ -319,7 +319,7 @@ describe("an inbox that is deleted while", () => {
     expect(await deliveredRecord(scene.service, { to: address })).toMatchObject({ inboxId: anew.id });
   });
 
-  test("its address sends has the mail sent all the same, from no inbox then", async () => {
+  test("its address sends does not stop the message, which then belongs to no inbox", async () => {
     const box = await newInbox();
     const to = [{ email: "ada@client.test" }];
     const item = { from: { email: box.address }, to, subject: "Hello", text: "x" };

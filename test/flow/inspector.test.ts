@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { type Clock, within } from "../../src/core/clock.ts";
+import { type Clock, within } from "../../src/core/time/clock.ts";
 import { log } from "../../src/log.ts";
-import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/auth/dkim.ts";
 import { textStrings } from "../../src/net/zone/records.ts";
 import {
   type Inspector,
@@ -10,7 +10,7 @@ import {
   MAX_OCTETS_WAITING,
   openInspector,
   STALL_MS,
-} from "../../src/wiring/inspector.ts";
+} from "../../src/wiring/threads/inspector.ts";
 import { IDLE_MS, MAX_TASKS_IN_HAND, threadsFor } from "../../src/wiring/threads/pool.ts";
 import { MAX_TASK_MS } from "../../src/wiring/threads/thread.ts";
 import { decoded, newContent } from "../../src/store/contents/content-bytes.ts";
@@ -19,7 +19,7 @@ import { startDns } from "../support/dns.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const SESSION = { ip: "192.0.2.1", helo: "out.test", mailFrom: "ann@from.test" };
@@ -30,7 +30,7 @@ afterEach(() => {
   for (const inspector of open.splice(0)) inspector.close();
 });
 
-/** The real threads, or ones that do what the mail says. */
+/** The real threads, or ones that obey the message. */
 function inspector(over: { clock?: Clock; dns?: string[]; open?: () => Worker; threads?: number } = {}) {
   const made = openInspector(
     { clock: over.clock ?? systemClock, log: log("smtp") },
@@ -51,8 +51,8 @@ function obedient(): Worker {
 
 const mail = (text: string) => ({ kind: "mail", raw: Buffer.from(text), session: SESSION }) as const;
 
-describe("a mail is inspected in a thread", () => {
-  test("read and checked, its attachments without their bytes", async () => {
+describe("a message is inspected in a thread", () => {
+  test("with its attachments, but without their bytes", async () => {
     const dns = await startDns(
       { name: "from.test", type: "TXT", data: "v=spf1 ip4:192.0.2.1 -all" },
       { name: "_dmarc.from.test", type: "TXT", data: "v=DMARC1; p=reject" },
@@ -106,7 +106,7 @@ describe("a mail is inspected in a thread", () => {
     dns.stop();
   });
 
-  test("signed mails of many domains that come together do not stand in each other's way", async () => {
+  test("signed messages of many domains that arrive together do not delay each other", async () => {
     const domains = Array.from({ length: 100 }, (_, nth) => `sender${nth}.test`);
     const key = await generateDkimKey();
     const dns = await startDns(
@@ -135,7 +135,7 @@ describe("a mail is inspected in a thread", () => {
     dns.stop();
   });
 
-  test("without a session there is nothing to check, and nobody is asked", async () => {
+  test("without a session no check is made and no name server queried", async () => {
     const found = await inspector().inspect({
       kind: "mail",
       raw: Buffer.from("From: a@b.test\r\n\r\nx"),
@@ -145,7 +145,7 @@ describe("a mail is inspected in a thread", () => {
     expect(found?.authentication.verdict.dmarc.result).toBe("none");
   });
 
-  test("mails that wait for name servers wait side by side", async () => {
+  test("messages that wait for name servers wait in parallel", async () => {
     const dns = await startDns();
     const inspecting = inspector({ dns: [dns.address] });
     const names = Array.from({ length: 100 }, (_, i) => `d${i}.test`);
@@ -193,25 +193,31 @@ const WITH_PARTS = Buffer.from(
   ].join("\r\n"),
 );
 
-describe("of a mail is read in a thread", () => {
-  test("what it reports, of whom it is about", async () => {
-    const found = await inspector().inspect({ kind: "report", raw: WITH_PARTS, email: "bob@to.test" });
+describe("of a message is read in a thread", () => {
+  test("the recipients that a report is about", async () => {
+    const found = await inspector().inspect({
+      kind: "report",
+      session: null,
+      raw: WITH_PARTS,
+      email: "bob@to.test",
+    });
     expect(found).toMatchObject({
       end: { status: "bounced", bounceType: "hard", finding: { smtpCode: 550, recipient: "bob@to.test" } },
       returnPaths: [],
     });
   });
 
-  test("nothing, where it is a mail like others", async () => {
+  test("nothing, if it is an ordinary message", async () => {
     const found = await inspector().inspect({
       kind: "report",
+      session: null,
       raw: mail("Subject: x\r\n\r\n").raw,
       email: null,
     });
     expect(found).toEqual({ end: null, returnPaths: [] });
   });
 
-  test("an attachment's bytes, by its place; null where there is none", async () => {
+  test("an attachment's bytes, by its position, or null if there is none", async () => {
     const inspecting = inspector();
     const bytes = async (ord: number) =>
       (await inspecting.inspect({ kind: "attachment", raw: WITH_PARTS, ord }))?.bytes;
@@ -220,14 +226,14 @@ describe("of a mail is read in a thread", () => {
   });
 });
 
-describe("a mail that the thread cannot cope with", () => {
+describe("a message that breaks the thread", () => {
   test.each([
     ["holds it", "spin", STALL_MS / 500],
     ["breaks it", "throw", 1],
-    // A thread has half of that time to start, which it may need on a machine with much else to do.
+    // A thread has half of that time to start, which it may need on a busy machine.
     ["gets lost in it", "lost", MAX_TASK_MS / 5000],
   ])(
-    "%s: it is taken with its header, and the others are inspected",
+    "%s: its header and sender are still inspected, and so are other messages",
     async (_, word, haste) => {
       const inspecting = inspector({ clock: hurried(haste), open: obedient });
       const guilty = inspecting.inspect(mail(`${word}\r\nFrom: ann@from.test\r\nSubject: Hi\r\n\r\nbody`));
@@ -235,8 +241,8 @@ describe("a mail that the thread cannot cope with", () => {
       expect(await guilty).toMatchObject({
         mail: { ok: false, from: { email: "ann@from.test" }, subject: "Hi", attachments: [] },
         authentication: {
-          verdict: { spf: { result: "temperror" }, dmarc: { result: "temperror", policy: null } },
-          header: `Authentication-Results: ${HOST}; auth=temperror\r\n`,
+          verdict: { spf: { result: "none" }, dmarc: { result: "none", policy: null } },
+          header: expect.stringContaining("dmarc=none"),
         },
       });
       const subjects = (await Promise.all(others)).map((found) => found?.mail.subject);
@@ -246,32 +252,32 @@ describe("a mail that the thread cannot cope with", () => {
     90_000,
   );
 
-  test("holds it: a report says nothing then, and of an attachment there is nothing to say", async () => {
+  test("blocks it: a report then gives nothing, and so does an attachment", async () => {
     const inspecting = inspector({ clock: hurried(STALL_MS / 500), open: obedient });
     const { raw } = mail("spin");
-    expect(await inspecting.inspect({ kind: "report", raw, email: null })).toEqual({
+    expect(await inspecting.inspect({ kind: "report", session: null, raw, email: null })).toEqual({
       end: null,
       returnPaths: [],
     });
     await expect(inspecting.inspect({ kind: "attachment", raw, ord: 0 })).rejects.toThrow("cannot be read");
   }, 60_000);
 
-  test("an error of ours is thrown, for the sender to bring the mail again", async () => {
+  test("an error of ours is thrown, so that the sender tries again", async () => {
     const inspecting = inspector({ open: obedient });
     await expect(inspecting.inspect(mail("fail"))).rejects.toThrow("no way");
     expect((await inspecting.inspect(mail("Subject: x\r\n\r\n")))?.mail.subject).toBe("x");
   });
 
-  test("so is a thread that does not start", async () => {
+  test("a thread that does not start is an error too", async () => {
     const inspecting = inspector({ open: () => new Worker("file:///nowhere/at-all.ts", { ref: false }) });
     await expect(inspecting.inspect(mail("Subject: x\r\n\r\n"))).rejects.toThrow();
   });
 });
 
 describe("limits", () => {
-  test("mails in hand and waiting; one more is turned away, and those are rejected at the end", async () => {
+  test("messages are limited in number; one more is refused, and the end rejects the rest", async () => {
     const inspecting = inspector({ open: obedient });
-    const held = Array.from({ length: MAX_TASKS_IN_HAND + MAX_MAILS_WAITING + 1 }, () =>
+    const held = Array.from({ length: MAX_TASKS_IN_HAND + MAX_MAILS_WAITING }, () =>
       inspecting.inspect(mail("hold")),
     );
     expect(await inspecting.inspect(mail("hold"))).toBeNull();
@@ -281,10 +287,10 @@ describe("limits", () => {
     await expect(inspecting.inspect(mail("x"))).rejects.toThrow("closed");
   });
 
-  test("octets in hand and waiting", async () => {
+  test("octets are limited too", async () => {
     const inspecting = inspector({ open: obedient });
     const raw = Buffer.alloc(40 * 1024 * 1024, "hold ");
-    // One is in hand, one is next; those behind it count as waiting.
+    // One is running, one is next, and those after it count as waiting.
     const waiting = Math.ceil(MAX_OCTETS_WAITING / raw.length);
     const held = Array.from({ length: 2 + waiting }, () =>
       inspecting.inspect({ kind: "mail", raw, session: null }),
@@ -294,7 +300,7 @@ describe("limits", () => {
     await Promise.allSettled(held);
   });
 
-  test("an idle thread is ended, and another one begins with the next mail", async () => {
+  test("an idle thread is ended, and another one starts with the next message", async () => {
     const clock = manualClock();
     let opened = 0;
     const counted = () => {
@@ -321,7 +327,7 @@ describe("limits", () => {
     expect(threadsFor(processors)).toBe(threads);
   });
 
-  test("a thread is only started where those there are busy", async () => {
+  test("a thread is started only if the existing ones are busy", async () => {
     let opened = 0;
     const inspecting = inspector({
       threads: 2,

@@ -8,13 +8,13 @@ let service: TestService;
 const peers: TestMx[] = [];
 
 afterEach(async () => {
-  // Peers that hang would take all of the grace.
+  // Peers that hang would use up the whole grace period.
   await service.app.stop(1_000);
   await service.stop();
   for (const peer of peers.splice(0)) peer.stop();
 });
 
-/** Peers at 127.0.0.1, 127.0.0.2 … on one port, which is where the service takes MX hosts to listen. */
+/** Peers at 127.0.0.1, 127.0.0.2 … on one port, which the service uses as the port of MX hosts. */
 async function startWith(options: MxOptions[], env: Record<string, string> = {}): Promise<TestMx[]> {
   const started: TestMx[] = [];
   for (const [at, one] of options.entries())
@@ -32,7 +32,7 @@ function domainAt(domain: string, ip: string): void {
   service.dns.add({ name: domain, type: "A", data: ip });
 }
 
-/** Domains whose mail one host takes. */
+/** Domains whose mail one host receives. */
 function hostedAt(host: string, ip: string, domains: readonly string[]): void {
   service.dns.add({ name: host, type: "A", data: ip });
   for (const name of domains) service.dns.add({ name, type: "MX", data: { preference: 10, exchange: host } });
@@ -45,7 +45,7 @@ const mail = (email: string) => ({
   text: "Hello\n",
 });
 
-/** Sends one mail to each address; the ids in order. */
+/** Sends one message to each address. Returns the ids in order. */
 async function sendAll(addresses: readonly string[]): Promise<string[]> {
   const ids: string[] = [];
   for (let from = 0; from < addresses.length; from += 100) {
@@ -60,12 +60,12 @@ const names = (count: number) => Array.from({ length: count }, (_, at) => `d${at
 const at = (domains: readonly string[]) => domains.map((domain) => `a@${domain}`);
 
 /**
- * A mail to a good destination must be there within this, whatever the others do, milliseconds: it would wait for longer where
- * it waited for one of them, and a machine with much else to do takes a while.
+ * A message to a good destination must arrive within this many milliseconds. Waiting for a bad one would take
+ * longer, and a busy machine takes a while.
  */
 const AT_ONCE_MS = TRIAL_MS - 1_000;
 
-/** Sends one mail to good.test and waits until its peer has it; the time that took. */
+/** Sends one message to good.test and waits until its peer has it. Returns the time. */
 async function sendGood(good: TestMx): Promise<number> {
   const before = good.messages.items.length;
   const startedAt = systemClock.now();
@@ -93,7 +93,7 @@ test.each([
   60_000,
 );
 
-test("a thousand domains at one provider that hangs have one lane, and delay no other", async () => {
+test("if a thousand domains share a provider that hangs, they have one lane and delay no other", async () => {
   const [good, bad] = await startWith([{}, { banner: "silent" }]);
   if (good === undefined || bad === undefined) throw new Error("no peers");
   domainAt("good.test", good.ip);
@@ -131,11 +131,11 @@ test("a destination gets no more messages in a second than its rate", async () =
   await sendAll(at(names(25)));
   expect(await sendGood(good)).toBeLessThan(AT_ONCE_MS);
   await slow.messages.reached(25);
-  // Counted from the beginning: a busy machine may hand a moment over late, but none too early.
+  // Counted from the beginning, because a busy machine may use a moment late but never early.
   for (const [index, time] of times.entries()) expect(time - startedAt).toBeGreaterThanOrEqual(index * 100);
 });
 
-test("what one try has found of a dead destination puts all its mail off, each with its reason and its next try", async () => {
+test("one failed try puts off all mail of a dead destination, each with its reason and its next try", async () => {
   const [, bad] = await startWith([{}, { banner: "421 4.3.2 closed for today" }]);
   if (bad === undefined) throw new Error("no peer");
   hostedAt("mx.provider.test", bad.ip, names(60));
@@ -160,7 +160,7 @@ test("what one try has found of a dead destination puts all its mail off, each w
   expect(Date.parse(delayed.data.delivery_delayed.nextAttemptAt)).toBeGreaterThan(systemClock.now() + 30_000);
 }, 60_000);
 
-test("mail of a destination that was dead goes out with its retries once it lives", async () => {
+test("mail of a dead destination is sent by its retries once it is back", async () => {
   const [moody] = await startWith([{ banner: "421 busy" }], { DELIVERY_RETRY_SECONDS: "1" });
   if (moody === undefined) throw new Error("no peer");
   hostedAt("mx.provider.test", moody.ip, names(30));
@@ -175,7 +175,7 @@ test("mail of a destination that was dead goes out with its retries once it live
 }, 60_000);
 
 test.each(["silent", "servfail"] as const)(
-  "name servers that are %s for five hundred domains delay those, and no other",
+  "name servers that are %s for five hundred domains delay only those",
   async (behaviour) => {
     const [good] = await startWith([{}]);
     if (good === undefined) throw new Error("no peer");
@@ -191,7 +191,7 @@ test.each(["silent", "servfail"] as const)(
   60_000,
 );
 
-test("a name server that answers nobody puts mail off", async () => {
+test("a name server that never answers puts mail off", async () => {
   const [good] = await startWith([{}]);
   if (good === undefined) throw new Error("no peer");
   domainAt("good.test", good.ip);

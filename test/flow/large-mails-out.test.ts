@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { LARGE_MAIL_SEATS } from "../../src/flows/send/seats.ts";
+import { LARGE_MESSAGE_LIMITS } from "../../src/flows/send/admission.ts";
 import { startMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
 import { startService, verifiedDomain } from "../support/service.ts";
@@ -9,11 +9,14 @@ afterAll(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-/** Octets of the attachment, and domains whose peers take the mail and say nothing: more than may be under way. */
+/**
+ * Octets of the attachment, and number of domains whose peers accept mail and never answer: more than may be in
+ * flight.
+ */
 const OCTETS = 12_000_000;
 const HANGING = 12;
 
-test("large mails at peers that hang hold up no small one", async () => {
+test("large messages at peers that hang delay no small one", async () => {
   const good = startMx();
   const hanging = startMx({ ip: "127.0.0.2", port: good.port, extensions: [], answers: { DATA: "silent" } });
   const service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(good.port) });
@@ -35,11 +38,11 @@ test("large mails at peers that hang hold up no small one", async () => {
     domains.map((name) => `a@${name}`),
     { attachments: [{ filename: "x.bin", contentType: "application/octet-stream", content }] },
   );
-  const most = Math.floor(LARGE_MAIL_SEATS.total / (OCTETS * 1.4));
+  const most = Math.floor(LARGE_MESSAGE_LIMITS.total / (OCTETS * 1.4));
   const asked = () => hanging.commands.items.filter((line) => line.startsWith("DATA")).length;
   await until(() => asked() >= most);
   await service.message(await send(["b@good.test"]), "delivered");
-  // The others wait with nothing but their keys in memory.
+  // The rest wait as keys only.
   expect(asked()).toBe(most);
   expect(most).toBeLessThan(HANGING);
 });

@@ -37,13 +37,13 @@ async function beats(count: number, ...heartbeats: Heartbeat[]): Promise<void> {
 }
 
 describe("a process", () => {
-  test("that beats is never taken for dead", async () => {
+  test("with heartbeats is never declared dead", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(4 * BEATS_IN_LEASE, here.heartbeat, there.heartbeat);
     expect(await listed()).toEqual(["here", "there"]);
   });
 
-  test("that is silent is taken for dead after the lease, and no sooner", async () => {
+  test("without heartbeats is declared dead after the lease, and no sooner", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(2, here.heartbeat, there.heartbeat);
     const silentSince = clock.now();
@@ -56,7 +56,7 @@ describe("a process", () => {
   test.each([
     ["forward", HOUR_MS],
     ["back", -HOUR_MS],
-  ])("that lives is not taken for dead by a clock put %s by an hour", async (_, step) => {
+  ])("is not declared dead when a clock is set %s by an hour", async (_, step) => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(2, here.heartbeat, there.heartbeat);
     clock.step(step);
@@ -64,7 +64,7 @@ describe("a process", () => {
     expect(await listed()).toEqual(["here", "there"]);
   });
 
-  test("that is dead is found so after the lease though the clock was put back by an hour", async () => {
+  test("that is dead is declared so after the lease even if the clock was set back by an hour", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(2, here.heartbeat, there.heartbeat);
     clock.step(-HOUR_MS);
@@ -72,12 +72,12 @@ describe("a process", () => {
     expect(await listed()).toEqual(["here"]);
   });
 
-  test("that beats while others are about to take it for dead is not", async () => {
+  test("that sends a heartbeat while another is about to declare it dead is kept", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(BEATS_IN_LEASE, here.heartbeat, there.heartbeat);
     const { db } = database;
     let beaten = 0;
-    // Ours is held up between its look at the list and its write: by a lock, or stopped as well.
+    // Our process is delayed between its read of the list and its write: by a lock, or because it was stopped.
     const late: Pick<Db, "all" | "write"> = {
       all: (sql, args) => db.all(sql, args),
       async write(statements) {
@@ -91,7 +91,7 @@ describe("a process", () => {
     expect(await listed()).toEqual(["here", "there"]);
   });
 
-  test("that others took for dead goes on under the same name", async () => {
+  test("that was declared dead continues under the same name", async () => {
     const [here, there] = [await process("here"), await process("there")];
     await beats(BEATS_IN_LEASE + 1, here.heartbeat);
     expect(await listed()).toEqual(["here"]);

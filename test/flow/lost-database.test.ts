@@ -8,7 +8,7 @@ let service: TestService;
 beforeEach(async () => {
   service = await startService();
 });
-// What is in hand waits for a database to be written to: here that is in vain.
+// Work that waits for a writable database: here it waits in vain.
 afterEach(async () => {
   await service.app.stop(0).catch(() => undefined);
   await service.stop().catch(() => undefined);
@@ -36,11 +36,11 @@ const LOSSES: readonly [how: string, lose: (file: string) => void][] = [
   ["bereft of its log", (file) => rmSync(`${file}-wal`)],
 ];
 
-// It would be written all the same, in a file without a name.
-test.each(LOSSES)("a database that was %s while it was open takes no mail", async (_how, lose) => {
+// Otherwise it would be written, into a file without a name.
+test.each(LOSSES)("a database that was %s while it was open accepts no mail", async (_how, lose) => {
   expect(await send()).toBe(202);
   lose(join(service.folder, "postrider.db"));
-  // What was looked at a moment ago is not looked at again.
+  // A file that was checked a moment ago is not checked again.
   await Bun.sleep(150);
   expect(await send()).toBe(503);
   expect(await isReady()).toEqual({
@@ -49,7 +49,7 @@ test.each(LOSSES)("a database that was %s while it was open takes no mail", asyn
   });
 });
 
-test("a database that is put back is taken up again", async () => {
+test("a database that is put back is used again", async () => {
   const [folder, aside] = [service.folder, `${service.folder}.aside`];
   renameSync(folder, aside);
   await Bun.sleep(150);
@@ -72,8 +72,8 @@ test("a database behind a link is found with its log", async () => {
   removeFolder(folder);
 });
 
-// A reader who is told 200 would take it that no more mail comes.
-test("an unsubscribe link is answered 503, as the reference says, while the database is away", async () => {
+// If a reader got 200, it would believe that it is unsubscribed.
+test("while the database is away, an unsubscribe link is answered 503, as the reference says", async () => {
   const to = [{ email: "owner@example.com" }];
   const { body } = await service.call("POST", "/v1/emails", { ...mail, to, unsubscribeLink: true });
   await service.message(body.id, "delivered");

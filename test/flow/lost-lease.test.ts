@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-/** Sends a message to one.test, which is this machine, and gives its id. */
+/** Sends a message to one.test, which is this machine, and returns its id. */
 async function posted(service: TestService): Promise<string> {
   await verifiedDomain(service, "sender.test");
   service.dns.add({ name: "one.test", type: "A", data: "127.0.0.1" });
@@ -29,7 +29,7 @@ async function posted(service: TestService): Promise<string> {
   return body.id;
 }
 
-test("a 250 that comes after the lease was lost counts where nobody else has taken the mail up", async () => {
+test("a 250 that comes after the lease was lost counts if no other process has claimed the message", async () => {
   const answer = Promise.withResolvers<string>();
   const handed = Promise.withResolvers<void>();
   const mx = startMx({
@@ -54,7 +54,7 @@ test("a 250 that comes after the lease was lost counts where nobody else has tak
   expect(record.recipients[0].attempts).toBe(1);
 });
 
-test("a 2xx of an endpoint that comes after the lease was lost counts where nobody else has taken the push up", async () => {
+test("a 2xx of an endpoint that comes after the lease was lost counts if no other process has claimed the push", async () => {
   const answer = Promise.withResolvers<Response>();
   const sink = startSink();
   sink.answer(() => answer.promise, 200);
@@ -74,12 +74,15 @@ test("a 2xx of an endpoint that comes after the lease was lost counts where nobo
   expect(sink.requests.items).toHaveLength(1);
 });
 
-describe("a process that wakes up behind the lease with a mail that another has taken up", () => {
+describe("a process that wakes after its lease with a message that another process has claimed", () => {
   let clock: ReturnType<typeof shiftedClock>;
   let service: TestService;
   const LAST = "c@one.test";
 
-  /** Sends a mail that the peer holds up at a command, until we have been taken for dead and another has claimed it. */
+  /**
+   * Sends a message that the peer holds at a command, until we were declared dead and another process has claimed
+   * it.
+   */
   async function wokenAt(held: "EHLO" | "RCPT") {
     const answer = Promise.withResolvers<string>();
     const handed = Promise.withResolvers<void>();
@@ -102,15 +105,15 @@ describe("a process that wakes up behind the lease with a mail that another has 
     const now = clock.now();
     const waiting = await waitingRecipient(db, id, 0, now);
     if (waiting === null) throw new Error("nobody waits");
-    // Its next heartbeat puts it on the list again.
+    // Its next heartbeat registers it again.
     await db.write([claimRecipient(waiting.recipient, other.id, now), ...own.map(insertInstance)]);
     answer.resolve("250 ok");
     return { mx, id };
   }
 
-  test.each(["EHLO", "RCPT"] as const)("does not send it, where it stands at %s", async (held) => {
+  test.each(["EHLO", "RCPT"] as const)("does not send it, if it was at %s", async (held) => {
     const { mx, id } = await wokenAt(held);
-    // What comes next goes on as ever.
+    // Later mail is sent as usual.
     await service.call("POST", "/v1/emails", {
       from: { email: "news@sender.test" },
       to: [{ email: LAST }],
@@ -125,7 +128,7 @@ describe("a process that wakes up behind the lease with a mail that another has 
   });
 });
 
-/** Another process sees no heartbeat of ours for the lease: we, or the machine, stood still. */
+/** Another process sees no heartbeat of ours for the lease: our process, or the machine, stood still. */
 async function takenForDead(service: TestService): Promise<Instance> {
   const clock = manualClock();
   const other: Instance = { id: newId("ins", 1), host: "other", pid: 1, heartbeatAt: clock.now() };

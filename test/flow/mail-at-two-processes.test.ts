@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { type Inspect, read } from "../../src/flows/readings.ts";
-import { openDoor } from "../../src/flows/receive/door.ts";
+import { type Inspect, runReading } from "../../src/flows/threads/reading-tasks.ts";
+import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
 import { simulateInbound } from "../../src/flows/receive/simulate.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { around } from "../support/around.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
+import { limitsOf } from "../../src/flows/send/reputation.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -21,22 +22,23 @@ const MAIL = Buffer.from(
   "From: ada@client.test\r\nMessage-ID: <one@client.test>\r\nSubject: Hi\r\n\r\nHi\r\n",
 );
 
-/** What a process takes mail with, over its own view of the database. */
+/** The dependencies by which a process receives mail, with its own connection to the database. */
 function depsOf(db: Db) {
   const { queue } = service.app;
   const asking = {
     ...{ clock: systemClock, host: "mx.test" },
-    resolve: () => Promise.reject(new Error("no name server")),
+    resolve: () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" })),
   };
   return {
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
-    ...{ verpKey: new Uint8Array(32), inspect: ((asked) => read(asking, asked)) satisfies Inspect },
+    ...{ verpKey: new Uint8Array(32), inspect: ((asked) => runReading(asking, asked)) satisfies Inspect },
+    suspension: limitsOf(5),
   };
 }
 
-const doorOf = (db: Db) => openDoor(depsOf(db));
+const doorOf = (db: Db) => createInboundHandler(depsOf(db));
 
-/** The database of a process that is about to write when another has just done `first`. */
+/** The database of a process that is about to write when another process has just run `first`. */
 function slowDb(first: () => Promise<unknown>): Db {
   const { db } = service.app;
   let writes = 0;
@@ -57,7 +59,7 @@ const stored = () =>
       FROM inboxes i LEFT JOIN messages m ON m.inbox_id = i.id GROUP BY i.id ORDER BY i.address`,
   );
 
-test("a mail that is brought to two processes at once is taken once", async () => {
+test("a message that is delivered to two processes at once is stored once", async () => {
   const other = doorOf(service.app.db);
   const slow = slowDoor(() => other.message(mailTo("a@in.test"), MAIL));
   expect(await slow.message(mailTo("a@in.test"), MAIL)).toMatchObject({ code: 250 });
@@ -67,7 +69,7 @@ test("a mail that is brought to two processes at once is taken once", async () =
   ]);
 });
 
-test("an inbox that another process has not taken it for gets it all the same", async () => {
+test("an inbox that the other process did not store it for still gets it", async () => {
   const other = doorOf(service.app.db);
   const slow = slowDoor(() => other.message(mailTo("a@in.test"), MAIL));
   expect(await slow.message(mailTo("a@in.test", "b@in.test"), MAIL)).toMatchObject({ code: 250 });
@@ -85,20 +87,23 @@ const OTHER_ANSWER = Buffer.from(
 );
 
 test.each([
-  ["a mail, and an answer that overtakes it", MAIL, ANSWER],
-  ["an answer, and the mail that is late", ANSWER, MAIL],
-  ["two answers to a mail that is not here", ANSWER, OTHER_ANSWER],
-])("two processes that each take one mail of a conversation begin one thread: %s", async (_, late, early) => {
-  const other = doorOf(service.app.db);
-  const slow = slowDoor(() => other.message(mailTo("a@in.test"), early));
-  expect(await slow.message(mailTo("a@in.test", "b@in.test"), late)).toMatchObject({ code: 250 });
-  expect(await stored()).toEqual([
-    { address: "a@in.test", messages: 2, threads: 1 },
-    { address: "b@in.test", messages: 1, threads: 1 },
-  ]);
-});
+  ["a message, and a reply that overtakes it", MAIL, ANSWER],
+  ["a reply, and the message that is late", ANSWER, MAIL],
+  ["two replies to a message that is not here", ANSWER, OTHER_ANSWER],
+])(
+  "if two processes each receive one message of a conversation, they begin one thread: %s",
+  async (_, late, early) => {
+    const other = doorOf(service.app.db);
+    const slow = slowDoor(() => other.message(mailTo("a@in.test"), early));
+    expect(await slow.message(mailTo("a@in.test", "b@in.test"), late)).toMatchObject({ code: 250 });
+    expect(await stored()).toEqual([
+      { address: "a@in.test", messages: 2, threads: 1 },
+      { address: "b@in.test", messages: 1, threads: 1 },
+    ]);
+  },
+);
 
-test("so do a mail that came and one that is simulated", async () => {
+test("so do a received message and a simulated one", async () => {
   const [inbox] = await service.app.db.all<{ id: string; sender_id: string }>(
     "SELECT id, sender_id FROM inboxes WHERE address = 'a@in.test'",
   );

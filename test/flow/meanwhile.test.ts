@@ -1,21 +1,23 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Admission } from "../../src/core/concurrency/admission.ts";
+import { payloadMemory } from "../support/payload-memory.ts";
 import { systemClock } from "../../src/clock.ts";
-import { keepBody } from "../../src/flows/contents/keep.ts";
+import { prepareBody } from "../../src/flows/contents/prepare-content.ts";
 import { push, type PushDeps } from "../../src/flows/notify/push.ts";
-import { largeMails } from "../../src/flows/read/large-mails.ts";
+import { LARGE_READS } from "../../src/flows/read/large-reads.ts";
 import { readRecord } from "../../src/flows/read/record.ts";
 import { forgetDeliveries, forgetMessages } from "../../src/flows/sweep/retention.ts";
 import { verifyDomain } from "../../src/flows/verify/verify.ts";
 import type { PostRequest } from "../../src/net/post.ts";
-import { keepRendered } from "../../src/store/contents/message-content.ts";
+import { storeRendered } from "../../src/store/contents/message-content.ts";
 import type { Db, Statement, Value } from "../../src/store/engine/client.ts";
 import { claimRecipient, rollUpMessage } from "../../src/store/outbox.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
+import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { around } from "../support/around.ts";
 import { interject, type Step } from "../support/interject.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
 
-// Operations that meet another one at just the step where it matters. No worker runs: each test moves its own mail.
+// Operations that meet another one at a critical step. No worker runs: each test moves its own mail.
 let service: TestService;
 let db: Db;
 let domainId: string;
@@ -58,7 +60,7 @@ interface Change {
   what: string;
   table: string;
   path: () => Promise<string>;
-  /** The path's end and the body of either request, and the field by which their answers differ. */
+  /** The path's end and the body of either request, and the field in which their answers differ. */
   one: [string, string, unknown];
   other: [string, string, unknown];
   field: string;
@@ -121,7 +123,7 @@ test.each([...CHANGES])(
   },
 );
 
-test("a record that is read while its mail is taken up says one thing of it throughout", async () => {
+test("a record that is read while its message is claimed is consistent", async () => {
   const { id } = await send();
   const { senderId } = (await service.call("GET", `/v1/emails/${id}`)).body;
   const at: Step = { sql: /FROM message_content c JOIN messages m/, when: "behind" };
@@ -129,27 +131,27 @@ test("a record that is read while its mail is taken up says one thing of it thro
     const place = { messageId: id, ord: 0, attempts: 0 };
     return db.write([claimRecipient(place, await instance(), systemClock.now()), rollUpMessage(id, null)]);
   });
-  const record = await readRecord({ db, memory: { largeMails: largeMails() } }, senderId, id);
+  const record = await readRecord({ db, memory: { largeReads: new Admission(LARGE_READS) } }, senderId, id);
   expect((await claimed)[0]?.changes).toBe(1);
   const recipients = record?.recipients.map(({ status }) => status);
   expect([record?.message.status, recipients]).toEqual(["sending", ["sending"]]);
 });
 
-test("a record that is read while its template is rendered has subject and body from behind that", async () => {
+test("a record that is read while its template is rendered has subject and body from after it", async () => {
   const { id: templateId } = await post("/v1/templates", { name: "t", subject: "Hello", text: "Hello" });
   const { id } = await send({ subject: undefined, text: undefined, templateId });
   const { senderId } = (await service.call("GET", `/v1/emails/${id}`)).body;
   const at: Step = { sql: /FROM message_content c JOIN messages m/, when: "behind" };
   const rendered = interject(db, at, async () => {
-    const body = await keepBody({ db, clock: systemClock }, senderId, { html: null, text: "Hello" });
-    return db.write(keepRendered(senderId, id, { subject: "Hello", body }, systemClock.now()));
+    const body = await prepareBody({ db, clock: systemClock }, senderId, { html: null, text: "Hello" });
+    return db.write(storeRendered(senderId, id, { subject: "Hello", body }, systemClock.now()));
   });
-  const record = await readRecord({ db, memory: { largeMails: largeMails() } }, senderId, id);
+  const record = await readRecord({ db, memory: { largeReads: new Admission(LARGE_READS) } }, senderId, id);
   await rendered;
   expect([record?.message.subject, record?.content.text]).toEqual(["Hello", "Hello"]);
 });
 
-test("a thread that is read while a mail arrives counts the messages that it shows", async () => {
+test("a thread that is read while a message arrives counts the messages that it shows", async () => {
   const { threadId, messageId } = await post("/v1/inbound/simulate", { inboxId, text: "x" });
   const at: Step = { sql: /FROM threads WHERE/, when: "behind" };
   const answer = interject(db, at, () =>
@@ -161,7 +163,7 @@ test("a thread that is read while a mail arrives counts the messages that it sho
   expect([body.messageCount, body.lastMessageId]).toEqual([ids.length, ids.at(-1)]);
 });
 
-test("a DKIM key made while a check asks the DNS is looked for as soon as if there had been none", async () => {
+test("a DKIM key made while a check queries the DNS is searched as soon as without the check", async () => {
   const { id } = await post("/v1/domains", { domain: `d${++made}.test` });
   await change(
     `UPDATE domains SET status = 'verified', dkim_verified = 1, spf_verified = 1, dmarc_verified = 1, verified_at = 1,
@@ -197,14 +199,14 @@ test("a key that is revoked while it makes another one makes none", async () => 
   expect(data.map(({ name }: { name: string }) => name)).not.toContain("another");
 });
 
-test("a webhook that is switched off while a push reads its data hears nothing more", async () => {
+test("a webhook that is disabled while a push reads its data gets nothing more", async () => {
   const { id: webhookId } = await post("/v1/webhooks", HOOK);
   const { id } = await send();
   const delivery = (await deliveryTo(webhookId, id)) ?? "";
   const posted: PostRequest[] = [];
   const deps: PushDeps = {
     ...{ db, clock: systemClock, instanceId: await instance(), random: () => 0.5 },
-    boxKey: openKeys(null, service.folder, true).box,
+    ...{ boxKey: openKeys(null, service.folder, true).box, ...payloadMemory() },
     async post(request) {
       posted.push(request);
       return { kind: "answered", status: 200, body: new Uint8Array() };
@@ -222,7 +224,7 @@ test.each([
   ["sent", () => send({ text: "x".repeat(600_000) })],
   ["received", () => post("/v1/inbound/simulate", { inboxId, text: "x".repeat(600_000) })],
 ] as const)(
-  "a webhook that is made while a large mail is being written hears that it is %s",
+  "a webhook that is made while a large message is written learns that it is %s",
   async (_, store) => {
     const at: Step = { sql: /INSERT INTO content_chunks/, when: "behind" };
     const hook = interject(db, at, () => post("/v1/webhooks", HOOK));
@@ -231,7 +233,7 @@ test.each([
   },
 );
 
-test("a delivery that is replayed while the log is being shortened stays in it", async () => {
+test("a delivery that is replayed while the log is shortened stays in it", async () => {
   const { id: webhookId } = await post("/v1/webhooks", HOOK);
   const { id } = await send();
   const delivery = (await deliveryTo(webhookId, id)) ?? "";
@@ -249,7 +251,7 @@ test("a delivery that is replayed while the log is being shortened stays in it",
   expect(await deliveryTo(webhookId, id)).toBe(delivery);
 });
 
-test("a thread gets no last message that another process has just deleted", async () => {
+test("a thread never shows a last message that another process has just deleted", async () => {
   const later = { ...systemClock, now: () => systemClock.now() + 2 * DAY_MS };
   const simulate = (inReplyTo?: string) => post("/v1/inbound/simulate", { inboxId, inReplyTo, text: "x" });
   await post("/v1/webhooks", HOOK);
@@ -261,7 +263,7 @@ test("a thread gets no last message that another process has just deleted", asyn
     args: [yes ? "pending" : "succeeded", yes ? 1 : null, messageId],
   });
   await db.write([pending(false, third)]);
-  // Another view of the database, for what stands in the way of the one is done by the other.
+  // A second connection, because the first one is held up by what this one does.
   const slow = around(db);
   const at: Step = { sql: /DELETE FROM messages/, when: "before" };
   const deleted = interject(slow, at, async () => {
@@ -278,7 +280,7 @@ test("a thread gets no last message that another process has just deleted", asyn
   expect(body.messageCount).toBe(ids.length);
 });
 
-test("a send whose thread another process begins meanwhile joins it", async () => {
+test("a send whose thread another process begins at the same time joins it", async () => {
   const headers = { References: `<ticket-${++made}@else.test>` };
   const at: Step = { sql: /INSERT INTO messages /, when: "before" };
   const other = interject(db, at, () => send({ headers }));

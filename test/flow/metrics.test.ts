@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { openMetrics } from "../../src/metrics.ts";
-import { openScrape, QUEUES_FRESH_MS } from "../../src/wiring/scrape.ts";
+import { openScrape, QUEUES_FRESH_MS } from "../../src/wiring/observe/scrape.ts";
 import { testDatabase } from "../support/database.ts";
 import { startSink } from "../support/https-sink.ts";
 import { delivered, deliver, smtpSession } from "../support/mail-in.ts";
@@ -14,7 +14,7 @@ const DEPLOY = join(import.meta.dir, "../../deploy");
 
 /** The metrics of a service that has sent, received, pushed and refused. */
 let text = "";
-/** Words that it was given and that no label may hold. */
+/** Words that the service was given and that no label may contain. */
 let words: string[] = [];
 
 beforeAll(async () => {
@@ -59,9 +59,9 @@ async function live(service: TestService, sink: ReturnType<typeof startSink>): P
   const quitting = await smtpSession(service.smtpPort);
   await quitting.say("QUIT");
   words = [inboxId, webhookId, first, second, "b@x.test", "a@in.test", "in.test", "sender.test", "x.test"];
-  // The second push is recorded behind its answer, and the session that quits closes behind its own.
+  // The second push is recorded after its answer, and the session that quits closes after its own.
   for (;;) {
-    const read = await (await fetch(`${service.url}/metrics`)).text();
+    const read = await service.metrics();
     const there =
       value(read, 'postrider_webhook_duration_seconds_count{outcome="refused"}') === 1 &&
       value(read, 'postrider_webhook_duration_seconds_count{outcome="succeeded"}') === 2 &&
@@ -76,7 +76,7 @@ async function live(service: TestService, sink: ReturnType<typeof startSink>): P
   }
 }
 
-/** The value of one series; null where it is not there. */
+/** The value of one series, or null if it does not exist. */
 function value(metrics: string, series: string): number | null {
   const line = metrics.split("\n").find((each) => each.startsWith(`${series} `));
   return line === undefined ? null : Number(line.slice(series.length));
@@ -104,14 +104,14 @@ describe("the metrics of a service", () => {
     expect(value(text, series)).toBe(count);
   });
 
-  test("tell of commits, of the event loop and of the process", () => {
+  test("cover commits, the event loop and the process", () => {
     const commits = value(text, "postrider_commit_duration_seconds_count") ?? 0;
     expect(commits).toBeGreaterThan(5);
     expect(value(text, "postrider_commit_writers_sum") ?? 0).toBeGreaterThanOrEqual(commits);
     expect(value(text, "process_resident_memory_bytes") ?? 0).toBeGreaterThan(10_000_000);
   });
 
-  test("hold no address, domain or id, in few series", () => {
+  test("contain no address, domain or id, in few series", () => {
     expect(words.every((word) => word.length > 5)).toBe(true);
     expect(text.split("\n").filter((line) => words.some((word) => line.includes(word)))).toEqual([]);
     const series = text.split("\n").filter((line) => /^[a-z]/.test(line));
@@ -125,7 +125,7 @@ interface Panel {
   targets?: { expr: string }[];
 }
 
-/** Expressions of the dashboard and of the alerts, each with where it stands. */
+/** Expressions of the dashboard and of the alerts, each with its place. */
 async function expressions(): Promise<{ where: string; expr: string }[]> {
   const board = await Bun.file(join(DEPLOY, "grafana.json")).json();
   const panels = (board.panels as Panel[]).filter(({ type }) => type !== "row");
@@ -153,12 +153,12 @@ function served(): Map<string, Set<string>> {
   return names;
 }
 
-/** What Prometheus adds to each series. */
+/** Labels that Prometheus adds to each series. */
 const ADDED = ["job", "instance"];
 const NAME = /\b(?:(?:postrider|process|nodejs)_\w+|up)\b/g;
 
 describe("dashboard and alerts", () => {
-  test("ask for metrics and labels that are served, and for none else", async () => {
+  test("use only metrics and labels that are served", async () => {
     const names = served();
     const asked = await expressions();
     expect(asked.length).toBeGreaterThan(40);
@@ -174,20 +174,20 @@ describe("dashboard and alerts", () => {
     }
   });
 
-  test("a name that is not served would have been found", () => {
+  test("a name that is not served would be found", () => {
     expect("rate(postrider_no_such_total[5m])".match(NAME)?.filter((name) => !served().has(name))).toEqual([
       "postrider_no_such_total",
     ]);
   });
 
-  test("leave no metric of the service's own unused", async () => {
+  test("use every metric of the service", async () => {
     const all = (await expressions()).map(({ expr }) => expr).join("\n");
     const own = [...text.matchAll(/^# TYPE (postrider_\S+) \S+$/gm)].map(([, name = ""]) => name);
     expect(own.length).toBeGreaterThan(15);
     expect(own.filter((name) => !all.includes(name))).toEqual([]);
   });
 
-  test("the dashboard is one that Grafana 10 imports: panels of its own ids on a grid, a data source to choose", async () => {
+  test("the dashboard is valid for Grafana 10: unique panel ids on a grid, and a data source to choose", async () => {
     const board = await Bun.file(join(DEPLOY, "grafana.json")).json();
     expect(board).toMatchObject({ title: "Postrider", schemaVersion: 39, uid: "postrider" });
     const ids = board.panels.map(({ id }: { id: number }) => id);
@@ -211,8 +211,8 @@ describe("dashboard and alerts", () => {
   });
 });
 
-describe("a reading", () => {
-  test("asks the database for its queues once in five seconds, and does without where it does not answer", async () => {
+describe("a scrape", () => {
+  test("reads the queues from the database once in five seconds, and works without if it does not answer", async () => {
     const { db, remove } = await testDatabase();
     const clock = manualClock();
     let asked = 0;
@@ -249,11 +249,11 @@ describe("a reading", () => {
   });
 
   test.each(["worker", "smtp"])(
-    "is had of a process with the role %s alone, and its health",
+    "works on a process with only the role %s, and so does its health",
     async (role) => {
       const service = await startService({ ROLES: role });
       try {
-        const read = await (await fetch(`${service.url}/metrics`)).text();
+        const read = await service.metrics();
         expect(value(read, 'postrider_ready{check="database"}')).toBe(1);
         expect((await service.call("GET", "/readyz")).status).toBe(200);
         expect((await service.call("GET", "/v1/emails")).status).toBe(404);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Connecting } from "../../src/smtp/client/connection.ts";
+import type { ConnectResult } from "../../src/smtp/client/connection.ts";
 import type { Destination } from "../../src/smtp/client/delivery.ts";
 import { connectInOrder } from "../../src/smtp/client/host-order.ts";
 import { manualClock } from "../support/manual-clock.ts";
@@ -17,14 +17,14 @@ const destination: Destination = {
   ehloName: "us.test",
 };
 const CONNECT_MS = 30_000;
-/** The default schedule, the last delay repeated until the mail is given up after 72 hours. */
+/** The default schedule, with the last delay repeated until the message is given up after 72 hours. */
 const DELAYS_S = [60, 300, 900, 1800, 3600, 7200, 14400, ...Array<number>(11).fill(21600)];
 
-test("the second host gets its try within 72 hours where no address of the first one answers", async () => {
+test("the second host is tried within 72 hours if no address of the first one answers", async () => {
   const clock = manualClock();
   const shunned = new Map<string, number>();
   const hosts = new Set<string>();
-  const connect = async (host: string): Promise<Connecting> => {
+  const connect = async (host: string): Promise<ConnectResult> => {
     hosts.add(host);
     clock.advance(CONNECT_MS);
     return { kind: "failed", result: { kind: "trouble", stage: "connect", reason: "connection timed out" } };

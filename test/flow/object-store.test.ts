@@ -1,14 +1,14 @@
-import { DAY_MS } from "../../src/core/time-units.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { sweepContents } from "../../src/flows/contents/sweep.ts";
+import { removeUnusedContents } from "../../src/flows/sweep/removals.ts";
 import {
   MOVED_AFTER_MS,
   offloadContents,
   removeObjects,
   UPLOAD_LOST_MS,
 } from "../../src/flows/sweep/offload.ts";
-import { FIRST_REST_MS, LONGEST_REST_MS } from "../../src/flows/sweep/patience.ts";
+import { FIRST_BACKOFF_MS, MAX_BACKOFF_MS } from "../../src/flows/sweep/backoff.ts";
 import { STOP_GRACE_MS } from "../../src/app.ts";
 import { forgetContents } from "../../src/flows/sweep/retention.ts";
 import { openObjectStore } from "../../src/net/object-store.ts";
@@ -24,11 +24,11 @@ import { type ShiftedClock, shiftedClock } from "../support/shifted-clock.ts";
 import { reason } from "../support/reason.ts";
 
 const MB = 1024 * 1024;
-/** Time that a test may take which starts the service more than once, or as a process of its own. */
+/** Time limit of a test that starts the service more than once, or as a separate process. */
 const STARTS_MS = 180_000;
 const PREFIX = "post/";
 
-// Megabytes go through each test, on a machine that may be busy.
+// Megabytes pass through each test, on a machine that may be busy.
 setDefaultTimeout(90_000);
 
 let service: TestService;
@@ -36,7 +36,7 @@ let running = false;
 let s3: S3Server;
 let clock: ShiftedClock;
 
-/** The service on an object store, but for its own chores: what a test moves, it moves itself. */
+/** The service on an object store, without its own chores, so that only the test moves objects. */
 async function start(more: Record<string, string> = {}): Promise<void> {
   service = await startService(
     {
@@ -75,7 +75,7 @@ async function bytesAt(path: string): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer());
 }
 
-/** Deps of the chores, on the service's database. */
+/** Dependencies of the chores, on the service's database. */
 function deps(db: Db = service.app.db) {
   const objects = openObjectStore(
     { clock },
@@ -88,13 +88,13 @@ const move = (db?: Db) => offloadContents(deps(db))();
 const sweep = (db?: Db) => removeObjects(deps(db))();
 
 async function places(): Promise<string[]> {
-  const rows = await service.app.db.all<{ place: string }>(
-    "SELECT place FROM contents WHERE size > 16384 ORDER BY size",
+  const rows = await service.app.db.all<{ stored_in: string }>(
+    "SELECT stored_in FROM contents WHERE size > 16384 ORDER BY size",
   );
-  return rows.map(({ place }) => place);
+  return rows.map(({ stored_in }) => stored_in);
 }
 
-/** Objects that the database knows of, and those that there are. */
+/** Objects that the database knows, and those that exist. */
 async function objects(): Promise<{ named: string[]; stray: string[]; there: string[] }> {
   const { db } = service.app;
   const named = await db.all<{ object: string }>(
@@ -125,10 +125,10 @@ const attachmentOf = async (id: string): Promise<string> =>
   `/v1/emails/${id}/attachments/${(await get(`/v1/emails/${id}`)).body.attachments[0].id}`;
 
 describe("contents move into the object store", () => {
-  // Capture keeps what was composed too, which is a second content of the same size.
+  // Capture stores the composed message too, which is a second content of the same size.
   beforeEach(() => start({ ROLES: "api,smtp" }));
 
-  test("an attachment of 1 MB and a mail of 1 MB are the same bytes after it, and small ones stay", async () => {
+  test("an attachment of 1 MB and a message of 1 MB keep their bytes, and small ones stay", async () => {
     const attached = randomBytes(MB);
     const id = await send(attached);
     // A thousand octets.
@@ -141,11 +141,13 @@ describe("contents move into the object store", () => {
     const before = await bytesAt(`/v1/emails/${inbound}/raw`);
     clock.shift(MOVED_AFTER_MS + 1000);
     await move();
-    // Its body, too, holds the mail's text.
+    // Its body contains the message's text, too.
     expect(await places()).toEqual(["object", "object", "object"]);
     expect(await service.app.db.all("SELECT key FROM content_chunks")).toEqual([]);
-    const small = await service.app.db.all("SELECT place FROM contents WHERE size < 16384 GROUP BY place");
-    expect(small).toEqual([{ place: "row" }]);
+    const small = await service.app.db.all(
+      "SELECT stored_in FROM contents WHERE size < 16384 GROUP BY stored_in",
+    );
+    expect(small).toEqual([{ stored_in: "row" }]);
     expect(Buffer.compare(await bytesAt(await attachmentOf(id)), attached)).toBe(0);
     expect(Buffer.compare(await bytesAt(`/v1/emails/${inbound}/raw`), before)).toBe(0);
     expect((await get(`/v1/emails/${inbound}`)).body.text).toContain(lines[13_999]);
@@ -161,7 +163,7 @@ describe("contents move into the object store", () => {
     expect(s3.seen).toEqual([]);
   });
 
-  test("and one that is sent again is not put again", async () => {
+  test("and one that is sent again is not uploaded again", async () => {
     const bytes = randomBytes(MB);
     await send(bytes);
     clock.shift(MOVED_AFTER_MS + 1000);
@@ -190,7 +192,7 @@ describe("contents move into the object store", () => {
     ["is not there", () => s3.stop()],
   ] as const;
   for (const [name, befall] of TROUBLE)
-    test(`later where the store ${name}: they stay in the database, readable, and it is asked more and more seldom`, async () => {
+    test(`later if the store ${name}: they stay readable in the database, and the store is tried more and more rarely`, async () => {
       const bytes = randomBytes(MB);
       const id = await send(bytes);
       clock.shift(MOVED_AFTER_MS + 1000);
@@ -203,7 +205,7 @@ describe("contents move into the object store", () => {
       expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
       if (name === "is not there") await s3.start();
       s3.mood({ kind: "serve" });
-      clock.shift(FIRST_REST_MS + 100);
+      clock.shift(FIRST_BACKOFF_MS + 100);
       await turn();
       expect(await places()).toEqual(["object"]);
       await sweep();
@@ -212,7 +214,7 @@ describe("contents move into the object store", () => {
       expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
     });
 
-  test("and one that the store will not have holds up none behind it", async () => {
+  test("and one that the store refuses does not block later ones", async () => {
     for (let at = 0; at < 9; at++) await send(randomBytes(40_000));
     clock.shift(MOVED_AFTER_MS + 1000);
     const given = deps();
@@ -229,7 +231,7 @@ describe("contents move into the object store", () => {
     expect((await places()).filter((place) => place === "object")).toHaveLength(8);
   });
 
-  test("and a process that dies after the upload leaves an object that a later turn removes, and a whole content", async () => {
+  test("and if a process dies after the upload, a later turn removes its object and the content stays complete", async () => {
     const bytes = randomBytes(MB);
     const id = await send(bytes);
     clock.shift(MOVED_AFTER_MS + 1000);
@@ -249,7 +251,7 @@ describe("contents move into the object store", () => {
     expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
   });
 
-  test("and an upload given up meanwhile is not taken", async () => {
+  test("and an upload given up in the meantime does not count", async () => {
     await send(randomBytes(MB));
     clock.shift(MOVED_AFTER_MS + 1000);
     const given = deps();
@@ -258,7 +260,7 @@ describe("contents move into the object store", () => {
       async put(name: string, bytes: Uint8Array<ArrayBuffer>) {
         await given.objects.put(name, bytes);
         clock.shift(UPLOAD_LOST_MS + 1000);
-        // Another process removes it, and dies before it has noted that.
+        // Another process removes it, and dies before it has recorded that.
         const dying: Db = {
           ...around(service.app.db),
           write: (statements) =>
@@ -274,10 +276,10 @@ describe("contents move into the object store", () => {
   });
 });
 
-describe("contents that nobody names any more leave the object store", () => {
+describe("contents without references leave the object store", () => {
   beforeEach(() => start({ ROLES: "api,smtp" }));
 
-  /** A message whose content is an object, and is let go of. */
+  /** A message whose content is an object without references. */
   async function letGo(bytes: Uint8Array): Promise<void> {
     const id = await send(bytes);
     await service.app.db.write([
@@ -294,13 +296,13 @@ describe("contents that nobody names any more leave the object store", () => {
     await sweep();
     expect((await objects()).there).toHaveLength(1);
     clock.shift(UNUSED_KEPT_MS + 1000);
-    await sweepContents({ db: service.app.db, clock });
+    await removeUnusedContents({ db: service.app.db, clock });
     await sweep();
     expect(await objects()).toEqual({ named: [], stray: [], there: [] });
     expect(await places()).toEqual([]);
   });
 
-  test("not while one takes them up again", async () => {
+  test("not if a message refers to them again", async () => {
     const bytes = randomBytes(MB);
     await letGo(bytes);
     const id = await send(bytes);
@@ -309,7 +311,7 @@ describe("contents that nobody names any more leave the object store", () => {
     expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
   });
 
-  test("and who sends the same bytes while they are removed has an object of his own", async () => {
+  test("and a client that sends the same bytes during the removal gets a new object", async () => {
     const bytes = randomBytes(MB);
     await letGo(bytes);
     clock.shift(UNUSED_KEPT_MS + 1000);
@@ -320,14 +322,14 @@ describe("contents that nobody names any more leave the object store", () => {
     await move();
     expect((await objects()).there).toHaveLength(2);
     s3.mood({ kind: "serve" });
-    clock.shift(LONGEST_REST_MS);
+    clock.shift(MAX_BACKOFF_MS);
     await sweep();
     const { named, stray, there } = await objects();
     expect([named, stray]).toEqual([there, []]);
     expect(Buffer.compare(await bytesAt(await attachmentOf(id)), bytes)).toBe(0);
   });
 
-  test("later where the store is out of reach or hangs, and no row names what may be gone", async () => {
+  test("later if the store is unreachable or hangs, and no row refers to an object that may be gone", async () => {
     await letGo(randomBytes(MB));
     clock.shift(UNUSED_KEPT_MS + 1000);
     const turn = removeObjects(deps());
@@ -338,12 +340,12 @@ describe("contents that nobody names any more leave the object store", () => {
     s3.mood({ kind: "serve" });
     await turn();
     expect((await objects()).there).toHaveLength(1);
-    clock.shift(FIRST_REST_MS + 100);
+    clock.shift(FIRST_BACKOFF_MS + 100);
     await turn();
     expect(await objects()).toEqual({ named: [], stray: [], there: [] });
   });
 
-  test("and those that the store will not let go of hold up none behind them", async () => {
+  test("and those that the store will not delete do not block later ones", async () => {
     const { db, clock: time, objects: store } = deps();
     const names = Array.from({ length: 40 }, (_, at) => `${PREFIX}${String(at).padStart(2, "0")}`);
     const held = new Set([...names.slice(0, 9), ...names.slice(20, 22)]);
@@ -365,24 +367,24 @@ describe("contents that nobody names any more leave the object store", () => {
     };
     const turn = removeObjects({ db, clock: time, objects: holding });
     await turn();
-    clock.shift(FIRST_REST_MS + 100);
+    clock.shift(FIRST_BACKOFF_MS + 100);
     await turn();
     expect(await objects()).toEqual({ named: [], stray: [...held], there: [...held] });
-    // Each has been asked for once, and the held ones are again, after a rest.
+    // Each has been tried once, and the held ones are tried again after a rest.
     expect(asked).toEqual(names);
     await turn();
     expect(asked).toEqual(names);
     held.clear();
-    clock.shift(LONGEST_REST_MS);
+    clock.shift(MAX_BACKOFF_MS);
     await turn();
     expect(await objects()).toEqual({ named: [], stray: [], there: [] });
   });
 });
 
-describe("while the object store is out of reach", () => {
+describe("while the object store is unreachable", () => {
   beforeEach(() => start());
 
-  test("mail is taken as ever, and a read of what is there is 503 until it is back", async () => {
+  test("mail is accepted as usual, and reading a moved content is 503 until it is back", async () => {
     const bytes = randomBytes(MB);
     const scheduledAt = new Date(clock.now() + DAY_MS).toISOString();
     const id = await send(bytes, { scheduledAt });
@@ -402,7 +404,7 @@ describe("while the object store is out of reach", () => {
     expect(Buffer.compare(await bytesAt(path), bytes)).toBe(0);
   });
 
-  test("a mail whose attachment is there is tried again, and goes out whole when it is back", async () => {
+  test("a message whose attachment is there is retried, and sent completely when it is back", async () => {
     const scheduledAt = new Date(clock.now() + DAY_MS).toISOString();
     const id = await send(randomBytes(MB), { scheduledAt });
     clock.shift(MOVED_AFTER_MS + 1000);
@@ -417,7 +419,7 @@ describe("while the object store is out of reach", () => {
     expect((await bytesAt(`/v1/emails/${id}/raw`)).length).toBeGreaterThan(MB);
   });
 
-  test("a restart finds what was moved before it", async () => {
+  test("a restart finds contents that were moved before it", async () => {
     const bytes = randomBytes(MB);
     const id = await send(bytes);
     await service.message(id, "delivered");
@@ -428,7 +430,7 @@ describe("while the object store is out of reach", () => {
   });
 
   test(
-    "a stop waits for no upload that hangs, and the next start moves it",
+    "a stop does not wait for an upload that hangs, and the next start moves the content",
     async () => {
       s3.mood({ kind: "hang" }, "PUT");
       await send(randomBytes(MB));
@@ -440,28 +442,23 @@ describe("while the object store is out of reach", () => {
       expect(performance.now() - began).toBeLessThan(STOP_GRACE_MS / 2);
       s3.mood({ kind: "serve" });
       await service.restart();
-      clock.shift(FIRST_REST_MS);
+      clock.shift(FIRST_BACKOFF_MS);
       await until(async () => (await places()).every((place) => place === "object"));
     },
     STARTS_MS,
   );
 });
 
-describe("at its start the service tries the store and says", () => {
+describe("at its start the service tests the store and logs", () => {
   const CASES = [
     ["that it works", {}, "", "the object store works"],
-    ["that it works at an address with slashes behind it", {}, "//", "the object store works"],
-    [
-      "what does not, as loud as it can",
-      { S3_SECRET_ACCESS_KEY: "not-the-secret" },
-      "",
-      "403 SignatureDoesNotMatch",
-    ],
-    ["that nobody is there", { S3_ENDPOINT: "http://127.0.0.1:9" }, "", "the object store does not work"],
+    ["that it works at an address with trailing slashes", {}, "//", "the object store works"],
+    ["a failure as an error", { S3_SECRET_ACCESS_KEY: "not-the-secret" }, "", "403 SignatureDoesNotMatch"],
+    ["that no server is there", { S3_ENDPOINT: "http://127.0.0.1:9" }, "", "the object store does not work"],
   ] as const;
   for (const [name, env, behind, says] of CASES)
     test(
-      `${name}, and goes on`,
+      `${name}, and continues`,
       async () => {
         const settings = {
           ...{ CONTENT_STORE: `s3://${S3_BUCKET}/post`, S3_REGION: S3_KEYS.region },

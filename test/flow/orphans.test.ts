@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { Orphans } from "../../src/flows/sweep/orphans.ts";
+import { Orphans } from "../../src/flows/sweep/orphaned-claims.ts";
 import { ORPHANS_PAUSE_MS } from "../../src/wiring/workers.ts";
 import { startSink } from "../support/https-sink.ts";
 import { startMx } from "../support/mx.ts";
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-test("a claim that nothing has in hand is freed when it is met a second time, one in hand is not", async () => {
+test("a claim without running work is freed when it is seen twice, and one with running work is not", async () => {
   const body = {
     from: { email: "a@sender.test" },
     subject: "Hi",
@@ -50,7 +50,7 @@ test("a claim that nothing has in hand is freed when it is met a second time, on
   expect((await service.message(lost, "delivered")).recipients[0].attempts).toBe(2);
 });
 
-test("a push that nothing has in hand is freed in the same way", async () => {
+test("a push without running work is freed in the same way", async () => {
   const { db } = service.app;
   await service.call("POST", "/v1/webhooks", { url: "https://hook.test", eventTypes: ["delivery"] });
   const claimed = (id: string) => ({
@@ -70,8 +70,8 @@ test("a push that nothing has in hand is freed in the same way", async () => {
   expect(await held()).toEqual(["dlv_held"]);
 });
 
-test("a worker frees such a claim of its own within seconds, without waiting for its heartbeats", async () => {
-  // What takes over five seconds takes too long here; the rest goes fifty times as fast.
+test("a worker frees its own orphaned claims within seconds, without waiting for its heartbeats", async () => {
+  // If this takes over five seconds, it fails. Everything else runs fifty times as fast.
   const after = (ms: number, fire: () => void) => systemClock.after(ms > 5000 ? ms : ms / 50, fire);
   const hurried = await startService({}, { now: systemClock.now, after });
   try {
@@ -88,7 +88,7 @@ test("a worker frees such a claim of its own within seconds, without waiting for
   }
 });
 
-test("a worker leaves the mails and pushes alone that it has in hand, however often it looks while their peers wait", async () => {
+test("a worker leaves running messages and pushes alone, however often it checks while their peers wait", async () => {
   let looks = 0;
   const after = (ms: number, fire: () => void) =>
     systemClock.after(ms > 5000 ? ms : ms / 50, () => {

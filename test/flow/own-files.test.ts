@@ -5,12 +5,12 @@ import { captureService, postrider } from "./command-program.ts";
 import { newFolder } from "../support/folder.ts";
 import { startService } from "../support/service.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-test("what a start makes in a folder that everybody may enter is its owner's alone", async () => {
+test("files that a start makes in a public folder are private to their owner", async () => {
   const folder = newFolder("command");
   chmodSync(folder, 0o755);
   const { service, folder: made } = captureService({ DATA_DIR: folder });
@@ -25,7 +25,7 @@ test("what a start makes in a folder that everybody may enter is its owner's alo
   }
 });
 
-test("a folder that a start makes is its owner's alone, and so is the one around it", async () => {
+test("a folder that a start makes is private to its owner, and so is its parent", async () => {
   const folder = newFolder("command");
   const around = join(folder, "var");
   const service = await startService({ DATA_DIR: join(around, "data") });
@@ -37,7 +37,7 @@ test("a folder that a start makes is its owner's alone, and so is the one around
   }
 });
 
-test("doctor tells of files that everybody can read, unless their folder keeps everybody out", async () => {
+test("doctor reports files that all users can read, unless their folder is private", async () => {
   const folder = newFolder("command");
   const env = { DATA_DIR: folder };
   const found = async () => {
@@ -49,7 +49,7 @@ test("doctor tells of files that everybody can read, unless their folder keeps e
   expect(await found()).toEqual(["ok", null]);
   const file = join(folder, "postrider.db");
   chmodSync(file, 0o644);
-  expect(await found()).toEqual(["warn", `chmod 600 ${file}`]);
+  expect(await found()).toEqual(["warn", `Run: chmod 600 ${file}`]);
   chmodSync(folder, 0o700);
   expect(await found()).toEqual(["ok", null]);
   rmSync(folder, { recursive: true });

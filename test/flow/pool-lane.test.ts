@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-test("a destination has no more connections than allowed though one before it is still saying QUIT", async () => {
+test("a destination has no more connections than allowed even if an old one is still sending QUIT", async () => {
   const quit = Promise.withResolvers<string>();
   const answers = Promise.withResolvers<string>();
   const mx = startMx({ answers: { QUIT: () => quit.promise } });
@@ -30,9 +30,9 @@ test("a destination has no more connections than allowed though one before it is
       rcptTo: "b@in.test",
       raw: Buffer.from("Subject: x\r\n\r\nx\r\n"),
     });
-  // Its connection has had its number of messages: it says QUIT, which the peer is slow to answer.
+  // Its connection has had its number of messages. It sends QUIT, which the peer answers slowly.
   await deliver();
-  // From here on each message waits for its answer, so that its connection stands.
+  // From here on each message waits for its answer, so that its connection stays open.
   mx.set({ ".": () => answers.promise });
   const second = deliver();
   await mx.connections.reached(2);
@@ -41,7 +41,8 @@ test("a destination has no more connections than allowed though one before it is
   await mx.visit();
   const third = deliver();
   await mx.visit();
-  // With one connection allowed, and the second message on it, the third has to wait: besides those two, there were two visits.
+  // With one connection allowed, and the second message on it, the third has to wait: besides those two, there were
+  // two visits.
   expect(mx.connections.items).toHaveLength(4);
   answers.resolve("250 ok");
   await Promise.all([second, third]);

@@ -6,7 +6,7 @@ import { newFolder } from "../support/folder.ts";
 import { until } from "../support/poll.ts";
 import { type Env, postrider } from "./command-program.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 /** The priorities of a process's threads of that name. */
@@ -17,7 +17,7 @@ function priorities(pid: number, name: string): number[] {
     .map((id) => getPriority(Number(id)));
 }
 
-/** Runs a service of these roles and ends it once that holds of its process. */
+/** Runs a service of these roles and ends it once the condition holds for its process. */
 async function serves(env: Env, holds: (pid: number) => boolean): Promise<number> {
   let looking: Promise<void> | null = null;
   const own = {
@@ -42,7 +42,7 @@ async function serves(env: Env, holds: (pid: number) => boolean): Promise<number
 }
 
 test.skipIf(availableParallelism() < 2)(
-  "the threads that sign mail give way to the event loop, and nothing else does",
+  "the threads that sign mail have a lower priority than the event loop, and no other thread has",
   async () => {
     const code = await serves({ ROLES: "worker,api" }, (pid) => {
       const pool = priorities(pid, "Bun Pool");

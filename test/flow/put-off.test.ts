@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
 const POLL_MS = 2;
-/** A quick question, then two patient ones. */
+/** A quick lookup, then two slow ones. */
 const QUESTIONS_A_LOOK = 3;
 
 let service: TestService;
@@ -25,7 +25,7 @@ async function send(): Promise<string> {
   return body.id;
 }
 
-test("mail without a way is claimed and put off in one write: one that fails leaves it due", async () => {
+test("mail without a route is claimed and put off in one write, and if that fails, it stays due", async () => {
   const { db } = service.app;
   await db.write([
     {
@@ -34,7 +34,7 @@ test("mail without a way is claimed and put off in one write: one that fails lea
     },
   ]);
   const id = await send();
-  // The domain is looked up before each try: once a second look has begun, the first try has ended.
+  // Each try looks the domain up first, so once a second lookup has begun, the first try has ended.
   while (service.dns.count("out.test", "MX") <= QUESTIONS_A_LOOK) await Bun.sleep(POLL_MS);
   const state = await db.first(
     "SELECT status, attempts, due_at IS NOT NULL AS due FROM recipients WHERE message_id = ?",

@@ -8,7 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-/** Runs swaks against the listener; resolves with its exit code and transcript. */
+/** Runs swaks against the listener. Resolves with its exit code and transcript. */
 async function swaks(...args: string[]): Promise<{ code: number; text: string }> {
   const child = Bun.spawn(
     ["swaks", "--server", `127.0.0.1:${service.smtpPort}`, "--helo", "client.test", ...args],
@@ -27,7 +27,7 @@ async function inbound() {
   return Promise.all(ids.map(async (id) => (await service.call("GET", `/v1/emails/${id}`)).body));
 }
 
-describe("a mail to an inbox", () => {
+describe("a message to an inbox", () => {
   test.each([
     ["no recipient", []],
     ["hidden ones", ["--header", "To: undisclosed-recipients:;"]],
@@ -95,7 +95,7 @@ describe("a mail to an inbox", () => {
     expect(record.threadId).toMatch(/^thr_/);
   });
 
-  test("joins the thread of the message it answers, sent ones included", async () => {
+  test("joins the thread of the message it answers, including sent ones", async () => {
     await receivingInboxes(service, "in.test", ["support@in.test"]);
     await swaks(
       "--from",
@@ -129,7 +129,7 @@ describe("a mail to an inbox", () => {
     expect(new Set(threads).size).toBe(2);
   });
 
-  test("reaches each of several inboxes as a message of its own that names no other's address", async () => {
+  test("reaches each of several inboxes as a separate message that does not name the other addresses", async () => {
     await receivingInboxes(service, "in.test", ["a@in.test", "b@in.test"]);
     expect((await swaks("--to", "a@in.test,a+x@in.test,b@in.test", "--body", "To all")).code).toBe(0);
     const records = await inbound();
@@ -145,7 +145,7 @@ describe("a mail to an inbox", () => {
     expect(await service.app.db.all<unknown>(kept)).toEqual([{ refs: 2 }]);
   });
 
-  test("is refused once receiving is switched off", async () => {
+  test("is refused once receiving is disabled", async () => {
     await receivingInboxes(service, "in.test", ["a@in.test"]);
     const domains = await service.call("GET", "/v1/domains");
     await service.call("PATCH", `/v1/domains/${domains.body.data[0].id}/receiving`, { enabled: false });
@@ -161,7 +161,7 @@ describe("RCPT refuses", () => {
     ["a domain that is not ours", "a@elsewhere.test", "550 5.1.2"],
     ["a percent hack", "a%elsewhere.test@in.test", "550 5.1.1"],
     ["a bang path", "elsewhere.test!a@in.test", "550 5.1.1"],
-    ["nobody at the service domain", `somebody@${SERVICE_DOMAIN}`, "550 5.1.1"],
+    ["an unknown address at the service domain", `somebody@${SERVICE_DOMAIN}`, "550 5.1.1"],
     ["a forged bounce token", `b+${"0".repeat(44)}@bounce.${SERVICE_DOMAIN}`, "550 5.1.1"],
   ])("%s", async (_, to, reply) => {
     await receivingInboxes(service, "in.test", ["a@in.test"]);
@@ -171,7 +171,7 @@ describe("RCPT refuses", () => {
   });
 });
 
-test("smtp-source's mails are all there, each once", async () => {
+test("smtp-source's messages all arrive, each once", async () => {
   await receivingInboxes(service, "in.test", ["load@in.test"]);
   const child = Bun.spawn([
     "/usr/sbin/smtp-source",

@@ -27,10 +27,10 @@ async function finding() {
   return `${found?.status} ${found?.message.replace(/^Redis \S+ /, "")}`;
 }
 
-/** Redis has 16 databases unless told. */
+/** Redis has 16 databases by default. */
 const NO_DATABASE = "/99";
 
-test("a database that Redis does not have is no other one: a start refuses it, and makes nothing", async () => {
+test("a database that Redis does not have is not replaced by another: a start refuses it, and makes nothing", async () => {
   const folder = newFolder("command");
   const env = { DATA_DIR: folder, HOST: "127.0.0.1", PORT: "0", SMTP_PORT: "0" };
   const ran = await postrider(["serve"], { ...env, REDIS_URL: redis.url + NO_DATABASE });
@@ -39,7 +39,7 @@ test("a database that Redis does not have is no other one: a start refuses it, a
   rmSync(folder, { recursive: true });
 }, 90_000);
 
-test("a queue that finds it missing later, when Redis is back, is not ready; doctor says the same", async () => {
+test("a queue that finds it missing later, when Redis is back, is not ready, and doctor says the same", async () => {
   const log = { info: () => undefined, warn: () => undefined };
   const queue = openBullQueue({ clock: systemClock, log }, redis.url + NO_DATABASE);
   await expect(queue.check()).rejects.toThrow("ERR DB index is out of range");
@@ -47,7 +47,7 @@ test("a queue that finds it missing later, when Redis is back, is not ready; doc
   await queue.close(1000);
 });
 
-test("who may not choose a database has the first one, and is refused any other", async () => {
+test("a user who may not choose a database gets the first one, and is refused any other", async () => {
   await redis.command("acl", "setuser", "bound", "on", ">secret", "~*", "+@all", "-select");
   const url = redis.url.replace("//", "//bound:secret@");
   expect(await databaseRefusal(url)).toBeNull();
@@ -56,10 +56,10 @@ test("who may not choose a database has the first one, and is refused any other"
   expect(await databaseRefusal(`${url.replace("secret", "wrong")}/1`)).toBeNull();
 });
 
-test("what a Redis cannot do for the queues is said of it, the worst first", async () => {
+test("missing abilities of a Redis are reported, the worst first", async () => {
   expect(await finding()).toStartWith("warn keeps no file");
   await set("appendonly", "yes");
-  expect(await finding()).toBe("ok answers, evicts nothing and keeps a file");
+  expect(await finding()).toBe("ok answers, evicts nothing and keeps a file.");
   const used = Number(/used_memory:(\d+)/.exec(await redis.command("info", "memory"))?.[1]);
   await set("maxmemory", String(Math.round(used * 1.06)));
   expect(await finding()).toMatch(/^warn uses 9\d % of its memory limit/);
@@ -69,5 +69,5 @@ test("what a Redis cannot do for the queues is said of it, the worst first", asy
   await set("maxmemory-policy", "allkeys-lru");
   expect(await finding()).toStartWith("fail drops entries");
   await redis.command("replicaof", "127.0.0.1", String(primary.port));
-  expect(await finding()).toBe("fail is a replica and takes no writes");
+  expect(await finding()).toBe("fail is a replica and takes no writes.");
 });

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { read } from "../../src/flows/readings.ts";
-import { openDoor } from "../../src/flows/receive/door.ts";
+import { runReading } from "../../src/flows/threads/reading-tasks.ts";
+import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
 import { publish } from "../support/dns.ts";
 import { deliver, letterLines } from "../support/mail-in.ts";
 import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
+import { limitsOf } from "../../src/flows/send/reputation.ts";
 
-/** Projects that one mail is for. */
+/** Number of projects that one message addresses. */
 const PROJECTS = 3;
 const REFUSED = "550 5.7.1";
 
@@ -35,7 +36,7 @@ async function newProject(domain: string): Promise<void> {
   addresses.push(`box@${domain}`);
 }
 
-/** What each project has of the mail with that subject. */
+/** Each project's part of the message with that subject. */
 async function recorded(subject: string) {
   return Promise.all(
     keys.map(async (key) => {
@@ -53,7 +54,7 @@ const mailWith = (subject: string, fields: readonly string[]) => ({
   headers: ["From: x@bank.test", `Subject: ${subject}`, ...fields],
 });
 
-test("the fields of a refused mail are recorded in each project, those too that are kept in several pieces", async () => {
+test("the fields of a refused message are recorded in each project, also those that are stored in several pieces", async () => {
   const value = "v".repeat(4000);
   const fields = Array.from({ length: 150 }, (_, at) => `X-${at}: ${value}${at}`);
   expect(await deliver(service, mailWith("pieces", fields))).toStartWith(REFUSED);
@@ -63,21 +64,22 @@ test("the fields of a refused mail are recorded in each project, those too that 
   }
 });
 
-/** Answers as the name servers of a domain that wants what is not its own refused. */
+/** Answers as the name servers of a domain whose policy is to refuse forged mail. */
 async function resolve(name: string): Promise<string[][]> {
   if (name === "_dmarc.bank.test") return [["v=DMARC1; p=reject"]];
   throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
 }
 
-test("the header of a refused mail is not read again where its inboxes are looked for, once for each project", async () => {
+test("the header of a refused message is not parsed again for its inboxes, once for each project", async () => {
   const letter = Buffer.from(letterLines(mailWith("once", ["X-Read: elsewhere"])).join("\r\n"));
   const asking = { clock: systemClock, host: "mx.test", resolve };
   const { db, queue } = service.app;
-  const door = openDoor({
+  const door = createInboundHandler({
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
     verpKey: new Uint8Array(32),
-    // A header of a megabyte takes some fifty milliseconds, which is for the threads that read mail.
-    inspect: (asked) => read(asking, asked.kind === "mail" ? { ...asked, raw: letter } : asked),
+    // A header of a megabyte takes some fifty milliseconds, which belong in the threads that read mail.
+    suspension: limitsOf(5),
+    inspect: (asked) => runReading(asking, asked.kind === "mail" ? { ...asked, raw: letter } : asked),
   });
   const unread = Buffer.from("X-Read: here\r\n\r\n");
   const envelope = { mailFrom: "x@bank.test", rcptTo: addresses, ip: "192.0.2.1", helo: "x", tls: null };
@@ -85,7 +87,7 @@ test("the header of a refused mail is not read again where its inboxes are looke
   for (const { headers } of await recorded("once")) expect(headers["X-Read"]).toBe("elsewhere");
 });
 
-test("a refused mail names no inbox that was deleted as it was recorded", async () => {
+test("a refused message names no inbox that was deleted while it was recorded", async () => {
   const [key = ""] = keys;
   const box = (await service.call("POST", "/v1/inboxes", { address: "going@in0.test" }, { key })).body;
   const { db } = service.app;

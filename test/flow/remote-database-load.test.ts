@@ -9,11 +9,11 @@ import { deliverTo } from "../support/mail-in.ts";
 import { until } from "../support/poll.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
-/** How long the database is away, and how long the load goes on before and after, milliseconds. */
+/** How long the database is away, and how long the load lasts before and after, in milliseconds. */
 const AWAY_MS = 5000;
 const BESIDE_MS = 1000;
 const PAUSE_MS = 25;
@@ -60,7 +60,7 @@ interface Load {
   other: string[];
 }
 
-/** Sends one mail after another, each under its key until it is accepted, as a client should. */
+/** Sends one message after another. Each keeps its Idempotency-Key until it is accepted, as a client should. */
 async function sends(load: Load, name: string, stopped: () => boolean): Promise<void> {
   for (let at = 0; !stopped(); at++) {
     const to = `${name}-${at}@there.test`;
@@ -69,7 +69,7 @@ async function sends(load: Load, name: string, stopped: () => boolean): Promise<
       const sent = await call("POST", "/v1/emails", mail, { "idempotency-key": to });
       if (sent.status === 503) load.unavailable.push(sent.body);
       else if (sent.status === 202) load.accepted.set(to, sent.body.id);
-      // The first try may still be waiting for its answer when its client asks again.
+      // The first try may still be waiting for its answer when its client tries again.
       else if (sent.body.error.code !== "idempotency_in_flight") load.other.push(JSON.stringify(sent));
       if (sent.status === 202) break;
       await Bun.sleep(PAUSE_MS);
@@ -77,7 +77,7 @@ async function sends(load: Load, name: string, stopped: () => boolean): Promise<
   }
 }
 
-/** Delivers one mail after another, each again until it is taken, as a mail server does. */
+/** Delivers one message after another, each again until it is accepted, as a mail server does. */
 async function arrives(load: Load, name: string, stopped: () => boolean): Promise<void> {
   for (let at = 0; !stopped(); at++) {
     const subject = `${name}-${at}`;
@@ -94,7 +94,7 @@ async function arrives(load: Load, name: string, stopped: () => boolean): Promis
 }
 
 test(
-  "a database away for five seconds under load: 503 and 4xx meanwhile, then all goes out and is there, once each",
+  "if the database is away for five seconds under load, clients get 503 and 4xx, and then everything arrives once",
   async () => {
     const load: Load = { accepted: new Map(), unavailable: [], taken: [], putOff: [], other: [] };
     let over = false;
@@ -108,7 +108,7 @@ test(
     await Bun.sleep(AWAY_MS);
     const before = load.accepted.size;
     await primary.restart();
-    // One more reply is lost, with the server up: the client's next try must find what the first has done.
+    // One more reply is lost with the server up: the client's next try must find the result of the first.
     await primary.make({ loseReplies: 1 });
     await Bun.sleep(BESIDE_MS);
     over = true;

@@ -2,16 +2,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { createClient } from "@libsql/client";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
-import { hashSecret } from "../../src/flows/api-keys.ts";
-import { bootstrap } from "../../src/flows/bootstrap.ts";
+import { hashSecret } from "../../src/flows/account/api-keys.ts";
+import { bootstrap } from "../../src/flows/account/bootstrap.ts";
 import { ensureInstallationKey } from "../../src/flows/verify/keys.ts";
-import { generateDkimKey } from "../../src/mail/dkim.ts";
+import { generateDkimKey } from "../../src/mail/auth/dkim.ts";
 import { type Db, openDb } from "../../src/store/engine/client.ts";
-import { EngineError } from "../../src/store/engine/engine.ts";
+import { EngineError } from "../../src/store/engine/errors.ts";
 import { findKeyByHash } from "../../src/store/keys.ts";
 import { migrate } from "../../src/store/engine/migrate.ts";
 import { SILENCE_MS } from "../../src/store/engine/remote.ts";
-import { isUnavailable } from "../../src/store/engine/unavailable.ts";
+import { isUnavailable } from "../../src/store/engine/errors.ts";
 import { BOX_KEY } from "../support/api.ts";
 import { newFolder } from "../support/folder.ts";
 import { type Primary, startPrimary } from "../support/hrana-server.ts";
@@ -21,7 +21,7 @@ import { postrider } from "./command-program.ts";
 
 const TOKEN = "eyJ-a-token-that-nobody-may-read";
 const counted: Record<string, Record<string, number>> = {};
-// A start of the program takes seconds where the machine is busy.
+// A start of the program takes seconds if the machine is busy.
 setDefaultTimeout(90_000);
 
 let primary: Primary;
@@ -46,7 +46,10 @@ afterAll(async () => {
   await primary.stop();
 });
 
-/** Adds what the server has carried out to what is printed at the end; asked before it is killed, which forgets it. */
+/**
+ * Adds the server's requests to the count printed at the end. Called before the server is killed, which forgets
+ * them.
+ */
 async function count(name: string): Promise<void> {
   const sum = counted[name] ?? {};
   counted[name] = sum;
@@ -72,7 +75,7 @@ function faultOf(error: unknown): string | null {
 }
 
 describe("a server", () => {
-  test("gives rows as a file of our own does: by name alone, numbers, text, null and bytes", async () => {
+  test("gives rows as a file database does: by name only, with numbers, text, null and bytes", async () => {
     const row = await db.first(
       "SELECT typeof(?) AS a, x'00ff' AS b, 1.5 AS c, NULL AS d, 'é' AS e, 7 AS f",
       [5],
@@ -110,7 +113,7 @@ describe("a server", () => {
     }
   });
 
-  test("that finds a broken key only at COMMIT keeps nothing of that writer, and all of the others", async () => {
+  test("that finds a broken key only at COMMIT keeps nothing of that writer, and everything of the others", async () => {
     const outcomes = await Promise.allSettled([
       db.write([put("deferred-1")]),
       db.write([put("deferred-2"), { sql: "INSERT INTO child (a) VALUES ('nobody')", args: [] }]),
@@ -119,11 +122,11 @@ describe("a server", () => {
     expect(await rowsLike("deferred-%")).toEqual(["deferred-1"]);
   });
 
-  test("forgets a stream that is left alone, and undoes what it had begun", async () => {
+  test("forgets an idle stream, and rolls back its transaction", async () => {
     const client = createClient({ url: primary.url, authToken: TOKEN });
     const transaction = await client.transaction("write");
     await transaction.execute("INSERT INTO t (a, b) VALUES ('idle', 1)");
-    // The limit of this server is 200 ms; a writer of ours waits for the lock until then.
+    // The limit of this server is 200 ms. A writer of ours waits for the lock until then.
     await db.write([put("after-idle")]);
     expect(await caught(transaction.commit())).toMatchObject({ code: "STREAM_EXPIRED" });
     expect(await rowsLike("%idle")).toEqual(["after-idle"]);
@@ -148,7 +151,7 @@ describe("trouble with a server", () => {
     expect(await rowsLike("down")).toEqual([]);
   });
 
-  test("whose reply is lost after the commit: no writer of it is tried anew, each is told that nobody knows", async () => {
+  test("whose reply is lost after the commit: no writer is retried, and each gets an unknown outcome", async () => {
     await primary.make({ loseReplies: 1 });
     const errors = await Promise.all([
       caught(db.write([put("lost-1")])),
@@ -160,7 +163,7 @@ describe("trouble with a server", () => {
     expect(await db.first("SELECT b FROM t WHERE a = 'back'")).toEqual({ b: 2 });
   });
 
-  test("behind a proxy that answers 502: a read is made again, a write is not", async () => {
+  test("behind a proxy that answers 502: a read is retried, a write is not", async () => {
     await primary.make({ status: { code: 502, times: 2 } });
     expect(await db.first("SELECT 1 AS one")).toEqual({ one: 1 });
     await primary.make({ status: { code: 502, times: 1 } });
@@ -174,7 +177,7 @@ describe("trouble with a server", () => {
     ["nothing", ""],
     ["half an answer", '{"baton":null,"resu'],
   ])(
-    "behind a proxy that answers 200 with %s: nobody knows, and no writer of it is tried anew",
+    "behind a proxy that answers 200 with %s: the outcome is unknown, and no writer is retried",
     async (_what, body) => {
       const posts: string[] = [];
       const proxy = Bun.serve({
@@ -197,7 +200,7 @@ describe("trouble with a server", () => {
     },
   );
 
-  test("that refuses the token says so, without the token", async () => {
+  test("that refuses the token is reported, without the token", async () => {
     const other = await openDb(systemClock, { url: primary.url, authToken: "a-wrong-token", syncUrl: null });
     for (const error of [await caught(other.first("SELECT 1")), await caught(other.write([put("x")]))]) {
       const said = Bun.inspect(error);
@@ -226,7 +229,7 @@ describe("trouble with a server", () => {
     await patient.close();
   });
 
-  test("at the first start: keys whose commit lost its reply are told all the same", async () => {
+  test("at the first start: keys whose commit lost its reply are still printed", async () => {
     const empty = await startPrimary();
     const there = await openDb(systemClock, { url: empty.url, authToken: null, syncUrl: null });
     await migrate(there, 1);
@@ -294,7 +297,7 @@ describe("a replica", () => {
     expect(await rowsLike("own-%")).toHaveLength(20);
   });
 
-  test("does the same where the primary speaks sqld's gRPC instead of Turso's HTTP", async () => {
+  test("works as well if the primary speaks sqld's gRPC instead of Turso's HTTP", async () => {
     const sqld = await startPrimary({ sync: "grpc" });
     const settings = { url: `file:${join(folder, "grpc.db")}`, authToken: null, syncUrl: sqld.url };
     replica = await openDb(systemClock, settings);
@@ -310,14 +313,14 @@ describe("a replica", () => {
     expect(await rowsLike("%", replica)).toHaveLength(20);
     const counts = await sqld.counts();
     counted["sqld's replication"] = counts;
-    // One of them asks whether the primary answers, at each start.
+    // One of them, at each start, asks whether the primary answers.
     expect(counts.execute).toBe(2);
     expect(counts.BatchLogEntries).toBeGreaterThanOrEqual(20);
     await sqld.stop();
   });
 
-  test("hears of what others write, and is one again after a restart", async () => {
-    // Its clock stands still: what it has heard last is never too old to be believed, so it must hear of it.
+  test("sees the writes of other processes, and is still a replica after a restart", async () => {
+    // Its clock stands still: its last read is never too old to be used, so it must be notified.
     const now = systemClock.now();
     replica = await openDb({ ...systemClock, now: () => now }, options("reads.db"));
     for (const name of ["by another", "by another later"]) {
@@ -330,7 +333,7 @@ describe("a replica", () => {
     expect(await rowsLike("while away", replica)).toEqual(["while away"]);
   });
 
-  test("sees what stood in its way when a write of its own was refused", async () => {
+  test("sees the reason if a write of its own was refused", async () => {
     replica = await openDb(systemClock, options("refused.db"));
     await db.write([put("taken", 5)]);
     const error = await caught(replica.write([put("taken", 6)]));
@@ -338,12 +341,12 @@ describe("a replica", () => {
     expect(await replica.first("SELECT b FROM t WHERE a = 'taken'")).toEqual({ b: 5 });
   });
 
-  test("does not believe its file after a write whose reply was lost: it may have been committed", async () => {
+  test("does not trust its file after a write whose reply was lost, because it may have been committed", async () => {
     replica = await openDb(systemClock, options("lost.db"));
     await primary.make({ loseReplies: 1 });
     expect(faultOf(await caught(replica.write([put("told nobody", 7)])))).toBe("lost");
     expect(await replica.first("SELECT b FROM t WHERE a = 'told nobody'")).toEqual({ b: 7 });
-    // Once the file has it, reads are the file's again.
+    // Once the file has it, reads use the file again.
     await until(async () => {
       const { execute } = await primary.counts();
       await rowsLike("told nobody", replica);
@@ -351,7 +354,7 @@ describe("a replica", () => {
     });
   });
 
-  test("whose primary is down reads on for ten seconds, then no more, and follows again by itself", async () => {
+  test("whose primary is down reads for ten seconds, then no more, and follows again by itself", async () => {
     let ahead = 0;
     const clock = { ...systemClock, now: () => systemClock.now() + ahead };
     replica = await openDb(clock, options("stale.db"));
@@ -367,7 +370,7 @@ describe("a replica", () => {
     expect(await rowsLike("followed", replica)).toEqual(["followed"]);
   });
 
-  test("that another process has is left alone: the second one works at the primary", async () => {
+  test("in use by another process is left alone: the second process works at the primary", async () => {
     replica = await openDb(systemClock, options("shared.db"));
     const second = await openDb(systemClock, options("shared.db"));
     await second.write([put("second")]);
@@ -375,7 +378,7 @@ describe("a replica", () => {
     await second.close();
   });
 
-  test("is not made of a file that is a database of its own", async () => {
+  test("is not made of a file that is a separate database", async () => {
     replica = await openDb(systemClock, options("other.db"));
     const own = await openDb(systemClock, {
       url: `file:${join(folder, "own.db")}`,
@@ -384,10 +387,10 @@ describe("a replica", () => {
     });
     await own.close();
     const error = await caught(openDb(systemClock, options("own.db")));
-    expect(String(error)).toContain("is a database of its own and no replica");
+    expect(String(error)).toContain("is a database but not a replica");
   });
 
-  test("does not hold the event loop while it syncs", async () => {
+  test("does not block the event loop while it syncs", async () => {
     replica = await openDb(systemClock, options("slow.db"));
     await primary.make({ delayMs: 300 });
     let turns = 0;
@@ -401,7 +404,7 @@ describe("a replica", () => {
     }
     await write;
     await primary.make({ delayMs: 0 });
-    // Two round trips of 300 ms: a loop that is held turns a handful of times.
+    // Two round trips of 300 ms: a blocked loop turns only a handful of times.
     expect(turns).toBeGreaterThan(50);
   });
 });

@@ -1,23 +1,23 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 import { newId } from "../../src/core/ids.ts";
-import { RenderingFailure } from "../../src/core/templates.ts";
+import { RenderingFailure } from "../../src/core/templates/render.ts";
 import { type MailToMake, makeMail, RenderingError } from "../../src/flows/send/make-mail.ts";
 import {
   MAX_MAIL_OCTETS_HERE,
   MAX_SOURCE_OCTETS_HERE,
   openRenderer,
   STALL_MS,
-} from "../../src/wiring/renderer.ts";
+} from "../../src/wiring/threads/renderer.ts";
 import { openWorker } from "../../src/wiring/threads/thread.ts";
 import { hurried } from "../support/hurried-clock.ts";
 import { TEST_KEY } from "../support/api.ts";
 import { TEST_LINKS } from "../support/renderer.ts";
 import { reason } from "../support/reason.ts";
 
-/** Milliseconds: a thread starts within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine a thread takes seconds to start. */
 setDefaultTimeout(90_000);
 
 const open: { close(): void }[] = [];
@@ -25,7 +25,7 @@ afterEach(() => {
   for (const one of open.splice(0)) one.close();
 });
 
-/** A renderer with one thread, and how often it started one. */
+/** A renderer with one thread, and a count of the threads it started. */
 function renderer(clock: Clock = systemClock, start = () => openWorker("render-worker.ts")) {
   const started = { threads: 0 };
   const made = openRenderer(
@@ -66,7 +66,7 @@ function mail(over: Partial<MailToMake> = {}): MailToMake {
   };
 }
 
-describe("a mail is the same wherever it is made", () => {
+describe("a message is the same wherever it is composed", () => {
   const bytes = crypto.getRandomValues(new Uint8Array(60_000));
   const forwarded = Buffer.from("Subject: x\r\n\r\nhello\r\n".repeat(2000));
   test.each<[string, Partial<MailToMake>]>([
@@ -103,7 +103,7 @@ describe("a mail is the same wherever it is made", () => {
     expect(there.raw.toString("latin1")).toBe(here.raw.toString("latin1"));
   });
 
-  test("up to a size it takes no thread; one octet more does", async () => {
+  test("up to a size it is composed without a thread; with one octet more it takes one", async () => {
     const { started, ...threads } = renderer();
     const text = (octets: number) => mail({ html: null, text: "x".repeat(octets) });
     await threads.mail("snd_1", text(MAX_MAIL_OCTETS_HERE));
@@ -113,7 +113,7 @@ describe("a mail is the same wherever it is made", () => {
   });
 
   test.each([1, 40])(
-    "one that cannot be composed is refused by its content's fault, of %i KiB",
+    "one that cannot be composed is refused because of its content, of %i KiB",
     async (kib) => {
       const fault = renderer().mail(
         "snd_1",
@@ -153,7 +153,7 @@ describe("a template", () => {
     },
   );
 
-  test("that takes its whole second holds nobody up, and is refused by the part that does", async () => {
+  test("that takes its whole second delays no other, and is refused by the part that does", async () => {
     const threads = renderer();
     const slow = threads.template("snd_1", { ...SOURCE, text: SLOW }, {});
     let turns = 0;
@@ -170,23 +170,26 @@ describe("a template", () => {
       turns++;
     }
     expect(await settled).toMatchObject({ part: "text", kind: "rendering" });
-    // In the thread that asks it would be two or three.
+    // In the calling thread it would be two or three.
     expect(turns).toBeGreaterThan(50);
   });
 
-  test.each([1000, 200_000])("with data of %i levels is refused, and others are rendered", async (levels) => {
-    const threads = renderer();
-    const data = JSON.parse(`{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`);
-    const refused = threads.template("snd_1", { ...SOURCE, html: "{{ a | json }}" }, data);
-    expect(await reason(refused)).toMatchObject({ part: "html", kind: "rendering" });
-    const others = Array.from({ length: 300 }, (_, at) =>
-      threads.template(`snd_${at}`, { ...SOURCE, html: "{{ a }}" }, { a: at }),
-    );
-    expect((await Promise.all(others)).map(({ html }) => html)).toEqual(others.map((_, at) => String(at)));
-    expect(threads.started.threads).toBe(1);
-  });
+  test.each([1000, 200_000])(
+    "with data of %i levels is refused, and others are still rendered",
+    async (levels) => {
+      const threads = renderer();
+      const data = JSON.parse(`{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`);
+      const refused = threads.template("snd_1", { ...SOURCE, html: "{{ a | json }}" }, data);
+      expect(await reason(refused)).toMatchObject({ part: "html", kind: "rendering" });
+      const others = Array.from({ length: 300 }, (_, at) =>
+        threads.template(`snd_${at}`, { ...SOURCE, html: "{{ a }}" }, { a: at }),
+      );
+      expect((await Promise.all(others)).map(({ html }) => html)).toEqual(others.map((_, at) => String(at)));
+      expect(threads.started.threads).toBe(1);
+    },
+  );
 
-  test("of another project waits for one of a project's templates only", async () => {
+  test("of another project waits for at most one of a project's templates", async () => {
     const threads = renderer();
     const order: string[] = [];
     const slow = (name: string) =>
@@ -198,8 +201,8 @@ describe("a template", () => {
   });
 });
 
-describe("what holds its thread for good", () => {
-  /** Half a second is as long as a thread is waited for. */
+describe("a task that hangs its thread", () => {
+  /** A thread is waited for only half a second. */
   const held = () =>
     renderer(
       hurried(STALL_MS / 500),
@@ -207,28 +210,28 @@ describe("what holds its thread for good", () => {
     );
   const large = (word: string) => `${word} `.repeat(MAX_SOURCE_OCTETS_HERE);
 
-  test("of a template, is trouble of ours, and others are rendered", async () => {
+  test("of a template is an error of ours, and other templates are still rendered", async () => {
     const threads = held();
     const guilty = threads.variables("snd_1", { ...SOURCE, text: large("spin") });
     const other = threads.variables("snd_2", { ...SOURCE, text: large("fine") });
     expect(await reason(guilty)).toMatchObject({
       type: "service_unavailable",
-      details: { retryAfter: expect.any(Number) },
+      details: { retryAfterSeconds: expect.any(Number) },
     });
     expect(await other).toEqual(["done"]);
     expect(await threads.variables("snd_1", { ...SOURCE, text: large("fine") })).toEqual(["done"]);
   });
 
-  test("of a mail too, so that it is tried again", async () => {
+  test("of a message is an error of ours too, so that it is retried", async () => {
     const guilty = held().mail("snd_1", mail({ text: "spin ".repeat(MAX_MAIL_OCTETS_HERE) }));
     expect(await reason(guilty)).toMatchObject({
       type: "service_unavailable",
-      details: { retryAfter: expect.any(Number) },
+      details: { retryAfterSeconds: expect.any(Number) },
     });
   });
 });
 
-test("what is in hand when all ends is rejected", async () => {
+test("running tasks are rejected at the end", async () => {
   const threads = renderer();
   const slow = threads.template("snd_1", { ...SOURCE, text: SLOW }, {});
   threads.close();

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/clock.ts";
 import { newId } from "../../src/core/ids.ts";
-import { recipientToken } from "../../src/flows/recipient-token.ts";
+import { recipientToken } from "../../src/flows/send/recipient-token.ts";
 import { verpAddress } from "../../src/mail/verp.ts";
 import { openDb } from "../../src/store/engine/client.ts";
 import { insertInbox, listInboxes } from "../../src/store/inboxes.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
+import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { newFolder } from "../support/folder.ts";
 import { startPrimary } from "../support/hrana-server.ts";
 import { deliverTo } from "../support/mail-in.ts";
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-test("mail to an inbox that another process has just made is taken where a replica has not heard of it yet", async () => {
+test("mail to an inbox that another process has just made is accepted even if a replica has not synced it", async () => {
   const primary = await startPrimary();
   const replica = join(newFolder("replica"), "replica.db");
   const service = await startService({ DATABASE_URL: `file:${replica}`, DATABASE_SYNC_URL: primary.url });
@@ -33,7 +33,7 @@ test("mail to an inbox that another process has just made is taken where a repli
   const senders = await other.all<{ id: string }>("SELECT id FROM senders");
   const [inbox] = await listInboxes(other, senders[0]?.id ?? "", null);
   if (inbox === undefined) throw new Error("no inbox");
-  // More than one: by chance the replica may just have heard.
+  // More than one, because the replica may have synced just then.
   for (const box of ["a", "b", "c"]) {
     const address = `${box}@in.test`;
     await other.write([insertInbox({ ...inbox, id: newId("inb", systemClock.now()), address })]);
@@ -42,7 +42,7 @@ test("mail to an inbox that another process has just made is taken where a repli
   expect(await deliverTo(service.smtpPort, { to: "nobody@in.test" })).toStartWith("550 5.1.1 ");
 });
 
-test("a bounce of mail that another process has just sent is counted where a replica has not heard of it yet", async () => {
+test("a bounce of a message that another process has just sent counts even if a replica has not synced it", async () => {
   const primary = await startPrimary();
   const replica = join(newFolder("replica"), "replica.db");
   const env = {

@@ -5,12 +5,12 @@ import { inboxService } from "../support/inbox-service.ts";
 import { delivered, deliveredRecord } from "../support/mail-in.ts";
 import { receivingInboxes, startService } from "../support/service.ts";
 import { shiftedClock } from "../support/shifted-clock.ts";
-import { DAY_MS } from "../../src/core/time-units.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 
 const scene = inboxService();
 const { newInbox, newMessageId, reply, replied, answerTo } = scene;
 
-describe("whom a reply goes to", () => {
+describe("the recipients of a reply", () => {
   test.each([
     ["the author", ["From: ada@a.test"], {}, ["ada@a.test"], []],
     [
@@ -21,7 +21,7 @@ describe("whom a reply goes to", () => {
       [],
     ],
     [
-      "the author where Reply-To is no address",
+      "the author if Reply-To is not an address",
       ["From: ada@a.test", "Reply-To: nobody"],
       {},
       ["ada@a.test"],
@@ -35,22 +35,22 @@ describe("whom a reply goes to", () => {
       [],
     ],
     [
-      "the author where Reply-To is at no domain",
+      "the author if Reply-To has no domain",
       ["From: ada@a.test", "Reply-To: <b@[127.0.0.1]>"],
       {},
       ["ada@a.test"],
       [],
     ],
     [
-      "the author where Reply-To is the inbox",
+      "the author if Reply-To is the inbox",
       ["From: ada@a.test", "Reply-To: BOX+x@in.test"],
       {},
       ["ada@a.test"],
       [],
     ],
-    ["others only when asked", ["From: ada@a.test", "To: BOX@in.test, b@b.test"], {}, ["ada@a.test"], []],
+    ["others only on request", ["From: ada@a.test", "To: BOX@in.test, b@b.test"], {}, ["ada@a.test"], []],
     [
-      "all: To and Cc, without the inbox, its plus addresses, doubles and what is no address",
+      "all: To and Cc, without the inbox, its plus addresses, duplicates and invalid addresses",
       [
         "From: ada@a.test",
         "To: BOX+support@IN.test, b@b.test, Ada@a.test, broken",
@@ -78,7 +78,7 @@ describe("whom a reply goes to", () => {
     expect(await answerTo(headers, body)).toMatchObject({ to, cc });
   });
 
-  test("those our own last mail went to, where nothing came in", async () => {
+  test("the recipients of our own last message, if the thread has received nothing", async () => {
     const { address } = await newInbox();
     const sent = await scene.service.call("POST", "/v1/emails", {
       from: { email: address },
@@ -98,11 +98,11 @@ describe("whom a reply goes to", () => {
 
   test.each([
     ["no From", ["From:"]],
-    ["a From that is no address", ["From: undisclosed"]],
+    ["a From that is not an address", ["From: undisclosed"]],
     ["the inbox alone", ["From: BOX@in.test", "To: BOX@in.test"]],
     ["a Reply-To in quotes", ["From: no-reply@a.test", 'Reply-To: "john smith"@a.test']],
     ["a Reply-To in quotes and brackets", ["From: no-reply@a.test", 'Reply-To: <"john smith"@a.test>']],
-  ])("is a conflict where the mail has %s", async (_, headers) => {
+  ])("is a conflict if the message has %s", async (_, headers) => {
     const { address } = await newInbox();
     const own = headers.map((line) => line.replaceAll("BOX", address.replace("@in.test", "")));
     const { threadId } = await deliveredRecord(scene.service, { to: address, mailFrom: "", headers: own });
@@ -110,7 +110,7 @@ describe("whom a reply goes to", () => {
     expect(refused).toMatchObject({ status: 409, body: { error: { code: "invalid_state" } } });
   });
 
-  test("is refused where a reply to all has more than the recipients of a send", async () => {
+  test("is refused if a reply to all has more recipients than a send may have", async () => {
     const { address } = await newInbox();
     const many = Array.from({ length: 50 }, (_, at) => `r${at}@a.test`);
     const { threadId } = await deliveredRecord(scene.service, {
@@ -124,7 +124,7 @@ describe("whom a reply goes to", () => {
 });
 
 describe("a reply", () => {
-  test("answers the message named, or the last inbound one", async () => {
+  test("answers the given message, or the last inbound one", async () => {
     const { address } = await newInbox();
     const root = newMessageId();
     const first = await deliveredRecord(scene.service, {
@@ -153,7 +153,7 @@ describe("a reply", () => {
     }
   });
 
-  test("carries attachments, tags, headers and hidden copies, and is checked as a send is", async () => {
+  test("carries attachments, tags, headers and bcc recipients, and is validated as a send is", async () => {
     const content = Buffer.from("file").toString("base64");
     const record = await answerTo([], {
       html: "<p>Hi</p>",
@@ -187,31 +187,31 @@ describe("a reply", () => {
   test.each([
     ["text", { text: "Yes.\n\nOn Tue, Nov 14, 2023 at 10:13 PM Ann <ann@example.com> wrote:\n> Really?\n" }],
     ["html", { text: undefined, html: "<p>Yes.</p><blockquote type=cite><p>Really?</p></blockquote>" }],
-  ])("does not have what it quotes in its preview: %s", async (_, body) => {
+  ])("has no quoted text in its preview: %s", async (_, body) => {
     const { threadId } = await answerTo([], body);
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Yes.");
   });
 
-  test("with only html has that as its preview", async () => {
+  test("with only html has the html's text as its preview", async () => {
     const { threadId } = await answerTo([], { text: undefined, html: "<p>Only <b>this</b></p>" });
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.preview).toBe("Only this");
   });
 
-  test("to somebody suppressed is accepted and rejected", async () => {
+  test("to a suppressed address is accepted, and its record shows it rejected", async () => {
     const { address } = await newInbox();
     await scene.service.call("POST", "/v1/suppressions", { email: "gone@g.test" });
     const { threadId } = await deliveredRecord(scene.service, {
       to: address,
       headers: ["From: Gone@g.test"],
     });
-    expect((await reply(threadId)).body).toMatchObject({ status: "rejected" });
+    expect((await reply(threadId)).body).toMatchObject({ status: "queued" });
     expect(await replied(threadId)).toMatchObject({
       status: "rejected",
       recipients: [{ status: "rejected", reason: "suppressed" }],
     });
   });
 
-  test("may be given to an automatic mail: a program asked for it, not the service itself", async () => {
+  test("may answer an automatic message, because a client asked for it", async () => {
     const headers = ["From: robot@r.test", "Auto-Submitted: auto-replied", "Precedence: bulk"];
     expect((await answerTo(headers)).to).toEqual(["robot@r.test"]);
   });
@@ -227,7 +227,7 @@ describe("a reply", () => {
     expect((await scene.service.call("GET", `/v1/threads/${threadId}`)).body.messageCount).toBe(2);
   });
 
-  test("is one of twenty a minute, also when they come at the same time", async () => {
+  test("is one of at most twenty a minute, even if they come at the same time", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const answers = await Promise.all(Array.from({ length: 25 }, () => reply(threadId)));
@@ -236,7 +236,7 @@ describe("a reply", () => {
     expect(refused.map(({ headers }) => headers.get("retry-after"))).toEqual(Array(5).fill("60"));
   });
 
-  test("is not refused for those of a clock that was ahead", async () => {
+  test("is not refused because of earlier ones from a clock that was ahead", async () => {
     const clock = shiftedClock();
     const service = await startService({}, clock);
     try {
@@ -253,7 +253,7 @@ describe("a reply", () => {
     }
   });
 
-  test("is one of twenty a minute, also when two processes are asked", async () => {
+  test("is one of at most twenty a minute, even over two processes", async () => {
     const { service } = scene;
     const masterKey = readFileSync(join(service.folder, "master.key"), "utf8").trim();
     const url = `file:${service.folder}/postrider.db`;
@@ -276,7 +276,7 @@ describe("a reply", () => {
     }
   });
 
-  test("keeps the thread when its answer comes, and the record names everybody once", async () => {
+  test("keeps the thread when its answer comes, and the record names each participant once", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: `${address.replace("@", "+t@")}` });
     const { messageId } = await replied(threadId);

@@ -26,7 +26,7 @@ describe("the subject of a reply", () => {
     expect((await answerTo([`Subject: ${subject}`])).subject).toBe(wanted);
   });
 
-  test("is cut to what a send takes, with no half of a character", async () => {
+  test("is cut to the limit of a send, without half of a character", async () => {
     const emoji = Buffer.from("😀".repeat(600)).toString("base64");
     const { subject } = await answerTo([`Subject: =?UTF-8?B?${emoji}?=`]);
     expect(subject).toBe(`Re: ${"😀".repeat(497)}`);
@@ -34,7 +34,7 @@ describe("the subject of a reply", () => {
   });
 });
 
-/** In-Reply-To and References of a message as it went out, unfolded. */
+/** In-Reply-To and References of a sent message, unfolded. */
 async function wireFields(id: string): Promise<string[]> {
   await scene.service.message(id, "delivered");
   const raw: string = (await scene.service.call("GET", `/v1/emails/${id}/raw`)).body;
@@ -46,7 +46,7 @@ async function wireFields(id: string): Promise<string[]> {
 }
 
 describe("the references of a reply", () => {
-  test("name the mail answered and all before it, on the wire too", async () => {
+  test("name the answered message and all before it, on the wire too", async () => {
     const { address } = await newInbox({ displayName: "Müller & Söhne" });
     const [root, parent] = [newMessageId(), newMessageId()];
     const headers = [`Message-ID: ${parent}`, `References: ${root} ${parent}`, `In-Reply-To: ${root}`];
@@ -62,13 +62,13 @@ describe("the references of a reply", () => {
   });
 
   // RFC 5322 §3.6.4
-  test("name what the mail answered was an answer to, where it has no references", async () => {
+  test("name the message that the answered one answers, if it has no references", async () => {
     const [root, parent] = [newMessageId(), newMessageId()];
     const { id } = await answerTo([`Message-ID: ${parent}`, `In-Reply-To: ${root}`]);
     expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${root} ${parent}`]);
   });
 
-  test("name what our own mail answered, to which the reply is a further one", async () => {
+  test("name the message that our own one answered, if the reply follows our own", async () => {
     const { address } = await newInbox();
     const { body } = await scene.service.call("POST", "/v1/emails", {
       ...{ from: { email: address }, to: [{ email: "ada@client.test" }], subject: "Hi", text: "x" },
@@ -113,7 +113,7 @@ describe("the references of a reply", () => {
     ]);
   });
 
-  test("are on the wire where the mail answered has a Message-ID as long as a line holds", async () => {
+  test("are on the wire if the answered message has a Message-ID as long as a line allows", async () => {
     const parent = `<${"i".repeat(997 - "<@client.test>".length)}@client.test>`;
     const { id } = await answerTo([`Message-ID: ${parent}`]);
     expect(await wireFields(id)).toEqual([`In-Reply-To: ${parent}`, `References: ${parent}`]);
@@ -121,7 +121,7 @@ describe("the references of a reply", () => {
 
   test.each([
     ["are whole in a mail with SMTPUTF8", "jürgen@client.test", ["<a@jürgen-pc>", "<b@client.test>"]],
-    ["are left out whole where they are beyond ASCII otherwise", "j@client.test", ["<b@client.test>"]],
+    ["are left out whole if they would be beyond ASCII", "j@client.test", ["<b@client.test>"]],
   ])("%s", async (_, author, kept) => {
     const { id, headers } = await answerTo([
       `From: ${author}`,
@@ -136,7 +136,7 @@ describe("the references of a reply", () => {
     ]);
   });
 
-  test("are none where the mail answered has no Message-ID", async () => {
+  test("are empty if the answered message has no Message-ID", async () => {
     expect((await answerTo(["References: <x@client.test>"])).headers).toEqual({});
   });
 });

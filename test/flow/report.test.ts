@@ -1,15 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
-import { type Inspect, read } from "../../src/flows/readings.ts";
-import { openDoor } from "../../src/flows/receive/door.ts";
-import { LOOK_AGAIN_MS } from "../../src/flows/send/early-reports.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
+import { type Inspect, runReading } from "../../src/flows/threads/reading-tasks.ts";
+import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
+import { REREAD_DELAYS_MS } from "../../src/flows/send/early-reports.ts";
 import { takeFeedback, takeReport } from "../../src/flows/send/report.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
+import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import { reason } from "../support/reason.ts";
+import { limitsOf } from "../../src/flows/send/reputation.ts";
 
 let service: TestService;
 let relay: TestMx;
@@ -27,11 +28,11 @@ afterEach(async () => {
   relay.stop();
 });
 
-/** The machine's clock, but that the pauses of reports that wait can be made to last until they are ended. */
+/** The machine's clock, but the pauses of waiting reports can be made to last until the test ends them. */
 interface PausingClock extends Clock {
   /** From now on such a pause lasts. Resolves when one has begun. */
   hold(): Promise<void>;
-  /** Ends those that last, and has none last any more. */
+  /** Ends those that last, and later ones do not last. */
   goOn(): void;
 }
 
@@ -41,7 +42,7 @@ function pausingClock(): PausingClock {
   return {
     now: systemClock.now,
     after(ms, fire) {
-      if (begun === null || !LOOK_AGAIN_MS.includes(ms)) return systemClock.after(ms, fire);
+      if (begun === null || !REREAD_DELAYS_MS.includes(ms)) return systemClock.after(ms, fire);
       lasting.add(fire);
       begun.resolve();
       return () => void lasting.delete(fire);
@@ -57,7 +58,7 @@ function pausingClock(): PausingClock {
   };
 }
 
-/** Sends a message to the smarthost; gives its id and the return path it went out with. */
+/** Sends a message to the smarthost. Returns its id and return path. */
 async function posted(to = "a@one.test"): Promise<string> {
   const mail = { from: { email: "a@sender.test" }, to: [{ email: to }], subject: "Hi", text: "x" };
   return (await service.call("POST", "/v1/emails", mail)).body.id;
@@ -69,7 +70,7 @@ async function sent(to?: string): Promise<{ id: string; returnPath: string }> {
   return { id, returnPath: relay.messages.items.at(-1)?.mailFrom ?? "" };
 }
 
-/** Hands a raw mail to the listener, as another server does. */
+/** Delivers a raw message to the listener, as another server does. */
 async function deliver(to: string, raw: string): Promise<void> {
   const transport = createTransport({ host: "127.0.0.1", port: service.smtpPort, ignoreTLS: true });
   await transport.sendMail({ envelope: { from: "", to }, raw: raw.replaceAll("\n", "\r\n") });
@@ -104,7 +105,7 @@ Diagnostic-Code: smtp; ${diagnostic}
 --b--
 `;
 
-/** What a report says of one more recipient. */
+/** The part of a report about one more recipient. */
 const also = (email: string, action: string, status: string) => `
 Final-Recipient: rfc822; ${email}
 Action: ${action}
@@ -160,7 +161,7 @@ describe("a report to a return path", () => {
     ["an unknown user", "5.1.1", "550 5.1.1 No such user", "bounced", "hard"],
     ["a full mailbox", "5.2.2", "552 5.2.2 Mailbox full", "bounced", "soft"],
     ["a policy", "5.7.1", "554 5.7.1 Rejected by policy", "failed", null],
-  ])("that tells of %s makes the recipient what it means", async (_, status, diagnostic, expected, type) => {
+  ])("that contains %s gives the recipient its state", async (_, status, diagnostic, expected, type) => {
     const { id, returnPath } = await sent();
     await deliver(returnPath, dsn("failed", status, diagnostic));
     const record = await service.message(id, expected);
@@ -196,7 +197,7 @@ describe("a report to a return path", () => {
     ["ours was delivered, another failed", also("a@one.test", "delivered", "2.1.5"), "failed", "sent"],
     ["ours waits, another failed", also("a@one.test", "delayed", "4.4.1"), "failed", "sent"],
     ["another failed twice over", also("b@one.test", "failed", "5.2.2"), "failed", "bounced"],
-  ])("of several recipients, where %s, is about ours", async (_, others, action, expected) => {
+  ])("of several recipients, if %s, is about ours", async (_, others, action, expected) => {
     const { id, returnPath } = await sent();
     await deliver(returnPath, dsn(action, "5.1.1", "550 5.1.1 No such user", others));
     const { status } = await service.message(id, expected);
@@ -206,7 +207,7 @@ describe("a report to a return path", () => {
     expect(await suppressions()).toHaveLength(entries.length);
   });
 
-  test("moves a delivered recipient too: its host took the mail before it knew", async () => {
+  test("changes a delivered recipient too, whose host accepted the message before it knew", async () => {
     const { id, returnPath } = await sent();
     await service.app.db.write([
       { sql: "UPDATE recipients SET status = 'delivered' WHERE message_id = ?", args: [id] },
@@ -237,7 +238,7 @@ describe("a report to a return path", () => {
       "complained",
       { reason: "complaint", bounce_type: null, expires_at: null },
     ],
-  ])("that is %s changes neither state, list, events nor counts", async (_, first, second, status, entry) => {
+  ])("that is %s changes no state, list, event or count", async (_, first, second, status, entry) => {
     const { id, returnPath } = await sent();
     await deliver(returnPath, first());
     const before = await service.message(id, status);
@@ -254,17 +255,20 @@ describe("a report to a return path", () => {
     ["a soft bounce", "5.2.2", "552 5.2.2 Mailbox full", { reason: "complaint", expires_at: null }],
     ["a hard bounce", "5.1.1", "550 5.1.1 No such user", { reason: "bounce", expires_at: null }],
     ["a refusal", "5.7.1", "550 5.7.1 Blocked by policy", { reason: "complaint", expires_at: null }],
-  ])("that is a complaint after %s is one, and suppresses for good", async (_, status, diagnostic, entry) => {
-    const { id, returnPath } = await sent();
-    await deliver(returnPath, dsn("failed", status, diagnostic));
-    await service.message(id, status === "5.7.1" ? "failed" : "bounced");
-    await deliver(returnPath, arf);
-    const record = await service.message(id, "complained");
-    expect(record.events.at(-1)).toMatchObject({ type: "complaint", email: "a@one.test" });
-    expect(await suppressions()).toMatchObject([entry]);
-  });
+  ])(
+    "that is a complaint after %s is a complaint, and suppresses for good",
+    async (_, status, diagnostic, entry) => {
+      const { id, returnPath } = await sent();
+      await deliver(returnPath, dsn("failed", status, diagnostic));
+      await service.message(id, status === "5.7.1" ? "failed" : "bounced");
+      await deliver(returnPath, arf);
+      const record = await service.message(id, "complained");
+      expect(record.events.at(-1)).toMatchObject({ type: "complaint", email: "a@one.test" });
+      expect(await suppressions()).toMatchObject([entry]);
+    },
+  );
 
-  test("that is a complaint while the mail is put off ends its tries", async () => {
+  test("that is a complaint while the message is deferred ends its tries", async () => {
     relay.set({ RCPT: "451 4.3.0 Later" });
     const id = await posted();
     await service.message(id, "delivery_delayed");
@@ -275,7 +279,7 @@ describe("a report to a return path", () => {
     expect(await service.app.db.all("SELECT 1 FROM recipients WHERE due_at IS NOT NULL", [])).toEqual([]);
   });
 
-  test("in capitals reaches the same recipient, and twice changes nothing more", async () => {
+  test("in capitals reaches the same recipient, and its repetition changes nothing more", async () => {
     const { id, returnPath } = await sent();
     await deliver(returnPath.toUpperCase(), dsn("failed", "5.1.1", "550 5.1.1 No such user"));
     await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
@@ -293,7 +297,7 @@ describe("a report to a return path", () => {
     expect(await suppressions()).toEqual([]);
   });
 
-  /** A mail whose delivery the smarthost does not answer before it is released; and its return path. */
+  /** A message whose delivery the smarthost does not answer until it is released, and its return path. */
   async function underWay(): Promise<{ id: string; returnPath: string; release: (reply: string) => void }> {
     const { promise: reply, resolve: release } = Promise.withResolvers<string>();
     const { promise: held, resolve: hold } = Promise.withResolvers<void>();
@@ -309,7 +313,10 @@ describe("a report to a return path", () => {
     return { id, returnPath: /<([^>]+)>/.exec(from)?.[1] ?? "", release };
   }
 
-  /** Brings a report that comes too early; resolves when it waits, with its end. Rejects where it is answered before. */
+  /**
+   * Delivers a report that comes too early. Resolves when it waits, with the promise of its end. Rejects if it is
+   * answered before.
+   */
   async function waiting(returnPath: string): Promise<{ end: Promise<void> }> {
     const begun = clock.hold();
     const end = deliver(returnPath, unknownUser);
@@ -334,7 +341,7 @@ describe("a report to a return path", () => {
     ]);
   });
 
-  test("that overtakes it by more is asked to come again, and counts then", async () => {
+  test("that overtakes it by more is deferred, and counts at the next try", async () => {
     const { id, returnPath, release } = await underWay();
     expect(String(await reason(deliver(returnPath, unknownUser)))).toContain("451");
     release("250 ok");
@@ -343,26 +350,26 @@ describe("a report to a return path", () => {
     expect((await service.message(id, "bounced")).status).toBe("bounced");
   });
 
-  test("that brings a large mail back waits for nothing: its memory is for others", async () => {
+  test("that returns a large message does not wait, because its memory is needed", async () => {
     const { returnPath, release } = await underWay();
     const large = `${unknownUser}${"x\n".repeat(200_000)}`;
-    // What waited would do so for good.
+    // A report that waited would do so for ever.
     void clock.hold();
     expect(String(await reason(deliver(returnPath, large)))).toContain("451");
     release("250 ok");
   });
 
-  test("that waits is asked to come again at once when the service stops", async () => {
+  test("that waits is deferred at once when the service stops", async () => {
     const { returnPath, release } = await underWay();
     const early = await waiting(returnPath);
     const stopped = service.app.stop();
-    // Its pause lasts: the stop alone can have ended it.
+    // Its pause lasts, so only the stop can have ended it.
     expect(String(await reason(early.end))).toContain("451");
     release("250 ok");
     await stopped;
   });
 
-  test("whose message is gone, with all that was kept of it, changes nothing", async () => {
+  test("whose message has been removed changes nothing", async () => {
     const { id, returnPath } = await sent();
     await service.app.db.write([{ sql: "DELETE FROM recipients WHERE message_id = ?", args: [id] }]);
     await deliver(returnPath, dsn("failed", "5.1.1", "550 5.1.1 No such user"));
@@ -384,10 +391,10 @@ const asking = {
   host: "mx.test",
   resolve: () => Promise.reject(new Error("nobody is asked")),
 };
-const inspect: Inspect = (asked) => read(asking, asked);
+const inspect: Inspect = (asked) => runReading(asking, asked);
 
-describe("a complaint that is read while its recipient, put off before, moves on", () => {
-  /** A mail that was put off. */
+describe("a complaint whose recipient, deferred before, changes at the same time", () => {
+  /** A message that was deferred. */
   async function putOff(): Promise<string> {
     relay.set({ RCPT: "451 4.3.0 Later" });
     const id = await posted();
@@ -395,7 +402,7 @@ describe("a complaint that is read while its recipient, put off before, moves on
     return id;
   }
 
-  /** Takes the complaint; between its recipient's being looked up and the write, `meanwhile` happens. */
+  /** Handles the complaint. Runs `meanwhile` between the read of its recipient and the write. */
   function take(id: string, meanwhile: () => Promise<unknown>) {
     const { db, queue } = service.app;
     const slow: Inspect = async (asked) => {
@@ -403,15 +410,15 @@ describe("a complaint that is read while its recipient, put off before, moves on
       await meanwhile();
       return told;
     };
-    const deps = { db, queue, clock: systemClock, inspect: slow };
-    return takeReport(deps, id, 0, Buffer.from(arf.replaceAll("\n", "\r\n")));
+    const deps = { db, queue, clock: systemClock, inspect: slow, suspension: limitsOf(5) };
+    return takeReport(deps, id, 0, { raw: Buffer.from(arf.replaceAll("\n", "\r\n")), session: null });
   }
 
-  /** Has the mail tried again at once. */
+  /** Makes the message be retried at once. */
   const tryAgain = (id: string) =>
     service.app.db.write([{ sql: "UPDATE recipients SET due_at = 1 WHERE message_id = ?", args: [id] }]);
 
-  test("counts the recipient as settled once where the next try has settled it", async () => {
+  test("counts the recipient as settled once if the next try has settled it", async () => {
     const id = await putOff();
     const taken = await take(id, async () => {
       relay.set({ RCPT: "250 ok" });
@@ -423,7 +430,7 @@ describe("a complaint that is read while its recipient, put off before, moves on
     expect(await counted()).toEqual([{ settled: 1, bounced: 0, complained: 1 }]);
   });
 
-  test("is asked to come again where the next try is under way", async () => {
+  test("is deferred if the next try is under way", async () => {
     const id = await putOff();
     const { promise: reply, resolve: release } = Promise.withResolvers<string>();
     const { promise: held, resolve: hold } = Promise.withResolvers<void>();
@@ -448,12 +455,12 @@ describe("a complaint to the address for complaints", () => {
     const { verp: verpKey } = openKeys(null, service.folder);
     const { db, queue } = service.app;
     return takeFeedback(
-      { db, queue, clock: systemClock, verpKey, inspect },
-      Buffer.from(raw.replaceAll("\n", "\r\n")),
+      { db, queue, clock: systemClock, verpKey, inspect, suspension: limitsOf(5) },
+      { raw: Buffer.from(raw.replaceAll("\n", "\r\n")), session: null },
     );
   };
 
-  test("is about the recipient whom the return path of its mail names", async () => {
+  test("is about the recipient in the return path of its message", async () => {
     const { id, returnPath } = await sent();
     expect(await take(arf.replace("RETURN-PATH", returnPath))).toBe("taken");
     expect((await service.message(id, "complained")).status).toBe("complained");
@@ -477,9 +484,10 @@ test("a report to one mailbox is read once, in however many ways its address is 
   const second = await sent("b@two.test");
   const { db, queue } = service.app;
   let readings = 0;
-  const door = openDoor({
+  const door = createInboundHandler({
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
     verpKey: openKeys(null, service.folder).verp,
+    suspension: limitsOf(5),
     async inspect(wanted) {
       readings++;
       return inspect(wanted);

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { RecipientStatus } from "../../src/core/states.ts";
-import { DAY_MS } from "../../src/core/time-units.ts";
-import { countOutcome, type Outcome } from "../../src/flows/send/reputation.ts";
-import type { Db, Statement } from "../../src/store/engine/client.ts";
-import { findSender, insertSender } from "../../src/store/senders.ts";
+import type { RecipientStatus } from "../../src/core/messages/states.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
+import { countOutcome, limitsOf, type Outcome } from "../../src/flows/send/reputation.ts";
+import { type Db, firstReturned, type Statement } from "../../src/store/engine/client.ts";
+import { countNearSuspension } from "../../src/store/reputation.ts";
+import { findProject, insertProject, type Project, updateProject } from "../../src/store/projects.ts";
 import { utcDay } from "../../src/store/usage.ts";
 import { testSender } from "../support/api.ts";
 import { testDatabase } from "../support/database.ts";
@@ -18,21 +19,15 @@ afterEach(async () => {
 
 const NOW = 1_772_366_400_000;
 
-/** Outcomes of a day before this one, of yesterday unless another is given. */
-function past(
-  id: string,
-  settled: number,
-  bounced: number,
-  at = Date.now() - DAY_MS,
-  complained = 0,
-): Statement {
+/** Outcomes of an earlier day, of yesterday unless another is given. */
+function past(id: string, settled: number, bounced: number, at = Date.now() - DAY_MS): Statement {
   return {
-    sql: "INSERT INTO reputation (sender_id, day, settled, bounced, complained) VALUES (?, ?, ?, ?, ?)",
-    args: [id, utcDay(at), settled, bounced, complained],
+    sql: "INSERT INTO reputation (sender_id, day, settled, bounced) VALUES (?, ?, ?, ?)",
+    args: [id, utcDay(at), settled, bounced],
   };
 }
 
-test("bounces that reach 8 % suspend the sender until that is lifted, and not again by themselves", async () => {
+test("if bounces reach 8 %, the sender is suspended until that is lifted, and not again for the same bounces", async () => {
   const relay = startMx({ answers: { RCPT: "550 5.1.1 No such user" } });
   closing.push(() => relay.stop());
   const service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}` });
@@ -65,7 +60,7 @@ test("bounces that reach 8 % suspend the sender until that is lifted, and not ag
   expect(await suspendedAt()).toBeNull();
 });
 
-describe("a sender is suspended", () => {
+describe("a sender", () => {
   let db: Db;
   beforeEach(async () => {
     const database = await testDatabase();
@@ -75,41 +70,135 @@ describe("a sender is suspended", () => {
       "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)";
     await db.write([{ sql, args: [] }]);
   });
+  const guard = { sql: "1 = 1", args: [] };
   let names = 0;
 
-  /** Whether a new sender is, where an outcome comes after what the statement stores. */
-  async function suspendedBy(status: RecipientStatus, earlier: (id: string) => Statement): Promise<boolean> {
+  async function newSender(): Promise<Project> {
     const sender = testSender("acc_1", `shop ${++names}`, NOW);
-    const guard = { sql: "1 = 1", args: [] };
-    const recipient = { senderId: sender.id, status: "sending" as const };
-    const counting = countOutcome({ recipient, status, uncounted: false, guard }, NOW);
-    await db.write([insertSender(sender), earlier(sender.id), ...counting]);
-    return (await findSender(db, sender.accountId, sender.id))?.suspendedAt === NOW;
+    await db.write([insertProject(sender)]);
+    return sender;
   }
 
-  test("for outcomes of seven days, the running one the last of them", async () => {
-    const suspended = (daysAgo: number) =>
-      suspendedBy("delivered", (id) => past(id, 200, 200, NOW - daysAgo * DAY_MS));
+  /** Counts an outcome; returns what the judgement of it found. */
+  async function outcome(
+    senderId: string,
+    from: RecipientStatus,
+    status: RecipientStatus,
+    more: { complainant?: string; at?: number } = {},
+  ): Promise<"suspended" | "near" | null> {
+    const { complainant = null, at = NOW } = more;
+    const counting = countOutcome(
+      { recipient: { senderId, status: from }, status, uncounted: false, complainant, guard },
+      limitsOf(5),
+      at,
+    );
+    const row = firstReturned<{ suspended_at: number | null }>((await db.write(counting)).at(-1));
+    if (row === null) return null;
+    return row.suspended_at === at ? "suspended" : "near";
+  }
+
+  const complain = (senderId: string, complainant: string, at = NOW) =>
+    outcome(senderId, "delivered", "complained", { complainant, at });
+
+  const isSuspended = async ({ id, accountId }: Project) =>
+    (await findProject(db, accountId, id))?.suspendedAt === NOW;
+
+  test("is suspended for outcomes of seven days, today the last of them", async () => {
+    const suspended = async (daysAgo: number) => {
+      const sender = await newSender();
+      await db.write([past(sender.id, 200, 200, NOW - daysAgo * DAY_MS)]);
+      await outcome(sender.id, "sending", "delivered");
+      return isSuspended(sender);
+    };
     expect([await suspended(6), await suspended(7)]).toEqual([true, false]);
-    // As of a clock that was ahead.
+    // From a clock that was ahead.
     expect([await suspended(0), await suspended(-1)]).toEqual([true, false]);
   });
 
   test.each([
-    ["8 % bounced of 200", "bounced", [199, 15, 0], true],
-    ["8 % bounced of 199", "bounced", [198, 16, 0], false],
-    ["less than 8 % bounced", "bounced", [200, 15, 0], false],
-    ["0.3 % complained of 1000", "complained", [999, 0, 2], true],
-    ["less than 0.3 % complained", "complained", [1000, 0, 2], false],
-    ["one of 200 complained", "complained", [199, 0, 0], true],
-    ["one of 199 complained", "complained", [198, 0, 0], false],
-  ] as const)("for %s, by %s behind %p: %p", async (_, status, [settled, bounced, complained], is) => {
-    const earlier = (id: string) => past(id, settled, bounced, NOW, complained);
-    expect(await suspendedBy(status, earlier)).toBe(is);
+    ["8 % bounced of 200", [199, 15], "suspended"],
+    ["8 % bounced of 199", [198, 16], "near"],
+    ["less than 8 % bounced", [200, 15], "near"],
+    ["half of 8 % bounced, of half of 200", [99, 3], "near"],
+    ["half of 8 % bounced, of less than half of 200", [98, 3], null],
+    ["less than half of 8 % bounced", [200, 7], null],
+  ] as const)("by a bounce with %s", async (_, [settled, bounced], found) => {
+    const sender = await newSender();
+    await db.write([past(sender.id, settled, bounced, NOW)]);
+    expect(await outcome(sender.id, "sending", "bounced")).toBe(found);
+  });
+
+  test.each([
+    ["5 recipients of 200", 200, 5, "suspended"],
+    ["5 recipients of 1666: 0.3 %", 1666, 5, "suspended"],
+    ["5 recipients of 1667: less than 0.3 %", 1667, 5, "near"],
+    ["4 recipients of 200: one too few", 200, 4, "near"],
+    ["5 recipients of 199: too few to draw a rate", 199, 5, "near"],
+    ["3 recipients of 99: half of the number", 99, 3, "near"],
+    ["2 recipients of 99: less than half of any number", 99, 2, null],
+    ["1 recipient of 100: half of the recipients, and half of the rate", 100, 1, "near"],
+    ["3 recipients of 2000: half of the rate", 2000, 3, "near"],
+    ["3 recipients of 2001: less than half of the rate", 2001, 3, null],
+  ] as const)("by the last of the complaints of %s", async (_, settled, complaints, found) => {
+    const sender = await newSender();
+    await db.write([past(sender.id, settled, 0, NOW)]);
+    for (let at = 1; at < complaints; at++) await complain(sender.id, `r${at}@one.test`);
+    // So that the last one tells of it again.
+    await db.write([{ sql: "UPDATE senders SET warned_at = NULL", args: [] }]);
+    expect(await complain(sender.id, "last@one.test")).toBe(found);
+  });
+
+  const counted = async (senderId: string) =>
+    (
+      await db.first<{ count: number }>(
+        "SELECT SUM(complainants) AS count FROM reputation WHERE sender_id = ?",
+        [senderId],
+      )
+    )?.count;
+
+  test("is not suspended by one recipient's complaints, however many: each counts once in seven days", async () => {
+    const sender = await newSender();
+    await db.write([past(sender.id, 200, 0, NOW)]);
+    for (let at = 0; at < 20; at++) await complain(sender.id, "one@one.test");
+    expect([await isSuspended(sender), await counted(sender.id)]).toEqual([false, 1]);
+    await complain(sender.id, "one@one.test", NOW + 6 * DAY_MS);
+    expect(await counted(sender.id)).toBe(1);
+    await complain(sender.id, "one@one.test", NOW + 7 * DAY_MS);
+    expect(await counted(sender.id)).toBe(2);
+  });
+
+  test("is not suspended by complaints that nothing proves", async () => {
+    const sender = await newSender();
+    await db.write([past(sender.id, 200, 0, NOW)]);
+    for (let at = 0; at < 20; at++) expect(await outcome(sender.id, "delivered", "complained")).toBeNull();
+  });
+
+  test("near suspension is warned of once a day, and counted by the health check while it is near", async () => {
+    const sender = await newSender();
+    const near = (at: number) => countNearSuspension(db, limitsOf(5), at);
+    await db.write([past(sender.id, 199, 10, NOW)]);
+    expect(await near(NOW)).toBe(0);
+    const deliver = (at: number) => outcome(sender.id, "sending", "delivered", { at });
+    expect([await deliver(NOW), await deliver(NOW + DAY_MS - 1), await deliver(NOW + DAY_MS)]).toEqual([
+      "near",
+      null,
+      "near",
+    ]);
+    expect([await near(NOW + DAY_MS), await near(NOW + 7 * DAY_MS)]).toEqual([1, 0]);
+  });
+
+  test("whose suspension is lifted begins with no complaint", async () => {
+    const sender = await newSender();
+    await db.write([past(sender.id, 200, 0, NOW)]);
+    for (let at = 0; at < 5; at++) await complain(sender.id, `r${at}@one.test`);
+    expect(await isSuspended(sender)).toBe(true);
+    await updateProject(db, sender.accountId, sender.id, { suspendedAt: null });
+    await complain(sender.id, "r0@one.test");
+    expect(await counted(sender.id)).toBe(1);
   });
 });
 
-describe("what an outcome counts for", () => {
+describe("the counts of an outcome", () => {
   const rows: readonly [
     from: Outcome["status"],
     to: Outcome["status"],
@@ -143,7 +232,7 @@ describe("what an outcome counts for", () => {
         uncounted: simulated !== undefined,
         guard: { sql: "1 = 1", args: [] },
       };
-      await db.write(countOutcome(outcome, NOW));
+      await db.write(countOutcome(outcome, limitsOf(5), NOW));
       const row = await db.first<Record<string, number>>(
         "SELECT settled, bounced, complained FROM reputation WHERE sender_id = 'snd'",
       );

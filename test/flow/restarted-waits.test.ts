@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { LOOKS_PER_TURN, RestartedWaits, ROWS_PER_LOOK } from "../../src/flows/sweep/restarted-waits.ts";
+import { LOOKS_PER_TURN, ClockSetBack, ROWS_PER_LOOK } from "../../src/flows/sweep/clock-set-back.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { type TestApi, testApi } from "../support/api.ts";
 import { around } from "../support/around.ts";
 
 const HOUR = 3_600_000;
-/** What a walk looks at in one turn. */
+/** Rows that a walk reads in one turn. */
 const PER_TURN = ROWS_PER_LOOK * LOOKS_PER_TURN;
 
 let api: TestApi;
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** Retries of a message, due in an hour, after a try `age` milliseconds ago; less than 0: in the future. */
+/** Retries of a message, due in an hour, after a try `age` milliseconds ago. If it is negative, in the future. */
 const retries = (messageId: string, from: number, count: number, age: number) => ({
   sql: `INSERT INTO recipients (message_id, ord, sender_id, email, domain, kind, status, attempts, due_at, last_event_at)
     WITH RECURSIVE numbers (n) AS (SELECT ?2 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2 + ?3 - 1)
@@ -45,7 +45,7 @@ const pushes = (from: number, count: number, age: number) => ({
   args: [from, count, now + HOUR, now - age],
 });
 
-/** How many of a table's rows are due at each time, counted from now. */
+/** The number of a table's rows that are due at each time, counted from now. */
 async function dues(table: string): Promise<Record<string, number>> {
   const rows = await api.db.all<{ wait: number; n: number }>(
     `SELECT due_at - ? AS wait, count(*) AS n FROM ${table} WHERE due_at IS NOT NULL GROUP BY 1 ORDER BY 1`,
@@ -54,7 +54,7 @@ async function dues(table: string): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ wait, n }) => [wait, n]));
 }
 
-/** The database, and how many of its writes changed rows of a table of what waits. */
+/** The database, with a count of writes that changed rows of a table with waits. */
 function counted(): { db: Db; changes: number[] } {
   const changes: number[] = [];
   const db: Db = {
@@ -69,18 +69,18 @@ function counted(): { db: Db; changes: number[] } {
   return { db, changes };
 }
 
-test("after the clock was put back all that waits for a delay waits anew, however much, in writes of bounded size", async () => {
+test("after the clock was set back every delay restarts, however many there are, in writes of bounded size", async () => {
   const [sound, stale] = [PER_TURN - 10, ROWS_PER_LOOK + 20];
   await api.db.write([
     retries("msg_row", 0, sound, 60_000),
-    // Tried in ten minutes' time, to be tried again fifty minutes later.
+    // Tried in ten minutes, to be tried again fifty minutes later.
     retries("msg_row", sound, stale, -600_000),
     retries("msg_later", 0, 1, -600_000),
     pushes(0, ROWS_PER_LOOK - 10, 60_000),
     pushes(ROWS_PER_LOOK, 20, -600_000),
   ]);
   const { db, changes } = counted();
-  const waits = new RestartedWaits({ db, clock: api.clock });
+  const waits = new ClockSetBack({ db, clock: api.clock });
   await waits.turn();
   expect(await dues("recipients")).toEqual({ [HOUR]: sound + stale + 1 });
   waits.begin();
@@ -92,6 +92,6 @@ test("after the clock was put back all that waits for a delay waits anew, howeve
   expect(await dues("recipients")).toEqual({ [50 * 60_000]: stale, [HOUR]: sound + 1 });
   expect(await dues("webhook_deliveries")).toEqual({ [50 * 60_000]: 20, [HOUR]: ROWS_PER_LOOK - 10 });
   expect(Math.max(...changes)).toBeLessThanOrEqual(ROWS_PER_LOOK);
-  // That of the scheduled one, too: it keeps its time, and its last event no longer lies ahead.
+  // The scheduled message too: it keeps its time, and its last event is no longer in the future.
   expect(changes.reduce((sum, rows) => sum + rows, 0)).toBe(stale + 1 + 20);
 });

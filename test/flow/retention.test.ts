@@ -1,7 +1,7 @@
-import { DAY_MS } from "../../src/core/time-units.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { idFloor } from "../../src/core/ids.ts";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { sweepContents } from "../../src/flows/contents/sweep.ts";
+import { removeUnusedContents } from "../../src/flows/sweep/removals.ts";
 import { forgetContents, forgetMessages } from "../../src/flows/sweep/retention.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { oldMessages } from "../../src/store/retention.ts";
@@ -27,7 +27,7 @@ const BODY = [
   "--b--",
 ].join("\r\n");
 
-// Megabytes go through each test, on a machine that may be busy.
+// Megabytes pass through each test, on a machine that may be busy.
 setDefaultTimeout(90_000);
 
 let service: TestService;
@@ -48,7 +48,10 @@ afterEach(async () => {
 
 const get = (path: string) => service.call("GET", path);
 const contents = () => forgetContents({ db: service.app.db, clock }, 1)();
-/** Walks until all have gone that may: what something happens to meanwhile, as its entry into the index, is left once. */
+/**
+ * Walks until everything that may go has gone. A message that changes at the same time, as when it is indexed, is
+ * left once.
+ */
 async function messages(): Promise<void> {
   const { db } = service.app;
   const forget = forgetMessages({ db, clock }, 2);
@@ -79,7 +82,7 @@ async function received(headers = MAIL, body = BODY): Promise<string> {
   return (await get("/v1/emails?direction=inbound")).body.data[0].id;
 }
 
-/** Makes an endpoint that has still to hear of the message. */
+/** Makes an endpoint that has a pending delivery of the message. */
 function stillToBeToldOf(messageId: string): Statement[] {
   return [
     {
@@ -101,7 +104,7 @@ describe("content past its retention", () => {
     ["a received one", () => received()],
   ] as const;
   for (const [name, make] of KINDS)
-    test(`of ${name} is gone, and its record stays and says so`, async () => {
+    test(`of ${name} is removed, and its record stays and says so`, async () => {
       const id = await make();
       const before = (await get(`/v1/emails/${id}`)).body;
       const [attachment] = before.attachments;
@@ -111,7 +114,7 @@ describe("content past its retention", () => {
       clock.shift(DAY_MS + HOUR_MS);
       await contents();
       const after = await get(`/v1/emails/${id}`);
-      // Of a received mail the header fields go with its body, which they are kept with.
+      // The header fields of a received message are stored with its body, and removed with it.
       const { headers, replyText, ...rest } = before;
       expect([after.status, after.body]).toMatchObject([200, { ...rest, html: null, text: null }]);
       for (const path of ["raw", `attachments/${attachment.id}`]) {
@@ -124,18 +127,18 @@ describe("content past its retention", () => {
       }
       expect((await get("/v1/emails")).body.data.map((row: { id: string }) => row.id)).toContain(id);
       clock.shift(UNUSED_KEPT_MS + 1000);
-      await sweepContents({ db: service.app.db, clock });
+      await removeUnusedContents({ db: service.app.db, clock });
       expect(await service.app.db.all("SELECT id FROM contents")).toEqual([]);
     });
 
-  test("that a younger message has too stays for that one", async () => {
+  test("that a younger message shares stays for that one", async () => {
     const old = await sent();
     clock.shift(DAY_MS - HOUR_MS);
     const young = await sent();
     clock.shift(2 * HOUR_MS);
     await contents();
     clock.shift(2 * UNUSED_KEPT_MS);
-    await sweepContents({ db: service.app.db, clock });
+    await removeUnusedContents({ db: service.app.db, clock });
     expect((await get(`/v1/emails/${old}`)).body.text).toBeNull();
     const { text, attachments } = (await get(`/v1/emails/${young}`)).body;
     expect([text, (await get(`/v1/emails/${young}/attachments/${attachments[0].id}`)).body]).toEqual([
@@ -144,7 +147,7 @@ describe("content past its retention", () => {
     ]);
   });
 
-  test("of a message that waits for its time stays, and it goes out whole", async () => {
+  test("of a scheduled message stays, and the message is sent complete", async () => {
     const scheduledAt = new Date(clock.now() + 3 * DAY_MS).toISOString();
     const id = await sent({ scheduledAt });
     clock.shift(2 * DAY_MS);
@@ -160,7 +163,7 @@ describe("content past its retention", () => {
     expect((await get(`/v1/emails/${id}`)).body.text).toBe("Cheap");
   });
 
-  test("is told as null by a webhook that hears of it later", async () => {
+  test("is null in a webhook that is delivered later", async () => {
     const url = sink.url;
     const hook = (await service.call("POST", "/v1/webhooks", { url, eventTypes: ["inbound_received"] })).body;
     const id = await received();
@@ -178,7 +181,7 @@ describe("content past its retention", () => {
     });
   });
 
-  test("waits for a webhook that has not heard of the mail yet", async () => {
+  test("stays until every webhook delivery of the message is made", async () => {
     await service.restart({ WEBHOOK_RETRY_SECONDS: "0,93600" });
     sink.answer(500, 200);
     const url = sink.url;
@@ -213,7 +216,7 @@ describe("content past its retention", () => {
 });
 
 describe("messages past their retention", () => {
-  test("are gone from the record, the lists, the search and their thread", async () => {
+  test("are removed from the record, the lists, the search and their thread", async () => {
     const [out, into] = [await sent(), await received()];
     const { threadId } = (await get(`/v1/emails/${into}`)).body;
     clock.shift(2 * DAY_MS + HOUR_MS);
@@ -234,22 +237,22 @@ describe("messages past their retention", () => {
     expect((await get(`/v1/inboxes/${inboxId}/threads`)).body.data).toEqual([]);
   });
 
-  test("go though the content of the one that their thread keeps cannot be read", async () => {
+  test("are removed even if the content of the message that their thread keeps cannot be read", async () => {
     const first = await received();
     const { threadId } = (await get(`/v1/emails/${first}`)).body;
     const { db } = service.app;
     const reply = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "Ten" });
     await service.message(reply.body.id, "delivered");
-    // Still to be told of: it stays, and its body is in an object store that is not there.
+    // It has a pending delivery, so it stays. Its body is in an object store that does not exist.
     await db.write([
       ...stillToBeToldOf(first),
       {
-        sql: `INSERT INTO contents (key, refs, size, encoding, place, object, created_at)
-          VALUES (CAST('lost' AS BLOB), 1, 9, 'plain', 'object', 'lost', 0)`,
+        sql: `INSERT INTO contents (key, sender_id, refs, size, encoding, stored_in, object, created_at)
+          VALUES (CAST('lost' AS BLOB), '', 1, 9, 'plain', 'object', 'lost', 0)`,
         args: [],
       },
       {
-        sql: "UPDATE message_content SET body = CAST('lost' AS BLOB), inline_body = NULL WHERE message_id = ?",
+        sql: "UPDATE message_content SET body = CAST('lost' AS BLOB) WHERE message_id = ?",
         args: [first],
       },
     ]);
@@ -260,7 +263,7 @@ describe("messages past their retention", () => {
     expect(await db.first<unknown>(row, [threadId])).toEqual({ last: first, preview: "" });
   });
 
-  test("leave a thread the preview of what its last message says anew", async () => {
+  test("leave a thread the preview of its remaining last message", async () => {
     const headers = ["From: ann@client.test", "Subject: Question", "Message-ID: <quoting@client.test>"];
     const first = await received(
       headers,
@@ -269,7 +272,7 @@ describe("messages past their retention", () => {
     const { threadId } = (await get(`/v1/emails/${first}`)).body;
     const reply = await service.call("POST", `/v1/threads/${threadId}/reply`, { text: "Ten" });
     await service.message(reply.body.id, "delivered");
-    // The first has still to be told of, and so it stays.
+    // The first has a pending delivery, and so it stays.
     await service.app.db.write(stillToBeToldOf(first));
     clock.shift(2 * DAY_MS + HOUR_MS);
     await messages();
@@ -279,14 +282,14 @@ describe("messages past their retention", () => {
     });
   });
 
-  test("leave the inbox that had them one that has had mail", async () => {
+  test("leave the inbox marked as having received mail", async () => {
     await received();
     clock.shift(2 * DAY_MS + HOUR_MS);
     await messages();
     expect((await service.call("DELETE", `/v1/inboxes/${inboxId}`)).status).toBe(409);
   });
 
-  test("leave suppressions, contacts and figures as they are", async () => {
+  test("leave suppressions, contacts and statistics as they are", async () => {
     const bounced = await service.call("POST", "/v1/suppressions", { email: "gone@home.test" });
     await service.call("POST", "/v1/contacts", { email: "ann@home.test" });
     await sent();
@@ -298,7 +301,7 @@ describe("messages past their retention", () => {
     expect((await get("/v1/stats")).body.totals).toEqual(totals);
   });
 
-  test("may go while somebody reads the list: the next page goes on behind the last one", async () => {
+  test("may be removed while a client reads the list: the next page continues after the last one", async () => {
     const ids: string[] = [];
     for (let at = 0; at < 4; at++) ids.unshift(await sent({ attachments: [] }));
     const first = (await get("/v1/emails?limit=2")).body;
@@ -309,7 +312,7 @@ describe("messages past their retention", () => {
   });
 });
 
-test("the worker does it by itself, so many days as the settings say", async () => {
+test("the worker removes them by itself, after the days in the settings", async () => {
   const id = await sent();
   const late = await sent();
   await service.restart({ RETENTION_CONTENT_DAYS: "1", RETENTION_EVENT_DAYS: "2" });
@@ -320,7 +323,7 @@ test("the worker does it by itself, so many days as the settings say", async () 
   await until(async () => (await get(`/v1/emails/${late}`)).status === 404);
 });
 
-test("the worker deletes suppressions that have expired, whatever the settings say", async () => {
+test("the worker deletes expired suppressions, whatever the settings say", async () => {
   const left = () => service.app.db.all("SELECT email FROM suppressions");
   const expiresAt = new Date(clock.now() + HOUR_MS).toISOString();
   await service.call("POST", "/v1/suppressions", { email: "full@home.test", expiresAt });

@@ -57,7 +57,7 @@ Diagnostic-Code: smtp; 550 5.1.1 No such user
 --b--
 `;
 
-/** Brings a report as another server does: 250, or the code with which the recipient was refused. */
+/** Delivers a report as another server does. Returns 250, or the code by which the recipient was refused. */
 async function report(to: string): Promise<number> {
   const transport = createTransport({ host: "127.0.0.1", port: service.smtpPort, ignoreTLS: true });
   try {
@@ -71,7 +71,7 @@ async function report(to: string): Promise<number> {
   }
 }
 
-/** Lets a domain receive, and publishes its MX record, or has it receive no more. */
+/** Enables receiving for a domain and publishes its MX record, or disables receiving. */
 async function setReceiving(domainId: string, enabled: boolean): Promise<void> {
   const { status, body } = await service.call("PATCH", `/v1/domains/${domainId}/receiving`, { enabled });
   expect(status).toBe(200);
@@ -84,7 +84,7 @@ async function setReceiving(domainId: string, enabled: boolean): Promise<void> {
 }
 
 describe("the return path", () => {
-  test("lies at the From domain where that receives, and at the bounce domain where it does not", async () => {
+  test("is at the From domain if that receives, and otherwise at the bounce domain", async () => {
     const id = await verifiedDomain(service, "sender.test");
     await verifiedDomain(service, "other.test");
     expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
@@ -95,7 +95,7 @@ describe("the return path", () => {
     expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
   });
 
-  test("lies at the bounce domain until the MX record of the From domain is there: no report would arrive", async () => {
+  test("is at the bounce domain until the MX record of the From domain is there, because no report would arrive", async () => {
     const id = await verifiedDomain(service, "sender.test");
     const { body } = await service.call("PATCH", `/v1/domains/${id}/receiving`, { enabled: true });
     expect((await send("news@sender.test")).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
@@ -104,7 +104,7 @@ describe("the return path", () => {
     expect((await send("news@sender.test")).domain).toBe("sender.test");
   });
 
-  test("of mail from the onboarding domain lies at the bounce domain", async () => {
+  test("of mail from the onboarding domain is at the bounce domain", async () => {
     expect((await send(`hi@onboarding.${SERVICE_DOMAIN}`, OWNER)).domain).toBe(`bounce.${SERVICE_DOMAIN}`);
   });
 });
@@ -113,7 +113,7 @@ describe("a report to a return path at a customer's domain", () => {
   test.each([
     ["as it was sent", (token: string) => `b+${token}@sender.test`],
     ["in capitals", (token: string) => `B+${token.toUpperCase()}@SENDER.TEST`],
-  ])("%s moves its recipient, though an inbox b@ is there", async (_, addressOf) => {
+  ])("%s changes its recipient, even if an inbox b@ exists", async (_, addressOf) => {
     const [inboxId] = await receivingInboxes(service, "sender.test", ["b@sender.test"]);
     const { id, token } = await send("news@sender.test");
     expect(await report(addressOf(token))).toBe(250);
@@ -123,7 +123,7 @@ describe("a report to a return path at a customer's domain", () => {
     expect(threads.body.data).toEqual([]);
   });
 
-  test("counts though the domain has stopped receiving since, or is gone", async () => {
+  test("counts even if the domain has stopped receiving since, or was deleted", async () => {
     const domainId = await verifiedDomain(service, "sender.test");
     await setReceiving(domainId, true);
     const [first, second] = [await send("news@sender.test"), await send("news@sender.test", "b@one.test")];
@@ -143,7 +143,7 @@ describe("a report to a return path at a customer's domain", () => {
     ["a token cut short", (token: string) => `b+${token.slice(1)}@sender.test`],
     ["no token", () => "b+@sender.test"],
     ["another label", () => "b+newsletters@sender.test"],
-  ])("that has %s is ordinary mail to the inbox b", async (_, addressOf) => {
+  ])("with %s is ordinary mail to the inbox b", async (_, addressOf) => {
     const domainId = await verifiedDomain(service, "sender.test");
     await setReceiving(domainId, true);
     const { id, token } = await send("news@sender.test");
@@ -155,7 +155,7 @@ describe("a report to a return path at a customer's domain", () => {
     expect((await service.call("GET", `/v1/emails/${id}`)).body.status).toBe("sent");
   });
 
-  test("that has a forged token finds nobody at the bounce domain and at a domain that does not receive", async () => {
+  test("with a forged token is refused at the bounce domain and at a domain that does not receive", async () => {
     await verifiedDomain(service, "sender.test");
     const { token } = await send("news@sender.test");
     for (const domain of [`bounce.${SERVICE_DOMAIN}`, "sender.test", "elsewhere.test"])

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { openDoor } from "../../src/flows/receive/door.ts";
+import { createInboundHandler } from "../../src/flows/receive/inbound-handler.ts";
 import type { Envelope } from "../../src/smtp/envelope.ts";
 import { publish } from "../support/dns.ts";
 import { startSink } from "../support/https-sink.ts";
@@ -12,6 +12,7 @@ import {
   type TestService,
   verifiedDomain,
 } from "../support/service.ts";
+import { limitsOf } from "../../src/flows/send/reputation.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -19,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.stop());
 
-/** The reply to RCPT for a path as it is written. */
+/** The reply to RCPT for a path in this spelling. */
 async function rcpt(path: string): Promise<string> {
   const session = await smtpSession(service.smtpPort);
   await session.say("MAIL FROM:<>");
@@ -71,7 +72,7 @@ describe("RCPT TO at the service's own names", () => {
   });
 });
 
-describe("a mail to a role mailbox of the service", () => {
+describe("a message to a role mailbox of the service", () => {
   test.each([
     [`postmaster@${SERVICE_DOMAIN}`],
     [`abuse@bounce.${SERVICE_DOMAIN}`],
@@ -97,7 +98,7 @@ describe("a mail to a role mailbox of the service", () => {
     expect(raw.body).toContain("What has happened");
   });
 
-  test("is no other project's", async () => {
+  test("does not appear in another project", async () => {
     const made = await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey });
     const id = await delivered(service, { to: `abuse@${SERVICE_DOMAIN}` });
     const other = { key: service.accountKey, headers: { "x-service-product": made.body.id } };
@@ -105,7 +106,7 @@ describe("a mail to a role mailbox of the service", () => {
     expect((await service.call("GET", "/v1/emails", undefined, other)).body.data).toEqual([]);
   });
 
-  test("is one message for all its addresses there, each named", async () => {
+  test("is one message for all its addresses there, which names each", async () => {
     const { id, envelope } = await deliveredRecord(service, {
       to: [`postmaster@${SERVICE_DOMAIN}`, `postmaster+x@${SERVICE_DOMAIN}`],
     });
@@ -127,7 +128,7 @@ describe("a mail to a role mailbox of the service", () => {
     await sink.stop();
   });
 
-  test("stands beside an inbox's copy of the same mail, which is kept once", async () => {
+  test("exists next to an inbox's copy of the same message, whose content is stored once", async () => {
     const [inboxId] = await receivingInboxes(service, "in.test", ["a@in.test"]);
     await deliver(service, { to: ["a@in.test", `postmaster@${SERVICE_DOMAIN}`], body: "To both" });
     const list = await service.call("GET", "/v1/emails?direction=inbound");
@@ -144,7 +145,7 @@ describe("a mail to a role mailbox of the service", () => {
 });
 
 describe("a customer's domain that receives", () => {
-  test("has a postmaster without an inbox of that name, of the customer's project, and nobody else", async () => {
+  test("has a postmaster without an inbox of that name, for the customer's project, and no other role mailbox", async () => {
     const made = await service.call("POST", "/v1/senders", { name: "Shop" }, { key: service.accountKey });
     const key = (
       await service.call(
@@ -168,7 +169,7 @@ describe("a customer's domain that receives", () => {
     expect((await service.call("GET", `/v1/emails/${message}`)).status).toBe(404);
   });
 
-  test("gives its postmaster's mail to the inbox of that name where there is one", async () => {
+  test("gives its postmaster's mail to the inbox of that name if it exists", async () => {
     const [inboxId] = await receivingInboxes(service, "in.test", ["postmaster@in.test"]);
     expect(await deliveredRecord(service, { to: "PostMaster@in.test" })).toMatchObject({
       inboxId,
@@ -200,7 +201,7 @@ describe("a DMARC policy of p=reject", () => {
     });
   });
 
-  test("holds for a mail that goes to an inbox besides", async () => {
+  test("applies to a message that is also for an inbox", async () => {
     await receivingInboxes(service, "in.test", ["a@in.test"]);
     const to = [`postmaster@${SERVICE_DOMAIN}`, "a@in.test"];
     expect(await deliver(service, { to, mailFrom: "boss@bank.test", headers: forged })).toStartWith(
@@ -209,13 +210,14 @@ describe("a DMARC policy of p=reject", () => {
   });
 });
 
-test("one that has had its fill says so, for a while, at RCPT and at the end of DATA", async () => {
+test("a role mailbox over its limit says so, for a while, at RCPT and at the end of DATA", async () => {
   const { db, queue } = service.app;
-  const door = openDoor({
+  const door = createInboundHandler({
     ...{ db, queue, clock: systemClock, hostname: `mx.${SERVICE_DOMAIN}`, serviceDomain: SERVICE_DOMAIN },
     verpKey: new Uint8Array(32),
-    // Nobody reads: what was let in is busy, and counted.
+    // None is answered: what was accepted is in progress, and counted.
     inspect: async () => null,
+    suspension: limitsOf(5),
     roleLimits: { mails: 1, octets: 1000 },
   });
   const to = `dmarc@${SERVICE_DOMAIN}`;
@@ -233,7 +235,7 @@ test("one that has had its fill says so, for a while, at RCPT and at the end of 
   expect(await door.recipient(`abuse@${SERVICE_DOMAIN}`, session)).toBeNull();
 });
 
-test("there is nobody to read it before the first start is over: the mail is refused, not lost", async () => {
+test("before the first start has finished there is no project to read it, so the message is deferred and not lost", async () => {
   await service.app.db.write([
     { sql: "DELETE FROM api_keys", args: [] },
     { sql: "DELETE FROM senders", args: [] },

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { Dispatch } from "../../src/flows/dispatch/dispatch.ts";
-import { mxPassages } from "../../src/flows/send/deliver.ts";
+import { mxRoutes } from "../../src/flows/send/deliver.ts";
 import { type DeliveryReport, HANG_MS } from "../../src/flows/send/outcome.ts";
 import { log } from "../../src/log.ts";
 import { createPool } from "../../src/smtp/client/pool.ts";
@@ -12,10 +12,10 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-test("a mail that its peer has whole is not broken off to make room: it would be sent twice", async () => {
+test("a message that its peer has completely is not aborted to make room, because it would be sent twice", async () => {
   const scanned = Promise.withResolvers<string>();
   const scanning = Promise.withResolvers<void>();
-  // The peer looks through each mail for a little over ten seconds before it says 250 (RFC 5321 §4.5.3.2.6: 10 min).
+  // The peer examines each message for a little over ten seconds before its 250 (RFC 5321 §4.5.3.2.6: 10 min).
   const mx = startMx({
     answers: {
       ".": () => {
@@ -32,7 +32,7 @@ test("a mail that its peer has whole is not broken off to make room: it would be
     () => scanned.resolve("250 ok"),
   );
   const hosts = (name: string) => [{ name, preference: 0, addresses: [mx.ip] }];
-  const findPassage = mxPassages({
+  const findDeliveryRoute = mxRoutes({
     pool,
     route: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
     secure: async (domain) => ({ kind: "hosts", hosts: hosts(domain) }),
@@ -44,7 +44,7 @@ test("a mail that its peer has whole is not broken off to make room: it would be
   const dispatch = new Dispatch(
     {
       clock,
-      findPassage,
+      findDeliveryRoute,
       pace: null,
       restMs: 30_000,
       transmit: async ({ key, lane }, handover) => {
@@ -56,19 +56,28 @@ test("a mail that its peer has whole is not broken off to make room: it would be
         return null;
       },
     },
-    // All the room is taken by one mail; in production by 4000 mails or 128 MiB, which are five of 25 MiB.
-    { hosts: 20, own: 100, trials: 5, deferrals: 16, desk: 50, underWay: 1, bytes: 1_000_000, waiting: 100 },
+    // One message uses the whole limit; in production it takes 4000 messages or 128 MiB, which are five of 25 MiB.
+    {
+      hosts: 20,
+      own: 100,
+      trials: 5,
+      deferrals: 16,
+      preparing: 50,
+      delivering: 1,
+      octets: 1_000_000,
+      waiting: 100,
+    },
   );
   dispatch.offer({ key: "first", lane: "slow.test" }, false);
   await scanning.promise;
   clock.advance(HANG_MS + 2_000);
-  // Other mail comes, and there is no room for it.
+  // Another message comes, and there is no room for it.
   dispatch.offer({ key: "second", lane: "other.test" }, false);
   await mx.visit();
   scanned.resolve("250 2.0.0 taken");
   const report = await done.promise;
   await mx.messages.reached(1);
-  // The peer has the mail and has said so.
+  // The peer has the message and has said so.
   expect(mx.messages.items.map(({ rcptTo }) => rcptTo)).toContainEqual(["a@slow.test"]);
   expect(report).toMatchObject({ kind: "accepted" });
 });

@@ -4,22 +4,22 @@ import { startMx, type TestMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const RUN_MS = 270_000;
-/** Between two looks at the database, which is the only signal that nothing is due any more. */
+/** Pause between two database reads, the only way to see that nothing is due any more. */
 const POLL_MS = 2;
-/** Looks without a change after which time goes on: what is left waits for the sweep. */
+/** Reads without a change after which time advances: the rest waits for the sweep. */
 const STILL_LOOKS = 10;
 
 let clock: ManualClock;
 let service: TestService;
 let relay: TestMx;
-/** When each recipient was named to the smarthost, by the service's clock. */
+/** The time by the service's clock when each recipient was named to the smarthost. */
 const arrivals = new Map<string, number[]>();
 
 async function start(): Promise<void> {
@@ -66,7 +66,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Waits until nothing is under way and nothing is due by the service's clock. */
+/** Waits until no message is under way and none is due by the service's clock. */
 async function quiet(): Promise<void> {
   let last = -1;
   for (let still = 0; ; still++) {
@@ -78,7 +78,7 @@ async function quiet(): Promise<void> {
     const moving = row?.moving ?? 0;
     if (moving === 0) return;
     if (moving !== last) still = 0;
-    // A look without a change counts once a commit has been made behind those under way: a disk may be slow.
+    // A read without a change counts only once a later commit has ended, because a disk may be slow.
     else await service.app.db.write([{ sql: "UPDATE recipients SET due_at = due_at WHERE false", args: [] }]);
     if (still >= STILL_LOOKS) {
       clock.advance(SECOND_MS);
@@ -96,7 +96,7 @@ describe("scheduled mail", () => {
   const LATEST_MS = MINUTE_MS;
 
   test(
-    "goes out once, never early and at most a minute late, over restarts and steps of the clock",
+    "is sent once, never early and at most a minute late, over restarts and steps of the clock",
     async () => {
       await start();
       const random = seeded(20_260_131);
@@ -112,7 +112,7 @@ describe("scheduled mail", () => {
           BATCH,
         );
       }
-      /** Times that the clock was put over: nobody could be late in them. */
+      /** Times that the clock skipped, in which no message can count as late. */
       const passed: { from: number; to: number }[] = [];
       const jump = (ms: number) => {
         if (ms > 0) passed.push({ from: clock.now(), to: clock.now() + ms });
@@ -121,7 +121,7 @@ describe("scheduled mail", () => {
       let restarts = 0;
       for (let turn = 0; clock.now() < began + SPAN_MS + 2 * MINUTE_MS; turn++) {
         clock.advance(20 * SECOND_MS);
-        // In the midst of what has just become due.
+        // Amid mail that has just become due.
         if (turn === 60 || turn === 200) jump(HOUR_MS);
         if (turn === 130) jump(-HOUR_MS);
         if (turn % 40 === 20) {
@@ -152,7 +152,7 @@ describe("scheduled mail", () => {
     RUN_MS,
   );
 
-  test("moved to a time that is past answers with the time that it has in its record", async () => {
+  test("moved to a past time answers with the time in its record", async () => {
     await start();
     const id = await send("moved@one.test", clock.now() + HOUR_MS);
     const past = new Date(clock.now() - HOUR_MS).toISOString();
@@ -162,12 +162,12 @@ describe("scheduled mail", () => {
     expect(record.scheduledAt).toBe(body.scheduledAt);
   });
 
-  test("more than one turn of the sweep reads all go in that turn", async () => {
+  test("more scheduled messages than one read of the sweep returns all go in one turn", async () => {
     await start();
     const at = clock.now() + HOUR_MS;
     const { db } = service.app;
     const id = await send("first@one.test", at);
-    // The rows as the API writes them: to post as many would take the test's time.
+    // The rows as the API writes them, because posting as many would take the test's time.
     const rows = Array.from({ length: 2500 }, (_, ord) => ord + 1);
     await db.write(
       rows.map((ord) => ({
@@ -189,8 +189,8 @@ describe("scheduled mail", () => {
   }
 });
 
-describe("a race with the time of a scheduled mail", () => {
-  test.each(["cancel", "reschedule"])("that %s and the sweep run ends one way or the other", async (what) => {
+describe("a race with the time of a scheduled message", () => {
+  test.each(["cancel", "reschedule"])("that %s and the sweep run ends consistently", async (what) => {
     await start();
     const at = clock.now() + MINUTE_MS;
     const later = new Date(at + HOUR_MS).toISOString();
@@ -222,13 +222,13 @@ describe("a race with the time of a scheduled mail", () => {
   });
 });
 
-/** Time goes on, once the sweep rests: a turn that is under way would not see it. */
+/** Advances time once the sweep is idle: a turn under way would miss the change. */
 async function passes(ms: number): Promise<void> {
   await clock.rested(SECOND_MS);
   clock.advance(ms);
 }
 
-test("a clock put back by a year has a mail that nobody takes given up 72 hours later all the same", async () => {
+test("if the clock is set back by a year, an undeliverable message is still given up 72 hours later", async () => {
   await start();
   relay.set({ RCPT: "451 4.3.0 later" });
   const id = await send("never@one.test");
@@ -236,7 +236,7 @@ test("a clock put back by a year has a mail that nobody takes given up 72 hours 
   clock.step(-365 * 24 * HOUR_MS);
   await passes(2 * SECOND_MS);
   const tries = async () => (await service.call("GET", `/v1/emails/${id}/attempts`)).body.data.length;
-  // Longer than the longest delay. Of the first one the 72 hours are counted.
+  // Longer than the longest delay. The 72 hours are counted from the first one.
   for (let waits = 0; waits < 10; waits++) {
     const before = await tries();
     await passes(8 * HOUR_MS);
@@ -245,13 +245,13 @@ test("a clock put back by a year has a mail that nobody takes given up 72 hours 
   expect((await service.call("GET", `/v1/emails/${id}`)).body.status).toBe("bounced");
 });
 
-describe("a clock put back by an hour", () => {
-  test("holds up neither fresh mail nor a retry", async () => {
+describe("setting the clock back by an hour", () => {
+  test("delays neither new mail nor a retry", async () => {
     await start();
     relay.set({ RCPT: "451 4.3.0 later" });
     const deferred = await send("retry@one.test");
     await service.message(deferred, "delivery_delayed");
-    // A mail that is committed and not claimed yet, as after a hint that was lost.
+    // A message that is committed and not claimed yet, as after a lost hint.
     const fresh = await send("fresh@one.test", clock.now() + MINUTE_MS);
     await service.app.db.write([
       {
@@ -272,7 +272,7 @@ describe("a clock put back by an hour", () => {
     await service.message(scheduled, "sent");
   });
 
-  test("lets mail that was tried before its time go at its time, and not when the clock has come round", async () => {
+  test("sends mail that was tried before its time at its time, and not when the clock has caught up", async () => {
     await start();
     relay.set({ RCPT: "451 4.3.0 later" });
     const early = await send("early@one.test", clock.now() + MINUTE_MS);
@@ -289,7 +289,7 @@ describe("a clock put back by an hour", () => {
     await service.message(early, "sent");
   });
 
-  test("while the service was down holds up nothing either", async () => {
+  test("while the service was down delays nothing either", async () => {
     await start();
     relay.set({ RCPT: "451 4.3.0 later" });
     const deferred = await send("retry@one.test");
@@ -302,11 +302,11 @@ describe("a clock put back by an hour", () => {
   });
 });
 
-describe("the bytes of a mail", () => {
+describe("the bytes of a message", () => {
   const composed = async (id: string): Promise<string> =>
     (await service.call("GET", `/v1/emails/${id}/raw`)).body;
 
-  test("are the same at each later try, so that a peer whose 250 got lost knows it again", async () => {
+  test("are the same at each later try, so that a peer whose 250 was lost recognises it", async () => {
     await start();
     const id = await send("retry@one.test");
     await service.message(id, "sent");
@@ -314,7 +314,7 @@ describe("the bytes of a mail", () => {
     expect(await composed(id)).toBe(relay.messages.items[0]?.data.toString() ?? "");
   });
 
-  test("are dated as scheduled, and with the time of posting where that is later", async () => {
+  test("are dated as scheduled, or with the time of posting if that is later", async () => {
     await start();
     const dated = (at: number) => `Date: ${new Date(at).toUTCString().replace("GMT", "+0000")}\r\n`;
     const posted = clock.now();
@@ -322,7 +322,7 @@ describe("the bytes of a mail", () => {
     const past = await send("past@one.test", posted - HOUR_MS);
     expect(await composed(ahead)).toContain(dated(posted + HOUR_MS));
     expect(await composed(past)).toContain(dated(posted));
-    // Time that goes on would cut it off.
+    // Running time would cut it off.
     await service.message(past, "sent");
     const later = new Date(posted + 2 * HOUR_MS).toISOString();
     await service.call("PATCH", `/v1/emails/${ahead}`, { scheduledAt: later });

@@ -12,7 +12,10 @@ afterEach(async () => {
 
 const types = (record: { events: { type: string }[] }) => record.events.map((event) => event.type);
 
-/** A mail server of somebody else's, and the zone that leads to it. All peers of a test share the port by their address. */
+/**
+ * An independent mail server, and the zone that points to it. All peers of a test share the port, on different
+ * addresses.
+ */
 function mxFor(domain: string, options: Parameters<typeof startMx>[0] = {}, preference = 10): TestMx {
   const peer = startMx(options);
   peers.push(peer);
@@ -50,7 +53,7 @@ describe("capture", () => {
     ]);
   });
 
-  test("test mode reaches nobody but the owner and the simulator", async () => {
+  test("test mode delivers only to the owner and the simulator", async () => {
     service = await startService();
     const refused = await service.call(
       "POST",
@@ -65,7 +68,7 @@ describe("capture", () => {
     });
   });
 
-  test("a domain that is not verified is refused", async () => {
+  test("an unverified domain is refused", async () => {
     service = await startService();
     const refused = await service.call("POST", "/v1/emails", mail("a@example.com"));
     expect(refused.status).toBe(403);
@@ -74,7 +77,7 @@ describe("capture", () => {
 });
 
 describe("relay", () => {
-  test("all mail goes to the smarthost, one transaction a recipient, with a return path of its own each", async () => {
+  test("all mail goes to the smarthost, one transaction for each recipient, with its own return path", async () => {
     const relay = startMx();
     peers.push(relay);
     service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}` });
@@ -132,12 +135,12 @@ describe("mx", () => {
     expect(data.toString()).toContain("\r\nHello\r\n.dot\r\n");
   });
 
-  test("the next host takes it where the preferred one cannot be reached", async () => {
+  test("the next host is used if the preferred one is unreachable", async () => {
     await startMxService();
     service.dns.add(
       { name: "two.test", type: "MX", data: { preference: 10, exchange: "dead.two.test" } },
       { name: "two.test", type: "MX", data: { preference: 20, exchange: "mx.two.test" } },
-      // Nobody listens there on the port of the test's peer.
+      // No server listens there on the port of the test's peer.
       { name: "dead.two.test", type: "A", data: "127.0.0.9" },
       { name: "mx.two.test", type: "A", data: "127.0.0.1" },
     );
@@ -145,7 +148,7 @@ describe("mx", () => {
     expect((await service.message(sent.body.id, "delivered")).recipients[0].mx).toBe("mx.two.test");
   });
 
-  test("the next host takes what the preferred one puts off, all in one attempt", async () => {
+  test("the next host is used if the preferred one defers, all in one attempt", async () => {
     const peer = await startMxService();
     const busy = startMx({ ip: "127.0.0.2", port: peer.port, answers: { RCPT: "450 4.2.1 busy" } });
     peers.push(busy);
@@ -173,19 +176,19 @@ describe("mx", () => {
   test.each([
     ["that does not exist", "nowhere.test"],
     ["with a null MX", "null.test"],
-  ])("a domain %s is a hard bounce, at once, and its address is suppressed", async (_, domain) => {
+  ])("a domain %s is a hard bounce at once, and its address is suppressed", async (_, domain) => {
     await startMxService();
     service.dns.add({ name: "null.test", type: "MX", data: { preference: 0, exchange: "." } });
     const sent = await service.call("POST", "/v1/emails", mail(`a@${domain}`));
     const record = await service.message(sent.body.id, "bounced");
     expect(record.events.at(-1)).toMatchObject({ type: "bounce", data: { bounce: { type: "hard" } } });
     const again = await service.call("POST", "/v1/emails", mail(`A@${domain}`));
-    expect(again.body.status).toBe("rejected");
+    expect(again.body.status).toBe("queued");
     const rejected = await service.message(again.body.id, "rejected");
     expect(rejected.recipients[0]).toMatchObject({ status: "rejected", reason: "suppressed", attempts: 0 });
   });
 
-  test("a DNS server in trouble delays, and the mail goes out once it answers", async () => {
+  test("if DNS fails, mail is delayed, and sent once it answers", async () => {
     await startMxService({ DELIVERY_RETRY_SECONDS: "0.05" });
     service.dns.add({ name: "late.test", type: "A", data: "127.0.0.1" });
     service.dns.behave("servfail", "late.test");
@@ -197,7 +200,7 @@ describe("mx", () => {
     expect(types(record)).toContain("delivery_delayed");
   });
 
-  test("a 4xx is tried again after the schedule, a 5xx is final", async () => {
+  test("a 4xx is retried by the schedule, a 5xx is final", async () => {
     const peer = await startMxService({ DELIVERY_RETRY_SECONDS: "0.05" });
     service.dns.add({ name: "moody.test", type: "A", data: "127.0.0.1" });
     peer.set({ RCPT: ["451 4.7.1 Greylisted", "250 ok"] });
@@ -242,7 +245,7 @@ describe("mx", () => {
     expect(record.recipients.map((one: { status: string }) => one.status)).toEqual(["delivered", "bounced"]);
   });
 
-  test("a domain with several hosts is asked in the order of their preference", async () => {
+  test("the hosts of a domain are tried in the order of their preference", async () => {
     await startMxService();
     const backup = mxFor("order.test", { ip: "127.0.0.3", port: peers[0]?.port ?? 0 }, 20);
     const first = mxFor("order.test", { ip: "127.0.0.2", port: peers[0]?.port ?? 0 }, 10);
@@ -285,12 +288,12 @@ test("attachments, headers and tags arrive as they were posted", async () => {
   expect(parsed.replyTo?.[0]?.address).toBe("answer@sender.test");
 });
 
-test("a message whose domain was deleted since can still be read as bytes, but no longer signed", async () => {
+test("if a message's domain was deleted, its bytes can still be read, but are not signed", async () => {
   const relay = startMx();
   peers.push(relay);
   service = await startService({ DELIVERY: "relay", SMTP_RELAY_URL: `smtp://127.0.0.1:${relay.port}` });
   const id = await verifiedDomain(service, "sender.test");
-  // A small mail is made where it is asked for, a large one in a thread of its own.
+  // A small message is composed on the event loop, a large one in a thread.
   const texts = ["Hi", "large".repeat(12_000)];
   const sent = texts.map((text) => service.call("POST", "/v1/emails", mail("a@one.test", { text })));
   const ids = (await Promise.all(sent)).map(({ body }) => body.id);
@@ -305,7 +308,7 @@ test("a message whose domain was deleted since can still be read as bytes, but n
 });
 
 describe("batch", () => {
-  test("good items are sent, bad ones say why, in their order", async () => {
+  test("valid items are sent, invalid ones say why, in their order", async () => {
     service = await startService();
     await verifiedDomain(service, "sender.test");
     const answer = await service.call("POST", "/v1/emails/batch", {
@@ -313,16 +316,26 @@ describe("batch", () => {
         mail("a@one.test"),
         { ...mail("b@one.test"), to: [{ email: "nobody" }] },
         mail("c@one.test", { from: { email: "x@other.test" } }),
+        null,
+        ["d@one.test"],
+        mail("e@one.test", { text: " ", html: "" }),
       ],
     });
     expect(answer.status).toBe(207);
     expect(answer.body.data[0].id).toMatch(/^msg_/);
     expect(answer.body.data[1].error).toMatchObject({ code: "invalid_email", param: "to[0].email" });
     expect(answer.body.data[2].error).toMatchObject({ code: "domain_not_verified" });
+    for (const at of [3, 4])
+      expect(answer.body.data[at].error).toMatchObject({
+        code: "invalid_item",
+        param: "",
+        type: "validation_error",
+      });
+    expect(answer.body.data[5].error).toMatchObject({ code: "missing_field", param: "html" });
     expect((await service.message(answer.body.data[0].id, "delivered")).status).toBe("delivered");
   });
 
-  test("101 items are refused whole", async () => {
+  test("101 items are refused as a whole", async () => {
     service = await startService();
     const answer = await service.call("POST", "/v1/emails/batch", {
       emails: Array.from({ length: 101 }, () => ({})),
@@ -348,7 +361,7 @@ describe("an Idempotency-Key", () => {
     expect((await service.call("GET", "/v1/emails")).body.data.length).toBe(1);
   });
 
-  test("of twenty at once exactly one sends", async () => {
+  test("if twenty are sent at once, exactly one sends", async () => {
     service = await startService();
     await verifiedDomain(service, "sender.test");
     const answers = await Promise.all(
@@ -367,7 +380,7 @@ describe("an Idempotency-Key", () => {
   });
 });
 
-test("a scheduled send waits as accepted and goes when its time has come", async () => {
+test("a scheduled send waits as accepted and is sent at its time", async () => {
   service = await startService();
   await verifiedDomain(service, "sender.test");
   const at = new Date(Date.now() + 1500).toISOString();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
@@ -15,10 +15,10 @@ let service: TestService;
 let port: number;
 let cases = 0;
 
-/** Starts the service on a clock that stands still, unless the machine's is asked for. */
+/** Starts the service on a clock that stands still, unless the machine's clock is requested. */
 async function start(own?: Clock): Promise<void> {
   clock = manualClock();
-  // Nobody listens at its address: it keeps the port for the peers of the cases.
+  // No server listens at its address: it keeps the port for the peers of the cases.
   const keeper = startMx({ ip: "127.0.1.1" });
   peers.push(keeper);
   port = keeper.port;
@@ -30,13 +30,13 @@ async function start(own?: Clock): Promise<void> {
 
 async function stop(): Promise<void> {
   const stopped = service.stop();
-  // A try at a silent peer that is in hand ends by its timeout.
+  // A running try at a silent peer ends by its timeout.
   clock.advance(HOUR_MS);
   await stopped;
   for (const peer of peers.splice(0)) peer.stop();
 }
 
-/** A domain of its own for a case, and the server behind it; null: nobody listens there. */
+/** A new domain for a case, and the server for it. If null, no server listens there. */
 function domainFor(options: MxOptions | null): string {
   const ip = `127.0.2.${++cases}`;
   const name = `case${cases}.test`;
@@ -68,7 +68,7 @@ async function reputation(): Promise<Counts> {
   return row ?? { settled: 0, bounced: 0 };
 }
 
-/** The entry of an address: its bounce's type and the days for which it stands; null where it has none. */
+/** The suppression of an address: its bounce type and its duration in days, or null if there is none. */
 async function suppression(email: string) {
   const row = await service.app.db.first<{
     bounce_type: string;
@@ -85,7 +85,7 @@ async function suppression(email: string) {
 const HARD = { type: "hard", days: null };
 const SOFT = { type: "soft", days: 7 };
 
-/** Types of a message's events and of its webhook deliveries, each in their order. */
+/** Types of a message's events and of its webhook deliveries, each in order. */
 async function tellings(id: string): Promise<{ events: string[]; pushes: string[] }> {
   const ofRows = (rows: { type: string }[]) => rows.map(({ type }) => type);
   const { db } = service.app;
@@ -101,7 +101,7 @@ type End = "delivered" | "delivery_delayed" | "bounced" | "failed";
 
 const WHY = ["category", "smtpCode", "enhancedCode", "diagnostic", "mx"];
 
-/** What each end leaves behind: its event with these details at least, and what it adds to the sender's counts. */
+/** The effects of each end: its event with at least these details, and its part of the sender's counts. */
 const ENDS: Readonly<Record<End, { event: string; details: string[]; counts: Counts }>> = {
   delivered: {
     event: "delivery",
@@ -170,7 +170,7 @@ const TABLE: [string, Case][] = [
   ["a bare 554 to the message", { peer: answering(".", "554 no"), ...failed(554, null) }],
   ["554 5.6.0 to the message", { peer: answering(".", "554 5.6.0 odd"), ...failed(554, "5.6.0") }],
   [
-    "a SIZE that is less than the mail's",
+    "a SIZE that is smaller than the message",
     {
       peer: { extensions: ["SIZE 10"] },
       end: "failed",
@@ -183,7 +183,7 @@ const TABLE: [string, Case][] = [
   ["nobody there", { peer: null, ...delayed(null, null) }],
 ];
 
-/** The one event of a type in a record, its details. */
+/** The details of a record's only event of the type. */
 function detailsOf(
   record: { events: { type: string; email: string; data: Record<string, unknown> }[] },
   type: string,
@@ -193,7 +193,7 @@ function detailsOf(
   return Object(found[0]?.data[type]);
 }
 
-/** Sends one mail and holds what it leaves behind against its case. */
+/** Sends one message and checks its effects against its case. */
 async function check(to: string, wanted: Omit<Case, "peer">, during = async () => {}): Promise<void> {
   const before = await reputation();
   const id = await send([to]);
@@ -220,7 +220,7 @@ describe("an attempt that ends in", () => {
   beforeAll(() => start(), START_MS);
   afterAll(stop);
 
-  test.each(TABLE)("%s leaves what it means behind", async (_, { peer, ...wanted }) => {
+  test.each(TABLE)("%s has its documented effects", async (_, { peer, ...wanted }) => {
     await check(`a@${domainFor(peer)}`, wanted);
   });
 
@@ -230,7 +230,7 @@ describe("an attempt that ends in", () => {
     ["RCPT", 3],
     ["DATA", 4],
     [".", 5],
-  ])("silence after %s is tried again", async (verb, commands) => {
+  ])("silence after %s is retried", async (verb, commands) => {
     const domain = domainFor({ ...answering(verb, "silent"), extensions: [] });
     const peer = peers.at(-1);
     await check(`a@${domain}`, delayed(null, null), async () => {
@@ -261,12 +261,15 @@ describe("a recipient that is deferred again and again", () => {
   beforeAll(() => start(), START_MS);
   afterAll(stop);
 
-  /** RFC 5321 §4.5.4.1 asks for four to five days or less; these are the service's own, in minutes. */
+  /**
+   * RFC 5321 §4.5.4.1 suggests giving up after four to five days at the earliest. These delays are the service's
+   * own, in minutes.
+   */
   const DELAYS_MIN = [1, 5, 15, 30, 60, 120, 240, 360];
   const GIVE_UP_MS = 72 * HOUR_MS;
   const JITTER = 0.2;
 
-  test("is tried by the schedule, told of each time, and given up after 72 hours as a soft bounce", async () => {
+  test("is retried by the schedule, announced each time, and given up after 72 hours as a soft bounce", async () => {
     const to = `full@${domainFor(answering("RCPT", "452 4.2.2 full"))}`;
     const before = await reputation();
     const began = clock.now();
@@ -286,7 +289,7 @@ describe("a recipient that is deferred again and again", () => {
       const delay = Date.parse(nextAttemptAt) - Date.parse(last.createdAt);
       const wanted = (DELAYS_MIN[attempt - 1] ?? 360) * 60_000;
       expect(Math.abs(delay - wanted)).toBeLessThanOrEqual(JITTER * wanted);
-      // Not a moment before; the sweep comes by every second.
+      // Not a moment before. The sweep runs every second.
       clock.advance(Date.parse(nextAttemptAt) - 2000 - at);
       await turns();
       expect((await service.call("GET", `/v1/emails/${id}`)).body.recipients[0].attempts).toBe(attempt);
@@ -316,24 +319,25 @@ describe("a recipient that is deferred again and again", () => {
       const { body } = await service.call("GET", `/v1/emails/${id}`);
       const [recipient] = body.recipients;
       if (recipient.attempts === attempt && recipient.status !== "sending") return body;
-      // The sweep's timer is armed again only when its turn is over. Time that went on in the midst of a try would end it.
+      // The sweep's timer is set again only when its turn is over. If time advanced in the middle of a try, the try
+      // would time out.
       if (recipient.status !== "sending") clock.advance(1000);
       await turns();
     }
   }
 
-  /** Lets what has been begun go on. */
+  /** Lets running work continue. */
   async function turns(): Promise<void> {
     for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
   }
 });
 
 describe("several recipients", () => {
-  // The pace of one destination needs time that goes on.
+  // The pace of one destination needs time that advances.
   beforeAll(() => start(systemClock), START_MS);
   afterAll(stop);
 
-  test("of one message end each on its own, and the message shows the worst", async () => {
+  test("of one message each have their own end, and the message shows the worst", async () => {
     const answers: Record<string, string> = {
       good: "250 ok",
       unknown: "550 5.1.1 no",
@@ -363,7 +367,7 @@ describe("several recipients", () => {
   });
 });
 
-test("a smarthost's 250 is sent, and what it refuses ends as at an MX", async () => {
+test("a smarthost's 250 means sent, and its refusals have the same effects as at an MX", async () => {
   const relay = startMx({
     answers: { RCPT: (line) => (line.includes("no@") ? "550 5.1.1 no" : "250 ok"), ".": "250 2.0.0 queued" },
   });
@@ -393,11 +397,11 @@ test("a smarthost's 250 is sent, and what it refuses ends as at an MX", async ()
   }
 });
 
-describe("a recipient whose mail a fault of ours keeps back", () => {
+describe("a recipient whose message fails through our fault", () => {
   beforeAll(() => start(), START_MS);
   afterAll(stop);
 
-  test("is tried again, and when it is given up nobody is suppressed and nothing counted", async () => {
+  test("is retried, and when it is given up no address is suppressed and nothing counted", async () => {
     await service.app.db.write([{ sql: "UPDATE dkim_keys SET private_key = 'unreadable'", args: [] }]);
     const to = `a@${domainFor({})}`;
     const id = await send([to]);

@@ -14,13 +14,13 @@ import { startRedis, type TestRedis } from "../support/redis.ts";
 import { deliverTo } from "../support/mail-in.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const LIMIT_MS = 120_000;
 
-/** What the processes share: a server, or a file of this machine. */
+/** The database that the processes share: a server, or a file of this machine. */
 type Shared = "server" | "file";
 const SHARED: readonly Shared[] = ["server", "file"];
 
@@ -47,7 +47,7 @@ async function ground(shared: Shared): Promise<Ground> {
 
 describe.each([...SHARED])("first starts at once on an empty %s", (shared) => {
   test(
-    "make one schema, one account, one pair of keys told by one of them, and one master key",
+    "make one schema, one account, one pair of keys printed by one of them, and one master key",
     async () => {
       const there = await ground(shared);
       const env = {
@@ -60,7 +60,7 @@ describe.each([...SHARED])("first starts at once on an empty %s", (shared) => {
       const told = started.filter(({ output }) => output().stdout.includes("First start."));
       expect(told).toHaveLength(1);
       const key = /project key +(\S+)/.exec(told[0]?.output().stdout ?? "")?.[1] ?? "";
-      // What one of them was told holds at all of them.
+      // The printed keys work at all of them.
       for (const one of started) expect((await callRole(one, key, "GET", "/v1/emails")).status).toBe(200);
       const db = await there.db();
       const count = async (table: string) =>
@@ -73,7 +73,7 @@ describe.each([...SHARED])("first starts at once on an empty %s", (shared) => {
       expect(await count("instances")).toBe(3);
       expect(readdirSync(there.folder).filter((name) => name.startsWith("master"))).toEqual(["master.key"]);
       expect(await Promise.all(started.map((one) => one.terminate()))).toEqual([0, 0, 0]);
-      // Each has taken its leave: the next start finds nobody dead.
+      // Each has signed off, so the next start finds no dead process.
       expect(await count("instances")).toBe(0);
       await db.close();
       await there.remove();
@@ -136,7 +136,7 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
     await there.remove();
   });
 
-  /** Reads let through of 80 at once over both APIs, and the tokens that came back meanwhile. */
+  /** Number of requests allowed of 80 at once over both APIs, and the tokens that came back in that time. */
   async function burst(name: string): Promise<{ passed: number; refilled: number }> {
     const { body: made } = await call(0, "POST", "/v1/senders", { externalId: name, name });
     const { body: project } = await call(1, "PATCH", `/v1/senders/${made.id}`, { plan: "tight" });
@@ -152,8 +152,8 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
     return { passed, refilled: Math.ceil((systemClock.now() - startedAt) / 1000) };
   }
 
-  test("a burst over both APIs lets through what one of them would", async () => {
-    // A process that waits too long for Redis counts for itself: a burst on a machine that stands still tells nothing.
+  test("a burst over both APIs gets as much as at one", async () => {
+    // If a process waits too long for Redis, it counts locally, so a burst on a stalled machine proves nothing.
     let over = 0;
     for (const name of ["tight", "tighter", "tightest"]) {
       const { passed, refilled } = await burst(name);
@@ -165,9 +165,9 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
   });
 
   test(
-    "deliver each recipient once and push every event, though a worker is killed at work",
+    "deliver each recipient once and push every event, even if a worker is killed at work",
     async () => {
-      // Some transactions stand open at the kill: the peer answers nothing from the fiftieth on, until then.
+      // Some transactions are open at the kill: the peer answers none from the fiftieth on, until then.
       const held = Promise.withResolvers<void>();
       const reached = Promise.withResolvers<void>();
       let ends = 0;
@@ -185,7 +185,7 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
         const mail = { from: { email: "a@sender.test" }, to: [{ email: to }], subject: to, text: "x" };
         return call(at, "POST", "/v1/emails", mail, { "idempotency-key": key });
       };
-      // Each key goes to both APIs at the same time: one makes the message, both tell of it.
+      // Each key goes to both APIs at the same time: one makes the message, both return it.
       const ids = await Promise.all(
         Array.from({ length: SENDS }, async (_, at) => {
           const both = await Promise.all([send(0, String(at)), send(1, String(at))]);
@@ -216,7 +216,7 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
       expect(inHand.size).toBeGreaterThan(0);
       held.resolve();
       peer.set({ ".": "250 ok" });
-      // A process that starts on the same machine takes up what the dead one held: nobody waits for the lease.
+      // A process that starts on the same machine frees the dead one's claims, without waiting for the lease.
       workers = [...workers.filter((one) => one !== dead), await startRole({ ...env, ROLES: "worker" })];
 
       const left = async () =>
@@ -234,7 +234,7 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
         for (const to of rcptTo) taken.set(to, (taken.get(to) ?? 0) + 1);
       expect([...taken.keys()].sort()).toEqual(ids.map((_, at) => `r${at}@there.test`).sort());
       const twice = [...taken].filter(([, times]) => times > 1).map(([to]) => to);
-      // The peer may have taken what the dead worker had in hand and could not record; nothing else comes twice.
+      // The peer may have accepted claimed mail that the dead worker could not record. Nothing else arrives twice.
       expect(twice.filter((to) => !inHand.has(to))).toEqual([]);
       expect(Math.max(...taken.values())).toBeLessThanOrEqual(2);
 
@@ -250,7 +250,7 @@ describe.each([...SHARED])("two APIs, two workers and an SMTP listener on one Re
   );
 });
 
-/** The worker that has most in hand. */
+/** The worker with the most claims. */
 async function busiest(db: Db, workers: readonly RoleProcess[]): Promise<RoleProcess> {
   const [first] = await db.all<{ pid: number }>(
     `SELECT i.pid FROM recipients r JOIN instances i ON i.id = r.claimed_by

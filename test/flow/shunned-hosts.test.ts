@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import type { Connecting } from "../../src/smtp/client/connection.ts";
+import type { ConnectResult } from "../../src/smtp/client/connection.ts";
 import type { Destination } from "../../src/smtp/client/delivery.ts";
 import { candidates, connectInOrder } from "../../src/smtp/client/host-order.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const common = { port: 25, tls: "opportunistic", ehloName: "us.test" } as const;
-/** Somebody's domain with a first host and a backup. */
+/** A domain with a first host and a backup. */
 const theirs: Destination = {
   ...common,
   key: "mx:mx1.big.test,mx2.big.test:25",
@@ -14,7 +14,7 @@ const theirs: Destination = {
     { name: "mx2.big.test", addresses: ["198.51.100.1"] },
   ],
 };
-/** Another's domain whose host name leads to the first one's address, with a policy that its certificate fails. */
+/** Another domain whose host name points to the first one's address, with a policy that its certificate fails. */
 const strangers: Destination = {
   ...common,
   key: "mx:mx.evil.test=policy:25",
@@ -27,10 +27,10 @@ const strangers: Destination = {
   ],
 };
 
-test("a policy of one domain that fails leaves the order of another's hosts as it is", async () => {
+test("a failing policy of one domain does not change the order of another domain's hosts", async () => {
   const clock = manualClock();
   const shunned = new Map<string, number>();
-  const mismatch = async (host: string): Promise<Connecting> => ({
+  const mismatch = async (host: string): Promise<ConnectResult> => ({
     kind: "failed",
     result: { kind: "trouble", stage: "starttls", reason: `certificate of ${host}: another name` },
   });

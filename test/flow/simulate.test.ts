@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
 import { systemClock } from "../../src/clock.ts";
-import { type Inspect, read } from "../../src/flows/readings.ts";
+import { type Inspect, runReading } from "../../src/flows/threads/reading-tasks.ts";
 import { simulateInbound } from "../../src/flows/receive/simulate.ts";
 import {
   type ContentRow,
@@ -29,18 +30,18 @@ const inbound = async (): Promise<string[]> =>
     ({ id }: { id: string }) => id,
   );
 
-/** The body of a message as it is kept. */
+/** The stored body of a message. */
 async function bodyOf(messageId: string): Promise<MessageBody> {
   const { db } = service.app;
   const sql = `SELECT ${CONTENT_COLUMNS} FROM message_content c JOIN contents b ON b.key = c.body WHERE c.message_id = ?`;
   const row = await db.first<ContentRow>(sql, [messageId]);
   const content = row === null ? null : contentIn(row);
   if (content === null) throw new Error("no body is kept");
-  return bodyIn(await contentBytes({ db }, content));
+  return bodyIn(await contentBytes({ db }, content, reservedBudget()));
 }
 
-describe("a simulated mail", () => {
-  test("from nobody is from a simulated recipient, so that an answer to it is delivered there", async () => {
+describe("a simulated message", () => {
+  test("without a sender is from a simulated recipient, so that a reply to it is delivered there", async () => {
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "x" });
     const from = `delivered@simulator.${SERVICE_DOMAIN}`;
     expect((await service.call("GET", `/v1/emails/${body.messageId}`)).body.from).toBe(from);
@@ -51,7 +52,7 @@ describe("a simulated mail", () => {
   test.each([
     ["Yes.", "Yes.", null],
     ["Yes.\n\nOn 1 May, Bob wrote:\n> Well?", "Yes.", "Yes."],
-  ])("has its reply text, which is kept where it is not all of its text: %p", async (text, shown, kept) => {
+  ])("has its reply text, which is stored if it is not all of its text: %p", async (text, shown, kept) => {
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, text });
     const { replyText } = (await service.call("GET", `/v1/emails/${body.messageId}`)).body;
     expect(replyText.trim()).toBe(shown);
@@ -59,7 +60,7 @@ describe("a simulated mail", () => {
     expect((await service.call("GET", `/v1/threads/${body.threadId}`)).body.preview).toBe(shown);
   });
 
-  test("in html alone has its reply text, too", async () => {
+  test("in html only has its reply text, too", async () => {
     const html =
       "<p>Yes.</p><p>On 14 Nov 2023, Bob &lt;bob@x.test&gt; wrote:</p><blockquote>Well?</blockquote>";
     const { body } = await service.call("POST", "/v1/inbound/simulate", { inboxId, html });
@@ -73,7 +74,7 @@ describe("a simulated mail", () => {
     expect({ to, rcptTo: envelope.rcptTo }).toEqual({ to: ["Box+Tag@in.test"], rcptTo: ["Box+Tag@in.test"] });
   });
 
-  test("answers a mail by its Message-ID with and without brackets, its id, and its thread's id", async () => {
+  test("answers a message by its Message-ID with and without brackets, its id, or its thread's id", async () => {
     const first = (await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "x" })).body;
     const { messageId } = (await service.call("GET", `/v1/emails/${first.messageId}`)).body;
     for (const inReplyTo of [messageId, messageId.slice(1, -1), first.messageId, first.threadId]) {
@@ -84,7 +85,7 @@ describe("a simulated mail", () => {
     expect(nobody).toMatchObject({ status: 422, body: { error: { param: "inReplyTo" } } });
   });
 
-  test("that names no inbox is refused, with the fields that name one", async () => {
+  test("that names no inbox is refused, with the names of the fields that would", async () => {
     const nowhere = await service.call("POST", "/v1/inbound/simulate", { text: "x" });
     expect(nowhere.status).toBe(422);
     expect(nowhere.body.error).toMatchObject({
@@ -97,7 +98,7 @@ describe("a simulated mail", () => {
     });
   });
 
-  test("is no larger than the listener takes", async () => {
+  test("is no larger than the listener accepts", async () => {
     const content = Buffer.alloc(MAX_MESSAGE_BYTES).toString("base64");
     const answer = await service.call("POST", "/v1/inbound/simulate", {
       ...{ inboxId, attachments: [{ filename: "a", content }] },
@@ -105,7 +106,7 @@ describe("a simulated mail", () => {
     expect(answer).toMatchObject({ status: 422, body: { error: { code: "message_too_large" } } });
   });
 
-  test("gives its attachments' bytes as they came", async () => {
+  test("returns its attachments' bytes as they came", async () => {
     const attachments = [
       { filename: "a.txt", content: Buffer.from("first").toString("base64"), contentType: "text/plain" },
       { filename: "b.bin", content: Buffer.alloc(300_000, 7).toString("base64") },
@@ -132,13 +133,13 @@ describe("a simulated mail", () => {
     expect((await inbound()).length).toBe(before + 1);
   });
 
-  test("is not there where its answer could not be stored: another process was first", async () => {
+  test("is rolled back if its answer could not be stored because another process was first", async () => {
     const before = await inbound();
     const { db, queue } = service.app;
     const senderId =
       (await db.first<{ sender_id: string }>("SELECT sender_id FROM inboxes"))?.sender_id ?? "";
     const asking = { clock: systemClock, host: "mx.test", resolve: () => Promise.reject(new Error("no")) };
-    const inspect: Inspect = (asked) => read(asking, asked);
+    const inspect: Inspect = (asked) => runReading(asking, asked);
     const deps = {
       db,
       queue,

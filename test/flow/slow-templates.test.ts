@@ -4,7 +4,7 @@ import { startService, type TestService, verifiedDomain } from "../support/servi
 // Rendered for its whole second, each time: a million times a million rounds.
 const ROUNDS = "(1..1000000)";
 const SLOW = `{% for i in ${ROUNDS} %}{% for j in ${ROUNDS} %}{% assign c = j %}{% endfor %}{% endfor %}`;
-/** More than there are places at the desk. */
+/** More than there are places for preparation. */
 const MAILS = 70;
 
 let service: TestService;
@@ -18,7 +18,7 @@ async function finished(): Promise<number> {
   return body.data.length;
 }
 
-test("a project whose templates are slow holds up nobody's mail, its own without them included", async () => {
+test("a project with slow templates delays no other mail, not even its own without a template", async () => {
   await verifiedDomain(service, "slow.test");
   const { body: other } = await service.call(
     "POST",
@@ -58,6 +58,6 @@ test("a project whose templates are slow holds up nobody's mail, its own without
     (await service.call("GET", `/v1/emails/${id}`, undefined, { key: secret })).body.status;
   while ((await seen(body.id, key.secret)) !== "delivered") await Bun.sleep(20);
   await service.message(own.body.id, "delivered");
-  // One a second, of which those at the desk would have had to end first but for fifty.
+  // One each second, so those in preparation would all have had to end first but for fifty.
   expect(await finished()).toBeLessThan(MAILS - 50);
 });

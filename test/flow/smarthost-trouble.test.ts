@@ -40,11 +40,13 @@ async function send(to: string): Promise<string> {
   return body.id;
 }
 
-/** The records of both once they are given up: of one the smarthost was asked, the other was put off beside it. */
+/**
+ * The records of both once they are given up. One was offered to the smarthost, the other was only put off with it.
+ */
 async function givenUp(...ids: string[]) {
   let records: Awaited<ReturnType<TestService["call"]>>["body"][] = [];
   await until(async () => {
-    // Never in the midst of a try, which would time out: that is another end of it.
+    // Never during a try, which would time out: that is another result.
     if (records.every(({ recipients }) => recipients[0].status !== "sending")) clock.advance(RETRY_MS / 4);
     records = await Promise.all(ids.map(async (id) => (await service.call("GET", `/v1/emails/${id}`)).body));
     return records.every(({ status }) => status === "bounced");
@@ -66,18 +68,18 @@ async function counted(): Promise<number> {
 
 const LOGIN = { extensions: ["PIPELINING", "AUTH PLAIN LOGIN"] };
 
-describe("a smarthost that takes nothing from us", () => {
+describe("a smarthost that accepts no mail from us", () => {
   const rows: [trouble: string, options: MxOptions | null, credentials?: string][] = [
     ["cannot be reached", null],
     ["refuses our password", { ...LOGIN, answers: { AUTH: "535 5.7.8 no" } }, "u:p@"],
-    ["puts off who connects", { banner: "421 4.3.2 busy" }],
-    ["refuses who connects", { banner: "554 5.7.1 not from there" }],
-    ["asks for a login that we have not", { answers: { MAIL: "530 5.7.0 authentication required" } }],
-    ["puts off who sends", { answers: { MAIL: "451 4.7.1 too much mail from you" } }],
+    ["defers at connect", { banner: "421 4.3.2 busy" }],
+    ["refuses at connect", { banner: "554 5.7.1 not from there" }],
+    ["requires a login that is not configured", { answers: { MAIL: "530 5.7.0 authentication required" } }],
+    ["defers the sender", { answers: { MAIL: "451 4.7.1 too much mail from you" } }],
     ["hangs up on content", { answers: { ".": "close" } }],
   ];
   for (const [trouble, options, credentials] of rows)
-    test(`and ${trouble} has mail given up, and says nothing of recipients or sender`, async () => {
+    test(`and ${trouble} makes messages fail, and blames neither recipients nor sender`, async () => {
       await start(options ?? {}, credentials);
       if (options === null) relay.stop();
       const records = await givenUp(await send("a@one.test"), await send("b@one.test"));
@@ -90,14 +92,14 @@ describe("a smarthost that takes nothing from us", () => {
     });
 });
 
-test("mail waits for a smarthost that refuses us, and goes out once that is put right", async () => {
+test("mail waits for a smarthost that refuses us, and is sent once that is repaired", async () => {
   await start({ answers: { EHLO: "550 5.7.1 who are you", HELO: "550 5.7.1 who are you" } });
   const id = await send("a@one.test");
   const waiting = await service.message(id, "delivery_delayed");
   expect(waiting.recipients[0].diagnostic).toBe("the smarthost refuses us: 550 5.7.1 who are you");
   relay.set({ EHLO: "250 relay.test", MAIL: ["530 5.7.0 authentication required", "250 ok"] });
   clock.advance(2 * RETRY_MS);
-  // The try is counted when it begins: only once it has ended may the time go on, or it would be one that timed out.
+  // A try counts when it begins. Only once it has ended may time advance, or it would time out.
   await until(async () => {
     const [recipient] = (await service.call("GET", `/v1/emails/${id}`)).body.recipients;
     return recipient.diagnostic?.includes("530 5.7.0") && recipient.status === "delivery_delayed";
@@ -106,12 +108,12 @@ test("mail waits for a smarthost that refuses us, and goes out once that is put 
   await service.message(id, "sent");
 });
 
-test("what a smarthost refuses of a mail is an outcome of that mail", async () => {
+test("a refusal of a single message by a smarthost is that message's outcome", async () => {
   await start({ answers: { MAIL: "550 5.7.1 not from this domain" } });
   await service.message(await send("a@one.test"), "failed");
 });
 
-test("a smarthost that puts off the recipient says that of the recipient", async () => {
+test("a smarthost that defers the recipient gives the recipient's outcome", async () => {
   await start({ answers: { RCPT: "451 4.2.2 mailbox full" } });
   await givenUp(await send("a@one.test"));
   expect(await suppressed()).toEqual(["a@one.test"]);

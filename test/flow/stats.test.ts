@@ -4,9 +4,10 @@ import { createHitRecorder } from "../../src/flows/send/track.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { noonClock } from "../support/noon-clock.ts";
 import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
+import { limitsOf } from "../../src/flows/send/reputation.ts";
 
 const DAY_MS = 86_400_000;
-/** The figures of a day are looked at in several tests. */
+/** The statistics of a day, which several tests use. */
 const clock = noonClock();
 let service: TestService;
 let inboxId: string;
@@ -33,7 +34,7 @@ async function stats(query = "") {
   return body;
 }
 
-/** The event that each figure goes by. */
+/** The event that each figure counts. */
 const EVENTS: Readonly<Record<string, string>> = {
   ...{
     accepted: "accepted",
@@ -45,7 +46,7 @@ const EVENTS: Readonly<Record<string, string>> = {
   ...{ complained: "complaint", rejected: "rejected", failed: "failed" },
 };
 
-test("the figures are those of the records' events, and simulated outcomes do not count in the rates", async () => {
+test("the figures equal the counts of the records' events, and simulated outcomes do not count in the rates", async () => {
   await service.call("POST", "/v1/suppressions", { email: "blocked@one.test" });
   const sent: [id: string, status: string][] = [
     [await send("a@one.test", "b@one.test", "a@two.test", "blocked@one.test"), "rejected"],
@@ -81,21 +82,23 @@ test("the figures are those of the records' events, and simulated outcomes do no
   for (const { medianSeconds } of byDestination) expect(medianSeconds).toBeWithin(0.001, 10);
 });
 
-test("rates are drawn of the recipients whose outcome is known, each once", async () => {
+test("rates are computed from recipients whose outcome is known, each once", async () => {
   const { app } = service;
   const before = await service.app.db.first<{ settled: number }>("SELECT settled FROM stats");
   expect(before?.settled).toBe(3);
   const id = await send("back@one.test");
   await service.message(id, "delivered");
-  // What a report does that comes later.
+  // The event of a report that comes later.
   const senderId = (await service.message(id, "delivered")).senderId;
   const recipient = { senderId, status: "delivered" } as const;
   const guard = { sql: "1 = 1", args: [] };
-  await app.db.write(countOutcome({ recipient, status: "bounced", uncounted: false, guard }, clock.now()));
+  await app.db.write(
+    countOutcome({ recipient, status: "bounced", uncounted: false, guard }, limitsOf(5), clock.now()),
+  );
   expect((await stats()).rates).toEqual({ bounce: 0.25, complaint: 0 });
 });
 
-test("a recipient has opened, and clicked, once, however often; machines have not", async () => {
+test("a recipient's open and click count once, however often they happen, and those of machines do not", async () => {
   const id = await send("reader@one.test", "other@one.test");
   await service.message(id, "delivered");
   const record = createHitRecorder({
@@ -107,7 +110,7 @@ test("a recipient has opened, and clicked, once, however often; machines have no
     },
     queue: openMemoryQueue({ clock, log: { info: () => undefined, warn: () => undefined } }),
   });
-  // A moment ago is too soon for a person: a scanner looks at once.
+  // A moment ago is too early for a person, because a scanner visits at once.
   const read = {
     sql: "UPDATE recipients SET last_event_at = last_event_at - 3600000 WHERE message_id = ?",
     args: [id],
@@ -133,7 +136,7 @@ test("a recipient has opened, and clicked, once, however often; machines have no
   expect(totals).toMatchObject({ opened: 2, clicked: 1 });
 });
 
-test("mail received counts, and figures outlive the messages", async () => {
+test("received mail counts, and figures outlive the messages", async () => {
   for (let times = 0; times < 2; times++)
     expect((await service.call("POST", "/v1/inbound/simulate", { inboxId, text: "x" })).status).toBe(202);
   const before = await stats();
@@ -156,7 +159,7 @@ test("a range by the hour has its hours", async () => {
   expect((await stats("?interval=hour")).data).toHaveLength(168);
 });
 
-test("a day is meant whole, at either end of a range", async () => {
+test("a day includes all of it, at either end of a range", async () => {
   const { data } = await stats("?from=2026-01-01&to=2026-01-03");
   expect(data.map(({ at }: { at: string }) => at.slice(0, 10))).toEqual([
     "2026-01-01",

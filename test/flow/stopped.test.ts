@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { startMx, type MxOptions, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
-/** A little more than what a stop keeps for giving back and closing. */
+/** A little more than a stop reserves for freeing claims and closing. */
 const SHORT_GRACE_MS = 1_050;
 
 let service: TestService;
@@ -14,7 +14,7 @@ afterEach(async () => {
   mx.stop();
 });
 
-/** Sends a mail to a peer, and stops once the peer has heard so many commands. Returns the id. */
+/** Sends a message to a peer, and stops once the peer has received that many commands. Returns the id. */
 async function stopIn(options: MxOptions, commands: number): Promise<string> {
   mx = startMx(options);
   service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port) });
@@ -36,7 +36,7 @@ test.each([
   ["EHLO", { answers: { EHLO: ["silent", "250 mx.test"] } }, 1],
   ["RCPT", { extensions: [], answers: { RCPT: ["silent", "250 ok"] } }, 3],
 ] as const)(
-  "a mail that the process's end meets at %s goes out right after the next start",
+  "a message that a stop interrupts at %s is sent right after the next start",
   async (_, options, commands) => {
     const id = await stopIn(structuredClone(options) as unknown as MxOptions, commands);
     await service.restart();
@@ -46,7 +46,7 @@ test.each([
   },
 );
 
-test("a mail that the peer may have taken already waits for its next try", async () => {
+test("a message that the peer may have accepted waits for its next try", async () => {
   const id = await stopIn({ answers: { ".": "silent" } }, 5);
   await service.restart();
   const record = await service.message(id, "delivery_delayed");

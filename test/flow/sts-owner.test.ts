@@ -6,6 +6,7 @@ import type { Resolver } from "../../src/net/dns/resolver.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 import { policyText, startStsHost } from "../support/sts-host.ts";
 import { makeCa, makeCert } from "../support/tls.ts";
+import { mayReach } from "../support/public-guard.ts";
 
 const stops: (() => unknown)[] = [];
 afterEach(async () => {
@@ -24,18 +25,19 @@ function policies(port: number, ca: string, clock: ManualClock): MtaSts {
   };
   return createMtaSts(
     {
-      ...{ clock, resolver, log: log("net"), ca },
+      ...{ clock, resolver, mayReach, log: log("net"), ca },
       store: { load: async () => null, save: async () => undefined },
     },
     { port, allowPrivate: true },
   );
 }
 
-test("policy hosts of one domain that hang do not keep the first policy of another from being fetched", async () => {
+test("policy hosts of one domain that hang do not delay the first policy of another", async () => {
   const ca = await makeCa();
   const cert = await makeCert(["mta-sts.good.test"], ca);
   const host = startStsHost(cert, policyText("mode: enforce", "mx: mx.good.test", "max_age: 604800"));
-  // The hosts of *.evil.test take the connection and say nothing. They cost their owner one wildcard record each.
+  // The hosts of *.evil.test accept the connection and never answer. They cost their owner one wildcard record
+  // each.
   const silent = Bun.listen({
     ...{ hostname: "127.0.0.9", port: host.port },
     socket: { data: () => undefined },
@@ -50,7 +52,7 @@ test("policy hosts of one domain that hang do not keep the first policy of anoth
   const evil = Array.from({ length: MAX_CONCURRENT_FETCHES }, (_, at) =>
     mtaSts.policyFor(`d${at}.evil.test`),
   );
-  // One is turned away as soon as its owner has all the places that it can get.
+  // One is refused as soon as its owner has all the places that it can get.
   expect(await Promise.race(evil)).toMatchObject({ kind: "deferred" });
   const good = await mtaSts.policyFor("good.test");
   expect(good).toMatchObject({ kind: "found", policy: { domain: "good.test" } });

@@ -11,7 +11,7 @@ afterEach(() => service.stop());
 const DUE_ROWS = 9_000;
 const GIVE_UP_MS = 72 * 3_600_000;
 
-/** A sweep over a row of due recipients, none of which anybody delivers to, and what it brings in each turn. */
+/** A sweep over due recipients that are never delivered, and the rows that it hints in each turn. */
 async function longRow() {
   service = await startService({ ROLES: "api" });
   await verifiedDomain(service, "sender.test");
@@ -70,7 +70,7 @@ async function webhook(url: string): Promise<string> {
   return (await service.call("POST", "/v1/webhooks", body)).body.id;
 }
 
-test("what becomes due is brought in the next turn, however long the row of what is due before it", async () => {
+test("a newly due row is hinted in the next turn, however many rows were due before it", async () => {
   const { clock, addRows, sweepWanting, turn } = await longRow();
   await addRows(1, DUE_ROWS, 0, clock.now() - 1_000);
   const sweep = sweepWanting(() => true);
@@ -80,7 +80,7 @@ test("what becomes due is brought in the next turn, however long the row of what
   expect(await turn(sweep)).toContainEqual({ name: "retry", ord: DUE_ROWS + 1 });
 });
 
-test("a push that becomes due is brought in the next turn, however many wait for another webhook", async () => {
+test("a newly due push is hinted in the next turn, however many wait for another webhook", async () => {
   const { clock, addPushes, sweepWanting, turn } = await longRow();
   const [dead, alive] = [await webhook("https://dead.test/"), await webhook("https://alive.test/")];
   await addPushes(dead, 1, DUE_ROWS, clock.now() - 1_000);
@@ -91,7 +91,7 @@ test("a push that becomes due is brought in the next turn, however many wait for
   expect(await turn(sweep)).toContainEqual({ name: "push", ord: DUE_ROWS + 1 });
 });
 
-test("the whole row is met in a few turns, and then anew", async () => {
+test("all due rows are visited in a few turns, and then again", async () => {
   const { clock, addRows, sweepWanting, turn } = await longRow();
   await addRows(1, DUE_ROWS, 0, clock.now() - 1_000);
   const sweep = sweepWanting(() => true);
@@ -108,7 +108,7 @@ test("the whole row is met in a few turns, and then anew", async () => {
   expect((await turn(sweep)).length).toBeGreaterThan(0);
 });
 
-test("what was brought is not brought anew for some seconds, unless it has become due anew: it may wait in another process", async () => {
+test("a hinted row is not hinted again for some seconds unless it has become due again, because it may wait in another process", async () => {
   const { clock, addRows, sweepWanting, turn } = await longRow();
   await addRows(1, 2, 1, clock.now() - 1_000);
   const sweep = sweepWanting((_, job) => !job.key.endsWith(".0"));
@@ -124,14 +124,14 @@ test("what was brought is not brought anew for some seconds, unless it has becom
   expect(await turn(sweep)).toEqual(both);
 });
 
-test("what this process has or has no room for is not brought to the queue", async () => {
+test("rows that this process already has, or has no room for, are not added to the queue", async () => {
   const { clock, addRows, sweepWanting, turn } = await longRow();
   await addRows(1, 10, 0, clock.now() - 1_000);
   const sweep = sweepWanting((_, { key }) => key.endsWith(".7"));
   expect(await turn(sweep)).toEqual([{ name: "transmit", ord: 7 }]);
 });
 
-test("what has been due for a minute is taken up by this process itself: the queue may never hand it out", async () => {
+test("a row that has been due for a minute is handled by this process itself, because the queue may have lost it", async () => {
   const { clock, addRows, sweepWanting, turn, offered } = await longRow();
   const patience = 60_000;
   await addRows(1, 1, 0, clock.now() - patience - 1);
@@ -145,11 +145,11 @@ test("what has been due for a minute is taken up by this process itself: the que
   ]);
 });
 
-describe("mail that is held", () => {
+describe("held mail", () => {
   const HELD = 600;
   const HOLD_MS = 120_000;
 
-  /** The project's mail held for a reason, and a sweep that would take up anything. */
+  /** The project's mail, held for a reason, and a sweep with room for any row. */
   async function heldRow(reason: string) {
     const row = await longRow();
     await row.addRows(1, HELD, 0, row.clock.now() - 1_000);
@@ -169,22 +169,19 @@ describe("mail that is held", () => {
       "UPDATE domains SET status = 'pending'",
       "UPDATE domains SET status = 'verified'",
     ],
-  ])(
-    "for %s is put off together, and taken up by nobody until that has ended",
-    async (reason, begin, end) => {
-      const { clock, turn, sweep } = await heldRow(reason);
-      await change(begin);
-      for (let round = 0; round < 2; round++) {
-        expect(await turn(sweep)).toEqual([]);
-        expect(await dueTimes()).toEqual([{ due_at: clock.now() + HOLD_MS, n: HELD }]);
-        clock.advance(HOLD_MS);
-      }
-      await change(end);
-      expect(await turn(sweep)).toHaveLength(HELD);
-    },
-  );
+  ])("for %s is put off together, and not claimed until that has ended", async (reason, begin, end) => {
+    const { clock, turn, sweep } = await heldRow(reason);
+    await change(begin);
+    for (let round = 0; round < 2; round++) {
+      expect(await turn(sweep)).toEqual([]);
+      expect(await dueTimes()).toEqual([{ due_at: clock.now() + HOLD_MS, n: HELD }]);
+      clock.advance(HOLD_MS);
+    }
+    await change(end);
+    expect(await turn(sweep)).toHaveLength(HELD);
+  });
 
-  test("for long enough, for another reason by now, or in hand is left to whoever takes it up", async () => {
+  test("that has waited long enough, has another reason by now, or is claimed is left to its worker", async () => {
     const { clock, turn, sweep } = await heldRow("sender_suspended");
     await change("UPDATE senders SET suspended_at = 1");
     await change("UPDATE recipients SET last_event_at = ? WHERE ord = 7", clock.now() - GIVE_UP_MS);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { HOUR_MS } from "../../src/core/time-units.ts";
+import { HOUR_MS } from "../../src/core/time/units.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { startService, type TestService, verifiedDomain } from "../support/service.ts";
 
@@ -45,20 +45,20 @@ async function send(more: Record<string, unknown>): Promise<string> {
 }
 
 describe("a templated send", () => {
-  test("is rendered once, however many recipients want it at a time", async () => {
+  test("is rendered once, however many recipients need it at a time", async () => {
     const to = Array.from({ length: 20 }, (_, n) => ({ email: `${n}@one.test` }));
     const sent = await send({ to, templateId: await template(), data: { user: { name: "Ada" } } });
     await service.message(sent, "sent");
     const copies = relay.messages.items.map(({ data }) => data.toString());
     expect(copies).toHaveLength(20);
     for (const copy of copies) expect(copy).toContain("\r\nHi Ada\r\n");
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    const metrics = await service.metrics();
     expect(metrics).toContain(
       'postrider_rendering_duration_seconds_count{kind="template",outcome="made"} 1\n',
     );
   });
 
-  test("reads keys of its data that every object inherits, and those alone", async () => {
+  test("does not read properties that every object inherits", async () => {
     const templateId = await template({ text: "{{ __proto__ }} {{ o.toString }} {{ o }} [{{ valueOf }}]" });
     const data = JSON.parse('{"__proto__": "own", "o": {"toString": "its"}}');
     const sent = await send({ templateId, data });
@@ -67,7 +67,7 @@ describe("a templated send", () => {
     expect(JSON.stringify(record.data)).toBe(JSON.stringify(data));
   });
 
-  test("that is looked at before its time goes out by the template as it then is", async () => {
+  test("that is previewed before its time is sent by the template of its time", async () => {
     const scheduledAt = new Date(Date.now() + HOUR_MS).toISOString();
     const sent = await send({ scheduledAt, templateId: await template(), data: { user: { name: "Ada" } } });
     const raw = async () => (await service.call("GET", `/v1/emails/${sent}/raw`)).body;
@@ -83,7 +83,7 @@ describe("a templated send", () => {
     const to = Array.from({ length: 10 }, (_, at) => ({ email: `r${at}@one.test` }));
     const sent = await send({ to, templateId: id, data: { user: { name: "Ada" } } });
     await service.message(sent, "rendering_failure");
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    const metrics = await service.metrics();
     const count = 'postrider_rendering_duration_seconds_count{kind="template",outcome="refused"} 1\n';
     expect(metrics).toContain(count);
     const raw = async () => await service.call("GET", `/v1/emails/${sent}/raw`);
@@ -97,13 +97,13 @@ describe("a templated send", () => {
         },
       },
     });
-    expect(await (await fetch(`${service.url}/metrics`)).text()).toContain(count);
+    expect(await service.metrics()).toContain(count);
     await service.call("PATCH", `/v1/templates/${id}`, { html: "<p>x</p>" });
     expect((await raw()).status).toBe(200);
   });
 
   test.each(["id", "slug"])(
-    "by %s is rendered while sending, and its record shows what was rendered",
+    "by %s is rendered while sending, and its record shows the rendered text",
     async (by) => {
       const id = await template();
       const data = { user: { name: "<Ada>" } };
@@ -120,7 +120,7 @@ describe("a templated send", () => {
     },
   );
 
-  test("lets what is given inline stand in the template's place, unrendered", async () => {
+  test("uses inline parts instead of the template's, unrendered", async () => {
     await template();
     const sent = await send({
       templateId: "welcome",
@@ -131,7 +131,7 @@ describe("a templated send", () => {
   });
 
   test.each([{ html: "" }, { text: "" }, { subject: "", html: "", text: "" }])(
-    "takes an empty part beside it for none: %j",
+    "treats an empty inline part as absent: %j",
     async (inline) => {
       const templateId = await template({ html: "<p>{{ user.name }}</p>" });
       const sent = await send({ templateId, data: { user: { name: "Ada" } }, ...inline });
@@ -143,7 +143,17 @@ describe("a templated send", () => {
     },
   );
 
-  test("keeps what it became over a retry, though the template has changed", async () => {
+  test("that becomes nothing is a rendering failure, and nothing is sent", async () => {
+    const templateId = await template({ html: null, text: "{% if shown %}Hi{% endif %} " });
+    const sent = await send({ templateId, data: {} });
+    const { recipients } = await service.message(sent, "rendering_failure");
+    expect(recipients[0].diagnostic).toContain("neither html nor text");
+    expect(await service.message(await send({ templateId, data: { shown: true } }), "sent")).toMatchObject({
+      text: "Hi ",
+    });
+  });
+
+  test("keeps its rendered text over a retry, even if the template has changed", async () => {
     const id = await template();
     relay.set({ RCPT: ["451 4.3.0 Later", "250 ok"] });
     const sent = await send({ templateId: "welcome", data: { user: { name: "Ada" } } });
@@ -152,7 +162,7 @@ describe("a templated send", () => {
     expect((await service.message(sent, "sent")).subject).toBe("Hello Ada");
   });
 
-  test("that a stop finds unrendered is given back, not put off", async () => {
+  test("that is unrendered at a stop is released, not put off", async () => {
     const slowly =
       "{% for a in (1..1000000) %}{% for b in (1..1000) %}{% assign c = b %}{% endfor %}{% endfor %}";
     const later = { DELIVERY_RETRY_SECONDS: "3600" };
@@ -166,7 +176,7 @@ describe("a templated send", () => {
     expect(events.map(({ type }: { type: string }) => type)).not.toContain("delivery_delayed");
   });
 
-  test("whose template is gone when its time comes is a rendering failure", async () => {
+  test("whose template is deleted before its time is a rendering failure", async () => {
     const id = await template();
     const sent = await send({ templateId: id, scheduledAt: new Date(Date.now() + 300).toISOString() });
     await service.call("DELETE", `/v1/templates/${id}`);
@@ -178,7 +188,7 @@ describe("a templated send", () => {
     expect(raw.body.error.message).toContain("the template is gone");
   });
 
-  test("of no such template is refused", async () => {
+  test("with an unknown template is refused", async () => {
     const refused = await service.call("POST", "/v1/emails", mail({ templateId: "nope" }));
     expect(refused.status).toBe(422);
     expect(refused.body.error).toMatchObject({ code: "template_not_found", param: "templateId" });
@@ -189,7 +199,7 @@ describe("an unsubscribe link", () => {
   const own = (wire: string): string =>
     /^List-Unsubscribe:\s+<https:\/\/mail\.example\/\$&(\/u\/\S+)>/m.exec(wire)?.[1] ?? "";
 
-  test("is each recipient's own, signed with the mail, and takes effect by POST alone", async () => {
+  test("is separate for each recipient, signed with the message, and takes effect only by POST", async () => {
     await template({
       subject: "Stop by {{ unsubscribeUrl }}",
       html: '<a href="{{ unsubscribeUrl }}">stop</a>',
@@ -237,7 +247,7 @@ describe("an unsubscribe link", () => {
     expect((await service.message(plain, "sent")).status).toBe("sent");
   });
 
-  test("is each recipient's own where a filter has made it part of another link", async () => {
+  test("is separate for each recipient even if a filter has made it part of another link", async () => {
     await template({
       html: '<a data-no-track href="https://prefs.test/?stop={{ unsubscribeUrl | url_encode }}">settings</a>',
       text: "https://prefs.test/?stop={{ unsubscribeUrl | url_encode }}&last={{ unsubscribeUrl | split: '/' | last }}",
@@ -253,7 +263,7 @@ describe("an unsubscribe link", () => {
     expect(wire).toContain(`&last=3D${path.slice("/u/".length)}`);
   });
 
-  test("stands for its merge variable in inline subject, html and text, too, and only where it was asked for", async () => {
+  test("replaces its merge variable in inline subject, html and text, too, but only on request", async () => {
     const inline = {
       subject: "stop: {{unsubscribeUrl}}",
       html: "<a href='{{ unsubscribeUrl }}'>stop</a>",

@@ -16,7 +16,7 @@ async function list(inboxId: string, query: Record<string, string> = {}) {
 
 const idsOf = (page: { data: { id: string }[] }): string[] => page.data.map(({ id }) => id);
 
-/** A page after another until the last; `between` runs before each further one. */
+/** Reads page after page until the last. Runs `between` before each further one. */
 async function walk(inboxId: string, query: Record<string, string>, between = async () => {}) {
   const seen: string[] = [];
   let page = await list(inboxId, query);
@@ -30,7 +30,7 @@ async function walk(inboxId: string, query: Record<string, string>, between = as
 }
 
 describe("the list of threads", () => {
-  test("loses none and doubles none while new mail comes and threads move up", async () => {
+  test("has no gaps or duplicates in its pages while new mail moves threads up", async () => {
     const { id, address } = await newInbox();
     const made: { thread: string; message: string }[] = [];
     for (let at = 0; at < 12; at++) {
@@ -41,7 +41,7 @@ describe("the list of threads", () => {
         message,
       });
     }
-    // One of those seen, one of those to come, and a new one, each time.
+    // Each time, a listed one, one still to come, and a new one.
     const bumps = [made[0], made[11], made[1], made[10], made[2], made[9]];
     const moved = new Set<string>();
     const seen = await walk(id, { limit: "3" }, async () => {
@@ -77,12 +77,12 @@ describe("the list of threads", () => {
     ["sender", "Grace@Client", true],
     ["another participant", "copy@c.test", true],
     ["preview", "words of the last", true],
-    ["a wildcard taken as it is", "Rechnung_17", false],
+    ["a wildcard as a plain character", "Rechnung_17", false],
     ["a percent sign", "%", false],
     ["the syntax of a list", '","', false],
     ["the inbox's own address", "@in.test", false],
     ["an earlier mail's text", "first text", false],
-    ["nothing like it", "zebra", false],
+    ["an absent text", "zebra", false],
   ])("is searched by %s", async (_, q, found) => {
     const { id, address } = await newInbox();
     const message = `<q${++count}@client.test>`;
@@ -129,10 +129,10 @@ describe("the list of threads", () => {
       expect((await scene.service.call("GET", `/v1/inboxes/${id}/threads?q=${q}`)).status).toBe(422);
   });
 
-  test("is searched among so many threads as one page looks at, and the next page goes on behind them", async () => {
+  test("is searched up to a number of threads for each page, and the next page continues after them", async () => {
     const { id } = await newInbox();
     const { db } = scene.service.app;
-    // One past the limit: the oldest thread is not looked at.
+    // One past the limit: the oldest thread is not read.
     await db.write([
       {
         sql: `INSERT INTO threads (id, sender_id, inbox_id, subject, preview, last_message_at, created_at, updated_at)
@@ -152,7 +152,7 @@ describe("the list of threads", () => {
 });
 
 describe("a thread", () => {
-  test("has attachments once a mail has come with one, and still after one without", async () => {
+  test("has attachments once a message has come with one, and still after one without", async () => {
     const { id, address } = await newInbox();
     const message = "<attached@client.test>";
     await delivered(scene.service, {
@@ -186,6 +186,8 @@ describe("a thread", () => {
       lastMessageId: record.id,
       lastMessageAt: record.createdAt,
       lastInboundAt: record.createdAt,
+      read: false,
+      archived: false,
       createdAt: record.createdAt,
       updatedAt: record.createdAt,
     });
@@ -196,7 +198,7 @@ describe("a thread", () => {
     });
   });
 
-  test("shows the first participants, in the order they came, each once", async () => {
+  test("shows the first participants in order of arrival, each once", async () => {
     const { address } = await newInbox();
     const many = Array.from({ length: MAX_PARTICIPANTS }, (_, at) => `p${MAX_PARTICIPANTS - at}@p.test`);
     const first = `<crowd${++count}@client.test>`;
@@ -231,14 +233,14 @@ describe("a thread", () => {
     do {
       const { body } = await scene.service.call("GET", `/v1/threads/${threadId}/messages?limit=40${cursor}`);
       seen.push(...idsOf(body));
-      // Mail that comes during the walk shifts nothing.
+      // Mail that arrives between pages shifts nothing.
       await delivered(scene.service, { to: address, headers: [`In-Reply-To: ${first}`] });
       cursor = body.nextCursor === null ? "" : `&cursor=${body.nextCursor}`;
     } while (cursor !== "");
     expect(seen).toEqual(ids.toReversed());
   }, 60_000);
 
-  test("cuts long bodies, and older ones once the answer is full; the records have them", async () => {
+  test("cuts long bodies, and older ones once the answer is full, but the records have them", async () => {
     const { address } = await newInbox();
     const first = `<big${++count}@client.test>`;
     const body = `${"x".repeat(70)}\r\n`.repeat(Math.ceil((MAX_BODY_CHARS + 1) / 71));
@@ -259,7 +261,7 @@ describe("a thread", () => {
     expect(JSON.stringify(messages).length).toBeLessThan(MAX_CONVERSATION_CHARS * 1.2);
   }, 60_000);
 
-  test("shows what became of its messages", async () => {
+  test("shows the outcome of its messages", async () => {
     const { address } = await newInbox();
     const { threadId } = await deliveredRecord(scene.service, { to: address });
     const bounced = await scene.service.call("POST", `/v1/threads/${threadId}/reply`, {
@@ -276,7 +278,7 @@ describe("a thread", () => {
   });
 });
 
-test("ids of another project answer as ids of nobody", async () => {
+test("ids of another project answer like ids that do not exist", async () => {
   const { id, address } = await newInbox();
   const record = await deliveredRecord(scene.service, { to: address });
   const other = await scene.service.call(

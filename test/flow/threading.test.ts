@@ -7,24 +7,24 @@ import { verifiedDomain } from "../support/service.ts";
 const scene = inboxService();
 const { newInbox, newMessageId } = scene;
 
-/** The thread that a letter comes to. */
+/** The thread that a letter joins. */
 async function threadOf(to: string, headers: readonly string[] = []): Promise<string> {
   return (await deliveredRecord(scene.service, { to, headers })).threadId;
 }
 
-describe("a mail joins", () => {
+describe("a message joins", () => {
   const [a, b, unknown] = ["<a@client.test>", "<b@client.test>", "<unknown@client.test>"];
   test.each([
     ["the thread that In-Reply-To names", [`In-Reply-To: ${a}`], "A"],
     ["the thread that References names", [`References: ${a}`], "A"],
     ["a thread named among unknown ones", [`References: ${a} ${unknown}`, `In-Reply-To: ${unknown}`], "A"],
-    ["of two threads that of the last reference, the nearest parent", [`References: ${b} ${a}`], "A"],
+    ["of two threads that of the last reference, the nearest ancestor", [`References: ${b} ${a}`], "A"],
     ["of two threads that of In-Reply-To", [`References: ${a} ${b}`, `In-Reply-To: ${a}`], "A"],
     ["a thread whose id is folded over lines", [`References: ${unknown}\r\n ${a}`], "A"],
-    ["a new thread where an id differs in case", [`In-Reply-To: ${a.toUpperCase()}`], "new"],
-    ["a new thread where subjects alone agree", ["Subject: Re: Help"], "new"],
-    ["a new thread where nothing is named", [], "new"],
-    ["a new thread where In-Reply-To is prose", ["In-Reply-To: a mail of Ada's"], "new"],
+    ["a new thread if an id differs in case", [`In-Reply-To: ${a.toUpperCase()}`], "new"],
+    ["a new thread if only subjects agree", ["Subject: Re: Help"], "new"],
+    ["a new thread if it names none", [], "new"],
+    ["a new thread if In-Reply-To is prose", ["In-Reply-To: a mail of Ada's"], "new"],
   ])("%s", async (_, headers, joined) => {
     const { address } = await newInbox();
     const threads = {
@@ -36,7 +36,7 @@ describe("a mail joins", () => {
     else expect([threads.A, threads.B]).not.toContain(thread);
   });
 
-  test("the thread of a mail that we sent, by its Message-ID on the wire", async () => {
+  test("the thread of a message that we sent, by its Message-ID on the wire", async () => {
     const { address } = await newInbox();
     const sent = await scene.service.call("POST", "/v1/emails", {
       from: { email: address },
@@ -64,13 +64,13 @@ describe("a mail joins", () => {
   });
 });
 
-describe("a mail that we send", () => {
+describe("a message that we send", () => {
   const [a, b] = ["<a@client.test>", "<b@client.test>"];
   test.each([
     ["first", { "In-Reply-To": a, References: `${a} ${b}` }],
     ["last", { References: `${a} ${b}`, "in-reply-to": a }],
     ["alone", { "In-Reply-To": a }],
-  ])("joins the thread that its In-Reply-To names, which stands %s", async (_, headers) => {
+  ])("joins the thread that its In-Reply-To names, given %s", async (_, headers) => {
     const { address } = await newInbox();
     const thread = await threadOf(address, [`Message-ID: ${a}`]);
     await threadOf(address, [`Message-ID: ${b}`]);
@@ -81,7 +81,7 @@ describe("a mail that we send", () => {
   });
 });
 
-describe("mails that name what nobody knows are in one thread where", () => {
+describe("messages that name an unknown id are in one thread if", () => {
   const CONVERSATIONS = 20;
   const MAILS = 4;
 
@@ -130,7 +130,7 @@ describe("mails that name what nobody knows are in one thread where", () => {
     }
   });
 
-  test("the nearest that mails of a batch name is that of one before, of the inbox, or of neither", async () => {
+  test("the nearest id that messages of a batch name is that of an earlier one, of the inbox, or of neither", async () => {
     const { address } = await newInbox();
     const [known, first, second] = [newMessageId(), newMessageId(), newMessageId()];
     const old = await threadOf(address, [`Message-ID: ${known}`]);
@@ -145,22 +145,22 @@ describe("mails that name what nobody knows are in one thread where", () => {
   });
 });
 
-describe("a mail that comes before its parent", () => {
-  test("has the parent join its thread", async () => {
+describe("a message that arrives before its parent", () => {
+  test("is joined by its parent", async () => {
     const { address } = await newInbox();
     const [parent, child] = [newMessageId(), newMessageId()];
     const first = await threadOf(address, [`Message-ID: ${child}`, `In-Reply-To: ${parent}`]);
     expect(await threadOf(address, [`Message-ID: ${parent}`])).toBe(first);
   });
 
-  test("has its siblings join, though the parent never comes", async () => {
+  test("is joined by its siblings, even if the parent never comes", async () => {
     const { address } = await newInbox();
     const [root, left, right] = [newMessageId(), newMessageId(), newMessageId()];
     const first = await threadOf(address, [`References: ${root} ${left}`]);
     expect(await threadOf(address, [`References: ${root} ${right}`])).toBe(first);
   });
 
-  test("is joined by none that names another, and by none in another inbox", async () => {
+  test("is not joined by messages that name another id, or in another inbox", async () => {
     const [here, elsewhere] = [await newInbox(), await newInbox()];
     const parent = newMessageId();
     const first = await threadOf(here.address, [`In-Reply-To: ${parent}`]);
@@ -168,7 +168,7 @@ describe("a mail that comes before its parent", () => {
     expect(await threadOf(elsewhere.address, [`In-Reply-To: ${parent}`])).not.toBe(first);
   });
 
-  test("or with it, as after an outage, is in one thread with it and its siblings", async () => {
+  test("or with it, as after an outage, shares a thread with it and its siblings", async () => {
     const { address } = await newInbox();
     const conversations = Array.from({ length: 30 }, async () => {
       const parent = newMessageId();
@@ -187,7 +187,7 @@ describe("a mail that comes before its parent", () => {
     expect(await threadOf(address, [`Message-ID: ${parent}`, `References: ${root}`])).toBe(old);
   });
 
-  test("is remembered by its nearest references, and no more than so many", async () => {
+  test("is remembered by a limited number of its nearest references", async () => {
     const { id, address } = await newInbox();
     const references = Array.from({ length: MAX_REMEMBERED_REFERENCES + 1 }, () => newMessageId());
     const first = await threadOf(address, [`References: ${references.join("\r\n ")}`]);
@@ -200,7 +200,7 @@ describe("a mail that comes before its parent", () => {
     expect(await threadOf(address, [`Message-ID: ${references[0]}`])).not.toBe(first);
   });
 
-  test("that we sent ourselves has the mail it names join, too", async () => {
+  test("that we sent ourselves is joined by the one it names, too", async () => {
     const { address } = await newInbox();
     const parent = newMessageId();
     const sent = await scene.service.call("POST", "/v1/emails", {
@@ -236,7 +236,7 @@ describe("hostile references", () => {
     expect(reply).toStartWith("550 5.6.0");
   });
 
-  test("a forged copy of a Message-ID does not draw later answers out of the first mail's thread", async () => {
+  test("a forged copy of a Message-ID does not draw later answers out of the first message's thread", async () => {
     const { address } = await newInbox();
     const [known, lure] = [newMessageId(), newMessageId()];
     const first = await threadOf(address, [`Message-ID: ${known}`]);
@@ -245,7 +245,7 @@ describe("hostile references", () => {
     expect(await threadOf(address, [`In-Reply-To: ${known}`])).toBe(first);
   });
 
-  test("an id of another inbox or project leads nowhere", async () => {
+  test("an id of another inbox or project is ignored", async () => {
     const [mine, neighbour] = [await newInbox(), await newInbox()];
     const sender = await scene.service.call(
       "POST",

@@ -21,8 +21,8 @@ async function reply(threadId: string, body: Record<string, unknown> = {}) {
   return service.call("POST", `/v1/threads/${threadId}/reply`, { text: "An answer", ...body });
 }
 
-describe("a simulated mail", () => {
-  test("is read like any other, flagged, told by a webhook, and lets the inbox be deleted", async () => {
+describe("a simulated message", () => {
+  test("is parsed like any other, flagged, pushed to webhooks, and lets the inbox be deleted", async () => {
     const sink = startSink();
     await service.call("POST", "/v1/webhooks", { url: sink.url, eventTypes: ["inbound_received"] });
     const content = Buffer.from("hello").toString("base64");
@@ -56,7 +56,7 @@ describe("a simulated mail", () => {
     await sink.stop();
   });
 
-  test("answers what it is told to answer, by Message-ID or by our id", async () => {
+  test("answers the given message, by Message-ID or by our id", async () => {
     const first = await simulate();
     const record = (await service.call("GET", `/v1/emails/${first.messageId}`)).body;
     expect((await simulate({ inReplyTo: first.messageId })).threadId).toBe(first.threadId);
@@ -102,7 +102,7 @@ describe("a reply", () => {
     expect(again.headers.References).toBe(`${original.messageId} ${record.messageId}`);
   });
 
-  test("to all reaches everybody but the inbox, once", async () => {
+  test("to all reaches everyone but the inbox, once", async () => {
     const raw = [
       "From: ada@client.test",
       "To: support@in.test, bob@client.test",
@@ -123,7 +123,7 @@ describe("a reply", () => {
     expect(record.cc).toEqual(["bob@client.test", "carol@client.test"]);
   });
 
-  test("to all names what is wrong by its place in the request", async () => {
+  test("to all reports faults by their place in the request", async () => {
     const { threadId } = await simulate({ from: { email: "ada@client.test" } });
     const cc = [{ email: "ADA@client.test" }, { email: "eve@client.test" }, { email: "no address" }];
     const refused = await reply(threadId, { replyAll: true, cc });
@@ -133,7 +133,7 @@ describe("a reply", () => {
     expect([record.to, record.cc]).toEqual([["ada@client.test"], ["eve@client.test"]]);
   });
 
-  test("without content is told of what it takes", async () => {
+  test("without content is told what it needs", async () => {
     const { threadId } = await simulate();
     const { error } = (await reply(threadId, { text: undefined })).body;
     expect(error).toMatchObject({
@@ -161,7 +161,7 @@ describe("a reply", () => {
 });
 
 describe("threads", () => {
-  test("are listed by last activity and walked without a double", async () => {
+  test("are listed by last activity, each once over all pages", async () => {
     const threads: string[] = [];
     for (let at = 0; at < 5; at++) threads.push((await simulate({ subject: `s${at}` })).threadId);
     await reply(threads[0] ?? "");
@@ -203,7 +203,7 @@ describe("threads", () => {
     expect({ id: next.data[0].id, next: next.nextCursor }).toEqual({ id: messageId, next: null });
   });
 
-  test("of another project are no threads", async () => {
+  test("of another project do not exist", async () => {
     const { threadId } = await simulate();
     const other = (await service.call("POST", "/v1/senders", { name: "Other" }, { key: service.accountKey }))
       .body.id;

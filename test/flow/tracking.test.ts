@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { MAX_USER_AGENT_CHARS, PREFETCH_WINDOW_MS } from "../../src/core/machine-agents.ts";
-import { sealUrl } from "../../src/core/tracking-token.ts";
-import { recipientToken } from "../../src/flows/recipient-token.ts";
+import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
+import { recipientToken } from "../../src/flows/send/recipient-token.ts";
 import { createHitRecorder, MAX_PENDING_HITS, RECORD_WAIT_MS } from "../../src/flows/send/track.ts";
 import { parseMail } from "../../src/mail/reading/parse.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { type EngagementCounter, engagedRecipient, MAX_RECORDED } from "../../src/store/engagement.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
+import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { around } from "../support/around.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { SERVICE_DOMAIN, startService, type TestService } from "../support/service.ts";
@@ -27,7 +27,7 @@ afterAll(() => service.stop());
 
 const key = (): Uint8Array => openKeys(null, service.folder).tracking;
 
-/** Sends a test mail and gives its id, once it is as far as it goes. */
+/** Sends a test message and returns its id, once it has its final state. */
 async function send(item: Record<string, unknown> = {}, status = "delivered"): Promise<string> {
   const sent = await service.call("POST", "/v1/emails", {
     from: { email: `shop@onboarding.${SERVICE_DOMAIN}` },
@@ -41,7 +41,7 @@ async function send(item: Record<string, unknown> = {}, status = "delivered"): P
   return sent.body.id;
 }
 
-/** Sends a mail that was delivered long enough ago for a person to look at it. */
+/** Sends a message that was delivered long enough ago for a person to open it. */
 async function sendEarlier(item: Record<string, unknown> = {}): Promise<string> {
   const id = await send(item);
   await setDelivered(id, systemClock.now() - PREFETCH_WINDOW_MS);
@@ -60,7 +60,7 @@ async function bodies(id: string): Promise<{ html: string; text: string }> {
   return { html: parsed.html ?? "", text: parsed.text ?? "" };
 }
 
-/** The paths of picture and link of a recipient, as the mail has them. */
+/** The paths of a recipient's pixel and link in the message. */
 const pixelOf = (id: string, ord = 0): string => `/o/${tokenOf(id, ord)}`;
 const linkOf = (id: string, ord = 0, url = TARGET): string =>
   `/c/${tokenOf(id, ord)}.${sealUrl(key(), tokenOf(id, ord), url)}`;
@@ -87,8 +87,8 @@ async function hits(id: string): Promise<ShownEvent[]> {
   return body.events.filter(({ type }: ShownEvent) => type === "open" || type === "click");
 }
 
-describe("a mail", () => {
-  test("carries one picture and links that lead through us; its text and other links stay", async () => {
+describe("a message", () => {
+  test("carries one pixel and tracked links, and its text and other links stay", async () => {
     const text = `Shop: ${TARGET}`;
     const html = `<body><a href="https://shop.example/a?b=1&amp;c=%2F#d">shop</a><a href="mailto:a@b.test">m</a>
       <img src="cid:logo"><a href="{{unsubscribeUrl}}">stop</a></body>`;
@@ -108,13 +108,13 @@ describe("a mail", () => {
     [{ clicks: false }, true, false],
     [{ opens: false, clicks: false }, false, false],
     [{}, true, true],
-  ])("is marked as it asks for: %j", async (tracking, opens, clicks) => {
+  ])("is tracked as it asks for: %j", async (tracking, opens, clicks) => {
     const { html } = await bodies(await send({ tracking }));
     expect(html.includes(`${PUBLIC_URL}/o/`)).toBe(opens);
     expect(html.includes(`${PUBLIC_URL}/c/`)).toBe(clicks);
   });
 
-  test("is marked as its project asks for where it says nothing itself", async () => {
+  test("is tracked by its project's setting if it has none of its own", async () => {
     const { body } = await service.call("GET", "/v1/senders", undefined, { key: service.accountKey });
     const path = `/v1/senders/${body.data[0].id}`;
     const set = (tracking: object) => service.call("PATCH", path, { tracking }, { key: service.accountKey });
@@ -127,7 +127,7 @@ describe("a mail", () => {
     expect(marked.html).not.toContain(`${PUBLIC_URL}/o/`);
   });
 
-  test("with an empty html shows its text, and no picture in its place", async () => {
+  test("with an empty html shows its text, and no pixel instead", async () => {
     const id = await send({ html: "", text: "It works." });
     const { body } = await service.call("GET", `/v1/emails/${id}/raw`);
     expect(body).toContain("Content-Type: text/plain");
@@ -135,7 +135,7 @@ describe("a mail", () => {
     expect((await bodies(id)).text.trim()).toBe("It works.");
   });
 
-  test("keeps its unsubscribe link in working order", async () => {
+  test("keeps its unsubscribe link working", async () => {
     const id = await send({
       unsubscribeLink: true,
       html: `<a href="${PUBLIC_URL}/u/own">stop</a><a href="${TARGET}">shop</a>`,
@@ -147,7 +147,7 @@ describe("a mail", () => {
     expect((await visit(link)).status).toBe(200);
   });
 
-  test("shows no marks to whom it was not sent", async () => {
+  test("is not tracked for addresses it was not sent to", async () => {
     const scheduledAt = new Date(systemClock.now() + 3_600_000).toISOString();
     const id = await send({ scheduledAt }, "accepted");
     expect((await bodies(id)).html.trim()).toBe(HTML);
@@ -155,7 +155,7 @@ describe("a mail", () => {
 });
 
 describe("an open", () => {
-  test("is answered with a picture that nobody keeps, and told once as the first", async () => {
+  test("is answered with a pixel that must not be cached, and reported once as the first", async () => {
     const id = await sendEarlier();
     const answer = await visit(pixelOf(id));
     expect(answer.status).toBe(200);
@@ -171,7 +171,7 @@ describe("an open", () => {
     ]);
   });
 
-  test("of many at once is the first but once", async () => {
+  test("of many at once is the first only once", async () => {
     const id = await sendEarlier();
     await Promise.all(Array.from({ length: 20 }, () => visit(pixelOf(id))));
     const firsts = (await hits(id)).map(({ data }) => data.open?.first);
@@ -179,7 +179,7 @@ describe("an open", () => {
     expect(firsts.filter((first) => first === true)).toHaveLength(1);
   });
 
-  test("is each recipient's own", async () => {
+  test("is recorded for each recipient", async () => {
     const id = await sendEarlier({ to: [{ email: ONE }, { email: TWO }] });
     await visit(pixelOf(id, 1));
     await visit(pixelOf(id, 0));
@@ -218,7 +218,7 @@ describe("an open", () => {
 });
 
 describe("a click", () => {
-  test("leads to just the URL, tells the page nothing of the link, and is told", async () => {
+  test("leads to exactly the URL, sends the page no Referer, and is reported", async () => {
     const id = await sendEarlier();
     const answer = await visit(linkOf(id));
     expect(answer.status).toBe(302);
@@ -244,7 +244,7 @@ describe("a click", () => {
     expect((await hits(id))[0]?.data.click?.url).toBe(url);
   });
 
-  test("still leads on when the message is gone, and when the service was restarted", async () => {
+  test("still redirects when the message is removed, and after a restart", async () => {
     const id = await sendEarlier();
     await service.app.db.write([{ sql: "DELETE FROM messages WHERE id = ?", args: [id] }]);
     expect((await visit(linkOf(id))).headers.get("location")).toBe(TARGET);
@@ -254,7 +254,7 @@ describe("a click", () => {
   });
 });
 
-describe("a machine's visit is told as one", () => {
+describe("a visit of a machine is reported as one", () => {
   test.each([
     ["HEAD", { method: "HEAD" }],
     ["Gmail's proxy", { headers: { "user-agent": "Mozilla/5.0 (via ggpht.com GoogleImageProxy)" } }],
@@ -275,14 +275,14 @@ describe("a machine's visit is told as one", () => {
     expect(told.map(({ data }) => (data.open ?? data.click)?.machine)).toEqual([true, true]);
   });
 
-  test("whoever comes within seconds of the delivery", async () => {
+  test("a visitor within seconds of the delivery", async () => {
     const id = await send();
     await setDelivered(id, systemClock.now());
     await visit(linkOf(id));
     expect((await hits(id))[0]?.data.click?.machine).toBe(true);
   });
 
-  test("no reader of what was delivered while the clock was ahead", async () => {
+  test("no visitor of a message delivered while the clock was ahead", async () => {
     const id = await send();
     await setDelivered(id, systemClock.now() + 3_600_000);
     await visit(linkOf(id));
@@ -314,8 +314,8 @@ describe("a stranger", () => {
     ["a URL in the query", () => `/c/${tokenOf(mine, 0)}?url=https://evil.test/`],
     ["two slashes", () => `//evil.test/c/${tokenOf(mine, 0)}.${sealed(mine)}`],
     ["padding", () => `/c/${tokenOf(mine, 0)}.${sealed(mine)}=`],
-    ["a newline behind", () => `/c/${tokenOf(mine, 0)}.${sealed(mine)}%0d%0a`],
-    ["a NUL behind", () => `/c/${tokenOf(mine, 0)}.${sealed(mine)}%00`],
+    ["a newline at the end", () => `/c/${tokenOf(mine, 0)}.${sealed(mine)}%0d%0a`],
+    ["a NUL at the end", () => `/c/${tokenOf(mine, 0)}.${sealed(mine)}%00`],
     ["a broken escape", () => `/c/${tokenOf(mine, 0)}.%zz`],
     ["no target", () => `/c/${tokenOf(mine, 0)}.`],
     ["a picture of no message", () => `/o/${"0".repeat(48)}`],
@@ -323,7 +323,7 @@ describe("a stranger", () => {
     ["a picture altered", () => `/o/${tokenOf(mine, 0).slice(0, -1)}!`],
     ["an endless token", () => `/o/${"0".repeat(8000)}`],
   ];
-  test.each(attacks)("gets 404 and is led nowhere with %s", async (_what, path) => {
+  test.each(attacks)("gets 404 and no redirect with %s", async (_what, path) => {
     const answer = await visit(path());
     expect(answer.status).toBe(404);
     expect(answer.headers.get("location")).toBeNull();
@@ -341,7 +341,7 @@ describe("a stranger", () => {
     }
   });
 
-  test("fills nothing with a name of endless length or of control characters", async () => {
+  test("records nothing with a name of endless length or of control characters", async () => {
     const id = await sendEarlier();
     await visit(pixelOf(id), {
       headers: { "user-agent": `a\u0085b\t${"x".repeat(2 * MAX_USER_AGENT_CHARS)}` },
@@ -351,14 +351,14 @@ describe("a stranger", () => {
   });
 });
 
-describe("what is recorded of a recipient is bounded", () => {
+describe("visits of a recipient are bounded", () => {
   const rows: readonly [EngagementCounter, (id: string) => string, RequestInit][] = [
     ["opens", pixelOf, {}],
     ["machine_opens", pixelOf, { method: "HEAD" }],
     ["clicks", linkOf, {}],
     ["machine_clicks", linkOf, { method: "HEAD" }],
   ];
-  test.each(rows)("by %s: one beyond is answered and not told", async (counter, path, init) => {
+  test.each(rows)("by %s: one more is answered and not reported", async (counter, path, init) => {
     const id = await sendEarlier();
     const { db } = service.app;
     await db.write([
@@ -372,14 +372,14 @@ describe("what is recorded of a recipient is bounded", () => {
     expect(answers[0]?.status).toBeLessThan(400);
     expect(await hits(id)).toHaveLength(1);
     expect((await engagedRecipient(db, id, 0))?.counts[counter]).toBe(MAX_RECORDED);
-    // Another kind of visit has room of its own.
+    // Another kind of visit has its own limit.
     await visit(path(id), counter.startsWith("machine") ? {} : { method: "HEAD" });
     expect(await hits(id)).toHaveLength(2);
   });
 });
 
-describe("a database in trouble", () => {
-  test("keeps nobody waiting, and no more than so many hits", async () => {
+describe("a database failure", () => {
+  test("delays no visitor, and holds a limited number of visits", async () => {
     const id = await send();
     const clock = manualClock(systemClock.now());
     const { db, queue } = service.app;
@@ -410,7 +410,7 @@ describe("a database in trouble", () => {
     expect(clock.pending()).toBe(0);
   });
 
-  test("breaks neither link nor picture", async () => {
+  test("breaks neither link nor pixel", async () => {
     const id = await sendEarlier();
     await service.app.db.write([{ sql: "DROP TABLE engagement", args: [] }]);
     expect((await visit(linkOf(id))).headers.get("location")).toBe(TARGET);

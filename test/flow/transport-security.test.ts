@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import { mxPassages } from "../../src/flows/send/deliver.ts";
+import { mxRoutes } from "../../src/flows/send/deliver.ts";
 import type { DeliveryReport, Shipment } from "../../src/flows/send/outcome.ts";
 import { verdictOf } from "../../src/flows/send/verdict.ts";
 import { log } from "../../src/log.ts";
@@ -16,6 +16,7 @@ import { type HttpsSink, startSink } from "../support/https-sink.ts";
 import { startMx, type TestMx } from "../support/mx.ts";
 import { policyText, signZone, stsRecords, testResolver, tlsaRecord } from "../support/sts-host.ts";
 import { type KeyAndCert, makeCa, makeCert } from "../support/tls.ts";
+import { mayReach } from "../support/public-guard.ts";
 
 const GOOD = "127.0.0.1";
 const BAD = "127.0.0.2";
@@ -25,7 +26,7 @@ let selfSigned: KeyAndCert;
 let policyCert: KeyAndCert;
 let base: TestDatabase;
 let dns: TestDns;
-/** MX hosts at one port: with a valid certificate, with one of their own making, and without TLS. */
+/** MX hosts at one port: with a valid certificate, with a self-made one, and without TLS. */
 let mxs: Record<string, TestMx>;
 let port: number;
 let web: HttpsSink;
@@ -90,7 +91,7 @@ function publish(name: string, ...lines: string[]): void {
   web.answer(() => new Response(text, { headers: { "content-type": "text/plain" } }));
 }
 
-/** Delivers one mail as the service does, with everything made anew but the database: as after a restart. */
+/** Delivers one message as the service does, with everything new but the database, as after a restart. */
 async function deliver(name: string, change: Partial<Shipment> = {}): Promise<DeliveryReport> {
   const resolver = testResolver(dns);
   const { db } = base;
@@ -99,10 +100,10 @@ async function deliver(name: string, change: Partial<Shipment> = {}): Promise<De
     save: (policy: Parameters<typeof saveStsPolicy>[1]) => saveStsPolicy(db, policy),
   };
   const mtaSts = createMtaSts(
-    { clock: systemClock, resolver, log: log("net"), ca: ca.cert, store },
+    { clock: systemClock, resolver, mayReach, log: log("net"), ca: ca.cert, store },
     { port: web.port, allowPrivate: true },
   );
-  const findPassage = mxPassages({
+  const findDeliveryRoute = mxRoutes({
     pool,
     port,
     ehloName: "us.test",
@@ -118,11 +119,11 @@ async function deliver(name: string, change: Partial<Shipment> = {}): Promise<De
     smtpUtf8: false,
     ...change,
   };
-  const { deliver: hand } = await findPassage(shipment.domain);
+  const { deliver: hand } = await findDeliveryRoute(shipment.domain);
   return hand(shipment);
 }
 
-/** Recipients whose mail has arrived at an MX host, in the clear or not. */
+/** Recipients whose mail has arrived at an MX host, in plain text or not. */
 function arrived(mx: string): string[] {
   return (mxs[mx]?.messages.items ?? []).map(({ rcptTo, tls }) => `${rcptTo[0]} ${tls ? "TLS" : "clear"}`);
 }
@@ -141,7 +142,7 @@ function sign(name: string, host: string, key: Buffer): void {
 }
 
 describe("MTA-STS", () => {
-  test("enforced sends to the host that the policy names and whose certificate is valid, and to no other", async () => {
+  test("enforced sends only to a host that the policy names and whose certificate is valid", async () => {
     domain("enforce", "plain.test", "bad.test", "good.test");
     publish("enforce", "mode: enforce", "mx: bad.test", "mx: good.test");
     expect(await deliver("enforce")).toMatchObject({ kind: "accepted", mx: "good.test" });
@@ -149,7 +150,7 @@ describe("MTA-STS", () => {
     expect([...arrived("plain"), ...arrived("bad")].join()).not.toContain("@enforce.test");
   });
 
-  test("enforced defers where no host does, and so it does after a restart without the policy's host", async () => {
+  test("enforced defers if no host qualifies, and also after a restart without the policy's host", async () => {
     domain("stranger", "plain.test", "bad.test");
     publish("stranger", "mode: enforce", "mx: good.test");
     expect(await deliver("stranger")).toMatchObject({
@@ -163,7 +164,7 @@ describe("MTA-STS", () => {
     expect([...arrived("plain"), ...arrived("bad")].join()).not.toContain("@stranger.test");
   });
 
-  test("for testing is recorded, and mail goes as ever", async () => {
+  test("for testing is recorded, and mail is sent as usual", async () => {
     domain("testing", "plain.test");
     publish("testing", "mode: testing", "mx: good.test");
     const report = await deliver("testing");
@@ -173,7 +174,7 @@ describe("MTA-STS", () => {
     );
   });
 
-  test("of one domain asks nothing for another at the same host, and they share no connection", async () => {
+  test("of one domain requires nothing for another at the same host, and they share no connection", async () => {
     domain("free", "good.test");
     domain("enforce", "good.test");
     const before = mxs.good?.connections.items.length ?? 0;
@@ -189,7 +190,7 @@ describe("MTA-STS", () => {
 });
 
 describe("DANE", () => {
-  test("takes the certificate that the record names", async () => {
+  test("accepts the certificate that the record names", async () => {
     domain("dane", "bad.test");
     sign("dane", "bad.test", keyDigest(selfSigned));
     const report = await deliver("dane");
@@ -197,7 +198,7 @@ describe("DANE", () => {
     expect(report.transcript).toContain(`* TLS: ${report.tls}, verified by DANE`);
   });
 
-  test("takes no other certificate, though an authority and MTA-STS vouch for it", async () => {
+  test("accepts no other certificate, even if an authority and MTA-STS vouch for it", async () => {
     domain("both", "good.test");
     sign("both", "good.test", keyDigest(selfSigned));
     publish("both", "mode: enforce", "mx: good.test");
@@ -219,7 +220,7 @@ describe("DANE", () => {
     expect(arrived("plain").join()).not.toContain("@bogus.test");
   });
 
-  test("does not apply to a zone that is not signed", async () => {
+  test("does not apply to an unsigned zone", async () => {
     domain("unsigned", "plain.test");
     const before = dns.count(`_${port}._tcp.plain.test`);
     expect(await deliver("unsigned")).toMatchObject({ kind: "accepted", tls: null });
@@ -227,7 +228,7 @@ describe("DANE", () => {
   });
 });
 
-describe("a mail that the peer cannot take", () => {
+describe("a message that the peer cannot take", () => {
   test.each<[what: string, change: Partial<Shipment>, code: number, enhanced: string]>([
     ["needs SMTPUTF8", { smtpUtf8: true }, 553, "5.6.7"],
     ["is over its SIZE", { raw: Buffer.alloc(1001, "x") }, 552, "5.3.4"],

@@ -9,7 +9,7 @@ import { startMx } from "../support/mx.ts";
 import { until } from "../support/poll.ts";
 import { callRole, type RoleProcess, startRole } from "../support/role-process.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(180_000);
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-test("two workers on one file without Redis, all recipients due at the same time: each is delivered to once", async () => {
+test("two workers on one file without Redis, with all recipients due at the same time, deliver to each once", async () => {
   const folder = newFolder("two");
   const [dns, peer, sink] = [await startDns(), startMx(), startSink()];
   dns.add({ name: "there.test", type: "A", data: "127.0.0.1" });
@@ -52,7 +52,7 @@ test("two workers on one file without Redis, all recipients due at the same time
     const { body } = await call("POST", "/v1/emails/batch", { emails });
     expect(body.data.filter(({ status }: { status: string }) => status === "queued")).toHaveLength(50);
   }
-  // Nobody has worked yet: both find the whole row due, in the same order.
+  // No worker has run yet, so both find the same due recipients, in the same order.
   const held = Promise.withResolvers<string>();
   peer.set({ ".": () => held.promise });
   await Promise.all([start("worker"), start("worker")]);

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { untilWritten } from "../../src/flows/until-written.ts";
+import { retryWrite } from "../../src/flows/retry/retry-write.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
-test("an outcome is still written when the disk has been full for a quarter of an hour", async () => {
+test("an outcome is still written after the disk has been full for a quarter of an hour", async () => {
   const clock = manualClock();
   const until = clock.now() + 15 * 60_000;
   let end = "";
-  untilWritten(clock, async () => {
+  retryWrite(clock, async () => {
     if (clock.now() < until) throw new Error("SQLITE_FULL: database or disk is full");
   }).then(
     () => {

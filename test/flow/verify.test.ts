@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import { type Finding, findDkim, findDmarc, findMx, findSpf } from "../../src/flows/verify/lookups.ts";
+import { type RecordState, findDkim, findDmarc, findMx, findSpf } from "../../src/flows/verify/lookups.ts";
 import { recheckDue } from "../../src/flows/verify/recheck.ts";
 import { registerDomain } from "../../src/flows/verify/register.ts";
 import { FALL_BACK_AFTER_MS, nextCheckAt } from "../../src/flows/verify/schedule.ts";
@@ -23,7 +23,7 @@ function finder(zone: Zone) {
 }
 
 describe("a DKIM record", () => {
-  const rows: [string, Zone, Finding][] = [
+  const rows: [string, Zone, RecordState][] = [
     ["an alias of our name", [[`CNAME ${SELECTOR}`, ["tok.dkim.post.example"]]], "present"],
     ["an alias of another token", [[`CNAME ${SELECTOR}`, ["old.dkim.post.example"]]], "absent"],
     ["no record", [], "absent"],
@@ -42,19 +42,19 @@ describe("a DKIM record", () => {
 
 describe("an SPF record", () => {
   const include = "include:spf.post.example";
-  const rows: [string, readonly string[] | "failure", Finding][] = [
+  const rows: [string, readonly string[] | "failure", RecordState][] = [
     ["ours", [`v=spf1 ${include} ~all`], "present"],
     ["ours among others", [`v=spf1 ip4:192.0.2.1 include:other.example ${include} -all`], "present"],
     ["ours in another case", ["V=SPF1 INCLUDE:SPF.POST.EXAMPLE ~ALL"], "present"],
     ["ours with a plus", [`v=spf1 +${include} -all`], "present"],
     ["ours with a final dot", [`v=spf1 ${include}. ~all`], "present"],
     ["ours without all", [`v=spf1 ${include}`], "present"],
-    ["ours beside other TXT records", ["google-site-verification=x", `v=spf1 ${include} ~all`], "present"],
+    ["ours among other TXT records", ["google-site-verification=x", `v=spf1 ${include} ~all`], "present"],
     ["ours twice, which receivers refuse", [`v=spf1 ${include} ~all`, `v=spf1 ${include} ~all`], "absent"],
     ["ours and another", [`v=spf1 ${include} ~all`, "v=spf1 -all"], "absent"],
-    ["ours behind all, never reached", [`v=spf1 -all ${include}`], "absent"],
+    ["ours after `all`, never reached", [`v=spf1 -all ${include}`], "absent"],
     ["ours refused", [`v=spf1 -${include} ~all`], "absent"],
-    ["a name that only begins alike", [`v=spf1 ${include}.evil.example ~all`], "absent"],
+    ["a name that only begins the same", [`v=spf1 ${include}.evil.example ~all`], "absent"],
     ["an empty name", ["v=spf1 include:. include: ~all"], "absent"],
     ["another one", ["v=spf1 include:other.example ~all"], "absent"],
     ["another version", [`v=spf10 ${include} ~all`], "absent"],
@@ -69,17 +69,17 @@ describe("an SPF record", () => {
 describe("a DMARC record", () => {
   const own = "TXT _dmarc.a.example.com";
   const organizational = "TXT _dmarc.example.com";
-  const rows: [string, Zone, Finding][] = [
+  const rows: [string, Zone, RecordState][] = [
     ["at the domain", [[own, ["v=DMARC1; p=none; rua=mailto:x@y.example"]]], "present"],
     ["without spaces", [[own, ["v=DMARC1;p=reject"]]], "present"],
-    ["with other tags between", [[own, ["v=DMARC1; sp=none; p=quarantine;"]]], "present"],
+    ["with other tags in between", [[own, ["v=DMARC1; sp=none; p=quarantine;"]]], "present"],
     ["at the organizational domain", [[organizational, ["v=DMARC1; p=reject"]]], "present"],
-    ["beside other TXT records", [[own, ["hello", "v=DMARC1; p=none"]]], "present"],
+    ["among other TXT records", [[own, ["hello", "v=DMARC1; p=none"]]], "present"],
     ["none", [], "absent"],
     ["without a policy", [[own, ["v=DMARC1"]]], "absent"],
     ["with an unknown policy", [[own, ["v=DMARC1; p=maybe"]]], "absent"],
     ["with a subdomain policy alone", [[own, ["v=DMARC1; sp=none"]]], "absent"],
-    ["with the version behind", [[own, ["p=none; v=DMARC1"]]], "absent"],
+    ["with the version last", [[own, ["p=none; v=DMARC1"]]], "absent"],
     ["of another version", [[own, ["v=DMARC2; p=none"]]], "absent"],
     ["twice", [[own, ["v=DMARC1; p=none", "v=DMARC1; p=reject"]]], "absent"],
     [
@@ -91,7 +91,7 @@ describe("a DMARC record", () => {
       "absent",
     ],
     ["no answer", [[own, "failure"]], "unknown"],
-    ["none, and no answer above", [[organizational, "failure"]], "unknown"],
+    ["none, and no answer for the parent domain", [[organizational, "failure"]], "unknown"],
   ];
   test.each(rows)("%s", async (_name, zone, found) => {
     expect(await findDmarc(finder(zone), "a.example.com")).toBe(found);
@@ -99,7 +99,7 @@ describe("a DMARC record", () => {
 });
 
 describe("an MX record", () => {
-  const rows: [string, readonly string[] | "failure", Finding][] = [
+  const rows: [string, readonly string[] | "failure", RecordState][] = [
     ["ours", ["mx.post.example"], "present"],
     ["ours among others", ["mx.other.example", "mx.post.example"], "present"],
     ["another", ["mx.other.example"], "absent"],
@@ -155,7 +155,7 @@ describe("a verified domain", () => {
     expect([again.status, again.failingSince]).toEqual(["verified", T0 + FALL_BACK_AFTER_MS + HOUR]);
   });
 
-  test("loses nothing where the DNS does not answer, however long", () => {
+  test("loses nothing while the DNS does not answer, however long", () => {
     const silent = { dkim: "unknown", spf: "unknown", dmarc: "unknown", mx: "unknown" } as const;
     const after = judge(SOUND, silent, null, T0 + 100 * FALL_BACK_AFTER_MS);
     expect(after).toMatchObject({ status: "verified", verified: SOUND.verified, failingSince: null });
@@ -164,14 +164,14 @@ describe("a verified domain", () => {
   });
 });
 
-test("a pending domain does not become verified by silence", () => {
+test("a pending domain does not become verified while the DNS does not answer", () => {
   const found = { ...ALL, dmarc: "unknown" } as const;
   expect(judge(domainOf(), found, null, T0)).toMatchObject({ status: "pending", verifiedAt: null });
 });
 
 describe("the next check", () => {
   const rows: [string, Partial<Domain>, readonly number[] | null, number, number][] = [
-    // changes, DOMAIN_RECHECK_SECONDS, age at the check, delay until the next
+    // Columns: changes, DOMAIN_RECHECK_SECONDS, age at the check, delay until the next.
     ["of a new domain is in 5 minutes", {}, null, 0, 300_000],
     ["also just before 48 hours", {}, null, 48 * HOUR - 1, 300_000],
     ["hourly from 48 hours on", {}, null, 48 * HOUR, HOUR],
@@ -191,7 +191,7 @@ describe("the next check", () => {
 });
 
 describe("the sweep's re-check", () => {
-  test("verifies what is due, of all projects, each once, and one's trouble keeps none from it", async () => {
+  test("checks each due domain of all projects once, even if one check fails", async () => {
     const api = await testApi();
     const names = Array.from({ length: 12 }, (_, at) => `d${at}.example.com`);
     const { acme, domains } = api;
@@ -234,7 +234,7 @@ describe("the sweep's re-check", () => {
     await api.close();
   });
 
-  test("takes no more than it is told to", async () => {
+  test("checks no more than the given number", async () => {
     const api = await testApi();
     const { acme, domains, clock } = api;
     for (const name of ["a.example.com", "b.example.com", "c.example.com"])
@@ -248,7 +248,7 @@ describe("the sweep's re-check", () => {
     await api.close();
   });
 
-  test("a domain deleted while it is checked stays deleted", async () => {
+  test("a domain deleted during its check stays deleted", async () => {
     const api = await testApi();
     const { acme, domains, clock, db } = api;
     let id = "";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { AppError } from "../../src/core/errors.ts";
 import { commitWithinVolume, type Counted, type VolumeLimits } from "../../src/flows/send/volume.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
-import type { Sender } from "../../src/store/senders.ts";
+import type { Project } from "../../src/store/projects.ts";
 import { takeUsage, usageOf, utcDay } from "../../src/store/usage.ts";
 import { around } from "../support/around.ts";
 import { testSender } from "../support/api.ts";
@@ -14,7 +14,7 @@ import { noonClock } from "../support/noon-clock.ts";
 import { OWNER, SERVICE_DOMAIN, startService, type TestService, verifiedDomain } from "../support/service.ts";
 import { reason } from "../support/reason.ts";
 
-/** The volume is that of a day, and the tests of the API look at it behind several calls. */
+/** The volume is that of a day, and the API tests check it after several calls. */
 const NOON = noonClock();
 const closing: (() => Promise<void> | void)[] = [];
 
@@ -46,13 +46,12 @@ describe("a project's limit is the lower of its quota and its tier", () => {
 });
 
 describe("the volume of a day", () => {
-  test("starts anew at midnight UTC, which a refusal names", async () => {
+  test("starts again at midnight UTC, which a refusal names", async () => {
     const at = await openVolume({ dailyQuota: 2, trustTier: "unlimited" });
     at.clock.advance(Date.parse("2026-02-28T23:59:59.999Z") - at.clock.now());
     await at.commit(counted([2]));
     const [refusal] = (await at.commit(counted([1]))).values();
     expect(refusal).toMatchObject({
-      status: 403,
       type: "permission_error",
       details: { code: "daily_quota_exceeded", resetAt: "2026-03-01T00:00:00.000Z" },
     });
@@ -60,7 +59,7 @@ describe("the volume of a day", () => {
     expect((await at.commit(counted([2]))).size).toBe(0);
   });
 
-  test("goes to sends in their order; one too large keeps no smaller one out", async () => {
+  test("is used by sends in order, and a send that is too large does not block smaller ones", async () => {
     const at = await openVolume({ dailyQuota: 5, trustTier: "unlimited" });
     const sends = counted([2, 4, 2, 2, 1, 1]);
     const refused = await at.commit(sends);
@@ -69,7 +68,7 @@ describe("the volume of a day", () => {
     expect(await at.used()).toBe(5);
   });
 
-  test("what others took between the look and the write is theirs: fewer sends fit, and the record says so", async () => {
+  test("used by another process between the read and the write is gone: fewer sends fit, and the record says so", async () => {
     const at = await openVolume({ dailyQuota: 5, trustTier: "unlimited" }, 1);
     const sends = counted([2, 3]);
     const recorded: number[] = [];
@@ -80,16 +79,16 @@ describe("the volume of a day", () => {
     expect(await at.used()).toBe(3);
   });
 
-  test("others that always come first end in a 503, with nothing written", async () => {
+  test("that other processes keep taking ends in a 503, with nothing written", async () => {
     const at = await openVolume({ dailyQuota: 100, trustTier: "unlimited" }, 10);
     const error = await at.commit(counted(Array.from({ length: 100 }, () => 1))).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(AppError);
-    expect(error).toMatchObject({ status: 503, details: { retryAfter: 1 } });
+    expect(error).toMatchObject({ type: "service_unavailable", details: { retryAfterSeconds: 1 } });
     expect(await at.written()).toEqual([]);
     expect(await at.used()).toBe(10);
   });
 
-  test("a write that fails for another reason takes nothing", async () => {
+  test("is not used by a write that fails for another reason", async () => {
     const at = await openVolume({ dailyQuota: 5, trustTier: "unlimited" });
     const [first] = counted([2]);
     if (first === undefined) throw new Error("no send");
@@ -120,7 +119,7 @@ describe("the API", () => {
     return service;
   }
 
-  test("counts each accepted recipient once, suppressed, simulated and scheduled ones too, and refuses the next", async () => {
+  test("counts each accepted recipient once, including suppressed, simulated and scheduled ones, and refuses the next", async () => {
     const service = await limited({ dailyQuota: 5 });
     await service.call("POST", "/v1/emails", mail(["a@one.test", "A@one.test", "b@one.test"]));
     await service.app.db.write([suppress(await senderId(service), "gone@one.test")]);
@@ -133,7 +132,7 @@ describe("the API", () => {
     ];
     const answers = [];
     for (const send of sends) answers.push(await service.call("POST", "/v1/emails", send));
-    // The one too far ahead is refused, and takes nothing.
+    // The one scheduled too far ahead is refused, and uses no volume.
     expect(answers.map(({ status }) => status)).toEqual([202, 202, 422, 202, 403]);
     expect(answers.at(-1)?.body.error).toEqual({
       type: "permission_error",
@@ -178,7 +177,7 @@ describe("the API", () => {
     );
     const over = "trust_tier_exceeded";
     expect(codes).toEqual(["accepted", "domain_not_verified", over, "accepted", over]);
-    // The interface promises these three as texts, also where no one field is at fault.
+    // The interface promises these three as texts, even if no single field is at fault.
     expect(batch.body.data[4].error).toMatchObject({ code: over, param: "", message: expect.any(String) });
     expect(batch.body.data[4].error.resetAt).toMatch(/T00:00:00\.000Z$/);
     expect((await service.call("GET", "/v1/emails")).body.data).toHaveLength(2);
@@ -187,7 +186,7 @@ describe("the API", () => {
     expect(await usedToday(service)).toBe(3);
   });
 
-  test("no order in which sends reach two processes on one database passes the limit", async () => {
+  test("sends through two processes on one database never exceed the limit", async () => {
     const service = await limited({ dailyQuota: 25 });
     const url = `file:${service.folder}/postrider.db`;
     const masterKey = readFileSync(join(service.folder, "master.key"), "utf8").trim();
@@ -207,13 +206,19 @@ describe("the API", () => {
     expect(recipients?.count).toBe(25);
   });
 
-  test("is shown with what is left of it, to the project's own key too", async () => {
+  test("is shown with the rest of it, to the project's own key too", async () => {
     const service = await limited({ dailyQuota: 3 });
     const quota = async (key: string) => (await service.call("GET", "/v1/quota", undefined, { key })).body;
     expect(await quota(service.projectKey)).toMatchObject({ limit: 3, used: 0, remaining: 3 });
     await service.call("POST", "/v1/emails", mail(["a@one.test", "b@one.test"]));
     const shown = await quota(service.projectKey);
-    expect(shown).toEqual({ limit: 3, used: 2, remaining: 1, resetAt: expect.any(String) });
+    expect(shown).toEqual({
+      limit: 3,
+      used: 2,
+      remaining: 1,
+      resetAt: expect.any(String),
+      resources: expect.any(Object),
+    });
     expect(shown.resetAt).toMatch(/T00:00:00\.000Z$/);
     await change(service, { dailyQuota: 1 });
     expect(await quota(service.projectKey)).toMatchObject({ limit: 1, used: 2, remaining: 0 });
@@ -263,7 +268,7 @@ function suppress(id: string, email: string): Statement {
 
 let writes = 0;
 
-/** Sends of so many recipients each, whose write leaves its number behind; a second one breaks a key. */
+/** Sends of that many recipients each, whose write stores its number. If a number repeats, it breaks a key. */
 function counted(sizes: readonly number[]): Counted[] {
   return sizes.map((recipients, at) => ({
     recipients,
@@ -271,8 +276,8 @@ function counted(sizes: readonly number[]): Counted[] {
   }));
 }
 
-/** A project's volume on a database of its own. Before each of the first `rivals` writes, somebody else takes one. */
-async function openVolume(changes: Partial<Sender>, rivals = 0) {
+/** A project's volume on a new database. Before each of the first `rivals` writes, another process uses one. */
+async function openVolume(changes: Partial<Project>, rivals = 0) {
   const database: TestDatabase = await testDatabase();
   closing.push(() => database.remove());
   const clock = manualClock();

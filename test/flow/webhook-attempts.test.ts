@@ -7,7 +7,7 @@ import { FAST_PUSHES, webhookService } from "../support/webhook-service.ts";
 const scene = webhookService();
 const { subscribe } = scene;
 
-/** What the data of each type has under its own name; types not named here have nothing. */
+/** The type-specific details of each event's data. Types that are not listed have none. */
 const DETAILS: [type: string, details: string[]][] = [
   ["bounce", ["type", "category", "smtpCode", "enhancedCode", "diagnostic", "mx"]],
   ["open", ["ip", "userAgent", "first", "machine"]],
@@ -33,7 +33,7 @@ test.each(DETAILS)("a sample of %s has the details of a real one", async (type, 
   expect(Object.hasOwn(data, "email")).toBe(!type.startsWith("inbound_"));
 });
 
-test("the delay before the first attempt is waited for, as those before the others", async () => {
+test("the delay before the first attempt applies, like those before later ones", async () => {
   await scene.service.restart({ ...FAST_PUSHES, WEBHOOK_RETRY_SECONDS: "1.5,0.02" });
   const { id } = await subscribe(["delivery"]);
   const { body } = await scene.service.call("POST", `/v1/webhooks/${id}/test`);
@@ -44,7 +44,7 @@ test("the delay before the first attempt is waited for, as those before the othe
   expect(JSON.parse(request.body).id).toBe(body.id);
 });
 
-test("an endpoint has the time that the settings give it, and so long may it only fail", async () => {
+test("an endpoint has the time in the settings, and may fail only that long", async () => {
   const time = { WEBHOOK_TIMEOUT_SECONDS: "0.3", WEBHOOK_DISABLE_AFTER_SECONDS: "0.3" };
   await scene.service.restart({ ...time, WEBHOOK_RETRY_SECONDS: "0,0.5,60" });
   const { id } = await subscribe(["delivery"]);
@@ -63,7 +63,7 @@ test("an endpoint has the time that the settings give it, and so long may it onl
 describe.each([
   ["deleted", "DELETE", undefined, "not_found"],
   ["switched off", "PATCH", { enabled: false }, "conflict"],
-] as const)("for a webhook that is %s while it is asked, there is", (_, method, body, type) => {
+] as const)("for a webhook that is %s during the request, there is", (_, method, body, type) => {
   test("no sample", async () => {
     const webhook = await changed();
     const asked = sendSample(deps(), webhook, "delivery", () => []);
@@ -71,7 +71,7 @@ describe.each([
     expect(await logged(webhook.id)).toBe(0);
   });
 
-  test("no replay, and it is told why", async () => {
+  test("no replay, and the client is told why", async () => {
     const webhook = await changed();
     const asked = replay(deps(), webhook, `dlv_${"0".repeat(26)}`, []);
     expect(await asked.catch(({ type, message }) => [type, /webhook/.test(message)])).toEqual([type, true]);
@@ -92,7 +92,7 @@ describe.each([
     (await scene.service.app.db.all("SELECT 1 FROM webhook_deliveries WHERE webhook_id = ?", [id])).length;
 });
 
-test("a push says that it is JSON, and who sends it", async () => {
+test("a push states that it is JSON, and who sends it", async () => {
   const { id } = await subscribe(["delivery"]);
   await scene.service.call("POST", `/v1/webhooks/${id}/test`);
   const { headers } = await scene.sink.requests.reached(1);
@@ -114,7 +114,7 @@ test.each([
   expect(await read()).toMatchObject({ status, httpStatus: answer });
 });
 
-test("of an answer no part of a character is kept", async () => {
+test("a cut answer never contains part of a character", async () => {
   const { id } = await subscribe(["delivery"]);
   scene.sink.answer(() => new Response(`x${"é".repeat(4096)}`));
   await scene.service.call("POST", `/v1/webhooks/${id}/test`);
@@ -124,7 +124,7 @@ test("of an answer no part of a character is kept", async () => {
 });
 
 test.each([null, 1])(
-  "an attempt that fails on our side is not held against the endpoint (%p)",
+  "an attempt that fails on our side does not count against the endpoint (%p)",
   async (since) => {
     const { id } = await subscribe(["delivery"]);
     await scene.service.app.db.write([
@@ -142,7 +142,7 @@ test.each([null, 1])(
 );
 
 describe("an attempt that ends late", () => {
-  /** Holds the first request, lets `meanwhile` happen, and answers it then. Returns the webhook after it. */
+  /** Holds the first request, runs `meanwhile`, and answers it then. Returns the webhook after it. */
   async function late(
     status: number,
     meanwhile: (id: string) => Promise<unknown>,
@@ -167,14 +167,14 @@ describe("an attempt that ends late", () => {
     return (await scene.service.call("GET", `/v1/webhooks/${id}`)).body;
   }
 
-  test("switches off a webhook that has only failed", async () => {
+  test("disables a webhook that has only failed", async () => {
     expect(await late(500, async () => undefined)).toMatchObject({
       enabled: false,
       disabledReason: expect.stringContaining("failed"),
     });
   });
 
-  test("does not where another has succeeded meanwhile", async () => {
+  test("does not disable it if another attempt has succeeded in the meantime", async () => {
     const succeed = async (id: string) => {
       await scene.service.call("POST", `/v1/webhooks/${id}/test`);
       const failing = () =>
@@ -184,7 +184,7 @@ describe("an attempt that ends late", () => {
     expect(await late(500, succeed)).toMatchObject({ enabled: true, disabledReason: null });
   });
 
-  test("with 200 ends a row of failures that has begun meanwhile", async () => {
+  test("with 200 ends a series of failures that began in the meantime", async () => {
     const fail = () =>
       scene.service.app.db.write([{ sql: "UPDATE webhooks SET failing_since = 7", args: [] }]);
     await late(200, fail, null);
@@ -192,13 +192,13 @@ describe("an attempt that ends late", () => {
     expect(row).toEqual({ failing_since: null });
   });
 
-  test("with 410 from where the webhook no longer goes does not either", async () => {
+  test("with 410 from a former URL does not disable it either", async () => {
     const move = (id: string) =>
       scene.service.call("PATCH", `/v1/webhooks/${id}`, { url: `${scene.sink.url}/moved` });
     expect(await late(410, move)).toMatchObject({ enabled: true, disabledReason: null });
   });
 
-  test("with 410 does not where the webhook was switched on again meanwhile", async () => {
+  test("with 410 does not if the webhook was enabled again in the meantime", async () => {
     const revive = async (id: string) => {
       for (const enabled of [false, true])
         await scene.service.call("PATCH", `/v1/webhooks/${id}`, { enabled });
@@ -209,7 +209,7 @@ describe("an attempt that ends late", () => {
   test.each([
     [500, null, null],
     [200, 1, 7],
-  ])("with %d says nothing of where the webhook goes now", async (status, before, after) => {
+  ])("with %d says nothing about the current URL", async (status, before, after) => {
     const move = async (id: string) => {
       await scene.service.call("PATCH", `/v1/webhooks/${id}`, { url: `${scene.sink.url}/moved` });
       await scene.service.app.db.write([{ sql: "UPDATE webhooks SET failing_since = ?", args: [after] }]);

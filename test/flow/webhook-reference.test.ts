@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { EVENT_TYPES } from "../../src/core/events.ts";
+import { EVENT_TYPES } from "../../src/core/messages/events.ts";
 import { until } from "../support/poll.ts";
 import { faultsOf, undocumentedIn } from "../support/json-schema.ts";
 import { type Document, webhookSchemaOf } from "../support/openapi-document.ts";
@@ -17,7 +17,7 @@ async function reference(): Promise<(pushed: string) => string[]> {
   };
 }
 
-/** What is wrong with the pushes by the reference, once each of the types has come. */
+/** Faults of the pushes by the reference, once each of the types has come. */
 async function faultsOnceCame(types: readonly string[]): Promise<string[]> {
   const faults = await reference();
   const pushed = () => scene.sink.requests.items.map(({ body }) => body);
@@ -26,13 +26,13 @@ async function faultsOnceCame(types: readonly string[]): Promise<string[]> {
   return pushed().flatMap(faults);
 }
 
-test("a sample of every type is as the reference shows it", async () => {
+test("a sample of every type fits the reference", async () => {
   const { id } = await scene.subscribe(["*"]);
   for (const type of EVENT_TYPES) await scene.service.call("POST", `/v1/webhooks/${id}/test`, { type });
   expect(await faultsOnceCame(EVENT_TYPES)).toEqual([]);
 });
 
-test("what happens to mails is told as the reference shows it", async () => {
+test("pushes about real messages fit the reference", async () => {
   const { service } = scene;
   const [inboxId] = await receivingInboxes(service, "in.test", ["desk@in.test"]);
   await scene.subscribe(["*"]);

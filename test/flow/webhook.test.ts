@@ -28,12 +28,12 @@ interface PushedEvent {
   data: Record<string, unknown>;
 }
 
-/** Verifies a delivery as a customer would: with the library of somebody who signs the same way. */
+/** Verifies a delivery as a customer would, with an independent library for the same kind of signature. */
 async function verified(body: string, signature: string, secret: string): Promise<PushedEvent> {
   return (await Stripe.webhooks.constructEventAsync(body, signature, secret)) as unknown as PushedEvent;
 }
 
-test("a delivery is signed so that an independent implementation takes it, and no altered one", async () => {
+test("an independent implementation accepts the signature of a delivery, and of no altered one", async () => {
   await verifiedDomain(scene.service, "sender.test");
   const { signingSecret, id } = await subscribe(["delivery"]);
   const messageId = await send();
@@ -55,7 +55,7 @@ test("a delivery is signed so that an independent implementation takes it, and n
   expect((await scene.service.call("GET", `/v1/webhooks/${id}`)).body.signingSecret).toBe("");
 });
 
-test("each step of a message is told, in one delivery a subscribed event", async () => {
+test("each step of a message makes one delivery for each subscribed event", async () => {
   await verifiedDomain(scene.service, "sender.test");
   await subscribe(["*"]);
   await send();
@@ -68,7 +68,7 @@ test("each step of a message is told, in one delivery a subscribed event", async
   ]);
 });
 
-test("a failing endpoint is tried again with the same id and a signature of that second", async () => {
+test("a failing endpoint is retried with the same id and a new signature", async () => {
   await verifiedDomain(scene.service, "sender.test");
   const { signingSecret } = await subscribe(["delivery"]);
   scene.sink.answer(500, 503, 200);
@@ -95,7 +95,7 @@ test("after the last attempt of the schedule the delivery is given up", async ()
   expect(scene.sink.requests.items.length).toBe(4);
 });
 
-test("410 switches the webhook off with a reason", async () => {
+test("410 disables the webhook with a reason", async () => {
   await verifiedDomain(scene.service, "sender.test");
   const { id } = await subscribe(["delivery"]);
   scene.sink.answer(410);
@@ -106,7 +106,7 @@ test("410 switches the webhook off with a reason", async () => {
   expect((await read()).disabledReason).toContain("410");
 });
 
-test("a disabled webhook hears nothing, an enabled one hears again", async () => {
+test("a disabled webhook gets nothing, an enabled one gets events again", async () => {
   await verifiedDomain(scene.service, "sender.test");
   const { id } = await subscribe(["delivery"]);
   await scene.service.call("PATCH", `/v1/webhooks/${id}`, { enabled: false });
@@ -117,7 +117,7 @@ test("a disabled webhook hears nothing, an enabled one hears again", async () =>
   expect(JSON.parse(request.body).data.messageId).toBe(heard);
 });
 
-test("another project's events are not told", async () => {
+test("another project's events are not pushed", async () => {
   await verifiedDomain(scene.service, "sender.test");
   const other = await scene.service.call(
     "POST",
@@ -138,7 +138,7 @@ test("another project's events are not told", async () => {
   expect(scene.sink.requests.items.map((request) => request.path)).toEqual(["/own"]);
 });
 
-test("a mail that arrives is told with its body, thread and inbox", async () => {
+test("an arriving message is pushed with its body, thread and inbox", async () => {
   const [inboxId] = await receivingInboxes(scene.service, "in.test", ["support@in.test"]);
   const { signingSecret } = await subscribe(["inbound_received"]);
   const child = Bun.spawn(
@@ -180,7 +180,7 @@ describe("the delivery log", () => {
     }
   };
 
-  test("shows what the endpoint answered, and a replay pushes the same id again", async () => {
+  test("shows the endpoint's answers, and a replay pushes the same id again", async () => {
     await verifiedDomain(scene.service, "sender.test");
     const { id } = await subscribe(["delivery"]);
     scene.sink.answer(() => new Response("no thanks", { status: 400 }));
@@ -232,7 +232,7 @@ describe("the delivery log", () => {
   });
 });
 
-test("a batch of more deliveries than a write makes is told to every webhook, each event once", async () => {
+test("a batch of more deliveries than a write makes reaches every webhook, each event once", async () => {
   const [messages, endpoints] = [100, 3];
   expect(messages * endpoints * 2).toBeGreaterThan(MAX_DELIVERIES_IN_WRITE);
   await verifiedDomain(scene.service, "sender.test");

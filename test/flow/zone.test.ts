@@ -5,7 +5,7 @@ import {
   openZone,
   zoneFile,
   type ZoneSettings,
-} from "../../src/flows/zone.ts";
+} from "../../src/flows/zone/service-zone.ts";
 import { ensureInstallationKey } from "../../src/flows/verify/keys.ts";
 import { registerDomain } from "../../src/flows/verify/register.ts";
 import { rotateDkim } from "../../src/flows/verify/rotate.ts";
@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-/** Registers a domain with its records in place; gives its id and keys. */
+/** Registers a domain with its records in place. Returns its id and keys. */
 async function registered(name: string): Promise<{ id: string; key: PublicDkimKey }> {
   const { acme, clock, domains, zone } = api;
   const made: { id: string; key: PublicDkimKey }[] = [];
@@ -48,7 +48,7 @@ async function registered(name: string): Promise<{ id: string; key: PublicDkimKe
   return only;
 }
 
-/** A database that counts what is asked, and fails or hangs when told to. */
+/** A database that counts its reads, and fails or hangs on request. */
 function watched(db: Db): Db & { asked: number; state: "fine" | "failing" | "hanging" } {
   const own = { asked: 0, state: "fine" as "fine" | "failing" | "hanging" };
   return Object.assign(Object.create(db) as Db, own, {
@@ -61,13 +61,13 @@ function watched(db: Db): Db & { asked: number; state: "fine" | "failing" | "han
   });
 }
 
-const ttlOf = async (zone: Zone, token: string) => (await zone.findLive(token))?.[0]?.ttl ?? null;
+const ttlOf = async (zone: Zone, token: string) => (await zone.findDynamic(token))?.[0]?.ttl ?? null;
 
 describe("a customer's key", () => {
-  test("is there from the moment its domain is registered, and gone once that is deleted", async () => {
+  test("exists from the moment its domain is registered, and is gone once that is deleted", async () => {
     const zone = await openZone(api, SETTINGS);
     const { id, key } = await registered("a.example.com");
-    expect(await zone.findLive(key.token)).toEqual([
+    expect(await zone.findDynamic(key.token)).toEqual([
       {
         name: `${key.token}.dkim.${SERVICE_DOMAIN}`,
         ttl: KEY_TTL_SECONDS,
@@ -76,13 +76,13 @@ describe("a customer's key", () => {
       },
     ]);
     await api.call("DELETE", `/v1/domains/${id}`);
-    // Remembered for a moment, no longer.
-    expect(await zone.findLive(key.token)).not.toBeNull();
+    // Cached for a moment, no longer.
+    expect(await zone.findDynamic(key.token)).not.toBeNull();
     api.clock.advance(KEY_CACHE_SECONDS * 1000);
-    expect(await zone.findLive(key.token)).toBeNull();
+    expect(await zone.findDynamic(key.token)).toBeNull();
   });
 
-  test("stays for seven days behind its successor, in no cache for longer, and gives its place to a third", async () => {
+  test("stays for seven days after its successor, in no cache for longer, and is replaced by a third", async () => {
     const { acme, clock, domains, zone: world } = api;
     const zone = await openZone(api, SETTINGS);
     const { id, key: first } = await registered("a.example.com");
@@ -111,46 +111,46 @@ describe("a customer's key", () => {
     expect([await ttlOf(zone, first.token), await ttlOf(zone, second.token)]).toEqual([null, 3600]);
     const third = await rotate();
     expect(third.token).toBe(first.token);
-    expect((await zone.findLive(third.token))?.[0]).toMatchObject({ ttl: KEY_TTL_SECONDS });
+    expect((await zone.findDynamic(third.token))?.[0]).toMatchObject({ ttl: KEY_TTL_SECONDS });
   });
 
-  test("is read from the database once in thirty seconds; made-up tokens of ours' shape each time, others never", async () => {
+  test("is read from the database once in thirty seconds; invented tokens of our form each time, others never", async () => {
     const db = watched(api.db);
     const zone = await openZone({ db, clock: api.clock }, SETTINGS);
     const { key } = await registered("a.example.com");
     db.asked = 0;
-    for (let at = 0; at < 5; at++) await zone.findLive(key.token);
+    for (let at = 0; at < 5; at++) await zone.findDynamic(key.token);
     expect(db.asked).toBe(1);
     api.clock.advance(KEY_CACHE_SECONDS * 1000);
-    await zone.findLive(key.token);
+    await zone.findDynamic(key.token);
     expect(db.asked).toBe(2);
-    for (const token of ["0".repeat(26), "0".repeat(26)]) expect(await zone.findLive(token)).toBeNull();
+    for (const token of ["0".repeat(26), "0".repeat(26)]) expect(await zone.findDynamic(token)).toBeNull();
     expect(db.asked).toBe(4);
     for (const token of ["", "0".repeat(25), "0".repeat(27), `${"0".repeat(25)}_`, "_domainkey"])
-      expect(await zone.findLive(token)).toBeNull();
+      expect(await zone.findDynamic(token)).toBeNull();
     expect(db.asked).toBe(4);
   });
 
-  test("cannot be told while the database fails: never that there is none", async () => {
+  test("is SERVFAIL while the database fails: never that there is none", async () => {
     const db = watched(api.db);
     const zone = await openZone({ db, clock: api.clock }, SETTINGS);
     const { key } = await registered("a.example.com");
     db.state = "failing";
-    expect(String(await reason(zone.findLive(key.token)))).toContain("SQLITE_IOERR");
+    expect(String(await reason(zone.findDynamic(key.token)))).toContain("SQLITE_IOERR");
     db.state = "fine";
-    expect(await zone.findLive(key.token)).not.toBeNull();
+    expect(await zone.findDynamic(key.token)).not.toBeNull();
   });
 
-  test("of a database that hangs so many wait, and one more fails at once", async () => {
+  test("waits with a limited number of others if the database hangs, and one more fails at once", async () => {
     const db = watched(api.db);
     const zone = await openZone({ db, clock: api.clock }, SETTINGS);
     db.state = "hanging";
     db.asked = 0;
     const token = (at: number) => String(at).padStart(26, "0");
-    const lookups = Array.from({ length: 32 + 1000 }, (_, at) => zone.findLive(token(at)).catch(String));
-    expect(String(await reason(zone.findLive(token(5000))))).toContain("too many lookups");
+    const lookups = Array.from({ length: 32 + 1000 }, (_, at) => zone.findDynamic(token(at)).catch(String));
+    expect(String(await reason(zone.findDynamic(token(5000))))).toContain("too many lookups");
     expect(db.asked).toBe(32);
-    // Each gives its place up in time, and those behind it find a database that answers.
+    // Each gives up its place in time, and later ones find a database that answers.
     db.state = "fine";
     api.clock.advance(2999);
     expect(db.asked).toBe(32);
@@ -162,7 +162,7 @@ describe("a customer's key", () => {
   });
 });
 
-test("the onboarding domain's key stands where its signatures point", async () => {
+test("the onboarding domain's key is where its signatures point", async () => {
   await ensureInstallationKey(api.domains, api.clock.now());
   const zone = await openZone(api, SETTINGS);
   const name = `pr1._domainkey.onboarding.${SERVICE_DOMAIN}`;
@@ -186,13 +186,13 @@ describe("settings", () => {
     );
   };
 
-  test("PUBLIC_IPS are the addresses of ns. and mx., and what spf. names", async () => {
+  test("PUBLIC_IPS are the addresses of ns. and mx., and in spf.", async () => {
     expect(await shown({}, "A")).toEqual(["ns.@ 192.0.2.1", "mx.@ 192.0.2.1"]);
     expect(await shown({}, "AAAA")).toEqual(["ns.@ 2001:db8::1", "mx.@ 2001:db8::1"]);
     expect(await shown({}, "TXT")).toContain("spf.@ v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all");
   });
 
-  test("without PUBLIC_IPS spf. says that it does not know", async () => {
+  test("without PUBLIC_IPS the SPF record is neutral", async () => {
     expect(await shown({ publicIps: [] }, "A")).toEqual([]);
     expect(await shown({ publicIps: [] }, "TXT")).toContain("spf.@ v=spf1 ?all");
   });
@@ -205,13 +205,13 @@ describe("settings", () => {
     [`https://not${SERVICE_DOMAIN}`, ["ns.@", "mx.@"]],
     ["http://192.0.2.9:3000", ["ns.@", "mx.@"]],
     ["http://[::1]:3000", ["ns.@", "mx.@"]],
-  ])("PUBLIC_URL=%s has addresses here where its name lies in the zone", async (publicUrl, names) => {
+  ])("PUBLIC_URL=%s has addresses here if its name is in the zone", async (publicUrl, names) => {
     const hosts = await shown({ publicUrl }, "A");
     expect(hosts.map((line) => line.split(" ")[0] ?? "")).toEqual(names);
   });
 });
 
-test("the printed zone has every published key, and none whose time is over", async () => {
+test("the printed zone has every published key, and no expired one", async () => {
   const { id, key } = await registered("a.example.com");
   const now = api.clock.now();
   const token = (at: number) => String(at).padStart(26, "0");
@@ -229,6 +229,6 @@ test("the printed zone has every published key, and none whose time is over", as
   expect(new Set(keys.map((match) => match[1])).size).toBe(1003);
   expect(printed).toContain(`${key.token}.dkim.`);
   expect(printed).not.toContain(token(7));
-  // Only the SOA may stand first.
+  // Only the SOA may be first.
   expect(printed.startsWith(`${SERVICE_DOMAIN}. 3600 IN SOA `)).toBe(true);
 });

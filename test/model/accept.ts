@@ -11,12 +11,12 @@ import {
 
 const BASIC_TIER = 2000;
 
-/** The day of a time in UTC. */
+/** The UTC day of a time. */
 function dayOf(now: number): string {
   return new Date(now).toISOString().slice(0, 10);
 }
 
-/** Recipients that the project may still write to that day; its own quota alone is ever reached here. */
+/** Recipients that the project may still write to that day. Only its own quota is ever reached here. */
 export function roomOf(project: Project, now: number): number {
   const limit = project.dailyQuota ?? BASIC_TIER * 1000;
   return Math.max(0, limit - (project.usage.get(dayOf(now)) ?? 0));
@@ -32,7 +32,7 @@ export function recipientsIn({ to = [], cc = [], bcc = [] }: Item): number {
 
 const addressesOf = (list: readonly Mailbox[] = []): string[] => list.map(({ email }) => email);
 
-/** The message that a fine item becomes when it is accepted. Its id and thread are told by the answer. */
+/** The message that a valid item becomes when it is accepted. Its id and thread come from the answer. */
 export function messageOf(project: Project, item: Item, now: number): Message {
   const planned = item.scheduledAt === undefined ? now : Date.parse(item.scheduledAt);
   const later = planned > now;
@@ -77,13 +77,13 @@ function recipientOf(
   };
 }
 
-/** Why nothing is sent to an address; null where it is. */
+/** Why an address gets no mail, or null if it does. */
 export function refusalOf(project: Project, message: Message, email: string, now: number): string | null {
   if (isSuppressed(project, email, now)) return "suppressed";
   return message.unsubscribeLink && contactOf(project, email)?.subscribed === false ? "unsubscribed" : null;
 }
 
-/** Joins a message to the thread it is shown in. */
+/** Adds a message to the thread it is shown in. */
 export function join(project: Project, message: Message, thread: Thread): void {
   thread.messages.push(message);
   thread.lastMessageAt = message.createdAt;

@@ -1,6 +1,6 @@
 import { SERVICE_DOMAIN } from "./stage.ts";
 
-/** Addresses of people, who are contacts, recipients and blocked ones. */
+/** Addresses of people: contacts, recipients and suppressed ones. */
 export const ADDRESSES = [
   ...(["ada@ok.example", "bob@ok.example", "o'neil+news@ok.example", "per_cent@ok.example"] as const),
   ...(["nobody@gone.example", "fat@full.example", "censor@block.example", "slow@later.example"] as const),

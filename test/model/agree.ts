@@ -1,14 +1,14 @@
-/** An answer, or a row, is not what the model says. */
+/** An answer, or a row, differs from the model. */
 export function differ(sentence: string): never {
   throw new Error(sentence);
 }
 
-/** A condition that a value has to meet, in the place of the value itself. */
+/** A condition that a value must meet, in place of the value itself. */
 export type Condition = (actual: unknown) => boolean;
 
 const NO_MEMBERS: Readonly<Record<string, unknown>> = {};
 
-/** An object of unknown members; empty for what is none. */
+/** An object of unknown members, empty if it is not an object. */
 export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : NO_MEMBERS;
 }
@@ -17,7 +17,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-/** The items of an array; none of what is none. */
+/** The items of an array, none if it is not an array. */
 export function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
@@ -26,7 +26,7 @@ export function textOf(value: unknown): string {
   return typeof value === "string" ? value : differ(`${JSON.stringify(value)} is no text`);
 }
 
-/** Compares what was answered with what the model says: members that it does not name may be anything. */
+/** Compares an answer with the model. Members that the model does not name may have any value. */
 export function agree(actual: unknown, expected: unknown, where: string): void {
   if (isCondition(expected)) {
     if (!expected(actual)) differ(`${where}: ${show(actual)} does not fit`);
@@ -59,7 +59,7 @@ export function isIdOf(prefix: string): Condition {
   return (value) => typeof value === "string" && value.startsWith(`${prefix}_`);
 }
 
-/** A time as the API shows it. */
+/** A time in the API's format. */
 export function shownTime(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -2,16 +2,16 @@ import { expect, test } from "bun:test";
 import { type Failure, play, type Step, shrink, stepsOf } from "./run.ts";
 
 /**
- * Sequences of all that the API can be asked for, with time, workers and receivers, against a model that was written
- * from the contract. `MODEL_SEEDS=1..500 MODEL_STEPS=300` plays others, a single seed too.
+ * Sequences of all API requests, with time, workers and receivers, against a model written from the contract.
+ * `MODEL_SEEDS=1..500 MODEL_STEPS=300` plays other seeds, or a single one.
  */
 const [FIRST = 1, LAST = FIRST] = (process.env.MODEL_SEEDS ?? "1..8").split("..").map(Number);
 const STEPS = Number(process.env.MODEL_STEPS ?? 150);
-/** Time of one seed, milliseconds: one that fails is played over and over until little of it is left. */
+/** Time limit of one seed in milliseconds. If it fails, it is replayed until few steps are left. */
 const TIMEOUT_MS = 600_000;
 const SHOWN_CHARS = 400;
 
-/** What a reader needs to see what is wrong: the fewest steps that still fail, and what they asked for. */
+/** Report for a reader: the fewest steps that still fail, and their requests. */
 async function explain(seed: number, steps: readonly Step[], failure: Failure): Promise<string> {
   const fewest = await shrink(seed, steps, failure);
   const last = (await play(seed, fewest)) ?? failure;
@@ -21,7 +21,7 @@ async function explain(seed: number, steps: readonly Step[], failure: Failure): 
 
 const seeds = Array.from({ length: LAST - FIRST + 1 }, (_, n) => FIRST + n);
 test.each(seeds)(
-  "whatever is done in whatever order, the API does what the contract says: seed %d",
+  "in any order of operations, the API behaves as the contract says: seed %d",
   async (seed) => {
     const steps = stepsOf(seed, STEPS);
     const failure = await play(seed, steps);
@@ -30,7 +30,7 @@ test.each(seeds)(
   TIMEOUT_MS,
 );
 
-test("a sequence that fails is cut down to the steps that make it fail", async () => {
+test("a sequence that fails is reduced to the steps that make it fail", async () => {
   const steps = ["readContact", "nonsense", "time", "nonsense", "readContact"].map((name) => ({
     name,
     salt: 1,

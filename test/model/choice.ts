@@ -1,10 +1,10 @@
 import type { Chance } from "../support/chance.ts";
 import { type Account, type Project, projectsOf, type World } from "./state.ts";
 
-/** One thing that a user, a worker or the clock does, with what the model says of it. */
+/** An operation of a user, a worker or the clock, and its effect on the model. */
 export type Deed = (world: World, chance: Chance) => Promise<void>;
 
-/** One of the items; undefined where there is none. */
+/** A random item, or undefined if there is none. */
 export function some<Item>(chance: Chance, items: readonly Item[]): Item | undefined {
   return items[chance.below(items.length)];
 }
@@ -13,7 +13,7 @@ export function someAccount({ accounts }: World, chance: Chance): Account {
   return chance.pick([...accounts]);
 }
 
-/** Half of all goes on in one project: things meet there that would seldom do so in eight. */
+/** Chooses the same project half of the time, so that operations meet that seldom would among eight. */
 const FAVOURED_PROBABILITY = 0.5;
 
 export function someProject(world: World, chance: Chance): Project {
@@ -23,12 +23,12 @@ export function someProject(world: World, chance: Chance): Project {
   return project;
 }
 
-/** Some of the items, in their order. */
+/** Some of the items, in order. */
 export function subset<Item>(chance: Chance, items: readonly Item[], probability = 0.4): Item[] {
   return items.filter(() => chance.happens(probability));
 }
 
-/** What a deed on one item of a project works on; null where the project has none. */
+/** The item of a project that an operation uses, or null if the project has none. */
 export function someOf<Item>(
   world: World,
   chance: Chance,

@@ -74,7 +74,7 @@ export const changeContact: Deed = async (world, chance) => {
   );
 };
 
-/** Unsubscribing stamps the time once, subscribing again clears it. */
+/** Unsubscribing records the time once. Subscribing again clears it. */
 export const turnContact: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ contacts }) => contacts);
   if (found === null) return;

@@ -16,7 +16,7 @@ import { pushTurn } from "./pushes.ts";
 import { walkList } from "./walk.ts";
 import * as webhooks from "./webhooks.ts";
 
-/** All that happens in the model's world, and how often. */
+/** All operations in the model's world, with their frequency. */
 export const DEEDS: Readonly<Record<string, { weight: number; deed: Deed }>> = {
   makeKey: { weight: 2, deed: keys.makeKey },
   revokeKey: { weight: 1, deed: keys.revokeKey },

@@ -16,13 +16,13 @@ import {
 } from "./state.ts";
 import { enter } from "./suppressions.ts";
 
-/** Delays after each failed attempt, minutes, the last one repeating; each a fifth shorter or longer. */
+/** Delays after each failed attempt in minutes, the last one repeating. Each varies by a fifth. */
 const DELAYS = [1, 5, 15, 30, 60, 120, 240, 360];
 const GIVE_UP_MS = 3 * DAY_MS;
-/** A project that was suspended has its mail looked at again within this. */
+/** If a project was suspended, its mail is tried again within this time. */
 const HELD_MS = 120_000;
 
-/** What a try ends with, by the address. */
+/** The result of a try, by the address. */
 type Outcome = "delivered" | "hard" | "soft" | "failed" | "delayed" | "complained" | "rejected";
 
 const BY_DOMAIN: Readonly<Record<string, Outcome>> = {
@@ -35,7 +35,7 @@ const BY_NAME: Readonly<Record<string, Outcome>> = {
   ...{ bounced: "hard", "soft-bounced": "soft", complained: "complained", rejected: "rejected" },
 };
 
-/** Why mail of a domain that is gone is refused. */
+/** The error of mail whose domain is gone. */
 const UNSIGNED = "domain_not_verified";
 
 const isSimulated = (email: string): boolean => email.includes("@simulator.");
@@ -55,7 +55,7 @@ interface Row {
   reason: string | null;
 }
 
-/** Sends all that is due, and says what became of each recipient. */
+/** Sends everything due, and records each recipient's outcome. */
 export const transmitTurn: Deed = async (world) => {
   await sweepTurn(world);
   world.trace.push("transmits");
@@ -73,7 +73,7 @@ export const transmitTurn: Deed = async (world) => {
       }
 };
 
-/** Brings what is due to the queue: a scheduled recipient whose time has come is queued. */
+/** Adds due recipients to the queue. If a scheduled one's time has come, it is queued. */
 export async function sweepTurn(world: World): Promise<void> {
   world.trace.push("the sweep");
   await world.stage.sweep();
@@ -115,7 +115,7 @@ function enterState(recipient: Recipient, status: RecipientStatus, at: number): 
   recipient.events.push({ type: eventOf(status), at });
 }
 
-/** One try: what has been refused meanwhile does not go out, the rest ends as the address says. */
+/** One try. If the recipient is refused by now, it is not sent. Otherwise the address decides. */
 function attempted(turned: Turned, now: number): void {
   const { project, message, recipient, row } = turned;
   recipient.attempts++;
@@ -139,7 +139,7 @@ function attempted(turned: Turned, now: number): void {
   } else end(turned, outcomeOf(recipient), row, now);
 }
 
-/** Makes the mail of its template as that is at the first try; it stays so. One that is gone cannot be rendered. */
+/** Renders the template as it is at the first try, for good. If the template is gone, rendering fails. */
 function renders({ project, message }: Turned): boolean {
   const { template } = message;
   if (template === null) return true;
@@ -148,7 +148,7 @@ function renders({ project, message }: Turned): boolean {
   return true;
 }
 
-/** Mail whose domain is gone cannot be signed. Whether one registered anew will do is left open. */
+/** If the domain of mail is gone, it cannot be signed. Whether a new registration helps is left open. */
 function isUnsigned({ project, message, row }: Turned): boolean {
   const name = message.from.split("@")[1];
   if (name === `onboarding.${SERVICE_DOMAIN}`) return false;
@@ -167,7 +167,7 @@ function end({ project, message, recipient }: Turned, outcome: Outcome, row: Row
   if (outcome === "hard" || outcome === "soft") suppress(project, message, recipient, outcome, now);
 }
 
-/** Put off; given up where it has been tried for 72 hours, or would be by the next try. */
+/** Puts it off. If it has been tried for 72 hours, or would be by the next try, gives it up. */
 function delayed(project: Project, message: Message, recipient: Recipient, row: Row, now: number): void {
   const delay = (DELAYS[recipient.attempts - 1] ?? 360) * 60_000;
   const age = now - (recipient.firstAttemptAt ?? now);
@@ -182,7 +182,7 @@ function delayed(project: Project, message: Message, recipient: Recipient, row: 
   recipient.due = { from: now + delay * 0.8 - 1, to: now + delay * 1.2 + 1 };
 }
 
-/** A bounce blocks the address: a hard one for good, a soft one for seven days, a simulated one not at all. */
+/** A bounce suppresses the address: a hard one for good, a soft one for seven days, a simulated one not at all. */
 function suppress(
   project: Project,
   { id }: Message,

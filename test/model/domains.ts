@@ -10,14 +10,14 @@ function base(project: Project, method: string, path: string): Ask {
   return { account: project.account, project, method, path: `/v1/domains${path}`, scope };
 }
 
-/** Which CNAMEs show while a key is followed by another is left open. */
+/** The CNAMEs shown while a key replaces another are left open. */
 export function domainView({ id, name, status, records, rotatedAt }: Domain): object {
   const view = { id, domain: name, status };
   if (rotatedAt !== null) return view;
   return { ...view, records: records.map((record) => ({ ...record })) };
 }
 
-/** The records that a domain is asked for at creation. */
+/** The records that a new domain needs. */
 function firstRecords(name: string): object[] {
   const isOurs = (text: unknown) => typeof text === "string" && text.endsWith(`.dkim.${SERVICE_DOMAIN}`);
   const dmarc = `v=DMARC1; p=none; rua=mailto:dmarc@${SERVICE_DOMAIN}`;
@@ -79,7 +79,7 @@ export const makeDomain: Deed = async (world, chance) => {
   });
 };
 
-/** Registers a domain, publishes its records and has them checked: a project that can send. */
+/** Registers a domain, publishes its records and verifies it, so that a project can send. */
 export async function registerVerified(world: World, project: Project, domain: string): Promise<Domain> {
   const made = await ask(world, NEVER, { ...base(project, "POST", ""), body: { domain } }, { status: 201 });
   const id = textOf(membersOf(made.body).id);
@@ -94,7 +94,7 @@ export async function registerVerified(world: World, project: Project, domain: s
   return verified;
 }
 
-/** A check reads DNS as it is now. What is verified here is never unpublished: what comes of that takes 72 hours. */
+/** A check reads DNS as it is now. A verified record is never removed here, because its effects take 72 hours. */
 export const verifyDomain: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ domains }) => domains);
   if (found === null) return;
@@ -122,7 +122,7 @@ export const verifyDomain: Deed = async (world, chance) => {
     );
 };
 
-/** The background check may find what was published since; nothing else is ever found verified. */
+/** The background check may find records published since. It never verifies anything else. */
 export const chores: Deed = async (world) => {
   world.trace.push("chores");
   await world.stage.chores();
@@ -178,7 +178,7 @@ export const dropDomain: Deed = async (world, chance) => {
   await ask(world, chance, base(project, "GET", `/${item.id}`), { status: 404 });
 };
 
-/** A second rotation has to wait until the key before is no longer published, seven days at least. */
+/** A second rotation must wait until the previous key is no longer published, seven days at least. */
 export const rotateDkim: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ domains }) => domains.filter(({ status }) => status === "verified"));
   if (found === null) return;
@@ -202,7 +202,7 @@ export const rotateDkim: Deed = async (world, chance) => {
   publish(world, item.records);
 };
 
-/** A domain of the project that is verified; undefined where it has none. */
+/** A verified domain of the project, or undefined if it has none. */
 export function sendingDomain(chance: Chance, { domains }: Project): Domain | undefined {
   return some(
     chance,

@@ -11,7 +11,7 @@ function base(project: Project, method: string, path: string): Ask {
   return { account: project.account, project, method, path: `/v1/emails${path}`, scope };
 }
 
-/** What a project that may not send, or has no room left, is told; null where it may. */
+/** The error if a project may not send, or has no volume left; otherwise null. */
 function refusalTo(
   project: Project,
   room: number,
@@ -22,7 +22,7 @@ function refusalTo(
   return recipientsIn(item) > room ? { status: 403, code: "daily_quota_exceeded" } : null;
 }
 
-/** Takes a message in that was accepted under that id. Mail from an inbox begins a thread there. */
+/** Adds a message that was accepted under that id. If it is from an inbox, it begins a thread there. */
 async function admit(world: World, project: Project, item: Item, id: string): Promise<Message> {
   const now = world.stage.clock.now();
   const message = { ...messageOf(project, item, now), id };
@@ -58,12 +58,13 @@ export const send: Deed = async (world, chance) => {
   const accepted = await ask(world, chance, request, { status: 202 });
   const message = await admit(world, project, draft.item, textOf(membersOf(accepted.body).id));
   const { scheduledAt } = message;
-  const status = statusOf(message);
+  // The answer does not tell that every recipient is rejected.
+  const status = scheduledAt === null ? "queued" : "accepted";
   const shown = scheduledAt === null ? {} : { scheduledAt: shownTime(scheduledAt) };
   agree(accepted.body, { id: isIdOf("msg"), status, ...shown }, "what is accepted");
 };
 
-/** Each item succeeds or fails by itself, in order; the day's room is used up in order too. */
+/** Each item succeeds or fails by itself. They use up the day's volume in order. */
 export const sendMany: Deed = async (world, chance) => {
   const project = someProject(world, chance);
   const now = world.stage.clock.now();
@@ -95,7 +96,7 @@ export const sendMany: Deed = async (world, chance) => {
   }
 };
 
-/** One recipient waiting for its time is enough for the message to show `accepted`; then all of it can be moved. */
+/** If one recipient waits for its time, the message shows `accepted`, and all of it can be moved. */
 const isWaiting = (message: Message): boolean => statusOf(message) === "accepted";
 
 export const reschedule: Deed = async (world, chance) => {

@@ -6,7 +6,7 @@ import { readRecord } from "./records.ts";
 import { ask, NEVER } from "./request.ts";
 import type { Message, Project, Recipient, World } from "./state.ts";
 
-/** A visit so soon after the delivery is a machine's, milliseconds. */
+/** If a visit comes within these milliseconds of the delivery, it counts as a machine's. */
 const MACHINE_MS = 5000;
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 
@@ -15,11 +15,11 @@ interface Letter {
   message: Message;
   recipient: Recipient;
   deliveredAt: number;
-  /** Its bytes, lines unfolded and quoted-printable undone. */
+  /** Its bytes, with lines unfolded and quoted-printable decoded. */
   text: string;
 }
 
-/** A letter that a person has; null where there is none yet. */
+/** A letter that was delivered to a person, or null if there is none yet. */
 async function letterOf(
   world: World,
   chance: Chance,
@@ -46,7 +46,7 @@ async function letterOf(
   return { project, message, recipient, deliveredAt, text };
 }
 
-/** A reader looks at the picture or follows the link of an html mail. */
+/** A reader loads the pixel or follows the link of an html message. */
 export const visit: Deed = async (world, chance) => {
   const letter = await letterOf(
     world,
@@ -68,7 +68,7 @@ export const visit: Deed = async (world, chance) => {
   letter.recipient.events.push({ type, at: now, machine });
 };
 
-/** One POST unsubscribes the contact, who is made where there is none; a GET changes nothing. */
+/** One POST unsubscribes the contact. If there is none, it is made. A GET changes nothing. */
 export const unsubscribeByLink: Deed = async (world, chance) => {
   const letter = await letterOf(world, chance, ({ unsubscribeLink }) => unsubscribeLink);
   if (letter === null) return;

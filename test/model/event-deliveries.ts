@@ -26,7 +26,7 @@ const NEW_EVENTS = "SELECT id, sender_id, message_id, type FROM events WHERE id 
 const NEW_DELIVERIES = `SELECT id, webhook_id, sender_id, event_id, type FROM webhook_deliveries
   WHERE id > ? AND event_id IS NOT NULL ORDER BY id`;
 
-/** Every event since the last look has one delivery for each webhook that wanted it then, and none for another. */
+/** Every event since the last check has one delivery for each webhook that wanted it then, and none for another. */
 export async function checkDeliveries(world: World): Promise<void> {
   const { seen, stage } = world;
   const events = await stage.db.all<EventRow>(NEW_EVENTS, [seen.event]);

@@ -18,7 +18,7 @@ export const makeInbox: Deed = async (world, chance) => {
   const localPart = chance.pick(["desk", "help", "sales"]);
   if (domain === undefined) {
     const body = { address: `${localPart}@elsewhere.example.org` };
-    // Which refusal an address at somebody else's domain gets is left open; it is refused.
+    // An address at a foreign domain is refused. The exact error is left open.
     const status = 422;
     await ask(world, chance, { ...base(project, "POST", ""), body }, { status });
     return;
@@ -70,7 +70,10 @@ export const listInboxes: Deed = async (world, chance) => {
   agree([...itemsOf(membersOf(listed.body).data)].sort(byId), expected, "the inboxes");
 };
 
-/** Mail that was simulated does not keep an inbox from being deleted. Its threads go with it; its mail stays, and names neither. */
+/**
+ * If an inbox has only simulated mail, it can be deleted. Its threads are deleted too; its messages stay without
+ * them.
+ */
 export const dropInbox: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ inboxes }) => inboxes);
   if (found === null) return;

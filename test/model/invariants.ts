@@ -9,14 +9,14 @@ import { projectsOf, statusOf, type World } from "./state.ts";
 import { checkStats } from "./stats.ts";
 import { walk } from "./walk.ts";
 
-/** Holds after every step. */
+/** Checks after every step. */
 export async function checkWorld(world: World, chance: Chance): Promise<void> {
   await checkDeliveries(world);
   await checkRollUp(world);
   if (chance.happens(0.1)) await checkStats(world, chance, someProject(world, chance));
 }
 
-/** Looks at all there is: every figure, every list, every record. */
+/** Checks everything: every figure, every list, every record. */
 export async function checkAll(world: World, chance: Chance): Promise<void> {
   for (const project of projectsOf(world)) {
     await checkStats(world, chance, project);
@@ -28,7 +28,7 @@ export async function checkAll(world: World, chance: Chance): Promise<void> {
     for (const list of listsOfAccount(account)) await walk(world, chance, list, null);
 }
 
-/** A message's status is the roll-up of its recipients', and what the model has is what there is. */
+/** A message's status is derived from its recipients, and the database has exactly the model's messages. */
 async function checkRollUp(world: World): Promise<void> {
   const rows = await world.stage.db.all<{ id: string; sender_id: string; status: string }>(
     "SELECT id, sender_id, status FROM messages",

@@ -29,7 +29,7 @@ export interface Item {
   unsubscribeLink?: boolean;
 }
 
-/** What is wrong with an item, as a single send or a batch says it. */
+/** The faults of an item, as a single send or a batch reports them. */
 export interface Fault {
   status: number;
   code?: string;
@@ -43,7 +43,7 @@ export interface Draft {
 
 const SUBJECTS = ["Hello there", "50%_off Größe", "Invoice 7", "ok", "Привет Мир"] as const;
 
-/** Wrongs of an item, each alone, and what is said of them. */
+/** Faults of an item, each alone, with their errors. */
 const FAULTS: readonly [(item: Item) => Item, Fault][] = [
   [({ from: _, ...item }) => item, { status: 422 }],
   [({ to: _, ...item }) => item, { status: 422, code: "missing_field", param: "to" }],
@@ -75,7 +75,7 @@ const FAULTS: readonly [(item: Item) => Item, Fault][] = [
 const TOO_LATE: Fault = { status: 422, code: "schedule_out_of_range", param: "scheduledAt" };
 const STRANGE: Fault = { status: 403, code: "test_mode_recipient" };
 
-/** An item that is fine, or has one thing wrong with it. Whoever may not send at all gets fine ones alone. */
+/** A valid item, or one with a single fault. If a project may not send at all, it gets only valid ones. */
 export function draftOf(world: World, chance: Chance, project: Project, mayBeWrong: boolean): Draft {
   const item = itemOf(world, chance, project);
   if (!mayBeWrong || !chance.happens(0.2)) return { item, fault: null };
@@ -106,7 +106,7 @@ function itemOf(world: World, chance: Chance, project: Project): Item {
   const from = asInbox ?? own ?? onboardingFrom();
   const testMode = asInbox === undefined && own === undefined;
   const people = testMode ? [project.account.owner] : ADDRESSES;
-  // Those who are or were blocked are written to more often: it is there that mail may go wrong.
+  // Addresses that are or were suppressed get mail more often, because faults are likelier there.
   const blocked = some(
     chance,
     project.suppressions.map(({ email }) => email),

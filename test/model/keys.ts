@@ -10,7 +10,7 @@ const SCOPES = [
   ...["api_keys:write", "senders:read", "senders:write", "metrics:read"],
 ];
 
-/** What a list shows of a key. */
+/** The listed fields of a key. */
 export function keyView({ id, name, secret, project, scopes, revokedAt, createdAt }: Key): object {
   return {
     ...{ id, name, scopes, last4: secret.slice(-4) },
@@ -22,7 +22,7 @@ export function keyView({ id, name, secret, project, scopes, revokedAt, createdA
   };
 }
 
-/** A key made by another: it can be given no more than that one has. */
+/** A key made by another key, which can have no more rights than that. */
 export const makeKey: Deed = async (world, chance) => {
   const account = someAccount(world, chance);
   const base: Ask = {
@@ -64,7 +64,12 @@ export const makeKey: Deed = async (world, chance) => {
   account.keys.push(key);
 };
 
-/** Revoking holds at once; the first key of each account stays, for somebody must be able to ask. */
+/** Returns true if a key with `scopes` may do nothing that a key with `held` may not. */
+function isWithin(scopes: readonly string[], held: readonly string[]): boolean {
+  return held.length === 0 || (scopes.length > 0 && scopes.every((scope) => held.includes(scope)));
+}
+
+/** Revoking takes effect at once. The first key of each account stays, so that requests remain possible. */
 export const revokeKey: Deed = async (world, chance) => {
   const account = someAccount(world, chance);
   const key = some(chance, account.keys.slice(1));
@@ -72,14 +77,14 @@ export const revokeKey: Deed = async (world, chance) => {
   const request: Ask = {
     ...{ account, project: null, method: "DELETE", scope: "api_keys:write" },
     path: `/v1/api-keys/${key.id}`,
-    allows: ({ project }) => project === null || project === key.project,
+    allows: (by) => (by.project === null || by.project === key.project) && isWithin(key.scopes, by.scopes),
   };
   const again = key.revokedAt;
   await ask(world, chance, request, { status: 204 });
   key.revokedAt = again ?? world.stage.clock.now();
 };
 
-/** A project's key neither sees nor revokes the keys of others. */
+/** A project's key neither sees nor revokes keys of other projects. */
 export const revokeForeignKey: Deed = async (world, chance) => {
   const account = someAccount(world, chance);
   const by = some(

@@ -24,7 +24,10 @@ import { templateView } from "./templates.ts";
 import { threadView } from "./threads.ts";
 import { webhookView } from "./webhooks.ts";
 
-/** A list, and what the model says is on it, in order. It is asked again at each page, for things go on meanwhile. */
+/**
+ * A list, and its items by the model, in order. The model is read again at each page, because other operations
+ * continue.
+ */
 export interface List {
   account: Account;
   project: Project | null;
@@ -103,7 +106,7 @@ function messageList(world: World, chance: Chance, project: Project): List {
     after: [at],
     before: [at, shownTime(world.stage.clock.now())],
   });
-  // What subject a templated message has until it is rendered is left open, so searches leave it out.
+  // The subject of a templated message is left open until it is rendered, so searches leave it out.
   const found = () => project.messages.filter((message) => fitsMessage(message, query));
   return ofProject(project, "/v1/emails", "emails:read", query, () => shown(found(), summaryView));
 }
@@ -139,7 +142,7 @@ function suppressionList({ stage }: World, chance: Chance, project: Project): Li
     reason: ["bounce", "complaint", "manual"],
     q: ["ok.ex", "_", "GONE"],
   });
-  // Whether an entry that has expired is shown is left open; as it is, it is none.
+  // Whether an expired entry is shown is left open. The service does not show it.
   const isShown = (entry: Suppression) => !isOver(entry, stage.clock.now()) && fitsSuppression(entry, query);
   const found = () => project.suppressions.filter(isShown);
   const items = () =>
@@ -184,7 +187,7 @@ function deliveryLog(chance: Chance, project: Project, webhook: Webhook): List {
   );
 }
 
-/** A part of the subject finds a thread; the words looked for stand nowhere else. */
+/** A part of the subject finds a thread. The searched words occur nowhere else. */
 function threadList(chance: Chance, project: Project, inbox: Inbox): List {
   const query = filters(chance, { q: ["GRÖSSE 50%_", "größe", "ВОПРОС", "50%_", "no such text"] });
   const items = () =>
@@ -194,7 +197,7 @@ function threadList(chance: Chance, project: Project, inbox: Inbox): List {
   return ofProject(project, `/v1/inboxes/${inbox.id}/threads`, "threads:read", query, items);
 }
 
-/** Threads that moved at the same time stand as the later one was made. */
+/** If threads moved at the same time, the one made later is listed first. */
 function byActivity(project: Project, inboxId: string): Project["threads"] {
   const own = newestFirst(project.threads.filter(({ inbox }) => inbox.id === inboxId));
   return own.sort((one, other) => other.lastMessageAt - one.lastMessageAt);

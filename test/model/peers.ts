@@ -1,6 +1,6 @@
 import type { DeliveryReport, Shipment } from "../../src/flows/send/outcome.ts";
 
-/** How peers answer a RCPT, by domain; every other takes the mail. */
+/** Replies of peers to RCPT, by domain. All other domains accept. */
 const ANSWERS: Readonly<Record<string, { code: number; enhanced: string; text: string }>> = {
   "gone.example": { code: 550, enhanced: "5.1.1", text: "no such user" },
   "full.example": { code: 552, enhanced: "5.2.2", text: "mailbox full" },
@@ -8,7 +8,7 @@ const ANSWERS: Readonly<Record<string, { code: number; enhanced: string; text: s
   "later.example": { code: 451, enhanced: "4.3.0", text: "try again later" },
 };
 
-/** What a peer of the model's world says to a mail. */
+/** The reply of a model peer to a message. */
 export function peerAnswer({ domain }: Shipment, startedAt: number): DeliveryReport {
   const facts = { mx: `mx.${domain}`, ip: null, tls: null, transcript: [], startedAt, durationMs: 0 };
   const refusal = ANSWERS[domain];

@@ -5,11 +5,11 @@ import type { Deed } from "./choice.ts";
 import { sweepTurn } from "./deliveries.ts";
 import { type Delivery, type Project, projectsOf, type Webhook, type World } from "./state.ts";
 
-/** Delays before each attempt, seconds; each is up to a fifth longer. */
+/** Delays before each attempt in seconds. Each is up to a fifth longer. */
 const DELAYS = [0, 5, 300, 1800, 7200, 18_000, 36_000, 36_000];
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
-/** What an endpoint answers, by the manner in its path. */
+/** Answers of an endpoint, by the behaviour in its path. */
 const ANSWERS: Readonly<Record<string, number | null>> = { ok: 200, fail: 500, gone: 410, silent: null };
 
 interface Owned {
@@ -25,12 +25,13 @@ function answerAt(url: string): number | null {
   return ANSWERS[new URL(url).pathname.split("/")[1] ?? ""] ?? null;
 }
 
-/** Takes one push as a receiver does: looks at the signature and the envelope, and answers in the manner of the URL. */
+/** Receives one push: checks the signature and the envelope, and answers as the URL says. */
 function receive(world: World, posts: Map<string, number>, request: PostRequest): number | null {
   const owned = webhooksOf(world).find(({ webhook }) => webhook.url === request.url);
   if (owned === undefined) return differ(`a push goes to ${request.url}, where no webhook is`);
   const { project, webhook } = owned;
   if (!webhook.enabled) differ(`a push goes to ${request.url}, which is switched off`);
+  const body = Buffer.concat(request.body).toString();
   const now = world.stage.clock.now();
   const seconds = Math.floor(now / 1000);
   const secrets = [
@@ -38,15 +39,15 @@ function receive(world: World, posts: Map<string, number>, request: PostRequest)
     ...(webhook.former !== null && webhook.former.until > now ? [webhook.former.secret] : []),
   ];
   const sign = (secret: string) =>
-    `v1=${createHmac("sha256", secret).update(`${seconds}.${request.body}`).digest("hex")}`;
+    `v1=${createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")}`;
   agree(
     request.headers["Service-Signature"],
     [`t=${seconds}`, ...secrets.map(sign)].join(","),
     "the signature",
   );
-  const envelope: unknown = JSON.parse(String(request.body));
+  const envelope: unknown = JSON.parse(body);
   const delivery = webhook.deliveries.find(({ id }) => id === membersOf(envelope).id);
-  if (delivery === undefined) return differ(`a push of ${request.body}, which the webhook does not have`);
+  if (delivery === undefined) return differ(`a push of ${body}, which the webhook does not have`);
   const createdAt = new Date(seconds * 1000).toISOString();
   const data = {
     senderId: project.id,
@@ -63,7 +64,7 @@ interface DeliveryRow {
   attempts: number;
 }
 
-/** Pushes all that is due, and compares each delivery with what the model says became of it. */
+/** Makes every due push, and compares each delivery with the model. */
 export const pushTurn: Deed = async (world) => {
   await sweepTurn(world);
   world.trace.push("pushes");
@@ -103,7 +104,7 @@ async function settleTurn(
       if (posted > 0) differ(`the delivery ${delivery.id} is pushed though it is not due`);
     } else if (posted === 1) attempted(delivery, answer, now);
     else if (!enabledNow || !wasEnabled) {
-      // What waits for a webhook that is switched off has failed, without a push, when its time comes.
+      // If a delivery waits for a disabled webhook, it fails without a push when its time comes.
       Object.assign(delivery, { status: "failed", due: null, attempts: row.attempts });
     } else if (delivery.due.to <= now) differ(`the delivery ${delivery.id} is due and is not pushed`);
     agree(
@@ -118,7 +119,7 @@ async function settleTurn(
   webhook.enabled = enabledNow;
 }
 
-/** One attempt that was answered so. */
+/** One attempt with that answer. */
 function attempted(delivery: Delivery, answer: number | null, now: number): void {
   delivery.attempts++;
   const delay = DELAYS[delivery.attempts];
@@ -127,7 +128,7 @@ function attempted(delivery: Delivery, answer: number | null, now: number): void
   else delivery.due = { from: now + delay * 1000, to: now + delay * 1200 + 1 };
 }
 
-/** Whether the webhook goes on: a 410 switches it off at once, and so do five days of failures only. */
+/** Whether the webhook stays enabled: a 410 disables it at once, and so do five days of failures only. */
 function judge(webhook: Webhook, answer: number | null, enabledNow: boolean, now: number): void {
   if (answer === 200) {
     webhook.failingSince = null;
@@ -137,7 +138,7 @@ function judge(webhook: Webhook, answer: number | null, enabledNow: boolean, now
   webhook.failingSince ??= now;
   const over = answer === 410 || now - webhook.failingSince >= DISABLED_AFTER_MS;
   if (!over || answer === 410) agree(enabledNow, !over, `whether ${webhook.id}, which fails, is enabled`);
-  // Whether switching it on again begins the five days anew is left open.
+  // Whether enabling it starts the five days again is left open.
   if (!enabledNow) webhook.failingSince = null;
 }
 

@@ -3,7 +3,7 @@ import { agree, isText, itemsOf, membersOf, shownTime, textOf } from "./agree.ts
 import { ask } from "./request.ts";
 import { type Message, type Project, type Recipient, statusOf, type World } from "./state.ts";
 
-/** The event that tells of a recipient's state, by what the record calls it. */
+/** The event of a recipient's state, by the name in the record. */
 const EVENT_OF: Readonly<Record<string, string>> = {
   delivered: "delivery",
   bounced: "bounce",
@@ -14,7 +14,7 @@ export function eventOf(status: string): string {
   return EVENT_OF[status] ?? status;
 }
 
-/** What a list shows of a message. */
+/** The listed fields of a message. */
 export function summaryView(message: Message): object {
   const { id, from, to, direction, createdAt } = message;
   return {
@@ -28,7 +28,7 @@ export function summaryView(message: Message): object {
   };
 }
 
-/** A template becomes a subject when it is rendered; what shows until then is left open. */
+/** A template's subject is known once it is rendered. The text shown until then is left open. */
 function subjectOf({ template, subject }: Message): unknown {
   return template === null ? subject : (shown: unknown) => typeof shown === "string";
 }

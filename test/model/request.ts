@@ -3,7 +3,7 @@ import { agree, differ, membersOf, show } from "./agree.ts";
 import { strangersOf } from "./strangers.ts";
 import type { Account, KeptAnswer, Key, Project, World } from "./state.ts";
 
-/** A request as the model makes it: what is asked for, not yet who asks. */
+/** A request of the model without its key. */
 export interface Ask {
   account: Account;
   /** Null: a route of the account. */
@@ -11,15 +11,15 @@ export interface Ask {
   method: string;
   path: string;
   body?: unknown;
-  /** What the key has to be allowed. */
+  /** The scope that the key needs. */
   scope: string;
-  /** Account-wide keys alone may ask. */
+  /** Whether only account-wide keys may send it. */
   wide?: boolean;
-  /** The key to ask with, where it matters. */
+  /** The key to use, if it matters. */
   by?: Key;
-  /** Says which keys may ask, besides those whose scopes allow it. */
+  /** Returns which keys may send it, apart from their scopes. */
   allows?: (key: Key) => boolean;
-  /** No Idempotency-Key may go with it. */
+  /** It takes no Idempotency-Key. */
   plain?: boolean;
 }
 
@@ -37,10 +37,10 @@ export interface Answer {
   body: unknown;
 }
 
-/** Who asks: the Authorization and project headers. */
+/** The caller: the Authorization and project headers. */
 export type Presented = Readonly<Record<string, string>>;
 
-/** What a refusal is called, by its status. */
+/** The code of a refusal, by its status. */
 const TYPES: Readonly<Record<number, string>> = {
   400: "invalid_request",
   401: "authentication_error",
@@ -57,7 +57,7 @@ const STRANGER_PROBABILITY = 0.15;
 const IDEMPOTENCY_PROBABILITY = 0.3;
 const REPEAT_PROBABILITY = 0.3;
 
-/** No strangers and no repeats: for requests that only look. */
+/** No unauthorized callers and no repeats, for requests that only read. */
 export const NEVER = {
   number: () => 0,
   below: () => 0,
@@ -65,7 +65,7 @@ export const NEVER = {
   pick: <Item>(items: readonly [Item, ...Item[]]): Item => items[0],
 };
 
-/** Asks as somebody who may, and compares; now and then first as somebody who may not. */
+/** Sends the request with an allowed key, and compares. Sometimes sends it first with a key that is refused. */
 export async function ask(world: World, chance: Chance, asked: Ask, expected: Expected): Promise<Answer> {
   if (chance.happens(STRANGER_PROBABILITY)) {
     const { presented, refusal } = strangersOf(world, chance, asked);
@@ -87,7 +87,7 @@ export async function ask(world: World, chance: Chance, asked: Ask, expected: Ex
   return answer;
 }
 
-/** Asks for a change of a thing that has the fields; the thing has them afterwards. Gives what is shown of it. */
+/** Requests a change of a resource's fields and checks them afterwards. Returns the shown resource. */
 export async function askToChange<Thing extends object>(
   world: World,
   chance: Chance,
@@ -100,7 +100,7 @@ export async function askToChange<Thing extends object>(
   return changed.body;
 }
 
-/** Asks once more for what was answered: the same answer comes back, and nothing is done. */
+/** Repeats an answered request: the same answer comes back, and nothing is done. */
 export async function repeat(world: World, chance: Chance, kept: KeptAnswer): Promise<void> {
   const asked: Ask = { ...kept, method: "POST" };
   const presented = { ...presentedBy(chance, kept.by, kept.project), "idempotency-key": kept.key };
@@ -118,7 +118,7 @@ export async function repeat(world: World, chance: Chance, kept: KeptAnswer): Pr
   await exchange(world, other, presented, { status: 409, code: "idempotency_mismatch" });
 }
 
-/** Sends as given, and compares status and error. What is refused, and what only reads, changes no table. */
+/** Sends as given, and compares status and error. If it is refused, or only reads, no table may change. */
 export async function exchange(
   world: World,
   asked: Ask,
@@ -177,7 +177,7 @@ async function send(world: World, asked: Ask, presented: Presented): Promise<Ans
   };
 }
 
-/** Whether a key is allowed what is asked: no scopes are all of them. */
+/** Returns whether a key allows the request. If it has no scopes, it has all of them. */
 export function mayAsk(key: Key, { project, scope, wide, allows }: Ask): boolean {
   if (key.revokedAt !== null) return false;
   if (key.scopes.length > 0 && !key.scopes.includes(scope)) return false;
@@ -193,7 +193,7 @@ function keyFor(chance: Chance, asked: Ask): Key {
 
 const PROJECT_HEADERS = ["X-Service-Product", "x-service-sender"] as const;
 
-/** A key's headers; one that is account-wide names its project, and one of a project may. */
+/** A key's headers. If it is account-wide, it names its project; a project's key may. */
 function presentedBy(chance: Chance, key: Key, project: Project | null): Presented {
   const authorization = `Bearer ${key.secret}`;
   if (project === null || (key.project !== null && chance.happens(0.8))) return { authorization };

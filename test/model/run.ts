@@ -3,24 +3,24 @@ import { DEEDS } from "./deeds.ts";
 import { checkAll, checkWorld } from "./invariants.ts";
 import { openWorld } from "./world.ts";
 
-/** One deed, with the seed of its own choices: so the others stay as they are where it is left out. */
+/** One operation with its own random seed, so that leaving it out does not change the others. */
 export interface Step {
   name: string;
   salt: number;
 }
 
 export interface Failure {
-  /** What differed. */
+  /** The difference. */
   sentence: string;
-  /** The step it showed in; past the last one where it showed when all was looked at in the end. */
+  /** The step at which it appeared. If only the final check found it, the step after the last. */
   at: number;
   trace: readonly string[];
 }
 
-/** Runs of a shrinking loop at most. */
+/** Most runs of a shrinking loop. */
 const MAX_TRIES = 300;
 
-/** The steps that a seed stands for. */
+/** The steps of a seed. */
 export function stepsOf(seed: number, length: number): Step[] {
   const chance = chanceOf(seed);
   const bag = Object.entries(DEEDS).flatMap(([name, { weight }]) => Array<string>(weight).fill(name));
@@ -30,7 +30,7 @@ export function stepsOf(seed: number, length: number): Step[] {
   }));
 }
 
-/** Plays the steps on a new world; null where all was as the model says. */
+/** Plays the steps on a new world. Returns null if everything agreed with the model. */
 export async function play(
   seed: number,
   steps: readonly Step[],
@@ -62,7 +62,7 @@ export async function play(
   }
 }
 
-/** Leaves out what it can while the steps still fail, in ever smaller pieces. */
+/** Leaves out steps while the rest still fails, in ever smaller pieces. */
 export async function shrink(seed: number, failing: readonly Step[], failure: Failure): Promise<Step[]> {
   let steps = failing.slice(0, failure.at + 1);
   let tries = 0;

@@ -1,10 +1,13 @@
+import { limitsOf } from "../../src/flows/send/reputation.ts";
+import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
 import { renderMemory } from "../../src/flows/send/render.ts";
-import { LARGE_MAIL_SEATS, RENDERING_SEATS, Seats } from "../../src/flows/send/seats.ts";
+import { SharedPayloads } from "../../src/flows/notify/shared-payloads.ts";
+import { JobAdmission, LARGE_MESSAGE_LIMITS, RENDERING_LIMITS } from "../../src/flows/send/admission.ts";
 import { loadConfig } from "../../src/config.ts";
-import { bootstrap } from "../../src/flows/bootstrap.ts";
-import { parseTransmitKey } from "../../src/flows/hint.ts";
+import { bootstrap } from "../../src/flows/account/bootstrap.ts";
+import { parseTransmitKey } from "../../src/flows/dispatch/hint.ts";
 import { push, type PushDeps } from "../../src/flows/notify/push.ts";
-import { read } from "../../src/flows/readings.ts";
+import { runReading } from "../../src/flows/threads/reading-tasks.ts";
 import type { MailLinks } from "../../src/flows/send/make-mail.ts";
 import { type TransmitDeps, transmit } from "../../src/flows/send/transmit.ts";
 import { indexMessages } from "../../src/flows/sweep/index-messages.ts";
@@ -19,7 +22,7 @@ import type { Job, Queue, QueueName } from "../../src/queue/port.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { deleteOldAnswers } from "../../src/store/idempotency.ts";
 import { domainDeps, httpDeps } from "../../src/wiring/http.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
+import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { TEST_KEY, type TestZone, zoneLookups } from "../support/api.ts";
 import type { Chance } from "../support/chance.ts";
 import { testDatabase } from "../support/database.ts";
@@ -29,9 +32,9 @@ import { peerAnswer } from "./peers.ts";
 import { type TableGuard, tableGuard } from "./table-guard.ts";
 
 export const SERVICE_DOMAIN = "post.example";
-/** Of the accounts the stage makes, by their place. */
+/** The accounts of the stage, by position. */
 export const OWNERS = ["owner@one.example", "owner@two.example"] as const;
-/** Jobs and idempotent answers that one turn takes. */
+/** Jobs and idempotent answers that one turn handles. */
 const PER_TURN = 1000;
 
 export interface Mail {
@@ -39,7 +42,9 @@ export interface Mail {
   raw: string;
 }
 
-/** The service in this process, without sockets and threads: its own doors, on a file, under a clock of the test's. */
+/**
+ * The service in this process, without sockets and threads: its own entry points on a file, with the test's clock.
+ */
 export interface Stage {
   db: Db;
   clock: ManualClock;
@@ -47,24 +52,24 @@ export interface Stage {
   zone: TestZone;
   guard: TableGuard;
   fetch(request: Request): Promise<Response>;
-  /** Mail as its recipients have it. */
+  /** Delivered mail of the recipients. */
   mails: Mail[];
-  /** What each push is answered: a status, or null for none. */
+  /** The answer to each push: a status, or null for none. */
   endpoint(answer: (request: PostRequest) => number | null): void;
-  /** Forgets every hint, as a flushed queue does. */
+  /** Drops every hint, as a flushed queue does. */
   loseHints(): void;
-  /** One turn of the sweep, which brings what is due to the queue. */
+  /** One turn of the sweep, which adds due rows to the queue. */
   sweep(): Promise<void>;
-  /** Sends to the recipients that the queue has, in the order of their messages. */
+  /** Sends to the recipients in the queue, in the order of their messages. */
   transmitHinted(): Promise<void>;
-  /** Makes the pushes that the queue has. */
+  /** Makes the pushes in the queue. */
   pushHinted(): Promise<void>;
-  /** Domain checks, answers past their day, the search index. */
+  /** Domain checks, removal of answers after their day, the search index. */
   chores(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens it on an empty database. `chance` stands for jitter. */
+/** Opens it on an empty database. `chance` replaces jitter. */
 export async function openStage(chance: Chance): Promise<Stage> {
   const clock = manualClock();
   const { db: bare, folder, remove } = await testDatabase();
@@ -95,11 +100,17 @@ export async function openStage(chance: Chance): Promise<Stage> {
   const mails: Mail[] = [];
   const transmitDeps: TransmitDeps = {
     ...common,
-    ...{ custody: "delivered", capture: true, memory: rendering.memory, verpKey: keys.verp },
-    renderingSeats: new Seats(clock, RENDERING_SEATS),
-    largeMailSeats: new Seats(clock, LARGE_MAIL_SEATS),
+    ...{
+      custody: "delivered",
+      suspension: limitsOf(5),
+      capture: true,
+      memory: rendering.memory,
+      verpKey: keys.verp,
+    },
+    renderingAdmission: new JobAdmission(clock, RENDERING_LIMITS),
+    largeMessageAdmission: new JobAdmission(clock, LARGE_MESSAGE_LIMITS),
     ...{ ...links, renderer: rendering.renderer },
-    foregone: () => null,
+    knownOutcome: () => null,
     async deliver(shipment) {
       mails.push({ rcptTo: shipment.rcptTo, raw: shipment.raw.toString("latin1") });
       return peerAnswer(shipment, clock.now());
@@ -111,6 +122,8 @@ export async function openStage(chance: Chance): Promise<Stage> {
   };
   const pushDeps: PushDeps = {
     ...common,
+    memory: rendering.memory,
+    payloads: new SharedPayloads(),
     async post(request) {
       const status = answer(request);
       return status === null
@@ -167,15 +180,21 @@ interface HttpGround
   zone: TestZone;
 }
 
-/** Every route as it is wired, but that DKIM keys are all the same one: making them takes longer than all the rest. */
+/** Every route as in the service, but with one DKIM key for all domains, because making keys is slow. */
 function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Parameters<typeof httpDeps>[0] } {
   const { clock } = ground;
   const parts: Parameters<typeof httpDeps>[0] = {
     ...ground,
     metrics: openMetrics(),
     resolver: { resolve: async () => ({ status: "nxdomain" }) },
-    inspect: (asked) => read({ clock, host: `mx.${SERVICE_DOMAIN}`, resolve: async () => [] }, asked),
-    ...{ limiter: null, objects: null, listening: () => true, connections: () => ({ in: 0, out: 0 }) },
+    inspect: (asked) => runReading({ clock, host: `mx.${SERVICE_DOMAIN}`, resolve: async () => [] }, asked),
+    ...{
+      space: ALWAYS_ROOM,
+      limiter: null,
+      objects: null,
+      listening: () => true,
+      connections: () => ({ in: 0, out: 0 }),
+    },
   };
   const deps = httpDeps(parts);
   const domains = domainRoutes({

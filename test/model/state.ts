@@ -1,16 +1,16 @@
 import type { Stage } from "./stage.ts";
 
-/** What the model believes of the world, from what the API promises alone. Times are milliseconds. */
+/** The model's state, derived only from the API's promises. Times are milliseconds. */
 export interface World {
   stage: Stage;
   accounts: readonly [Account, Account];
   /** Answers to POSTs that carried an Idempotency-Key. */
   kept: KeptAnswer[];
-  /** The newest event and the newest webhook delivery that have been looked at: ids sort as they are made. */
+  /** The newest event and the newest webhook delivery that were checked. Ids sort as they are made. */
   seen: { event: string; delivery: string };
-  /** Requests and turns so far, for a reader of a failure. */
+  /** Requests and turns so far, for the report of a failure. */
   trace: string[];
-  /** A number never given before. */
+  /** Returns a number that was not used before. */
   next(): number;
 }
 
@@ -39,7 +39,7 @@ export interface Project {
   name: string;
   dailyQuota: number | null;
   suspendedAt: number | null;
-  /** Since when it may send again. */
+  /** Time from which it may send again. */
   liftedAt: number | null;
   createdAt: number;
   templates: Template[];
@@ -93,10 +93,10 @@ export interface Webhook {
   url: string;
   enabled: boolean;
   eventTypes: readonly string[];
-  /** The secret, and the one before while it is in its grace. */
+  /** The secret, and the previous one during its grace period. */
   secret: string;
   former: { secret: string; until: number } | null;
-  /** Since when it has only failed. */
+  /** Start of its uninterrupted failures. */
   failingSince: number | null;
   deliveries: Delivery[];
 }
@@ -107,7 +107,7 @@ export interface Delivery {
   messageId: string | null;
   status: "pending" | "succeeded" | "failed";
   attempts: number;
-  /** The span of time in which the next attempt falls due. */
+  /** The span of time in which the next attempt becomes due. */
   due: Span | null;
 }
 
@@ -143,7 +143,7 @@ export interface Thread {
   messages: Message[];
   lastMessageAt: number;
   createdAt: number;
-  /** When replies were made, for their limit a minute. */
+  /** Times of replies, for their limit a minute. */
   replies: number[];
 }
 
@@ -166,10 +166,10 @@ export interface Message {
   inboxId: string | null;
   /** The Message-ID, once it was seen. */
   rfcId: string | null;
-  /** The template it is made from when it is first sent; null where there is none, and when that is done. */
+  /** The template that the first send renders, or null if there is none or it is rendered. */
   template: Template | null;
   createdAt: number;
-  /** Of an inbound one; an outbound one has those of its recipients. */
+  /** Status of an inbound one. Of an outbound one, its recipients have it. */
   events: string[];
 }
 
@@ -194,21 +194,21 @@ export interface Recipient {
   attempts: number;
   firstAttemptAt: number | null;
   due: Span | null;
-  /** Its events in order, `sending` apart. */
+  /** Its events in order, without `sending`. */
   events: Happened[];
 }
 
 export interface Happened {
   type: string;
   at: number;
-  /** Of an open or a click: whether a machine made it. */
+  /** For an open or a click: whether a machine made it. */
   machine?: boolean;
 }
 
 export interface KeptAnswer {
   account: Account;
   project: Project | null;
-  /** The key it was asked with: an answer that holds a secret is for that key alone. */
+  /** The key of the request, because an answer with a secret is only for that key. */
   by: Key;
   path: string;
   key: string;
@@ -225,7 +225,7 @@ export function projectsOf({ accounts }: World): Project[] {
   return accounts.flatMap(({ projects }) => projects);
 }
 
-/** Whether an address is blocked at that time. */
+/** Whether an address is suppressed at that time. */
 export function isSuppressed(project: Project, email: string, now: number): boolean {
   const entry = suppressionOf(project, email);
   return entry !== undefined && (entry.expiresAt === null || entry.expiresAt > now);
@@ -235,19 +235,19 @@ export function suppressionOf(project: Project, email: string): Suppression | un
   return project.suppressions.find((entry) => entry.email === email.toLowerCase());
 }
 
-/** Which states move still, the one that shows first, and then the worst of the final ones. */
+/** Non-final states, the one shown first at the front, then final ones from the worst. */
 const ROLL_UP: readonly RecipientStatus[] = [
   ...(["sending", "delivery_delayed", "queued", "accepted"] as const),
   ...(["complained", "bounced", "rendering_failure", "failed", "rejected", "sent", "delivered"] as const),
 ];
 
-/** A message's status: the roll-up of its recipients'. */
+/** A message's status, derived from its recipients. */
 export function statusOf({ direction, recipients }: Message): string {
   if (direction === "inbound") return "delivered";
   return ROLL_UP.find((status) => recipients.some((recipient) => recipient.status === status)) ?? "none";
 }
 
-/** Items made later stand first in every list. */
+/** Newer items come first in every list. */
 export function newestFirst<Item>(items: readonly Item[]): Item[] {
   return [...items].reverse();
 }

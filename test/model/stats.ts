@@ -3,7 +3,7 @@ import { agree, itemsOf, membersOf, shownTime } from "./agree.ts";
 import { ask } from "./request.ts";
 import { DAY_MS, type Happened, type Project, type World } from "./state.ts";
 
-/** Which figure counts an event of a recipient. */
+/** The figure that counts an event of a recipient. */
 const FIGURE_OF: Readonly<Record<string, string>> = {
   ...{
     accepted: "accepted",
@@ -37,7 +37,7 @@ function none(): Figures {
   return Object.fromEntries(FIGURES.map((name) => [name, 0]));
 }
 
-/** What the project's events add up to, by interval. */
+/** The sums of the project's events, by interval. */
 function figuresOf(project: Project, intervalMs: number): Map<number, Figures> {
   const by = new Map<number, Figures>();
   const count = (type: string, at: number): void => {
@@ -56,7 +56,7 @@ function figuresOf(project: Project, intervalMs: number): Map<number, Figures> {
   return by;
 }
 
-/** Whether an event counts: of opens and clicks it is the first that a person made, of each recipient. */
+/** Returns whether an event counts. Of opens and clicks only the first by a person does, for each recipient. */
 function isCounted(event: Happened, events: readonly Happened[]): boolean {
   const { machine, type } = event;
   if (machine === undefined) return true;
@@ -65,7 +65,7 @@ function isCounted(event: Happened, events: readonly Happened[]): boolean {
 
 const HOUR_MS = 3_600_000;
 
-/** The counters say what the events do, in each interval and in all. */
+/** The counters equal the events, in each interval and in total. */
 export async function checkStats(world: World, chance: Chance, project: Project): Promise<void> {
   const now = world.stage.clock.now();
   const [interval, ms, back] = chance.pick([

@@ -2,7 +2,7 @@ import type { Chance } from "../support/chance.ts";
 import type { Ask, Expected, Presented } from "./request.ts";
 import type { Key, World } from "./state.ts";
 
-/** Somebody who may not ask, and what is said to that. */
+/** An unauthorized caller, and its error. */
 interface Stranger {
   presented: Presented;
   refusal: Expected;
@@ -11,7 +11,7 @@ interface Stranger {
 const bearer = ({ secret }: Key): Presented => ({ authorization: `Bearer ${secret}` });
 const PRODUCT = "X-Service-Product";
 
-/** Somebody who may not ask for it, of those the world knows. */
+/** A random caller without the right, from those the world knows. */
 export function strangersOf(world: World, chance: Chance, asked: Ask): Stranger {
   const strangers: [Stranger, ...Stranger[]] = [
     { presented: {}, refusal: { status: 401 } },
@@ -24,7 +24,7 @@ export function strangersOf(world: World, chance: Chance, asked: Ask): Stranger 
   return chance.pick(strangers);
 }
 
-/** A key of the project whose scopes leave this out. */
+/** A key of the project whose scopes lack this one. */
 function unscoped(key: Key, { project, scope }: Ask): Stranger[] {
   if (key.scopes.length === 0 || key.scopes.includes(scope)) return [];
   if (key.project !== null && key.project !== project) return [];
@@ -35,7 +35,7 @@ function unscoped(key: Key, { project, scope }: Ask): Stranger[] {
 /** A key that names its project wrongly. */
 function misnamed(world: World, key: Key, asked: Ask): Stranger[] {
   const { project, account, scope } = asked;
-  // Which of two reasons a key without the scope is refused for is left open.
+  // If a key lacks both scope and project, the reported reason is left open.
   if (key.scopes.length > 0 && !key.scopes.includes(scope)) return [];
   if (project === null)
     return asked.wide === true && key.project !== null && key.scopes.length === 0

@@ -13,7 +13,7 @@ export function suppressionView({ id, expiresAt, createdAt, ...facts }: Suppress
   };
 }
 
-/** The id of an entry that a bounce made is not told until the entry is shown. */
+/** The id of a bounce's entry is unknown until the entry is shown. */
 function knownId({ id }: { id: string }): unknown {
   return id === "" ? isIdOf("sup") : id;
 }
@@ -23,7 +23,7 @@ function base(project: Project, method: string, path: string): Ask {
   return { account: project.account, project, method, path: `/v1/suppressions${path}`, scope };
 }
 
-/** The entry of an address that is on the list at that time. */
+/** The entry of an address that is listed at that time. */
 export function present(project: Project, email: string, now: number): Suppression | undefined {
   const entry = suppressionOf(project, email);
   return entry === undefined || isOver(entry, now) ? undefined : entry;
@@ -33,7 +33,7 @@ export function isOver({ expiresAt }: Suppression, now: number): boolean {
   return expiresAt !== null && expiresAt <= now;
 }
 
-/** Puts an entry on the list in the place of one that has expired. */
+/** Adds an entry, which replaces an expired one. */
 export function enter(project: Project, entry: Suppression): void {
   const at = project.suppressions.findIndex(({ email }) => email === entry.email);
   if (at >= 0) project.suppressions.splice(at, 1);
@@ -111,7 +111,7 @@ export const blockMany: Deed = async (world, chance) => {
   });
 };
 
-/** Removing succeeds whether the address is blocked or not. */
+/** Removing succeeds whether or not the address is listed. */
 export const unblock: Deed = async (world, chance) => {
   const project = someProject(world, chance);
   const email = chance.pick(BLOCKED);

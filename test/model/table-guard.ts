@@ -1,31 +1,31 @@
 import type { Db } from "../../src/store/engine/client.ts";
 
-/** Columns and tables that a refused or repeated request may change: they tell of requests, not of what they did. */
+/** Columns and tables that a refused or repeated request may change, because they record the request itself. */
 const NOT_EFFECTS: readonly string[] = [
   ...["idempotency", "instances", "sqlite_sequence"],
-  // That a key was used counts as a change of it. All other changes are seen in their own tables.
+  // The last use of a key counts as a change of it. All other changes appear in their own tables.
   "configuration_version",
 ];
 const NOT_EFFECT_COLUMNS: readonly string[] = ["last_used_at"];
 
-/** Watches the only door of writes, `Db.write`. */
+/** Watches the only way to write, `Db.write`. */
 export interface TableGuard {
-  /** The database as the service is handed it. */
+  /** The database that the service gets. */
   db: Db;
-  /** Runs `work`, and says which tables it has changed. */
+  /** Runs `work`, and returns the tables it has changed. */
   changes(work: () => Promise<void>): Promise<string[]>;
 }
 
-/** The tables are read where something is written at all: most requests that must change nothing write nothing. */
+/** Compares tables only if something is written, because most requests that must change nothing write nothing. */
 export function tableGuard(bare: Db): TableGuard {
   let before: Promise<Map<string, string>> | null = null;
   let watching = false;
   const db: Db = {
     all: (sql, args) => bare.all(sql, args),
     first: (sql, args) => bare.first(sql, args),
-    recall: (query, args) => bare.recall(query, args),
-    heard: () => bare.heard(),
-    catchUp: () => bare.catchUp(),
+    readConfig: (query, args) => bare.readConfig(query, args),
+    refreshReads: () => bare.refreshReads(),
+    syncWithPrimary: () => bare.syncWithPrimary(),
     migrate: (statements) => bare.migrate(statements),
     close: () => bare.close(),
     async write(statements) {

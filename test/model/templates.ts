@@ -4,11 +4,11 @@ import { type Deed, someOf, someProject } from "./choice.ts";
 import { type Ask, ask } from "./request.ts";
 import type { Project, Template, World } from "./state.ts";
 
-/** Texts of templates with the paths they use, in order of first use, and what they become. */
+/** Texts of templates with the paths they use, in order of first use, and their rendered forms. */
 interface Part {
   source: string;
   variables: readonly string[];
-  /** Given `{ name: "Ada & Co", user: { city: "Rome" } }`; a body of html escapes. */
+  /** Given `{ name: "Ada & Co", user: { city: "Rome" } }`. A body of html is escaped. */
   becomes: string;
   becomesHtml: string;
 }
@@ -57,7 +57,7 @@ function partOf(source: string): Part {
   return PARTS.find((part) => part.source === source) ?? PARTS[0];
 }
 
-/** What a template becomes with `TEMPLATE_DATA`. */
+/** The rendered form of a template with `TEMPLATE_DATA`. */
 export function renderedOf({ subject, html, text }: Pick<Template, "subject" | "html" | "text">): Rendered {
   return {
     subject: partOf(subject).becomes,
@@ -79,7 +79,7 @@ function base(project: Project, method: string, path: string): Ask {
   return { account: project.account, project, method, path: `/v1/templates${path}`, scope };
 }
 
-/** A slug that is free: the wanted one, else with the first number that is. */
+/** A free slug: the wanted one, or if it is taken, with the first free number. */
 function freeSlug(project: Project, wanted: string): string {
   const taken = new Set(project.templates.map(({ slug }) => slug));
   for (let n = 1; ; n++) {
@@ -152,7 +152,7 @@ export const dropTemplate: Deed = async (world, chance) => {
   await ask(world, chance, base(project, "GET", `/${item.id}`), { status: 404 });
 };
 
-/** A template is rendered with the data, or without any: then all it names is missing. */
+/** A template is rendered with the data. If there is none, all its names are missing. */
 export const renderTemplate: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ templates }) => templates);
   if (found === null) return;

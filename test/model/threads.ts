@@ -3,7 +3,7 @@ import { agree, isIdOf, itemsOf, membersOf, shownTime, textOf } from "./agree.ts
 import { type Deed, some, someOf } from "./choice.ts";
 import { readRecord } from "./records.ts";
 import { type Ask, ask, NEVER } from "./request.ts";
-import { type Message, type Project, statusOf, type Thread } from "./state.ts";
+import type { Message, Project, Thread } from "./state.ts";
 
 function base(project: Project, method: string, path: string): Ask {
   const scope = method === "GET" ? "threads:read" : "threads:reply";
@@ -28,7 +28,7 @@ export const readThread: Deed = async (world, chance) => {
   agree(read.body, { ...threadView(project, item), messages }, "the thread");
 };
 
-/** Simulated mail comes in by the way of all mail, and joins the thread of what it answers. */
+/** Simulated mail takes the path of all mail, and joins the thread of the message it answers. */
 export const simulate: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ inboxes }) => inboxes);
   if (found === null) return;
@@ -57,7 +57,7 @@ export const simulate: Deed = async (world, chance) => {
   if (known !== null) agree(id, known.id, "the thread of an answer");
   const thread = project.threads.find((other) => other.id === id && other.inbox === inbox);
   const fresh: Thread = { id, inbox, subject, messages: [], lastMessageAt: now, createdAt: now, replies: [] };
-  // An answer to what the inbox has not seen opens a thread that others which answer the same may join.
+  // If a message answers one that the inbox has not seen, it opens a thread that later answers may join.
   if (known === null && answered === undefined)
     agree(thread === undefined, true, "that a new mail begins a thread");
   join(project, message, thread ?? fresh);
@@ -66,7 +66,7 @@ export const simulate: Deed = async (world, chance) => {
 const MINUTE_MS = 60_000;
 const REPLIES_PER_MINUTE = 20;
 
-/** A reply is from the inbox, to whom the last mail that came in is from. */
+/** A reply is from the inbox, to the author of the last received message. */
 export const reply: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ threads }) =>
     threads.filter(({ messages }) => messages.some(({ direction }) => direction === "inbound")),
@@ -98,7 +98,8 @@ export const reply: Deed = async (world, chance) => {
   const replied = await ask(world, chance, request, { status: 202 });
   const id = textOf(membersOf(replied.body).id);
   const message = { ...messageOf(project, item, now), id };
-  agree(replied.body, { id: isIdOf("msg"), status: statusOf(message), threadId: thread.id }, "the reply");
+  // The answer does not tell that every recipient is rejected.
+  agree(replied.body, { id: isIdOf("msg"), status: "queued", threadId: thread.id }, "the reply");
   take(project, message.recipients.length, now);
   project.messages.push(message);
   thread.replies.push(now);

@@ -2,7 +2,7 @@ import { type Deed, some } from "./choice.ts";
 import { ask } from "./request.ts";
 import { type Project, projectsOf } from "./state.ts";
 
-/** What can be asked of a thing by its id: method, path, scope, and a body where one is needed. */
+/** The requests for a resource by its id: method, path, scope, and a body if one is needed. */
 type Request = readonly [method: string, path: string, scope: string, body?: object];
 
 function requestsFor(project: Project, pick: <Item>(items: readonly Item[]) => Item | undefined): Request[] {
@@ -52,7 +52,7 @@ function requestsFor(project: Project, pick: <Item>(items: readonly Item[]) => I
   ];
 }
 
-/** Another project's thing is nothing: each way of asking for it answers 404, and does nothing to it. */
+/** Another project's resource does not exist: each request for it answers 404, and has no effect. */
 export const trespass: Deed = async (world, chance) => {
   const project = some(chance, projectsOf(world));
   const owner = some(

@@ -3,7 +3,7 @@ import { type Deed, some } from "./choice.ts";
 import { repeat } from "./request.ts";
 import { DAY_MS } from "./state.ts";
 
-/** Steps of the clock, milliseconds. */
+/** Steps of the clock in milliseconds. */
 const STEPS = [1, 1000, 7000, 61_000, 400_000, 3_600_000, 5 * 3_600_000, DAY_MS, 8 * DAY_MS] as const;
 
 export const time: Deed = async ({ stage, trace }, chance) => {
@@ -14,14 +14,14 @@ export const time: Deed = async ({ stage, trace }, chance) => {
   trace.push(`the clock goes on by ${ms} ms`);
 };
 
-/** A queue may forget all it was told: what is due is found in the database, once what was hinted of it has had its time. */
+/** A queue may lose everything. Due rows are found in the database, once earlier hints had their time. */
 export const loseHints: Deed = async ({ stage, trace }) => {
   trace.push(`the queue forgets, and the clock goes on by ${LOST_HINT_MS} ms`);
   stage.loseHints();
   stage.clock.advance(LOST_HINT_MS);
 };
 
-/** Within a day an answer can be had again; after it, it is forgotten. */
+/** An answer can be replayed within a day, and is then removed. */
 export const repeatLater: Deed = async (world, chance) => {
   const now = world.stage.clock.now();
   world.kept = world.kept.filter(({ at, by }) => now - at < DAY_MS && by.revokedAt === null);

@@ -9,7 +9,7 @@ import * as templates from "./templates.ts";
 import type { World } from "./state.ts";
 import { send } from "./emails.ts";
 
-/** What goes on between the pages of a walk. */
+/** The operations between the pages of a list. */
 const MEANWHILE = [
   contacts.makeContact,
   suppressions.block,
@@ -30,13 +30,13 @@ function asking({ account, project, scope, wide, path }: List, target = path) {
   return { account, project, scope, method: "GET", path: target, ...only };
 }
 
-/** What an item of a page is known by: an entry of the block list by its address. */
+/** The identity of an item on a page. For a suppression it is the address. */
 function nameOf({ path }: List, item: unknown): string {
   const { id, email } = membersOf(item);
   return textOf(path === "/v1/suppressions" ? email : id);
 }
 
-/** Walks a list to its end: exactly what the model has, in order, none twice and none left out, whatever the limit. */
+/** Reads a list to its end: exactly the model's items, in order and once each, whatever the limit. */
 export async function walk(world: World, chance: Chance, list: List, meanwhile: Deed | null): Promise<void> {
   const limit = chance.pick([...LIMITS]);
   const named: Record<string, string> = limit === 20 && chance.happens(0.5) ? {} : { limit: String(limit) };
@@ -92,7 +92,7 @@ function compareWalk(
   if (still) agree([...seen], order, where);
 }
 
-/** A cursor holds for the query that issued it alone, and as it was issued. */
+/** A cursor is only valid unchanged, for the query that returned it. */
 async function misuse(world: World, chance: Chance, list: List, cursor: string): Promise<void> {
   const refused = { status: 400, param: "cursor" };
   const end = cursor.slice(-6, -1);
@@ -104,7 +104,7 @@ async function misuse(world: World, chance: Chance, list: List, cursor: string):
     await ask(world, chance, asking(list, queryOf(list, { limit })), { status: 422, param: "limit" });
 }
 
-/** A list of some project, or of an account, while others go on or not. */
+/** A list of some project or account, with or without other operations in between. */
 export const walkList: Deed = async (world, chance) => {
   const lists = chance.happens(0.85)
     ? listsOf(world, chance, someProject(world, chance))

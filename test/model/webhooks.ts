@@ -8,7 +8,7 @@ const TYPES = [
   ...["accepted", "queued", "sending", "sent", "delivery_delayed", "delivery", "bounce", "complaint"],
   ...["rejected", "rendering_failure", "failed", "open", "click", "inbound_received", "inbound_rejected"],
 ];
-/** What an endpoint does, by the first segment of its path. */
+/** Behaviour of an endpoint, by the first segment of its path. */
 const MANNERS = ["ok", "ok", "ok", "fail", "silent", "gone"] as const;
 
 function base(project: Project, method: string, path: string): Ask {
@@ -35,7 +35,7 @@ function secretOf(body: unknown): string {
   return secret;
 }
 
-/** Addresses and types that are refused when a webhook is saved, and the field that is to blame. */
+/** Addresses and types that are refused when a webhook is saved, with the field at fault. */
 const REFUSED: readonly [object, string][] = [
   [{ url: "http://hooks.example/" }, "url"],
   [{ url: "https://localhost/" }, "url"],
@@ -94,7 +94,7 @@ export const dropWebhook: Deed = async (world, chance) => {
   await ask(world, chance, base(project, "GET", `/${item.id}/deliveries`), { status: 404 });
 };
 
-/** While the grace lasts both secrets sign; without one the old secret is over at once. */
+/** Both secrets sign during the grace period. If there is none, the old secret is invalid at once. */
 export const rotateSecret: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ webhooks }) => webhooks);
   if (found === null) return;
@@ -119,7 +119,7 @@ export const testWebhook: Deed = async (world, chance) => {
   const wanted = chance.happens(0.5) ? chance.pick(["delivery", "inbound_received"]) : undefined;
   const request = { ...base(project, "POST", `/${item.id}/test`), body: { type: wanted } };
   if (!item.enabled) {
-    // Whether a webhook that is switched off can be tried is left open; as it is, it cannot.
+    // Whether a disabled webhook can be tried is left open. The service refuses it.
     await ask(world, chance, request, { status: 409, code: "invalid_state" });
     return;
   }
@@ -137,7 +137,7 @@ export function pendingDelivery(id: string, type: string, messageId: string | nu
   return { id, type, messageId, status: "pending", attempts: 0, due: { from: now, to: now } };
 }
 
-/** A replay pushes what is in the log once more, under the same id. */
+/** A replay pushes a logged delivery once more, under the same id. */
 export const replayDelivery: Deed = async (world, chance) => {
   const found = someOf(world, chance, ({ webhooks }) =>
     webhooks.filter(({ deliveries }) => deliveries.length > 0),
@@ -154,7 +154,7 @@ export const replayDelivery: Deed = async (world, chance) => {
   const replayed = await ask(world, chance, base(project, "POST", path), { status: 202 });
   agree(replayed.body, { id: delivery.id, status: "pending" }, "the replay");
   const now = world.stage.clock.now();
-  // Whether the count of attempts begins anew is left open.
+  // Whether the count of attempts restarts is left open.
   const attempts = "SELECT attempts FROM webhook_deliveries WHERE id = ?";
   const row = await world.stage.db.first<{ attempts: number }>(attempts, [delivery.id]);
   if (row === null) return differ(`the delivery ${delivery.id} is gone`);

@@ -1,15 +1,15 @@
 import { newId } from "../../src/core/ids.ts";
-import { hashSecret, keyFor, newApiSecret } from "../../src/flows/api-keys.ts";
+import { hashSecret, keyFor, newApiSecret } from "../../src/flows/account/api-keys.ts";
 import { insertKey } from "../../src/store/keys.ts";
 import { chanceOf } from "../support/chance.ts";
 import { testSender } from "../support/api.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import { registerVerified } from "./domains.ts";
 import { emptyProject } from "./senders.ts";
 import { openStage, OWNERS, type Stage } from "./stage.ts";
 import type { Account, World } from "./state.ts";
 
-/** A service with two accounts of two projects each, one of which can send, and what the model believes of it. */
+/** A service with two accounts of two projects each, one of which can send, and the model of it. */
 export async function openWorld(seed: number): Promise<World> {
   const stage = await openStage(chanceOf(seed ^ 0x5eed));
   let count = 0;
@@ -25,7 +25,9 @@ export async function openWorld(seed: number): Promise<World> {
   return world;
 }
 
-/** Accounts are made at the first start alone: here they are put into the database, as are the first key and projects. */
+/**
+ * The service makes accounts only at its first start, so the test inserts them, with the first key and projects.
+ */
 async function putAccount({ db, clock }: Stage, owner: string): Promise<Account> {
   const now = clock.now();
   const id = newId("acc", now);
@@ -34,7 +36,7 @@ async function putAccount({ db, clock }: Stage, owner: string): Promise<Account>
   await db.write([{ sql, args: [id, owner, owner, now] }]);
   for (const name of ["first", "second"]) {
     const sender = testSender(id, name, now);
-    await db.write([insertSender(sender)]);
+    await db.write([insertProject(sender)]);
     account.projects.push(emptyProject(account, sender));
   }
   for (const project of [null, ...account.projects]) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { compose } from "../../src/mail/composing/compose.ts";
-import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/auth/dkim.ts";
 import { startDns, type TestDns } from "../support/dns.ts";
 import { seeded, variedMail } from "../support/peers/varied-mail.ts";
 import { type PublishedKey, VERIFIERS } from "../support/peers/verifiers.ts";
@@ -11,10 +11,10 @@ const DOMAIN = "sender.example";
 const SELECTOR = "pr1";
 /** Characters that one string of a TXT record has (RFC 1035 §3.3). */
 const TXT_STRING = 255;
-/** Verifying takes one interpreter a few seconds, and the machine may have other work. */
+/** Verifying takes an interpreter a few seconds, and the machine may be busy. */
 const LIMIT_MS = 180_000;
 
-/** What a verifier must see through: one octet of what a signature covers. */
+/** A forgery that a verifier must detect: one changed octet of the signed part. */
 const TAMPERINGS: readonly (readonly [what: string, change: (raw: string) => string])[] = [
   ["the body has one word more", (raw) => raw.replace("\r\n\r\n", "\r\n\r\nand ")],
   ["the subject has one letter more", (raw) => raw.replace(/\r\nSubject: ?/, "$&Z")],
@@ -23,13 +23,18 @@ const TAMPERINGS: readonly (readonly [what: string, change: (raw: string) => str
     (raw) => raw.replace(/(\r\nDate: .*:)(\d)/, (_, head, digit) => head + (9 - digit)),
   ],
   ["a second From is put in front", (raw) => `From: mallory@evil.example\r\n${raw}`],
+  ["a Reply-To is put in front", (raw) => `Reply-To: mallory@evil.example\r\n${raw}`],
+  ["a Cc is put in front", (raw) => `Cc: mallory@evil.example\r\n${raw}`],
+  ["a List-Unsubscribe is put in front", (raw) => `List-Unsubscribe: <https://evil.example>\r\n${raw}`],
   [
     "the signature has another letter",
     (raw) => raw.replace(/\r\n b=(.)/, (_, b) => `\r\n b=${b === "A" ? "B" : "A"}`),
   ],
 ];
 
-/** What the composer never writes and signers meet: lines as long as they may be, in a body that is not ASCII. */
+/**
+ * Messages that the composer never writes but signers meet: lines of the greatest length, in a body beyond ASCII.
+ */
 const LONG_LINES = Buffer.from(
   `${"x".repeat(998)}\r\n${" y\t".repeat(332)}\r\n${"é".repeat(499)}\r\n \r\n\r\n\r\n`,
 );
@@ -57,7 +62,7 @@ beforeAll(async () => {
 }, LIMIT_MS);
 afterAll(() => dns?.stop());
 
-test("the messages are unlike one another", () => {
+test("the messages differ from one another", () => {
   expect(new Set(signed.map((raw) => raw.toString("latin1"))).size).toBe(MESSAGES);
   const lines = signed.flatMap((raw) => raw.toString("latin1").split("\r\n"));
   expect(lines.reduce((longest, line) => Math.max(longest, line.length), 0)).toBe(998);
@@ -81,7 +86,7 @@ describe.each(titled)("%s", (_title, { missing, verify }) => {
   );
 
   test.skipIf(missing !== null)(
-    "refuses each of them once it was tampered with",
+    "refuses each of them after a change",
     async () => {
       const sample = signed.filter((_, at) => at % 100 === 0).map((raw) => raw.toString("latin1"));
       const tampered = TAMPERINGS.flatMap(([what, change]) =>

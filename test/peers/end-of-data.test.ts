@@ -37,7 +37,7 @@ describe.skipIf(postfix.missing !== null).each([
   }, LIMIT_MS);
 
   test(
-    "what it puts off does no harm to the mail behind it",
+    "a deferred message does not affect the message after it",
     async () => {
       const users = Array.from({ length: MAILS }, (_user, at) =>
         at % 2 === 0 ? LATER : `u${at}@${PEER_DOMAIN}`,

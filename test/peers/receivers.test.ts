@@ -19,7 +19,7 @@ import {
 import type { TestService } from "../support/service.ts";
 import { makeCert } from "../support/tls.ts";
 
-/** Starting and stopping servers takes seconds where the machine has other work. */
+/** Starting and stopping servers takes seconds if the machine is busy. */
 const LIMIT_MS = 90_000;
 
 for (const kind of PEER_KINDS)
@@ -42,7 +42,7 @@ for (const kind of PEER_KINDS)
     }, LIMIT_MS);
 
     test(
-      "arrives octet for octet, its signature intact, and is delivered",
+      "arrives octet for octet with its signature intact, and is delivered",
       async () => {
         const contents = Object.values(VARIED);
         const ids = await Promise.all(contents.map((content) => sending.send(PEER_MAILBOX, content)));
@@ -78,7 +78,7 @@ for (const kind of PEER_KINDS)
     );
 
     test(
-      "over the server's size fails, and suppresses nobody",
+      "over the server's size fails, and suppresses no address",
       async () => {
         const id = await sending.send(`large@${PEER_DOMAIN}`, {
           subject: "Too large",
@@ -95,7 +95,7 @@ for (const kind of PEER_KINDS)
     );
 
     test(
-      "refused for now is delayed, and tried again later",
+      "refused temporarily is delayed, and retried later",
       async () => {
         const id = await sending.send(PEER_BUSY);
         const { recipients, events } = await sending.ended(id, "delivery_delayed");

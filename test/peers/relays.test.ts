@@ -9,11 +9,11 @@ import { receivingInboxes, SERVICE_DOMAIN, startService, type TestService } from
 import { makeCert } from "../support/tls.ts";
 
 const LOGIN = { user: "postrider", pass: "correct horse:battery" };
-/** Starting and stopping servers takes seconds where the machine has other work. */
+/** Starting and stopping servers takes seconds if the machine is busy. */
 const LIMIT_MS = 90_000;
 const INBOX = "inbox@in.test";
 
-/** Recipients whom the last server refuses, its words, and what they mean once a DSN brings them back. */
+/** Recipients that the last server refuses, its words, and their meaning once a DSN returns them. */
 const REFUSALS = [
   ["unknown", "550 5.1.1 <unknown@final.test>: Recipient address rejected: User unknown", "bounced", "hard"],
   ["no-enhanced-code", "550 No such user here", "bounced", "hard"],
@@ -21,7 +21,7 @@ const REFUSALS = [
   ["unwanted", "554 5.7.1 Message refused by our content policy", "failed", null],
 ] as const;
 
-/** Mails as others write them: not all of them as we would. */
+/** Messages as other programs write them, not all of them as ours would. */
 const FOREIGN: Readonly<Record<string, string>> = {
   "8-bit text": `Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\nZażółć gęślą jaźń\r\n`,
   "dots where lines begin": "\r\n.\r\n..\r\n.x\r\n\r\n.\r\n",
@@ -65,7 +65,7 @@ for (const kind of PEER_KINDS)
       const user = login === null ? "" : `${login.user}:${encodeURIComponent(login.pass)}@`;
       service = await startService({
         DELIVERY: "relay",
-        // Its certificate is the test's own: without this no password would go to it.
+        // Its certificate is made by the test. Without this setting no password would be sent to it.
         SMTP_RELAY_URL: `smtp://${user}${peer.ip}:${peer.port}${login === null ? "" : "?insecure=1"}`,
         SMTP_PORT: String(smtpPort),
       });
@@ -79,7 +79,7 @@ for (const kind of PEER_KINDS)
     }, LIMIT_MS);
 
     test(
-      `takes mail${login === null ? "" : " after a login"} and hands it on octet for octet`,
+      `accepts mail${login === null ? "" : " after a login"} and passes it on octet for octet`,
       async () => {
         const contents = Object.values(VARIED);
         const before = final.messages.items.length;
@@ -112,7 +112,7 @@ for (const kind of PEER_KINDS)
           expect(events.map(({ type }: { type: string }) => type)).toContain("sent");
           if (kind.quotesReply) {
             expect(recipients[0].smtpCode).toBe(Number(reply.slice(0, 3)));
-            // A DSN folds what it quotes.
+            // A DSN folds the text that it quotes.
             expect(recipients[0].diagnostic.replace(/\s+/g, " ")).toContain(reply.slice(4));
           }
           const { body } = await service.call("GET", `/v1/suppressions?email=${email}`);
@@ -126,7 +126,7 @@ for (const kind of PEER_KINDS)
     );
 
     test(
-      "brings other people's mail to our listener octet for octet",
+      "delivers foreign mail to our listener octet for octet",
       async () => {
         const transport = createTransport({
           ...{ host: peer.ip, port: peer.port, ignoreTLS: !workingTls, tls: { rejectUnauthorized: false } },

@@ -5,15 +5,15 @@ import { newFolder } from "../support/folder.ts";
 import { freePort } from "../support/redis.ts";
 import { startService, type TestService } from "../support/service.ts";
 
-/** Messages that each sink is sent at once. All together stay below the 200 at which bounces suspend a project. */
+/** Messages sent to each sink at once. All together stay below the 200 at which bounces suspend a project. */
 const MESSAGES = 4;
 const LIMIT_MS = 90_000;
 
 interface End {
   status: string;
-  /** Of the event that tells the end. */
+  /** The fields of the event of the end. */
   data?: object;
-  /** How often the sink has each message; absent where it hangs up on a message it may have. */
+  /** Number of copies of each message in the sink. Absent if the sink hangs up on a message it may have. */
   taken?: number;
 }
 
@@ -25,7 +25,7 @@ const failed = (category: string): End => ({
   taken: 0,
 });
 const HARD: End = { status: "bounced", data: { bounce: { type: "hard", category: "recipient" } }, taken: 0 };
-/** Tried until given up: the peer has never said a last word. */
+/** Tried until given up, because the peer never gives a final reply. */
 const GIVEN_UP: End = { status: "bounced", data: { bounce: { type: "soft" } }, taken: 0 };
 const GIVEN_UP_LATE: End = { status: "bounced", data: { bounce: { type: "soft" } } };
 
@@ -37,11 +37,11 @@ const SINKS: readonly (readonly [what: string, switches: readonly string[], end:
   ["without ENHANCEDSTATUSCODES", ["-E"], DELIVERED],
   ["without DSN", ["-N"], DELIVERED],
   ["without PIPELINING", ["-p"], DELIVERED],
-  ["behind a PIX", ["-P"], DELIVERED],
+  ["through a PIX", ["-P"], DELIVERED],
   ["slow to take DATA", ["-w", "1"], DELIVERED],
   ["slow to greet", ["-W", "connect:1"], DELIVERED],
   ["slow to answer EHLO", ["-W", "ehlo:1"], DELIVERED],
-  // With -p: it answers what is pipelined behind a message before the message, which puts each answer at another's place.
+  // With -p it answers commands sent ahead before the message, so that each reply belongs to another command.
   ["slow to answer the message", ["-p", "-W", ".:1"], DELIVERED],
   ["slow to read the message", ["-H", "1"], DELIVERED],
   ["with a window of a few octets", ["-T", "200"], DELIVERED],
@@ -92,7 +92,7 @@ describe.skipIf(SINK_MISSING !== null)(PEER, () => {
   let sinks: Sink[];
   const sent = new Map<number, string[]>();
 
-  /** All sinks at once, each at an address of its own: that what they do takes time costs it once. */
+  /** All sinks at once, each at its own address, so that their delays pass in parallel. */
   beforeAll(async () => {
     service = await startService({
       DELIVERY: "mx",
@@ -145,7 +145,7 @@ describe.skipIf(SINK_MISSING !== null)(PEER, () => {
 });
 
 test.skipIf(SINK_MISSING !== null)(
-  "what a peer refuses for now it gets, each once, when it is well again",
+  "messages that a peer defers arrive, each once, when it recovers",
   async () => {
     const address = { ip: "127.0.2.1", port: freePort() };
     const service = await startService({

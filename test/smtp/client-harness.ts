@@ -1,6 +1,6 @@
 import { afterEach } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 import { log } from "../../src/log.ts";
 import type { DeliveryReport, Destination, OutboundMail, Timeouts } from "../../src/smtp/client/delivery.ts";
 import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
@@ -18,12 +18,12 @@ export interface Given {
   trusted?: string;
 }
 
-/** Peers and pools of a test file; each test's are closed behind it. */
+/** Peers and pools of a test file. Those of each test are closed after it. */
 export interface ClientHarness {
   peer(options?: MxOptions): TestMx;
   /** A pool of one connection to each destination. */
   pool(given?: Pick<Given, "clock" | "timeouts" | "trusted">): Pool;
-  /** Delivers one mail by a pool of its own. */
+  /** Delivers one message with a new pool. */
   send(mx: TestMx, given?: Given): Promise<DeliveryReport>;
 }
 
@@ -32,7 +32,7 @@ export function destination(mx: TestMx, change: Partial<Destination> = {}): Dest
   return { key: "k", hosts, port: mx.port, tls: "opportunistic", ehloName: "us.test", ...change };
 }
 
-/** To be called once by a test file. */
+/** Call once in a test file. */
 export function clientHarness(): ClientHarness {
   const mxs: TestMx[] = [];
   const pools: Pool[] = [];

@@ -13,13 +13,13 @@ beforeAll(async () => {
   cert = await makeCert(["mx.test", "127.0.0.1"], ca);
 });
 
-/** Delivers one mail; the peers' authority is trusted where no other is given. */
+/** Delivers one message. If no authority is given, the peers' authority is trusted. */
 function send(mx: TestMx, given: Given = {}): Promise<DeliveryReport> {
   return sendTo(mx, { trusted: ca.cert, ...given });
 }
 
 describe("TLS", () => {
-  test("is used where it is offered, and said to be verified where it is", async () => {
+  test("is used if it is offered, and reported as verified if it is", async () => {
     const mx = peer({ tls: cert });
     const report = await send(mx);
     expect(report).toMatchObject({
@@ -32,7 +32,7 @@ describe("TLS", () => {
     expect(mx.commands.items.slice(0, 3)).toEqual(["EHLO us.test", "STARTTLS", "EHLO us.test"]);
   });
 
-  test("with a bad certificate is better than none", async () => {
+  test("with a bad certificate is better than no TLS", async () => {
     const mx = peer({ tls: cert });
     const hosts = [{ name: "other.test", addresses: ["127.0.0.1"] }];
     const report = await send(mx, { to: { hosts } });
@@ -40,7 +40,7 @@ describe("TLS", () => {
     expect((await mx.messages.reached(1)).tls).toBe(true);
   });
 
-  test("that is not offered is done without, unless it must be", async () => {
+  test("that is not offered is skipped unless it is required", async () => {
     const mx = peer();
     expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null, tlsVerified: false });
     const { result } = await send(mx, { to: { tls: "verified" } });
@@ -48,7 +48,7 @@ describe("TLS", () => {
     expect(mx.messages.items).toHaveLength(1);
   });
 
-  test("that is refused is done without, unless it must be", async () => {
+  test("that is refused is skipped unless it is required", async () => {
     const mx = peer({ tls: cert, answers: { STARTTLS: "454 4.7.0 not now" } });
     expect(await send(mx)).toMatchObject({ result: { code: 250 }, tls: null });
     expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
@@ -58,7 +58,7 @@ describe("TLS", () => {
   });
 
   test.each(["other.test", "192.0.2.1"])(
-    "that must be verified takes no certificate without %s",
+    "that must be verified accepts no certificate without %s",
     async (name) => {
       const mx = peer({ tls: cert });
       const hosts = [{ name, addresses: ["127.0.0.1"] }];
@@ -72,7 +72,7 @@ describe("TLS", () => {
     },
   );
 
-  test("that must be verified takes no certificate of an unknown authority", async () => {
+  test("that must be verified accepts no certificate of an unknown authority", async () => {
     const mx = peer({ tls: await makeCert(["mx.test"]) });
     expect((await send(mx, { to: { tls: "verified" } })).result).toMatchObject({
       kind: "trouble",
@@ -89,17 +89,17 @@ describe("TLS", () => {
     });
   });
 
-  test("whose handshake stands still is given up, and its connection closed", async () => {
+  test("whose handshake hangs is given up, and its connection closed", async () => {
     const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
     const { result } = await send(mx, { to: { tls: "encrypted" }, timeouts: { tls: 50 } });
     expect(result).toEqual({ kind: "trouble", stage: "starttls", reason: "TLS handshake timed out" });
     await mx.closed.reached(1);
   });
 
-  test("whose handshake fails is done without on a second connection, unless it must be", async () => {
+  test("whose handshake fails is skipped on a second connection unless it is required", async () => {
     const mx = peer({ extensions: ["STARTTLS"], answers: { STARTTLS: "220 go" } });
     mx.set({ EHLO: "250-mx.test\r\n250 STARTTLS" });
-    // Without a certificate the peer takes the handshake for the beginning of a command, and says nothing.
+    // Without a certificate the peer reads the handshake as the beginning of a command, and does not answer.
     expect(await send(mx, { timeouts: { tls: 100 } })).toMatchObject({ result: { code: 250 }, tls: null });
     expect(mx.connections.items).toHaveLength(2);
     const { result } = await send(mx, { to: { tls: "verified" }, timeouts: { tls: 100 } });
@@ -107,7 +107,7 @@ describe("TLS", () => {
   });
 
   test.each(["220 go\r\n250 injected", "220 go\r\n250-half"])(
-    "bytes in the clear behind %j end the session",
+    "plain bytes after %j end the session",
     async (answer) => {
       const mx = peer({ tls: cert, answers: { STARTTLS: answer } });
       const { result } = await send(mx, { to: { tls: "verified" } });
@@ -128,7 +128,7 @@ describe("TLS", () => {
     });
   });
 
-  test("is not begun where it is not wanted", async () => {
+  test("is not started if it is disabled", async () => {
     const mx = peer({ tls: cert });
     expect(await send(mx, { to: { tls: "never" } })).toMatchObject({ result: { code: 250 }, tls: null });
   });
@@ -142,7 +142,7 @@ describe("login", () => {
   test.each([
     [["AUTH LOGIN PLAIN"], [`AUTH PLAIN ${plain}`]],
     [["AUTH LOGIN"], ["AUTH LOGIN", encoded("grüß"), encoded("geheim")]],
-  ])("with %j sends %j, and shows none of it", async (extensions, commands) => {
+  ])("with %j sends %j, and hides it in the transcript", async (extensions, commands) => {
     const mx = peer({ tls: cert, extensions });
     const report = await send(mx, { to: { auth, tls: "verified" } });
     expect(report.result).toMatchObject({ code: 250 });
@@ -154,8 +154,8 @@ describe("login", () => {
 
   test.each([
     ["in the clear", {}, "never"],
-    ["where STARTTLS has been struck out", {}, "opportunistic"],
-    ["over a certificate that is not valid", { tls: true }, "opportunistic"],
+    ["if STARTTLS was stripped", {}, "opportunistic"],
+    ["over an invalid certificate", { tls: true }, "opportunistic"],
   ] as const)("is not tried %s", async (_, options, tls) => {
     const selfSigned = await makeCert(["mx.test"]);
     const mx = peer({ extensions: ["AUTH PLAIN"], ...("tls" in options ? { tls: selfSigned } : {}) });
@@ -164,7 +164,7 @@ describe("login", () => {
     expect(mx.commands.items.filter((line) => line.startsWith("AUTH"))).toEqual([]);
   });
 
-  test("in the clear is done where that is wanted", async () => {
+  test("in plain text is done if it is allowed", async () => {
     const mx = peer({ extensions: ["AUTH PLAIN"] });
     expect((await send(mx, { to: { auth: { ...auth, insecure: true } } })).result).toMatchObject({
       code: 250,
@@ -173,7 +173,7 @@ describe("login", () => {
   });
 
   test.each([["AUTH PLAIN"], ["AUTH LOGIN"]])(
-    "by %s is not shown where the peer quotes it",
+    "by %s is hidden even if the peer quotes it",
     async (mechanism) => {
       const quote = (line: string): string =>
         `500 5.5.1 Unknown: "${line}" ${line.toUpperCase()} ${line.slice(0, -9)}`;
@@ -194,10 +194,59 @@ describe("login", () => {
     ["535 5.7.8 wrong", ["AUTH LOGIN"], "login refused: 535 5.7.8 wrong"],
     ["235 ok", ["AUTH CRAM-MD5"], "neither"],
     ["235 ok", [], "neither"],
-  ])("that ends with %j, offered %j, is trouble: the message waits", async (answer, extensions, reason) => {
-    const mx = peer({ tls: cert, extensions, answers: { AUTH: answer } });
-    const { result } = await send(mx, { to: { auth, tls: "verified" } });
-    expect(result).toEqual({ kind: "trouble", stage: "auth", reason: expect.stringContaining(reason) });
-    expect(mx.messages.items).toEqual([]);
+  ])(
+    "that ends with %j, offered %j, is a temporary failure: the message waits",
+    async (answer, extensions, reason) => {
+      const mx = peer({ tls: cert, extensions, answers: { AUTH: answer } });
+      const { result } = await send(mx, { to: { auth, tls: "verified" } });
+      expect(result).toEqual({ kind: "trouble", stage: "auth", reason: expect.stringContaining(reason) });
+      expect(mx.messages.items).toEqual([]);
+    },
+  );
+});
+
+describe("a smarthost whose two addresses fail in different ways", () => {
+  const LOGIN = ["AUTH PLAIN"];
+  let badCert: KeyAndCert;
+  beforeAll(async () => {
+    badCert = await makeCert(["other.test"], ca);
+  });
+
+  /** What each kind of address does, and the failure that it alone gives. */
+  const kinds = {
+    login: () => ({ extensions: LOGIN, tls: cert, answers: { AUTH: "535 5.7.8 wrong password" } }),
+    certificate: () => ({ extensions: LOGIN, tls: badCert }),
+    closed: () => null,
+  };
+  type Kind = keyof typeof kinds;
+  const reasons: Record<Kind, { stage: string; reason: unknown }> = {
+    login: { stage: "auth", reason: "login refused: 535 5.7.8 wrong password" },
+    certificate: { stage: "starttls", reason: expect.stringContaining("certificate of mx.test") },
+    closed: { stage: "connect", reason: expect.stringContaining("ECONNREFUSED") },
+  };
+
+  test.each<[first: Kind, second: Kind, shown: Kind]>([
+    ["login", "closed", "login"],
+    ["closed", "login", "login"],
+    ["certificate", "closed", "certificate"],
+    ["closed", "certificate", "certificate"],
+    ["login", "certificate", "login"],
+    ["certificate", "login", "login"],
+    ["closed", "closed", "closed"],
+  ])("%s at one and %s at the other: %s is reported", async (first, second, shown) => {
+    const one = peer({ ...kinds[first](), ip: "127.0.0.1" });
+    const two = peer({ ...kinds[second](), ip: "127.0.0.2", port: one.port });
+    if (first === "closed") one.stopListening();
+    if (second === "closed") two.stopListening();
+    const report = await send(one, {
+      to: {
+        hosts: [{ name: "mx.test", addresses: [one.ip, two.ip] }],
+        tls: "verified",
+        auth: { user: "u", pass: "p", insecure: false },
+      },
+    });
+    expect(report.result).toMatchObject({ kind: "trouble", ...reasons[shown] });
+    expect(report.ip).toBe(first === shown && second !== shown ? one.ip : two.ip);
+    for (const ip of [one.ip, two.ip]) expect(report.transcript.join("\n")).toContain(`mx.test [${ip}]`);
   });
 });

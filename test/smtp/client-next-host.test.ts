@@ -25,7 +25,7 @@ const mail = (subject: string): OutboundMail => ({
   raw: Buffer.from(`Subject: ${subject}\r\n\r\nx\r\n`),
 });
 
-/** Peers on one port, on addresses of their own, in the order of preference. */
+/** Peers on one port, on separate addresses, in the order of preference. */
 function peers(...all: MxOptions[]): TestMx[] {
   for (;;) {
     const first = startMx(all[0]);
@@ -59,7 +59,7 @@ describe("the next host takes a message", () => {
     ["MAIL", "close"],
     ["RCPT", "close"],
     ["DATA", "close"],
-  ])("where the first answers %s with %j", async (verb, answer) => {
+  ])("if the first answers %s with %j", async (verb, answer) => {
     for (const extensions of [["PIPELINING"], []]) {
       const [first, second] = peers({ extensions, answers: { [verb]: answer } }, {});
       if (first === undefined || second === undefined) throw new Error("no peers");
@@ -75,7 +75,7 @@ describe("the next host takes a message", () => {
   });
 });
 
-test("no other host is asked where the first may have the message", async () => {
+test("no other host is tried if the first may have the message", async () => {
   const [first, second] = peers({ answers: { ".": "close" } }, {}) as [TestMx, TestMx];
   const report = await poolOf().deliver(to([first, second]), mail("a"));
   expect(report.result).toMatchObject({ kind: "trouble", stage: "final" });
@@ -96,13 +96,13 @@ test.each([
   },
 );
 
-test("a host that could not be reached just now is not asked next", async () => {
+test("a host that was unreachable just now is not tried next", async () => {
   const [first, second] = peers({ banner: "close" }, later) as [TestMx, TestMx];
   expect((await poolOf().deliver(to([first, second]), mail("a"))).result).toMatchObject({ code: 450 });
   expect([first.connections.items.length, second.connections.items.length]).toEqual([1, 1]);
 });
 
-test("one host over the bound is not asked", async () => {
+test("a host over the limit is not tried", async () => {
   const mxs = peers(...names(MAX_HOSTS_ASKED + 1).map(() => later));
   expect(await poolOf().deliver(to(mxs), mail("a"))).toMatchObject({ mx: `mx${MAX_HOSTS_ASKED}.test` });
   expect(mxs.map((mx) => mx.connections.items.length)).toEqual([1, 1, 1, 1, 0]);
@@ -111,7 +111,7 @@ test("one host over the bound is not asked", async () => {
 test.each([
   [1, 250],
   [0, 450],
-])("%d ms before the time for one try is over the next host is asked, or not: %d", async (leftMs, code) => {
+])("%d ms before the time for one try ends, the next host is tried, or not: %d", async (leftMs, code) => {
   const answer = Promise.withResolvers<string>();
   const asked = Promise.withResolvers<void>();
   const hold = () => {
@@ -132,7 +132,7 @@ test.each([
   expect((await delivered).result).toMatchObject({ code });
 });
 
-test("a host that puts one message off and takes the next has both connections used", async () => {
+test("if a host puts one message off and takes the next, both connections are used", async () => {
   let nth = 0;
   const odd = { answers: { RCPT: () => (nth++ % 2 === 0 ? "450 4.2.0 later" : "250 ok") } };
   const [first, second] = peers(odd, {}) as [TestMx, TestMx];
@@ -153,7 +153,7 @@ describe("connections to the next host", () => {
     }
   });
 
-  test("are kept beside those to the first where there is room", async () => {
+  test("are kept in addition to those to the first if there is room", async () => {
     const [first, second] = peers(later, {}) as [TestMx, TestMx];
     const pool = poolOf(2);
     for (const name of ["a", "b", "c"]) await pool.deliver(to([first, second]), mail(name));
@@ -162,7 +162,7 @@ describe("connections to the next host", () => {
   });
 
   test.each([1, 2, 5])(
-    "are with all others never more than %d, and no message waits in vain",
+    "never exceed %d together with all others, and no message waits in vain",
     async (limit) => {
       const [first, second, third] = peers(later, later, {}) as [TestMx, TestMx, TestMx];
       const mxs = [first, second, third];
@@ -180,7 +180,7 @@ describe("connections to the next host", () => {
   );
 });
 
-test("a delivery aborted at the next host ends with what the first one said", async () => {
+test("a delivery aborted at the next host ends with the first host's answer", async () => {
   const [first, second] = peers(later, { banner: "silent" }) as [TestMx, TestMx];
   const abort = new AbortController();
   const delivered = poolOf().deliver(to([first, second]), mail("a"), abort.signal);
@@ -189,7 +189,7 @@ test("a delivery aborted at the next host ends with what the first one said", as
   expect(await delivered).toMatchObject({ result: { stage: "rcpt", code: 450 }, mx: "mx1.test" });
 });
 
-test("a pool that closes answers what waits for the next host", async () => {
+test("closing a pool answers the deliveries that wait for the next host", async () => {
   const [first, second] = peers(later, { banner: "silent" }) as [TestMx, TestMx];
   const pool = poolOf();
   const delivered = pool.deliver(to([first, second]), mail("a"));

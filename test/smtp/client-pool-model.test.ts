@@ -6,10 +6,10 @@ import { BACK_OFF_MS } from "../../src/smtp/client/pool-dispatch.ts";
 import { type Chance, chanceOf, steppingClock } from "../support/chance.ts";
 import { type ModelHost, modelPeers } from "../support/model-peers.ts";
 
-/** Schedules tried, each with a seed of its own. `POOL_SEED` names the one to begin with. */
+/** Number of schedules, each with its own seed. `POOL_SEED` is the first one. */
 const SCHEDULES = Number(process.env.POOL_SCHEDULES ?? 1500);
 const FIRST_SEED = Number(process.env.POOL_SEED ?? 1);
-/** Timers fired in one schedule: one that goes on is stuck. */
+/** Timers fired in one schedule. If there are more, it is stuck. */
 const MAX_STEPS = 20_000;
 const GRACE_MS = 60_000;
 const RAW = Buffer.from("Subject: x\r\n\r\nx\r\n");
@@ -53,7 +53,7 @@ interface Delivery {
   listeners: number;
 }
 
-/** Runs one schedule; what went wrong. */
+/** Runs one schedule. Returns the faults. */
 async function schedule(seed: number): Promise<string[]> {
   const chance = chanceOf(seed);
   const clock = steppingClock();
@@ -61,7 +61,7 @@ async function schedule(seed: number): Promise<string[]> {
   const hosts = Array.from({ length: 1 + chance.below(5) }, (_, at) => someHost(chance, `mx${at}`));
   const names = hosts.map(({ name }) => name);
   const peers = modelPeers(clock, chance, hosts, () =>
-    // One that makes room begins its QUIT in the same turn.
+    // If a connection makes room, it begins its QUIT in the same turn.
     queueMicrotask(() => {
       const standing = peers.standing(names);
       if (standing > limit) peers.faults.push(`${standing} connections of ${limit}`);
@@ -101,7 +101,7 @@ async function schedule(seed: number): Promise<string[]> {
     void pool.deliver(destinationOf(hosts), mail, signal).then((report) => {
       if (delivery.report !== null) peers.faults.push(`${delivery.rcptTo} was answered twice`);
       delivery.report = report;
-      // A mail that comes in the very turn in which another ends.
+      // A message that arrives in the very turn in which another ends.
       if (deliveries.length < mails && chance.happens(0.5)) deliver();
     });
     if (chance.happens(aborts))
@@ -116,7 +116,7 @@ async function schedule(seed: number): Promise<string[]> {
   const spreadMs = chance.pick([1, 1000, 600_000]);
   for (let at = 0; at < mails; at++)
     clock.after(chance.below(spreadMs), async () => {
-      // Between the turns of others that the same timer has set going.
+      // Between the turns of other work started by the same timer.
       for (let hop = chance.below(12); hop > 0; hop--) await Promise.resolve();
       if (deliveries.length < mails) deliver();
     });
@@ -136,11 +136,11 @@ async function schedule(seed: number): Promise<string[]> {
     const open = deliveries.filter(({ report }) => report === null);
     const waiting = open.filter(({ rcptTo }) => peers.mail(rcptTo).inFlight === 0).length;
     const [opening, standing] = [peers.opening(names), peers.standing(names)];
-    // Work is conserved: who waits has a connection on its way, wherever one may be opened.
+    // Work is conserved: if a delivery waits, a connection is being opened wherever one may be.
     const mustOpen = opening === 0 ? clock.elapsed() > peers.openingEndedAt + BACK_OFF_MS : !peers.failed;
     if (!closed && mustOpen && waiting > opening && standing < limit) idleWork++;
     if (!clock.next()) break;
-    // Several in one turn, so that the steps of one lie between those of another.
+    // Several in one turn, so that the steps of one lane come between those of another.
     while (chance.happens(0.5) && clock.next());
   }
   await turn();
@@ -158,11 +158,11 @@ async function schedule(seed: number): Promise<string[]> {
   }
   if (clock.pending() > 0) faults.push(`${clock.pending()} timers are left`);
   if (pool.connections > 0) faults.push(`${pool.connections} connections are left`);
-  if (pool.lanes > 0) faults.push(`${pool.lanes} lanes are left`);
+  if (pool.queues > 0) faults.push(`${pool.queues} queues are left`);
   return faults;
 }
 
-test(`${SCHEDULES} schedules of peers, mails, aborts, closings and clocks keep the pool's promises`, async () => {
+test(`${SCHEDULES} random schedules of peers, messages, aborts, closings and clocks keep the pool's promises`, async () => {
   const failed: string[] = [];
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SCHEDULES && failed.length < 20; seed++) {
     const faults = await schedule(seed);
@@ -172,7 +172,7 @@ test(`${SCHEDULES} schedules of peers, mails, aborts, closings and clocks keep t
 });
 
 test.each([1, 2, 3])(
-  "who was put off by one host is heard by the next though others keep coming, over %d connections",
+  "a message put off by one host reaches the next although others keep coming, over %d connections",
   async (limit) => {
     const clock = steppingClock();
     const calm = { down: 0, mute: 0, busy: 0, slowMs: 10, pipelining: false, takes: 100 };
@@ -199,7 +199,8 @@ test.each([1, 2, 3])(
       if (!clock.next()) break;
     }
     expect(answeredAt.length).toBe(1000);
-    // How many came after a mail before it was answered: of those there at the same time each has a few turns.
+    // Messages that came after one and were answered before it. Of those present at the same time each has a few
+    // turns.
     const overtaken = answeredAt.map((at, nth) => at - nth);
     expect(Math.max(...overtaken)).toBeLessThan(100);
   },

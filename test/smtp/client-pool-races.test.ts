@@ -3,7 +3,7 @@ import { log } from "../../src/log.ts";
 import type { Destination, OutboundMail } from "../../src/smtp/client/delivery.ts";
 import { isShunned, SHUN_MS } from "../../src/smtp/client/host-order.ts";
 import { createPool, IDLE_MS, MAX_WAITING_PER_DESTINATION, type Pool } from "../../src/smtp/client/pool.ts";
-import { VERDICT_PATIENCE_MS } from "../../src/smtp/client/pool-abandoned.ts";
+import { VERDICT_WAIT_MS } from "../../src/smtp/client/pool-state.ts";
 import { BACK_OFF_MS } from "../../src/smtp/client/pool-dispatch.ts";
 import { chanceOf, steppingClock } from "../support/chance.ts";
 import { type ManualClock, manualClock } from "../support/manual-clock.ts";
@@ -22,7 +22,7 @@ const mail = (name: string): OutboundMail => ({
   raw: Buffer.from(`Subject: ${name}\r\n\r\nx\r\n`),
 });
 
-/** A peer over TCP, and a pool whose clock stands still until it is moved. */
+/** A peer over TCP, and a pool with a manual clock. */
 function one(options: MxOptions = {}): { mx: TestMx; pool: Pool; clock: ManualClock; to: Destination } {
   const mx = startMx(options);
   const clock = manualClock();
@@ -32,7 +32,7 @@ function one(options: MxOptions = {}): { mx: TestMx; pool: Pool; clock: ManualCl
   return { mx, pool, clock, to: { key: "k", hosts, port: mx.port, tls: "never", ehloName: "us.test" } };
 }
 
-/** Peers in memory, and a pool to them. */
+/** Peers in memory, and a pool that uses them. */
 function inMemory(hosts: readonly ModelHost[], maxConnectionsPerDestination: number) {
   const clock = steppingClock();
   const peers = modelPeers(clock, chanceOf(1), hosts, () => undefined);
@@ -47,11 +47,11 @@ function inMemory(hosts: readonly ModelHost[], maxConnectionsPerDestination: num
 
 const calm = { down: 0, mute: 0, busy: 0, odd: {}, slowMs: 1, pipelining: false, takes: 100 };
 
-test("who waits behind a message that hangs has another connection tried, though nothing else happens", async () => {
+test("a message that waits for one that hangs gets another connection attempt, even if nothing else happens", async () => {
   const host: ModelHost = { ...calm, name: "mx0", odd: { final: [[1, "silent"]] }, takes: 1 };
   const { clock, peers, pool, to } = inMemory([host], 2);
   for (const name of ["m0", "m1"]) void pool.deliver(to, mail(name));
-  // The host takes one connection; a second one is refused at first.
+  // The host accepts one connection, and first refuses a second one.
   while (clock.elapsed() < BACK_OFF_MS) {
     await turn();
     if (peers.failed) host.takes = 2;
@@ -82,7 +82,7 @@ test("messages that wait for the next host count with those that wait for the fi
   expect(refused?.result).toMatchObject({ reason: "too many deliveries wait" });
 });
 
-test("patience with a message that nobody waits for begins anew with the next one", async () => {
+test("the wait for a message without successors restarts with the next message", async () => {
   const verdicts = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const;
   const asked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const judged = ([0, 1] as const).map((at) => () => {
@@ -94,20 +94,20 @@ test("patience with a message that nobody waits for begins anew with the next on
   const first = pool.deliver(to, mail("m0"), aborts[0].signal);
   await asked[0].promise;
   aborts[0].abort();
-  clock.advance(VERDICT_PATIENCE_MS / 2);
+  clock.advance(VERDICT_WAIT_MS / 2);
   verdicts[0].resolve("250 ok");
   expect((await first).result).toMatchObject({ code: 250 });
   const second = pool.deliver(to, mail("m1"), aborts[1].signal);
   await asked[1].promise;
-  clock.advance(VERDICT_PATIENCE_MS / 2 - 1);
+  clock.advance(VERDICT_WAIT_MS / 2 - 1);
   aborts[1].abort();
-  // By now the patience with the first one would be over.
-  clock.advance(VERDICT_PATIENCE_MS - 1);
+  // By now the wait of the first one would be over.
+  clock.advance(VERDICT_WAIT_MS - 1);
   verdicts[1].resolve("250 ok");
   expect((await second).result).toMatchObject({ code: 250 });
 });
 
-test("a close waits for the QUIT of what ends within the grace", async () => {
+test("a close waits for the QUIT of connections that end within the grace period", async () => {
   const verdict = Promise.withResolvers<string>();
   const farewell = Promise.withResolvers<string>();
   const said = Promise.withResolvers<void>();
@@ -131,10 +131,10 @@ test("a close waits for the QUIT of what ends within the grace", async () => {
   await closing;
 });
 
-describe("a clock that was put back a day", () => {
+describe("a clock that was set back by a day", () => {
   const DAY_MS = 86_400_000;
 
-  test("does not lengthen the wait for a peer that hangs beyond twice its time", async () => {
+  test("makes the wait for a peer that hangs at most twice as long", async () => {
     const { mx, pool, clock, to } = one({ banner: "silent" });
     const sent = pool.deliver(to, mail("m0"));
     await mx.connections.reached(1);
@@ -145,7 +145,7 @@ describe("a clock that was put back a day", () => {
     expect((await sent).result).toMatchObject({ kind: "trouble", reason: "timeout" });
   });
 
-  test("does not keep an unused connection", async () => {
+  test("does not keep an unused connection open", async () => {
     const { mx, pool, clock, to } = one();
     await pool.deliver(to, mail("m0"));
     clock.step(-DAY_MS);
@@ -154,7 +154,7 @@ describe("a clock that was put back a day", () => {
     expect(mx.commands.items.at(-1)).toBe("QUIT");
   });
 
-  test("does not have an address shunned for longer", () => {
+  test("does not keep an address avoided for longer", () => {
     const candidate = { host: "mx.test", ip: "192.0.2.1" };
     const shunned = new Map([["mx.test 192.0.2.1:25", 1_000_000 + SHUN_MS]]);
     expect(isShunned(shunned, candidate, 25, 1_000_000)).toBe(true);

@@ -32,7 +32,7 @@ const mail = (subject: string): OutboundMail => ({
   raw: Buffer.from(`Subject: ${subject}\r\n\r\nx\r\n`),
 });
 
-/** The peers as hosts in order; they share a port, on addresses of their own. */
+/** The peers as hosts in order. They share a port, on separate addresses. */
 function to(mxs: readonly TestMx[], change: Partial<Destination> = {}): Destination {
   const hosts = mxs.map((mx, at) => ({ name: `mx${at + 1}.test`, addresses: [mx.ip] }));
   return { key: "k", hosts, port: mxs[0]?.port ?? 0, tls: "opportunistic", ehloName: "us.test", ...change };
@@ -44,7 +44,7 @@ const names = (count: number): string[] => Array.from({ length: count }, (_, at)
 
 describe("kept connections", () => {
   test.each([["PIPELINING"], ["8BITMIME"]])(
-    "one after the other, %s: all messages on one connection, in order",
+    "one message after another, %s: all on one connection, in order",
     async (extension) => {
       const mx = peer({ extensions: [extension] });
       const pool = poolOf();
@@ -66,7 +66,7 @@ describe("kept connections", () => {
     },
   );
 
-  test("the next MAIL goes out behind the message before its reply is here", async () => {
+  test("the next MAIL is sent after the message before the reply to that arrives", async () => {
     const answer = Promise.withResolvers<string>();
     const mx = peer({ extensions: ["PIPELINING"], answers: { ".": [() => answer.promise, "250 second"] } });
     const pool = poolOf();
@@ -82,7 +82,7 @@ describe("kept connections", () => {
     ).toBe(true);
   });
 
-  /** Postfix, where a policy refuses a message at its end: the envelope stays, and the next MAIL is refused. */
+  /** Postfix, if a policy refuses a message at its end: the envelope stays, and the next MAIL is refused. */
   function keeper(extension: string, change: MxOptions["answers"] = {}): TestMx {
     let open = false;
     const opened = (): string => {
@@ -102,7 +102,7 @@ describe("kept connections", () => {
   }
 
   test.each([["PIPELINING"], ["8BITMIME"]])(
-    "a message refused at its end by a peer that keeps its envelope leaves the next one alone, %s",
+    "if a peer refuses a message at its end and keeps its envelope, the next message is unaffected, %s",
     async (extension) => {
       const mx = keeper(extension);
       const pool = poolOf();
@@ -117,7 +117,7 @@ describe("kept connections", () => {
     },
   );
 
-  test("a peer that knows no RSET gets what goes out behind an unanswered message all the same", async () => {
+  test("a peer that knows no RSET still gets commands sent ahead after an unanswered message", async () => {
     const mx = peer({ extensions: ["PIPELINING"], answers: { RSET: "502 5.5.1 not implemented" } });
     const pool = poolOf();
     const reports = await Promise.all(names(20).map((name) => pool.deliver(to([mx]), mail(name))));
@@ -126,7 +126,7 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(1);
   });
 
-  test("a message that has its answer leaves nothing to clear", async () => {
+  test("after an answered message there is no envelope to reset", async () => {
     const mx = peer({ extensions: ["PIPELINING"] });
     const pool = poolOf();
     for (const name of names(3)) await pool.deliver(to([mx]), mail(name));
@@ -134,7 +134,7 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(1);
   });
 
-  test("are left to the next message by one that the peer cannot be given", async () => {
+  test("pass to the next message if the peer cannot take the first", async () => {
     const mx = peer({ extensions: ["SIZE 100"] });
     const pool = poolOf();
     const large = { ...mail("large"), raw: Buffer.from(`Subject: large\r\n\r\n${"x".repeat(200)}\r\n`) };
@@ -146,19 +146,19 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(1);
   });
 
-  test("are so many of all destinations: of one more the one unused for longest ends", async () => {
+  test("are limited over all destinations: the one unused for longest is closed", async () => {
     const mxs = [peer(), peer(), peer()] as const;
     const pool = poolOf({ maxIdle: 2 });
     const send = (at: 0 | 1 | 2) => pool.deliver(to([mxs[at]], { key: `k${at}` }), mail("x"));
     for (const at of [0, 1, 0, 2] as const) expect((await send(at)).result).toMatchObject({ code: 250 });
     await mxs[1].closed.reached(1);
     expect(mxs[1].commands.items.at(-1)).toBe("QUIT");
-    expect(pool).toMatchObject({ connections: 2, lanes: 2 });
+    expect(pool).toMatchObject({ connections: 2, queues: 2 });
     for (const at of [0, 2] as const) await send(at);
     expect(mxs.map(({ connections }) => connections.items.length)).toEqual([1, 1, 1]);
   });
 
-  test("that are at work are no matter for that: no message waits, and none is lost", async () => {
+  test("that are in use do not count there: no message waits, and none is lost", async () => {
     const answers = Promise.withResolvers<string>();
     const mx = peer({ answers: { ".": () => answers.promise } });
     const pool = poolOf({ maxConnectionsPerDestination: 5, maxIdle: 1 });
@@ -170,7 +170,7 @@ describe("kept connections", () => {
     expect([pool.connections, mx.messages.items.length]).toEqual([1, 20]);
   });
 
-  test("each outcome belongs to its own message", async () => {
+  test("each message gets its own outcome", async () => {
     const verdict = (data: string): string => (data.includes("bad") ? "554 5.6.0 bad" : "250 ok");
     const mx = peer({
       answers: { ".": verdict, RCPT: (line) => (line.includes("gone") ? "550 5.1.1 gone" : "250 ok") },
@@ -193,7 +193,7 @@ describe("kept connections", () => {
     expect(mx.messages.items.filter(({ rcptTo }) => rcptTo.length > 0)).toHaveLength(100);
   });
 
-  test("no more connections than allowed, and as many as there is work for", async () => {
+  test("there are no more connections than allowed, and no more than messages", async () => {
     const answers = Promise.withResolvers<string>();
     const mx = peer({ answers: { ".": () => answers.promise }, extensions: [] });
     const pool = poolOf({ maxConnectionsPerDestination: 3 });
@@ -206,7 +206,7 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(3);
   });
 
-  test("a connection ends after its number of messages, and another takes over", async () => {
+  test("a connection ends after its number of messages, and another replaces it", async () => {
     const mx = peer();
     const pool = poolOf({ maxMessagesPerConnection: 3 });
     await Promise.all(names(7).map((name) => pool.deliver(to([mx]), mail(name))));
@@ -215,7 +215,7 @@ describe("kept connections", () => {
     expect(mx.commands.items.filter((line) => line === "QUIT")).toHaveLength(2);
   });
 
-  test("an unused connection is closed with QUIT after its time, one used meanwhile later", async () => {
+  test("an unused connection is closed with QUIT after its time, and a used one later", async () => {
     const clock = manualClock();
     const mx = peer();
     const pool = poolOf({}, clock);
@@ -238,7 +238,7 @@ describe("kept connections", () => {
       (mx: TestMx) => mx.set({ MAIL: ["421 4.4.2 idle too long", "250 ok"] }),
     ],
     ["that hangs up at MAIL", (mx: TestMx) => mx.set({ MAIL: ["close", "250 ok"] })],
-  ])("a message for a kept connection %s goes over a new one", async (_, spoil) => {
+  ])("a message for a kept connection %s is sent over a new one", async (_, spoil) => {
     const mx = peer({ extensions: [] });
     const pool = poolOf();
     await pool.deliver(to([mx]), mail("a"));
@@ -248,7 +248,7 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(2);
   });
 
-  test("a message that each kept connection loses is handed on a few times, and told what the last one said", async () => {
+  test("a message that loses each kept connection is retried a few times, and gets the last answer", async () => {
     const opened = Promise.withResolvers<string>();
     const mx = peer({ extensions: [], answers: { RCPT: () => opened.promise } });
     const connections = MAX_RESENDS + 3;
@@ -264,7 +264,7 @@ describe("kept connections", () => {
     expect(mx.connections.items).toHaveLength(connections);
   });
 
-  test("a message that waits behind one at which the peer hangs up is sent once, over a new connection", async () => {
+  test("if a peer hangs up at a message, the one that waits for it is sent once, over a new connection", async () => {
     const mx = peer({ extensions: ["PIPELINING"], answers: { ".": ["close", "250 ok"] } });
     const pool = poolOf();
     const [first, second] = await Promise.all([
@@ -276,7 +276,7 @@ describe("kept connections", () => {
     expect(subjects(mx)).toEqual(["b"]);
   });
 
-  test("trouble with the message itself is never answered by sending it again", async () => {
+  test("trouble with the message itself is never retried at once", async () => {
     const mx = peer({ answers: { ".": ["250 ok", "close"] } });
     const pool = poolOf();
     await pool.deliver(to([mx]), mail("a"));
@@ -362,7 +362,7 @@ describe("hosts in order", () => {
   });
 
   test.each([1, 4])(
-    "all who wait hear at once that no host can be reached, over %d connections",
+    "all waiting messages fail at once if no host can be reached, over %d connections",
     async (connections) => {
       const [first, second] = two({ banner: "421 one" }, { banner: "421 two" });
       const pool = poolOf({ maxConnectionsPerDestination: connections });
@@ -377,7 +377,7 @@ describe("hosts in order", () => {
     [-1, 1],
     [0, 0],
   ])(
-    "an address is tried %d ms from the time set for all of them: %d connections",
+    "an address is tried %d ms after the deadline for all began: %d connections",
     async (fromLimit, connections) => {
       const clock = manualClock();
       const [first, second] = two({ banner: "silent" });
@@ -392,7 +392,7 @@ describe("hosts in order", () => {
     },
   );
 
-  test("where nobody listens the transcript says so", async () => {
+  test("if no server listens, the transcript says so", async () => {
     const mx = peer();
     mx.stop();
     const { transcript, result } = await poolOf().deliver(to([mx]), mail("a"));
@@ -400,7 +400,7 @@ describe("hosts in order", () => {
     expect(transcript.join("\n")).toMatch(/^\* connect: .*ECONNREFUSED/m);
   });
 
-  test("without any address there is trouble", async () => {
+  test("without any address the delivery fails temporarily", async () => {
     expect((await poolOf().deliver(to([]), mail("a"))).result).toMatchObject({
       kind: "trouble",
       stage: "connect",
@@ -408,8 +408,8 @@ describe("hosts in order", () => {
   });
 });
 
-describe("a peer that takes few connections", () => {
-  test("gets its messages over those it takes", async () => {
+describe("a peer that accepts few connections", () => {
+  test("gets its messages over those it accepts", async () => {
     const mx = peer();
     const gate = Promise.withResolvers<string>();
     mx.set({ ".": [() => gate.promise, "250 ok"] });
@@ -417,7 +417,7 @@ describe("a peer that takes few connections", () => {
     const pool = poolOf({ maxConnectionsPerDestination: 4 }, clock);
     const first = pool.deliver(to([mx]), mail("first"));
     await mx.commands.reached(4);
-    // From now on the listener is gone: no further connection can be had while the first one stands.
+    // From now on the listener is gone, so no further connection is possible while the first one is open.
     mx.stopListening();
     const others = names(6).map((name) => pool.deliver(to([mx]), mail(name)));
     gate.resolve("250 ok");
@@ -445,7 +445,7 @@ describe("giving up", () => {
     });
   });
 
-  test("an aborted delivery under way ends, alone on its connection", async () => {
+  test("an aborted delivery under way ends, if it is alone on its connection", async () => {
     const mx = peer({ answers: { RCPT: "silent" } });
     const pool = poolOf();
     const controller = new AbortController();
@@ -456,7 +456,7 @@ describe("giving up", () => {
     await mx.closed.reached(1);
   });
 
-  test("aborted deliveries that share a connection end once all of them are aborted or through", async () => {
+  test("aborted deliveries that share a connection end once all of them are aborted or finished", async () => {
     const gate = Promise.withResolvers<string>();
     const mx = peer({ answers: { ".": [() => gate.promise, "silent"] } });
     const pool = poolOf();
@@ -472,7 +472,7 @@ describe("giving up", () => {
     expect(subjects(mx)).toEqual(["m0"]);
   });
 
-  test("a transaction that has no end is cut when the time for all of it is over", async () => {
+  test("a transaction without end is cut when its total time is over", async () => {
     const clock = manualClock();
     const mx = peer({ answers: { ".": "silent" } });
     const pool = poolOf({ timeouts: { final: 2 * MAX_TRANSACTION_MS } }, clock);
@@ -492,7 +492,7 @@ describe("giving up", () => {
     });
   });
 
-  test("one delivery over the bound is told to come again", async () => {
+  test("one delivery over the limit is deferred", async () => {
     const mx = peer({ banner: "silent" });
     const pool = poolOf();
     const waiting = names(MAX_WAITING_PER_DESTINATION).map((name) => pool.deliver(to([mx]), mail(name)));
@@ -506,7 +506,7 @@ describe("giving up", () => {
 });
 
 describe("closing", () => {
-  test("lets what is under way end, answers what waits, and says QUIT", async () => {
+  test("finishes running deliveries, answers waiting ones, and sends QUIT", async () => {
     const gate = Promise.withResolvers<string>();
     const mx = peer({ answers: { ".": () => gate.promise }, extensions: [] });
     const pool = poolOf();
@@ -523,7 +523,7 @@ describe("closing", () => {
     expect(mx.commands.items.at(-1)).toBe("QUIT");
   });
 
-  test("cuts what is not through when the grace is over", async () => {
+  test("cuts deliveries that are still running when the grace period is over", async () => {
     const clock = manualClock();
     const mx = peer({ answers: { ".": "silent" } });
     const pool = poolOf({}, clock);

@@ -2,27 +2,27 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import nodemailer from "nodemailer";
 
-/** A mail as it is to be sent: its octets, every line with CRLF. */
+/** A message to send: its octets, every line with CRLF. */
 export interface Mail {
   port: number;
   from: string;
   to: readonly string[];
   message: Buffer;
   tls: boolean;
-  /** Folder for files of the program's. */
+  /** Folder for files of the program. */
   folder: string;
 }
 
-/** A program that brings mail. */
+/** A program that delivers mail. */
 export interface Program {
   name: string;
-  /** What it lacks here; null where it can be run. */
+  /** Why it cannot run here, or null if it can. */
   missing: string | null;
   starttls: boolean;
   smtpUtf8: boolean;
-  /** What it puts behind every message. */
+  /** Text that it adds after every message. */
   adds: "" | "\r\n";
-  /** Sends the mail; throws, with what the program said, where it was not taken. */
+  /** Sends the message. Throws with the program's output if it was refused. */
   send(mail: Mail): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ function without(program: string): string | null {
   return Bun.which(program) === null ? `${program} is not installed` : null;
 }
 
-/** The message with bare LF, as files on Unix have it. */
+/** The message with bare LF, as in files on Unix. */
 function unixText(message: Buffer): Buffer {
   return Buffer.from(message.toString("latin1").replaceAll("\r\n", "\n"), "latin1");
 }
@@ -78,7 +78,7 @@ function python(name: string, program: string): Program {
   };
 }
 
-/** swaks does TLS by a Perl module that is packaged apart from it. */
+/** swaks does TLS with a Perl module that is packaged separately. */
 function swaksTls(): boolean {
   return Bun.which("perl") !== null && Bun.spawnSync(["perl", "-MNet::SSLeay", "-e", "1"]).exitCode === 0;
 }
@@ -92,7 +92,7 @@ export const PROGRAMS: readonly Program[] = [
     adds: "",
     send: (mail) => {
       const { port, tls, from, to, message } = mail;
-      // Left to itself it takes away a dot that stands last, and puts other things in: so it has all as it is on the wire.
+      // By default swaks removes a final dot and substitutes tokens, so it gets the message in its wire form.
       const wire = Buffer.from(`${message.toString("latin1").replace(/^\./gm, "..")}.`, "latin1");
       const data = ["--suppress-data", "--no-data-fixup", "--data", `@${file(mail, wire)}`];
       const ends = ["--server", `127.0.0.1:${port}`, "--helo", "client.test", "-f", from, "-t", to.join(",")];
@@ -106,7 +106,7 @@ export const PROGRAMS: readonly Program[] = [
     smtpUtf8: false,
     adds: "\r\n",
     send: async (mail) => {
-      // It knows one recipient, or many made of one by numbers.
+      // It takes one recipient, or many that it numbers itself.
       const path = file(mail, unixText(mail.message));
       for (const to of mail.to)
         await run([

@@ -16,7 +16,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-/** Postfix's own sink, a peer that is not ours, on a port that was free a moment ago. */
+/** Postfix's own sink, an independent peer, on a port that was free a moment ago. */
 async function sink(...switches: string[]): Promise<Destination> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });

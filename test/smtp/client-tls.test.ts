@@ -1,15 +1,9 @@
+import type { HostSecurity, TlsaRecord } from "../../src/core/tls-policy.ts";
 import { createHash, X509Certificate } from "node:crypto";
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { log } from "../../src/log.ts";
-import type {
-  DeliveryReport,
-  Destination,
-  HostSecurity,
-  OutboundMail,
-  TlsaRecord,
-  TlsMode,
-} from "../../src/smtp/client/delivery.ts";
+import type { DeliveryReport, Destination, OutboundMail, TlsMode } from "../../src/smtp/client/delivery.ts";
 import { MAX_NAMES_SHOWN } from "../../src/smtp/client/peer-certificate.ts";
 import { createPool, type Pool } from "../../src/smtp/client/pool.ts";
 import { type MxOptions, startMx, type TestMx } from "../support/mx.ts";
@@ -21,7 +15,7 @@ const MAIL: OutboundMail = { mailFrom: "b+1@out.test", rcptTo: "to@in.test", raw
 const NAME = "mx.test";
 let ca: KeyAndCert;
 let otherCa: KeyAndCert;
-/** Certificates by what is right or wrong with them. */
+/** Certificates by their merit or fault. */
 let certs: Record<
   "good" | "selfSigned" | "untrusted" | "expired" | "wrongName" | "wrongAndSelfSigned" | "wrongAndUntrusted",
   KeyAndCert
@@ -68,7 +62,7 @@ interface Given {
   pool?: Pool;
 }
 
-/** Delivers one mail to a host of which something is asked. */
+/** Delivers one message to a host with a security requirement. */
 function send(mx: TestMx, given: Given = {}): Promise<DeliveryReport> {
   const { security, mail, to } = given;
   const hosts = [{ name: NAME, addresses: [mx.ip], ...(security && { security }) }];
@@ -80,7 +74,7 @@ function send(mx: TestMx, given: Given = {}): Promise<DeliveryReport> {
 
 const asked = (tls: HostSecurity["tls"]): HostSecurity => ({ tls, policy: `asks for ${tls}` });
 
-/** What became of a mail: `verified`, `encrypted` or `clear`, or why it did not go. */
+/** The outcome of a delivery: `verified`, `encrypted` or `clear`, or why it failed. */
 async function wayOf(mx: TestMx, security: HostSecurity): Promise<string> {
   const { result, tls, tlsVerified } = await send(mx, { security });
   if (result.kind === "trouble") return result.reason;
@@ -114,7 +108,7 @@ describe("a host that presents", () => {
     if (kind === "good") expect(way).toBe("verified");
     else {
       expect(way).toMatch(expectedFault[kind]);
-      // Nothing but the greeting was said: no address and no message has left.
+      // The client has read only the greeting: no address and no message has left.
       expect(strict.commands.items).toEqual(["EHLO us.test", "STARTTLS"]);
     }
   });
@@ -129,7 +123,7 @@ describe("a host that presents", () => {
     ],
     ["STARTTLS and hangs up", { extensions: ["STARTTLS"], answers: { STARTTLS: "close" } }],
   ];
-  test.each(peers)("%s gets mail in the clear, unless TLS must be", async (what, options) => {
+  test.each(peers)("%s gets mail in plain text unless TLS is required", async (what, options) => {
     expect(await wayOf(peer(options), asked("opportunistic"))).toBe("clear");
     for (const tls of ["encrypted", "verified"] as const) {
       const mx = peer(options);
@@ -138,13 +132,13 @@ describe("a host that presents", () => {
       if (!what.startsWith("STARTTLS")) expect(way).toBe(NOT_OFFERED);
       expect(mx.messages.items).toEqual([]);
       expect(mx.commands.items.filter((line) => /^(MAIL|RCPT|DATA)/.test(line))).toEqual([]);
-      // The fall-back is for those of whom nothing is asked: no second connection is tried.
+      // The fallback is only for hosts without a requirement: no second connection is tried.
       expect(mx.connections.items).toHaveLength(1);
     }
   });
 });
 
-test("a peer that hangs up behind the handshake gets mail in the clear, unless TLS must be", async () => {
+test("a peer that hangs up after the handshake gets mail in plain text unless TLS is required", async () => {
   const EHLO = ["250-mx.test\r\n250 STARTTLS", "close", "250 mx.test"];
   expect(await wayOf(peer({ tls: certs.good, answers: { EHLO } }), asked("opportunistic"))).toBe("clear");
   for (const tls of ["encrypted", "verified"] as const) {
@@ -154,14 +148,14 @@ test("a peer that hangs up behind the handshake gets mail in the clear, unless T
   }
 });
 
-test("a peer that refuses EHLO behind the handshake is not asked again in the clear", async () => {
+test("a peer that refuses EHLO after the handshake is not retried in plain text", async () => {
   const EHLO = ["250-mx.test\r\n250 STARTTLS", "550 no", "250 mx.test"];
   const mx = peer({ tls: certs.good, answers: { EHLO, HELO: "550 5.7.1 no" } });
   expect((await send(mx)).result).toMatchObject({ kind: "reply", stage: "ehlo", code: 550 });
   expect(mx.connections.items).toHaveLength(1);
 });
 
-test("a broken handshake costs one more connection, and no more where that one fails too", async () => {
+test("a broken handshake costs one more connection, and no more if that one fails too", async () => {
   const mx = peer({
     extensions: ["STARTTLS"],
     answers: { STARTTLS: "close", EHLO: ["250-mx.test\r\n250 STARTTLS", "close"] },
@@ -211,7 +205,7 @@ test.each([
   ["encrypted", 1, 0],
   ["verified", 1, 0],
 ] as const)(
-  "a handshake cut off, where TLS is %s: connections %i, messages %i",
+  "an aborted handshake, if TLS is %s: connections %i, messages %i",
   async (tls, connections, messages) => {
     const breaker = startBreaker();
     const hosts = [{ name: NAME, addresses: ["127.0.0.1"], security: asked(tls) }];
@@ -229,20 +223,20 @@ test.each([
   },
 );
 
-describe("what is asked of one host", () => {
-  test("is a subject alternative name, and no common name, where a policy asks", async () => {
+describe("the requirement of one host", () => {
+  test("is a subject alternative name, not a common name, if a policy requires it", async () => {
     const tls = await makeCommonNameCert(NAME, ca);
     const asking = peer({ tls });
     expect(await wayOf(asking, asked("verified"))).toBe(
       "certificate of mx.test: no subject alternative name is mx.test",
     );
     expect(asking.messages.items).toEqual([]);
-    // A smarthost's certificate may be of the operator's own making.
+    // A smarthost's certificate may be made by its operator.
     const { result } = await send(peer({ tls }), { to: { tls: "verified" } });
     expect(result).toMatchObject({ code: 250 });
   });
 
-  test("is not asked of another, and the mail goes to the one that does it", async () => {
+  test("does not apply to another host, and the mail goes to the one that meets its own", async () => {
     const bad = peer({ tls: certs.selfSigned });
     const good = peer({ tls: certs.good, ip: "127.0.0.2", port: bad.port });
     const hosts = [
@@ -255,7 +249,7 @@ describe("what is asked of one host", () => {
     expect(good.messages.items).toHaveLength(1);
   });
 
-  test("holds where the destination itself asks for less", async () => {
+  test("applies even if the destination itself requires less", async () => {
     const mx = peer();
     expect((await send(mx, { security: asked("verified"), to: { tls: "never" } })).result).toMatchObject({
       kind: "trouble",
@@ -280,7 +274,7 @@ const dane = (records: TlsaRecord[], names: string[] = [NAME]): HostSecurity => 
   policy: "DANE",
 });
 
-/** The certificate with that of its authority behind it, as RFC 7672 §3.1.2 wants it presented. */
+/** The certificate followed by that of its authority, as RFC 7672 §3.1.2 requires. */
 const chained = (leaf: KeyAndCert, authority: KeyAndCert): KeyAndCert => ({
   key: leaf.key,
   cert: `${leaf.cert}\n${authority.cert}`,
@@ -295,7 +289,7 @@ describe("DANE", () => {
     [3, 0, 2],
     [3, 0, 0],
   ])(
-    "%i %i %i takes the certificate it names, whatever else is wrong with it",
+    "%i %i %i accepts the certificate it names, whatever else is wrong with it",
     async (usage, selector, matching) => {
       for (const kind of ["selfSigned", "expired", "wrongName", "untrusted"] as const) {
         const mx = peer({ tls: certs[kind] });
@@ -319,17 +313,17 @@ describe("DANE", () => {
     [2, 1, 1],
     [2, 1, 2],
   ])(
-    "%i %i %i takes a certificate of the authority it names, that nobody else trusts",
+    "%i %i %i accepts a certificate of the authority it names, which is otherwise untrusted",
     async (usage, selector, matching) => {
       const record = tlsa(usage, selector, matching, otherCa);
       expect(await wayOf(peer({ tls: chained(certs.untrusted, otherCa) }), dane([record]))).toBe("verified");
-      // The next-hop domain is a name it may bear as well (RFC 7672 §3.2.2).
+      // The certificate may also name the next-hop domain (RFC 7672 §3.2.2).
       const named = chained(await makeCert(["in.test"], otherCa), otherCa);
       expect(await wayOf(peer({ tls: named }), dane([record], [NAME, "in.test"]))).toBe("verified");
     },
   );
 
-  test("a trust anchor vouches for no certificate that", async () => {
+  test("a trust anchor does not make a certificate valid that", async () => {
     const record = tlsa(2, 1, 1, ca);
     const rows: [KeyAndCert, string][] = [
       [chained(certs.wrongName, ca), "the certificate names none of mx.test"],
@@ -346,7 +340,7 @@ describe("DANE", () => {
   test.each([
     ["is over", -2, -1],
     ["is to come", 1, 2],
-  ])("a trust anchor vouches for nobody when its time %s", async (_, from, to) => {
+  ])("a trust anchor is useless if its time %s", async (_, from, to) => {
     const day = (days: number): Date => new Date(systemClock.now() + days * 86_400_000);
     const authority = await makeCa({ notBeforeDate: day(from), notAfterDate: day(to) });
     const tls = chained(await makeCert([NAME], authority), authority);
@@ -359,8 +353,8 @@ describe("DANE", () => {
     expect(way).toContain("no certificate of the chain");
   });
 
-  test("a certificate that is no authority vouches for none, though a record names it", async () => {
-    // Whoever has any certificate of a trusted host could otherwise sign others with it.
+  test("a certificate without CA rights signs no others, even if a record names it", async () => {
+    // Otherwise the owner of any certificate of a trusted host could sign more.
     const middle = await makeCert(["middle.test"], ca);
     const leaf = await makeCert([NAME], middle);
     const mx = peer({ tls: { key: leaf.key, cert: [leaf.cert, middle.cert, ca.cert].join("\n") } });
@@ -368,13 +362,13 @@ describe("DANE", () => {
       expect(await wayOf(mx, dane([tlsa(2, 1, 1, anchor)]))).toContain("no certificate of the chain");
   });
 
-  test("a name that is no name is borne by no certificate", async () => {
+  test("an invalid name matches no certificate", async () => {
     const names = ["", "a b", "\0", "*", "mx.test\0"];
     const way = await wayOf(peer({ tls: chained(certs.good, ca) }), dane([tlsa(2, 1, 1, ca)], names));
     expect(way).toStartWith("certificate of mx.test: the certificate names none of");
   });
 
-  test("judges in place of the authorities: a certificate that they vouch for is not enough", async () => {
+  test("replaces the authorities: their trust alone is not enough", async () => {
     expect(await wayOf(peer({ tls: certs.good }), dane([tlsa(3, 1, 1, otherCa)]))).toContain(
       "matches no TLSA",
     );
@@ -382,7 +376,7 @@ describe("DANE", () => {
 });
 
 describe("the record of an attempt", () => {
-  test("has version, cipher and certificate, and what it was worth", async () => {
+  test("has version, cipher and certificate, and how far it was verified", async () => {
     const verified = await send(peer({ tls: certs.good }), { security: asked("verified") });
     expect(verified.tls).toMatch(/^TLSv1\.3 [A-Z0-9_]+$/);
     const { validFrom, validTo } = new X509Certificate(certs.good.cert);
@@ -399,7 +393,7 @@ describe("the record of an attempt", () => {
     expect(bound.transcript).toContain(`* TLS: ${bound.tls}, verified by DANE`);
   });
 
-  test("has them too where the delivery failed by them", async () => {
+  test("has them too if they made the delivery fail", async () => {
     const { transcript, result } = await send(peer({ tls: certs.wrongName }), {
       security: asked("verified"),
     });
@@ -418,7 +412,7 @@ describe("the record of an attempt", () => {
       expect(transcript.filter((line) => line.startsWith("* TLS")).length).toBe(3);
   });
 
-  test("shows no more of a certificate than its share, and none of its control characters", async () => {
+  test("shows no more of a certificate than its limit, and no control characters", async () => {
     const names = Array.from(
       { length: MAX_NAMES_SHOWN + 5 },
       (_, at) => `${"a".repeat(60)}.${"b".repeat(60)}.n${at}.test`,
@@ -432,7 +426,7 @@ describe("the record of an attempt", () => {
   });
 });
 
-describe("what a peer cannot take", () => {
+describe("a peer's limits", () => {
   const utf8 = { rcptTo: "grüße@in.test" };
   test.each<[what: string, extensions: string[], mail: Partial<OutboundMail>, outcome: object]>([
     ["an address beyond ASCII without SMTPUTF8", ["8BITMIME"], utf8, { code: 553, enhanced: "5.6.7" }],
@@ -449,7 +443,7 @@ describe("what a peer cannot take", () => {
       { code: 554, enhanced: "5.6.3" },
     ],
     ["a message over its SIZE", [`SIZE ${RAW.length - 1}`], {}, { code: 552, enhanced: "5.3.4" }],
-  ])("%s fails before MAIL, on each connection anew", async (_, extensions, mail, outcome) => {
+  ])("%s fails before MAIL, on each connection again", async (_, extensions, mail, outcome) => {
     const mx = peer({ extensions });
     for (let at = 0; at < 2; at++) {
       const { result, transcript } = await send(mx, { mail });
@@ -465,13 +459,13 @@ describe("what a peer cannot take", () => {
     [["SMTPUTF8", "8BITMIME"], {}, ""],
     [["SMTPUTF8", "8BITMIME"], utf8, " SMTPUTF8"],
     [["8BITMIME"], { raw: Buffer.from("Subject: x\r\n\r\nü\r\n") }, " BODY=8BITMIME"],
-  ])("with %j and %j is said in MAIL as it is", async (extensions, mail, parameters) => {
+  ])("with %j and %j is passed to MAIL unchanged", async (extensions, mail, parameters) => {
     const mx = peer({ extensions });
     expect((await send(mx, { mail })).result).toMatchObject({ code: 250 });
     expect(mx.commands.items).toContain(`MAIL FROM:<b+1@out.test>${parameters}`);
   });
 
-  test("counts only what is said behind TLS: an ability struck in on the way is forgotten", async () => {
+  test("count only as announced under TLS: an announcement injected before it is forgotten", async () => {
     const mx = peer({ tls: certs.good });
     mx.set({ EHLO: ["250-mx.test\r\n250-SIZE 1\r\n250 STARTTLS", "250-mx.test\r\n250 8BITMIME"] });
     expect((await send(mx, { security: asked("verified") })).result).toMatchObject({ code: 250 });
@@ -479,7 +473,7 @@ describe("what a peer cannot take", () => {
 });
 
 describe("IPv6", () => {
-  test("a host with IPv6 alone gets its mail, over TLS", async () => {
+  test("a host that only has IPv6 gets its mail, over TLS", async () => {
     const mx = peer({ ip: "::1", tls: certs.good });
     const report = await send(mx, { security: asked("verified") });
     expect(report).toMatchObject({ result: { code: 250 }, ip: "::1", tlsVerified: true });
@@ -504,7 +498,7 @@ describe("a smarthost", () => {
     ["untrusted", true, "verified"],
     ["expired", true, "opportunistic"],
   ])(
-    "with a certificate that is %s (TLS at once: %j) is not told the password",
+    "with a certificate that is %s (TLS at once: %j) does not get the password",
     async (kind, implicitTls, tls) => {
       const mx = peer({ tls: certs[kind], implicitTls, extensions: ["AUTH PLAIN LOGIN"] });
       const { result } = await send(mx, { to: { auth, implicitTls, tls } });
@@ -514,7 +508,7 @@ describe("a smarthost", () => {
     },
   );
 
-  test("is not told the password in the clear after a broken handshake", async () => {
+  test("does not get the password in plain text after a broken handshake", async () => {
     const mx = peer({ extensions: ["STARTTLS", "AUTH PLAIN"], answers: { STARTTLS: "close" } });
     const { result } = await send(mx, { to: { auth, tls: "opportunistic" } });
     expect(result).toMatchObject({ kind: "trouble", stage: "starttls" });

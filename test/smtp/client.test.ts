@@ -41,24 +41,24 @@ describe("a message", () => {
   test.each([
     [["PIPELINING"], ["MAIL FROM:<b+1@out.test>\r\nRCPT TO:<to@in.test>\r\nDATA\r\n"]],
     [[], ["MAIL FROM:<b+1@out.test>\r\n", "RCPT TO:<to@in.test>\r\n", "DATA\r\n"]],
-  ])("goes out behind %j as bursts %j", async (extensions, bursts) => {
+  ])("is sent after %j in bursts %j", async (extensions, bursts) => {
     const mx = peer({ extensions });
     await send(mx);
     expect(mx.chunks.slice(1, 1 + bursts.length)).toEqual(bursts);
   });
 
-  test("goes to a peer that only knows HELO", async () => {
+  test("is sent to a peer that only knows HELO", async () => {
     const mx = peer({ answers: { EHLO: "500 what" } });
     expect((await send(mx)).result).toMatchObject({ stage: "final", code: 250 });
     const commands = ["EHLO us.test", "HELO us.test", "MAIL FROM:<b+1@out.test>"];
     expect(mx.commands.items.slice(0, 3)).toEqual(commands);
-    // Each by itself: it has not said that it takes several.
+    // One command at a time, because it has not announced pipelining.
     expect(mx.chunks.slice(0, 3)).toEqual(commands.map((command) => `${command}\r\n`));
     const { result } = await send(mx, { mail: { smtpUtf8: true } });
     expect(result).toMatchObject({ kind: "unsendable", code: 553, enhanced: "5.6.7" });
   });
 
-  test("the null reverse-path is sent as <>", async () => {
+  test("a null reverse-path is sent as <>", async () => {
     const mx = peer({ extensions: [] });
     await send(mx, { mail: { mailFrom: "" } });
     expect(mx.commands.items).toContain("MAIL FROM:<>");
@@ -87,7 +87,7 @@ describe("a message", () => {
     [[], { rcptTo: "a b@c" }, 553, "5.1.3"],
     [[], { rcptTo: "" }, 553, "5.1.3"],
     [[], { mailFrom: "a@b> SIZE=1" }, 553, "5.1.7"],
-  ])("to a peer with %j is not sent when it has %j: %d %s", async (extensions, mail, code, enhanced) => {
+  ])("to a peer with %j is not sent if it has %j: %d %s", async (extensions, mail, code, enhanced) => {
     const mx = peer({ extensions });
     expect((await send(mx, { mail })).result).toMatchObject({
       kind: "unsendable",
@@ -110,7 +110,7 @@ describe("replies", () => {
   ][] = [
     ["banner 554", { banner: "554 5.7.1 go away" }, "connect", 554, "5.7.1", "go away"],
     [
-      "a message taken with a line of 100 KB",
+      "a message accepted with a line of 100 KB",
       { answers: { ".": `250 2.0.0 ${"x".repeat(100_000)}` } },
       "final",
       250,
@@ -118,7 +118,7 @@ describe("replies", () => {
       "x".repeat(2000),
     ],
     [
-      "a message taken with a thousand lines",
+      "a message accepted with a thousand lines",
       { answers: { ".": `${"250-\r\n".repeat(999)}250 ok` } },
       "final",
       250,
@@ -126,7 +126,7 @@ describe("replies", () => {
       `${" ".repeat(127)}ok`,
     ],
     [
-      "a message taken with two codes",
+      "a message accepted with two codes",
       { answers: { ".": "250-queued\r\n251 as 1" } },
       "final",
       251,
@@ -175,7 +175,7 @@ describe("replies", () => {
       },
     );
 
-  test("a DATA that is taken though the recipient is not ends with an empty message", async () => {
+  test("if DATA is accepted although the recipient is not, the client sends an empty message", async () => {
     const mx = peer({
       extensions: ["PIPELINING"],
       answers: { RCPT: ["550 no", "250 ok"], ".": ["554 no valid recipients", "250 ok"] },
@@ -198,7 +198,7 @@ describe("replies", () => {
     ]);
   });
 
-  test("no empty message reaches a recipient that was taken though MAIL was not", async () => {
+  test("if MAIL is refused, no empty message reaches an accepted recipient", async () => {
     const mx = peer({ extensions: ["PIPELINING"], answers: { MAIL: "450 no" } });
     expect((await send(mx)).result).toMatchObject({ stage: "mail", code: 450 });
     await mx.closed.reached(1);
@@ -212,13 +212,13 @@ describe("a 2xx of any kind", () => {
     { answers: { EHLO: "220 mx.test" } },
     { answers: { EHLO: "500 what", HELO: "299 mx.test" } },
     { answers: { MAIL: "251 ok", RCPT: "252 ok", ".": "299 ok" } },
-  ])("is a yes: %j", async (options) => {
+  ])("counts as yes: %j", async (options) => {
     expect((await send(peer(options))).result).toMatchObject({ stage: "final", kind: "reply" });
   });
 });
 
 test.each(["no reply", "250-a\r\n550 b", "250 and another", "421 bye"])(
-  "a yes to the message stands though %j comes behind it",
+  "a yes to the message counts even if %j comes after it",
   async (behind) => {
     const mx = peer({ answers: { ".": `250 2.0.0 taken\r\n${behind}` } });
     expect((await send(mx)).result).toEqual({
@@ -242,8 +242,8 @@ describe("trouble", () => {
       "ehlo",
       "421 no",
     ],
-    ["says more than it is asked", { answers: { EHLO: "250 hi\r\n250 hi" } }, "ehlo", "closed with 250 hi"],
-    ["goes on in another language", { answers: { EHLO: "250 hi\r\n<html>" } }, "ehlo", "protocol error"],
+    ["sends more than one reply", { answers: { EHLO: "250 hi\r\n250 hi" } }, "ehlo", "closed with 250 hi"],
+    ["continues in another protocol", { answers: { EHLO: "250 hi\r\n<html>" } }, "ehlo", "protocol error"],
     ["hangs up at EHLO and HELO", { answers: { EHLO: "502 what", HELO: "close" } }, "ehlo", "closed"],
     ["hangs up at MAIL", { answers: { MAIL: "close" }, extensions: [] }, "mail", "closed"],
     ["hangs up at RCPT", { answers: { RCPT: "close" }, extensions: [] }, "rcpt", "closed"],
@@ -303,7 +303,7 @@ describe("trouble", () => {
     await mx.closed.reached(1);
   });
 
-  /** A mail that its peer has whole, and an hour that nobody waited for. */
+  /** A message that its peer has completely, and an hour during which no timer ran. */
   async function afterAnHour() {
     const [asked, said] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
     const answer = (): Promise<string> => {
@@ -319,13 +319,13 @@ describe("trouble", () => {
     return { clock, sent, say: said.resolve };
   }
 
-  test("an hour in which the process stood still, or that the clock was put forward, is no silence of the peer's", async () => {
+  test("an hour in which the process stood still, or by which the clock was set forward, does not count as the peer's silence", async () => {
     const { sent, say } = await afterAnHour();
     say("250 taken");
     expect((await sent).result).toMatchObject({ kind: "reply", code: 250 });
   });
 
-  test("a peer that is silent behind such an hour has its time once more, and no longer", async () => {
+  test("a peer that is silent after such an hour has its time once more, and no longer", async () => {
     const { clock, sent } = await afterAnHour();
     clock.advance(77_000);
     expect((await sent).result).toEqual({ kind: "trouble", stage: "final", reason: "timeout" });
@@ -361,7 +361,7 @@ describe("trouble", () => {
   test.each([
     ["554 5.3.4 too big", { kind: "reply", stage: "final", code: 554 }],
     ["250 ok", { kind: "trouble", stage: "final", reason: expect.stringContaining("before its end") }],
-  ])("an answer of %j before the message is whole", async (answer, expected) => {
+  ])("a reply of %j before the message is complete", async (answer, expected) => {
     const mx = Bun.listen({
       hostname: "127.0.0.1",
       port: 0,
@@ -388,7 +388,7 @@ describe("trouble", () => {
   });
 });
 
-test("the transcript has commands and replies, and nothing of the message", async () => {
+test("the transcript has commands and replies, but no part of the message", async () => {
   const mx = peer({ extensions: ["PIPELINING"] });
   const { transcript } = await send(mx);
   expect(transcript).toEqual([

@@ -3,14 +3,14 @@ import { newFolder } from "../support/folder.ts";
 import { receivingInboxes, startService, type TestService } from "../support/service.ts";
 import { type Program, PROGRAMS } from "./client-programs.ts";
 
-/** Programs take their time where the machine has other work. */
+/** Programs are slow if the machine is busy. */
 const LIMIT_MS = 180_000;
 const FROM = "writer@client.test";
 const INBOX = "one@in.test";
 const OTHER = "two@in.test";
 
 const LONG = "x".repeat(5000);
-/** Bodies that get lost on the way where somebody counts dots, lines or octets wrongly. */
+/** Bodies that are damaged if a program counts dots, lines or octets wrongly. */
 const BODIES: Record<string, string | Buffer> = {
   plain: "Hello\r\n",
   empty: "",
@@ -38,7 +38,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** A message whose subject nobody else's has. */
+/** A message with a unique subject. */
 function message(subject: string, body: string | Buffer): Buffer {
   const header = [
     `From: ${FROM}`,
@@ -59,7 +59,7 @@ interface Kept {
   raw: Buffer;
 }
 
-/** All mails kept under a subject. */
+/** All messages stored with a subject. */
 async function kept(subject: string): Promise<Kept[]> {
   const { body } = await service.call("GET", "/v1/emails?direction=inbound&limit=100");
   const ids: string[] = body.data.flatMap((one: { id: string; subject: string }) =>
@@ -77,7 +77,7 @@ async function kept(subject: string): Promise<Kept[]> {
 
 const TRACE = /^Return-Path: .*\r\nAuthentication-Results: [\s\S]*?\r\nReceived: [\s\S]*?\r\n(?![ \t])/;
 
-/** What is kept behind our own trace fields. */
+/** The stored bytes after our own trace fields. */
 function received({ raw }: Kept): Buffer {
   const trace = TRACE.exec(raw.toString("latin1"))?.[0];
   if (trace === undefined) throw new Error(`no trace fields: ${raw.subarray(0, 500).toString("latin1")}`);
@@ -96,7 +96,7 @@ for (const program of PROGRAMS)
   describe.skipIf(program.missing !== null)(title(program), () => {
     const ways = [false, ...(program.starttls ? [true] : [])];
     test.each(ways)(
-      "brings every mail octet for octet, under TLS: %p",
+      "delivers every message octet for octet, under TLS: %p",
       async (tls) => {
         const harmed: string[] = [];
         for (const [name, body] of Object.entries(BODIES)) {
@@ -114,7 +114,7 @@ for (const program of PROGRAMS)
     );
 
     test(
-      "brings a mail to several",
+      "delivers a message to several",
       async () => {
         const subject = `several ${Bun.randomUUIDv7()}`;
         const sent = message(subject, "x\r\n");
@@ -133,7 +133,7 @@ for (const program of PROGRAMS)
     );
 
     test.skipIf(!program.smtpUtf8)(
-      "brings a mail from an address beyond ASCII",
+      "delivers a message from an address beyond ASCII",
       async () => {
         const subject = `utf8 ${Bun.randomUUIDv7()}`;
         const sent = message(subject, "x\r\n");

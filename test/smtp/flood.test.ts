@@ -3,10 +3,10 @@ import { TURN_OCTETS } from "../../src/smtp/connection.ts";
 import { startServer } from "./server-harness.ts";
 
 const MESSAGE_OCTETS = 24 * 1024 * 1024;
-/** The most that the socket hands over in one piece. */
+/** The most that the socket passes on in one piece. */
 const PIECE_OCTETS = 512 * 1024;
 
-/** A program of its own that sends as fast as it can a message of lines that are one dot. */
+/** A separate program that sends a message of one-dot lines as fast as it can. */
 const FLOOD = `
   const socket = require("node:net").connect(Number(process.argv[1]), "127.0.0.1");
   const lines = Buffer.from("..\\r\\n".repeat(64 * 1024));
@@ -27,7 +27,7 @@ const FLOOD = `
   });
 `;
 
-test("of a peer that floods us one piece is read in a turn of the event loop", async () => {
+test("of a flooding peer one piece is read in a turn of the event loop", async () => {
   await using server = await startServer({}, { maxMessageBytes: 2 * MESSAGE_OCTETS });
   const flood = Bun.spawn([process.execPath, "-e", FLOOD, String(server.port)], {
     stdout: "ignore",
@@ -43,7 +43,7 @@ test("of a peer that floods us one piece is read in a turn of the event loop", a
   }
   await flood.exited;
   expect(server.taken[0]?.raw.length).toBe((MESSAGE_OCTETS / 4) * 3);
-  // Else the socket hands over up to eleven pieces in a row.
+  // Without the limit the socket passes on up to eleven pieces in a row.
   expect(most).toBeLessThanOrEqual(PIECE_OCTETS);
   expect(most).toBeGreaterThan(TURN_OCTETS / 4);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Action, Phase } from "../../src/smtp/actions.ts";
 import { ChunkReader } from "../../src/smtp/chunks.ts";
 import { DataReader } from "../../src/smtp/data.ts";
-import type { MessageResult } from "../../src/smtp/kept-message.ts";
+import type { MessageResult } from "../../src/smtp/message-buffer.ts";
 import { MAX_REPLY_LINE_OCTETS, REPLIES, type Reply, reply } from "../../src/smtp/reply.ts";
 import { Session } from "../../src/smtp/session.ts";
 import { mutatedSession, mutatedText, type Numbers, numbers, pieces } from "./mutations.ts";
@@ -12,14 +12,14 @@ const TEXTS = 20_000;
 const MAX = 256;
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: MAX, maxRecipients: 3, ip: "192.0.2.9" };
 
-/** What each action may find, and what it leaves: the transaction so far, and the phase the session is in afterwards. */
+/** For each action: the transaction it may occur in, the one it leaves, and the session's phase afterwards. */
 const ALLOWED: Record<Exclude<Action["kind"], "write">, (seen: Seen) => boolean> = {
   recipient: (seen) => seen.open && !seen.closed,
   message: (seen) => seen.open && seen.accepted > 0 && !seen.closed,
   startTls: (seen) => !seen.tls && !seen.closed,
   close: (seen) => !seen.closed,
 };
-/** Phases a session may be in once an action was the last one it asked for. */
+/** Phases in which a session may be if an action was its last. */
 const PHASES: Record<Action["kind"], readonly Phase[]> = {
   write: ["command", "data"],
   recipient: ["waiting"],
@@ -28,7 +28,7 @@ const PHASES: Record<Action["kind"], readonly Phase[]> = {
   close: ["closed"],
 };
 
-/** What was seen of a session from outside. */
+/** A session as seen from outside. */
 interface Seen {
   text: string;
   kinds: string;
@@ -44,7 +44,7 @@ function demand(holds: boolean, rule: string): void {
   if (!holds) throw new Broken(rule);
 }
 
-/** Verdicts hang on what is asked alone, so that a session played anew hears the same. */
+/** Verdicts depend only on the question, so that a replayed session gets the same ones. */
 function verdict(action: Action): Reply | null {
   if (action.kind === "message")
     return action.raw.length % 5 === 0 ? REPLIES.localTrouble : reply(250, "2.0.0", "Taken");
@@ -54,7 +54,7 @@ function verdict(action: Action): Reply | null {
 
 const REPLY = /(?:(\d{3})-[\x20-\x7e]*\r\n(?=\1))*(\d{3}) [\x20-\x7e]*\r\n/y;
 
-/** Codes of the replies; throws where the text is anything else but replies. */
+/** Codes of the replies. Throws if the text is not a series of replies. */
 function codes(text: string): string[] {
   const found: string[] = [];
   REPLY.lastIndex = 0;
@@ -71,7 +71,7 @@ function codes(text: string): string[] {
   return found;
 }
 
-/** Notes actions, and holds them against the table. */
+/** Records actions and checks them against the table. */
 function see(seen: Seen, session: Session, actions: readonly Action[]): Action | null {
   let question: Action | null = null;
   for (const action of actions) {
@@ -111,7 +111,7 @@ function checkMessage(seen: Seen, { envelope, raw }: Action & { kind: "message" 
   Object.assign(seen, { open: false, accepted: 0 });
 }
 
-/** Plays octets; each piece is taken whole before the next, and questions are answered at once, or some pieces later. */
+/** Plays octets. Each piece is consumed before the next. Questions are answered at once, or some pieces later. */
 function play(seen: Seen, session: Session, parts: readonly Buffer[], late: Numbers | null): void {
   let question: Action | null = null;
   const settle = (): void => {
@@ -128,7 +128,7 @@ function play(seen: Seen, session: Session, parts: readonly Buffer[], late: Numb
   settle();
 }
 
-/** A whole session: the octets, then TLS and more octets where it was asked for. */
+/** A whole session: the octets, and if it asks for TLS, more octets. */
 function whole(first: Buffer[], second: Buffer[], late: Numbers | null): { seen: Seen; plain: number } {
   const seen: Seen = { text: "", kinds: "", open: false, accepted: 0, tls: false, closed: false };
   const session = new Session(OPTIONS);
@@ -143,8 +143,8 @@ function whole(first: Buffer[], second: Buffer[], late: Numbers | null): { seen:
 }
 
 /**
- * Holds the replies against the octets, by a reading of its own: each line has one reply, and so has what follows a 354
- * or a BDAT. Ends where the session ended, or where the octets do.
+ * Checks the replies against the octets by an independent reading: each line has one reply, and so has the content
+ * after a 354 or a BDAT. Stops where the session or the octets end.
  */
 function checkCount(wire: string, text: string): void {
   const answers = codes(text);
@@ -167,7 +167,7 @@ function checkCount(wire: string, text: string): void {
     at = from + 5;
     answered();
   }
-  // The 421 that ends a session after too many errors comes with the answer to the last of them.
+  // The 421 that ends a session after too many errors comes with the reply to the last of them.
   if (answers[used] === "421") used++;
   demand(used === answers.length, `${answers.length} replies, ${used} accounted for`);
 }
@@ -192,7 +192,7 @@ function fuzzSession(seed: number): void {
   checkCount(second.toString("latin1"), seen.text.slice(plain));
 }
 
-/** Ends a session from our side at any moment. */
+/** Ends a session from our side at a random moment. */
 function fuzzEnding(seed: number): void {
   const next = numbers(seed);
   const seen: Seen = { text: "", kinds: "", open: false, accepted: 0, tls: false, closed: false };
@@ -208,11 +208,11 @@ function fuzzEnding(seed: number): void {
     demand(!seen.closed, `${action.kind} after the end`);
 }
 
-test(`${SESSIONS} mutated sessions keep the rules, however their octets come`, () => {
+test(`${SESSIONS} mutated sessions keep the rules, however their octets are split`, () => {
   for (let seed = 1; seed <= SESSIONS; seed++) expect(failure(seed, () => fuzzSession(seed))).toBeNull();
 }, 180_000);
 
-test("sessions ended by us at any moment say no word more", () => {
+test("a session that we end at any moment sends nothing more", () => {
   for (let seed = 1; seed <= TEXTS; seed++) expect(failure(seed, () => fuzzEnding(seed))).toBeNull();
 }, 60_000);
 
@@ -221,14 +221,14 @@ function show(result: MessageResult | null): string {
   return "fault" in result ? result.fault : Buffer.from(result.raw).toString("latin1");
 }
 
-/** The rules of a message once more, on the whole of it. */
+/** The rules of a message, applied to the whole of it. */
 function judged(message: string, max: number): string {
   if (/\r(?!\n)|(?<!\r)\n/.test(message)) return "bareLineEnd";
   if (message.includes("\0")) return "nul";
   return message.length > max ? "tooLarge" : message;
 }
 
-test("messages after DATA are read as one search for CRLF.CRLF would", () => {
+test("messages after DATA end where a search for CRLF.CRLF says", () => {
   for (let seed = 1; seed <= TEXTS; seed++) {
     const next = numbers(seed);
     const wire = `${mutatedText(next)}\r\n.\r\n${mutatedText(next)}`;
@@ -246,7 +246,7 @@ test("messages after DATA are read as one search for CRLF.CRLF would", () => {
   }
 });
 
-test("chunks are read as the whole of them would", () => {
+test("chunks are read as their concatenation would be", () => {
   for (let seed = 1; seed <= TEXTS; seed++) {
     const next = numbers(seed);
     const text = mutatedText(next);
@@ -259,11 +259,11 @@ test("chunks are read as the whole of them would", () => {
       expect(reader.held).toBeLessThanOrEqual(max);
     }
     const whole = text === "" || text.endsWith("\n") ? text : `${text}\r\n`;
-    // The line end that is added does not count.
+    // The added line end does not count.
     const limit = max + whole.length - text.length;
     const expected = text.endsWith("\r") ? "bareLineEnd" : judged(whole, limit);
     if (result === null) expect([seed, show(reader.end(true))]).toEqual([seed, expected]);
-    // A fault that a chunk showed may not be the first in rank of all there are.
+    // A fault that a chunk showed may not be the most important one of all.
     else expect([seed, "fault" in result, expected !== text]).toEqual([seed, true, true]);
   }
 });

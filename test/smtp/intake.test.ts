@@ -5,13 +5,13 @@ import { until } from "../support/poll.ts";
 import { Client, type Server, signal, startServer, TAKEN } from "./server-harness.ts";
 
 const MAX = 256 * 1024;
-/** The listener's own: one and a half of the largest messages. */
+/** The listener's own limit: one and a half of the largest messages. */
 const LIMIT = 1.5 * MAX;
-/** What Bun reads from a socket at a time. */
+/** Octets that Bun reads from a socket at a time. */
 const ONE_READ = 512 * 1024;
 const LINE = `${"x".repeat(1022)}\r\n`;
 
-/** A message of which so much is sent, and no end. */
+/** A message of which that much is sent, without an end. */
 async function unfinished(server: Server, octets: number): Promise<Client> {
   const client = await Client.connect(server.port);
   await client.startMessage();
@@ -31,20 +31,20 @@ async function smallMail(server: Server): Promise<string> {
   return answer;
 }
 
-/** The time between two looks passes, and the one after it, so that whoever brings nothing is seen to. */
+/** Advances time past two checks, so that silent senders are found. */
 async function looks(server: Server, clients: readonly Client[]): Promise<void> {
   server.clock.advance(PROGRESS_MS);
   for (const client of clients.slice(0, 1)) await client.quiet();
 }
 
-test("large unfinished messages hold no more than the bound, good mail flows, and they finish one after the other", async () => {
+test("large unfinished messages hold no more than the limit, ordinary mail flows, and they finish one after another", async () => {
   const maxMessageBytes = 2 * ONE_READ;
   const limit = 1.5 * maxMessageBytes;
   await using server = await startServer({}, { maxMessageBytes });
   const size = maxMessageBytes - 4 * LINE.length;
   const clients = await Promise.all(Array.from({ length: 6 }, () => unfinished(server, size)));
   expect(server.listener.held).toBeGreaterThan(limit);
-  // Each has had one read, and the oldest all that it sent.
+  // Each has had one read, and the oldest everything that it sent.
   expect(server.listener.held).toBeLessThanOrEqual(6 * ONE_READ + maxMessageBytes);
   expect(await smallMail(server)).toBe("250");
   for (const client of clients) client.send(`${LINE.repeat(3)}.\r\n`);
@@ -55,7 +55,7 @@ test("large unfinished messages hold no more than the bound, good mail flows, an
   expect(server.listener.held).toBe(0);
 });
 
-test("the last answer that all wait for lets them go on, though its message was empty", async () => {
+test("the last pending answer lets all waiting messages continue, even if its message was empty", async () => {
   const asked = signal();
   const answer = signal();
   let first = true;
@@ -72,7 +72,7 @@ test("the last answer that all wait for lets them go on, though its message was 
   await empty.startMessage();
   empty.send(".\r\n");
   await asked.wait;
-  // Each is read once before it is to wait, the oldest as well: an answer is due.
+  // Each is read once before it must wait, the oldest too, because an answer is due.
   const clients: Client[] = [];
   for (let nth = 0; nth < 8; nth++) {
     const client = await Client.connect(server.port);
@@ -91,7 +91,7 @@ test("the last answer that all wait for lets them go on, though its message was 
   expect(server.listener.held).toBe(0);
 });
 
-test("however many send at once, twice the bound is passed by one message and one read at most", async () => {
+test("however many send at once, twice the limit is exceeded by one message and one read at most", async () => {
   await using server = await startServer({}, { maxMessageBytes: MAX });
   await Promise.all(Array.from({ length: 40 }, () => unfinished(server, MAX - 4 * LINE.length)));
   expect(server.listener.held).toBeGreaterThan(2 * LIMIT);
@@ -99,7 +99,7 @@ test("however many send at once, twice the bound is passed by one message and on
   expect(await smallMail(server)).toBe("452");
 });
 
-test("those that drip are given up one by one, and those that go on sending finish", async () => {
+test("slow senders are given up one by one, and steady ones finish", async () => {
   await using server = await startServer({}, { maxMessageBytes: MAX });
   const dripping: Client[] = [];
   while (server.listener.held <= LIMIT) dripping.push(await unfinished(server, MAX - 4 * LINE.length));
@@ -113,7 +113,7 @@ test("those that drip are given up one by one, and those that go on sending fini
   expect(dripping.filter(({ heard }) => heard).length).toBeLessThan(dripping.length);
 });
 
-test("while the answers are ours to give, more is refused, and nobody who waits is given up before its transaction ends", async () => {
+test("while our own answers are due, new messages are refused, and no waiting one is given up before its transaction ends", async () => {
   const answer = signal<typeof TAKEN>();
   await using server = await startServer({ message: () => answer.wait }, { maxMessageBytes: MAX });
   const whole: Client[] = [];
@@ -141,7 +141,7 @@ test("while the answers are ours to give, more is refused, and nobody who waits 
   expect(server.listener.held).toBe(0);
 });
 
-test("a handler that never answers frees nobody, but those who wait are told so when their transaction ends", async () => {
+test("a handler that never answers frees no memory, but waiting senders are answered when their transaction ends", async () => {
   await using server = await startServer({ message: () => new Promise(() => {}) }, { maxMessageBytes: MAX });
   const begun = await Client.connect(server.port);
   await begun.startMessage();
@@ -155,7 +155,7 @@ test("a handler that never answers frees nobody, but those who wait are told so 
   expect(await begun.rest()).toStartWith("421 4.4.2 ");
 });
 
-test("what a given-up or broken-off session held is free at once, though its client does not close", async () => {
+test("memory of an abandoned session is free at once, even if its client does not close", async () => {
   await using server = await startServer({}, { maxMessageBytes: MAX });
   const [silent, broken] = [await unfinished(server, FREE_OCTETS), await unfinished(server, FREE_OCTETS)];
   expect(server.listener.held).toBe(2 * FREE_OCTETS);
@@ -167,7 +167,7 @@ test("what a given-up or broken-off session held is free at once, though its cli
   expect(server.listener.held).toBe(0);
 });
 
-test("chunks count like DATA: over the bound the first one is refused, and with it those behind it", async () => {
+test("chunks count like DATA: over the limit the first one is refused, with those after it", async () => {
   const answer = signal<typeof TAKEN>();
   await using server = await startServer({ message: () => answer.wait }, { maxMessageBytes: MAX });
   while (server.listener.held <= 2 * LIMIT) {
@@ -185,7 +185,7 @@ test("chunks count like DATA: over the bound the first one is refused, and with 
   answer.give(TAKEN);
 });
 
-test("a refused chunk that drips is cut off in the time of a command", async () => {
+test("a slow refused chunk is cut off within the time of a command", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   client.send("BDAT 1000\r\n");
@@ -198,7 +198,7 @@ test("a refused chunk that drips is cut off in the time of a command", async () 
   expect(await client.rest()).toStartWith("421 4.4.2 ");
 });
 
-test("a large message's memory is for the next one once it is answered, not before, and not where taking it failed", async () => {
+test("a large message's memory passes to the next one only once it is answered, and not if accepting it failed", async () => {
   const answers = Array.from({ length: 4 }, () => signal<typeof TAKEN>());
   const raws: Uint8Array[] = [];
   const begun = answers.map(() => signal<void>());
@@ -235,7 +235,7 @@ test("a large message's memory is for the next one once it is answered, not befo
   expect([await end(1), await end(3)]).toEqual(["250", "250"]);
 });
 
-test("a large message's memory is for the next one, too, where its client has gone", async () => {
+test("a large message's memory passes to the next one even if its client has disconnected", async () => {
   const raws: Uint8Array[] = [];
   const message = async (_: unknown, raw: Uint8Array) => {
     raws.push(raw);
@@ -253,7 +253,7 @@ test("a large message's memory is for the next one, too, where its client has go
   await client.startMessage();
   client.send(`${next.repeat(100)}.\r\n`);
   expect(await client.codes(1)).toEqual(["250"]);
-  // What the first one brought is there still, behind the second one.
+  // The octets of the first one are still there, after those of the second.
   const memory = Buffer.from(new Uint8Array(raws[0]?.buffer ?? new ArrayBuffer(0)));
   expect(memory.includes(gone, next.length * 100)).toBe(true);
 });

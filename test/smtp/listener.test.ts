@@ -7,7 +7,7 @@ import { Client, HOSTNAME, signal, startServer, TAKEN } from "./server-harness.t
 const BODY = "Subject: dots\r\n\r\n.\r\n..\r\n.leading\r\nend\xe4\xff\r\n\r\n";
 const ON_THE_WIRE = BODY.replace(/^\./gm, "..");
 
-test("a message comes through octet for octet, with who sent it", async () => {
+test("a message arrives octet for octet, with its sender", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port, false);
   expect(await client.reply()).toBe(`220 ${HOSTNAME} ESMTP Postrider\r\n`);
@@ -38,7 +38,7 @@ test("a whole dialogue in one write is answered in order", async () => {
   expect(server.taken.map(({ raw }) => raw.toString("latin1"))).toEqual([BODY, BODY]);
 });
 
-test("a whole dialogue octet by octet is the same", async () => {
+test("a whole dialogue octet by octet gives the same result", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   for (const octet of `EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n${ON_THE_WIRE}.\r\nQUIT\r\n`) {
@@ -49,7 +49,7 @@ test("a whole dialogue octet by octet is the same", async () => {
   expect(server.taken[0]?.raw.toString("latin1")).toBe(BODY);
 });
 
-test("a message of the greatest size is taken, one octet more is refused, and the session goes on", async () => {
+test("a message of the greatest size is accepted, one octet more is refused, and the session continues", async () => {
   const maxMessageBytes = 300_000;
   await using server = await startServer({}, { maxMessageBytes });
   const client = await Client.connect(server.port);
@@ -64,7 +64,7 @@ test("a message of the greatest size is taken, one octet more is refused, and th
   expect(server.taken.map(({ raw }) => raw.length)).toEqual([maxMessageBytes]);
 });
 
-test("a smuggled message is not seen: all is refused with the one that carried it", async () => {
+test("a smuggled message is not seen: it is refused with the message that carried it", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   await client.startMessage();
@@ -72,11 +72,11 @@ test("a smuggled message is not seen: all is refused with the one that carried i
     "one\n.\r\nMAIL FROM:<evil@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\ntwo\r\n.\r\nNOOP\r\n",
   );
   expect(await client.reply()).toStartWith("550 5.5.2 ");
-  expect(await client.reply()).toBe("250 2.0.0 OK\r\n");
+  expect(await client.reply()).toStartWith("421 4.7.0 ");
   expect(server.taken).toEqual([]);
 });
 
-test("the handler's verdicts are the answers; its failures are 451", async () => {
+test("the handler's verdicts become the replies, and its failures 451", async () => {
   const verdicts: Record<string, () => Promise<ReturnType<typeof reply> | null>> = {
     "good@d.example": async () => null,
     "none@d.example": async () => reply(550, "5.1.1", "No such inbox"),
@@ -111,7 +111,7 @@ test("one recipient more than allowed is put off to another transaction", async 
   expect(server.taken[0]?.envelope.rcptTo.length).toBe(100);
 });
 
-test("a client that has closed its side still has the answer to its message", async () => {
+test("a client that has closed its side still gets the reply to its message", async () => {
   const answer = signal<typeof TAKEN>();
   await using server = await startServer({ message: () => answer.wait });
   const client = await Client.connect(server.port);
@@ -137,7 +137,7 @@ test("a client that does not read is not read from, and loses no reply", async (
   expect(text).toEndWith("\r\n221 2.0.0 Goodbye\r\n");
 });
 
-test("a client far ahead of a slow answer is read on when it has it", async () => {
+test("a client far ahead of a slow answer is read again when it has it", async () => {
   const answer = signal<null>();
   await using server = await startServer({ recipient: () => answer.wait });
   const client = await Client.connect(server.port);
@@ -152,7 +152,7 @@ test("a client far ahead of a slow answer is read on when it has it", async () =
   expect(text.split("\r\n").length - 1).toBe(ahead + 2);
 });
 
-test("too many connections are turned away with 421, and there is room again when one has gone", async () => {
+test("too many connections are refused with 421, and there is room again when one has closed", async () => {
   await using server = await startServer({}, { maxConnections: 2 });
   const first = await Client.connect(server.port);
   await Client.connect(server.port);
@@ -168,14 +168,14 @@ test("too many connections are turned away with 421, and there is room again whe
   expect(greeting).toStartWith("220 ");
 });
 
-test("loopback is exempt from the limit for one address, others are not", async () => {
+test("loopback has no limit for one address, other addresses do", async () => {
   await using server = await startServer({}, { maxConnectionsPerIp: 1 });
   await Client.connect(server.port);
   const second = await Client.connect(server.port, false);
   expect(await second.reply()).toStartWith("220 ");
 });
 
-test("a silent client is sent away after five minutes, dripping octets or not", async () => {
+test("a silent client is disconnected after five minutes, even if octets trickle in", async () => {
   await using server = await startServer();
   const silent = await Client.connect(server.port);
   server.clock.advance(PHASE_TIMEOUT_MS.command - 1);
@@ -189,7 +189,7 @@ test("a silent client is sent away after five minutes, dripping octets or not", 
   expect(await silent.rest()).toStartWith("421 4.4.2 ");
 });
 
-test("a transaction has its greatest length however busy the client is", async () => {
+test("a transaction has a maximum length however busy the client is", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   await client.say("EHLO x");
@@ -218,7 +218,7 @@ test("a handler that never answers does not hold a connection for ever", async (
   expect(await client.rest()).toStartWith("421 4.4.2 ");
 });
 
-test("a client that will not close after our last word is cut off", async () => {
+test("a client that does not close after our last reply is cut off", async () => {
   await using server = await startServer({}, { maxConnections: 1 });
   const client = await Client.connect(server.port);
   expect(await client.say("QUIT")).toBe("221 2.0.0 Goodbye\r\n");
@@ -228,7 +228,7 @@ test("a client that will not close after our last word is cut off", async () => 
   expect(await (await Client.connect(server.port, false)).reply()).toStartWith("220 ");
 });
 
-test("a burst of commands is answered to its end, though its client has closed its side meanwhile", async () => {
+test("a burst of commands is answered to its end, even if its client has closed its side", async () => {
   const answer = signal<null>();
   await using server = await startServer({ recipient: () => answer.wait });
   const client = await Client.connect(server.port);

@@ -1,4 +1,4 @@
-/** Numbers below a bound, the same in every run of a seed. */
+/** Numbers below a limit, the same in every run of a seed. */
 export type Numbers = (below: number) => number;
 
 /** Mulberry32: small, and without the short cycles of one multiplication. */
@@ -15,7 +15,7 @@ export function numbers(seed: number): Numbers {
 const OPEN = "EHLO c.example\r\nMAIL FROM:<a@b.example> SIZE=20\r\nRCPT TO:<c@d.example>\r\n";
 const MAIL = OPEN.slice(OPEN.indexOf("MAIL"));
 
-/** Sessions that work, from which others are made. */
+/** Valid sessions, from which mutated ones are made. */
 const SESSIONS = [
   `${OPEN}DATA\r\nSubject: x\r\n\r\nhello\r\n.\r\nQUIT\r\n`,
   `${OPEN}RCPT TO:<e@no.example>\r\nRCPT TO:<Postmaster>\r\nDATA\r\n..dots\r\n.\r\n${MAIL}DATA\r\n.\r\nQUIT\r\n`,
@@ -33,7 +33,7 @@ const SESSIONS = [
   `${OPEN}BDAT 0\r\nBDAT 0 LAST\r\nBDAT 300\r\nGET / HTTP/1.1\r\n`,
 ];
 
-/** Pieces that are put in anywhere. */
+/** Pieces that can be inserted anywhere. */
 const PIECES = [
   ...[
     "\r\n",
@@ -123,7 +123,7 @@ function pick<T>(all: readonly T[], next: Numbers): T {
   return one;
 }
 
-/** A session's octets, some of them changed. */
+/** A session's octets, with some changed. */
 export function mutatedSession(next: Numbers): Buffer {
   let bytes: Buffer = Buffer.from(pick(SESSIONS, next));
   for (let left = next(6); left > 0; left--) bytes = pick(MUTATIONS, next)(bytes, next);
@@ -133,7 +133,7 @@ export function mutatedSession(next: Numbers): Buffer {
 /** Octets of a message or of chunks, mostly those that matter to line ends and dots. */
 export function mutatedText(next: Numbers): string {
   const letters = ["\r\n", "\r\n", "x", "y", ".", "\r\n.", "\r", "\n", "\0", "\xff", "\r\n.\r\n"];
-  // Most texts have no fault, so that what is not refused is tried as well.
+  // Most texts have no fault, so that accepted messages are tested as well.
   const some = next(3) > 0 ? 6 : letters.length;
   return Array.from({ length: next(20) }, () => letters[next(some)] ?? "x").join("");
 }
@@ -144,7 +144,7 @@ export function pieces(bytes: Buffer, next: Numbers): Buffer[] {
   const longest = 1 + next(next(2) === 0 ? 4 : 200);
   for (let at = 0; at < bytes.length; ) {
     const length = 1 + next(longest);
-    // A copy, as from a socket: what keeps a view of it must not see it change.
+    // A copy, as from a socket: if code keeps a view of it, the view must not change.
     all.push(Buffer.from(bytes.subarray(at, at + length)));
     at += length;
   }

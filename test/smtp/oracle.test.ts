@@ -5,12 +5,12 @@ import { toolPath } from "../support/npm-tool.ts";
 import { reply } from "../../src/smtp/reply.ts";
 import { Client, startServer } from "./server-harness.ts";
 
-/** nodemailer's server: another reading of the same RFCs. */
+/** nodemailer's server: an independent reading of the same RFCs. */
 const ENTRY = toolPath({ name: "smtp-server", version: "3.21.6", bin: "dist/esm/smtp-server.js" });
 const missing = !existsSync(ENTRY);
 const MAX = 1000;
 
-/** What of the package this test drives. */
+/** The part of the package that this test uses. */
 interface OtherServer {
   server: Server;
   listen(port: number, host: string, listening: () => void): void;
@@ -25,9 +25,9 @@ class Refusal extends Error {
   responseCode = 550;
 }
 
-/** The other server, with the same rules of its own: mailboxes at no.example do not exist. */
+/** The other server with the same rules: mailboxes at no.example do not exist. */
 async function startOther(): Promise<{ port: number; stop(): Promise<void> }> {
-  // A package without types: what is used of it is named above.
+  // A package without types. The part used is declared above.
   const { SMTPServer } = (await import(ENTRY)) as OtherModule;
   const other = new SMTPServer({
     authOptional: true,
@@ -53,7 +53,7 @@ const MAIL = "MAIL FROM:<a@b.example>";
 const RCPT = "RCPT TO:<c@d.example>";
 const BODY = "Subject: x\r\n\r\nhello\r\n.";
 
-/** Each line is sent when the one before it has its answer; a message is one line. */
+/** Sends each line when the one before it has its reply. A message is one line. */
 const DIALOGUES: Record<string, readonly string[]> = {
   "a message": [HELLO, MAIL, RCPT, "DATA", BODY, "QUIT"],
   "two messages": [HELLO, MAIL, RCPT, "DATA", BODY, MAIL, RCPT, "DATA", BODY, "QUIT"],
@@ -113,7 +113,7 @@ const DIALOGUES: Record<string, readonly string[]> = {
   "STARTTLS with an argument": [HELLO, "STARTTLS now"],
 };
 
-/** Where the two differ, and why ours stays. */
+/** Differences between the two, and why ours stays. */
 const DIFFERENCES: Record<string, { ours: string; theirs: string; reason: string }> = {
   "an unknown parameter": { ours: "225", theirs: "222", reason: "RFC 5321 §4.1.1.11 has it refused, 555" },
   "quoted local parts": {
@@ -123,7 +123,7 @@ const DIFFERENCES: Record<string, { ours: string; theirs: string; reason: string
   },
 };
 
-/** First digits of the answers, greeting first. */
+/** First digits of the replies, greeting first. */
 async function play(port: number, lines: readonly string[]): Promise<string> {
   const client = await Client.connect(port, false);
   let digits = (await client.reply()).slice(0, 1);
@@ -133,7 +133,7 @@ async function play(port: number, lines: readonly string[]): Promise<string> {
 }
 
 describe.skipIf(missing)(
-  "nodemailer's smtp-server answers the same (skipped where it is not installed)",
+  "nodemailer's smtp-server gives the same replies (skipped if it is not installed)",
   () => {
     let server: Awaited<ReturnType<typeof startServer>>;
     let other: Awaited<ReturnType<typeof startOther>>;

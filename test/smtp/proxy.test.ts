@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/clock.ts";
 import { REFUSALS_AT_ONCE, TARPIT_MS } from "../../src/smtp/connection.ts";
 import { GREET_AFTER_MS } from "../../src/smtp/listener.ts";
-import { PROXY_HEADER_MS } from "../../src/smtp/proxied.ts";
+import { PROXY_HEADER_MS } from "../../src/smtp/proxy-handshake.ts";
 import { MAX_PROXY_HEADER_OCTETS } from "../../src/smtp/proxy-header.ts";
 import { reply } from "../../src/smtp/reply.ts";
 import { receivingInboxes, startService } from "../support/service.ts";
@@ -11,7 +11,9 @@ import { Client, type Server, startServer } from "./server-harness.ts";
 const PROXIES = { proxies: ["127.0.0.0/8"] };
 const swaks = Bun.which("swaks");
 
-/** A header of PROXY protocol version 2: `client` connects by TCP over IPv4; null is the proxy's own look. */
+/**
+ * A header of PROXY protocol version 2: `client` connects by TCP over IPv4. If null, the proxy checks our health.
+ */
 function header(client: string | null, notes = Buffer.alloc(0)): Buffer {
   const octets = (ip: string): number[] => ip.split(".").map(Number);
   const addresses = client === null ? [] : [...octets(client), ...octets("192.0.2.1"), 0xd9, 3, 0, 25];
@@ -20,7 +22,7 @@ function header(client: string | null, notes = Buffer.alloc(0)): Buffer {
   return Buffer.concat([Buffer.from("\r\n\r\n\0\r\nQUIT\n"), Buffer.from([...fixed, ...addresses]), notes]);
 }
 
-/** A client that comes through the proxy and has sent its header, not greeted yet. */
+/** A client that connects through the proxy and has sent its header, not greeted yet. */
 async function through(server: Pick<Server, "port">, client: string | null): Promise<Client> {
   const connection = await Client.connect(server.port, false);
   connection.send(header(client));
@@ -28,7 +30,7 @@ async function through(server: Pick<Server, "port">, client: string | null): Pro
   return connection;
 }
 
-/** The same, greeted. */
+/** A client that connects through the proxy and has been greeted. */
 async function greeted(server: Server, ip: string): Promise<Client> {
   const client = await through(server, ip);
   server.clock.advance(GREET_AFTER_MS);
@@ -36,8 +38,8 @@ async function greeted(server: Server, ip: string): Promise<Client> {
   return client;
 }
 
-describe("behind a proxy", () => {
-  test("mail is from the client that the header names", async () => {
+describe("through a proxy", () => {
+  test("mail comes from the client that the header names", async () => {
     await using server = await startServer({}, PROXIES);
     const client = await greeted(server, "203.0.113.9");
     await client.startMessage();
@@ -45,7 +47,7 @@ describe("behind a proxy", () => {
     expect(server.taken[0]?.envelope.ip).toBe("203.0.113.9");
   });
 
-  test("STARTTLS works as for anybody", async () => {
+  test("STARTTLS works as for any client", async () => {
     await using server = await startServer({}, PROXIES);
     const client = await greeted(server, "203.0.113.9");
     await client.say("EHLO x");
@@ -56,7 +58,7 @@ describe("behind a proxy", () => {
     expect(server.taken[0]?.envelope).toMatchObject({ ip: "203.0.113.9", tls: "TLSv1.3" });
   });
 
-  test("a header in any pieces is the same, notes of the proxy's skipped", async () => {
+  test("a header cut into any pieces works, and the proxy's extensions are skipped", async () => {
     await using server = await startServer({}, PROXIES);
     const client = await Client.connect(server.port, false);
     for (const octet of header("203.0.113.9", Buffer.from("0400020000", "hex"))) {
@@ -68,7 +70,7 @@ describe("behind a proxy", () => {
     expect(await client.reply()).toStartWith("220 ");
   });
 
-  test("a proxy that looks for itself is greeted, under its own address", async () => {
+  test("a health check of the proxy is greeted, under its own address", async () => {
     await using server = await startServer({}, PROXIES);
     const client = await through(server, null);
     expect(await client.reply()).toStartWith("220 ");
@@ -77,7 +79,7 @@ describe("behind a proxy", () => {
     expect(server.taken[0]?.envelope.ip).toBe("127.0.0.1");
   });
 
-  test("the client is asked for silence before the greeting like any stranger", async () => {
+  test("the client must stay silent before the greeting like any stranger", async () => {
     await using server = await startServer({}, PROXIES);
     const early = await Client.connect(server.port, false);
     early.send(Buffer.concat([header("203.0.113.9"), Buffer.from("EHLO x\r\nMAIL FROM:<a@b.example>\r\n")]));
@@ -87,7 +89,7 @@ describe("behind a proxy", () => {
     expect(await later.rest()).toStartWith("554 5.5.0 ");
   });
 
-  test("one whose mail was taken is greeted at once the next time, another behind the same proxy is not", async () => {
+  test("a client whose mail was accepted is greeted at once the next time, but not another client of that proxy", async () => {
     await using server = await startServer({}, PROXIES);
     const client = await greeted(server, "203.0.113.9");
     await client.startMessage();
@@ -95,7 +97,7 @@ describe("behind a proxy", () => {
     await client.say("QUIT");
     client.destroy();
     let again = await through(server, "203.0.113.9");
-    // The listener remembers once it has seen the first connection close.
+    // The listener remembers the client once it has seen the first connection close.
     while ((await again.quiet()) === 0 && !again.heard) again = await through(server, "203.0.113.9");
     expect(await again.reply()).toStartWith("220 ");
     const other = await through(server, "203.0.113.10");
@@ -110,7 +112,7 @@ describe("behind a proxy", () => {
     await greeted(server, "203.0.113.10");
   });
 
-  test("the settings say how many there may be of a client, and in all", async () => {
+  test("the settings limit connections of a client, and of all", async () => {
     const clients: Client[] = [];
     const numbers = { SMTP_MAX_CONNECTIONS: "3", SMTP_MAX_CONNECTIONS_PER_IP: "2" };
     const service = await startService({ SMTP_PROXIES: "127.0.0.1", ...numbers });
@@ -128,7 +130,7 @@ describe("behind a proxy", () => {
     }
   });
 
-  test("the tarpit is for the client, though the proxy is on this machine", async () => {
+  test("the tarpit applies to the client, even if the proxy is on this machine", async () => {
     await using server = await startServer({ recipient: async () => reply(550, "5.1.1", "No") }, PROXIES);
     const client = await greeted(server, "203.0.113.9");
     await client.say("EHLO x");
@@ -155,14 +157,14 @@ describe("behind a proxy", () => {
     ],
     ["garbage", Buffer.from("ffffffffffffffffffffffffffffffff", "hex")],
   ];
-  test.each(cut)("%s ends the connection without a word", async (_name, bytes) => {
+  test.each(cut)("%s ends the connection without a reply", async (_name, bytes) => {
     await using server = await startServer({}, PROXIES);
     const client = await Client.connect(server.port, false);
     client.send(bytes);
     expect(await client.rest()).toBe("");
   });
 
-  test("a proxy that does not say for whom it speaks is cut off in time, dripping or not", async () => {
+  test("a proxy that does not send its header in time is cut off, even if octets trickle in", async () => {
     await using server = await startServer({}, PROXIES);
     const [silent, dripping] = [
       await Client.connect(server.port, false),
@@ -175,7 +177,7 @@ describe("behind a proxy", () => {
     expect(server.clock.pending()).toBe(0);
   });
 
-  test("a session goes on behind the time that its header had", async () => {
+  test("a session continues past the time limit of its header", async () => {
     await using server = await startServer({}, PROXIES);
     const client = await greeted(server, "203.0.113.9");
     server.clock.advance(PROXY_HEADER_MS);
@@ -192,7 +194,7 @@ describe("behind a proxy", () => {
   });
 });
 
-test("a header from anybody else is so many lines that are no command", async () => {
+test("a header from a peer that is not a proxy is read as invalid commands", async () => {
   await using server = await startServer({}, { proxies: ["192.0.2.1"] });
   const client = await Client.connect(server.port);
   client.send(Buffer.concat([header("203.0.113.9"), Buffer.from("\r\n")]));
@@ -202,7 +204,7 @@ test("a header from anybody else is so many lines that are no command", async ()
   expect(server.taken[0]?.envelope.ip).toBe("127.0.0.1");
 });
 
-/** Delivers a mail with swaks behind a header of its making. */
+/** Delivers a message with swaks, which sends its own proxy header. */
 async function swaksThrough(port: number, to: string, proxy: readonly string[]): Promise<void> {
   const mail = ["--server", `127.0.0.1:${port}`, "-f", "a@b.example", "-t", to];
   const header = ["--proxy-version", "2", "--proxy-protocol", "STREAM", ...proxy];
@@ -215,30 +217,27 @@ async function swaksThrough(port: number, to: string, proxy: readonly string[]):
 const V4 = ["--proxy-family", "AF_INET", "--proxy-source", "203.0.113.9", "--proxy-dest", "192.0.2.1"];
 const V6 = ["--proxy-family", "AF_INET6", "--proxy-source", "2001:db8::9", "--proxy-dest", "2001:db8::1"];
 
-describe.skipIf(swaks === null)(
-  "swaks delivers behind a header of its making (skipped without swaks)",
-  () => {
-    const rows: [name: string, proxy: string[], ip: string][] = [
-      ["IPv4", V4, "203.0.113.9"],
-      ["IPv6", V6, "2001:db8::9"],
-    ];
-    test.each(rows)("%s", async (_name, proxy, ip) => {
-      await using server = await startServer({}, PROXIES, systemClock);
-      await swaksThrough(server.port, "c@d.example", proxy);
-      expect(server.taken.at(-1)?.envelope.ip).toBe(ip);
-    });
+describe.skipIf(swaks === null)("swaks delivers through its own proxy header (skipped without swaks)", () => {
+  const rows: [name: string, proxy: string[], ip: string][] = [
+    ["IPv4", V4, "203.0.113.9"],
+    ["IPv6", V6, "2001:db8::9"],
+  ];
+  test.each(rows)("%s", async (_name, proxy, ip) => {
+    await using server = await startServer({}, PROXIES, systemClock);
+    await swaksThrough(server.port, "c@d.example", proxy);
+    expect(server.taken.at(-1)?.envelope.ip).toBe(ip);
+  });
 
-    test("to the whole service, whose setting names the proxy", async () => {
-      const service = await startService({ SMTP_PROXIES: "192.0.2.0/24, 127.0.0.1" });
-      try {
-        await receivingInboxes(service, "in.test", ["one@in.test"]);
-        await swaksThrough(service.smtpPort, "one@in.test", V4);
-        const [{ id }] = (await service.call("GET", "/v1/emails?direction=inbound")).body.data;
-        expect((await service.call("GET", `/v1/emails/${id}`)).body.envelope.ip).toBe("203.0.113.9");
-        expect((await service.call("GET", `/v1/emails/${id}/raw`)).body).toContain("([203.0.113.9])\r\n");
-      } finally {
-        await service.stop();
-      }
-    });
-  },
-);
+  test("to the whole service, whose setting names the proxy", async () => {
+    const service = await startService({ SMTP_PROXIES: "192.0.2.0/24, 127.0.0.1" });
+    try {
+      await receivingInboxes(service, "in.test", ["one@in.test"]);
+      await swaksThrough(service.smtpPort, "one@in.test", V4);
+      const [{ id }] = (await service.call("GET", "/v1/emails?direction=inbound")).body.data;
+      expect((await service.call("GET", `/v1/emails/${id}`)).body.envelope.ip).toBe("203.0.113.9");
+      expect((await service.call("GET", `/v1/emails/${id}/raw`)).body).toContain("([203.0.113.9])\r\n");
+    } finally {
+      await service.stop();
+    }
+  });
+});

@@ -17,7 +17,7 @@ function wire(text: string): string {
   return Buffer.from(text).toString("latin1");
 }
 
-/** The answer to RCPT of a client that nobody knows, or that calls itself one of ours. */
+/** The reply to RCPT for a client that is unknown, or that claims to be one of ours. */
 async function answer(path: string, from = "stranger@client.test"): Promise<string> {
   const client = await Client.connect(service.smtpPort);
   await client.say("EHLO client.test");
@@ -32,7 +32,7 @@ const NO_DOMAIN = "550 5.1.2";
 const MALFORMED = "501 5.1.3";
 const SYNTAX = "501 5.5.4";
 
-describe("nobody's mail is relayed, however the address is written", () => {
+describe("no unauthenticated mail is relayed, however the address is written", () => {
   const rows: [path: string, code: string][] = [
     ["<victim@elsewhere.example>", NO_DOMAIN],
     ["<VICTIM@ELSEWHERE.EXAMPLE>", NO_DOMAIN],
@@ -102,14 +102,14 @@ describe("an inbox is reached however its address is written", () => {
   });
 });
 
-test("nobody is offered AUTH, and nobody has it", async () => {
+test("AUTH is never offered and never accepted", async () => {
   const client = await Client.connect(service.smtpPort);
   expect(await client.say("EHLO client.test")).not.toContain("AUTH");
   expect(await client.say("AUTH PLAIN AG9uZQBvbmU=")).toStartWith("502 ");
   client.destroy();
 });
 
-/** Ends of a message as other servers understand them: this one ends at CRLF.CRLF alone (SMTP smuggling). */
+/** Ends of a message as other servers read them. Ours only ends at CRLF.CRLF (SMTP smuggling). */
 const ENDS = [
   "\n.\n",
   "\n.\r\n",
@@ -123,7 +123,7 @@ const ENDS = [
   "\n\r.\n\r",
 ];
 
-describe("a message is smuggled in behind nothing that ends no message", () => {
+describe("no false end of data smuggles a message in", () => {
   const evil =
     "MAIL FROM:<evil@client.test>\r\nRCPT TO:<one@in.test>\r\nDATA\r\nSubject: evil\r\n\r\nsmuggled\r\n";
   test.each(ENDS.map((end) => JSON.stringify(end)))("%s", async (shown) => {
@@ -131,7 +131,7 @@ describe("a message is smuggled in behind nothing that ends no message", () => {
     client.send("EHLO client.test\r\nMAIL FROM:<a@client.test>\r\nRCPT TO:<one@in.test>\r\nDATA\r\n");
     expect(await client.codes(4)).toEqual(["250", "250", "250", "354"]);
     client.send(`Subject: good\r\n\r\nhello${JSON.parse(shown)}${evil}.\r\nNOOP\r\n`);
-    expect(await client.codes(2)).toEqual(["550", "250"]);
+    expect(await client.codes(2)).toEqual(["550", "421"]);
     client.destroy();
     const { body } = await service.call("GET", "/v1/emails?direction=inbound");
     expect(body.data).toEqual([]);

@@ -1,6 +1,6 @@
 import net from "node:net";
 import tls from "node:tls";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 import { log } from "../../src/log.ts";
 import type { Envelope, MailHandler } from "../../src/smtp/envelope.ts";
 import { createListener, type Listener, type ListenerOptions } from "../../src/smtp/listener.ts";
@@ -11,7 +11,7 @@ import { type ManualClock, manualClock } from "../support/manual-clock.ts";
 export const HOSTNAME = "mx.postrider.test";
 export const TAKEN = reply(250, "2.0.0", "Taken");
 
-/** A value to wait for, given from elsewhere. */
+/** A promise that a test resolves from outside. */
 export function signal<T = void>(): { wait: Promise<T>; give: (value: T) => void } {
   const { promise, resolve } = Promise.withResolvers<T>();
   return { wait: promise, give: resolve };
@@ -31,15 +31,15 @@ export interface Server {
 
 let certificate: ReturnType<typeof selfSignedCertificate> | null = null;
 
-/** One certificate for all servers of a run: making a key takes longer than most tests. */
+/** One certificate for all servers of a run, because making a key takes longer than most tests. */
 function certificateOf(now: number): ReturnType<typeof selfSignedCertificate> {
   certificate ??= selfSignedCertificate(HOSTNAME, now);
   return certificate;
 }
 
 /**
- * A listener on a free port whose handler takes everything, unless told otherwise. It goes by the manual clock of the
- * result, unless another one is given.
+ * A listener on a free port whose handler accepts everything unless told otherwise. It uses the manual clock of the
+ * result unless another clock is given.
  */
 export async function startServer(
   handler: Partial<MailHandler> = {},
@@ -126,7 +126,7 @@ export class Client {
     return true;
   }
 
-  /** The next whole reply with its CRLFs; "" when the server has closed before it. */
+  /** Returns the next whole reply with its CRLFs, or "" if the server has closed before it. */
   async reply(): Promise<string> {
     for (;;) {
       const match = /^(?:\d{3}-[^\r]*\r\n)*\d{3} [^\r]*\r\n/.exec(this.#text);
@@ -138,7 +138,7 @@ export class Client {
     }
   }
 
-  /** Whether anything has come that was not read yet. */
+  /** Returns whether octets have arrived that were not read yet. */
   get heard(): boolean {
     return this.#text !== "" || this.#ended;
   }
@@ -150,7 +150,7 @@ export class Client {
     return codes;
   }
 
-  /** Everything until the server closes. */
+  /** Reads everything until the server closes. */
   async rest(): Promise<string> {
     while (await this.#more());
     return this.#text;
@@ -173,7 +173,7 @@ export class Client {
     if (codes.join() !== "250,250,250,354") throw new Error(`the message did not start: ${codes.join()}`);
   }
 
-  /** Does the TLS handshake on the connection as it stands. */
+  /** Does the TLS handshake on the open connection. */
   async secure(): Promise<tls.TLSSocket> {
     this.#socket.removeAllListeners();
     const secure = tls.connect({ socket: this.#socket, rejectUnauthorized: false });
@@ -186,8 +186,8 @@ export class Client {
   }
 
   /**
-   * Waits until nothing more of what was sent leaves: it has arrived, or the server has stopped reading. Returns the
-   * octets that could not leave.
+   * Waits until no more sent octets leave: they have arrived, or the server has stopped reading. Returns the number
+   * of octets that could not leave.
    */
   async quiet(): Promise<number> {
     let left = -1;
@@ -207,12 +207,12 @@ export class Client {
     this.#socket.resume();
   }
 
-  /** Closes our side and reads on. */
+  /** Closes our side and continues to read. */
   halfClose(): void {
     this.#socket.end();
   }
 
-  /** Breaks the connection off. */
+  /** Resets the connection. */
   reset(): void {
     this.#socket.resetAndDestroy();
   }

@@ -5,20 +5,20 @@ import { Client, type Server, signal, startServer } from "./server-harness.ts";
 
 const CLIENTS = 2000;
 const DRIP_MS = 10_000;
-/** Two ends of each connection, and some for everything else. */
+/** Both ends of each connection, and some for everything else. */
 const DESCRIPTORS = 2 * CLIENTS + 500;
-// Bun lifts its own soft limit to the hard one.
+// Bun raises its own soft limit to the hard one.
 const hardLimit = Bun.spawnSync(["sh", "-c", "ulimit -Hn"]).stdout.toString().trim();
 const enough = hardLimit === "unlimited" || Number(hardLimit) >= DESCRIPTORS;
 
-/** A client that sends an octet now and then, and notes what it hears. */
+/** A client that sends an octet now and then, and records the replies. */
 interface Dripper {
   drip(octet: string): void;
   text(): string;
   closed(): boolean;
 }
 
-/** Connects, says the opening in one go, and resolves when as many replies have come. */
+/** Connects, sends the opening at once, and resolves when that many replies have come. */
 async function dripper(port: number, opening: string, replies: number): Promise<Dripper> {
   let text = "";
   let closed = false;
@@ -43,7 +43,10 @@ async function dripper(port: number, opening: string, replies: number): Promise<
 }
 
 const OPEN = "EHLO x\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n";
-/** What each kind says before it drips, how many replies that has, what it drips (octets of a ClientHello for one), and when it is cut off with what. */
+/**
+ * For each kind: its opening, the number of replies to that, the trickled octets (of a ClientHello for one), and
+ * the time and reply of the cut-off.
+ */
 const KINDS = [
   {
     name: "a command",
@@ -78,7 +81,7 @@ async function goodMail(server: Server): Promise<void> {
   client.destroy();
 }
 
-/** Waits until what the server sent has been heard: all of them are closed, or none is any more. */
+/** Waits until the server's octets have arrived: either all clients are closed, or none is any more. */
 async function settled(drippers: readonly Dripper[]): Promise<number> {
   let closed = -1;
   for (let same = 0; same < 5; same++) {
@@ -91,7 +94,7 @@ async function settled(drippers: readonly Dripper[]): Promise<number> {
 }
 
 test.skipIf(!enough)(
-  `${CLIENTS} clients that drip are cut off in time, and good mail flows (skipped where fewer than ${DESCRIPTORS} files may be open)`,
+  `${CLIENTS} slow clients are cut off in time, and ordinary mail flows (skipped if fewer than ${DESCRIPTORS} files may be open)`,
   async () => {
     await using server = await startServer({}, { maxConnections: CLIENTS + 10 });
     const each = Math.floor(CLIENTS / KINDS.length);

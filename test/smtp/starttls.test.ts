@@ -10,7 +10,7 @@ async function secured(port: number): Promise<Client> {
   return client;
 }
 
-test("after STARTTLS mail comes in under TLS 1.3, and STARTTLS is offered no more", async () => {
+test("after STARTTLS mail arrives under TLS 1.3, and STARTTLS is not offered again", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   expect(await client.say("EHLO x")).toContain("STARTTLS");
@@ -30,7 +30,7 @@ test("after STARTTLS mail comes in under TLS 1.3, and STARTTLS is offered no mor
   expect(await client.rest()).toBe("");
 });
 
-test("commands injected in plain text behind STARTTLS are not carried out", async () => {
+test("commands injected in plain text after STARTTLS are not executed", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   client.send(
@@ -38,7 +38,7 @@ test("commands injected in plain text behind STARTTLS are not carried out", asyn
   );
   expect(await client.codes(2)).toEqual(["250", "220"]);
   await client.secure();
-  // Were one of them carried out, its answer would come before this one.
+  // If one of them were executed, its reply would come before this one.
   expect(await client.say("NOOP")).toBe("250 2.0.0 OK\r\n");
   expect(await client.say("RCPT TO:<c@d.example>")).toStartWith("503 ");
   expect(await client.say("MAIL FROM:<a@b.example>")).toStartWith("503 5.5.1 Say EHLO");
@@ -55,7 +55,7 @@ test("a transaction begun in plain text is forgotten", async () => {
   expect(await client.say("DATA")).toStartWith("503 ");
 });
 
-test("what is no TLS after STARTTLS ends the connection without a word", async () => {
+test("octets that are not TLS after STARTTLS end the connection without a reply", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   await client.say("STARTTLS");
@@ -63,7 +63,7 @@ test("what is no TLS after STARTTLS ends the connection without a word", async (
   expect(await client.rest()).not.toContain("250");
 });
 
-test("a handshake that does not come is not waited for", async () => {
+test("a handshake that does not come times out", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   await client.say("STARTTLS");
@@ -71,7 +71,7 @@ test("a handshake that does not come is not waited for", async () => {
   expect(await client.rest()).toBe("");
 });
 
-test("STARTTLS that was sent ahead of a slow answer works when its turn comes", async () => {
+test("STARTTLS that was sent ahead of a slow answer works in its turn", async () => {
   const answer = signal<null>();
   await using server = await startServer({ recipient: () => answer.wait });
   const client = await Client.connect(server.port);
@@ -99,7 +99,7 @@ test("under TLS a client that does not read is not read from, and loses no reply
   expect(text).toEndWith("\r\n221 2.0.0 Goodbye\r\n");
 });
 
-test("a large message under TLS comes through octet for octet", async () => {
+test("a large message under TLS arrives octet for octet", async () => {
   const lines = Array.from({ length: 40_000 }, (_, at) => `${at % 7 === 0 ? "." : ""}line ${at}\r\n`);
   const body = lines.join("");
   await using server = await startServer();

@@ -3,7 +3,7 @@ import { Client, signal, startServer, TAKEN } from "./server-harness.ts";
 
 const FAREWELL = "421 4.3.2 The service is shutting down, try again later\r\n";
 
-test("idle sessions get 421, a message in hand gets its answer first, new connections are not taken", async () => {
+test("on a stop idle sessions get 421, a pending message is answered first, and new connections are refused", async () => {
   const [inHand, answer] = [signal(), signal<typeof TAKEN>()];
   await using server = await startServer({
     message: () => {
@@ -31,7 +31,7 @@ test("idle sessions get 421, a message in hand gets its answer first, new connec
   await stopping;
 });
 
-/** Whether a connection is refused, or taken only to be closed with 421. */
+/** Resolves to whether a connection is refused, or only accepted to be closed with 421. */
 async function refused(port: number): Promise<boolean> {
   const outcome = Promise.withResolvers<boolean>();
   const socket = await import("node:net").then((net) => net.connect(port, "127.0.0.1"));
@@ -40,7 +40,7 @@ async function refused(port: number): Promise<boolean> {
   return await outcome.promise;
 }
 
-test("a message still being sent may be finished", async () => {
+test("on a stop a message still being sent may be finished", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   await client.startMessage();
@@ -52,7 +52,7 @@ test("a message still being sent may be finished", async () => {
   expect(server.taken.length).toBe(1);
 });
 
-test("when the grace is over all are closed, whatever is in hand, and no late 250 is sent", async () => {
+test("when the grace period is over all connections are closed, and no late 250 is sent", async () => {
   const [inHand, answer] = [signal(), signal<typeof TAKEN>()];
   await using server = await startServer({
     message: () => {
@@ -74,7 +74,7 @@ test("when the grace is over all are closed, whatever is in hand, and no late 25
   expect(await waiting.rest()).toBe(FAREWELL);
 });
 
-test("stopping waits for a message in hand though its sender has gone", async () => {
+test("a stop waits for a pending message even if its sender has gone", async () => {
   const [inHand, answer] = [signal(), signal<typeof TAKEN>()];
   await using server = await startServer({
     message: () => {
@@ -98,7 +98,7 @@ test("stopping waits for a message in hand though its sender has gone", async ()
   await stopping;
 });
 
-test("a session between STARTTLS and its handshake is closed at once", async () => {
+test("on a stop a session between STARTTLS and its handshake is closed at once", async () => {
   await using server = await startServer();
   const client = await Client.connect(server.port);
   await client.say("STARTTLS");
@@ -108,12 +108,12 @@ test("a session between STARTTLS and its handshake is closed at once", async () 
   await stopping;
 });
 
-test("a listener nobody has connected to stops at once", async () => {
+test("a listener without connections stops at once", async () => {
   await using server = await startServer();
   await server.listener.stop(20_000);
 });
 
-test("a port that is taken is said so at the start", async () => {
+test("a port in use is reported at the start", async () => {
   await using server = await startServer();
   await expect(startServer({}, { port: server.port })).rejects.toThrow();
 });

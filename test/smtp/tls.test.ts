@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DAY_MS } from "../../src/core/time-units.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/self-signed.ts";
 import { newFolder } from "../support/folder.ts";
 import { type ServiceProcess, serviceProcess } from "../support/process.ts";
 import { type KeyAndCert, makeCert } from "../support/tls.ts";
 import { Client, startServer } from "./server-harness.ts";
 
-/** Milliseconds: programs start within seconds where the machine has much else to do. */
+/** Milliseconds: on a busy machine programs take seconds to start. */
 setDefaultTimeout(90_000);
 
 const openssl = Bun.which("openssl");
-/** OpenSSL itself offers the versions below 1.2 at this level alone. */
+/** OpenSSL offers the versions below 1.2 only at this security level. */
 const OLD = ["-cipher", "DEFAULT@SECLEVEL=0"];
 
-/** Does the handshake with openssl, then goes. Gives all that it has to say. */
+/** Does the handshake with openssl, then disconnects. Returns all of its output. */
 async function handshake(port: number, ...flags: string[]): Promise<string> {
   const to = ["-starttls", "smtp", "-connect", `127.0.0.1:${port}`];
   const child = Bun.spawn(["openssl", "s_client", ...to, ...flags], {
@@ -35,7 +35,7 @@ for (const [flag, version] of [
   ["-tls1_2", "TLSv1.2"],
   ["-tls1_3", "TLSv1.3"],
 ] as const)
-  test.skipIf(openssl === null)(`${version} is taken`, async () => {
+  test.skipIf(openssl === null)(`${version} is accepted`, async () => {
     await using server = await startServer();
     expect(await handshake(server.port, flag)).toContain(`New, ${version}, Cipher is`);
   });
@@ -48,7 +48,7 @@ for (const flag of ["-tls1", "-tls1_1"])
     expect(said).toContain("New, (NONE), Cipher is (NONE)");
   });
 
-// RFC 9325 §4.1: not without knowing whom, not without encryption. OpenSSL still offers both when asked.
+// RFC 9325 §4.1: no anonymous ciphers and no null encryption. OpenSSL still offers both when asked.
 for (const ciphers of ["aNULL", "eNULL"])
   test.skipIf(openssl === null)(`${ciphers} is refused by us`, async () => {
     await using server = await startServer();
@@ -57,7 +57,7 @@ for (const ciphers of ["aNULL", "eNULL"])
     expect(said).toContain("New, (NONE), Cipher is (NONE)");
   });
 
-test("a certificate set anew is served from the next handshake on, and sessions under the old one go on", async () => {
+test("a replaced certificate is used from the next handshake on, and sessions under the old one continue", async () => {
   await using server = await startServer();
   const before = await secured(server.port);
   const cert = await makeCert(["new.test"]);
@@ -82,7 +82,7 @@ async function secured(port: number): Promise<{ client: Client; name: string }> 
 let folder = "";
 let process: ServiceProcess;
 
-/** Writes the files that the process was told of. */
+/** Writes the certificate files of the process. */
 function write({ key, cert }: KeyAndCert): void {
   writeFileSync(join(folder, "key.pem"), key);
   writeFileSync(join(folder, "cert.pem"), cert);
@@ -96,7 +96,7 @@ async function reload(line: string): Promise<void> {
   };
   const before = count();
   process.reload();
-  // The log is the only signal that a process gives.
+  // The log is the only signal from the process.
   while (count() === before) await Bun.sleep(5);
 }
 
@@ -112,7 +112,7 @@ afterAll(async () => {
   await process.remove();
 });
 
-test("SIGHUP has a running service read its certificate anew; files it cannot use leave the old one in use", async () => {
+test("SIGHUP makes a running service reload its certificate; unusable files leave the old one in use", async () => {
   const [first, second] = [await makeCert(["first.test"]), await makeCert(["second.test"])];
   write(first);
   await process.start();
@@ -121,7 +121,7 @@ test("SIGHUP has a running service read its certificate anew; files it cannot us
 
   write(second);
   expect((await secured(process.smtpPort)).name).toBe("first.test");
-  await reload("certificate read anew");
+  await reload("certificate reloaded");
   expect((await secured(process.smtpPort)).name).toBe("second.test");
   expect(await old.client.say("EHLO x")).toStartWith("250-");
 
@@ -139,11 +139,11 @@ test("SIGHUP has a running service read its certificate anew; files it cannot us
   ];
   for (const [name, files] of broken) {
     write(files);
-    await reload("the old certificate stays");
+    await reload("the old certificate stays in use");
     expect((await secured(process.smtpPort)).name, name).toBe("second.test");
   }
   write(first);
-  await reload("certificate read anew");
+  await reload("certificate reloaded");
   expect((await secured(process.smtpPort)).name).toBe("first.test");
   write(await selfSignedCertificate("past.test", Date.now() - (SELF_SIGNED_DAYS + 1) * DAY_MS));
   await reload("the certificate has expired");

@@ -18,7 +18,7 @@ function has(path: string): boolean {
 }
 
 const swaks = Bun.which("swaks");
-/** swaks does TLS by a Perl module that is packaged apart from it. */
+/** swaks does TLS with a Perl module that is packaged separately. */
 const swaksTls = swaks !== null && Bun.spawnSync(["perl", "-MNet::SSLeay", "-e", "1"]).exitCode === 0;
 const openssl = Bun.which("openssl");
 

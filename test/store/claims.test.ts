@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import { ROLL_UP_ORDER } from "../../src/core/states.ts";
+import { ROLL_UP_ORDER } from "../../src/core/messages/states.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { holdRecipient } from "../../src/store/held-recipients.ts";
 import { insertInstance } from "../../src/store/instances.ts";
@@ -11,7 +11,7 @@ import {
   type TriedRecipient,
   waitingRecipient,
 } from "../../src/store/recipients.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
       sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
       args: [],
     },
-    insertSender(sender),
+    insertProject(sender),
     ...["ins_1", "ins_2"].map((id) => insertInstance({ id, host: "here", pid: 1, heartbeatAt: NOW })),
     {
       sql: `INSERT INTO messages (id, sender_id, direction, status, from_email, to_list, subject, created_at)
@@ -57,7 +57,7 @@ async function waiting(now = NOW): Promise<TriedRecipient> {
   return found.recipient;
 }
 
-/** A claim as a worker makes it, after what it has read. */
+/** A claim as a worker makes it, after its reads. */
 async function claim(read: TriedRecipient, instanceId: string, now = NOW): Promise<boolean> {
   const event = {
     ...{ id: newId("evt", now), senderId: read.senderId, messageId, type: "sending" as const },
@@ -70,8 +70,8 @@ async function claim(read: TriedRecipient, instanceId: string, now = NOW): Promi
   return written[1]?.changes === 1;
 }
 
-describe("a recipient that waits", () => {
-  test("is the one that is asked for, of several that are due", async () => {
+describe("a waiting recipient", () => {
+  test("is the requested one, if several are due", async () => {
     const { senderId } = await waiting();
     const second = newId("msg", NOW);
     const queued = { kind: "to" as const, status: "queued" as const, reason: null, dueAt: NOW };
@@ -108,7 +108,7 @@ describe("a recipient that waits", () => {
     expect(await findRecipient(database.db, messageId, 0)).toMatchObject({ status: "sending", attempts: 1 });
   });
 
-  test("is not claimed after what was read before another's whole attempt", async () => {
+  test("is not claimed with facts read before another worker's whole attempt", async () => {
     const read = await waiting();
     expect(await claim(read, "ins_1")).toBe(true);
     await database.db.write([
@@ -121,7 +121,7 @@ describe("a recipient that waits", () => {
     expect(await claim(await waiting(), "ins_2")).toBe(true);
   });
 
-  test("is nobody's before its time, and while it is put off", async () => {
+  test("cannot be claimed before its time, or while it is put off", async () => {
     expect(await waitingRecipient(database.db, messageId, 0, NOW - 1)).toBeNull();
     const read = await waiting();
     await database.db.write([holdRecipient(read, "sender_suspended", NOW + 1000, NOW)]);
@@ -130,7 +130,7 @@ describe("a recipient that waits", () => {
     expect(await waiting(NOW + 1000)).toMatchObject({ status: "queued", attempts: 0 });
   });
 
-  test("is held by the claim that took it, and by none that differs from it in anything", async () => {
+  test("is held by the claim that took it, and not by one that differs in any way", async () => {
     expect(await claim(await waiting(), "ins_1")).toBe(true);
     const held = { messageId, ord: 0, instanceId: "ins_1", attempt: 1 };
     expect(await isClaimHeld(database.db, held)).toBe(true);
@@ -138,7 +138,7 @@ describe("a recipient that waits", () => {
     for (const other of others) expect(await isClaimHeld(database.db, { ...held, ...other })).toBe(false);
   });
 
-  test("is not put off once somebody has it", async () => {
+  test("is not put off once a worker has claimed it", async () => {
     const read = await waiting();
     await claim(read, "ins_1");
     const [held] = await database.db.write([holdRecipient(read, "sender_suspended", NOW + 1000, NOW)]);
@@ -151,7 +151,7 @@ describe("a recipient that waits", () => {
     ["shop.test", 1, 0, null],
     ["other.test", 1, 1, null],
   ])(
-    "has its bounces at %s, receiving %i, by an MX record seen %i, only where that is the From domain",
+    "has its bounces at %s, receiving %i, by an MX record seen %i, only if that is the From domain",
     async (name, receiving, mx, wanted) => {
       const { senderId } = await waiting();
       await database.db.write([
@@ -166,7 +166,7 @@ describe("a recipient that waits", () => {
   );
 });
 
-describe("a recipient's mail", () => {
+describe("a recipient's message", () => {
   const OWN = "sender_of_the_mail";
   const STRANGER = testSender("acc_1", "stranger", NOW);
   const suppression = (sender: string, email: string, expiresAt: number | null = null) => ({
@@ -200,17 +200,17 @@ describe("a recipient's mail", () => {
     ["its domain is verified", domain(OWN, "shop.test", "verified"), {}],
     ["another domain is not verified", domain(OWN, "other.test", "pending"), {}],
     ["another project's domain is not verified", domain(STRANGER.id, "shop.test", "pending"), {}],
-  ])("is judged by what is its own: %s", async (_, { sql, args }, wanted) => {
+  ])("is judged by its own project's facts: %s", async (_, { sql, args }, wanted) => {
     const { senderId } = await waiting();
     await database.db.write([
-      insertSender(STRANGER),
+      insertProject(STRANGER),
       { sql: "UPDATE messages SET unsubscribe_link = 1", args: [] },
       { sql, args: args.map((value) => (value === OWN ? senderId : value)) },
     ]);
     expect(await waitingRecipient(database.db, messageId, 0, NOW)).toMatchObject({ ...FREE, ...wanted });
   });
 
-  test("may go to an unsubscribed contact where it has no link to unsubscribe", async () => {
+  test("may go to an unsubscribed contact if it has no unsubscribe link", async () => {
     const { senderId } = await waiting();
     await database.db.write([contact(senderId, KEY, 0)]);
     expect(await waitingRecipient(database.db, messageId, 0, NOW)).toMatchObject(FREE);
@@ -219,7 +219,7 @@ describe("a recipient's mail", () => {
 
 describe("a message's status", () => {
   test.each(ROLL_UP_ORDER.map((status, rank) => [status, ROLL_UP_ORDER.slice(rank)] as const))(
-    "is %s where one recipient is, and the others in states behind it",
+    "is %s if one recipient is, and the others are in earlier states",
     async (status, others) => {
       const { senderId } = await waiting();
       const rows = [...others].reverse().map((other, ord) => ({

@@ -18,7 +18,7 @@ const put = (a: string, b: number) => ({ sql: "INSERT INTO t (a, b) VALUES (?, ?
 const rows = async () => (await base.db.all<{ a: string }>("SELECT a FROM t ORDER BY a")).map((row) => row.a);
 
 describe("group commit", () => {
-  test("a database that was closed refuses reads and writes, and the process lives", async () => {
+  test("a closed database refuses reads and writes, and the process continues", async () => {
     const closed = base;
     const { db } = closed;
     base = await testDatabase();
@@ -43,7 +43,7 @@ describe("group commit", () => {
     });
   });
 
-  test("only the guilty writer fails, and nothing of it is kept", async () => {
+  test("only the writer with the broken constraint fails, and nothing of it is stored", async () => {
     const outcomes = await Promise.allSettled([
       base.db.write([put("a", 1)]),
       base.db.write([put("kept?", 1), put("a", 2)]),
@@ -81,7 +81,7 @@ describe("group commit", () => {
     expect((await rows()).length).toBe(3000);
   });
 
-  test("writes in hand are finished before the database closes", async () => {
+  test("open writes are finished before the database closes", async () => {
     const write = base.db.write([put("last", 1)]);
     await base.db.close();
     await write;
@@ -94,7 +94,7 @@ describe("group commit", () => {
     const transaction = await other.transaction("write");
     await transaction.execute("INSERT INTO t (a, b) VALUES ('other', 1)");
     const write = base.db.write([put("mine", 1)]);
-    // The lock is given up only after our writer has met it at least once.
+    // The lock is released only after our writer has met it at least once.
     await new Promise<void>((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
     await transaction.commit();
     await write;
@@ -113,7 +113,7 @@ describe("an open file", () => {
     expect(row?.[name]).toBe(expected);
   });
 
-  test("readers see the last commit while a writer of another process is at work", async () => {
+  test("readers see the last commit while another process writes", async () => {
     await base.db.write([put("seen", 1)]);
     const other = createClient({ url: base.writesAt, concurrency: 1 });
     const transaction = await other.transaction("write");

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { ConstraintError, overEngine } from "../../src/store/engine/client.ts";
-import { type Engine, EngineError, type Statement, type Written } from "../../src/store/engine/engine.ts";
+import type { Engine, Statement, Written } from "../../src/store/engine/engine.ts";
+import { EngineError } from "../../src/store/engine/errors.ts";
 import { type Chance, chanceOf, steppingClock } from "../support/chance.ts";
 
-/** Schedules tried, each with a seed of its own. */
+/** Number of schedules, each with its own seed. */
 const SCHEDULES = 400;
 const MAX_STEPS = 5_000;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -11,7 +12,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const failure = (code: string, statement: number | null, fault?: "lost" | "unreachable"): EngineError =>
   new EngineError(new Error(code), code, statement, fault === undefined ? {} : { fault });
 
-/** Rows by key, with the writer that has put them; a batch takes effect whole or not at all. */
+/** Rows by key, with the writer that stored them. A batch takes effect completely or not at all. */
 function modelEngine(chance: Chance, wait: (ms: number) => Promise<void>, trouble: number) {
   const rows = new Map<string, string>();
   const state = { batches: 0, running: 0, most: 0, lost: 0 };
@@ -30,7 +31,7 @@ function modelEngine(chance: Chance, wait: (ms: number) => Promise<void>, troubl
     return written;
   };
   const engine: Engine = {
-    isInThread: chance.happens(0.5),
+    writesInThread: chance.happens(0.5),
     all: async () => [],
     first: async () => null,
     close: async () => undefined,
@@ -105,7 +106,7 @@ async function schedule(seed: number): Promise<string[]> {
   return faults;
 }
 
-test(`${SCHEDULES} schedules of writers and engine troubles: each writer is told its own outcome`, async () => {
+test(`${SCHEDULES} random schedules of writers and engine failures: each writer gets its own outcome`, async () => {
   const failed: string[] = [];
   for (let seed = 1; seed <= SCHEDULES && failed.length < 10; seed++) {
     const faults = await schedule(seed);

@@ -38,7 +38,7 @@ function contact(name: string, changes: Partial<Contact> = {}): Contact {
 
 const save = (...contacts: Contact[]) => api.db.write(contacts.map(insertContact));
 
-test("a contact is read, changed, unsubscribed and deleted in its own project alone", async () => {
+test("a contact can be read, changed, unsubscribed and deleted only in its own project", async () => {
   const saved = contact("own");
   await save(saved);
   const { db } = api;
@@ -52,7 +52,7 @@ test("a contact is read, changed, unsubscribed and deleted in its own project al
   expect(await deleteContact(db, mine, saved.id)).toBe(false);
 });
 
-test("an address key is taken once in a project", async () => {
+test("an address can be a contact once in a project", async () => {
   await save(contact("taken"));
   const error = await save(contact("taken2", { emailKey: "taken@example.com" })).catch(
     (thrown: unknown) => thrown,
@@ -61,7 +61,7 @@ test("an address key is taken once in a project", async () => {
   await save(contact("taken3", { emailKey: "taken@example.com", senderId: theirs }));
 });
 
-test("a change sets what is given and leaves the rest", async () => {
+test("a change sets the given fields and leaves the rest", async () => {
   const saved = contact("change");
   await save(saved);
   const change = (changes: Parameters<typeof updateContact>[3]) =>
@@ -75,7 +75,7 @@ test("a change sets what is given and leaves the rest", async () => {
   });
 });
 
-test("unsubscribing twice keeps the first time, as does subscribing", async () => {
+test("unsubscribing or subscribing twice keeps the first time", async () => {
   const saved = contact("twice");
   await save(saved);
   const set = (subscribed: boolean, at: number) => setSubscribed(api.db, mine, saved.id, subscribed, at);
@@ -89,14 +89,14 @@ test("unsubscribing twice keeps the first time, as does subscribing", async () =
 describe("unsubscribing an address", () => {
   const unsubscribe = (given: Contact) => api.db.write([unsubscribeAddress(given)]);
 
-  test("makes the contact where there is none", async () => {
+  test("makes the contact if there is none", async () => {
     await unsubscribe(contact("new"));
     expect(await getContact(api.db, mine, "con_new")).toEqual(
       contact("new", { subscribed: false, unsubscribedAt: NOW }),
     );
   });
 
-  test("leaves the rest of one that is there, and its time when it was so already", async () => {
+  test("leaves the other fields of an existing contact, and the time if it was already unsubscribed", async () => {
     const saved = contact("old");
     await save(saved);
     const left = { ...saved, subscribed: false, unsubscribedAt: NOW + 1, updatedAt: NOW + 1 };
@@ -106,7 +106,7 @@ describe("unsubscribing an address", () => {
     expect(await getContact(api.db, mine, "con_other")).toBeNull();
   });
 
-  test("is seen by the sends of its project alone", async () => {
+  test("affects only the sends of its project", async () => {
     await save(
       contact("stays"),
       contact("leaves"),
@@ -122,7 +122,7 @@ describe("unsubscribing an address", () => {
   });
 });
 
-test("contacts are listed newest first, a page at a time, the project's own", async () => {
+test("contacts are listed newest first, in pages, and only the project's own", async () => {
   const senderId = api.other.a.id;
   await save(
     ...["1", "2", "3"].map((name) => contact(`list${name}`, { senderId, subscribed: name !== "2" })),
@@ -135,9 +135,9 @@ test("contacts are listed newest first, a page at a time, the project's own", as
   expect(await ids({ subscribed: false, q: "LIST" }, null, 9)).toEqual(["con_list2"]);
 });
 
-test("contacts are looked through as far as one page goes, and the next goes on behind them, none left out", async () => {
+test("contacts are searched as far as one page goes, and the next page continues without a gap", async () => {
   const senderId = api.other.b.id;
-  // One past the limit: the oldest is not looked at.
+  // One past the limit: the oldest is not read.
   await api.db.write([
     {
       sql: `INSERT INTO contacts (id, sender_id, email, email_key, subscribed, created_at, updated_at)
@@ -156,13 +156,13 @@ test("contacts are looked through as far as one page goes, and the next goes on 
   expect(await page({ q: "p0@" }, "con_many000001")).toEqual([["p0"], null]);
   expect(await page({ q: "p77777@" }, "con_many077778")).toEqual([["p77777"], null]);
   expect(await page({ subscribed: false }, null)).toEqual([["p50001", "p1"], "con_many000001"]);
-  // A step's last row is the next one's beginning.
+  // The last row of a step is the first of the next one.
   for (const at of [MAX_SCANNED + 1 - SCAN_STEP, MAX_SCANNED - SCAN_STEP])
     expect((await page({ q: `p${at}@` }, null))[0]).toEqual([`p${at}`]);
   expect(await page({}, "con_many000002")).toEqual([["p1", "p0"], null]);
 }, 60_000);
 
-describe("a text is contained", () => {
+describe("a text search finds a part", () => {
   const rows: [string, string, boolean][] = [
     ["Abc", "bC", true],
     ["Abc", "x", false],
@@ -209,7 +209,7 @@ describe("a text is contained", () => {
     ["José", "jose\u0301", true],
     ["z\u0307aba", "ŻABA", true],
     ["zaba", "z\u0307aba", false],
-    // Unicode has other forms of these, which nobody types.
+    // Letters with further Unicode forms that keyboards do not produce.
     ["\u095b", "\u095b", true],
     ["\u037e", "\u037e", true],
     ["İ_%\\*?[", "i_%\\*?[", true],
@@ -219,7 +219,7 @@ describe("a text is contained", () => {
     ["日本語", "本", true],
     ["😀 Ä", "😀 ä", true],
   ];
-  test.each(rows)("%s has %s: %p", async (text, part, expected) => {
+  test.each(rows)("%s contains %s: %p", async (text, part, expected) => {
     const { sql, args } = containsText(["other", "text"], part);
     const found = await api.db.first(`SELECT 1 FROM (SELECT ? AS text, NULL AS other) WHERE ${sql}`, [
       text,

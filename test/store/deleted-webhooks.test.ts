@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
-  LINES_PER_WRITE,
+  LOG_ROWS_PER_WRITE,
   removeDeletedWebhooks,
-  WRITES_PER_TURN,
-} from "../../src/flows/sweep/deleted-webhooks.ts";
+  LOG_WRITES_PER_TURN,
+} from "../../src/flows/sweep/removals.ts";
 import { insertSampleDelivery, listDeliveries } from "../../src/store/delivery-log.ts";
 import { insertDeliveries, pushTarget } from "../../src/store/webhook-deliveries.ts";
 import {
@@ -26,11 +26,11 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** A webhook with so many lines in its log. */
+/** A webhook with that many lines in its log. */
 async function webhook(id: string, lines: number): Promise<void> {
   const made = { id, senderId: mine, url: "https://hooks.example/in", enabled: true, eventTypes: ["*"] };
   await api.db.write([
-    insertWebhook({ ...made, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
+    insertWebhook({ ...made, content: true, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
     {
       sql: `INSERT INTO webhook_deliveries (id, webhook_id, sender_id, type, data, status, due_at, created_at)
         WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
@@ -48,7 +48,7 @@ const linesOf = async (id: string) =>
   )?.n;
 const rowsOf = async (id: string) =>
   (await api.db.all<unknown>("SELECT id FROM webhooks WHERE id = ?", [id])).length;
-/** What is due in all, as it is counted while it changes. */
+/** The total of due deliveries, as the counters have it. */
 const waiting = async () =>
   (
     await api.db.all<{ webhook_id: string }>(
@@ -56,8 +56,8 @@ const waiting = async () =>
     )
   ).length;
 
-test("a deleted webhook is there for nobody at once, and its log goes bit by bit, the row with the last of it", async () => {
-  const perTurn = LINES_PER_WRITE * WRITES_PER_TURN;
+test("a deleted webhook is gone for clients at once, and its log is removed bit by bit, its row last", async () => {
+  const perTurn = LOG_ROWS_PER_WRITE * LOG_WRITES_PER_TURN;
   await webhook("whk_long", perTurn + 1);
   await webhook("whk_other", 3);
   expect(await deleteWebhook(api.db, mine, "whk_long", NOW)).toBe(true);
@@ -65,7 +65,7 @@ test("a deleted webhook is there for nobody at once, and its log goes bit by bit
   expect([
     await getWebhook(api.db, mine, "whk_long"),
     await pushTarget(api.db, mine, "whk_long"),
-    await updateWebhook(api.db, mine, "whk_long", { enabled: true }, NOW),
+    await updateWebhook(api.db, mine, "whk_long", { enabled: true }, true, NOW),
     (await listWebhooks(api.db, mine, null, 9)).map(({ id }) => id),
   ]).toEqual([null, null, null, ["whk_other"]]);
   expect(await linesOf("whk_long")).toBe(perTurn + 1);
@@ -77,7 +77,7 @@ test("a deleted webhook is there for nobody at once, and its log goes bit by bit
   expect((await listDeliveries(api.db, mine, "whk_other", {}, null, 9)).rows).toHaveLength(3);
 });
 
-test("a deleted webhook hears of nothing more, neither of what was on its way to its log", async () => {
+test("a deleted webhook gets no further deliveries, not even those on their way to its log", async () => {
   await webhook("whk_heard", 0);
   await deleteWebhook(api.db, mine, "whk_heard", NOW);
   const event = { id: "evt_1", senderId: mine, messageId: "msg_1", type: "open" as const };

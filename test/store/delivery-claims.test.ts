@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deleteInstance, insertInstance } from "../../src/store/instances.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import {
   claimDelivery,
   type DueDelivery,
@@ -23,7 +23,7 @@ beforeEach(async () => {
       sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
       args: [],
     },
-    insertSender(sender),
+    insertProject(sender),
     {
       sql: `INSERT INTO webhooks (id, sender_id, url, event_types, secret, created_at, updated_at)
         VALUES ('whk_1', ?, 'https://hook.test', '["*"]', 's', 1, 1)`,
@@ -56,20 +56,20 @@ const claims = async () => {
   return rows.map(({ by }) => by);
 };
 
-describe("a delivery that is due", () => {
-  test("is claimed once, and none beside it", async () => {
+describe("a due delivery", () => {
+  test("is claimed once, without its neighbours", async () => {
     expect(await Promise.all([claim("dlv_2", "ins_1"), claim("dlv_2", "ins_2")])).toEqual([true, false]);
     expect(await claims()).toEqual([null, "ins_1", null]);
   });
 
-  test("is not claimed before its time, nor by an instance that is no longer on the list", async () => {
+  test("is not claimed before its time, nor by an instance that is no longer registered", async () => {
     expect(await claim("dlv_1", "ins_1", NOW - 1)).toBe(false);
     await database.db.write([deleteInstance("ins_2")]);
     expect(await claim("dlv_1", "ins_2")).toBe(false);
     expect(await claim("dlv_1", "ins_1")).toBe(true);
   });
 
-  test("is put off before its first attempt, and no other with it", async () => {
+  test("is put off before its first attempt, without its neighbours", async () => {
     await database.db.write([delayFirstAttempt("dlv_2", 500)]);
     expect([await claim("dlv_1", "ins_1"), await claim("dlv_2", "ins_1", NOW + 499)]).toEqual([true, false]);
     expect(await claim("dlv_2", "ins_1", NOW + 500)).toBe(true);
@@ -101,13 +101,13 @@ describe("claims of an instance", () => {
       expect(await claim(id, by)).toBe(true);
   });
 
-  test("are freed one by one, but not what is another's by now", async () => {
+  test("are freed one by one, except those that another instance has by now", async () => {
     await database.db.write(freeDeliveries(["dlv_1", "dlv_3"], "ins_1", NOW));
     expect(await claims()).toEqual([null, "ins_1", "ins_2"]);
     expect(await claim("dlv_1", "ins_2")).toBe(true);
   });
 
-  test("are freed all together, where the guard holds", async () => {
+  test("are freed all together, if the guard holds", async () => {
     const never = { sql: "1 = ?", args: [0] };
     await database.db.write([freeDeliveryClaims("ins_1", NOW, never)]);
     expect(await claims()).toEqual(["ins_1", "ins_1", "ins_2"]);

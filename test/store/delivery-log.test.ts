@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor, newId } from "../../src/core/ids.ts";
-import { DAY_MS } from "../../src/core/time-units.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { webhookDeliveryRoutes } from "../../src/http/routes/webhook-deliveries.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import { type DeliveryFilter, listDeliveries } from "../../src/store/delivery-log.ts";
@@ -25,14 +25,14 @@ afterAll(() => api.close());
 async function webhook(id: string, senderId = mine): Promise<void> {
   const made = { id, senderId, url: "https://hooks.example/in", enabled: true, eventTypes: ["*"] };
   await api.db.write([
-    insertWebhook({ ...made, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
+    insertWebhook({ ...made, content: true, disabledReason: null, createdAt: NOW, updatedAt: NOW }, "sealed"),
   ]);
 }
 
-/** The id of the `n`-th delivery of a webhook's, one a millisecond. */
+/** The id of a webhook's `n`-th delivery, one each millisecond. */
 const idOf = (n: number) => idFloor("dlv", NOW + n);
 
-/** Deliveries that have gone well, one a millisecond from `from` on, in few writes. */
+/** Successful deliveries, one each millisecond from `from` on, in few writes. */
 async function deliveries(webhookId: string, from: number, count: number): Promise<void> {
   const STEP = 500;
   for (let at = from; at < from + count; at += STEP) {
@@ -55,7 +55,7 @@ const change = (ids: readonly string[], set: string, ...args: (string | number)[
     },
   ]);
 
-/** All pages of a log: what each held. */
+/** All pages of a log, with the rows of each. */
 async function paged(webhookId: string, filter: DeliveryFilter, rows: number): Promise<string[][]> {
   const pages: string[][] = [];
   let before: string | null = null;
@@ -67,9 +67,9 @@ async function paged(webhookId: string, filter: DeliveryFilter, rows: number): P
   }
 }
 
-describe("a log of which few match", () => {
+describe("a log with few matches", () => {
   const COUNT = MAX_SCANNED + 2 * SCAN_STEP;
-  /** Of the last page, of the first one's end, and of the newest. */
+  /** One on the last page, one at the end of the first, and the newest. */
   const FEW = [3, COUNT - MAX_SCANNED - 1, COUNT - MAX_SCANNED, COUNT - 1];
   const ids = FEW.map(idOf).toReversed();
   beforeAll(async () => {
@@ -82,21 +82,21 @@ describe("a log of which few match", () => {
     ["status", { status: "failed" }],
     ["message", { messageId: MESSAGE }],
     ["both", { status: "failed", messageId: MESSAGE }],
-  ])("is looked through so far a page, and gives each once: by %s", async (_, filter) => {
+  ])("is read up to a limit for each page, and shows each match once: by %s", async (_, filter) => {
     expect(await paged("whk_long", filter, 20)).toEqual([ids.slice(0, 2), ids.slice(2)]);
     expect((await paged("whk_long", filter, 1)).filter((page) => page.length > 0)).toEqual(
       ids.map((id) => [id]),
     );
   });
 
-  test("is not looked through behind the message that is asked for", async () => {
-    // Made when the last delivery was: all others are more than a day older.
+  test("is not read past the message that is asked for", async () => {
+    // Made when the last delivery was. All other deliveries are more than a day older.
     const late = newId("msg", NOW + COUNT + DAY_MS);
     const { rows, stoppedAt } = await listDeliveries(api.db, mine, "whk_long", { messageId: late }, null, 20);
     expect([rows, stoppedAt]).toEqual([[], null]);
   });
 
-  test("gives a delivery that a clock put back has made seem older than its message", async () => {
+  test("shows a delivery that seems older than its message because the clock was set back", async () => {
     await change([idOf(5)], "message_id = ?", newId("msg", NOW + 5 + DAY_MS));
     const [row] = await api.db.all<{ id: string }>(
       "SELECT message_id AS id FROM webhook_deliveries WHERE id = ?",
@@ -106,7 +106,7 @@ describe("a log of which few match", () => {
     expect(pages.flat()).toEqual([idOf(5)]);
   });
 
-  test("is nobody else's", async () => {
+  test("is visible only to its own project", async () => {
     const other = await listDeliveries(api.db, api.acme.b.id, "whk_long", { status: "failed" }, null, 20);
     expect(other.rows).toEqual([]);
   });
@@ -144,7 +144,7 @@ describe("GET /v1/webhooks/{id}/deliveries", () => {
     expect(await found(query)).toEqual([200, expected.map(id), null]);
   });
 
-  test("keeps its place while others begin to match, and its cursor is for that filter alone", async () => {
+  test("keeps its position while more rows begin to match, and its cursor is only valid for that filter", async () => {
     const first = await api.call("GET", `${path}?status=pending&limit=2`);
     expect(first.json.data.map((one: { id: string }) => one.id)).toEqual([id(6), id(4)]);
     await change([id(7)], "status = 'pending'");
@@ -154,7 +154,7 @@ describe("GET /v1/webhooks/{id}/deliveries", () => {
     await change([id(7)], "status = 'succeeded'");
   });
 
-  test("?status=delivered is no status", async () => {
+  test("?status=delivered is not a status", async () => {
     expect((await found("?status=delivered"))[0]).toBe(422);
   });
 });

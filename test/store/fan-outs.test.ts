@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { EventType } from "../../src/core/events.ts";
+import type { EventType } from "../../src/core/messages/events.ts";
 import { newId } from "../../src/core/ids.ts";
 import {
   announce,
   announceEvents,
   eventsOf,
-  type Happening,
+  type EventDraft,
   MAX_DELIVERIES_IN_WRITE,
 } from "../../src/flows/notify/announce.ts";
 import {
@@ -18,7 +18,7 @@ import { forgetMessages } from "../../src/flows/sweep/retention.ts";
 import { openMemoryQueue } from "../../src/queue/memory.ts";
 import type { Job } from "../../src/queue/port.ts";
 import type { Db } from "../../src/store/engine/client.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import { deleteWebhook, insertWebhook, updateWebhook } from "../../src/store/webhooks.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -40,23 +40,30 @@ beforeEach(async () => {
     sql: "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@a.test', 0)",
     args: [],
   };
-  await db.write([account, ...senders.map(insertSender)]);
+  await db.write([account, ...senders.map(insertProject)]);
 });
 afterEach(() => database.remove());
 
-/** Webhooks of the project; gives their ids. */
+/** Makes webhooks of the project and returns their ids. */
 async function webhooks(senderId: string, count: number, eventTypes = ["*"]): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId("whk", NOW));
-  const made = { senderId, url: "https://hook.test", enabled: true, eventTypes, disabledReason: null };
+  const made = {
+    senderId,
+    url: "https://hook.test",
+    enabled: true,
+    eventTypes,
+    content: true,
+    disabledReason: null,
+  };
   await db.write(ids.map((id) => insertWebhook({ ...made, id, createdAt: NOW, updatedAt: NOW }, "sealed")));
   return ids;
 }
 
-/** Messages of the project with an event of each type; gives the messages' ids. */
+/** Stores messages of the project with an event of each type. Returns the messages' ids. */
 async function happen(senderId: string, messages: number, ...types: EventType[]): Promise<string[]> {
   const ids = Array.from({ length: messages }, () => newId("msg", NOW));
   const happenings = ids.flatMap((messageId) =>
-    types.map((type): Happening => ({ messageId, type, email: "a@b.test" })),
+    types.map((type): EventDraft => ({ messageId, type, email: "a@b.test" })),
   );
   const announced = await announce({ db, clock }, senderId, happenings);
   await db.write([...ids.map((id) => message(id, senderId)), ...announced.statements]);
@@ -69,7 +76,7 @@ const message = (id: string, senderId: string) => ({
   args: [id, senderId, NOW],
 });
 
-/** One process's chore, and the pushes that it has hinted. */
+/** The chore of one process, and the pushes that it has hinted. */
 function worker(own: Db = db): { turn(): Promise<void>; hinted: string[] } {
   const hinted: string[] = [];
   const queue = openMemoryQueue({ clock, log: { error() {}, info() {} } } as never);
@@ -84,13 +91,13 @@ async function workedOff({ turn }: { turn(): Promise<void> }): Promise<void> {
 const counted = async (sql: string) => (await db.first<{ n: number }>(`SELECT count(*) AS n ${sql}`))?.n ?? 0;
 const left = () => counted("FROM fan_outs");
 const deliveries = () => counted("FROM webhook_deliveries");
-/** Pairs of event and webhook that do not have exactly one delivery. */
+/** Pairs of event and webhook without exactly one delivery. */
 const amiss = () =>
   counted(`FROM (SELECT 1 FROM events e JOIN webhooks w ON w.sender_id = e.sender_id
     LEFT JOIN webhook_deliveries d ON d.event_id = e.id AND d.webhook_id = w.id AND d.message_id = e.message_id AND d.status = 'pending'
       AND d.type = e.type AND d.sender_id = e.sender_id GROUP BY e.id, w.id HAVING count(d.id) <> 1)`);
 
-test("a write makes its deliveries itself up to a number, and leaves them to be made behind it beyond that", async () => {
+test("a write stores up to a limit of deliveries itself, and leaves more to the chore", async () => {
   const perMessage = 2;
   await webhooks(mine, 10);
   const few = MAX_DELIVERIES_IN_WRITE / 10 / perMessage;
@@ -104,7 +111,7 @@ test("a write makes its deliveries itself up to a number, and leaves them to be 
   expect(new Set(hinted).size).toBe(MAX_DELIVERIES_IN_WRITE + 10 * perMessage);
 });
 
-test("a webhook gets what it wants in the order in which it happened, and nothing else", async () => {
+test("a webhook gets the events that it wants, in order, and no others", async () => {
   const [all] = await webhooks(mine, 1);
   const [queued] = await webhooks(mine, 1, ["queued"]);
   await webhooks(mine, 1, ["click"]);
@@ -120,7 +127,7 @@ test("a webhook gets what it wants in the order in which it happened, and nothin
   expect(await deliveries()).toBe(3 * MAX_DELIVERIES_IN_WRITE);
 });
 
-test("one event that more webhooks want is left too, and so is a mail to inboxes of several projects", async () => {
+test("an event that more webhooks want is left to the chore, and so is a message to inboxes of several projects", async () => {
   await webhooks(mine, 300);
   await webhooks(theirs, 201);
   const [here, there] = [newId("msg", NOW), newId("msg", NOW)];
@@ -147,10 +154,10 @@ test("one event that more webhooks want is left too, and so is a mail to inboxes
   expect([await deliveries(), await amiss()]).toEqual([501, 0]);
 });
 
-test("where the guard of a write does not hold, nothing is left to be made", async () => {
+test("if the guard of a write fails, the chore gets nothing", async () => {
   await webhooks(mine, MAX_DELIVERIES_IN_WRITE + 1);
   const [messageId] = await happen(mine, 1);
-  const happening: Happening = { messageId: messageId ?? "", type: "open", email: null };
+  const happening: EventDraft = { messageId: messageId ?? "", type: "open", email: null };
   const guard = (project: string) => ({
     sql: "EXISTS (SELECT 1 FROM senders WHERE id = ?)",
     args: [project],
@@ -161,7 +168,7 @@ test("where the guard of a write does not hold, nothing is left to be made", asy
   }
 });
 
-test("several processes at once, one of which ends at any time, make each delivery once", async () => {
+test("if several processes run the chore and one may end at any time, each delivery is made once", async () => {
   await webhooks(mine, 7);
   await happen(mine, 1100, "accepted");
   expect(await left()).toBe(3);
@@ -179,11 +186,11 @@ test("several processes at once, one of which ends at any time, make each delive
   expect(made).toBe(JSON.parse(hinted).length);
 });
 
-test("the webhooks are those of the time when it happened: a later one hears nothing, a deleted one neither", async () => {
+test("deliveries go to the webhooks at the time of the event: not to later or deleted ones", async () => {
   const [deleted = "", disabled = ""] = await webhooks(mine, 6);
   await happen(mine, 100, "delivery");
   await deleteWebhook(db, mine, deleted, NOW);
-  await updateWebhook(db, mine, disabled, { enabled: false }, NOW);
+  await updateWebhook(db, mine, disabled, { enabled: false }, true, NOW);
   const [late = ""] = await webhooks(mine, 1);
   await workedOff(worker());
   const of = (id: string) => counted(`FROM webhook_deliveries WHERE webhook_id = '${id}'`);
@@ -192,7 +199,7 @@ test("the webhooks are those of the time when it happened: a later one hears not
   ]);
 });
 
-test("projects take turns: one with millions of deliveries keeps no other waiting", async () => {
+test("projects take turns, so that one with millions of deliveries delays no other", async () => {
   const perTurn = DELIVERIES_PER_WRITE * WRITES_PER_PROJECT;
   await webhooks(mine, 10);
   await webhooks(theirs, 10);
@@ -203,7 +210,7 @@ test("projects take turns: one with millions of deliveries keeps no other waitin
   expect([await of(mine), await of(theirs)]).toEqual([(PROJECTS_PER_TURN - 1) * perTurn, 510]);
 });
 
-test("a message that a webhook is still to hear of is not forgotten", async () => {
+test("a message with deliveries still to be made is not removed", async () => {
   await webhooks(mine, MAX_DELIVERIES_IN_WRITE + 1);
   const [earlier] = await happen(mine, 1);
   const [told] = await happen(mine, 1, "inbound_received");

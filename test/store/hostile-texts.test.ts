@@ -17,13 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
-/** A text of one letter is the beginning of what is looked for wherever it is looked for. */
+/** A text of one letter, which is a beginning of the searched text wherever the search looks. */
 const LETTERS = [
   ["ASCII", "a"],
   ["beyond ASCII", "é"],
 ] as const;
 
-/** Stores contacts of those names, the oldest first; gives their ids. */
+/** Stores contacts of those names, the oldest first, and returns their ids. */
 async function storeContacts(senderId: string, names: readonly string[]): Promise<string[]> {
   const rows = names.map((name, at) => [newId("con", NOW + at), `c${at}@home.example`, name] as const);
   await lists.db.write([
@@ -36,7 +36,10 @@ async function storeContacts(senderId: string, names: readonly string[]): Promis
   return rows.map(([id]) => id);
 }
 
-/** Stores threads of those subjects, the oldest first, in an inbox of their own; gives its id, theirs and the project's. */
+/**
+ * Stores threads of those subjects, the oldest first, in a new inbox. Returns the ids of the inbox, the threads and
+ * the project.
+ */
 async function storeThreads(subjects: readonly string[], participants: readonly string[]) {
   const { senderId, inboxId } = await lists.inbox();
   const rows = subjects.map((subject, at) => [newId("thr", NOW + at), subject, NOW + at] as const);
@@ -51,7 +54,7 @@ async function storeThreads(subjects: readonly string[], participants: readonly 
   return { senderId, inboxId, ids: rows.map(([id]) => id) };
 }
 
-describe("a text that others almost have is looked for bit by bit, and found behind them", () => {
+describe("a search reads near matches in steps, and finds the match after them", () => {
   for (const [name, letter] of LETTERS) {
     const q = `${letter.repeat(150)}z`;
 
@@ -84,7 +87,12 @@ describe("a text that others almost have is looked for bit by bit, and found beh
       let after: ThreadPosition | null = null;
       let turns = 0;
       do {
-        const wanted: ThreadPage = { senderId, inboxId, q, after, limit: 10 };
+        const wanted: ThreadPage = {
+          senderId,
+          filter: { inboxId, q, archived: false, unread: null },
+          after,
+          limit: 10,
+        };
         const page: { result: ThreadsFound; turns: number } = await countTurns(() =>
           listThreads(lists.db, wanted),
         );

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { isBroken } from "../../src/store/guards.ts";
+import { Admission } from "../../src/core/concurrency/admission.ts";
 import { idFloor, newId } from "../../src/core/ids.ts";
-import { INBOXES_PAUSE_MS, removeDeletedInboxes } from "../../src/flows/sweep/deleted-inboxes.ts";
-import { largeMails } from "../../src/flows/read/large-mails.ts";
+import { INBOXES_PAUSE_MS, removeDeletedInboxes } from "../../src/flows/sweep/removals.ts";
+import { LARGE_READS } from "../../src/flows/read/large-reads.ts";
 import type { RecordDeps } from "../../src/flows/read/record.ts";
 import { MAX_EVENTS_SHOWN, showConversation } from "../../src/http/views/conversation.ts";
 import { arrivalFacts } from "../../src/store/arrivals.ts";
@@ -12,7 +14,6 @@ import {
   countReceived,
   getInbox,
   INBOXES_AT_A_TIME,
-  isInboxGone,
   listInboxes,
   updateInbox,
 } from "../../src/store/inboxes.ts";
@@ -35,13 +36,13 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const run = (sql: string, ...args: (string | number | null)[]) => api.db.write([{ sql, args }]);
-/** Rows of so many numbers from 1 on, as table `numbers (n)`. */
+/** Rows of that many numbers from 1 on, as table `numbers (n)`. */
 const numbers = (count: number) =>
   `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`;
 const countOf = async (table: string, where: string) =>
   (await api.db.first<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`))?.n;
 
-/** The database, what its reads gave and in which turn of the event loop, and what its writes changed. */
+/** The database with a record of each read, its event loop turn, and the rows that each write changed. */
 function watched() {
   const reads: { rows: number; turn: number }[] = [];
   const writes: Written[][] = [];
@@ -88,7 +89,7 @@ async function outbound(id: string, threadId: string | null, at = NOW): Promise<
   await run("INSERT INTO message_content (message_id) VALUES (?)", id);
 }
 
-/** So many events of a message; ids rise with the number. */
+/** Makes that many events of a message, with ids in the order of their numbers. */
 async function events(messageId: string, count: number): Promise<void> {
   await run(
     `INSERT INTO events (message_id, id, sender_id, type, email, created_at) ${numbers(count)}
@@ -98,7 +99,7 @@ async function events(messageId: string, count: number): Promise<void> {
 }
 
 describe("inboxes", () => {
-  test("are listed whole, newest first, some at a time with a turn for others in between", async () => {
+  test("are listed completely, newest first, in steps that leave turns to other requests", async () => {
     const count = 2 * INBOXES_AT_A_TIME + 1;
     await run(
       `INSERT INTO inboxes (id, sender_id, domain_id, address, type, created_at) ${numbers(count)}
@@ -150,7 +151,7 @@ describe("inboxes", () => {
   };
   const step = (threadId: string, inboxId: string) => stepOf(threadId, inboxId, NOW);
 
-  test("that never received mail are deleted with their threads, no write changing more rows than it may", async () => {
+  test("without mail are deleted with their threads, and no write changes more rows than the limit", async () => {
     await inbox("inb_sender");
     await threads("inb_sender", 2 * ROWS_PER_REMOVAL + 1);
     await messages("inb_sender", ROWS_PER_REMOVAL + 1);
@@ -170,7 +171,7 @@ describe("inboxes", () => {
     ).toBe(ROWS_PER_REMOVAL + 1);
   });
 
-  test("that are being deleted are nobody's, and no mail comes to them", async () => {
+  test("that are being deleted are invisible and receive no mail", async () => {
     await inbox("inb_going");
     await threads("inb_going", 2);
     await beginDelete("inb_going");
@@ -179,17 +180,17 @@ describe("inboxes", () => {
     expect(await listInboxes(api.db, mine, domainId)).toEqual([]);
     const question = { rfcMessageId: null, related: [], since: 0, limit: 1 };
     expect(await arrivalFacts(api.db, { id: "inb_going", senderId: mine }, question)).toBeNull();
-    // A mail that was on its way already, to a thread that is there still, and to a new one.
+    // Mail that was already on its way, to an existing thread and to a new one.
     for (const threadId of ["inb_going1", "thr_new"]) {
       const write = api.db.write([step(threadId, "inb_going"), countReceived(mine, "inb_going")]);
-      expect(isInboxGone(await write.catch((error: unknown) => error))).toBe(true);
+      expect(isBroken(await write.catch((error: unknown) => error), "inbox_deleted")).toBe(true);
     }
     expect(await countOf("inboxes", "address = 'inb_going@in.example.com'")).toBe(0);
     expect(await deleteInbox(api.db, mine, "inb_going")).toBe(true);
     expect(await countOf("threads", "inbox_id = 'inb_going'")).toBe(0);
   });
 
-  test("whose deletion a process has left half done are removed by the next one that starts", async () => {
+  test("whose deletion was interrupted are removed by the next process that starts", async () => {
     for (const id of ["inb_half", "inb_stays"]) {
       await inbox(id);
       await threads(id, 2);
@@ -201,7 +202,7 @@ describe("inboxes", () => {
     expect(await countOf("threads", "inbox_id = 'inb_stays'")).toBe(2);
   });
 
-  test("of two that are being deleted, one may end with the other half done", async () => {
+  test("of two deletions, one may finish while the other is half done", async () => {
     for (const id of ["inb_first", "inb_second"]) {
       await inbox(id);
       await threads(id, ROWS_PER_REMOVAL + 1);
@@ -214,7 +215,7 @@ describe("inboxes", () => {
     expect(await countOf("threads", "inbox_id = 'inb_second'")).toBe(0);
   });
 
-  test("and left half done by another process are removed by one that runs, and their domain can be deleted", async () => {
+  test("left half deleted by another process are removed by a running one, and their domain can be deleted", async () => {
     const clock = manualClock();
     const chore = removeDeletedInboxes({ db: api.db, clock });
     await chore();
@@ -232,7 +233,7 @@ describe("inboxes", () => {
     expect((await api.call("DELETE", `/v1/domains/${domain.id}`)).status).toBe(204);
   });
 
-  test("that have received, or are another project's, keep their threads", async () => {
+  test("that have received, or belong to another project, keep their threads", async () => {
     await inbox("inb_received", 1);
     await threads("inb_received", ROWS_PER_REMOVAL);
     expect(await deleteInbox(api.db, mine, "inb_received")).toBe(false);
@@ -246,7 +247,7 @@ describe("inboxes", () => {
 });
 
 describe("events of a message", () => {
-  test("are read whole, oldest first, some at a time with a turn for others in between", async () => {
+  test("are read completely, oldest first, in steps that leave turns to other requests", async () => {
     await outbound("msg_events", null);
     const count = 2 * EVENTS_AT_A_TIME;
     await events("msg_events", count);
@@ -262,13 +263,17 @@ describe("events of a message", () => {
     expect(first.map(({ id }) => id)).toEqual(found.slice(0, EVENTS_AT_A_TIME + 1).map(({ id }) => id));
   });
 
-  test("are shown in a conversation up to a number, and what has more says so", async () => {
+  test("are shown in a conversation up to a limit, and a message that has more says so", async () => {
     const counts = { msg_all: MAX_EVENTS_SHOWN, msg_more: MAX_EVENTS_SHOWN + 1 };
     for (const [id, count] of Object.entries(counts)) {
       await outbound(id, "thr_events");
       await events(id, count);
     }
-    const deps: RecordDeps = { db: api.db, objects: null, memory: { largeMails: largeMails() } };
+    const deps: RecordDeps = {
+      db: api.db,
+      objects: null,
+      memory: { largeReads: new Admission(LARGE_READS) },
+    };
     const shown = await showConversation(deps, mine, Object.keys(counts));
     expect(shown.map(({ truncated }) => truncated)).toEqual([undefined, true]);
     for (const { events } of shown)
@@ -278,7 +283,7 @@ describe("events of a message", () => {
   });
 });
 
-/** What a message that came in at a time makes of its thread. */
+/** Changes that a message received at a time makes to its thread. */
 function stepOf(threadId: string, inboxId: string, at: number, messageId = "msg_1"): Statement {
   return stepThread({
     ...{ threadId, inboxId, senderId: mine, messageId, subject: "", preview: `of ${messageId}` },
@@ -307,7 +312,7 @@ async function thread(id: string, lastInboundAt: number | null): Promise<void> {
 describe("a thread of many messages", () => {
   beforeAll(() => inbox("inb_mail", 1));
 
-  test("is answered at its newest inbound one, also where an older one was longer on its way to the database", async () => {
+  test("is answered at its newest inbound one, even if an older one reached the database later", async () => {
     const ids = [newId("msg", NOW), newId("msg", NOW + 5)] as const;
     for (const [at, id] of ids.entries()) await inbound(id, "thr_late", `<late${at}@x>`, NOW + 5 * at);
     for (const at of [NOW + 5, NOW]) await api.db.write([stepOf("thr_late", "inb_mail", at)]);
@@ -319,7 +324,7 @@ describe("a thread of many messages", () => {
     expect(await lastMessageId(api.db, mine, "thr_late")).toBe(ids[1]);
   });
 
-  test("shows of those of one millisecond the one that it lists last", async () => {
+  test("previews the one of a millisecond that it lists last", async () => {
     for (const id of ["msg_2", "msg_3", "msg_1"])
       await api.db.write([stepOf("thr_even", "inb_mail", NOW, id)]);
     expect(await getThread(api.db, mine, "thr_even")).toMatchObject({
@@ -329,7 +334,7 @@ describe("a thread of many messages", () => {
     });
   });
 
-  test("is answered at its last inbound one, else its last, and of our own none is looked through for it", async () => {
+  test("is answered at its last inbound one, or else its last, without reading through our own", async () => {
     const id = (at: number) => newId("msg", at);
     await thread("thr_answered", NOW + 1);
     const [first, second] = [id(NOW), id(NOW + 1)];
@@ -349,9 +354,10 @@ describe("a thread of many messages", () => {
     const last = id(NOW + 9);
     for (const ours of [id(NOW + 8), last]) await outbound(ours, "thr_ours");
     expect(await lastMessageId(db, mine, "thr_ours")).toBe(last);
-    // Where nothing came in, nothing is looked for; else from the time on at which it did.
+    // If the thread has received nothing, no search happens. Otherwise it starts at the time of the last inbound
+    // message.
     expect(below).toEqual([idFloor("msg", NOW + 2)]);
-    // Its inbound ones have been forgotten since.
+    // Its inbound messages have been removed since.
     await run("DELETE FROM messages WHERE id IN (?, ?)", first, second);
     expect(await lastMessageId(api.db, mine, "thr_answered")).toBe(
       (
@@ -390,7 +396,7 @@ describe("a thread of many messages", () => {
       detail.startsWith("SEARCH messages USING INDEX messages_by_rfc_id"),
     );
     expect(inner).toBeDefined();
-    // A sort of what the index gives would stand beside it; the one that there is sorts the five.
+    // A sort of the index result would be a second one. The existing sort orders the five rows.
     expect(
       plan.filter(({ parent, detail }) => parent === inner?.parent && detail.includes("B-TREE")),
     ).toEqual([]);

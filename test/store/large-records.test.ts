@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Admission } from "../../src/core/concurrency/admission.ts";
 import { systemClock } from "../../src/clock.ts";
 import { AppError } from "../../src/core/errors.ts";
-import { keepContent } from "../../src/flows/contents/keep.ts";
-import { largeMails } from "../../src/flows/read/large-mails.ts";
+import { prepareContent } from "../../src/flows/contents/prepare-content.ts";
+import { LARGE_READS } from "../../src/flows/read/large-reads.ts";
 import { readRecord } from "../../src/flows/read/record.ts";
 import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import type { Db } from "../../src/store/engine/client.ts";
@@ -16,12 +17,12 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
-test("a large body is asked room for by its size, and is not read where there is none", async () => {
+test("a large body reserves memory by its size, and is not read if there is none", async () => {
   const senderId = await lists.project();
   const text = "x".repeat(3 * 1024 * 1024);
   const bytes = bodyBytes({ html: null, text });
   const given = message(senderId);
-  const body = await keepContent({ db: lists.db, clock: systemClock }, senderId, bytes);
+  const body = await prepareContent({ db: lists.db, clock: systemClock }, senderId, bytes);
   await lists.db.write(insertMessage(given, { body }, []));
   let chunks = 0;
   const db: Db = {
@@ -31,7 +32,7 @@ test("a large body is asked room for by its size, and is not read where there is
       return lists.db.all(sql, args);
     },
   };
-  const deps = { db, memory: { largeMails: largeMails() } };
+  const deps = { db, memory: { largeReads: new Admission(LARGE_READS) } };
   const asked: number[] = [];
   const refuse = (octets: number) => {
     asked.push(octets);

@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { keepBody, keepContent } from "../../src/flows/contents/keep.ts";
+import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
+import { prepareBody, prepareContent } from "../../src/flows/contents/prepare-content.ts";
 import { systemClock } from "../../src/clock.ts";
 import { newContent } from "../../src/store/contents/content-bytes.ts";
 import { contentBytes } from "../../src/store/contents/content-read.ts";
-import { getContent, getRaw, keepComposed, keepRendered } from "../../src/store/contents/message-content.ts";
+import {
+  getContent,
+  getRaw,
+  storeComposed,
+  storeRendered,
+} from "../../src/store/contents/message-content.ts";
 import { insertMessage } from "../../src/store/messages.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 
@@ -15,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => lists.remove());
 
 const bodyOf = (senderId: string, text: string) =>
-  keepBody({ db: lists.db, clock: systemClock }, senderId, { html: null, text });
+  prepareBody({ db: lists.db, clock: systemClock }, senderId, { html: null, text });
 const rows = () =>
   lists.db.all<{ refs: number; size: number }>("SELECT refs, size FROM contents ORDER BY id");
 
@@ -25,66 +31,54 @@ test("equal bodies of a project are one content, whatever their size; another pr
     for (const senderId of [ours, ours, theirs]) {
       const given = message(senderId, {});
       await lists.db.write(insertMessage(given, { body: await bodyOf(senderId, text) }, []));
-      expect((await getContent(lists, senderId, given.id))?.text).toBe(text);
+      expect((await getContent(lists, senderId, given.id, reservedBudget()))?.text).toBe(text);
     }
     expect((await rows()).slice(-2).map(({ refs }) => refs)).toEqual([2, 1]);
   }
 });
 
-test("a small body that an earlier release left in its message's row is read, and gives way to a template's", async () => {
-  const senderId = await lists.project();
-  const body = Buffer.from(JSON.stringify({ html: null, text: "As it was. ".repeat(80) }));
-  for (const inline of [body, Bun.zstdCompressSync(body)]) {
-    const given = message(senderId, {});
-    await lists.db.write([
-      ...insertMessage(given, { body: null }, []),
-      { sql: "UPDATE message_content SET inline_body = ? WHERE message_id = ?", args: [inline, given.id] },
-    ]);
-    const text = async () => (await getContent(lists, senderId, given.id))?.text;
-    expect(await text()).toBe("As it was. ".repeat(80));
-    const became = { subject: "S", body: await bodyOf(senderId, "As it became.") };
-    await lists.db.write(keepRendered(senderId, given.id, became, NOW));
-    expect(await text()).toBe("As it became.");
-  }
-});
-
-test("what a template became takes the place of what was there, once, and the counts go with it", async () => {
+test("a rendered template replaces the stored body once, and moves the reference counts", async () => {
   const senderId = await lists.project();
   const given = message(senderId, {});
   const [draft, first, second] = ["draft", "first", "second"].map((word) => word.repeat(100_000));
   await lists.db.write(insertMessage(given, { body: await bodyOf(senderId, draft ?? "") }, []));
   for (const text of [first, second])
     await lists.db.write(
-      keepRendered(senderId, given.id, { subject: "S", body: await bodyOf(senderId, text ?? "") }, NOW),
+      storeRendered(senderId, given.id, { subject: "S", body: await bodyOf(senderId, text ?? "") }, NOW),
     );
-  expect(await getContent(lists, senderId, given.id)).toMatchObject({ text: first, rendered: true });
-  // The second's was written ahead; nobody took it up.
+  expect(await getContent(lists, senderId, given.id, reservedBudget())).toMatchObject({
+    text: first,
+    rendered: true,
+  });
+  // The second rendering was written ahead and never used.
   expect((await rows()).slice(-3).map(({ refs }) => refs)).toEqual([0, 1, 0]);
 });
 
 test.each([
   ["small", Buffer.from("as sent")],
   ["large", Buffer.alloc(600_000, "as sent ")],
-])("a %s mail as composed is kept the first time", async (_, raw) => {
+])("a %s message as composed is stored the first time", async (_, raw) => {
   const senderId = await lists.project();
   const given = message(senderId, {});
   await lists.db.write(insertMessage(given, { body: null }, []));
   const deps = { db: lists.db, clock: systemClock };
-  await lists.db.write(keepComposed(given.id, await keepContent(deps, given.senderId, raw), NOW));
-  await lists.db.write(keepComposed(given.id, newContent(Buffer.from("another")), NOW));
+  await lists.db.write(storeComposed(given.id, await prepareContent(deps, given.senderId, raw), NOW));
+  await lists.db.write(storeComposed(given.id, newContent(Buffer.from("another")), NOW));
   const kept = await getRaw(lists.db, senderId, given.id);
-  expect(kept !== null && Buffer.from(await contentBytes(lists, kept.content)).equals(raw)).toBe(true);
+  expect(
+    kept !== null && Buffer.from(await contentBytes(lists, kept.content, reservedBudget())).equals(raw),
+  ).toBe(true);
   expect((await rows()).at(-1)).toMatchObject({ refs: 1, size: raw.length });
 });
 
-test("a mail as composed whose chunks are gone is not kept, and the write goes on", async () => {
+test("a composed message whose chunks are gone is not stored, and the write continues", async () => {
   const senderId = await lists.project();
   const given = message(senderId, {});
   const missing = newContent(Buffer.alloc(700_000, "never written "));
   await lists.db.write([
     ...insertMessage(given, { body: null }, []),
-    ...keepComposed(given.id, missing, NOW),
+    ...storeComposed(given.id, missing, NOW),
   ]);
   expect(await getRaw(lists.db, senderId, given.id)).toBeNull();
-  expect(await getContent(lists, senderId, given.id)).not.toBeNull();
+  expect(await getContent(lists, senderId, given.id, reservedBudget())).not.toBeNull();
 });

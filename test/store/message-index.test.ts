@@ -1,20 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { MOVING } from "../../src/core/states.ts";
+import { MOVING } from "../../src/core/messages/states.ts";
 import { indexMessages, MESSAGES_PER_TURN } from "../../src/flows/sweep/index-messages.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
-import { indexLevels, mergePieces } from "../../src/store/search/index-pieces.ts";
-import { migrate } from "../../src/store/engine/migrate.ts";
-import { firstPlace, indexWaiting } from "../../src/store/search/message-index.ts";
+import { indexLevels, mergeSegments } from "../../src/store/search/index-segments.ts";
+import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { listMessages } from "../../src/store/search/message-list.ts";
-import { keepRendered } from "../../src/store/contents/message-content.ts";
+import { storeRendered } from "../../src/store/contents/message-content.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
-import {
-  expressionOf,
-  MAX_TERMS_UNITS,
-  milestoneTerm,
-  termsOf,
-  termsWanted,
-} from "../../src/store/search/search-terms.ts";
+import { expressionOf, MAX_TERMS_UNITS, termsOf, termsWanted } from "../../src/store/search/search-terms.ts";
 import { around } from "../support/around.ts";
 import { type Lists, message, openLists } from "../support/lists.ts";
 import { reason } from "../support/reason.ts";
@@ -27,18 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
-/** Works on a database of its own: an upgrade goes over all that is in one. */
-async function inItsOwn(work: (upgraded: Lists) => Promise<void>): Promise<void> {
-  const upgraded = await openLists();
-  try {
-    await work(upgraded);
-  } finally {
-    await upgraded.remove();
-  }
-}
-
-describe("entering the index", () => {
-  test("by two processes at once, over the same messages, enters each once", async () => {
+describe("adding to the index", () => {
+  test("by two processes at once, for the same messages, adds each once", async () => {
     const senderId = await lists.project();
     const messages = Array.from({ length: 300 }, () => message(senderId, { subject: "entered twice" }));
     const other = await lists.another();
@@ -47,7 +30,7 @@ describe("entering the index", () => {
       await lists.caughtUp(other);
       const overtaken: Db = {
         ...around(other),
-        // Between its reads and its write the other process enters messages: the same ones, and others behind them.
+        // Between its reads and its write the other process adds messages: the same ones, and later ones.
         async first<Row>(sql: string, args?: Value[]) {
           await indexWaiting(lists.db, 100);
           return other.first<Row>(sql, args);
@@ -64,12 +47,12 @@ describe("entering the index", () => {
     );
     const places = await lists.db.all<{ rowid: number }>(
       "SELECT rowid FROM message_terms WHERE message_terms MATCH ?",
-      [expressionOf([], termsWanted(senderId, { q: "entered twice" }).grams)],
+      [expressionOf(termsWanted(senderId, { q: "entered twice" }).grams)],
     );
     expect(places).toHaveLength(messages.length);
   });
 
-  test("that dies before its commit has entered nothing, and the next turn enters all", async () => {
+  test("that dies before its commit has added nothing, and the next turn adds all", async () => {
     const senderId = await lists.project();
     await lists.store([
       message(senderId, { subject: "survivor" }),
@@ -88,7 +71,7 @@ describe("entering the index", () => {
     ]).toEqual([0, 2]);
   });
 
-  test("leaves a message alone whose subject became another since it was read", async () => {
+  test("skips a message whose subject has changed since it was read", async () => {
     const senderId = await lists.project();
     const given = message(senderId, { subject: "draft words" });
     await lists.db.write(insertMessage(given, { body: null }, []));
@@ -97,7 +80,7 @@ describe("entering the index", () => {
       ...around(db),
       async write(statements) {
         const rendered = { subject: "Welcome Ann", body: null };
-        await db.write(keepRendered(senderId, given.id, rendered, NOW));
+        await db.write(storeRendered(senderId, given.id, rendered, NOW));
         return db.write(statements);
       },
     };
@@ -107,7 +90,7 @@ describe("entering the index", () => {
     expect(await lists.paged(senderId, { q: "welcome" }, 5)).toEqual([given.id]);
   });
 
-  /** More than are few of a status, so that the index is asked. */
+  /** More messages of a status than count as few, so that the index is used. */
   async function sent(senderId: string): Promise<Message[]> {
     const messages = Array.from({ length: 1100 }, () => message(senderId, { status: "sent" }));
     await lists.store(messages);
@@ -115,7 +98,7 @@ describe("entering the index", () => {
     return messages;
   }
 
-  test("leaves a message alone whose status became another since it was read", async () => {
+  test("skips a message whose status has changed since it was read", async () => {
     const senderId = await lists.project();
     const messages = await sent(senderId);
     const late = message(senderId, { status: "queued" });
@@ -136,7 +119,7 @@ describe("entering the index", () => {
     expect([await lists.waitingOf(senderId), await lists.paged(senderId, wanted, 400)]).toEqual([0, ids]);
   });
 
-  test("of a final state that became another since it was read comes again", async () => {
+  test("handles a final state again if it has changed since it was read", async () => {
     const senderId = await lists.project();
     const messages = await sent(senderId);
     const last = messages.at(-1) ?? message(senderId);
@@ -167,7 +150,7 @@ describe("entering the index", () => {
     ["nothing", ""],
   ];
   for (const [name, subject] of ODD)
-    test(`enters a message with ${name} in its subject`, async () => {
+    test(`adds a message with ${name} in its subject`, async () => {
       const senderId = await lists.project();
       await lists.store([message(senderId, { subject })]);
       await lists.index();
@@ -175,7 +158,7 @@ describe("entering the index", () => {
       expect(await lists.paged(senderId, { from: "news@shop.example" }, 5)).toHaveLength(1);
     });
 
-  test("of a turn ends at its limit, one message further waits", async () => {
+  test("of a turn ends at its limit, and one more message waits", async () => {
     const senderId = await lists.project();
     await lists.index();
     await lists.store(Array.from({ length: MESSAGES_PER_TURN + 1 }, () => message(senderId)));
@@ -185,7 +168,7 @@ describe("entering the index", () => {
     expect(await lists.waitingOf(senderId)).toBe(0);
   });
 
-  test("in quiet turns merges the index to one piece of a size, and all is found as before", async () => {
+  test("in quiet turns merges the index to one piece of each size, without changing results", async () => {
     const senderId = await lists.project();
     const messages = Array.from({ length: 40 }, () => message(senderId, { subject: "piece by piece" }));
     for (const one of messages) {
@@ -196,7 +179,7 @@ describe("entering the index", () => {
     expect(await most()).toBeGreaterThan(1);
     for (let turn = 0; turn < 50 && (await most()) > 1; turn++) await indexMessages(lists.db);
     expect(await most()).toBe(1);
-    expect(await mergePieces(lists.db, 16)).toBe(false);
+    expect(await mergeSegments(lists.db, 16)).toBe(false);
     expect(await lists.paged(senderId, { q: "piece by piece" }, 7)).toEqual(
       messages.map(({ id }) => id).reverse(),
     );
@@ -204,10 +187,10 @@ describe("entering the index", () => {
 });
 
 for (const [state, before] of [
-  ["that waits for the index", async () => undefined],
-  ["that is in the index", () => lists.index()],
+  ["that is not indexed yet", async () => undefined],
+  ["that is indexed", () => lists.index()],
 ] as const)
-  test(`of a message ${state}, what a template made of the subject is found, what it was before is not`, async () => {
+  test(`of a message ${state}, the rendered subject is found and the earlier one is not`, async () => {
     const senderId = await lists.project();
     const given = message(senderId, { subject: "draft words" });
     const [beside, others] = [senderId, await lists.project()].map((id) =>
@@ -216,18 +199,18 @@ for (const [state, before] of [
     for (const one of [given, beside, others])
       if (one) await lists.db.write(insertMessage(one, { body: null }, []));
     await before();
-    await lists.db.write(keepRendered(senderId, given.id, { subject: "Welcome Ann", body: null }, NOW));
+    await lists.db.write(storeRendered(senderId, given.id, { subject: "Welcome Ann", body: null }, NOW));
     const leaving = await lists.db.all<{ id: string }>("SELECT message_id AS id FROM messages_reentering");
     expect(leaving.filter(({ id }) => id !== given.id)).toEqual([]);
     await lists.index();
-    // A second rendering is not kept, nor found.
-    await lists.db.write(keepRendered(senderId, given.id, { subject: "Goodbye", body: null }, NOW));
+    // A second rendering is neither stored nor found.
+    await lists.db.write(storeRendered(senderId, given.id, { subject: "Goodbye", body: null }, NOW));
     const count = async (q: string) =>
       (await listMessages(lists.db, senderId, { q }, null, 10)).messages.length;
     expect([await count("welcome"), await count("draft"), await count("goodbye")]).toEqual([1, 0, 0]);
   });
 
-test("a message that leaves the index between the looks of one page, for the subject that its template became, is listed", async () => {
+test("a message that leaves the index during the reads of one page, because its subject was rendered, is listed", async () => {
   const senderId = await lists.project();
   const given = message(senderId, { subject: "", from: { email: "moving@shop.example" } });
   await lists.db.write(insertMessage(given, { body: null }, []));
@@ -239,7 +222,7 @@ test("a message that leaves the index between the looks of one page, for the sub
     async all<Row>(sql: string, args?: Value[]) {
       const rows = await db.all<Row>(sql, args);
       const rendered = { subject: "Welcome Ann", body: null };
-      if (looks++ === 0) await db.write(keepRendered(senderId, given.id, rendered, NOW));
+      if (looks++ === 0) await db.write(storeRendered(senderId, given.id, rendered, NOW));
       return rows;
     },
   };
@@ -247,7 +230,7 @@ test("a message that leaves the index between the looks of one page, for the sub
   expect(page.messages.map(({ id }) => id)).toEqual([given.id]);
 });
 
-test("the states that enter the index later are those that do not move", async () => {
+test("only final states enter the index later", async () => {
   const row = await lists.db.first<{ sql: string }>(
     "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'messages_settle'",
   );
@@ -255,116 +238,10 @@ test("the states that enter the index later are those that do not move", async (
   expect(left.sort()).toEqual([...MOVING].sort());
 });
 
-test("the terms of a message end at their limit, its sender and direction among them", () => {
+test("the terms of a message end at their limit, after its sender and direction", () => {
   const to = Array.from({ length: 3000 }, (_, at) => ({ email: `recipient${at}@home.example` }));
   const terms = termsOf(message("snd_x", { to }));
   expect(terms.length).toBeLessThanOrEqual(MAX_TERMS_UNITS);
   expect(terms.length).toBeGreaterThan(MAX_TERMS_UNITS - 50);
   expect(terms).toContain("from=news@shop.example");
 });
-
-test("an index that counted its rows with time is made anew by the upgrade", () =>
-  inItsOwn(async (upgraded) => {
-    const { db } = upgraded;
-    const senderId = await upgraded.project();
-    const messages = Array.from({ length: 30 }, () => message(senderId, { subject: "before it" }));
-    await upgraded.store(messages);
-    const late = messages.slice(0, 2).map((one) => ({ ...one, status: "complained" as const }));
-    await db.write(
-      messages.flatMap((one) => [
-        { sql: "UPDATE messages SET position = ? WHERE id = ?", args: [firstPlace(one.createdAt), one.id] },
-        {
-          sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
-          args: [firstPlace(one.createdAt), termsOf(one)],
-        },
-      ]),
-    );
-    await upgraded.settle(late);
-    await db.write([{ sql: "DELETE FROM schema_migrations WHERE version = 11", args: [] }]);
-    expect(await migrate(db, NOW)).toEqual([11]);
-    expect(await upgraded.waitingOf(senderId)).toBe(0);
-    expect(await upgraded.paged(senderId, { q: "before it" }, 7)).toEqual(
-      messages.map(({ id }) => id).reverse(),
-    );
-    expect(await upgraded.paged(senderId, { q: "before", status: "complained" }, 7)).toEqual(
-      late.map(({ id }) => id).reverse(),
-    );
-    const rows = await db.all("SELECT rowid FROM message_terms WHERE message_terms MATCH ?", [
-      expressionOf([], termsWanted(senderId, { q: "before it" }).grams),
-    ]);
-    expect(rows).toHaveLength(messages.length);
-  }));
-
-test("messages that were in the index before there were milestones get theirs by the upgrade", () =>
-  inItsOwn(async (upgraded) => {
-    const { db } = upgraded;
-    const senderId = await upgraded.project();
-    const messages = Array.from({ length: 40 }, (_, at) => {
-      const one = message(senderId);
-      return { ...one, id: `${one.id.slice(0, -2)}${at % 4 === 1 ? "00" : "0a"}` };
-    });
-    await upgraded.store(messages);
-    await upgraded.index();
-    const milestones = async () =>
-      db.all<{ rowid: number }>("SELECT rowid FROM message_terms WHERE message_terms MATCH ?", [
-        expressionOf([milestoneTerm(senderId)]),
-      ]);
-    const entered = await milestones();
-    expect(entered).toHaveLength(10);
-    await db.write([
-      ...entered.map(({ rowid }) => ({
-        sql: "INSERT INTO message_terms (message_terms, rowid, terms) VALUES ('delete', ?, ?)",
-        args: [rowid, milestoneTerm(senderId)],
-      })),
-      { sql: "DELETE FROM schema_migrations WHERE version = 12", args: [] },
-    ]);
-    expect(await milestones()).toEqual([]);
-    expect(await migrate(db, NOW)).toEqual([12]);
-    expect(await milestones()).toEqual(entered);
-  }));
-
-test("messages with a long tag or address, of which the index had the beginning alone, enter it anew by the upgrade", () =>
-  inItsOwn(async (upgraded) => {
-    const { db } = upgraded;
-    const senderId = await upgraded.project();
-    const tag = (end: string) => ({ name: "n".repeat(150), value: `${"v".repeat(60)}${end}` });
-    const email = `${"t".repeat(60)}@${"d".repeat(60)}.${"e".repeat(60)}.${"f".repeat(30)}.test`;
-    const messages = [
-      message(senderId, { tags: [tag("a")] }),
-      message(senderId, { tags: [tag("b")] }),
-      message(senderId, { to: [{ email }] }),
-      message(senderId),
-    ];
-    const filters = [{ tag: tag("a") }, { tag: tag("b") }, { to: email.toUpperCase() }];
-    await upgraded.store(messages);
-    await upgraded.index();
-    const places = () => db.all<unknown>("SELECT id, position FROM messages ORDER BY id");
-    const found = async () => Promise.all(filters.map((filter) => upgraded.paged(senderId, filter, 5)));
-    const [expected, entered] = [await found(), await places()];
-    expect(expected).toEqual(messages.slice(0, 3).map(({ id }) => [id]));
-    // As the index was: each such term ended after 200 units.
-    for (const filter of filters) {
-      const [term = ""] = termsWanted(senderId, filter).wholes;
-      const rows = await db.all<{ rowid: number }>(
-        "SELECT rowid FROM message_terms WHERE message_terms MATCH ?",
-        [expressionOf([term])],
-      );
-      await db.write(
-        rows.flatMap(({ rowid }) => [
-          {
-            sql: "INSERT INTO message_terms (message_terms, rowid, terms) VALUES ('delete', ?, ?)",
-            args: [rowid, term],
-          },
-          {
-            sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
-            args: [rowid, term.replace(/#\w+$/, "")],
-          },
-        ]),
-      );
-    }
-    expect(await found()).toEqual([[], [], []]);
-    await db.write([{ sql: "DELETE FROM schema_migrations WHERE version = 12", args: [] }]);
-    expect(await migrate(db, NOW)).toEqual([12]);
-    expect([await found(), await places()]).toEqual([expected, entered]);
-    expect(await db.all<unknown>("SELECT * FROM messages_reentering")).toEqual([]);
-  }));

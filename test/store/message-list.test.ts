@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { idFloor } from "../../src/core/ids.ts";
 import type { Db, Value } from "../../src/store/engine/client.ts";
 import { removalFromIndex } from "../../src/store/search/index-removal.ts";
-import { indexWaiting, rowOfPlace } from "../../src/store/search/message-index.ts";
+import { indexWaiting, rowOfPosition } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
 import { MAX_LOOKED_AT } from "../../src/store/search/message-page.ts";
 import type { Message } from "../../src/store/messages.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => lists.remove());
 
-describe("a text is found", () => {
+describe("a text search finds a part", () => {
   const rows: readonly [name: string, given: Partial<Message>, q: string, found: boolean][] = [
     ["in the subject, in any case", { subject: "Your Invoice" }, "yOUR iNV", true],
     ["within a word", { subject: "Your Invoice" }, "voic", true],
@@ -29,7 +29,7 @@ describe("a text is found", () => {
     ["in a blind copy's name", { bcc: [{ email: "z@d.example", name: "Zoë" }] }, "zoë", true],
     ["with its spaces", { subject: "one two" }, "e t", true],
     ["not over the end of a field", { subject: "one" }, "onenews", false],
-    ["not where its parts stand apart", { subject: "abcx bcda" }, "abcd", false],
+    ["not if its parts are apart", { subject: "abcx bcda" }, "abcd", false],
     ["not in the spelling of a list", { subject: "x" }, "email", false],
     ["% as itself", { subject: "100% off" }, "00% o", true],
     ["% as itself only", { subject: "100x off" }, "00% o", false],
@@ -42,7 +42,7 @@ describe("a text is found", () => {
     ["beyond the basic plane only as it is", { subject: "party 🎉🎊 now" }, "🎊🎉", false],
     ["of two characters", { subject: "Wx yz" }, "x ", true],
     ["of one character", { subject: "日本" }, "本", true],
-    ["of two characters that are not there", { subject: "Wx yz" }, "qq", false],
+    ["of two characters that do not occur", { subject: "Wx yz" }, "qq", false],
     ["of 256 characters", { subject: `${"ab1 ".repeat(70)}end` }, "ab1 ".repeat(64), true],
     [
       "of 256 characters, all but the last",
@@ -52,7 +52,7 @@ describe("a text is found", () => {
     ],
   ];
   for (const [name, given, q, found] of rows)
-    test(`${name}: ${found}, before it is in the index and after`, async () => {
+    test(`${name}: ${found}, before it is indexed and after`, async () => {
       const senderId = await lists.project();
       await lists.store([message(senderId, given)]);
       const rows = async () => (await listMessages(lists.db, senderId, { q }, null, 10)).messages.length;
@@ -107,8 +107,8 @@ const FILTERS: readonly [name: string, filter: MessageFilter, expected: (message
 ];
 
 /**
- * What is in the index when the lists are read: of the messages in the order of their commits, the first ones; and
- * whether their final states came after them.
+ * The messages that are indexed when the lists are read: the first ones in commit order. Also whether their final
+ * states came after them.
  */
 const STATES: readonly [
   name: string,
@@ -124,7 +124,7 @@ const STATES: readonly [
 ];
 
 for (const [state, indexed, settled] of STATES)
-  describe(`${state}, each filter, alone and with others, gives what a look at every message gives`, () => {
+  describe(`${state}, each filter, alone and combined, gives the result of checking every message`, () => {
     const senderIds: string[] = [];
     const stored: Message[] = [];
     const COUNT = 1500;
@@ -161,7 +161,7 @@ for (const [state, indexed, settled] of STATES)
 
     for (const [name, filter, expected] of FILTERS)
       for (const rows of [7, 50])
-        test(`${name}, pages of ${rows}: newest first, none left out, none twice`, async () => {
+        test(`${name}, pages of ${rows}: newest first, with each message once`, async () => {
           for (const senderId of senderIds) {
             const wanted = stored
               .filter((one) => one.senderId === senderId && expected(one))
@@ -171,7 +171,7 @@ for (const [state, indexed, settled] of STATES)
         });
   });
 
-test("messages that enter the index while one pages are listed, each once", async () => {
+test("messages that enter the index during paging are listed, each once", async () => {
   const senderId = await lists.project();
   const messages = Array.from({ length: 120 }, () => message(senderId, { subject: "moving" }));
   await lists.store(messages);
@@ -179,7 +179,7 @@ test("messages that enter the index while one pages are listed, each once", asyn
   expect(ids).toEqual(messages.map(({ id }) => id).reverse());
 });
 
-test("messages that enter the index between the two looks of one page are listed, each once", async () => {
+test("messages that enter the index between the two reads of one page are listed, each once", async () => {
   const senderId = await lists.project();
   const messages = Array.from({ length: 20 }, () => message(senderId, { subject: "moving" }));
   await lists.store(messages);
@@ -196,7 +196,7 @@ test("messages that enter the index between the two looks of one page are listed
   expect(page.messages.map(({ id }) => id)).toEqual(messages.map(({ id }) => id).reverse());
 });
 
-test("a page looks for a short text among 2000 messages, not one further, and the next goes on below them", async () => {
+test("a page searches a short text in at most 2000 messages, and the next page continues below them", async () => {
   const senderId = await lists.project();
   const first = message(senderId, { subject: "qq" });
   const rest = Array.from({ length: MAX_LOOKED_AT }, () => message(senderId));
@@ -210,7 +210,7 @@ test("a page looks for a short text among 2000 messages, not one further, and th
   expect((await found(page.stoppedAt)).messages.map(({ id }) => id)).toEqual([first.id]);
 });
 
-describe("a short text beside another filter, over thousands of messages", () => {
+describe("a short text with another filter, over thousands of messages", () => {
   const wanted = { q: "QQ", from: "from@shop.example" } as const;
   const many = (senderId: string, stepMs: number) =>
     Array.from({ length: 3 * MAX_LOOKED_AT }, (_, at) =>
@@ -235,7 +235,7 @@ describe("a short text beside another filter, over thousands of messages", () =>
     });
 });
 
-test("a value that few messages have is found beside one that all have, as long as it is few and after", async () => {
+test("a value that few messages have is found together with one that all have, while it is few and after", async () => {
   const senderId = await lists.project();
   const rare = (count: number) =>
     Array.from({ length: count }, () => message(senderId, { tags: [{ name: "kind", value: "rare" }] }));
@@ -249,12 +249,12 @@ test("a value that few messages have is found beside one that all have, as long 
   }
 });
 
-describe("filters of many messages each with next to none in common", () => {
+describe("filters that each match many messages and together almost none", () => {
   /** Every 15th message is a milestone. */
   const asMilestone = (id: string, at: number): string =>
     id.slice(0, -2) + (at % 15 === 7 ? "00" : at % 2 === 0 ? "1a" : "2b");
   const MESSAGES = 900;
-  // The oldest one passes all filters; of the others as many have the sender as have the tag, and none both.
+  // The oldest one passes all filters. Of the others as many have the sender as have the tag, and none has both.
   const made = (senderId: string, stepMs: number) =>
     Array.from({ length: MESSAGES }, (_, at) => {
       const one = message(senderId, { createdAt: NOW - 90_000_000 + at * stepMs });
@@ -274,7 +274,7 @@ describe("filters of many messages each with next to none in common", () => {
     ["and a text of all", { ...wanted, q: "order" }, () => true],
     ["and a text of all, of which there are two foldings", { ...wanted, q: "weiß" }, () => true],
     ["and a text of all in another spelling", { ...wanted, q: "WEISS" }, () => true],
-    ["and a status that still moves", { ...wanted, status: "delivery_delayed" }, () => true],
+    ["and a status that is not final", { ...wanted, status: "delivery_delayed" }, () => true],
     ["and one that none of them has", { ...wanted, status: "bounced" }, () => false],
     ["and a text of another", { ...wanted, q: "order 77" }, () => false],
   ];
@@ -289,7 +289,7 @@ describe("filters of many messages each with next to none in common", () => {
         expect(await lists.paged(senderId, filter, 10)).toEqual(expected.map(({ id }) => id));
       });
 
-  test("the first page ends behind the fourth milestone, not one message further", async () => {
+  test("the first page ends after the fourth milestone, not one message later", async () => {
     const senderId = await lists.project();
     const messages = made(senderId, 400);
     await lists.store(messages);
@@ -305,7 +305,7 @@ describe("filters of many messages each with next to none in common", () => {
     expect(next.stoppedAt).not.toBe(stoppedAt);
   });
 
-  test("few messages of a text are found at once, however many have the other", async () => {
+  test("few messages of a text are found at once, however many have the other text", async () => {
     const senderId = await lists.project();
     const messages = made(senderId, 400);
     await lists.store(messages);
@@ -331,8 +331,8 @@ describe("filters of many messages each with next to none in common", () => {
   });
 });
 
-describe("a page looks at 2000 messages at most, and the next goes on below them", () => {
-  /** That many messages which are not wanted, and before them one that is. */
+describe("a page reads 2000 messages at most, and the next continues below them", () => {
+  /** Stores that many messages that do not match, and an older one that does. */
   const flood = async (made: (senderId: string, wanted: boolean) => Message, indexed: boolean) => {
     const senderId = await lists.project();
     const messages = Array.from({ length: MAX_LOOKED_AT + 1 }, (_, at) => made(senderId, at === 0));
@@ -340,11 +340,11 @@ describe("a page looks at 2000 messages at most, and the next goes on below them
     if (indexed) await lists.index();
     return { senderId, ids: messages.map(({ id }) => id) };
   };
-  // Each has all terms of what is looked for, and not the text: an attacker's messages may.
+  // Each has all search terms but not the text, as an attacker's messages may.
   const subjects = { filter: { q: "abcdefgh ijklmnop" }, wanted: "abcdefgh ijklmnop" };
   const unwanted = "abcdefgh ijklmnox, abcdefgh xjklmnop, xh ijx, gh ix, h ijk";
 
-  test("where the index takes others for them: a text", async () => {
+  test("if the index cannot tell them apart: a text", async () => {
     const { senderId, ids } = await flood(
       (project, isWanted) => message(project, { subject: isWanted ? subjects.wanted : unwanted }),
       true,
@@ -355,7 +355,7 @@ describe("a page looks at 2000 messages at most, and the next goes on below them
     expect(await lists.paged(senderId, subjects.filter, 10)).toEqual(ids.slice(0, 1));
   });
 
-  test("where it takes others for them: an address with a quote where the other has what stands for one", async () => {
+  test("if the index cannot tell them apart: an address with a quote and one with its replacement", async () => {
     const filter = { to: "o_neil@home.example" };
     const { senderId, ids } = await flood(
       (project, isWanted) =>
@@ -368,7 +368,7 @@ describe("a page looks at 2000 messages at most, and the next goes on below them
     expect(await lists.paged(senderId, filter, 10)).toEqual(ids.slice(0, 1));
   });
 
-  test("where they wait for the index", async () => {
+  test("if they are not indexed yet", async () => {
     const filter = { from: "one@shop.example" };
     const { senderId, ids } = await flood(
       (project, isWanted) => message(project, isWanted ? { from: { email: filter.from } } : {}),
@@ -379,7 +379,7 @@ describe("a page looks at 2000 messages at most, and the next goes on below them
     expect(await lists.paged(senderId, filter, 10)).toEqual(ids.slice(0, 1));
   });
 
-  test("but tags and addresses that are alike in their first 200 characters are told apart by the index", async () => {
+  test("the index distinguishes tags and addresses that are equal in their first 200 characters", async () => {
     const long = (end: string) => ({ name: "n".repeat(250), value: end });
     const { senderId, ids } = await flood(
       (project, isWanted) => message(project, { tags: [long(isWanted ? "this" : "that")] }),
@@ -390,18 +390,18 @@ describe("a page looks at 2000 messages at most, and the next goes on below them
   });
 });
 
-describe("a page compares no more recipients than 2000 usual messages have, and the next goes on below them", () => {
-  /** Some two thousand recipients, as a stranger may name in a mail. */
+describe("a page compares no more recipients than 2000 usual messages have, and the next continues below them", () => {
+  /** About two thousand recipients, as a stranger may name in a message. */
   const crowd = Array.from({ length: 2000 }, (_, at) => ({ email: `someone${at}@example.net` }));
   const MESSAGES = 120;
   const cases: readonly [string, Partial<MessageFilter>][] = [
     ["a text", { q: "zq" }],
-    ["a recipient beside a status", { to: "zq@home.example", status: "bounced" }],
+    ["a recipient together with a status", { to: "zq@home.example", status: "bounced" }],
     ["a text and a recipient", { q: "zq", to: "zq@home.example" }],
   ];
   for (const [name, filter] of cases)
     for (const indexed of [false, true])
-      test(`${name}, ${indexed ? "behind the index" : "before it"}`, async () => {
+      test(`${name}, ${indexed ? "after indexing" : "before indexing"}`, async () => {
         const senderId = await lists.project();
         const wanted = message(senderId, { to: [{ email: "zq@home.example" }], status: "bounced" });
         const others = Array.from({ length: MESSAGES }, () =>
@@ -414,14 +414,14 @@ describe("a page compares no more recipients than 2000 usual messages have, and 
         if (!foundByIndex) {
           expect(result.messages).toEqual([]);
           expect(result.stoppedAt).not.toBe(null);
-          // Others have had a turn in between.
+          // Other requests have had a turn in between.
           expect(turns).toBeGreaterThan(3);
         }
         expect(await lists.paged(senderId, filter, 10)).toEqual([wanted.id]);
       });
 });
 
-test("messages that share a place in the index are all listed", async () => {
+test("messages that share a position in the index are all listed", async () => {
   const senderId = await lists.project();
   const messages = Array.from({ length: 40 }, () => message(senderId, { createdAt: NOW - 5_000_000 }));
   await lists.store(messages);
@@ -432,7 +432,7 @@ test("messages that share a place in the index are all listed", async () => {
       { sql: "UPDATE messages SET position = ? WHERE id = ?", args: [position, one.id] },
       {
         sql: "INSERT INTO message_terms (rowid, terms) VALUES (?, ?)",
-        args: [rowOfPlace(position), termsOf(one)],
+        args: [rowOfPosition(position), termsOf(one)],
       },
     ]);
   expect(await lists.paged(senderId, { direction: "outbound" }, 7)).toEqual(
@@ -440,7 +440,7 @@ test("messages that share a place in the index are all listed", async () => {
   );
 });
 
-test("a beginning that is no message's id is compared as it is", async () => {
+test("a prefix that is not a message id is compared as it is", async () => {
   const senderId = await lists.project();
   await lists.store([message(senderId)]);
   const found = async (before: string) =>

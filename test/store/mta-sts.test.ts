@@ -14,7 +14,7 @@ function policy(domain: string, change: Partial<StsPolicyRecord> = {}): StsPolic
   return { domain, id: "one", mode: "enforce", mx, maxAgeSeconds: 86_400, fetchedAt: NOW, ...change };
 }
 
-test("a policy is found as it was saved, a newer one in its place", async () => {
+test("a policy is found as saved, until a newer one replaces it", async () => {
   expect(await findStsPolicy(base.db, "in.test")).toBeNull();
   await saveStsPolicy(base.db, policy("in.test"));
   expect(await findStsPolicy(base.db, "in.test")).toEqual(policy("in.test"));
@@ -23,13 +23,13 @@ test("a policy is found as it was saved, a newer one in its place", async () => 
   expect(await findStsPolicy(base.db, "in.test")).toEqual(newer);
 });
 
-test("one fetched earlier by another process does not take the place of a newer one", async () => {
+test("one that another process fetched earlier does not replace a newer one", async () => {
   await saveStsPolicy(base.db, policy("in.test", { id: "two" }));
   await saveStsPolicy(base.db, policy("in.test", { fetchedAt: NOW - 1 }));
   expect(await findStsPolicy(base.db, "in.test")).toMatchObject({ id: "two" });
 });
 
-test("those that have expired go when another one is saved", async () => {
+test("expired ones are removed when another one is saved", async () => {
   await saveStsPolicy(base.db, policy("old.test", { maxAgeSeconds: 60 }));
   await saveStsPolicy(base.db, policy("young.test", { maxAgeSeconds: 61 }));
   await saveStsPolicy(base.db, policy("in.test", { fetchedAt: NOW + 60_000 }));
@@ -37,7 +37,7 @@ test("those that have expired go when another one is saved", async () => {
   expect(await findStsPolicy(base.db, "young.test")).not.toBeNull();
 });
 
-test("over the bound the one that expires next goes", async () => {
+test("over the limit the one that expires next is removed", async () => {
   await saveStsPolicy(base.db, policy("a.test", { maxAgeSeconds: 70 }), 2);
   await saveStsPolicy(base.db, policy("b.test", { maxAgeSeconds: 60 }), 2);
   await saveStsPolicy(base.db, policy("c.test", { maxAgeSeconds: 80 }), 2);

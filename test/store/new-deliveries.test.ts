@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import { ready } from "../../src/store/engine/later-content.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { withValues } from "../../src/store/engine/deferred-content.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import { insertDeliveries, type NewDelivery } from "../../src/store/webhook-deliveries.ts";
 import { testSender } from "../support/api.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -21,11 +21,11 @@ beforeAll(async () => {
       VALUES (?, ?, 'https://hook.test', '[]', 's', 0, 0)`,
     args: [id, sender.id],
   });
-  await database.db.write([account, insertSender(sender), webhook("whk_one"), webhook("whk_two")]);
+  await database.db.write([account, insertProject(sender), webhook("whk_one"), webhook("whk_two")]);
 });
 afterAll(() => database.remove());
 
-/** A delivery of an event of its own to each webhook. */
+/** A delivery of its own event to each webhook. */
 function deliveries(...webhookIds: string[]): NewDelivery[] {
   return webhookIds.map((webhookId) => ({
     id: newId("dlv", NOW),
@@ -56,8 +56,8 @@ test("a webhook deleted since it was read gets no delivery, and the others get t
   expect(await stored(deliveries("whk_one", "whk_gone", "whk_two"), NOW)).toEqual(["whk_one", "whk_two"]);
 });
 
-test("of all webhooks only those that a delivery goes to are looked up", async () => {
-  for (const { sql, args } of ready(insertDeliveries(deliveries("whk_one", "whk_two"), NOW))) {
+test("only the webhooks that get a delivery are read", async () => {
+  for (const { sql, args } of withValues(insertDeliveries(deliveries("whk_one", "whk_two"), NOW))) {
     const plan = await database.db.all<{ detail: string }>(
       `EXPLAIN QUERY PLAN ${sql.slice(sql.indexOf("SELECT"))}`,
       args,

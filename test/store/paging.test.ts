@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.remove());
 
-/** The steps in which SQLite makes what `list` reads. */
+/** SQLite's query plan for the reads of `list`. */
 async function planOf(list: (db: Db) => Promise<unknown>): Promise<string[]> {
   const read: { sql: string; args: Value[] }[] = [];
   const all = async <Row>(sql: string, args: Value[] = []): Promise<Row[]> => {
@@ -39,7 +39,7 @@ const LISTS: [of: string, list: (db: Db) => Promise<unknown>][] = [
   ["webhooks", (db) => listWebhooks(db, "snd", idCeiling("whk"), 20)],
   ["deliveries", (db) => listDeliveries(db, "snd", "whk", {}, idCeiling("dlv"), 20)],
   [
-    "deliveries that tell of a message",
+    "deliveries of a message",
     (db) =>
       listDeliveries(
         db,
@@ -56,7 +56,7 @@ const LISTS: [of: string, list: (db: Db) => Promise<unknown>][] = [
 ];
 
 test.each(LISTS)(
-  "a page of %s is read off an index where it begins, however far down that is",
+  "a page of %s starts at its place in an index, however far down that is",
   async (_, list) => {
     const steps = await planOf(list);
     expect(steps.filter((step) => /\bid<\?/.test(step))).toHaveLength(1);

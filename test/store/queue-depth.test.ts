@@ -35,7 +35,7 @@ afterEach(() => database.remove());
 
 type Row = [status: string, dueAt: number | null];
 
-/** Stores so many recipients of each kind, in one write. */
+/** Stores that many recipients of each kind, in one write. */
 async function recipients(rows: readonly Row[], copies = 1): Promise<void> {
   const all = Array.from({ length: copies }, () => rows).flat();
   await database.db.write([
@@ -67,7 +67,7 @@ async function fanOuts(notes: number): Promise<void> {
   );
 }
 
-test("what is due, what is put off and what is scheduled are counted apart, and what is in hand or done is not", async () => {
+test("due, delayed and scheduled recipients are counted apart, and claimed or final ones are not counted", async () => {
   await recipients([
     ...([
       ["queued", NOW - 5000],
@@ -91,7 +91,7 @@ test("what is due, what is put off and what is scheduled are counted apart, and 
   });
 });
 
-test("empty queues have nothing that is due", async () => {
+test("empty queues have nothing due", async () => {
   const empty = { due: 0, later: 0, dueSince: null };
   expect(await queueDepths(database.db, NOW)).toEqual({
     recipients: empty,
@@ -101,12 +101,12 @@ test("empty queues have nothing that is due", async () => {
   });
 });
 
-test("no more than so many rows of a kind are counted", async () => {
+test("counting stops at a limit for each kind", async () => {
   await recipients([["queued", NOW]], MAX_COUNTED + 1);
   expect((await queueDepths(database.db, NOW)).recipients.due).toBe(MAX_COUNTED);
 });
 
-test("each part walks an index, whatever the tables hold", async () => {
+test("each part reads an index, whatever the tables hold", async () => {
   let sql = "";
   const first = async (text: string): Promise<null> => {
     sql = text;

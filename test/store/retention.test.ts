@@ -1,7 +1,7 @@
-import { DAY_MS } from "../../src/core/time-units.ts";
+import { DAY_MS } from "../../src/core/time/units.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newId } from "../../src/core/ids.ts";
-import type { MessageStatus, RecipientStatus } from "../../src/core/states.ts";
+import type { MessageStatus, RecipientStatus } from "../../src/core/messages/states.ts";
 import {
   COUNTED_DAYS,
   COUNTS_PER_TURN,
@@ -20,8 +20,9 @@ import {
   SUPPRESSIONS,
 } from "../../src/flows/sweep/retention.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
-import { isLetGo, letGo } from "../../src/store/contents/content-release.ts";
-import { keepRendered } from "../../src/store/contents/message-content.ts";
+import { isContentRemoved, removeContents } from "../../src/store/contents/content-release.ts";
+import { bodyBytes } from "../../src/store/contents/message-body.ts";
+import { storeRendered } from "../../src/store/contents/message-content.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import type { Message } from "../../src/store/messages.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
@@ -64,7 +65,7 @@ async function ids(table = "messages", column = "id"): Promise<string[]> {
   return rows.map(({ id }) => String(id));
 }
 
-/** Terms that the index has of messages. */
+/** Terms that the index has for messages. */
 async function terms(): Promise<string[]> {
   const rows = await lists.db.all<{ term: string }>("SELECT term FROM vocabulary WHERE term <> '~'");
   return rows.map(({ term }) => term);
@@ -95,7 +96,7 @@ function delivery(
 }
 
 describe("messages", () => {
-  test("older than the retention go with all that hangs on them, younger ones stay", async () => {
+  test("older than the retention are removed with everything that belongs to them, younger ones stay", async () => {
     const [going, staying] = [old(), message(senderId, { createdAt: NOW - DAYS * DAY_MS + 1 })];
     await lists.store([going, staying]);
     for (const { id } of [going, staying])
@@ -131,7 +132,7 @@ describe("messages", () => {
     ).map((at) => [at, true] as const),
   ].map(([status, goes]): [RecipientStatus, boolean] => [status, goes]);
   for (const [status, goes] of STATES)
-    test(`with a recipient that is ${status} beside a delivered one ${goes ? "go" : "stay"}`, async () => {
+    test(`with a recipient that is ${status} next to a delivered one ${goes ? "go" : "stay"}`, async () => {
       const given = old({ status });
       await lists.store([given]);
       await lists.db.write([recipient(given.id, "delivered", 0), recipient(given.id, status, 1)]);
@@ -145,14 +146,14 @@ describe("messages", () => {
     ["scheduled for a moment ago, and refused", { scheduledAt: NOW - 1 }, false],
   ];
   for (const [name, given, goes] of COUNTED)
-    test(`of old, ${name}, ${goes ? "go" : "stay"}: what is sent late is kept from then on`, async () => {
+    test(`of old age, ${name}, ${goes ? "go" : "stay"}: retention counts from a late send`, async () => {
       const one = old(given);
       await lists.store([one]);
       await forget();
       expect(await ids()).toEqual(goes ? [] : [one.id]);
     });
 
-  test("that a webhook is still to hear of stay until it has", async () => {
+  test("with a webhook delivery still to be made stay until it is made", async () => {
     const given = old();
     await lists.store([given]);
     await lists.db.write([delivery("dlv_1", given.id, "pending")]);
@@ -163,8 +164,8 @@ describe("messages", () => {
     expect(await ids()).toEqual([]);
   });
 
-  test("that have to stay hold up none behind them, though they fill a turn and one more", async () => {
-    const stuck = Array.from({ length: MESSAGES.rows * MESSAGES.looks + 1 }, () => old({ status: "queued" }));
+  test("that must stay do not block later ones, even if they fill more than a turn", async () => {
+    const stuck = Array.from({ length: MESSAGES.rows * MESSAGES.pages + 1 }, () => old({ status: "queued" }));
     const going = old({ createdAt: OLD + 1 });
     await lists.store([...stuck, going]);
     for (let at = 0; at < stuck.length; at += 100)
@@ -176,7 +177,7 @@ describe("messages", () => {
     expect(await ids()).toEqual(stuck.map(({ id }) => id).sort());
   });
 
-  test("forgotten by two processes at once are forgotten once, and neither fails", async () => {
+  test("removed by two processes at once are removed once, and neither process fails", async () => {
     await lists.store(Array.from({ length: 120 }, () => old()));
     await lists.index();
     const other = await lists.another();
@@ -189,7 +190,7 @@ describe("messages", () => {
     expect([await ids(), await terms()]).toEqual([[], []]);
   });
 
-  test("with many events go in writes of their own: none deletes more of them than it may, unless one has more", async () => {
+  test("with many events are removed in separate writes: no write deletes more than the limit, unless one message has more", async () => {
     const counts = [ROWS_PER_WRITE + 1, ROWS_PER_WRITE - 1, 1, 1, 0];
     const given = counts.map(() => old()).sort((a, b) => (a.id < b.id ? -1 : 1));
     await lists.store(given);
@@ -219,12 +220,12 @@ describe("messages", () => {
     ["a report opens a webhook delivery", (id) => delivery("dlv_1", id, "pending")],
     ["a recipient moves again", (id) => recipient(id, "queued")],
     [
-      "it is taken out of the index",
+      "it is removed from the index",
       (id) => ({ sql: "UPDATE messages SET position = NULL WHERE id = ?", args: [id] }),
     ],
   ];
   for (const [name, happening] of HAPPENING)
-    test(`stay for another walk where ${name} between the look and the write`, async () => {
+    test(`stay for another round if ${name} between the read and the write`, async () => {
       const given = old();
       await lists.store([given]);
       await lists.index();
@@ -240,13 +241,13 @@ describe("messages", () => {
     });
 });
 
-/** Gives a message its subject, as its template does. */
+/** Sets a message's subject, as rendering its template does. */
 async function render({ id }: Message): Promise<void> {
   await write("INSERT INTO message_content (message_id) VALUES (?)", id);
-  await lists.db.write(keepRendered(senderId, id, { subject: "Rendered", body: null }, NOW));
+  await lists.db.write(storeRendered(senderId, id, { subject: "Rendered", body: null }, NOW));
 }
 
-describe("the search index keeps nothing of a message", () => {
+describe("the search index keeps nothing of a removed message", () => {
   const store = async (...messages: Message[]): Promise<void> => {
     await lists.store(messages);
     await lists.index();
@@ -277,9 +278,9 @@ describe("the search index keeps nothing of a message", () => {
         await lists.settle([{ ...given, status: "bounced" }]);
       },
     ],
-    ["that was never entered", () => lists.store([old()])],
+    ["that was never indexed", () => lists.store([old()])],
     [
-      "that got its subject in the index",
+      "that got its subject while indexed",
       async () => {
         const given = old({ subject: "", to: [{ email: "x@y.test", name: "Xenia" }] });
         await store(given);
@@ -288,7 +289,7 @@ describe("the search index keeps nothing of a message", () => {
       },
     ],
     [
-      "that got its subject in the index and waits for it again",
+      "that got its subject while indexed and waits to be indexed again",
       async () => {
         const given = old({ subject: "" });
         await store(given);
@@ -304,7 +305,7 @@ describe("the search index keeps nothing of a message", () => {
         ),
     ],
     [
-      // What a status takes of their room is another recipient's, or else the subject's.
+      // The room that a status takes there is another recipient's, or else the subject's.
       "with more terms than are kept, of which others fit beside another status",
       () =>
         store(
@@ -327,14 +328,14 @@ describe("the search index keeps nothing of a message", () => {
       expect(await terms()).toEqual([]);
     });
 
-  test("and loses nothing of another that has its place", async () => {
+  test("and loses nothing of another message at its position", async () => {
     const [going, staying] = [
       old({ subject: "same words" }),
       old({ subject: "same words", status: "queued" }),
     ];
     await store(going, staying);
     await lists.db.write([recipient(staying.id, "queued")]);
-    // Two that come late within one millisecond share its last place.
+    // Two late ones within one millisecond share its last position.
     const place = 16 * (OLD + 250);
     for (const { id } of [going, staying]) {
       await write("UPDATE messages SET position = NULL WHERE id = ?", id);
@@ -347,11 +348,11 @@ describe("the search index keeps nothing of a message", () => {
     await write("UPDATE recipients SET status = 'failed'");
     await become(staying, "failed");
     await forget();
-    // What both were entered with at first lies at another place.
+    // Both had another position at first.
     expect([await ids(), await lists.paged(senderId, { q: "same words" }, 5)]).toEqual([[], []]);
   });
 
-  test("and a message that joins its place meanwhile is not lost", async () => {
+  test("and a message that joins its position at the same time is not lost", async () => {
     const [going, joining] = [old({ subject: "same words" }), old({ subject: "same words" })];
     await store(going);
     const [row] = await lists.db.all<{ position: number }>("SELECT position FROM messages");
@@ -370,7 +371,7 @@ describe("the search index keeps nothing of a message", () => {
     );
   });
 
-  test("and an index of which more was removed than it counts is not taken for damaged", async () => {
+  test("and if more is removed than the index counts, the index does not seem damaged", async () => {
     await store(old());
     for (let time = 0; time < 20; time++) {
       await store(old());
@@ -410,7 +411,7 @@ describe("threads", () => {
       "SELECT id, message_count AS count, last_message_id AS last, preview FROM threads ORDER BY id",
     );
 
-  test("count what is left, and go with their last message and what is remembered for them", async () => {
+  test("count the remaining messages, and are removed with their last message and remembered Message-IDs", async () => {
     const [first, last, only] = [
       old({ threadId: "thr_1" }),
       message(senderId, { createdAt: NOW, threadId: "thr_1" }),
@@ -422,11 +423,11 @@ describe("threads", () => {
     await forget();
     expect(await shown()).toEqual([{ id: "thr_1", count: 1, last: last.id, preview: "of the last" }]);
     expect(await ids("thread_references", "thread_id")).toEqual(["thr_1"]);
-    // That mail came to the inbox stays true.
+    // The inbox is still one that has received mail.
     expect(await lists.db.first("SELECT received_count AS n FROM inboxes")).toEqual({ n: 7 });
   });
 
-  test("are found by what they have lost as long as they have a message, and by what went with it no more", async () => {
+  test("are found by removed Message-IDs while they have a message, and not after", async () => {
     const ours = { threadId: "thr_1", inboxId: "inb_1" };
     const [lost, named, last, only] = [
       old({ ...ours, rfcMessageId: "<lost@x>" }),
@@ -450,7 +451,7 @@ describe("threads", () => {
     expect(await ids("thread_references", "rfc_message_id")).toEqual([]);
   });
 
-  test("show nothing of a last message that lost its content, and go on showing others", async () => {
+  test("show nothing of a last message that lost its content, and still show the others", async () => {
     const [first, last, only] = [
       old({ threadId: "thr_1" }),
       old({ threadId: "thr_1" }),
@@ -461,13 +462,13 @@ describe("threads", () => {
     await thread("thr_2", 1, only.id);
     for (const { id } of [first, last, only])
       await write("INSERT INTO message_content (message_id) VALUES (?)", id);
-    await lists.db.write(letGo([first.id, only.id], NOW));
+    await lists.db.write(removeContents([first.id, only.id], NOW));
     expect(await shown()).toEqual([
       { id: "thr_1", count: 2, last: last.id, preview: "of the last" },
       { id: "thr_2", count: 1, last: only.id, preview: "" },
     ]);
     const stranger = await lists.project();
-    const lost = (owner: string, { id }: Message) => isLetGo(lists.db, owner, id);
+    const lost = (owner: string, { id }: Message) => isContentRemoved(lists.db, owner, id);
     expect(await Promise.all([first, last, only].map((one) => lost(senderId, one)))).toEqual([
       true,
       false,
@@ -476,18 +477,19 @@ describe("threads", () => {
     expect(await lost(stranger, only)).toBe(false);
   });
 
-  test("whose last message goes before an older one show that one", async () => {
+  test("whose last message is removed before an older one show that one", async () => {
     const [stuck, going] = [
       old({ threadId: "thr_1", status: "queued" }),
       old({ threadId: "thr_1", createdAt: OLD + 1 }),
     ];
+    const body = bodyBytes({ html: null, text: "Still here" });
     await lists.store([stuck, going]);
     await lists.db.write([
       recipient(stuck.id, "queued"),
       {
-        sql: `INSERT INTO contents (key, refs, size, encoding, place, created_at, bytes)
-          VALUES (x'01', 1, 33, 'plain', 'row', 1, CAST('{"html":null,"text":"Still here"}' AS BLOB))`,
-        args: [],
+        sql: `INSERT INTO contents (key, sender_id, refs, size, encoding, stored_in, created_at, bytes)
+          VALUES (x'01', '', 1, ?, 'plain', 'row', 1, ?)`,
+        args: [body.length, body],
       },
       { sql: "INSERT INTO message_content (message_id, body) VALUES (?, x'01')", args: [stuck.id] },
     ]);
@@ -501,7 +503,7 @@ describe("the webhook log", () => {
   const line = (createdAt: number) => newId("dlv", createdAt);
   const forgetLines = () => forgetDeliveries({ db: lists.db, clock }, DAYS)();
 
-  test("loses lines that were over before the retention, and no other", async () => {
+  test("loses lines that ended before the retention, and no others", async () => {
     const lines = {
       over: line(OLD),
       never: line(OLD),
@@ -520,7 +522,7 @@ describe("the webhook log", () => {
     expect(await ids("webhook_deliveries")).toEqual([lines.lately, lines.pending, lines.young].sort());
   });
 
-  test("keeps a line that is replayed as it is about to go", async () => {
+  test("keeps a line that is replayed while it is about to be removed", async () => {
     const [over, replayed] = [line(OLD), line(OLD)];
     await lists.db.write([over, replayed].map((id) => delivery(id, "msg_1", "succeeded")));
     const meanwhile: Db = {
@@ -534,7 +536,7 @@ describe("the webhook log", () => {
     expect(await ids("webhook_deliveries")).toEqual([replayed]);
   });
 
-  test("and the projects are looked through from where a look ended, not from the first on", async () => {
+  test("and the projects are visited from where the last turn ended, not from the first", async () => {
     const lines = Array.from({ length: 4 }, (_, n) => line(OLD + n));
     await lists.db.write(lines.map((id) => delivery(id, "msg_1", "succeeded")));
     const [first = "", second, third, last = ""] = lines;
@@ -548,8 +550,8 @@ describe("the webhook log", () => {
     expect(await projectsOf(lists.db, behind)).toEqual([{ id: projects[1] ?? "" }]);
   });
 
-  test("is looked through so many lines a turn, one further waits for the next", async () => {
-    const all = DELIVERIES.rows * DELIVERIES.looks + 1;
+  test("is read in a limited number of lines a turn, and one more waits for the next", async () => {
+    const all = DELIVERIES.rows * DELIVERIES.pages + 1;
     const statements = Array.from({ length: all }, () => delivery(line(OLD), "msg_1", "succeeded"));
     for (let at = 0; at < all; at += 500) await lists.db.write(statements.slice(at, at + 500));
     const turn = forgetDeliveries({ db: lists.db, clock }, DAYS);
@@ -568,7 +570,7 @@ describe("suppressions", () => {
       ...{ reason: "bounce", bounceType: "soft" },
     });
 
-  test("go a day after they have expired, and no other does", async () => {
+  test("are removed a day after they have expired, and no others are", async () => {
     await lists.db.write([
       suppression("gone@a.test", GONE),
       suppression("lately@a.test", GONE + 1),
@@ -579,7 +581,7 @@ describe("suppressions", () => {
     expect(await ids("suppressions", "email")).toEqual(["lately@a.test", "later@a.test", "never@a.test"]);
   });
 
-  test("that are made longer-lasting as they are about to go stay", async () => {
+  test("that are extended while they are about to be removed stay", async () => {
     await lists.db.write([suppression("again@a.test", GONE), suppression("gone@a.test", GONE)]);
     const meanwhile: Db = {
       ...around(lists.db),
@@ -592,9 +594,9 @@ describe("suppressions", () => {
     expect(await ids("suppressions", "email")).toEqual(["again@a.test"]);
   });
 
-  test("are looked through so many a turn, however many stay, and again an hour after the last of them", async () => {
+  test("are read in a limited number a turn, however many stay, and again an hour after the last", async () => {
     const own = manualClock(NOW);
-    const stay = SUPPRESSIONS.rows * SUPPRESSIONS.looks;
+    const stay = SUPPRESSIONS.rows * SUPPRESSIONS.pages;
     const statements = Array.from({ length: stay }, (_, at) => suppression(`${at}@a.test`, null));
     for (let at = 0; at < stay; at += 500) await lists.db.write(statements.slice(at, at + 500));
     await lists.db.write([suppression("gone@a.test", GONE, OLD + 1)]);
@@ -617,7 +619,7 @@ for (const [table, columns] of [
   ["usage", "recipients"],
   ["reputation", "settled"],
 ] as const)
-  test(`${table} of more than ${COUNTED_DAYS} days ago goes, so much a turn`, async () => {
+  test(`${table} of more than ${COUNTED_DAYS} days ago is removed, a limited number a turn`, async () => {
     const day = (days: number) => utcDay(NOW - days * DAY_MS);
     const put = (sender: string, on: string): Statement => ({
       sql: `INSERT INTO ${table} (sender_id, day, ${columns}) VALUES (?, ?, 1)`,
@@ -635,7 +637,7 @@ for (const [table, columns] of [
     expect(await ids(table, "day")).toEqual([day(COUNTED_DAYS), day(0)]);
   });
 
-test("counts of old days go on going after the clock was put back", async () => {
+test("counts of old days are still removed after the clock was set back", async () => {
   const own = manualClock(NOW);
   const turn = forgetCounts({ db: lists.db, clock: own });
   await turn();
@@ -666,7 +668,7 @@ describe("figures", () => {
   });
   const count = async (table: string) => (await ids(table, "sender_id")).length;
 
-  test("of projects that send no more go, those of days that are asked for stay", async () => {
+  test("of projects that stopped sending are removed, except for days that can be queried", async () => {
     const [first, second] = ["snd_00000000000000000000000001", "snd_00000000000000000000000002"];
     const days = [0, DESTINATIONS_DAYS, DESTINATIONS_DAYS + 1, FIGURES_DAYS, FIGURES_DAYS + 1];
     for (const id of [first, second])
@@ -683,7 +685,7 @@ describe("figures", () => {
       expect(await times(table, "day")).toEqual(kept(day, 1, days.slice(0, 2)));
   });
 
-  test("go so many a write, the rest an hour later", async () => {
+  test("are removed in a limited number a write, and the rest an hour later", async () => {
     const own = manualClock(NOW);
     const id = "snd_00000000000000000000000001";
     await lists.db.write([project(id)]);
@@ -702,7 +704,7 @@ describe("figures", () => {
   });
 });
 
-test("a thread remembers so many Message-IDs, twenty a mail, and no more; another one does", async () => {
+test("a thread remembers a limited number of Message-IDs, twenty from each message, and another thread has its own limit", async () => {
   await write(
     `INSERT INTO domains (id, account_id, sender_id, name, status, created_at)
       SELECT 'dom_1', account_id, id, 'in.test', 'verified', 1 FROM senders WHERE id = ?`,

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { reservedBudget } from "../../src/store/contents/memory-budget.ts";
+import { bodyBytes } from "../../src/store/contents/message-body.ts";
 import type { Statement, Value } from "../../src/store/engine/client.ts";
 import { findOutgoing } from "../../src/store/outgoing.ts";
-import { insertSender, type Sender } from "../../src/store/senders.ts";
+import { insertProject, type Project } from "../../src/store/projects.ts";
 import {
   installationKey,
   ownInbox,
@@ -17,10 +19,10 @@ import { reason } from "../support/reason.ts";
 const NOW = 1_750_000_000_000;
 const DOMAIN = "shop.test";
 const INBOX = `in@${DOMAIN}`;
-const BODY = Buffer.from(JSON.stringify({ html: "<p>", text: null }));
+const BODY = bodyBytes({ html: "<p>", text: null });
 
 let database: TestDatabase;
-/** `stranger` has the same domain name in an account of its own. */
+/** `stranger` has the same domain name in its own account. */
 const home = testSender("acc_1", "home", NOW);
 const sibling = testSender("acc_1", "sibling", NOW);
 const stranger = testSender("acc_2", "stranger", NOW);
@@ -33,8 +35,8 @@ function insert(table: string, row: Record<string, Value>): Statement {
   };
 }
 
-/** A project with one of everything that a send asks about, told apart by `mark`. */
-function project(sender: Sender, mark: string, status: "verified" | "pending"): Statement[] {
+/** A project with one row of everything that a send reads, distinguished by `mark`. */
+function project(sender: Project, mark: string, status: "verified" | "pending"): Statement[] {
   const owned = { sender_id: sender.id, created_at: NOW };
   const hook = { ...owned, url: "https://hook.test", secret: "s", updated_at: NOW };
   const suppressed = (email: string, expiresAt: number | null): Statement => {
@@ -53,11 +55,21 @@ function project(sender: Sender, mark: string, status: "verified" | "pending"): 
     };
     return [
       insert("messages", { ...owned, ...fields, id }),
-      insert("message_content", { message_id: id, inline_body: BODY, headers: `{"X-Of":"${mark}"}` }),
+      insert("contents", {
+        ...owned,
+        key: Buffer.from(id),
+        refs: 1,
+        size: BODY.length,
+        encoding: "plain",
+        stored_in: "row",
+        created_at: NOW,
+        bytes: BODY,
+      }),
+      insert("message_content", { message_id: id, body: Buffer.from(id), headers: `{"X-Of":"${mark}"}` }),
     ];
   };
   return [
-    insertSender(sender),
+    insertProject(sender),
     insert("domains", { ...owned, id: `dom_${mark}`, account_id: sender.accountId, name: DOMAIN, status }),
     insert("inboxes", {
       ...owned,
@@ -101,7 +113,7 @@ beforeAll(async () => {
     account("acc_1"),
     account("acc_2"),
     ...project(home, "home", "verified"),
-    insertSender(sibling),
+    insertProject(sibling),
     ...project(stranger, "stranger", "pending"),
   ]);
 });
@@ -109,17 +121,17 @@ afterAll(() => database.remove());
 
 const QUESTION: SendQuestion = { fromDomain: DOMAIN, inboxAddress: INBOX, keys: [], unsubscribeLink: true };
 
-function ask(sender: Sender, question: Partial<SendQuestion> = {}): Promise<SendFacts> {
+function ask(sender: Project, question: Partial<SendQuestion> = {}): Promise<SendFacts> {
   return sendFacts(database.db, sender, { ...QUESTION, ...question }, NOW);
 }
 
-describe("what a send asks of the database", () => {
+describe("the facts that a send reads", () => {
   const every = ["home", "stranger"].flatMap((mark) => [
     ...["gone", "soon", "back"].map((name) => `${mark}@${name}.test`),
     ...[0, 1].map((subscribed) => `${mark}${subscribed}@contact.test`),
   ]);
 
-  test("is answered from the project's own rows", async () => {
+  test("come from the project's own rows", async () => {
     expect(await ask(home, { keys: every })).toEqual({
       verified: true,
       inboxId: "inb_home",
@@ -129,11 +141,11 @@ describe("what a send asks of the database", () => {
     });
   });
 
-  test("knows an unverified domain, and its inbox", async () => {
+  test("include an unverified domain, and its inbox", async () => {
     expect(await ask(stranger, { keys: every })).toMatchObject({ verified: false, inboxId: "inb_stranger" });
   });
 
-  test("has nothing for a project that has nothing, in an account that has all", async () => {
+  test("are empty for a project that has nothing, in an account that has everything", async () => {
     expect(await ask(sibling, { keys: every })).toEqual({
       verified: false,
       inboxId: null,
@@ -153,26 +165,26 @@ describe("what a send asks of the database", () => {
     expect((await ask(home, { keys })).suppressed.size).toBe(count);
   });
 
-  test("leaves the unsubscribed out unless asked for them", async () => {
+  test("leave unsubscribed contacts out unless requested", async () => {
     const keys = ["home0@contact.test"];
     expect((await ask(home, { keys })).unsubscribed).toEqual(new Set(keys));
     expect((await ask(home, { keys, unsubscribeLink: false })).unsubscribed).toEqual(new Set());
   });
 
   test.each([{ fromDomain: "other.test" }, { inboxAddress: `else@${DOMAIN}` }])(
-    "finds no inbox for %j",
+    "contain no inbox for %j",
     async (question) => {
       expect((await ask(home, question)).inboxId).toBeNull();
     },
   );
 });
 
-describe("what a project owns where another account has a domain of that name", () => {
+describe("a project's rows, if another account has a domain of the same name", () => {
   test.each([
     ["home", home, "home-active"],
     ["stranger", stranger, "stranger-active"],
     ["sibling", sibling, undefined],
-  ])("%s signs with no key but its own", async (_, sender, token) => {
+  ])("%s signs only with its own key", async (_, sender, token) => {
     expect((await signingKey(database.db, sender.id, DOMAIN))?.token).toBe(token);
   });
 
@@ -181,7 +193,7 @@ describe("what a project owns where another account has a domain of that name", 
     ["stranger", stranger, INBOX, "inb_stranger"],
     ["sibling", sibling, INBOX, undefined],
     ["home", home, `else@${DOMAIN}`, undefined],
-  ])("%s finds no inbox but its own", async (_, sender, address, id) => {
+  ])("%s finds only its own inbox", async (_, sender, address, id) => {
     expect((await ownInbox(database.db, sender.id, address))?.id).toBe(id);
   });
 
@@ -198,9 +210,9 @@ describe("what a project owns where another account has a domain of that name", 
   });
 });
 
-describe("a message as it goes out", () => {
-  test("comes with its content and the active key of its project's domain", async () => {
-    expect(await findOutgoing(database, home.id, "msg_home_outbound")).toMatchObject({
+describe("an outgoing message", () => {
+  test("has its content and the active key of its project's domain", async () => {
+    expect(await findOutgoing(database, home.id, "msg_home_outbound", reservedBudget())).toMatchObject({
       from: { email: INBOX },
       html: "<p>",
       text: null,
@@ -214,27 +226,21 @@ describe("a message as it goes out", () => {
   test.each([
     ["another project's", home, "msg_stranger_outbound"],
     ["a sibling project's", sibling, "msg_home_outbound"],
-    ["one that came in", home, "msg_home_inbound"],
-  ])("is none: %s", async (_, sender, id) => {
-    expect(await findOutgoing(database, sender.id, id)).toBeNull();
+    ["an inbound one", home, "msg_home_inbound"],
+  ])("is not one: %s", async (_, sender, id) => {
+    expect(await findOutgoing(database, sender.id, id, reservedBudget())).toBeNull();
   });
 
-  test("does not go out empty where the content of its body is gone", async () => {
+  test("is not sent empty if the content of its body is gone", async () => {
     const id = "msg_home_outbound";
-    const name = (inline: Uint8Array | null, body: Uint8Array | null) =>
+    const name = (body: Uint8Array) =>
       database.db.write([
-        {
-          sql: "UPDATE message_content SET inline_body = ?, body = ? WHERE message_id = ?",
-          args: [inline, body, id],
-        },
+        { sql: "UPDATE message_content SET body = ? WHERE message_id = ?", args: [body, id] },
       ]);
-    const [{ inline_body: inline } = { inline_body: null }] = await database.db.all<{
-      inline_body: ArrayBuffer | null;
-    }>("SELECT inline_body FROM message_content WHERE message_id = ?", [id]);
-    await name(null, Buffer.from("of nothing"));
-    expect(String(await reason(findOutgoing(database, home.id, id)))).toContain("gone");
-    await name(inline === null ? null : new Uint8Array(inline), null);
-    expect(await findOutgoing(database, home.id, id)).toMatchObject({ html: "<p>" });
+    await name(Buffer.from("of nothing"));
+    expect(String(await reason(findOutgoing(database, home.id, id, reservedBudget())))).toContain("gone");
+    await name(Buffer.from(id));
+    expect(await findOutgoing(database, home.id, id, reservedBudget())).toMatchObject({ html: "<p>" });
   });
 
   test("has no key once its domain is deleted", async () => {
@@ -243,6 +249,6 @@ describe("a message as it goes out", () => {
       { sql: "DELETE FROM inboxes WHERE domain_id = 'dom_stranger'", args: [] },
       { sql: "DELETE FROM domains WHERE id = 'dom_stranger'", args: [] },
     ]);
-    expect((await findOutgoing(database, stranger.id, id))?.key).toBeNull();
+    expect((await findOutgoing(database, stranger.id, id, reservedBudget()))?.key).toBeNull();
   });
 });

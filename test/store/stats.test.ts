@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { medianSeconds, readStats } from "../../src/flows/stats.ts";
+import { medianSeconds, readStats } from "../../src/flows/read/stats.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { insertRecipients } from "../../src/store/recipients.ts";
 import { deliveryDurations } from "../../src/store/stats.ts";
@@ -10,7 +10,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** A midnight. */
 const NOW = 20_000 * DAY_MS;
 const SENDER = "snd_1";
-/** The cap in the migration. */
+/** The limit in the migration. */
 const DOMAINS_A_DAY = 1000;
 
 let base: TestDatabase;
@@ -36,7 +36,7 @@ interface Mail {
   scheduledAt?: number | null;
 }
 
-/** A message with one recipient in a worker's hands. */
+/** A message with one recipient that a worker has claimed. */
 function taken({ id, domain, at = NOW, scheduledAt = null }: Mail): Statement[] {
   const recipient = { ord: 0, email: `a@${domain}`, domain, kind: "to", reason: null, dueAt: at } as const;
   return [
@@ -66,14 +66,14 @@ describe("figures", () => {
   });
   afterEach(() => base.remove());
 
-  test("a recipient counts where it went, in the hour in which it went there, and only where it did", async () => {
+  test("a recipient counts in its new state, in the hour of the change, and only after a real change", async () => {
     const { db } = base;
     await db.write(taken({ id: "m1", domain: "one.test" }));
     await db.write([moved("m1", "delivered", NOW + HOUR_MS, false)]);
     await db.write([moved("m1", "delivery_delayed", NOW + 1)]);
     await db.write([moved("m1", "sending", NOW + 2)]);
     await db.write([moved("m1", "delivered", NOW + HOUR_MS)]);
-    // Said once more, it has not happened once more.
+    // A repeated report changes nothing.
     await db.write([moved("m1", "delivered", NOW + HOUR_MS)]);
     await db.write([moved("m1", "bounced", NOW + 2 * HOUR_MS)]);
     const stats = await readStats(db, SENDER, "hour", { from: NOW, to: NOW + 3 * HOUR_MS });
@@ -91,7 +91,7 @@ describe("figures", () => {
     );
   });
 
-  test("every state that a worker or a report leads to has its figure", async () => {
+  test("every state that a worker or a report can set has its figure", async () => {
     const { db } = base;
     const states = {
       ...{ sent: "sent", delivered: "delivered", delivery_delayed: "delayed", bounced: "bounced" },
@@ -100,7 +100,7 @@ describe("figures", () => {
     for (const state of Object.keys(states))
       await db.write([...taken({ id: state, domain: "x.test" }), moved(state, state, NOW)]);
     const { totals } = await week(db);
-    // A complaint without a delivery before it is a simulated one: both at once.
+    // A complaint without an earlier delivery is simulated, and counts as both at once.
     expect(totals).toEqual({
       ...{
         accepted: 8,
@@ -116,7 +116,7 @@ describe("figures", () => {
     });
   });
 
-  test("figures stay when the message goes", async () => {
+  test("figures stay when the message is removed", async () => {
     const { db } = base;
     await db.write([...taken({ id: "m1", domain: "one.test" }), moved("m1", "delivered", NOW)]);
     const before = await week(db);
@@ -125,7 +125,7 @@ describe("figures", () => {
     expect(await week(db)).toEqual(before);
   });
 
-  test(`the ${DOMAINS_A_DAY + 1}st domain of a day is "other"; those known go on by their names`, async () => {
+  test(`the ${DOMAINS_A_DAY + 1}st domain of a day is "other", and known ones keep their names`, async () => {
     const { db } = base;
     const send = async (id: string, domain: string, at = NOW) =>
       db.write([...taken({ id, domain, at }), moved(id, "delivered", at)]);
@@ -149,13 +149,13 @@ describe("figures", () => {
       { domain: "first.test", delivered: 2 },
       { domain: "other", delivered: 2 },
     ]);
-    // The next day begins anew.
+    // The next day starts at zero.
     await send("tomorrow", "over.test", NOW + DAY_MS);
     const tomorrow = await readStats(db, SENDER, "day", { from: NOW + DAY_MS, to: NOW + DAY_MS + 1 });
     expect(tomorrow.byDestination).toMatchObject([{ domain: "over.test", delivered: 1 }]);
   });
 
-  test("destinations of more than 400 days ago go as new ones come", async () => {
+  test("destinations of more than 400 days ago are removed when new ones come", async () => {
     const { db } = base;
     const days = async () =>
       (await db.all<{ day: number }>("SELECT DISTINCT day FROM stats_destinations ORDER BY day")).map(
@@ -177,7 +177,7 @@ describe("figures", () => {
   });
 });
 
-describe("how long deliveries took", () => {
+describe("the time that deliveries took", () => {
   beforeEach(async () => {
     base = await testDatabase();
     await project(base.db);
@@ -190,7 +190,7 @@ describe("how long deliveries took", () => {
       db.write([...taken({ id, domain, scheduledAt }), moved(id, "delivered", NOW + HOUR_MS)]);
     await sent("m1", "now.test", null);
     await sent("m2", "later.test", NOW + HOUR_MS - 1000);
-    // A clock put back between the two.
+    // The clock was set back between the two.
     await sent("m3", "back.test", NOW + 2 * HOUR_MS);
     const { byDestination } = await readStats(db, SENDER, "day", { from: NOW, to: NOW + 1 });
     const median = (domain: string) =>
@@ -200,7 +200,7 @@ describe("how long deliveries took", () => {
     expect(median("back.test")).toBeLessThan(0.011);
   });
 
-  test("a median is at most a tenth off, from a fifth of a second to three days, and beyond a year it is a year", async () => {
+  test("a median is at most a tenth off, from a fifth of a second to three days, and at most a year", async () => {
     const { db } = base;
     const times = [
       200,
@@ -253,7 +253,7 @@ describe("how long deliveries took", () => {
   });
 });
 
-test("every interval that the range touches is there, whole, up to a year of days", async () => {
+test("every interval that the range touches is listed in full, up to a year of days", async () => {
   base = await testDatabase();
   await project(base.db);
   await base.db.write(taken({ id: "m1", domain: "one.test", at: NOW - 1 }));

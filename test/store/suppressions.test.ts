@@ -38,7 +38,7 @@ const find = async (email: string, now: number, senderId = mine) =>
   (await findSuppressions(api.db, senderId, [email], now)).get(email) ?? null;
 
 describe("an entry", () => {
-  test("is found and removed in its own project alone", async () => {
+  test("is found and removed only in its own project", async () => {
     const saved = entry("sup_1", "a@own.example");
     await add(saved);
     expect(await find(saved.email, NOW)).toEqual(saved);
@@ -49,7 +49,7 @@ describe("an entry", () => {
     expect(await find(saved.email, NOW)).toBeNull();
   });
 
-  test("that stands is in the way of another", async () => {
+  test("if it is in force prevents a second one", async () => {
     await add(entry("sup_2", "b@own.example", { expiresAt: NOW + 1 }));
     const error = await add(entry("sup_3", "b@own.example")).catch((thrown: unknown) => thrown);
     expect(error instanceof ConstraintError && error.unique).toBe(
@@ -58,7 +58,7 @@ describe("an entry", () => {
     expect((await find("b@own.example", NOW))?.id).toBe("sup_2");
   });
 
-  test("that has expired counts as absent and gives its place", async () => {
+  test("that has expired counts as absent and can be replaced", async () => {
     const email = "c@own.example";
     await add(entry("sup_4", email, { expiresAt: NOW + 5 }));
     const seen = async (now: number) => [
@@ -89,9 +89,9 @@ describe("a bounce or complaint", () => {
     ],
     ["a complaint after a soft one stays for good", soft(NOW + 99), complaint, { ...complaint, id: "old" }],
     ["a later soft one lasts longer", soft(NOW + 50), soft(NOW + 99), { expiresAt: NOW + 99, id: "old" }],
-    ["an earlier end shortens nothing", soft(NOW + 99), soft(NOW + 50), { expiresAt: NOW + 99, id: "old" }],
+    ["never shortens an entry", soft(NOW + 99), soft(NOW + 50), { expiresAt: NOW + 99, id: "old" }],
     ["a soft one shortens no hard one", hard, soft(NOW + 99), { ...hard, id: "old" }],
-    ["a hard one leaves what was added by hand", manual, hard, { ...manual, id: "old", note: "n" }],
+    ["that is permanent leaves an entry added by hand", manual, hard, { ...manual, id: "old", note: "n" }],
     [
       "one after an expired one is wholly new",
       soft(NOW + 10),
@@ -114,7 +114,7 @@ describe("a bounce or complaint", () => {
       expect(await find(email, NOW + 11)).toMatchObject({ ...rest, id: named(id) });
     });
 
-  test("writes nothing where its guard does not hold", async () => {
+  test("writes nothing if its guard fails", async () => {
     const email = "guard@rules.example";
     const { note: _note, ...fresh } = entry("sup_guard", email, hard);
     await api.db.write([suppress(fresh, { sql: "? = 2", args: [1] })]);
@@ -124,7 +124,7 @@ describe("a bounce or complaint", () => {
   });
 });
 
-test("entries are listed newest first, a page at a time, the project's own", async () => {
+test("entries are listed newest first, in pages, and only the project's own", async () => {
   const senderId = api.other.a.id;
   for (const id of ["sup_l1", "sup_l2", "sup_l3"]) await add(entry(id, `${id}@list.example`, { senderId }));
   const ids = async (filter: Parameters<typeof listSuppressions>[2], after: string | null, take: number) =>
@@ -135,7 +135,7 @@ test("entries are listed newest first, a page at a time, the project's own", asy
   expect(await ids({ q: "L2@" }, null, 9)).toEqual(["sup_l2"]);
 });
 
-test("entries are looked through as far as one page goes, but for those of one address, and expired ones count as looked at", async () => {
+test("entries are read as far as one page goes, except for a search by address, and expired ones count as read", async () => {
   const senderId = api.other.b.id;
   await api.db.write([
     {

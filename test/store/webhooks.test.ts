@@ -25,10 +25,18 @@ afterAll(() => api.close());
 
 let made = 0;
 
-/** A webhook that has failed since a moment ago. */
+/** A webhook that has been failing for a moment. */
 async function failing(senderId: string): Promise<string> {
   const id = `whk_${made++}`;
-  const row = { id, senderId, url: URL, enabled: true, eventTypes: ["*"], disabledReason: null };
+  const row = {
+    id,
+    senderId,
+    url: URL,
+    enabled: true,
+    eventTypes: ["*"],
+    content: true,
+    disabledReason: null,
+  };
   await api.db.write([
     insertWebhook({ ...row, createdAt: NOW, updatedAt: NOW }, "sealed"),
     noteWebhookFailure(senderId, id, URL, NOW - 1),
@@ -37,7 +45,7 @@ async function failing(senderId: string): Promise<string> {
 }
 
 const BEFORE: PushTarget = {
-  ...{ url: URL, enabled: true, failingSince: NOW - 1, updatedAt: NOW },
+  ...{ url: URL, enabled: true, content: true, failingSince: NOW - 1, updatedAt: NOW },
   ...{ secret: "sealed", previousSecret: null, previousSecretUntil: null },
 };
 const LATER = NOW + 5;
@@ -55,7 +63,7 @@ test.each<[what: string, statement: (senderId: string, id: string) => Statement,
     ["a success", (sender, id) => noteWebhookSuccess(sender, id, URL), { failingSince: null }],
     ["a success at an address it has left", (sender, id) => noteWebhookSuccess(sender, id, `${URL}/old`), {}],
     ["a further failure", (sender, id) => noteWebhookFailure(sender, id, URL, LATER), {}],
-    ["an end for failing that long", disable({ failingSince: NOW - 1 }), OFF],
+    ["disabling a failing webhook", disable({ failingSince: NOW - 1 }), OFF],
     ["an end for failing longer than it has", disable({ failingSince: NOW - 2 }), {}],
     ["an end as its owner left it", disable({ updatedAt: NOW }), OFF],
     ["an end from before its owner changed it", disable({ updatedAt: NOW - 1 }), {}],
@@ -72,7 +80,7 @@ test.each<[what: string, statement: (senderId: string, id: string) => Statement,
   },
 );
 
-test("a first failure is noted where it happened", async () => {
+test("a first failure is recorded at the right webhook", async () => {
   const [own, moved] = [await failing(mine), await failing(mine)];
   await api.db.write([
     noteWebhookSuccess(mine, own, URL),

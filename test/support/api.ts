@@ -1,13 +1,13 @@
-import { isPublicAddress } from "../../src/net/address-guard.ts";
+import { ALWAYS_ROOM } from "../../src/flows/free-space.ts";
 import { generateKeyPairSync } from "node:crypto";
 import type { TSchema } from "@sinclair/typebox";
 import { loadConfig } from "../../src/config.ts";
 import { newId } from "../../src/core/ids.ts";
 import { check } from "../../src/core/validation.ts";
-import { hashSecret, keyFor, type NewKey, newApiSecret } from "../../src/flows/api-keys.ts";
+import { hashSecret, keyFor, type NewKey, newApiSecret } from "../../src/flows/account/api-keys.ts";
 import type { DomainLookups, LookupResult } from "../../src/flows/verify/lookups.ts";
-import { openApiDocument } from "../../src/http/openapi.ts";
-import type { RateLimiter } from "../../src/http/rate.ts";
+import { openApiDocument } from "../../src/http/openapi/openapi.ts";
+import type { RateLimiter } from "../../src/http/access/rate.ts";
 import type { Route } from "../../src/http/route.ts";
 import { apiKeyRoutes } from "../../src/http/routes/api-keys.ts";
 import { type DomainDeps, domainRoutes } from "../../src/http/routes/domains.ts";
@@ -17,9 +17,10 @@ import { webhookRoutes } from "../../src/http/routes/webhooks.ts";
 import { createHttp, type Http, type HttpDeps } from "../../src/http/server.ts";
 import type { Db } from "../../src/store/engine/client.ts";
 import { insertKey } from "../../src/store/keys.ts";
-import { insertSender, type Sender } from "../../src/store/senders.ts";
+import { insertProject, type Project } from "../../src/store/projects.ts";
 import { testDatabase } from "./database.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
+import { mayReach } from "./public-guard.ts";
 
 export const SERVICE_DOMAIN = "post.example";
 
@@ -32,11 +33,11 @@ export interface TestAccount {
   b: { id: string; externalId: string; key: string };
 }
 
-/** A zone that lookups read; a name set to "failure" answers nothing. */
+/** A zone that lookups read. If a name is set to "failure", its lookup fails. */
 export type TestZone = Map<string, readonly string[] | "failure">;
 
 export interface CallOptions {
-  /** Secret of the key; left out: project `a` of `acme`. null: no Authorization header. */
+  /** Secret of the key: if left out, project `a` of `acme`; if null, no Authorization header is sent. */
   key?: string | null;
   body?: unknown;
   headers?: Record<string, string>;
@@ -123,9 +124,9 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     generateDkimKey: async () => TEST_KEY,
     lookups: zoneLookups(zone),
   };
-  const urlRules = { isPublicAddress, allowPrivate: options.allowPrivateWebhooks ?? false };
+  const urlRules = { mayReach, allowPrivate: options.allowPrivateWebhooks ?? false };
   const routes = [
-    ...apiKeyRoutes({ db }),
+    ...apiKeyRoutes({ db, quotas: config.quotas }),
     ...senderRoutes({ db, config }),
     ...domainRoutes(domains),
     ...inboxRoutes({ db }),
@@ -135,6 +136,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   const http = createHttp({
     ...{ db, clock, config, routes, boxKey: BOX_KEY, cursorKey: new Uint8Array(32).fill(3) },
     ...{ limiter: options.limiter ?? null, checks: [], docs: null, onAnswer: null },
+    ...{ quotas: config.quotas, space: ALWAYS_ROOM },
     ...options.http,
   });
   const call = (method: string, path: string, how: CallOptions = {}) =>
@@ -176,7 +178,7 @@ async function callHttp(
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : null };
 }
 
-/** Every answer of a route is one that the reference shows: its status is listed and its body fits the schema. */
+/** Checks that the reference shows every answer of a route: its status is listed and its body fits the schema. */
 function checkDocumented(routes: readonly Route[], method: string, path: string, called: Called): void {
   const pathname = path.split("?")[0] ?? "";
   const route = routes.find((candidate) => candidate.method === method && matches(candidate.path, pathname));
@@ -197,7 +199,7 @@ function matches(pattern: string, path: string): boolean {
   return new RegExp(`^${pattern.replace(/:\w+/g, "[^/]+")}/?$`).test(path);
 }
 
-/** What the reference says of a route. */
+/** The part of the reference about a route. */
 export function operationOf(route: Route): { responses: Record<string, unknown>; operationId: string } {
   const document = openApiDocument([route], "http://localhost");
   const paths = document.paths as Record<string, Record<string, ReturnType<typeof operationOf>>>;
@@ -217,7 +219,7 @@ async function makeAccount(db: Db, now: number, name: string): Promise<TestAccou
   const account = { accountId: id, name: "test", scopes: [] };
   const project = async (externalId: string) => {
     const sender = testSender(id, externalId, now);
-    await db.write([insertSender(sender)]);
+    await db.write([insertProject(sender)]);
     const key = await makeKey(db, now, { ...account, senderId: sender.id, senderExternalId: externalId });
     return { id: sender.id, externalId, key };
   };
@@ -226,7 +228,7 @@ async function makeAccount(db: Db, now: number, name: string): Promise<TestAccou
 }
 
 /** A sender without limits. */
-export function testSender(accountId: string, externalId: string, now: number): Sender {
+export function testSender(accountId: string, externalId: string, now: number): Project {
   return {
     ...{
       id: newId("snd", now),

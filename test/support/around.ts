@@ -1,13 +1,13 @@
 import type { Db } from "../../src/store/engine/client.ts";
 
-/** A database door as it is, to put another function in. */
+/** A database client with one function replaced. */
 export function around(db: Db): Db {
   return {
     all: (sql, args) => db.all(sql, args),
     first: (sql, args) => db.first(sql, args),
-    recall: (query, args) => db.recall(query, args),
-    heard: () => db.heard(),
-    catchUp: () => db.catchUp(),
+    readConfig: (query, args) => db.readConfig(query, args),
+    refreshReads: () => db.refreshReads(),
+    syncWithPrimary: () => db.syncWithPrimary(),
     write: (statements) => db.write(statements),
     migrate: (statements) => db.migrate(statements),
     close: () => db.close(),

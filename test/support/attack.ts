@@ -1,24 +1,24 @@
-import { ERROR_STATUS } from "../../src/core/errors.ts";
+import { ERROR_STATUS } from "../../src/http/errors.ts";
 import { makePath } from "./estate.ts";
 import { faultsOf, undocumentedIn } from "./json-schema.ts";
 import { wireFaults } from "./mime-headers.ts";
 import { fill, headerFaults, type Operation } from "./openapi-document.ts";
 import type { Presented, RawAnswer, World } from "./tenants.ts";
 
-/** Of a request, what a fault shows. */
+/** The facts of a request that a fault report shows. */
 const SHOWN_CHARS = 300;
 
 /** One request of the attacks. */
 export interface Attack {
   operation: Operation;
-  /** Where, and what. */
+  /** Place of the fault, and a description. */
   label: string;
   path: string;
   headers?: Record<string, string>;
   body: unknown;
 }
 
-/** What came of the attacks so far. */
+/** Results of the attacks so far. */
 export interface Tally {
   world: World;
   requests: number;
@@ -39,10 +39,10 @@ function presentedFor(world: World, operation: Operation, headers: Record<string
   return { key: operation.level === "account" ? world.home.wide : world.home.key, headers };
 }
 
-/** What no message to a client may hold: traces, statements, places in our files. */
+/** Text that no message to a client may contain: stack traces, SQL, paths of our files. */
 const INSIDE = /\bat [\w.<>]+ \(|node_modules|\/src\/|SQLITE|SELECT .* FROM|INSERT INTO|\.ts:\d+/;
 
-/** What is wrong with an answer, whatever was asked. */
+/** Returns the faults of an answer that hold for any request. */
 function answerFaults(world: World, operation: Operation, answer: RawAnswer): string[] {
   const { status, headers, text, json } = answer;
   const faults: string[] = [];
@@ -85,7 +85,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Makes the request, and looks at the answer and at the bytes of every message that it made. */
+/** Makes the request, then checks the answer and the bytes of every message that it made. */
 export async function attack(tally: Tally, { operation, label, path, headers, body }: Attack): Promise<void> {
   const { world } = tally;
   const answer = await world.call(operation.method, path, presentedFor(world, operation, headers), body);
@@ -103,12 +103,15 @@ export async function attack(tally: Tally, { operation, label, path, headers, bo
   }
 }
 
-/** Fresh things for the operation's path: what a request before did to others does not matter. */
+/** Makes new resources for the operation's path, so that an earlier request cannot change the result. */
 export async function freshPath(world: World, operation: Operation): Promise<string[]> {
   return (await makePath(operation, world, world.home)).map(({ id }) => id);
 }
 
-/** All attacks on one thing, which is made anew where `renew` is set and one was let through: it may have deleted it. */
+/**
+ * Runs all attacks on one resource. If `renew` is set and the service accepts an attack, makes the resource again,
+ * because the attack may have deleted it.
+ */
 export async function attackAll(
   tally: Tally,
   operation: Operation,

@@ -1,12 +1,12 @@
 import { systemClock } from "../../src/clock.ts";
-import { BEATS, TURNED_TO, type ToThread } from "../../src/wiring/threads/protocol.ts";
+import { BEATS, TURNED_TO, type ToThread } from "../../src/wiring/threads/serve.ts";
 
 /** Time between two beats, milliseconds. */
 const BEAT_MS = 20;
 
 declare const self: Worker;
 
-/** Makes this thread one of a pool's that beats and turns to tasks as a real one does, and does `work` of them. */
+/** Makes this thread a pool thread that sends heartbeats like a real one and runs `work` for each task. */
 export function beatAndWork<Asked>(work: (id: number, asked: Asked) => void): void {
   let pulse: Int32Array | null = null;
   const beat = (beats: Int32Array): void => {

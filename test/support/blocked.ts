@@ -1,7 +1,9 @@
 import type { Db } from "../../src/store/engine/client.ts";
 import { sendFacts } from "../../src/store/sending.ts";
 
-/** Which of the address keys a send of the project leaves out at `now`: suppressed ones, and unsubscribed ones. */
+/**
+ * Returns which of the address keys a send of the project leaves out at `now`: suppressed and unsubscribed ones.
+ */
 export async function leftOut(
   db: Db,
   senderId: string,

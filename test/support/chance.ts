@@ -1,12 +1,12 @@
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 
-/** Numbers that a seed decides, so that a run that fails can be run again. */
+/** Random numbers from a seed, so that a failed run can be repeated. */
 export interface Chance {
   /** In [0, 1). */
   number(): number;
   /** Whole, from 0 to below `limit`. */
   below(limit: number): number;
-  /** Whether an event of that probability happens. */
+  /** Returns true with that probability. */
   happens(probability: number): boolean;
   pick<Item>(items: readonly [Item, ...Item[]]): Item;
 }
@@ -29,19 +29,19 @@ export function chanceOf(seed: number): Chance {
   };
 }
 
-/** A clock that goes from timer to timer. */
+/** A clock that jumps from timer to timer. */
 export interface SteppingClock extends Clock {
-  /** Goes to the next timer and fires it; false where there is none. */
+  /** Jumps to the next timer and fires it. Returns false if there is none. */
   next(): boolean;
-  /** Milliseconds gone by, whatever the clock on the wall was put to. */
+  /** Elapsed milliseconds, which changes of the wall clock do not affect. */
   elapsed(): number;
-  /** Puts the clock on the wall forward or back: timers run on as if nothing had happened, as the system's do. */
+  /** Sets the wall clock forward or back. Timers keep their remaining time, as the system's timers do. */
   step(ms: number): void;
   /** Timers not yet fired or cancelled. */
   pending(): number;
 }
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until a test moves it. */
 export function steppingClock(start = 1_750_000_000_000): SteppingClock {
   let elapsed = 0;
   let offset = start;

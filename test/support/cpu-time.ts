@@ -1,4 +1,4 @@
-/** Milliseconds of the processors' time that this process has had so far: what else the machine does takes nothing of it. */
+/** CPU milliseconds that this process has used. Load from other processes does not change it. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -5,7 +5,7 @@ import { migrate } from "../../src/store/engine/migrate.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 import { type Primary, startPrimary } from "./hrana-server.ts";
 
-/** What a database can be: a file of the process's own, a server, or a file that replicates one. */
+/** The kind of database: a file of this process, a server, or a file that replicates a server. */
 export type EngineName = "file" | "server" | "replica";
 
 /** A real libSQL database in a folder of its own, with the schema in it. */
@@ -13,13 +13,16 @@ export interface TestDatabase {
   db: Db;
   folder: string;
   url: string;
-  /** Where its writes are carried out: the file, or the server. */
+  /** Where writes are carried out: the file, or the server. */
   writesAt: string;
   /** Opens it again after `db` was closed. */
   reopen(): Promise<Db>;
-  /** Opens it as another process would. The caller closes it. */
+  /** Opens the database as another process would. The caller closes it. */
   another(): Promise<Db>;
-  /** Resolves when what others have written is read here: a replica hears of it in a second, or with a write of its own. */
+  /**
+   * Resolves when this database can read the writes of other processes. A replica learns of them within a second,
+   * or with its own next write.
+   */
   caughtUp(reader?: Db): Promise<void>;
   /** Closes it and deletes the folder. */
   remove(): Promise<void>;
@@ -29,12 +32,12 @@ let chosen: EngineName = "file";
 let primary: Promise<Primary> | null = null;
 let made = 0;
 
-/** Which engine the databases of the tests to come have. */
+/** The engine of the databases that later tests open. */
 export function useEngine(engine: EngineName): void {
   chosen = engine;
 }
 
-/** The server that databases of tests lie on: one for all, for a process takes longer to start than a test to run. */
+/** The server shared by all test databases, because a process takes longer to start than a test takes to run. */
 function sharedPrimary(): Promise<Primary> {
   primary ??= startPrimary();
   return primary;

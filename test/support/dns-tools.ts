@@ -6,18 +6,18 @@ import { freePort } from "./redis.ts";
 /** Debian keeps some where only root's PATH looks. */
 const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
 
-/** Why a test that needs this program cannot run here; null where it can. */
+/** Returns why a test that needs this program cannot run here, or null if it can. */
 export function toolMissing(...names: string[]): string | null {
   const missing = names.filter((name) => Bun.which(name, { PATH }) === null);
   return missing.length === 0 ? null : `${missing.join(", ")} is not installed`;
 }
 
-/** The title of a test, with why it is skipped. */
+/** The title of a test, with the reason if it is skipped. */
 export function titled(title: string, missing: string | null): string {
   return missing === null ? title : `${title} (skipped: ${missing})`;
 }
 
-/** What a program prints, and its exit code. */
+/** Output and exit code of a program. */
 export async function run(command: readonly string[]): Promise<{ output: string; code: number }> {
   const child = Bun.spawn([...command], {
     stdin: "ignore",
@@ -40,8 +40,8 @@ export interface TestUnbound {
 }
 
 /**
- * Debian's unbound as a resolver of its own. `stubs` says at which port of loopback the authority of a zone is; it asks
- * with random letter case, as little of a name as it can, and knows no other zones.
+ * Debian's unbound as a resolver. `stubs` maps each zone to the loopback port of its authority. It uses random
+ * letter case and query name minimisation, and knows no other zones.
  */
 export async function startUnbound(stubs: Readonly<Record<string, number>>): Promise<TestUnbound> {
   const folder = newFolder("unbound");
@@ -96,7 +96,9 @@ function unboundConfig(folder: string, port: number, stubs: Readonly<Record<stri
   return `${[...server, ...zones].join("\n")}\n`;
 }
 
-/** Resolves once the words are read; goes on reading after that, since a full pipe would stop the program. */
+/**
+ * Resolves once the words have been printed. Keeps reading after that, because a full pipe would stop the program.
+ */
 function waitFor(stream: ReadableStream<Uint8Array<ArrayBuffer>>, words: string): Promise<void> {
   return new Promise((resolve, reject) => {
     void (async () => {

@@ -1,7 +1,7 @@
 import { type Answer, decode, encode, type Packet, type Question, type RecordType } from "dns-packet";
 import { type Arrivals, arrivals } from "./arrivals.ts";
 
-/** What the server does with a question. `hold` answers once `release` is called. */
+/** How the server treats a question. `hold` answers once `release` is called. */
 export type DnsBehaviour =
   | "answer"
   | "servfail"
@@ -9,6 +9,8 @@ export type DnsBehaviour =
   | "formerr_on_edns"
   | "silent"
   | "truncate_udp"
+  | "fold"
+  | "fold_no_tcp"
   | "hold";
 
 export interface DnsQuery {
@@ -16,6 +18,8 @@ export interface DnsQuery {
   type: RecordType;
   transport: "udp" | "tcp";
   edns: boolean;
+  /** The name as it was asked for. */
+  spelling: string;
 }
 
 export interface DnsRecord {
@@ -25,7 +29,7 @@ export interface DnsRecord {
   ttl?: number;
 }
 
-/** Packets sent in place of the answer; the query's bytes and the sender of datagrams are at hand. */
+/** Packets to send in place of the answer, given the answer and the bytes of the query. */
 export type Forger = (answer: Packet, query: Buffer) => Buffer[];
 
 export interface TestDns {
@@ -35,13 +39,13 @@ export interface TestDns {
   address: string;
   /** All questions so far, in order. */
   queries: Arrivals<DnsQuery>;
-  /** Adds records; a name's records of that type are added to those it has. */
+  /** Adds records to those that a name already has. */
   add(...records: DnsRecord[]): void;
-  /** Takes all records of a name away. */
+  /** Removes all records of a name. */
   remove(name: string): void;
   /** For all names, or for one. */
   behave(behaviour: DnsBehaviour, name?: string): void;
-  /** Replaces the packets of each UDP answer; null puts things right again. */
+  /** Replaces the packets of each UDP answer. If null, restores normal answers. */
   forge(forger: Forger | null): void;
   /** The AD bit of answers. */
   authentic(flag: boolean): void;
@@ -111,7 +115,7 @@ export async function startDns(...records: DnsRecord[]): Promise<TestDns> {
   };
 }
 
-/** A record as the API shows it. */
+/** A record in the API's format. */
 export interface ShownRecord {
   type: "CNAME" | "TXT" | "MX";
   name: string;
@@ -119,7 +123,7 @@ export interface ShownRecord {
   priority?: number;
 }
 
-/** Puts records as the API shows them into the test's zone. */
+/** Adds records in the API's format to the test's zone. */
 export function publish(dns: TestDns, records: readonly ShownRecord[]): void {
   for (const { type, name, value, priority } of records) {
     const data = type === "MX" ? { preference: priority, exchange: value } : value;
@@ -130,7 +134,7 @@ export function publish(dns: TestDns, records: readonly ShownRecord[]): void {
 type Udp = Bun.udp.Socket<"buffer">;
 type Tcp = Bun.TCPSocketListener<{ received: Buffer }>;
 
-/** The kernel picks the UDP port; where TCP has it taken already, another one is picked. */
+/** Lets the kernel choose the UDP port. If TCP has that port in use already, tries another one. */
 async function listenBoth(state: State): Promise<{ udp: Udp; tcp: Tcp }> {
   for (let attempt = 0; attempt < 20; attempt++) {
     const udp = await listenUdp(state);
@@ -159,7 +163,7 @@ function listenUdp(state: State): Promise<Udp> {
   });
 }
 
-/** An asker may be gone already, of which the kernel tells at the next send, whoever that is for. */
+/** Ignores send errors: if a client has closed its socket, the kernel reports it at the next send to any client. */
 function sendTo(socket: Udp, octets: Buffer, port: number, address: string): void {
   for (let attempt = 0; attempt < 10; attempt++)
     try {
@@ -209,8 +213,9 @@ function handle(
   const reply = (): void =>
     send(answerTo(state, query.id ?? 0, question, behaviour, truncated, edns), truncated);
   if (behaviour === "hold") state.held.push(reply);
-  state.queries.add({ name, type: question.type, transport, edns });
-  if (behaviour !== "hold" && behaviour !== "silent") reply();
+  state.queries.add({ name, type: question.type, transport, edns, spelling: question.name });
+  const deaf = behaviour === "silent" || (behaviour === "fold_no_tcp" && transport === "tcp");
+  if (behaviour !== "hold" && !deaf) reply();
 }
 
 function answerTo(
@@ -221,7 +226,9 @@ function answerTo(
   truncated: boolean,
   edns: boolean,
 ): Packet {
-  const base: Packet = { type: "response", id, flags: RA, questions: [question] };
+  const folds = behaviour === "fold" || behaviour === "fold_no_tcp";
+  const echoed = folds ? { ...question, name: question.name.toLowerCase() } : question;
+  const base: Packet = { type: "response", id, flags: RA, questions: [echoed] };
   if (behaviour === "servfail") return { ...base, flags: RA | RCODES.servfail };
   if (behaviour === "refused") return { ...base, flags: RA | RCODES.refused };
   if (behaviour === "formerr_on_edns" && edns) return { ...base, flags: RA | RCODES.formerr };
@@ -233,7 +240,7 @@ function answerTo(
   return { ...base, flags, answers, authorities: final === undefined || dangling ? authority(final) : [] };
 }
 
-/** A CNAME that leads out of the zone is left for the asker to follow, without an SOA. */
+/** Leaves a CNAME out of the zone for the client to follow, without an SOA. */
 function authority(dangling: Answer | undefined): Answer[] {
   if (dangling !== undefined) return [];
   const data = {

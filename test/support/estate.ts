@@ -1,23 +1,23 @@
-import { sealUrl } from "../../src/core/tracking-token.ts";
-import { recipientToken } from "../../src/flows/recipient-token.ts";
+import { sealUrl } from "../../src/core/crypto/tracking-token.ts";
+import { recipientToken } from "../../src/flows/send/recipient-token.ts";
 import { unsubscribeUrl } from "../../src/flows/send/unsubscribe.ts";
-import { openKeys } from "../../src/wiring/master-key.ts";
+import { openKeys } from "../../src/wiring/store/master-key.ts";
 import { verifiedDomain } from "./service.ts";
 import type { Operation } from "./openapi-document.ts";
 import type { RawAnswer, Tenant, World } from "./tenants.ts";
 
-/** A thing of a project: how it is named in paths. */
+/** A project's resource: the name that paths use for it. */
 export interface Made {
   id: string;
-  /** Other names it answers to, such as a slug. */
+  /** Other names that it accepts, such as a slug. */
   aliases?: readonly string[];
 }
 
-/** For whom something is made, and below which ids. */
+/** The owner of a new resource, and the ids of its parents. */
 export interface Making {
   world: World;
   tenant: Tenant;
-  /** Ids of the segments before, outermost first. */
+  /** Ids of the path segments before it, outermost first. */
   above: readonly string[];
 }
 
@@ -27,14 +27,14 @@ function soon(): string {
   return new Date(Date.now() + HOUR_MS).toISOString();
 }
 
-/** Posts as the tenant, or fails. */
+/** Posts as the tenant. Throws if the service refuses. */
 async function post({ world, tenant }: Making, path: string, body?: unknown): Promise<RawAnswer["json"]> {
   const answer = await world.call("POST", path, { key: tenant.key }, body);
   if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
   return answer.json;
 }
 
-/** How a fresh thing of each collection is made; a path below a collection that is not here fails its test. */
+/** How to make a new resource of each collection. If a collection is missing here, the test of its path fails. */
 export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>> = {
   "/v1/emails": (making) => post(making, "/v1/emails", sendItem(making)),
   async "/v1/emails/{}/attachments"({ world, tenant, above: [message] }) {
@@ -53,7 +53,12 @@ export const MAKERS: Readonly<Record<string, (making: Making) => Promise<Made>>>
   "/v1/webhooks": (making) => post(making, "/v1/webhooks", webhookBody(making)),
   "/v1/webhooks/{}/deliveries": (making) => post(making, `/v1/webhooks/${making.above[0]}/test`),
   "/v1/api-keys": (making) =>
-    post(making, "/v1/api-keys", { name: making.tenant.name, senderId: making.tenant.senderId }),
+    post(making, "/v1/api-keys", {
+      name: making.tenant.name,
+      senderId: making.tenant.senderId,
+      // A key limited to scopes revokes only keys within its own.
+      scopes: ["api_keys:write"],
+    }),
   async "/v1/senders"({ world, tenant }) {
     const name = `${tenant.name} ${world.next()}`;
     return (await world.call("POST", "/v1/senders", { key: tenant.wide }, { name })).json;
@@ -122,14 +127,16 @@ function contactBody({ world, tenant }: Making) {
   return { email: `${tenant.name}-${world.next()}@example.com` };
 }
 
-/** A body of each operation that takes one, which it accepts; one that is not here fails its test. */
+/** A valid body for each operation that takes one. If an operation is missing here, its test fails. */
 const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/emails": sendItem,
-  // The second fits the schema and is refused for what it says, so that a result of each kind comes back.
+  // The second item fits the schema but is refused for its content, so that both kinds of result come back.
   "POST /v1/emails/batch": (making) => ({
     emails: [sendItem(making), { ...sendItem(making), from: { email: "desk@unverified.example.org" } }],
   }),
   "PATCH /v1/emails/{}": () => ({ scheduledAt: soon() }),
+  "PATCH /v1/threads/{}": () => ({ read: true, archived: false }),
+  "PATCH /v1/account": ({ tenant }) => ({ ownerEmail: `owner@${tenant.name}.example.org` }),
   "POST /v1/threads/{}/reply": ({ tenant }) => ({ text: `${tenant.name} reply` }),
   "POST /v1/inbound/simulate": simulateBody,
   "POST /v1/api-keys": ({ tenant }) => ({
@@ -157,12 +164,14 @@ const BODIES: Readonly<Record<string, (making: Making) => unknown>> = {
   "POST /v1/suppressions/batch": (making) => ({ emails: [contactBody(making).email] }),
 };
 
-/** Queries that an operation does not do without. */
+/** Query values that an operation requires. */
 const QUERIES: Readonly<Record<string, string>> = {
   "DELETE /v1/suppressions": "?email=ada%40example.com",
 };
 
-/** Whether the operation's object, body and query are known how to make; else what is missing. */
+/**
+ * Returns null if the operation's object, body and query can be made, or else a description of the missing part.
+ */
 export function missingFor(operation: Operation): string[] {
   const missing = operation.pathParams
     .filter(({ collection }) => MAKERS[collection] === undefined)
@@ -174,17 +183,17 @@ export function missingFor(operation: Operation): string[] {
   return missing;
 }
 
-/** A body that the operation accepts from the tenant; undefined where it takes none. */
+/** Returns a valid body for the tenant, or undefined if the operation takes none. */
 export function bodyFor(operation: Operation, world: World, tenant: Tenant): unknown {
   return operation.body === null ? undefined : BODIES[operation.key]?.({ world, tenant, above: [] });
 }
 
-/** The query that the operation does not do without. */
+/** The query that the operation requires. */
 export function queryFor(operation: Operation): string {
   return QUERIES[operation.key] ?? "";
 }
 
-/** A fresh thing for each segment of the operation's path, each below the one before. */
+/** Makes a new resource for each segment of the operation's path, each under the one before. */
 export async function makePath(operation: Operation, world: World, tenant: Tenant): Promise<Made[]> {
   const made: Made[] = [];
   for (const { collection } of operation.pathParams) {

@@ -1,35 +1,35 @@
 import Database from "libsql";
 import PromiseDatabase from "libsql/promise";
-import { EngineError } from "../../src/store/engine/engine.ts";
+import { EngineError } from "../../src/store/engine/errors.ts";
 
 /**
- * How a step at a database fails: `refused`: it is not done, and an error says so. `unheard`: a commit is made, and nobody hears
- * of it, as where a server's reply is lost.
+ * How a database step fails. `refused`: it is not done and throws an error. `unheard`: the commit happens but its
+ * reply is lost.
  */
 export type Way = "refused" | "unheard";
 
-/** The steps that this process takes at databases of libSQL's, each of which may be made to fail. */
+/** The libSQL calls of this process, any of which can be made to fail. */
 export interface FailingSteps {
-  /** All taken so far, watched or not: where it stands still, nothing is going on. */
+  /** Number of all steps so far, watched or not. If it stops growing, the database is idle. */
   readonly taken: number;
   /**
-   * From now on counts the steps that may fail so, and has the one of that number fail, from 0 on. Of the statements of a
-   * transaction the first one counts: whichever it is, all are taken back.
+   * Starts counting the steps that can fail this way, from 0, and makes the step with that number fail. Of a
+   * transaction only the first statement counts, because any failure rolls back all of them.
    */
   watch(failing: { at: number; way: Way }): void;
-  /** Ends that. Gives the step that failed, as a text; null where it did not come to it. */
+  /** Stops counting. Returns the failed step as a text, or null if that number was not reached. */
   unwatch(): string | null;
-  /** Makes libSQL what it was. */
+  /** Restores libSQL. */
   restore(): void;
 }
 
-/** Ends what has failed: it does not fail in reality. */
+/** Ends the failed transaction, which has not really failed. */
 const ENDING = /^ROLLBACK/;
 
 const METHODS = ["run", "get", "all"] as const;
 type Method = (...args: unknown[]) => unknown;
 
-/** Puts itself between the service and libSQL, whatever connections there are. */
+/** Wraps libSQL for every connection that the service opens. */
 export function failingSteps(): FailingSteps {
   const database = Database.prototype as unknown as Record<"exec" | "prepare", Method>;
   const beside = PromiseDatabase.prototype as unknown as Record<"exec", Method>;
@@ -47,10 +47,10 @@ export function failingSteps(): FailingSteps {
   let count = 0;
   let failing: { at: number; way: Way } | null = null;
   let failed: string | null = null;
-  /** Statements of the transaction that is open; null: none is. */
+  /** Statements of the open transaction, or null if there is none. */
   let statements: number | null = null;
 
-  /** Whether the step is one that may fail so. */
+  /** Returns whether the step can fail this way. */
   function counts(sql: string, way: Way): boolean {
     if (sql === "BEGIN IMMEDIATE") statements = 0;
     else if (sql === "COMMIT" || ENDING.test(sql)) statements = null;
@@ -58,7 +58,7 @@ export function failingSteps(): FailingSteps {
     return way === "unheard" ? sql === "COMMIT" : !ENDING.test(sql) && (statements ?? 0) < 2;
   }
 
-  /** Throws where the step is refused; gives whether nobody is to hear of it. */
+  /** Throws if the step must be refused. Returns whether its reply must be lost. */
   function step(sql: string): boolean {
     taken++;
     const { at, way } = failing ?? { at: -1, way: "refused" };

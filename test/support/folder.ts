@@ -5,8 +5,8 @@ import { join } from "node:path";
 const made = new Set<string>();
 
 /**
- * A new folder, whose name tells what it is for. It goes with `removeFolder`, at the latest when the tests of its file have
- * run (the preload sees to it), and where no tests run with the process.
+ * Makes a new folder whose name tells its purpose. `removeFolder` deletes it. The preload deletes what is left
+ * after the tests of a file; if no tests run, the end of the process does.
  */
 export function newFolder(purpose: string): string {
   const folder = lastingFolder(purpose);
@@ -15,12 +15,12 @@ export function newFolder(purpose: string): string {
   return folder;
 }
 
-/** A new folder for what outlives the tests of a file; whoever uses it removes it. */
+/** Makes a new folder that outlives the tests of a file. The caller removes it. */
 export function lastingFolder(purpose: string): string {
   return mkdtempSync(join(tmpdir(), `postrider-${purpose}-`));
 }
 
-/** Removes a folder with all that is in it; one that is gone already is none too many. */
+/** Removes a folder with its content. Does nothing if the folder is gone. */
 export function removeFolder(folder: string): void {
   // A process that has just been killed may still be writing.
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
-import { openZone } from "../../src/flows/zone.ts";
-import { dkimTarget } from "../../src/flows/own-names.ts";
-import { dkimRecord } from "../../src/mail/dkim.ts";
+import { openZone } from "../../src/flows/zone/service-zone.ts";
+import { dkimTarget } from "../../src/flows/zone/own-names.ts";
+import { dkimRecord } from "../../src/mail/auth/dkim.ts";
 import { textStrings } from "../../src/net/zone/records.ts";
 import { publishedKeys } from "../../src/store/dkim-keys.ts";
 import type { TestDns } from "./dns.ts";
@@ -14,17 +14,19 @@ import { startRedis, type TestRedis } from "./redis.ts";
 import { startService, type TestService, verifiedDomain } from "./service.ts";
 import { makeCa, makeCert } from "./tls.ts";
 
-/** One that the world could know, unlike those of documentation. It is asked for in the test's own zone alone. */
+/**
+ * A public-looking address, unlike those reserved for documentation. Only the test's own zone is queried for it.
+ */
 export const PUBLIC_IP = "203.0.112.1";
 export const REVERSE_NAME = "1.112.0.203.in-addr.arpa";
 export const ZONE = "mail.test";
 export const CUSTOMER = "customer.test";
 
-/** An installation with nothing to find fault with: its zone published, a verified domain, a certificate, a Redis. */
+/** An installation in which doctor finds no fault: zone published, domain verified, certificate, Redis. */
 export interface Healthy {
   service: TestService;
   redis: TestRedis;
-  /** The settings that a doctor needs to look at it. */
+  /** The settings that doctor needs to check it. */
   settings: Record<string, string>;
   config: Config;
   /** A mail server that greets. */
@@ -32,7 +34,7 @@ export interface Healthy {
   stop(): Promise<void>;
 }
 
-/** Starts the service with all that it stands on, and a verified domain; a doctor finds nothing. */
+/** Starts the service with everything it depends on, and a verified domain, so that doctor finds no fault. */
 export async function startHealthy(): Promise<Healthy> {
   const folder = newFolder("healthy");
   const redis = await startRedis();
@@ -80,7 +82,7 @@ export async function startHealthy(): Promise<Healthy> {
   };
 }
 
-/** Puts our zone into the test's name server, as the world would see it, and the name of our address. */
+/** Adds our zone to the test's name server as the world would see it, and the name of our address. */
 export async function publishZone({ app: { db }, dns }: Pick<TestService, "app" | "dns">): Promise<void> {
   const settings = { serviceDomain: ZONE, publicIps: [PUBLIC_IP], publicUrl: "https://api.example.com" };
   const zone = await openZone({ db, clock: systemClock }, settings);
@@ -97,7 +99,7 @@ function add(dns: TestDns, records: readonly { name: string; type: string; data:
   const types = ["A", "AAAA", "MX", "NS", "SOA", "TXT"] as const;
   for (const { name, type: text, data } of records) {
     const type = types.find((each) => each === text);
-    // The test's server knows no wildcards: the name that is asked for below it stands in its place.
+    // The test's server knows no wildcards, so the queried name below it is added instead.
     const shown = type === "TXT" ? textStrings(String(data)) : data;
     if (type !== undefined) dns.add({ name: name.replace(/^\*/, "doctor"), type, data: shown });
   }

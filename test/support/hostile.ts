@@ -1,17 +1,17 @@
 import type { Place } from "./openapi-document.ts";
 
-/** Levels of nesting that no reader should follow by recursion without a limit. */
+/** A nesting depth that would overflow the stack of a recursive reader. */
 const NESTED_LEVELS = 1000;
 const LONG_CHARS = 100_000;
 
 /** Texts that have broken mail and web services before: [name, JavaScript text]. */
 export const TEXTS: readonly (readonly [string, string])[] = [
   ["empty", ""],
-  ["a header behind CR LF", "a\r\nX-Injected: 1"],
-  ["a header behind LF", "a\nX-Injected: 1"],
-  ["a header behind CR", "a\rX-Injected: 1"],
-  ["a body behind CR LF CR LF", "a\r\n\r\n<script>x</script>"],
-  ["a header behind a folded line", "a\r\n X-Injected: 1\r\nX-Injected: 2"],
+  ["a header after CR LF", "a\r\nX-Injected: 1"],
+  ["a header after LF", "a\nX-Injected: 1"],
+  ["a header after CR", "a\rX-Injected: 1"],
+  ["a body after CR LF CR LF", "a\r\n\r\n<script>x</script>"],
+  ["a header after a folded line", "a\r\n X-Injected: 1\r\nX-Injected: 2"],
   ["NUL", "a\u0000b"],
   ["controls", "\u0001\u0008\u000b\u001b[31m\u007f\u0085"],
   ["line separators", "a\u2028b\u2029c"],
@@ -37,20 +37,23 @@ export const TEXTS: readonly (readonly [string, string])[] = [
   ["a wildcard", "%_%"],
   ["a path", "../../../../etc/passwd"],
   ["markup", "</title><script>alert(1)</script>"],
-  ["a template that reaches out", "{{ constructor.constructor }}{{ __proto__ }}{% include '/etc/passwd' %}"],
+  [
+    "a template that reads outside its data",
+    "{{ constructor.constructor }}{{ __proto__ }}{% include '/etc/passwd' %}",
+  ],
   ["a template that never ends", "{% for i in (1..1000000000) %}x{% endfor %}"],
   ["a template left open", "{{ a {% if"],
   ["a prototype", "__proto__"],
   ["a constructor", "constructor"],
   ["a method", "toString"],
   ["a far time", "+275760-09-13T00:00:00.001Z"],
-  ["a time that is none", "2026-02-30T25:61:61Z"],
+  ["a text that is not a time", "2026-02-30T25:61:61Z"],
   ["a year before all", "0000-01-01T00:00:00Z"],
 ];
 
 const deep = (open: string, close: string) => `${open.repeat(NESTED_LEVELS)}1${close.repeat(NESTED_LEVELS)}`;
 
-/** JSON of the wrong type, or of a kind that readers trip over: [name, JSON text]. */
+/** JSON of a wrong type, or of a kind that is easily misread: [name, JSON text]. */
 export const VALUES: readonly (readonly [string, string])[] = [
   ["null", "null"],
   ["true", "true"],
@@ -66,18 +69,18 @@ export const VALUES: readonly (readonly [string, string])[] = [
   ["a long list", `[${Array(300).fill("1").join()}]`],
   ["an empty object", "{}"],
   ["a polluted prototype", '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'],
-  ["an object that plays a text", '{"length":1e9,"toString":null,"valueOf":1}'],
+  ["an object that imitates a string", '{"length":1e9,"toString":null,"valueOf":1}'],
   ["lists 1000 deep", deep("[", "]")],
   ["objects 1000 deep", deep('{"a":', "}")],
   ["a list of objects 1000 deep", `[${deep('{"a":', "}")}]`],
 ];
 
-/** JSON of a text; a lone surrogate goes as an escape, as `JSON.stringify` has it. */
+/** Writes a text as JSON. A lone surrogate becomes an escape, as in `JSON.stringify`. */
 export function jsonOf(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Percent-encoding of a text's bytes, lone surrogates as the three bytes that stand for them in no valid UTF-8. */
+/** Percent-encodes a text. A lone surrogate becomes the three bytes of its (invalid) UTF-8. */
 export function percentOf(text: string): string {
   return [...text]
     .map((char) => {
@@ -91,14 +94,14 @@ export function percentOf(text: string): string {
     .join("");
 }
 
-/** Stands where the hostile JSON goes: no test's own text holds it. */
+/** Placeholder for the hostile JSON. No test text contains it. */
 const MARK = "@@hostile@@";
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A copy of `base` with `value` at the place; what the way there lacks is made. */
+/** Returns a copy of `base` with `value` at the place. Missing parents are created. */
 function put(base: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
   if (step === undefined) return value;
   if (step === "[]") {
@@ -115,13 +118,13 @@ export function bodyWith(base: unknown, place: Place, json: string): string {
   return JSON.stringify(put(base, place.at, MARK)).replace(`"${MARK}"`, () => json);
 }
 
-/** The body's JSON with a key of the client's own in the record at the place. */
+/** The body's JSON with a client-chosen key in the record at the place. */
 export function bodyWithKey(base: unknown, record: readonly string[], key: string): string {
   const text = JSON.stringify(put(base, [...record, MARK], "v"));
   return text.replace(`"${MARK}"`, () => JSON.stringify(key));
 }
 
-/** The body's JSON with each field of its top level given a second time, as null, before and behind. */
+/** The body's JSON with each top-level field repeated as null, once before and once after the real one. */
 export function withDoubles(base: unknown): string[] {
   if (!isObject(base)) return [];
   const text = JSON.stringify(base);
@@ -131,7 +134,7 @@ export function withDoubles(base: unknown): string[] {
   });
 }
 
-/** Whole bodies that are no object of the kind wanted, or no JSON at all. */
+/** Whole bodies that are not an object of the expected kind, or not JSON. */
 export const BODIES: readonly (readonly [string, string])[] = [
   ...VALUES,
   ["a text", '"text"'],

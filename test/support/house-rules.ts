@@ -28,7 +28,7 @@ export type Violation = string;
 export type Rule = (source: Source) => Violation[];
 
 const MIDDLE = ["core"] as const;
-/** Which rooms a room may import, itself apart. A name with a slash is one file of a room. `*`: everything. */
+/** The rooms that a room may import besides itself. A name with a slash is one file. `*`: everything. */
 export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   mail: MIDDLE,
@@ -42,18 +42,20 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   commands: ["*"],
   "app.ts": ["*"],
   "main.ts": ["*"],
-  "config.ts": ["core"],
+  "config.ts": ["core", "config"],
+  config: ["core"],
   "clock.ts": ["core"],
   "log.ts": [],
   "metrics.ts": [],
 };
-/** May be imported from everywhere but core, which logs nothing. */
+/** Every room but core may import it. Core logs nothing. */
 const LOG = "log.ts";
-/** Its types may be imported from everywhere but core; its values only by those who start the service. */
+/** Every room but core may import its types. Only the files that start the service may import its values. */
 const CONFIG = "config.ts";
+const CONFIG_ROOM = "config";
 const STARTERS: readonly string[] = ["main.ts", "app.ts"];
 
-/** Where each library may be imported: a room, or one file. */
+/** The home of each library, which alone may import it: a room or one file. */
 export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
@@ -61,7 +63,6 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "@sinclair/typebox": ["http", "core"],
   bullmq: ["queue"],
   ioredis: ["queue"],
-  "rate-limiter-flexible": ["queue"],
   "@libsql/client": ["store"],
   libsql: ["store"],
   "postal-mime": ["mail"],
@@ -77,7 +78,7 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   "prom-client": ["metrics.ts"],
 };
 
-/** Built-ins that do no input or output: all that core may use. */
+/** Built-ins that do no input or output, the only ones that core may use. */
 const PURE_BUILTINS: ReadonlySet<string> = new Set([
   "node:buffer",
   "node:crypto",
@@ -88,18 +89,18 @@ const PURE_BUILTINS: ReadonlySet<string> = new Set([
   "node:util",
 ]);
 
-/** Lines a file may have, and the files that may have more, since they are tables of data. */
+/** Lines a file may have. Tables of data may have more. */
 export const MAX_LINES = 300;
-const LONG_TABLES: ReadonlySet<string> = new Set(["src/config.ts"]);
+const LONG_TABLES: ReadonlySet<string> = new Set(["src/config/settings.ts"]);
 
-/** Names by which the system's clock and timers are asked. */
+/** Calls that read the system's clock or set timers. */
 const CLOCK_CALLS: ReadonlySet<string> = new Set([
   ...["Date", "Date.now", "performance.now", "process.hrtime", "process.hrtime.bigint", "Bun.nanoseconds"],
   ...["setTimeout", "setInterval", "Bun.sleep", "Bun.sleepSync", "AbortSignal.timeout"],
 ]);
 const CLOCK_MODULES: ReadonlySet<string> = new Set(["node:timers", "node:timers/promises", "timers"]);
 
-/** Calls that a constant may make while its file is imported: they compute from what they are given and touch nothing. */
+/** Calls that a constant may make at import: they only compute from their arguments. */
 const PURE_CALLS: ReadonlySet<string> = new Set([
   ...["Object.freeze", "Object.fromEntries", "Object.keys", "Object.values", "Object.entries"],
   ...["Array", "Array.from", "Array.of", "Number", "String", "BigInt", "Symbol", "RegExp"],
@@ -112,15 +113,17 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
     "Search",
     "reply",
     "rowsText",
-    "movableText",
+    "reorderableText",
     "numbered",
     "standingInbox",
     "inForce",
   ],
-  // A command's text and flags, and the columns of its table.
+  // The columns of a table, and the SQL that they make.
+  ...["plain", "flag", "inverseFlag", "json", "nullableJson", "mailbox", "mapping", "MESSAGES.jsonPairs"],
+  // The text and flags of a command, and the columns of its table.
   ...["defineCommand", "field"],
 ]);
-const PURE_NAMESPACES: ReadonlySet<string> = new Set(["Type", "t", "Math"]);
+const PURE_NAMESPACES: ReadonlySet<string> = new Set(["Type", "t", "Math", "kind"]);
 const PURE_METHODS: ReadonlySet<string> = new Set([
   ...[
     "map",
@@ -154,7 +157,7 @@ const PURE_CLASSES: ReadonlySet<string> = new Set([
   ...["Uint8Array", "Uint16Array", "Uint32Array", "Int8Array", "Int32Array", "Array", "Date"],
 ]);
 
-/** Statements that do nothing when their file is imported. Variables, classes and exports are looked into. */
+/** Statements that do nothing at import. Variables, classes and exports are checked more closely. */
 const QUIET_STATEMENTS: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.ImportDeclaration,
   SyntaxKind.ExportDeclaration,
@@ -169,7 +172,7 @@ const QUIET_STATEMENTS: ReadonlySet<SyntaxKind> = new Set([
 const SQL =
   /^\s*(SELECT\s|INSERT\s+(INTO|OR)\s|REPLACE\s+INTO\s|UPDATE\s|DELETE\s+FROM\s|CREATE\s+(TABLE|UNIQUE|INDEX|VIEW|TRIGGER|VIRTUAL)\s|ALTER\s+TABLE\s|DROP\s+(TABLE|INDEX|VIEW|TRIGGER)\s|PRAGMA\s|WITH\s+\w+(\s*\([^)]*\))?\s+AS\s|VACUUM\b|BEGIN(\s|;|$)|COMMIT(\s|;|$))/;
 
-/** The room of a file: its folder in `src`, or its own name where it lies at the top. */
+/** Returns the room of a file: its folder in `src`, or its own name if it is at the top. */
 function roomOf(path: string): string {
   const parts = path.split("/");
   return parts[1] ?? path;
@@ -188,7 +191,7 @@ export function arrows(source: Source): Violation[] {
     .filter(({ specifier }) => specifier.startsWith("."))
     .flatMap(({ specifier, typeOnly, line }) => {
       const target = posix.join(posix.dirname(source.path), specifier);
-      // What lies outside of src (migrations, package.json) is text, not code.
+      // Files outside src (migrations, package.json) are text, not code.
       if (!target.startsWith("src/")) return [];
       const file = target.slice("src/".length);
       const fine =
@@ -196,12 +199,12 @@ export function arrows(source: Source): Violation[] {
         allowed.includes("*") ||
         allowed.includes(roomOf(target)) ||
         allowed.includes(file) ||
-        (room !== "core" && (file === LOG || (file === CONFIG && typeOnly)));
+        (room !== "core" && (file === LOG || (typeOnly && [CONFIG, CONFIG_ROOM].includes(roomOf(target)))));
       return fine ? [] : [say(source, line, `${room} must not import ${file}`)];
     });
 }
 
-/** Only those who start the service import values of the configuration; everybody else is handed theirs. */
+/** Only the files that start the service import values of the configuration. Others receive them as arguments. */
 export function configValues(source: Source): Violation[] {
   if (STARTERS.includes(roomOf(source.path))) return [];
   return source.imports
@@ -217,7 +220,7 @@ function packageOf(specifier: string): string {
     .join("/");
 }
 
-/** Each library is known in its home alone. */
+/** Each library is imported only in its home. */
 export function libraries(source: Source): Violation[] {
   return source.imports
     .filter(({ specifier }) => !/^(\.|node:|bun$|bun:)/.test(specifier))
@@ -270,7 +273,7 @@ export function clock(source: Source): Violation[] {
     if (isCallExpression(node) && CLOCK_CALLS.has(calleeOf(node))) found.push(lineOf(node));
     else if (isNewExpression(node) && calleeOf(node) === "Date" && !node.arguments?.length)
       found.push(lineOf(node));
-    // Also where it is handed on, as in `now: Date.now`.
+    // Also checks references such as `now: Date.now`.
     else if (isPropertyAccessExpression(node) && !isCallee(node) && CLOCK_CALLS.has(node.getText()))
       found.push(lineOf(node));
   });
@@ -296,12 +299,12 @@ export function sql(source: Source): Violation[] {
 /** Files that are started, not imported: the program, and the entries of its threads. */
 const ENTRIES: ReadonlySet<string> = new Set([
   "src/main.ts",
-  "src/wiring/inspect-worker.ts",
-  "src/wiring/render-worker.ts",
-  "src/wiring/write-worker.ts",
+  "src/wiring/threads/inspect-worker.ts",
+  "src/wiring/threads/render-worker.ts",
+  "src/wiring/threads/write-worker.ts",
 ]);
 
-/** Importing a file does nothing: no connection, no file, no timer, no secret. */
+/** Importing a file has no effect: it opens no connection or file, sets no timer and makes no secret. */
 export function quietImport(source: Source): Violation[] {
   if (ENTRIES.has(source.path)) return [];
   const found: Violation[] = [];
@@ -319,7 +322,9 @@ export function quietImport(source: Source): Violation[] {
   return found;
 }
 
-/** What a class runs when it is declared: its parent expression, static values and static blocks. */
+/**
+ * Returns the code that a class runs when it is declared: its parent expression, static values and static blocks.
+ */
 function classParts(declaration: Node): Node[] {
   const parts: Node[] = [];
   declaration.forEachChild((child) => {
@@ -332,7 +337,7 @@ function classParts(declaration: Node): Node[] {
   return parts;
 }
 
-/** Looks for calls that run at once, and through functions of the same file that they call. */
+/** Finds calls that run at import, also inside functions of the same file that run at import. */
 function inspector(source: Source, complain: (node: Node) => void): (node: Node) => void {
   const functions = new Map<string, Node>();
   for (const statement of source.tree.statements)
@@ -358,7 +363,7 @@ function inspector(source: Source, complain: (node: Node) => void): (node: Node)
   return inspect;
 }
 
-/** Whether a function is only made, not called: one that is handed to a call may run within it. */
+/** Returns whether a function is only defined. If it is passed to a call, it may run within that call. */
 function isLater(node: Node): boolean {
   const later =
     node.kind === SyntaxKind.MethodDeclaration ||
@@ -381,14 +386,14 @@ function isPureCall(callee: Expression): boolean {
   );
 }
 
-/** A file is small enough to be read at once. */
+/** A file is short enough to read in one go. */
 export function length(source: Source): Violation[] {
   const lines = source.text.split("\n").length - (source.text.endsWith("\n") ? 1 : 0);
   if (lines <= MAX_LINES || LONG_TABLES.has(source.path)) return [];
   return [say(source, MAX_LINES + 1, `${lines} lines, ${MAX_LINES} are allowed`)];
 }
 
-/** No barrel files: each import names the file that has what it wants. */
+/** No barrel files: each import names the file that defines the name. */
 export function barrels(source: Source): Violation[] {
   const statements = source.tree.statements.filter((statement) => !isOnlyForBarrels(statement));
   return source.tree.statements.length > 0 && statements.length === 0
@@ -396,7 +401,30 @@ export function barrels(source: Source): Violation[] {
     : [];
 }
 
-/** Imports and re-exports: what a barrel is made of. */
+/** Imports and re-exports, the content of a barrel file. */
 function isOnlyForBarrels(statement: Node): boolean {
   return statement.kind === SyntaxKind.ImportDeclaration || isExportDeclaration(statement);
+}
+
+/** Lists each circle of imports once, type imports included, from its first file in the order of paths. */
+export function importCircles(sources: readonly Source[]): Violation[] {
+  const imports = new Map(
+    sources.map(({ path, imports: found }) => [
+      path,
+      found
+        .filter(({ specifier }) => specifier.startsWith("."))
+        .map(({ specifier }) => posix.join(posix.dirname(path), specifier)),
+    ]),
+  );
+  const circles: Violation[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path);
+    if (start >= 0) circles.push([...trail.slice(start), path].join(" → "));
+    if (start >= 0 || done.has(path)) return;
+    for (const next of imports.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of [...imports.keys()].sort()) visit(path, []);
+  return circles;
 }

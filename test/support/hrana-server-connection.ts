@@ -19,20 +19,20 @@ export class Refusal extends Error {
   }
 }
 
-/** What a batch did: a result or an error for each step that ran, null for one that did not. */
+/** Outcome of a batch: for each step that ran a result or an error, and null if it did not run. */
 export interface BatchOutcome {
   step_results: (WireResult | null)[];
   step_errors: (WireError | null)[];
 }
 
-/** One connection to the file: what stands behind a stream. */
+/** One connection to the file, used by one stream. */
 export interface Connection {
   execute(statement: WireStatement, sqls: ReadonlyMap<number, string>): WireResult;
   batch(steps: readonly WireStep[], sqls: ReadonlyMap<number, string>): BatchOutcome;
   sequence(sql: string): void;
   describe(sql: string): object;
   isAutocommit(): boolean;
-  /** Undoes what a stream left open. */
+  /** Rolls back a transaction that a stream left open. */
   reset(): void;
 }
 
@@ -54,7 +54,7 @@ export function openConnection(path: string, fineCodes: boolean): Connection {
     "journal_mode = WAL",
     "synchronous = FULL",
     "foreign_keys = ON",
-    // What replicas ask for is the log: it is kept whole.
+    // Replicas ask for the log, so it is never truncated.
     "wal_autocheckpoint = 0",
   ])
     database.exec(`PRAGMA ${pragma}`);

@@ -7,7 +7,7 @@ import { Log } from "./sync-server-log.ts";
 import { grpcAnswer } from "./sync-server-grpc.ts";
 import { syncAnswer } from "./sync-server.ts";
 
-/** How a server is started: given as JSON in its first argument. */
+/** Start options of a server, given as JSON in its first argument. */
 export interface ServerSettings {
   folder: string;
   port: number;
@@ -18,17 +18,17 @@ export interface ServerSettings {
   sync: "http" | "grpc";
 }
 
-/** What a test may tell a server, each for the requests to come. */
+/** Orders that a test can give a server for the requests that follow. */
 export interface Trouble {
-  /** Batches that are committed and then get no reply. */
+  /** Number of batches that are committed but get no reply. */
   loseReplies?: number;
-  /** Milliseconds that each reply waits. */
+  /** Delay of each reply in milliseconds. */
   delayMs?: number;
-  /** Pipelines answered with this status instead of being carried out. */
+  /** Status that pipelines get instead of being run. */
   status?: { code: number; times: number };
 }
 
-/** `open` adds an empty database, on a port of its own. */
+/** `open` adds an empty database on its own port. */
 export type Order = { trouble: Trouble } | { counts: true } | { open: string };
 export type Report = { port: number } | { counts: Record<string, number> };
 
@@ -59,8 +59,8 @@ function serve(name: string, port: number): void {
   const { idleMs, fineCodes } = settings;
   const open = () => openConnection(path, fineCodes);
   const served = { streams: new Streams(open, { idleMs, fineCodes }, count), log: new Log(path) };
-  // The file is there, in WAL mode, before the first replica asks for it; and it is open for as long as it is served,
-  // for the last one to close it would end its log.
+  // The file exists in WAL mode before the first replica asks for it. It stays open while it is served: if the last
+  // connection closed, SQLite would delete the log.
   held.push(open());
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

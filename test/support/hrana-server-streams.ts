@@ -1,7 +1,7 @@
 import { type Connection, Refusal } from "./hrana-server-connection.ts";
 import { wireError, type WireRequest } from "./hrana-server-values.ts";
 
-/** One stream of a client: a connection, and the SQL texts that it has stored. */
+/** One stream of a client: a connection and its stored SQL texts. */
 interface Stream {
   connection: Connection;
   sqls: Map<number, string>;
@@ -15,7 +15,7 @@ export interface PipelineBody {
   requests: WireRequest[];
 }
 
-/** What is answered over HTTP where there is no pipeline to answer for. */
+/** The HTTP answer if there is no pipeline to answer. */
 export class HttpRefusal extends Error {
   readonly status: number;
   readonly body: string | object;
@@ -30,7 +30,7 @@ const BATON_INVALID =
   "The received baton is invalid, either because it was already used or the stream is gone";
 const EXPIRED = { message: "The stream has expired due to inactivity", code: "STREAM_EXPIRED" };
 
-/** Streams of a server: those without a baton begin, those with one go on. */
+/** Streams of a server. If a request has no baton, it begins a new stream. */
 export class Streams {
   readonly #open: () => Connection;
   readonly #settings: { idleMs: number; fineCodes: boolean };
@@ -49,7 +49,7 @@ export class Streams {
     this.#count = count;
   }
 
-  /** Carries out the requests of one pipeline, each for itself. */
+  /** Runs the requests of one pipeline, one after another. */
   pipeline({ baton = null, requests }: PipelineBody): object {
     const stream = baton === null ? this.#begin() : this.#resume(baton);
     const results = requests.map((request) => this.#handle(stream, request));
@@ -65,7 +65,7 @@ export class Streams {
     if (this.#expired.has(baton)) throw new HttpRefusal(500, EXPIRED);
     const stream = this.#streams.get(baton);
     if (stream === undefined) throw new HttpRefusal(400, BATON_INVALID);
-    // A baton serves once: the answer gives the next one.
+    // A baton is valid once. Each answer carries the next one.
     this.#streams.delete(baton);
     if (stream.expires !== null) clearTimeout(stream.expires);
     return stream;

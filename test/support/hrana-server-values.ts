@@ -45,7 +45,7 @@ export interface WireError {
   code: string;
 }
 
-/** What libSQL binds for a value of the wire. */
+/** Converts a wire value to one that libSQL can bind. */
 export function bound(value: WireValue): string | number | bigint | null | Buffer {
   switch (value.type) {
     case "null":
@@ -60,7 +60,7 @@ export function bound(value: WireValue): string | number | bigint | null | Buffe
   }
 }
 
-/** A value of libSQL, its integers read as bigints, for the wire. */
+/** Converts a libSQL value, with integers read as bigints, to a wire value. */
 export function wire(value: unknown): WireValue {
   if (typeof value === "bigint") return { type: "integer", value: value.toString() };
   if (typeof value === "number") return { type: "float", value };
@@ -72,20 +72,20 @@ export function wire(value: unknown): WireValue {
   return { type: "null" };
 }
 
-/** SQLite's error codes that sqld knows; it tells no finer ones. */
+/** The SQLite error codes that sqld knows. It sends no extended ones. */
 function plainCode(code: string): string {
   return /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? "SQLITE_UNKNOWN";
 }
 
 /**
- * A failure of libSQL as sqld words it, with the code of the wire: `fine` gives SQLite's extended code, as Turso Cloud
- * does for constraints, where sqld gives the plain one.
+ * Words a libSQL failure as sqld does. If `fine` is set, sends SQLite's extended code for constraints, as Turso
+ * Cloud does.
  */
 export function wireError(error: unknown, fine: boolean): WireError {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "SQLITE_UNKNOWN";
   if (!code.startsWith("SQLITE_")) return { message, code };
-  // What is wrong with the text of a statement has a code of its own.
+  // An error in the text of a statement has its own code.
   if (plainCode(code) === "SQLITE_ERROR")
     return { message: `SQL input error: ${message} (at offset 0)`, code: "SQL_INPUT_ERROR" };
   return { message: `SQLite error: ${message}`, code: fine ? code : plainCode(code) };

@@ -6,31 +6,31 @@ import { freePort } from "./redis.ts";
 /** A primary: a database server that speaks Hrana over HTTP, as a process of its own, on a file that outlives it. */
 export interface Primary {
   url: string;
-  /** Adds an empty database of that name, at a URL of its own, until it is restarted. */
+  /** Adds an empty database of that name, at its own URL, until the server restarts. */
   open(name: string): Promise<string>;
-  /** Where its file lies, and replicas of it may. */
+  /** Folder of its file, which may also hold replicas. */
   folder: string;
-  /** Requests carried out so far, by kind; those before a kill are lost. */
+  /** Requests carried out so far, by kind. A kill loses the count. */
   counts(): Promise<Record<string, number>>;
   /** Resolves when it is in force. */
   make(trouble: Trouble): Promise<void>;
-  /** Ends it as a power cut would. */
+  /** Kills it at once, as a power cut would. */
   kill(): Promise<void>;
   /** Starts it again on the same port. */
   restart(): Promise<void>;
-  /** Connections stay open, nothing is answered. */
+  /** Freezes the server: connections stay open and get no answers. */
   freeze(): void;
   thaw(): void;
   stop(): Promise<void>;
 }
 
 const MAIN = join(import.meta.dir, "hrana-server-main.ts");
-/** As sqld has it. */
+/** Words errors as sqld does. */
 const STREAM_IDLE_MS = 10_000;
 
 /** Starts a primary on an empty file. */
 export async function startPrimary(given: Partial<ServerSettings> = {}): Promise<Primary> {
-  // Databases of many files may lie on it, so its process, which ends with ours, sees to it.
+  // Many files share it for their databases, so its process ends with ours.
   const folder = lastingFolder("primary");
   const settings: ServerSettings = {
     ...{ folder, port: freePort(), token: null, idleMs: STREAM_IDLE_MS, fineCodes: false, sync: "http" },
@@ -44,7 +44,7 @@ export async function startPrimary(given: Partial<ServerSettings> = {}): Promise
     const child = Bun.spawn([process.execPath, MAIN, JSON.stringify(settings)], {
       stdio: ["ignore", "inherit", "inherit"],
       ipc(message: Report) {
-        // Orders are carried out in turn, and reports come in turn.
+        // Orders and reports are handled in the order in which they were sent.
         if ("port" in message) ports.shift()?.(message.port);
         else waiting.shift()?.(message.counts);
       },
@@ -80,7 +80,7 @@ export async function startPrimary(given: Partial<ServerSettings> = {}): Promise
     counts,
     async make(trouble) {
       child.send({ trouble } satisfies Order);
-      // Orders are taken in turn: what answers this one has taken the other.
+      // Orders are handled in order, so the answer to this one means that the other was handled.
       await counts();
     },
     kill,

@@ -8,7 +8,7 @@ export interface SinkRequest {
   body: string;
 }
 
-/** The answer to a request: a status, or whatever the test makes of it. */
+/** The answer to a request: a status, or a response that the test builds. */
 export type SinkAnswer = number | ((request: SinkRequest) => Response | Promise<Response>);
 
 export interface HttpsSink {
@@ -16,19 +16,19 @@ export interface HttpsSink {
   /** On 127.0.0.1. */
   url: string;
   requests: Arrivals<SinkRequest>;
-  /** From now on; a list is used up one by one, its last one repeats. */
+  /** Applies to later requests. A list is used up item by item, then its last item repeats. */
   answer(...answers: SinkAnswer[]): void;
   stop(): Promise<void>;
 }
 
-/** A web server on loopback that keeps what it is sent; https where it is given a certificate. */
+/** A web server on loopback that keeps the requests it gets. If it has a certificate, it serves https. */
 export function startSink(tls?: KeyAndCert): HttpsSink {
   const requests = arrivals<SinkRequest>();
   let answers: SinkAnswer[] = [200];
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    // A test decides itself how long an answer takes.
+    // The test decides how long an answer takes.
     idleTimeout: 0,
     ...(tls === undefined ? {} : { tls }),
     async fetch(raw) {
@@ -58,14 +58,14 @@ export interface RawSink {
   connections: Arrivals<number>;
   /** One item for each connection that has been closed. */
   closed: Arrivals<number>;
-  /** One item each time the bytes have been written. */
+  /** One item each time a response has been written. */
   answered: Arrivals<number>;
-  /** Octets the last connection has taken of what was written. */
+  /** Octets of the response that the last connection has accepted. */
   taken(): number;
   stop(): void;
 }
 
-/** A server that writes given bytes at any request, for answers no honest web server would give; "endless" never stops. */
+/** A server that answers any request with the given bytes, valid or not. "endless" never stops sending. */
 export function startRawSink(
   head: string,
   then: "end" | "wait" | "endless" = "wait",

@@ -1,7 +1,7 @@
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 
-/** Runs ahead of the system's clock, so that a test need not wait as long as a mail would. */
+/** Runs faster than the system's clock, so that a test does not wait as long as a real retry would. */
 export function hurried(times: number): Clock {
   const start = systemClock.now();
   return {

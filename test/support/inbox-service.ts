@@ -9,7 +9,7 @@ export interface Box {
 
 /** The service of one test file, whose domain `in.test` receives. */
 export interface InboxService {
-  /** There from the first test on. */
+  /** Available from the first test on. */
   readonly service: TestService;
   /** An inbox that no other test has. */
   newInbox(body?: Record<string, unknown>): Promise<Box>;
@@ -20,13 +20,16 @@ export interface InboxService {
     body?: Record<string, unknown>,
     headers?: Record<string, string>,
   ): Promise<ApiAnswer>;
-  /** Replies, and gives the record of what was accepted. */
+  /** Replies, and returns the record of the accepted message. */
   replied(threadId: string, body?: Record<string, unknown>): Promise<ApiAnswer["body"]>;
-  /** Delivers a letter to a new inbox, whose local part stands for `BOX` in its headers; gives the record of a reply to it. */
+  /**
+   * Delivers a letter to a new inbox, whose local part replaces `BOX` in its headers. Returns the record of a reply
+   * to it.
+   */
   answerTo(headers: readonly string[], body?: Record<string, unknown>): Promise<ApiAnswer["body"]>;
 }
 
-/** Starts the service before the file's tests and stops it behind them. */
+/** Starts the service before the file's tests and stops it after them. */
 export function inboxService(): InboxService {
   let running: TestService | null = null;
   let count = 0;

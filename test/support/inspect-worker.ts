@@ -1,20 +1,46 @@
-// A thread that obeys its mails: for what no mail brings the real one to.
-import { type AnyAsked, type Found, type ReadingKind, unread } from "../../src/flows/readings.ts";
-import type { FromThread } from "../../src/wiring/threads/protocol.ts";
+// A thread that obeys the message it reads, to test failures that no message causes in the real one.
+import { systemClock } from "../../src/clock.ts";
+import {
+  type AnyAsked,
+  type Found,
+  type ReadingDeps,
+  type ReadingKind,
+  runReading,
+} from "../../src/flows/threads/reading-tasks.ts";
+import type { FromThread } from "../../src/wiring/threads/serve.ts";
 import { beatAndWork } from "./beating-thread.ts";
 
 type Said = FromThread<Found<ReadingKind>>;
+
+/** Domains under these names have that DMARC policy; there is nothing else in DNS. */
+const POLICIES = ["reject", "quarantine", "none"] as const;
+const deps: ReadingDeps = {
+  clock: systemClock,
+  host: "mx.test",
+  async resolve(name) {
+    const policy = POLICIES.find((one) => name === `_dmarc.${one}.test`);
+    if (policy === undefined) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
+    return [[`v=DMARC1; p=${policy}`]];
+  },
+};
 
 const held: Said[] = [];
 
 beatAndWork<AnyAsked>((id, asked) => {
   const text = Buffer.from(asked.raw).toString();
-  if (text.startsWith("spin")) for (;;);
-  if (text.startsWith("throw")) throw new Error("a mail's doing");
-  if (text.startsWith("lost")) return;
-  const said: Said = text.startsWith("fail")
-    ? { id, error: "no way" }
-    : { id, found: unread("worker.test", asked) };
-  if (text.startsWith("hold")) held.push(said);
-  else for (const answer of [...held.splice(0), said]) postMessage(answer);
+  if (obeys("spin", text, asked)) for (;;);
+  if (obeys("throw", text, asked)) throw new Error("a mail's doing");
+  if (obeys("lost", text, asked)) return;
+  if (text.startsWith("fail")) answer(text, { id, error: "no way" });
+  else void runReading(deps, asked).then((found) => answer(text, { id, found }));
 });
+
+/** A mail that begins with the word misbehaves while it is read; one with "always" after it while its header is read, too. */
+function obeys(word: string, text: string, { kind }: AnyAsked): boolean {
+  return text.startsWith(kind === "header" ? `${word} always` : word);
+}
+
+function answer(text: string, said: Said): void {
+  if (text.startsWith("hold")) held.push(said);
+  else for (const one of [...held.splice(0), said]) postMessage(one);
+}

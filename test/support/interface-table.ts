@@ -1,11 +1,14 @@
-/** What a resource's field may hold, and whether it is always there. */
+/** The type of a resource's field, and whether it is always present. */
 export interface Field {
   types: readonly string[];
   timestamp: boolean;
   always: boolean;
 }
 
-/** A field as the tables below spell it: types by `|`, `time` for a timestamp, `?` behind one that may be absent. */
+/**
+ * A field as the tables below spell it: types separated by `|`, `time` for a timestamp, `?` after one that may be
+ * absent.
+ */
 type Spelled = string;
 
 function fieldOf(spelled: Spelled): Field {
@@ -53,7 +56,7 @@ const WEBHOOK = {
   signingSecret: "string",
 };
 
-/** Resources that stand within others, and the page envelope. */
+/** Resources nested in others, and the page envelope. */
 export const RECORDS: Readonly<Record<string, Readonly<Record<string, Field>>>> = {
   dns: fields({
     ...{ type: "string", name: "string", value: "string", priority: "integer?" },
@@ -66,7 +69,7 @@ export const RECORDS: Readonly<Record<string, Readonly<Record<string, Field>>>> 
 
 /** An endpoint of the interface. */
 export interface Endpoint {
-  /** Method and path, the names of its segments left out. */
+  /** Method and path, without the names of its segments. */
   key: string;
   status: number;
   /** `page`: the page envelope. `flat`: `data` without a cursor. */
@@ -75,19 +78,19 @@ export interface Endpoint {
   /** Fields that hold other records: their names, and which. */
   inner?: Readonly<Record<string, keyof typeof RECORDS>>;
   query?: readonly string[];
-  /** Fields of the body, and those of them that must be there. */
+  /** Fields of the body, and the required ones among them. */
   takes?: readonly string[];
   requires?: readonly string[];
   errors?: readonly number[];
-  /** Fields that must not hold anything. */
+  /** Fields that must be empty. */
   hides?: readonly string[];
   /** Values of the first resource of the live answer. */
   values?: Readonly<Record<string, unknown>>;
-  /** What the items of a field of the body take. */
+  /** The fields that the items of a body's list take. */
   itemsTake?: Readonly<Record<string, readonly string[]>>;
-  /** Set where the interface calls it with no body though it may take one. */
+  /** Set if the interface calls it without a body although it may take one. */
   noBody?: boolean;
-  /** Asked of the inbox that mail has come to, not of a fresh one. */
+  /** Uses the inbox that has received mail, not a new one. */
   ofDesk?: boolean;
 }
 
@@ -109,7 +112,7 @@ const SEND_ITEM = [
   ...["tags", "attachments", "scheduledAt"],
 ];
 
-/** The endpoints whose path the interface gives, in its order. */
+/** The endpoints whose path the interface gives, in the order of the interface. */
 const GIVEN: readonly Endpoint[] = [
   row(
     "POST /v1/api-keys",
@@ -227,5 +230,5 @@ const NAMED: readonly Endpoint[] = [
 
 export const ENDPOINTS: readonly Endpoint[] = [...GIVEN, ...NAMED];
 
-/** Endpoints that the service does not serve yet, with the reason. One that it serves must leave this table. */
+/** Endpoints that the service does not serve yet, with the reason. If one is served, remove it here. */
 export const PENDING: Readonly<Record<string, string>> = {};

@@ -1,14 +1,14 @@
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 
-/** A step of a program at its database: the first statement whose text is like that. */
+/** Names a program's database step: the first statement whose text matches. */
 export interface Step {
   sql: RegExp;
   when: "before" | "behind";
 }
 
 /**
- * Does something else once, at that step of whoever works with the database: what another process might do just then, or
- * another request of this one. Resolves to what came of it; a test that awaits it fails where the step is never reached.
+ * Runs another action once, at that database step, as another process or request might. Resolves to the result of
+ * the action. If the step is never reached, a test that awaits it fails.
  */
 export function interject<Result>(db: Db, { sql, when }: Step, act: () => Promise<Result>): Promise<Result> {
   const done = Promise.withResolvers<Result>();

@@ -1,6 +1,6 @@
 import { type Document, resolve, type Schema } from "./openapi-document.ts";
 
-/** Keywords that say nothing about a value. */
+/** Keywords that do not restrict a value. */
 const SILENT: ReadonlySet<string> = new Set(["description", "default", "examples", "title"]);
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === "string",
@@ -13,7 +13,8 @@ const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
-  // RFC 3339 §5.6, as far as times of ours go, and years of six digits: figures may be asked for before the year 0.
+  // RFC 3339 §5.6 in the form that the service writes, with years of six digits too: statistics accept times before
+  // the year 0.
   "date-time": (text) =>
     /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(text) && !Number.isNaN(Date.parse(text)),
   uri: (text) => URL.canParse(text) && /^[\x21-\x7e]+$/.test(text),
@@ -72,7 +73,7 @@ interface Bounded {
 }
 type BoundName = "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems";
 
-/** A keyword that bounds a measure of values of one type; `sign` is 1 for a lower bound, -1 for an upper one. */
+/** A keyword that limits values of one type; `sign` is 1 for a lower bound, -1 for an upper one. */
 function bound<Type extends keyof Bounded>(
   name: BoundName,
   measure: (value: Bounded[Type]) => number,
@@ -91,8 +92,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * What is wrong with a value by a schema of the document; empty where it fits.
- * Throws for a keyword it does not know: an answer must not pass because nobody looked.
+ * Returns the faults of a value by a schema of the document. Throws if the schema has an unknown keyword, so that
+ * no value passes unchecked.
  */
 export function faultsOf(document: Document, schema: Schema, value: unknown, at = "$"): string[] {
   return Object.keys(schema).flatMap((name) => {
@@ -103,7 +104,7 @@ export function faultsOf(document: Document, schema: Schema, value: unknown, at 
   });
 }
 
-/** The fields that a value has and a schema of the document does not name. A schema of no fields names all. */
+/** Returns the fields of a value that its schema does not name. If a schema names no fields, all are allowed. */
 export function undocumentedIn(document: Document, schema: Schema, value: unknown, at = "$"): string[] {
   const { anyOf, allOf, items, ...own } = resolve(document, schema);
   if (anyOf !== undefined) {

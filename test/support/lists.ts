@@ -2,22 +2,22 @@ import { newId } from "../../src/core/ids.ts";
 import type { Db, Statement } from "../../src/store/engine/client.ts";
 import { indexWaiting } from "../../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../../src/store/search/message-list.ts";
-import { insertMessage, type Message } from "../../src/store/messages.ts";
+import { insertMessage, type Message, NOT_SENT } from "../../src/store/messages.ts";
 import { testDatabase } from "./database.ts";
 
-/** The statement that stores what lists show and search of a message, and nothing of its content. */
+/** Returns the statement that stores the listed and searched columns of a message, without its content. */
 export function insertListed(message: Message): Statement {
   const [listed] = insertMessage(message, { body: null }, []);
   if (listed === undefined) throw new Error("a message without a statement");
   return listed;
 }
 
-/** When the first message is made; each further one a millisecond later. */
+/** Time of the first message. Each later one is a millisecond newer. */
 export const NOW = Date.parse("2026-03-01T12:00:00Z");
 
 let made = 0;
 
-/** A message of the project as one like any other, but for what is given. */
+/** A typical message of the project, with the given changes. */
 export function message(senderId: string, given: Partial<Message> = {}): Message {
   const createdAt = given.createdAt ?? NOW + made++;
   return {
@@ -36,41 +36,36 @@ export function message(senderId: string, given: Partial<Message> = {}): Message
     inReplyTo: null,
     threadId: null,
     inboxId: null,
-    templateId: null,
-    scheduledAt: null,
-    sentAt: null,
+    ...NOT_SENT,
     size: 0,
     testMode: false,
-    trackOpens: false,
-    trackClicks: false,
-    unsubscribeLink: false,
     createdAt,
     ...given,
   };
 }
 
-/** A database of messages that are listed and searched. */
+/** A database of messages for tests of lists and search. */
 export interface Lists {
   db: Db;
   url: string;
-  /** Opens it as another process would. The caller closes it. */
+  /** Opens the database as another process would. The caller closes it. */
   another(): Promise<Db>;
-  /** Resolves when what others have written is read here. */
+  /** Resolves when this database can read the writes of other processes. */
   caughtUp(reader?: Db): Promise<void>;
-  /** Makes a project; gives its id. */
+  /** Makes a project and returns its id. */
   project(): Promise<string>;
-  /** Makes a project with an inbox; gives the ids of both. */
+  /** Makes a project with an inbox and returns both ids. */
   inbox(): Promise<{ senderId: string; inboxId: string }>;
   store(messages: readonly Message[]): Promise<void>;
-  /** Enters all that waits for the index. */
+  /** Adds every waiting message to the index. */
   index(): Promise<void>;
-  /** Gives stored messages the status that they have here. */
+  /** Sets the status of stored messages to the one that they have here. */
   settle(messages: readonly Message[]): Promise<void>;
-  /** Messages of the project that wait for the index. */
+  /** Messages of the project that are not indexed yet. */
   waitingOf(senderId: string): Promise<number>;
   /** Messages of the project that have the term in the index. */
   listedBy(senderId: string, term: string): Promise<number>;
-  /** All pages of a list, joined. `between` is done between two of them. */
+  /** Reads all pages of a list. Runs `between` between two pages. */
   paged(
     senderId: string,
     filter: MessageFilter,
@@ -83,7 +78,7 @@ export interface Lists {
 /** Statements of one write at most. */
 const PER_WRITE = 500;
 
-/** Lists over a database of the engine chosen, in which there is an account and nothing else. */
+/** Opens lists over a database of the chosen engine, which holds one account and nothing else. */
 export async function openLists(): Promise<Lists> {
   const database = await testDatabase();
   const { db, url } = database;

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import type { TestService } from "./service.ts";
 
-/** Time after which a server that does not answer has failed the test. */
+/** If a server does not answer within this time, the test fails. */
 const ANSWER_MS = 10_000;
 
 /** An SMTP session by hand. */
@@ -49,9 +49,9 @@ export async function smtpSession(port: number): Promise<SmtpSession> {
 
 export interface Letter {
   to: string | readonly string[];
-  /** Reverse path; "" is the null one. */
+  /** Reverse path; "" is the null reverse path. */
   mailFrom?: string;
-  /** Header lines without line ends; a From is put before them unless there is one. */
+  /** Header lines without line ends. If none is a From, one is added at the top. */
   headers?: readonly string[];
   body?: string;
 }
@@ -67,7 +67,7 @@ export function deliver(service: TestService, letter: Letter): Promise<string> {
   return deliverTo(service.smtpPort, letter);
 }
 
-/** Delivers a letter over SMTP; resolves with the reply to the end of DATA, or to the command that was refused. */
+/** Delivers a letter over SMTP. Resolves with the reply to the end of DATA, or to the command that was refused. */
 export async function deliverTo(smtpPort: number, letter: Letter): Promise<string> {
   const session = await smtpSession(smtpPort);
   try {
@@ -86,7 +86,7 @@ export async function deliverTo(smtpPort: number, letter: Letter): Promise<strin
   }
 }
 
-/** Delivers a letter and gives the id that the reply names. Fails where it was not taken. */
+/** Delivers a letter and returns the id in the reply. Throws if it was refused. */
 export async function delivered(service: TestService, letter: Letter): Promise<string> {
   const reply = await deliver(service, letter);
   const id = /^250 .*(msg_[0-9a-z]{26})/.exec(reply)?.[1];
@@ -94,7 +94,7 @@ export async function delivered(service: TestService, letter: Letter): Promise<s
   return id;
 }
 
-/** Delivers a letter and gives its record. */
+/** Delivers a letter and returns its record. */
 export async function deliveredRecord(service: TestService, letter: Letter) {
   return (await service.call("GET", `/v1/emails/${await delivered(service, letter)}`)).body;
 }

@@ -1,15 +1,15 @@
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 
 export interface ManualClock extends Clock {
-  /** Moves time on and fires what has become due, in order. */
+  /** Advances time and fires the timers that become due, in order. */
   advance(ms: number): void;
-  /** Puts the clock forward or back by hand: timers run on as if nothing had happened, as the system's do. */
+  /** Sets the wall clock forward or back. Timers keep their remaining time, as the system's timers do. */
   step(ms: number): void;
-  /** Resolves once a timer of just that delay is set, or has been. */
+  /** Resolves once a timer with exactly that delay is or was set. */
   armed(delayMs: number): Promise<void>;
   /**
-   * Resolves when as many timers of just that delay are set as ever have been at a time: what goes round with that pause rests,
-   * none of it in the midst of a turn, which would not see the time that is to pass.
+   * Resolves when as many timers of exactly that delay are pending as ever were at one time. Every loop with that
+   * pause is then waiting, so none of them misses the next advance.
    */
   rested(delayMs: number): Promise<void>;
   /** Timers not yet fired or cancelled. */
@@ -28,7 +28,7 @@ export function manualClock(start = 1_750_000_000_000): ManualClock {
   const delays = new Set<number>();
   const waiting = new Map<number, () => void>();
   const timers = new Set<Timer>();
-  /** By delay, how many have been set at a time, and who waits for as many. */
+  /** By delay: the highest number of pending timers, and the callers that wait for that number. */
   const most = new Map<number, number>();
   let resting: { delayMs: number; resolve: () => void }[] = [];
   const rests = (delayMs: number): boolean => {

@@ -1,14 +1,17 @@
-/** The header of a MIME entity, and those of the entities within. */
+/** The header of a MIME entity, and those of its parts. */
 export interface Entity {
-  /** Names, lower case, in their order. */
+  /** Lower-case names, in order. */
   names: string[];
   parts: Entity[];
 }
 
-/** Entities within entities that are looked into. */
+/** Deepest nesting of entities that is read. */
 const MAX_DEPTH = 8;
 
-/** Field names of the entity and of its parts. Throws for a header line that is neither a field nor its continuation. */
+/**
+ * Returns the field names of the entity and of its parts. Throws if a header line is neither a field nor a
+ * continuation.
+ */
 function readEntity(bytes: string, depth = 0): Entity {
   const end = bytes.indexOf("\r\n\r\n");
   const header = end < 0 ? bytes : bytes.slice(0, end);
@@ -29,7 +32,7 @@ function readEntity(bytes: string, depth = 0): Entity {
   return { names, parts: parts.map((piece) => readEntity(piece.replace(/^[ \t]*\r\n/, ""), depth + 1)) };
 }
 
-/** Fields that the service writes: into what it sends, and before what it takes in. */
+/** Fields that the service itself writes into outgoing messages, or puts before incoming ones. */
 const OWN = [
   ...["from", "to", "cc", "reply-to", "subject", "message-id", "date", "mime-version", "content-type"],
   ...["content-transfer-encoding", "content-disposition", "content-id", "dkim-signature", "in-reply-to"],
@@ -37,10 +40,10 @@ const OWN = [
   ...["return-path", "received", "authentication-results"],
 ];
 const PART = ["content-type", "content-transfer-encoding", "content-disposition", "content-id"];
-/** May stand more than once. */
+/** May occur more than once. */
 const REPEATED = ["received", "dkim-signature"];
 
-/** What is wrong with a message's bytes, besides fields that were asked for; empty where nothing is. */
+/** Returns the faults of a message's bytes, apart from fields that the client asked for. */
 export function wireFaults(bytes: string, asked: readonly string[]): string[] {
   const faults: string[] = [];
   if (/\r(?!\n)|(?<!\r)\n/.test(bytes)) faults.push("a bare CR or LF");

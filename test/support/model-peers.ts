@@ -6,44 +6,47 @@ import type { Chance, SteppingClock } from "./chance.ts";
 type SessionStage = "mail" | "rcpt" | "data" | "final";
 type Answer = "yes" | "later" | "no" | "closing" | "hangs up" | "silent";
 
-/** How a host of the model behaves: probabilities, and the longest time of an answer in milliseconds. */
+/** Behaviour of a model host: probabilities, and the longest answer time in milliseconds. */
 export interface ModelHost {
   name: string;
   down: number;
   mute: number;
   busy: number;
-  /** Answers at each stage of a session other than yes. */
+  /** Failure answers at each stage of a session. */
   odd: Partial<Record<SessionStage, readonly [number, Answer][]>>;
   slowMs: number;
   pipelining: boolean;
-  /** Connections at a time, over which it greets with 421. */
+  /** Number of connections above which it greets with 421. */
   takes: number;
 }
 
-/** What the model knows of one mail, by its RCPT TO. */
+/** The model's record of one message, found by its RCPT TO. */
 interface Known {
   inFlight: number;
-  /** The host that has it whole and has not said no. */
+  /** The host that has received it completely and not refused it. */
   mayHave: string | null;
-  /** Hosts it was given to, in order. */
+  /** Hosts that received it, in order. */
   hosts: string[];
 }
 
-/** Peers in memory, which look for what must never happen and note it. */
+/** In-memory peers that record every violation of a rule. */
 export interface ModelPeers {
   faults: string[];
   connect: NonNullable<PoolDeps["connect"]>;
   mail(rcptTo: string): Known;
-  /** Connections of the hosts that stand or are being opened, those that say QUIT apart. */
+  /** Connections that are open or being opened, without those that sent QUIT. */
   standing(hosts: readonly string[]): number;
-  /** Of those, the ones being opened. */
+  /** The ones of those that are being opened. */
   opening(hosts: readonly string[]): number;
-  /** Whether an opening has failed yet, and when one has ended last, by the clock's elapsed time. */
+  /** Whether an opening has failed yet, and the elapsed time when the last one ended. */
   failed: boolean;
   openingEndedAt: number;
 }
 
-/** Peers for the hosts, by the schedule that `chance` decides. `opened` is told all hosts of the destination to which a connection is being opened. */
+/**
+ * Makes peers for the hosts, with behaviour that `chance` decides. Calls `opened` with all hosts of the destination
+ * to which a connection is being opened.
+ */
 export function modelPeers(
   clock: SteppingClock,
   chance: Chance,
@@ -52,7 +55,7 @@ export function modelPeers(
 ): ModelPeers {
   const mails = new Map<string, Known>();
   const faults: string[] = [];
-  /** Host of each connection that stands or is being opened. */
+  /** Host of each connection that is open or being opened. */
   const standing = new Map<object, { host: string; open: boolean }>();
   const knownOf = (rcptTo: string): Known => {
     const known = mails.get(rcptTo) ?? { inFlight: 0, mayHave: null, hosts: [] };
@@ -130,7 +133,7 @@ export function modelPeers(
       listener?.();
     };
 
-    /** One reply; a string says why it does not come. */
+    /** One reply. A string is the reason why none comes. */
     async function step(stage: SessionStage): Promise<SendResult | string | null> {
       if (brokenBy !== null) return brokenBy;
       const answer = answerOf(host, stage);
@@ -206,8 +209,8 @@ export function modelPeers(
         await wait(chance.below(host.slowMs));
         cut("done");
       },
-      cut,
-      whenCut(asked) {
+      close: cut,
+      onClosed(asked) {
         listener = asked;
       },
     };

@@ -2,8 +2,8 @@ import { type Arrivals, arrivals } from "./arrivals.ts";
 import type { KeyAndCert } from "./tls.ts";
 
 /**
- * What a command is answered with: reply lines without the last CRLF, "close" to hang up, also as the last line, "silent"
- * to say nothing.
+ * The answer to a command: reply lines without the last CRLF. "close" hangs up, also as the last line. "silent"
+ * sends nothing.
  */
 export type MxAnswer = string | ((argument: string) => string | Promise<string>);
 export type MxVerb =
@@ -23,21 +23,21 @@ export interface MxOptions {
   ip?: string;
   port?: number;
   banner?: string;
-  /** Keywords offered; STARTTLS is added where there is a certificate. */
+  /** Keywords offered. STARTTLS is added if there is a certificate. */
   extensions?: string[];
   tls?: KeyAndCert;
   /** TLS from the first octet. */
   implicitTls?: boolean;
-  /** Answers by verb; a list is used up one by one, its last one repeats. */
+  /** Answers by verb. A list is used up item by item, then its last item repeats. */
   answers?: Partial<Record<MxVerb, MxAnswer | MxAnswer[]>>;
 }
 
 export interface MxMessage {
   mailFrom: string;
   rcptTo: string[];
-  /** As it was sent, the dot-stuffing taken off. */
+  /** The message without dot-stuffing. */
   data: Buffer;
-  /** As it came over the wire, without the ending dot. */
+  /** The bytes on the wire, without the ending dot. */
   wire: Buffer;
   tls: boolean;
   connection: number;
@@ -46,23 +46,24 @@ export interface MxMessage {
 export interface TestMx {
   ip: string;
   port: number;
-  /** Those answered with 2xx. */
+  /** Recipients answered with 2xx. */
   messages: Arrivals<MxMessage>;
-  /** All command lines; a message is one line ".". */
+  /** All command lines. A message counts as one line ".". */
   commands: Arrivals<string>;
   connections: Arrivals<number>;
   closed: Arrivals<number>;
-  /** The beginning of each chunk of bytes as it arrived, in the clear or out of TLS. */
+  /** The first bytes of each chunk as it arrived, in the clear or out of TLS. */
   chunks: string[];
-  /** Changes answers while it runs. */
+  /** Changes answers while the server runs. */
   set(answers: MxOptions["answers"]): void;
   /**
-   * Connects and is greeted: what any client had sent or opened before is here by then. The visit is one of `connections`.
+   * Connects and waits for the greeting, so that everything any client sent before has arrived. The visit counts in
+   * `connections`.
    */
   visit(): Promise<void>;
-  /** Takes no new connections; those that stand go on. */
+  /** Takes no new connections. Open ones continue. */
   stopListening(): void;
-  /** Cuts all connections. */
+  /** Closes all connections at once. */
   cut(): void;
   stop(): void;
 }
@@ -75,9 +76,9 @@ interface Session {
   upgraded: boolean;
   mailFrom: string;
   rcptTo: string[];
-  /** Steps of an AUTH LOGIN still to come. */
+  /** Remaining steps of an AUTH LOGIN. */
   authLines: number;
-  /** Answers go out in order though one may be waited for. */
+  /** Keeps answers in order, even if one of them is delayed. */
   turn: Promise<void>;
 }
 
@@ -97,7 +98,7 @@ const END = Buffer.from("\r\n.\r\n");
 /** First octet of a record that begins a handshake (RFC 8446 §5.1). */
 const TLS_HANDSHAKE = 0x16;
 
-/** An SMTP peer on loopback whose every answer a test decides. It shares no code with the server under test. */
+/** An SMTP peer on loopback whose answers a test decides. It shares no code with the server under test. */
 export function startMx(options: MxOptions = {}): TestMx {
   const peer: Peer = {
     options,
@@ -193,7 +194,7 @@ async function work(peer: Peer, socket: Bun.Socket<Session>): Promise<void> {
       if (!(await takeMessage(peer, socket))) return;
       continue;
     }
-    // A TLS handshake that was not offered is met with silence: by chance there may be a line end among its octets.
+    // A TLS handshake that was not offered gets no answer. Its octets may contain a line end by chance.
     if (session.buffered[0] === TLS_HANDSHAKE) return;
     const end = session.buffered.indexOf("\r\n");
     if (end < 0) return;
@@ -203,7 +204,7 @@ async function work(peer: Peer, socket: Bun.Socket<Session>): Promise<void> {
   }
 }
 
-/** The next answer to a verb; a function is asked with the rest of the line. */
+/** Returns the next answer to a verb. If it is a function, calls it with the rest of the line. */
 async function answerTo(peer: Peer, verb: string, argument: string, fallback: string): Promise<string> {
   const answers = peer.answers.get(verb) ?? [];
   const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? fallback;
@@ -253,7 +254,7 @@ function note(session: Session, verb: string, line: string, answer: string): voi
   if (verb === "RSET") session.rcptTo = [];
 }
 
-/** Takes a message off the buffer; false where its end is not here yet. */
+/** Takes a message from the buffer. Returns false if its end has not arrived. */
 async function takeMessage(peer: Peer, socket: Bun.Socket<Session>): Promise<boolean> {
   const session = socket.data;
   const empty = session.buffered.subarray(0, 3).equals(END.subarray(2));

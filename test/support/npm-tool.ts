@@ -10,12 +10,12 @@ export interface Tool {
 
 const ROOT = join(import.meta.dir, "../..");
 
-/** Where the program lies: among the project's packages, or in the folder that POSTRIDER_TOOLS names. */
+/** Finds the program among the project's packages, or in the folder that POSTRIDER_TOOLS names. */
 export function toolPath({ name, bin }: Tool): string {
   return join(process.env.POSTRIDER_TOOLS ?? join(ROOT, "node_modules"), name, bin);
 }
 
-/** Starts the program under this very Bun. */
+/** Starts the program with this Bun. */
 export function spawnTool(tool: Tool, args: readonly string[], env: Record<string, string>) {
   return Bun.spawn([process.execPath, toolPath(tool), ...args], {
     stdin: "ignore",

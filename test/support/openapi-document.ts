@@ -1,4 +1,4 @@
-/** A JSON Schema as the served document spells it; of its keywords those that the document uses. */
+/** A JSON Schema as the served document spells it, with the keywords that the document uses. */
 export interface Schema {
   $ref?: string;
   type?: string;
@@ -31,7 +31,7 @@ export interface QueryValue {
 /** A `{name}` segment of a path. */
 export interface PathParam {
   name: string;
-  /** The path before the segment: what the id is one of, such as `/v1/domains`. */
+  /** The path before the segment, which tells the resource, such as `/v1/domains`. */
   collection: string;
 }
 
@@ -40,7 +40,7 @@ export interface Operation {
   id: string;
   method: string;
   path: string;
-  /** Method and path, the names of its segments left out: `GET /v1/domains/{}`. */
+  /** Method and path, without the names of its segments: `GET /v1/domains/{}`. */
   key: string;
   level: "open" | "account" | "project";
   scope: string | null;
@@ -50,9 +50,9 @@ export interface Operation {
   bodyRequired: boolean;
   /** The 2xx statuses it names. */
   successes: readonly number[];
-  /** By status: the JSON body's schema; null where the answer is none or no JSON. */
+  /** By status: the JSON body's schema, or null if the answer has no JSON body. */
   answers: ReadonlyMap<number, Schema | null>;
-  /** By status: the header fields that answers have, in lower case; true: always. */
+  /** By status: the lower-case header fields of answers. true: always present. */
   headers: ReadonlyMap<number, ReadonlyMap<string, boolean>>;
 }
 
@@ -92,7 +92,7 @@ export interface Document {
 const JSON_TYPE = "application/json";
 const PROJECT_HEADER = "X-Service-Product";
 
-/** What a local reference such as `#/components/schemas/Error` points at. Throws where it points nowhere. */
+/** Resolves a local reference such as `#/components/schemas/Error`. Throws if it has no target. */
 export function resolve<Thing extends { $ref?: string }>(document: Document, thing: Thing): Thing {
   if (thing.$ref === undefined) return thing;
   let found: unknown = document;
@@ -102,7 +102,7 @@ export function resolve<Thing extends { $ref?: string }>(document: Document, thi
   return found as Thing;
 }
 
-/** Every operation of the document, in its order. */
+/** Returns every operation of the document, in order. */
 export function operationsOf(document: Document): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => operationOf(document, method.toUpperCase(), path, raw)),
@@ -157,13 +157,13 @@ function headersOf(document: Document, { headers = {} }: RawAnswer): Map<string,
   );
 }
 
-/** Header fields that every HTTP server may send, and ours sends without telling of them. */
+/** Header fields that every HTTP server may send and that the document need not list. */
 const UNTOLD: ReadonlySet<string> = new Set([
   ...["cache-control", "connection", "content-length", "content-type", "date", "transfer-encoding"],
   ...["content-disposition", "content-security-policy", "referrer-policy", "x-content-type-options"],
 ]);
 
-/** What is wrong with an answer's header fields by the document. */
+/** Returns the faults of an answer's header fields by the document. */
 export function headerFaults({ headers: documented }: Operation, status: number, headers: Headers): string[] {
   const told = documented.get(status) ?? new Map<string, boolean>();
   const untold = [...headers.keys()].filter((name) => !told.has(name) && !UNTOLD.has(name));
@@ -174,20 +174,22 @@ export function headerFaults({ headers: documented }: Operation, status: number,
   ];
 }
 
-/** The schema of what is pushed to webhooks. */
+/** The schema of webhook payloads. */
 export function webhookSchemaOf({ webhooks }: Document): Schema {
   const schema = webhooks.event?.post?.requestBody?.content[JSON_TYPE]?.schema;
   if (schema === undefined) throw new Error("the document shows no webhook");
   return schema;
 }
 
-/** The path with its segments filled, in order; values go in as they are. */
+/** Fills the path's segments in order. Values are not encoded. */
 export function fill(operation: Operation, values: readonly string[]): string {
   let next = 0;
   return operation.path.replace(/\{\w+\}/g, () => values[next++] ?? "");
 }
 
-/** The places of a schema's values, as lists of steps; `[]` stands for an item of an array, `*` for any key of a record. */
+/**
+ * Returns the places of a schema's values as lists of steps. `[]` is an item of an array, `*` any key of a record.
+ */
 export function placesOf(document: Document, schema: Schema, at: readonly string[] = []): Place[] {
   const resolved = resolve(document, schema);
   const here: Place = { at, schema: resolved };

@@ -1,10 +1,10 @@
 import { faultsOf } from "./json-schema.ts";
 import { type Document, type Operation, resolve, type Schema } from "./openapi-document.ts";
 
-/** A source of numbers in [0, 1), the same for the same seed. */
+/** A source of numbers in [0, 1) that repeats for the same seed. */
 export type Random = () => number;
 
-/** Marsaglia's xorshift over 32 bits: small, and good enough to pick among choices. */
+/** Marsaglia's xorshift over 32 bits: small, and random enough to pick among choices. */
 export function seeded(seed: number): Random {
   let state = seed | 1;
   return () => {
@@ -21,15 +21,15 @@ function pick<Item>(random: Random, items: readonly Item[]): Item {
   return item;
 }
 
-/** Depth below which optional fields are left out: a schema may hold itself. */
+/** Depth below which optional fields are left out, because a schema may contain itself. */
 const MAX_DEPTH = 6;
-/** Longest generated text and list, unless a schema wants more. */
+/** Longest generated text and list, unless the schema requires more. */
 const MAX_CHARS = 40;
 const MAX_ITEMS = 3;
 
 const HOUR_MS = 3_600_000;
 
-/** Texts that fields of a name tend to want, so that not every request ends at its first rule. */
+/** Texts that fields of a name usually need, so that not every request fails at its first rule. */
 const PLAUSIBLE: Readonly<Record<string, readonly string[]>> = {
   email: ["ada@example.com", "Grace.Hopper+nav@sub.example.org", "ü@example.com"],
   url: ["https://hooks.example.com/x", "https://example.com:8443/?a=b"],
@@ -52,7 +52,7 @@ const WORDS = [
   "null",
 ];
 
-/** A value that fits the schema. `name` is the field's, for a value that makes sense there. */
+/** Returns a value that fits the schema. `name` is the field's name, used to choose a sensible value. */
 export function generate(document: Document, schema: Schema, random: Random, name = "", depth = 0): unknown {
   const whole = resolve(document, schema);
   if (whole.const !== undefined) return whole.const;
@@ -114,7 +114,7 @@ function text({ document, schema, random, name }: Generation): string {
   return pick(random, last);
 }
 
-/** A query of the operation's own values, all valid; empty where it picks none. */
+/** Returns a valid query for the operation, which may be empty. */
 export function generateQuery(document: Document, { query }: Operation, random: Random): string {
   const values = query
     .filter(({ required, name }) => required || (name !== "cursor" && random() < 0.4))

@@ -1,7 +1,10 @@
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 
-/** The machine's clock, but that timers of this delay never fire: what they put an end to takes the time that it takes. */
+/**
+ * The machine's clock, except that timers of this delay never fire. Work that such a timer would cut off runs to
+ * its end.
+ */
 export function patientClock(delayMs: number): Clock {
   return {
     now: systemClock.now,

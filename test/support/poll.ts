@@ -1,6 +1,6 @@
 const POLL_MS = 10;
 
-/** Asks again and again until it holds, for states that nothing tells of but themselves. Only the test's own time limits it. */
+/** Polls until the condition holds, for states that send no signal. Only the test's time limit ends it. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await Bun.sleep(POLL_MS);
 }

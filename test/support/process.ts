@@ -2,31 +2,31 @@ import { newFolder, removeFolder } from "./folder.ts";
 import { freePort } from "./redis.ts";
 import { type RoleProcess, startRole } from "./role-process.ts";
 
-/** The service as a process of its own, which a test may kill, on files that outlive it. */
+/** The service as a separate process that a test may kill, on files that outlive it. */
 export interface ServiceProcess {
   url: string;
   smtpPort: number;
   key: string;
-  /** What it has printed since it was started last. */
+  /** Output since the last start. */
   output(): { stdout: string; stderr: string };
-  /** Starts it, on the same files and ports; resolves when it is ready. */
+  /** Starts it on the same files and ports. Resolves when it is ready. */
   start(env?: Record<string, string>, preload?: string): Promise<void>;
-  /** Ends it as a power cut would. */
+  /** Kills it at once, as a power cut would. */
   kill(): Promise<void>;
-  /** Sends SIGHUP, which has it read its certificate anew. */
+  /** Sends SIGHUP, which makes it reload its certificate. */
   reload(): void;
   /** Sends SIGTERM; resolves with the exit code. */
   terminate(): Promise<number>;
   /** Resolves when it has ended by itself. */
   exited(): Promise<number>;
-  /** Kills it where it runs, and deletes its files. */
+  /** Kills it if it runs, and deletes its files. */
   remove(): Promise<void>;
 }
 
 const ROOT_API_KEY = "test-root-key-0123456789-0123456789";
 const READY_POLL_MS = 20;
 
-/** A process that is not started yet. `env` lies over settings fit for a test. */
+/** A process that is not started yet. `env` overrides settings fit for a test. */
 export function serviceProcess(env: Record<string, string>): ServiceProcess {
   const folder = newFolder("process");
   const [port, smtpPort] = [freePort(), freePort()];
@@ -55,7 +55,7 @@ export function serviceProcess(env: Record<string, string>): ServiceProcess {
   return process;
 }
 
-/** Running is not ready: Redis may not be reached yet. */
+/** Waits for readiness: a running service may not have reached Redis yet. */
 async function ready(url: string, child: RoleProcess): Promise<void> {
   const ended = child.exited().then(() => "ended" as const);
   for (;;) {

@@ -1,6 +1,6 @@
-// A thread of a pool whose tasks take as many milliseconds as is asked.
+// A pool thread whose tasks take as many milliseconds as they ask for.
 import { systemClock } from "../../src/clock.ts";
-import { sleep } from "../../src/core/clock.ts";
+import { sleep } from "../../src/core/time/clock.ts";
 import { serveThread } from "../../src/wiring/threads/serve.ts";
 
 serveThread<null, number, string>(() => ({

@@ -1,18 +1,19 @@
 import { connect } from "node:net";
 
-/** Time after which a connection that neither answers nor closes is given up. */
+/** If a connection neither answers nor closes within this time, the test gives it up. */
 const ANSWER_MS = 15_000;
 
 export interface HeadAnswer {
-  /** 0 where the connection was closed without a word. */
+  /** 0 if the connection was closed without an answer. */
   status: number;
   headers: Headers;
   body: string;
 }
 
 /**
- * Sends the bytes as they are and reads the answer until the server closes. Unless told to stay, the client closes its side with
- * them: a server that waits for more is not to wait for ever, and one that takes a while to answer may leave it be then.
+ * Sends the bytes as they are and reads the answer until the server closes. Unless `stay` is set, the client
+ * half-closes after sending, so that a server that expects more bytes does not wait for ever. A slow server may
+ * then not answer at all.
  */
 export function exchangeBytes(port: number, bytes: string, stays = false): Promise<HeadAnswer> {
   return new Promise((resolve, reject) => {
@@ -60,7 +61,7 @@ const AFTER_HOST = "Host: localhost\r\nConnection: close\r\n";
 const LONG_CHARS = 17_000;
 const MANY_FIELDS = 300;
 
-/** Heads that are no HTTP, or too large to be read: the parser refuses them before there is a request. */
+/** Heads that are not HTTP, or too large to read. The parser refuses them before there is a request. */
 export const BAD_HEADS: readonly (readonly [string, string])[] = [
   ["NUL in the path", `GET /v1/domains/a\0b HTTP/1.1\r\n${AFTER_HOST}\r\n`],
   ["a tab in the path", `GET /v1/domains/a\tb HTTP/1.1\r\n${AFTER_HOST}\r\n`],
@@ -83,7 +84,7 @@ export const BAD_HEADS: readonly (readonly [string, string])[] = [
   ["a TLS hello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
 ];
 
-/** Heads that are HTTP, and larger than the server reads. */
+/** Valid HTTP heads that are larger than the server reads. */
 export const LARGE_HEADS: readonly (readonly [string, string])[] = [
   [
     "a field of 17000 characters",

@@ -1,4 +1,6 @@
-/** Why it was rejected. Not by `rejects`, which lets no message of a thread through while it waits. */
+/**
+ * Returns the reason of a rejection. `rejects` is no alternative: it blocks messages from threads while it waits.
+ */
 export const reason = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => "it was not",

@@ -4,27 +4,27 @@ import { newFolder, removeFolder } from "./folder.ts";
 export interface TestRedis {
   url: string;
   port: number;
-  /** Ends the server at once, as a power cut would. */
+  /** Kills the server at once, as a power cut would. */
   kill(): Promise<void>;
   /** Starts an empty server on the same port. */
   restart(): Promise<void>;
-  /** Freezes the server: connections stay open, nothing is answered. */
+  /** Freezes the server: connections stay open and get no answers. */
   freeze(): void;
   thaw(): void;
-  /** One command, as `redis-cli` prints its answer. */
+  /** Runs one command and returns its answer as `redis-cli` prints it. */
   command(...words: string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
 type Server = Bun.Subprocess<"ignore", "pipe", "inherit">;
 
-/** Ports tried before giving up: another process may take a free port between the look and the start. */
+/** Ports tried before giving up. Another process may take a free port before the server starts. */
 const PORT_TRIES = 5;
 
-/** Ports below those that the system gives to outgoing connections, of which other tests make many meanwhile. */
+/** Ports below the range for outgoing connections, of which other tests make many. */
 const [FIRST_PORT, PORTS] = [12_000, 20_000];
 
-/** A port nobody listens on just now. */
+/** Returns a port on which no process listens now. */
 export function freePort(): number {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
@@ -37,7 +37,7 @@ export function freePort(): number {
   }
 }
 
-/** Starts a server and waits for the line that says it takes connections; null where it ended instead. */
+/** Starts a server and waits until it says that it accepts connections. Resolves to null if it ends instead. */
 async function launch(port: number, folder: string): Promise<Server | null> {
   const server = Bun.spawn(
     [
@@ -56,14 +56,14 @@ async function launch(port: number, folder: string): Promise<Server | null> {
     seen += decoder.decode(value, { stream: true });
     if (seen.includes("Ready to accept connections")) break;
   }
-  // The pipe is drained for as long as the server lives: a full one would stop it.
+  // Drains the pipe while the server lives: a full pipe would stop it.
   void (async () => {
     while (!(await reader.read()).done);
   })();
   return server;
 }
 
-/** Starts a Redis on a free port. Call `stop` when done; the end of the process stops it too. */
+/** Starts a Redis on a free port. Call `stop` when done; the end of the process also stops it. */
 export async function startRedis(): Promise<TestRedis> {
   const folder = newFolder("redis");
   let server: Server | null = null;

@@ -1,20 +1,20 @@
-/** An address that leads to one server after another, as a name does whose record is changed. */
+/** A fixed address that forwards to one server after another, as a name does if its record changes. */
 export interface Relay {
   port: number;
-  /** Has connections made from now on lead to that port of this machine; those that are there stay where they are. */
+  /** Forwards new connections to that port of this machine. Existing connections keep their server. */
   leadTo(port: number): void;
   stop(): void;
 }
 
 interface End {
   other: Bun.Socket<End> | null;
-  /** What came before the other end was there. */
+  /** Bytes that arrived before the server was connected. */
   early: Uint8Array[];
 }
 
 /**
- * Starts it; it leads to `first`. Made for small talk: what a peer does not take at once is lost.
- * @param delayMs time that everything takes each way
+ * Starts the relay, which forwards to `first`. Meant for small exchanges: bytes that a peer does not accept at once
+ * are lost. @param delayMs delay of everything, each way
  */
 export function startRelay(first: number, delayMs = 0): Relay {
   const pass = (to: Bun.Socket<End>, piece: Uint8Array): void => {

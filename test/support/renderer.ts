@@ -1,8 +1,8 @@
-import { renderTemplate, templateVariables } from "../../src/core/templates.ts";
-import type { Renderer } from "../../src/flows/renderings.ts";
+import { renderTemplate, templateVariables } from "../../src/core/templates/render.ts";
+import type { Renderer } from "../../src/flows/threads/rendering-tasks.ts";
 import { type MailLinks, makeMail } from "../../src/flows/send/make-mail.ts";
 
-/** Links of an installation that is nobody's. */
+/** Links of a made-up installation. */
 export const TEST_LINKS: MailLinks = {
   serviceDomain: "mail.test",
   publicUrl: "https://api.mail.test",
@@ -10,7 +10,7 @@ export const TEST_LINKS: MailLinks = {
   trackingKey: new Uint8Array(32).fill(2),
 };
 
-/** Renders in the thread that asks. */
+/** Renders in the calling thread. */
 export function rendererHere(links: MailLinks): Renderer {
   return {
     variables: async (_, source) => templateVariables(source),

@@ -1,18 +1,18 @@
 /** One part of a report. */
 export interface ReportPart {
-  /** Its Content-Type, with further fields of its header on lines of their own. */
+  /** Its Content-Type, with further header fields on separate lines. */
   type: string;
   encoding?: "base64" | "quoted-printable";
   lines: readonly string[];
 }
 
 export interface Report {
-  /** Header lines before the usual ones, of which they take the place. */
+  /** Header lines that replace the usual ones of the same name. */
   headers?: readonly string[];
   /** Content-Type without its boundary. */
   report?: string;
   parts: readonly ReportPart[];
-  /** The mail ends before this text. */
+  /** If set, the message ends before this text. */
   cut?: string;
 }
 
@@ -22,7 +22,7 @@ const USUAL = [
   "Subject: Undelivered Mail Returned to Sender",
 ];
 
-/** A report of the given parts as the bytes on the wire. */
+/** Returns a report of the given parts as bytes on the wire. */
 export function reportMail({ headers = [], report = REPORT, parts, cut }: Report): Buffer {
   const named = new Set(headers.map(nameOf));
   const lines = [
@@ -63,7 +63,7 @@ function encoded(lines: readonly string[], encoding: ReportPart["encoding"]): re
   return encoding === "quoted-printable" ? lines.map(quoted) : lines;
 }
 
-/** Encodes more than it must (RFC 2045 §6.7), as programs may. */
+/** Encodes more than needed (RFC 2045 §6.7), as some programs do. */
 function quoted(line: string): string {
   const octets = [...Buffer.from(line)].map((octet) =>
     /[A-Za-z0-9 ,.:-]/.test(String.fromCharCode(octet)) && octet < 0x80
@@ -90,7 +90,7 @@ export const ORIGINAL: ReportPart = {
 };
 export const HEADERS: ReportPart = { type: "text/rfc822-headers", lines: ORIGINAL.lines.slice(0, 4) };
 
-/** A message/delivery-status part (RFC 3464 §2) of the given fields of recipients. */
+/** A message/delivery-status part (RFC 3464 §2) with the given recipient fields. */
 export function statusPart(...lines: readonly string[]): ReportPart {
   return {
     type: "message/delivery-status",

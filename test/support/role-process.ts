@@ -3,16 +3,16 @@ import { freePort } from "./redis.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 
-/** One process of several that make up a service. */
+/** One of several processes that make up a service. */
 export interface RoleProcess {
   pid: number;
   url: string;
   smtpPort: number;
-  /** What it has printed so far. */
+  /** Its output so far. */
   output(): { stdout: string; stderr: string };
-  /** Ends it as a power cut would. */
+  /** Kills it at once, as a power cut would. */
   kill(): Promise<void>;
-  /** Sends SIGHUP, which has it read its certificate anew. */
+  /** Sends SIGHUP, which makes it reload its certificate. */
   reload(): void;
   /** Sends SIGTERM; resolves with the exit code. */
   terminate(): Promise<number>;
@@ -21,8 +21,8 @@ export interface RoleProcess {
 }
 
 /**
- * Starts a process with these settings; resolves when it says that it runs, and rejects where it ends instead.
- * @param preload a script that runs in it first
+ * Starts a process with these settings. Resolves when it says that it runs, and rejects if it ends instead. @param
+ * preload a script that runs in it first
  */
 export async function startRole(env: Record<string, string>, preload?: string): Promise<RoleProcess> {
   const [port, smtpPort] = [env.PORT ?? freePort(), Number(env.SMTP_PORT ?? freePort())];
@@ -61,7 +61,7 @@ export async function startRole(env: Record<string, string>, preload?: string): 
   const ended = child.exited.then((code) => {
     throw new Error(`a process of ROLES=${env.ROLES ?? ""} ended with ${code}: ${said.stderr}`);
   });
-  // Once it runs, its end is the test's own affair.
+  // Once it runs, the test handles its end.
   ended.catch(() => undefined);
   await Promise.race([running, ended]);
   return {

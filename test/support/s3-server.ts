@@ -9,39 +9,39 @@ import {
 import type { AddressInfo } from "node:net";
 import { systemClock } from "../../src/clock.ts";
 
-/** What the server does with a request instead of serving it. */
+/** A fault that the server applies to a request instead of serving it. */
 export type Mood =
   | { kind: "serve" }
   | { kind: "refuse"; status: number; code: string }
   /** Takes the request and never answers. */
   | { kind: "hang" }
-  /** Answers with these bytes, head and all. */
+  /** Answers with exactly these bytes, including the head. */
   | { kind: "say"; bytes: string }
-  /** Announces the whole object and closes the connection after half of it. */
+  /** Announces the whole object and closes the connection halfway. */
   | { kind: "cut" };
 
-/** One request as it came in. */
+/** One received request. */
 export interface SeenRequest {
   method: string;
   /** Key of the object within its bucket. */
   name: string;
-  /** What its address ends with: who asks, and the signature. */
+  /** The query of its address: credential and signature. */
   query: URLSearchParams;
   bytes: number;
 }
 
-/** A server that speaks as much S3 as one needs to keep objects, and checks each presigned URL with the secret. */
+/** A server that speaks the part of S3 needed to store objects, and checks the signature of each presigned URL. */
 export interface S3Server {
   endpoint: string;
   objects: Map<string, Uint8Array>;
   seen: SeenRequest[];
-  /** What it does with requests of that method; of all methods where none is named. */
+  /** Sets the fault for requests of that method, or of all methods if none is named. */
   mood(mood: Mood, method?: string): void;
-  /** Puts its clock ahead of the system's by that many milliseconds. */
+  /** Sets its clock ahead of the system's by that many milliseconds. */
   ahead(ms: number): void;
-  /** Resolves when it has seen that many requests of the method, from its start. */
+  /** Resolves when it has received that many requests of the method since its start. */
   saw(method: string, times: number): Promise<void>;
-  /** Closes its port; requests under way are cut. */
+  /** Closes its port and cuts open requests. */
   stop(): Promise<void>;
   /** Opens the same port again. */
   start(): Promise<void>;
@@ -52,14 +52,14 @@ export const S3_KEYS = {
   secretAccessKey: "the-secret-of-the-test",
   region: "eu-test-1",
 };
-/** Temporary keys, as a session has them. */
+/** Temporary session keys. */
 export const S3_SESSION = {
   accessKeyId: "ASIATEST",
   secretAccessKey: "the-secret-of-a-session",
   sessionToken: "token/of+the=session",
   region: S3_KEYS.region,
 };
-/** Keys whose id is not made of letters and digits. */
+/** Keys whose id contains characters other than letters and digits. */
 export const S3_ODD_KEYS = { ...S3_KEYS, accessKeyId: "mail@shop.test/é +1!'()*" };
 const KNOWN: readonly { accessKeyId: string; secretAccessKey: string; sessionToken?: string }[] = [
   S3_KEYS,
@@ -68,7 +68,7 @@ const KNOWN: readonly { accessKeyId: string; secretAccessKey: string; sessionTok
 ];
 export const S3_BUCKET = "mail";
 
-/** Starts an object store in memory that checks every signature; it knows the keys above. */
+/** Starts an in-memory object store that checks every signature. It knows the keys above. */
 export async function startS3(): Promise<S3Server> {
   const objects = new Map<string, Uint8Array>();
   const seen: SeenRequest[] = [];
@@ -134,12 +134,12 @@ function listening(server: Server, port: number): Promise<void> {
   return new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
 }
 
-/** What the server says; with `cut` only half of the body, under a head that tells of all of it. */
+/** The server's response. If `cut` is set, sends half of the body under a head that announces all of it. */
 interface Reply {
   status: number;
   body: Uint8Array;
   cut?: boolean;
-  /** Names what it keeps. */
+  /** Lists the keys of its objects. */
   etag?: string;
 }
 
@@ -157,7 +157,7 @@ function answer(
   cut: boolean,
 ): Reply {
   if (method === "PUT") {
-    // One that is cut off has not stored anything, as with the real one.
+    // If a request is cut off, nothing is stored, as with the real service.
     if (cut) return refusal(400, "IncompleteBody");
     objects.set(name, body);
     return { status: 200, body: NOTHING, etag: `"${createHash("md5").update(body).digest("hex")}"` };
@@ -177,21 +177,24 @@ function refusal(status: number, code: string): Reply {
   return { status, body: Buffer.from(`<?xml version="1.0"?><Error><Code>${code}</Code></Error>`) };
 }
 
-/** What of a request a signature is over. */
+/** The parts of a request that its signature covers. */
 interface SignedWords {
   method: string;
-  /** As it came, percent-encoded. */
+  /** As received, percent-encoded. */
   path: string;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
 }
 
-/** Milliseconds by which S3 lets a client's clock be ahead of its own. */
+/** Milliseconds that a client's clock may be ahead of S3's. */
 const SKEW_MS = 15 * 60_000;
-/** Headers that S3 takes only where they are signed. */
+/** Headers that S3 accepts only if they are signed. */
 const TO_BE_SIGNED = /^(?:x-amz-.*|content-md5)$/;
 
-/** The presigned URL of a request (Signature Version 4 in its query); the error code of S3 where it does not hold. */
+/**
+ * Checks a request's presigned URL (Signature Version 4 in its query). Returns the error code of S3 if it is
+ * invalid.
+ */
 function faultOf({ method, path, query, headers }: SignedWords, now: number): string | null {
   const of = (name: string) => query.get(`X-Amz-${name}`) ?? "";
   const [, accessKeyId, day = "", region = ""] =

@@ -1,11 +1,12 @@
 import { type App, startApp } from "../../src/app.ts";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
+import type { DiskSpace } from "../../src/flows/free-space.ts";
 import { publish, startDns, type TestDns } from "./dns.ts";
 import { newFolder, removeFolder } from "./folder.ts";
 
-/** An answer of the API, read. */
+/** A parsed answer of the API. */
 export interface ApiAnswer {
   status: number;
   headers: Headers;
@@ -13,21 +14,23 @@ export interface ApiAnswer {
   body: any;
 }
 
-/** The whole service, in the test's own process, on free ports and a folder of its own. */
+/** The whole service in the test's own process, on free ports and in its own folder. */
 export interface TestService {
   app: App;
   dns: TestDns;
   folder: string;
   url: string;
   smtpPort: number;
-  /** Account-wide key, and the first project's own. */
+  /** Reads `/metrics`. */
+  metrics(): Promise<string>;
+  /** Account-wide key, and the key of the first project. */
   accountKey: string;
   projectKey: string;
-  /** Calls the API, with the project's key unless another is given. */
+  /** Calls the API with the project's key unless another is given. */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiAnswer>;
-  /** Asks for the message again until it is in the state; fails shortly before a test's time is over. */
+  /** Polls the message until it has the state. Fails shortly before the test's time limit. */
   message(id: string, status: string): Promise<ApiAnswer["body"]>;
-  /** Stops it and starts it anew on the same files. */
+  /** Stops the service and starts it again on the same files. */
   restart(env?: Record<string, string>): Promise<void>;
   stop(): Promise<void>;
 }
@@ -37,16 +40,20 @@ export interface CallOptions {
   headers?: Record<string, string>;
 }
 
-/** Less than a test has, which then says what the message is instead. A machine with much else to do needs some of it. */
+/**
+ * Less than a test's time limit, so that the failure names the message's actual state. Part of it covers a busy
+ * machine.
+ */
 const MESSAGE_WAIT_MS = 15_000;
 const POLL_MS = 10;
 export const SERVICE_DOMAIN = "mail.test";
 export const OWNER = "owner@example.com";
 
-/** Starts the service against a DNS zone of the test's. `env` lies over the test's settings. */
+/** Starts the service against a DNS zone of the test. `env` overrides settings; `disk` stands for the real disk. */
 export async function startService(
   env: Record<string, string> = {},
   clock: Clock = systemClock,
+  disk?: () => DiskSpace,
 ): Promise<TestService> {
   const folder = newFolder("service");
   const dns = await startDns();
@@ -62,9 +69,11 @@ export async function startService(
     DNS_SERVERS: dns.address,
     ALLOW_PRIVATE_MX: "1",
     ALLOW_PRIVATE_WEBHOOKS: "1",
+    METRICS_PORT: "0",
     ...env,
   };
-  const launch = (over: Record<string, string> = {}) => startApp(loadConfig({ ...settings, ...over }), clock);
+  const launch = (over: Record<string, string> = {}) =>
+    startApp(loadConfig({ ...settings, ...over }), clock, disk);
   let app = await launch();
   const { accountKey, projectKey } = app.firstStart ?? { accountKey: null, projectKey: "" };
   const service: TestService = {
@@ -89,6 +98,9 @@ export async function startService(
       const json = response.headers.get("content-type")?.startsWith("application/json");
       return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
     },
+    async metrics() {
+      return (await fetch(`http://127.0.0.1:${service.app.ports.metrics}/metrics`)).text();
+    },
     async message(id, status) {
       const until = systemClock.now() + MESSAGE_WAIT_MS;
       for (;;) {
@@ -96,7 +108,7 @@ export async function startService(
         if (body.status === status) return body;
         if (systemClock.now() > until)
           throw new Error(`${id} is ${body.status}, not ${status}: ${JSON.stringify(body)}`);
-        // The record is the only signal a client has: it polls, and so do we.
+        // A client can only poll the record, so the test does the same.
         await Bun.sleep(POLL_MS);
       }
     },
@@ -116,7 +128,7 @@ export async function startService(
   return service;
 }
 
-/** Registers a domain, publishes its records in the test's zone, and verifies it. Returns its id. */
+/** Registers a domain, adds its records to the test's zone, and verifies it. Returns its id. */
 export async function verifiedDomain(service: TestService, name: string, key?: string): Promise<string> {
   const options = key === undefined ? {} : { key };
   const made = await service.call("POST", "/v1/domains", { domain: name }, options);
@@ -126,7 +138,7 @@ export async function verifiedDomain(service: TestService, name: string, key?: s
   return made.body.id;
 }
 
-/** A domain that receives, with an inbox at each address. Returns the inboxes' ids. */
+/** Makes a domain that receives, with an inbox at each address. Returns the inboxes' ids. */
 export async function receivingInboxes(
   service: TestService,
   domain: string,

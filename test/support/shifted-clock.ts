@@ -1,12 +1,12 @@
 import { systemClock } from "../../src/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/core/time/clock.ts";
 
-/** The system's clock, put forward: timers run as ever, and it is another day. */
+/** The system's clock with an offset, so that a test can move to another day. Timers run at normal speed. */
 export interface ShiftedClock extends Clock {
   shift(ms: number): void;
 }
 
-/** A clock that shows the time of the system until it is put forward. */
+/** A clock that shows the system's time until a test sets it forward. */
 export function shiftedClock(): ShiftedClock {
   let ahead = 0;
   return {

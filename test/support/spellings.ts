@@ -1,6 +1,6 @@
 import type { Chance } from "./chance.ts";
 
-/** Letters by what they are compared as, each with its spellings. */
+/** Letters by their folded form, each with its spellings. */
 const LETTERS: readonly [string, readonly [string, ...string[]]][] = [
   ["i", ["i", "I", "İ", "ı", "i\u0307", "I\u0307"]],
   ["ss", ["ß", "ẞ", "ss", "SS", "Ss", "ſs"]],
@@ -18,21 +18,21 @@ const LETTERS: readonly [string, readonly [string, ...string[]]][] = [
   [" ", [" "]],
 ];
 
-/** A text as the letters that it is compared by. */
+/** A text as the folded letters that comparisons use. */
 export type Letters = readonly number[];
 
-/** Letters by chance. */
+/** Returns random letters. */
 export function lettersBy(chance: Chance, count: number): Letters {
   return Array.from({ length: count }, () => chance.below(LETTERS.length));
 }
 
-/** They spelled by chance, in one of the two ways of Unicode to write accents. */
+/** Spells the letters at random, in one of the two Unicode ways to write accents. */
 export function spelledBy(chance: Chance, letters: Letters): string {
   const text = letters.map((letter) => chance.pick(LETTERS[letter]?.[1] ?? [""])).join("");
   return text.normalize(chance.pick(["NFC", "NFD"]));
 }
 
-/** What the letters are compared as: one text stands in another where this does. */
+/** The folded form of the letters: if it occurs in another folded text, the comparison matches. */
 export function comparedAs(letters: Letters): string {
   return letters.map((letter) => LETTERS[letter]?.[0] ?? "").join("");
 }

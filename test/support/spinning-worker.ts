@@ -1,6 +1,6 @@
-// A thread that whatever speaks of spinning holds for good: for what no template brings the real one to.
-import type { AnyAsked, Rendered, RenderingKind } from "../../src/flows/renderings.ts";
-import type { FromThread } from "../../src/wiring/threads/protocol.ts";
+// A thread that hangs on every task whose text contains "spin", which no template makes the real one do.
+import type { AnyAsked, Rendered, RenderingKind } from "../../src/flows/threads/rendering-tasks.ts";
+import type { FromThread } from "../../src/wiring/threads/serve.ts";
 import { beatAndWork } from "./beating-thread.ts";
 
 beatAndWork<AnyAsked>((id, asked) => {

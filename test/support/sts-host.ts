@@ -24,7 +24,7 @@ export async function makeExpiredCert(names: readonly string[], ca: KeyAndCert):
   return { key: made.private, cert: made.cert };
 }
 
-/** A certificate for a host that may only be shown by clients. */
+/** Makes a certificate that is valid for clients only. */
 export async function makeClientCert(name: string, ca: KeyAndCert): Promise<KeyAndCert> {
   const made = await generate([{ name: "commonName", value: name }], {
     algorithm: "sha256",
@@ -37,26 +37,26 @@ export async function makeClientCert(name: string, ca: KeyAndCert): Promise<KeyA
   return { key: made.private, cert: made.cert };
 }
 
-/** A certificate that names a host by its common name alone. */
+/** Makes a certificate that names a host only in its common name. */
 export async function makeCommonNameCert(name: string, ca: KeyAndCert): Promise<KeyAndCert> {
   const extensions = [{ name: "basicConstraints", cA: false } as const];
   const made = await generate([{ name: "commonName", value: name }], { algorithm: "sha256", extensions, ca });
   return { key: made.private, cert: made.cert };
 }
 
-/** A policy's text from its lines. */
+/** Builds a policy's text from its lines. */
 export function policyText(...lines: string[]): string {
   return `${["version: STSv1", ...lines].join("\r\n")}\r\n`;
 }
 
-/** A web server for policies, all domains alike: the certificate says for which it may speak. */
+/** A web server for the policies of all domains. The certificate decides for which domains it is trusted. */
 export function startStsHost(cert: KeyAndCert, text: string): HttpsSink {
   const host = startSink(cert);
   host.answer(() => new Response(text, { headers: { "content-type": "text/plain" } }));
   return host;
 }
 
-/** The records by which a domain announces a policy that lies on this machine. */
+/** The records that announce a domain's policy, hosted on this machine. */
 export function stsRecords(domain: string, id: string): DnsRecord[] {
   return [
     { name: `_mta-sts.${domain}`, type: "TXT", data: `v=STSv1; id=${id};`, ttl: 0 },
@@ -72,7 +72,7 @@ export function tlsaRecord(
   matchingType: number,
   certificate: Buffer,
 ): DnsRecord {
-  // The zone's own type has no TLSA; its encoder takes it as it takes all others.
+  // The zone's own type has no TLSA, but its encoder accepts one.
   return {
     name,
     type: "TLSA",
@@ -83,7 +83,7 @@ export function tlsaRecord(
 
 const AD = 1 << 5;
 
-/** Sets the AD bit of the answers to just those questions that `isSigned` says yes to. */
+/** Sets the AD bit only of answers to questions for which `isSigned` returns true. */
 export function signZone(dns: TestDns, isSigned: (name: string, type: string) => boolean): void {
   dns.forge((answer, query) => {
     const question = decode(query).questions?.[0];
@@ -92,7 +92,7 @@ export function signZone(dns: TestDns, isSigned: (name: string, type: string) =>
   });
 }
 
-/** A resolver of the test's own, without a cache of anybody else. */
+/** A resolver of this test with an empty cache. */
 export function testResolver(dns: TestDns): Resolver {
   return createResolver({ clock: systemClock }, { servers: [dns], tries: 1, tryTimeoutMs: 5000 });
 }

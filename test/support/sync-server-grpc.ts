@@ -1,13 +1,13 @@
 import { FRAME, type Log } from "./sync-server-log.ts";
 
-/** Frames of one answer at most. */
+/** Most frames in one answer. */
 const BATCH = 256;
-/** Names the log and its session; the same for as long as the test runs. */
+/** Identifies the log and its session, fixed for one test. */
 const LOG_ID = "11111111-2222-4333-8444-555555555555";
 
 /**
- * The replication that sqld speaks, gRPC-Web over HTTP/1.1: `Hello` tells which log there is and how far it goes,
- * `BatchLogEntries` gives its frames from a number on. Null for another call.
+ * Answers sqld's replication protocol, gRPC-Web over HTTP/1.1. `Hello` returns the log's id and last frame.
+ * `BatchLogEntries` returns frames from a number on. Returns null for any other call.
  */
 export function grpcAnswer(log: Log, path: string, body: Buffer): { name: string; body: Buffer } | null {
   const name = /^\/wal_log\.ReplicationLog\/(\w+)$/.exec(path)?.[1];
@@ -24,7 +24,7 @@ function hello(log: Log): Buffer {
 }
 
 function entries(log: Log, from: number): Buffer {
-  // Frames of this protocol are numbered from 0, those of SQLite's log from 1.
+  // This protocol numbers frames from 0, SQLite's log from 1.
   const frames = log.frames(from + 1, from + 1 + BATCH);
   const fields: Buffer[] = [];
   for (let at = 0; at * FRAME < frames.length; at++) {
@@ -38,7 +38,7 @@ function entries(log: Log, from: number): Buffer {
   return Buffer.concat(fields);
 }
 
-/** A message and the trailers, each behind its flag and length. */
+/** A message and the trailers, each prefixed with its flag and length. */
 function answered(message: Buffer): Buffer {
   return Buffer.concat([part(0, message), part(0x80, Buffer.from("grpc-status:0\r\n"))]);
 }
@@ -65,7 +65,7 @@ function numberField(field: number, value: number): Buffer {
   return Buffer.concat([varint(field * 8), varint(value)]);
 }
 
-/** The first field of a message, a number; 0 where it is left out. */
+/** Returns the first field of a message, a number, or 0 if it is absent. */
 function firstField(message: Buffer): number {
   let value = 0;
   for (let at = 1; at < message.length; at++) {

@@ -7,7 +7,7 @@ const PAGE = 4096;
 export const FRAME = FRAME_HEADER + PAGE;
 
 /**
- * The write-ahead log of a database that nobody checkpoints: its committed frames, numbered from 1. The main file is
+ * The write-ahead log of a database without checkpoints: its committed frames, numbered from 1. The main file stays
  * as it was when the log began.
  */
 export class Log {
@@ -24,17 +24,17 @@ export class Log {
     return readFileSync(this.#path);
   }
 
-  /** Number of the last frame that a commit has ended. */
+  /** Number of the last frame of the last commit. */
   committed(): number {
     this.#read((descriptor, salts) => {
       const header = Buffer.alloc(FRAME_HEADER);
       for (;;) {
         const at = WAL_HEADER + this.#seen * FRAME;
         if (readSync(descriptor, header, 0, FRAME_HEADER, at) < FRAME_HEADER) return;
-        // Frames of another round of the log lie behind ours: the salts tell.
+        // Frames of an earlier round of the log follow ours. Their salts differ.
         if (!header.subarray(8, 16).equals(salts)) return;
         this.#seen++;
-        // The size of the database after a commit stands in the frame that ends it.
+        // The last frame of a commit holds the size of the database after it.
         if (header.readUInt32BE(4) > 0) this.#committed = this.#seen;
       }
     });

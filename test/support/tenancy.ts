@@ -1,35 +1,38 @@
-import { SCOPES } from "../../src/http/scopes.ts";
+import { SCOPES } from "../../src/http/access/scopes.ts";
 import type { Operation } from "./openapi-document.ts";
 import type { Presented, Tenant, World } from "./tenants.ts";
 
-/** A way to say who asks. */
+/** A way to authenticate a request. */
 export interface Credential {
   name: string;
-  /** Narrower than its tenant, or nobody's: what it is refused with wherever it comes, or null. */
+  /** The error of a key that is revoked, missing or too narrow, wherever it is used; or null. */
   refusal: (operation: Operation) => number | null;
-  /** Whether it stands for the whole account. */
+  /** Whether the key is account-wide. */
   wide: (operation: Operation) => boolean;
   present(world: World, operation: Operation): Promise<Presented>;
 }
 
 export const PROJECT_HEADER = "X-Service-Product";
 
-/** Projects, and the installation, are managed with account-wide keys only: their narrowed keys are account-wide ones. */
-const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|health)(\/|$)/;
+/** Only account-wide keys manage projects and the installation, so their narrowed keys are account-wide. */
+const ACCOUNT_KEY_ONLY = /^\/v1\/(?:senders|health|account)(\/|$)/;
 const OTHER_SCOPE_OF_NONE: readonly string[] = [];
 
 const never = () => null;
 const always = (status: number) => () => status;
 const onProject = (status: number) => (operation: Operation) =>
   operation.level === "project" ? status : null;
+/** The key's own record needs no project, but checks the one that a request names. */
+const onNamedProject = (status: number) => (operation: Operation) =>
+  operation.level === "project" || operation.path === "/v1/me" ? status : null;
 
-/** 403 for a project key where only the account's own may come. */
+/** 403 if a project key calls an operation that needs an account-wide one. */
 const projectKey = ({ path }: Operation) => (ACCOUNT_KEY_ONLY.test(path) ? 403 : null);
 const isAccount = ({ level }: Operation) => level === "account";
 
 const naming = (tenant: Tenant) => ({ [PROJECT_HEADER]: tenant.senderId });
 
-/** Keys with scopes, one a set, made once. */
+/** Keys with scopes, one for each set, made once. */
 const narrowed = new WeakMap<World, Map<string, Promise<string>>>();
 
 function narrowedKey(world: World, operation: Operation, scopes: readonly string[]): Promise<string> {
@@ -42,7 +45,7 @@ function narrowedKey(world: World, operation: Operation, scopes: readonly string
   return key;
 }
 
-/** Every way to ask, all of them `home`'s or nobody's. */
+/** Every way to authenticate: keys of `home`, and invalid ones. */
 export const CREDENTIALS: readonly Credential[] = [
   {
     name: "the project's key",
@@ -64,18 +67,18 @@ export const CREDENTIALS: readonly Credential[] = [
   },
   {
     name: "the account's key, another account's project named",
-    refusal: onProject(404),
+    refusal: onNamedProject(404),
     wide: isAccount,
     present: async ({ home, stranger }) => ({ key: home.wide, headers: naming(stranger) }),
   },
   {
     name: "the project's key, a sibling named",
-    refusal: (operation) => onProject(403)(operation) ?? projectKey(operation),
+    refusal: (operation) => onNamedProject(403)(operation) ?? projectKey(operation),
     wide: () => false,
     present: async ({ home, sibling }) => ({ key: home.key, headers: naming(sibling) }),
   },
   {
-    name: "a key with every scope but the one",
+    name: "a key with every scope except the one",
     refusal: ({ scope }) => (scope === null ? null : 403),
     wide: isAccount,
     async present(world, operation) {
@@ -84,7 +87,7 @@ export const CREDENTIALS: readonly Credential[] = [
     },
   },
   {
-    name: "a key with that scope alone",
+    name: "a key with only that scope",
     refusal: never,
     wide: isAccount,
     async present(world, operation) {
@@ -105,21 +108,21 @@ export const CREDENTIALS: readonly Credential[] = [
   { name: "no key", refusal: always(401), wide: () => false, present: async () => ({ key: null }) },
 ];
 
-/** What a segment of a path is filled with. */
+/** A value for a path segment. */
 export interface Target {
   name: string;
-  /** Whose it is: what decides who sees it. */
+  /** The owner, which decides who can see the resource. */
   owner: "home" | "sibling" | "stranger" | "nobody";
-  /** Made anew for each request, since the request may change or delete it. */
+  /** Set if each request needs a new resource, because the request may change or delete it. */
   fresh: boolean;
-  /** The segment's text, given what `home` owns there and what the others do. */
+  /** Returns the segment's text from the resources of `home` and of the other tenants. */
   value(own: string, sibling: string, stranger: string): string;
 }
 
 const LONG_ID_CHARS = 10_240;
 const UPPER_CASE = "own in upper case";
 
-/** Texts that are nobody's id, percent-encoded as they go into the path. */
+/** Texts that are not the id of any resource, percent-encoded for the path. */
 const MALFORMED: readonly (readonly [string, string])[] = [
   ["one up", "..%2f"],
   ["two up", "..%2f..%2f"],
@@ -136,7 +139,7 @@ const MALFORMED: readonly (readonly [string, string])[] = [
   ["10 kB", "x".repeat(LONG_ID_CHARS)],
 ];
 
-/** An id of the same shape that nobody has. */
+/** A well-formed id that belongs to no resource. */
 function absentLike(id: string): string {
   return `${id.slice(0, -8)}${"0".repeat(8)}`;
 }
@@ -152,22 +155,23 @@ const TARGETS: readonly Target[] = [
   ...MALFORMED.map(([name, text]): Target => ({ name, owner: "nobody", fresh: false, value: () => text })),
 ];
 
-/** Whether the asker sees what the target names. */
+/** Returns whether the caller can see the target. */
 function sees(credential: Credential, operation: Operation, { owner }: Target): boolean {
   return owner === "home" || (owner === "sibling" && credential.wide(operation));
 }
 
-/** Tokens that are read in any case: mail systems on their way change it. */
+/** Tokens that are accepted in any letter case, because mail systems may change it in transit. */
 const CASE_BLIND: ReadonlySet<string> = new Set(["/u", "/o"]);
 
-/** Links in mails that record who follows them, though they are asked for by GET. */
+/** Tracking links in messages, which record a visit although they use GET. */
 const RECORDING: ReadonlySet<string> = new Set(["/o", "/c"]);
 
-/** The targets worth a cell in a segment of the operation's path. */
+/** Returns the targets to test in a segment of the operation's path. */
 export function targetsOf(operation: Operation, segment: number): readonly Target[] {
   const collection = operation.pathParams[segment]?.collection ?? "";
   const caseBlind = CASE_BLIND.has(collection);
-  // Where no key is asked for, the token in the path is the key: with another's, one acts for that other.
+  // If an operation needs no key, the token in the path is the credential. The token of another project acts for
+  // that project.
   const capability = operation.level === "open" && (operation.method !== "GET" || RECORDING.has(collection));
   return TARGETS.filter(
     ({ name, owner }) =>
@@ -175,7 +179,10 @@ export function targetsOf(operation: Operation, segment: number): readonly Targe
   );
 }
 
-/** The statuses that the rules give a cell of the matrix. A `null` target: the operation's path names nothing. */
+/**
+ * Returns the statuses that the rules give a cell of the matrix. `target` is null if the operation's path has no
+ * segment.
+ */
 export function expectedStatuses(
   operation: Operation,
   credential: Credential,

@@ -1,13 +1,13 @@
 import { newId } from "../../src/core/ids.ts";
-import { hashSecret, keyFor, newApiSecret } from "../../src/flows/api-keys.ts";
+import { hashSecret, keyFor, newApiSecret } from "../../src/flows/account/api-keys.ts";
 import { insertKey, revokeKey } from "../../src/store/keys.ts";
-import { insertSender } from "../../src/store/senders.ts";
+import { insertProject } from "../../src/store/projects.ts";
 import { testSender } from "./api.ts";
 import { publish } from "./dns.ts";
 import { type Document, type Operation, operationsOf } from "./openapi-document.ts";
 import { startService, type TestService, verifiedDomain } from "./service.ts";
 
-/** A project with its keys and a domain that sends and receives. Its name stands in everything it owns. */
+/** A project with its keys and a domain that sends and receives. Everything it owns contains its name. */
 export interface Tenant {
   name: string;
   accountId: string;
@@ -18,11 +18,11 @@ export interface Tenant {
   wide: string;
   domain: string;
   domainId: string;
-  /** An inbox that mail is simulated to. */
+  /** An inbox that receives simulated mail. */
   inboxId: string;
 }
 
-/** An answer as it came. */
+/** A raw answer. */
 export interface RawAnswer {
   status: number;
   headers: Headers;
@@ -44,12 +44,12 @@ export interface World {
   home: Tenant;
   sibling: Tenant;
   stranger: Tenant;
-  /** Calls the API; a body that is a text goes out as it is. */
+  /** Calls the API. If the body is a text, it is sent as it is. */
   call(method: string, path: string, presented: Presented, body?: unknown): Promise<RawAnswer>;
   /** Makes a key and returns its secret and id. */
   makeKey(tenant: Tenant, wanted: KeyWanted): Promise<{ secret: string; id: string }>;
   revoke(tenant: Tenant, keyId: string): Promise<void>;
-  /** A number never given before. */
+  /** Returns a number that was not used before. */
   next(): number;
   stop(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export interface KeyWanted {
   wide: boolean;
 }
 
-// No worker runs: what is accepted stays as it is, and a cell of a matrix answers for itself.
+// No worker runs, so accepted messages keep their state and the cells of a matrix do not affect each other.
 const SETTINGS = { ROLES: "api", PLAN_PRO: "unlimited", MAX_BODY_BYTES: "2000000" };
 
 /** Starts the service and makes the projects. */
@@ -86,7 +86,7 @@ export async function startWorld(env: Record<string, string> = {}): Promise<Worl
   return world;
 }
 
-/** Sends one request and reads its answer. */
+/** Sends one request and reads the answer. */
 export async function send(
   url: string,
   method: string,
@@ -150,7 +150,7 @@ async function putTenant(
   name: string,
 ): Promise<Tenant> {
   const sender = testSender(account.id, name, Date.now());
-  await service.app.db.write([insertSender(sender)]);
+  await service.app.db.write([insertProject(sender)]);
   const ids = { name, accountId: account.id, senderId: sender.id, externalId: name };
   const { secret: key } = await putKey(service, ids, { scopes: [], wide: false });
   const domain = `${name}.example.org`;

@@ -5,12 +5,9 @@ export interface KeyAndCert {
   cert: string;
 }
 
-// RSA keys: under Bun selfsigned cannot make elliptic ones.
+// RSA keys: selfsigned cannot make elliptic ones under Bun.
 
-/**
- * A certificate authority of the test's own.
- * @param validFor when it may be used; for a year where left out
- */
+/** A certificate authority for one test. @param validFor when it may be used; if left out, for a year */
 export async function makeCa(
   validFor: { notBeforeDate?: Date; notAfterDate?: Date } = {},
 ): Promise<KeyAndCert> {
@@ -25,7 +22,7 @@ export async function makeCa(
   return { key: made.private, cert: made.cert };
 }
 
-/** A certificate for host names and IP addresses, signed by the authority, or by itself without one. */
+/** A certificate for host names and IP addresses. If there is no authority, it signs itself. */
 export async function makeCert(names: readonly string[], ca?: KeyAndCert): Promise<KeyAndCert> {
   const altNames = names.map((name) =>
     /^[0-9.]+$|:/.test(name) ? { type: 7 as const, ip: name } : { type: 2 as const, value: name },

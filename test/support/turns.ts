@@ -1,4 +1,4 @@
-/** What comes of it, and how many turns the event loop has taken meanwhile. */
+/** Returns the result, and how many event loop turns passed until then. */
 export async function countTurns<Result>(
   run: () => Promise<Result>,
 ): Promise<{ result: Result; turns: number }> {

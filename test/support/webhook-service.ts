@@ -2,19 +2,19 @@ import { afterEach, beforeEach, expect } from "bun:test";
 import { type HttpsSink, startSink } from "./https-sink.ts";
 import { startService, type TestService } from "./service.ts";
 
-/** Retries without a wait worth the name. */
+/** Retries almost without a delay. */
 export const FAST_PUSHES = { WEBHOOK_RETRY_SECONDS: "0,0.02,0.02,0.02" };
 
 /** A service and an endpoint for its pushes, both new for each test. */
 export interface WebhookService {
-  /** There from the beginning of a test on, as is `sink`. */
+  /** Available from the beginning of each test, like `sink`. */
   readonly service: TestService;
   readonly sink: HttpsSink;
-  /** Makes a webhook; gives what the API answers. At the endpoint, unless another URL is given. */
+  /** Makes a webhook and returns the API's answer. Unless another URL is given, it points at the endpoint. */
   subscribe(eventTypes: readonly string[], url?: string): Promise<{ id: string; signingSecret: string }>;
 }
 
-/** Starts both before each test of the file and stops them behind it. */
+/** Starts both before each test of the file and stops them after it. */
 export function webhookService(): WebhookService {
   let running: { service: TestService; sink: HttpsSink } | null = null;
   const there = () => {

@@ -16,7 +16,7 @@ function text(name: string, data: string): ZoneRecord {
   return { name, ttl: 3600, type: "TXT", data };
 }
 
-/** A small zone with one of each: every record type, a wildcard, names that exist for others below them, one key. */
+/** A small zone with every record type, a wildcard, an empty non-terminal and one key. */
 export function testZone(changes: Partial<Zone> = {}): Zone {
   return {
     origin: ORIGIN,
@@ -34,14 +34,14 @@ export function testZone(changes: Partial<Zone> = {}): Zone {
       text(`*._report._dmarc.${ORIGIN}`, "v=DMARC1"),
       text(`taken._report._dmarc.${ORIGIN}`, "not the wildcard"),
     ],
-    liveParent: `dkim.${ORIGIN}`,
-    findLive: (label) =>
+    dynamicParent: `dkim.${ORIGIN}`,
+    findDynamic: (label) =>
       Promise.resolve(label === TOKEN ? [text(`${TOKEN}.dkim.${ORIGIN}`, KEY_TEXT)] : null),
     ...changes,
   };
 }
 
-/** A logger that nobody listens to. */
+/** A logger without output. */
 export function quietLog() {
   return getLogger(["test", "zone"]);
 }
@@ -50,13 +50,13 @@ export interface QueryOptions {
   id?: number;
   flags?: number;
   class?: "IN" | "CH";
-  /** EDNS with this payload size; none where left out. */
+  /** EDNS with this payload size. If left out, no EDNS. */
   payload?: number;
   ednsVersion?: number;
   dnssecOk?: boolean;
 }
 
-/** The octets of a query, by dns-packet: names in the letters given. */
+/** Returns the octets of a query, made by dns-packet. Names keep their letter case. */
 export function queryOctets(name: string, type: string, options: QueryOptions = {}): Buffer {
   const { id = 4711, flags = 0, payload, ednsVersion = 0, dnssecOk = false } = options;
   const packet: Packet = {
@@ -76,12 +76,12 @@ export function queryOctets(name: string, type: string, options: QueryOptions = 
           ],
   };
   const octets = encode(packet);
-  // The size stands behind the OPT's name and type; dns-packet writes another in place of 0.
+  // The size comes after the OPT's name and type. If it is 0, dns-packet writes another value.
   if (payload !== undefined) octets.writeUInt16BE(payload, octets.length - 8);
   return octets;
 }
 
-/** A message behind its length, as TCP carries it. */
+/** A message prefixed with its length, as TCP carries it. */
 export function framed(packet: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(packet.length);

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { withSettings } from "../../scripts/settings.ts";
-import { ConfigError, loadConfig, SETTINGS } from "../../src/config.ts";
-import { newFolder } from "../support/folder.ts";
+import { ConfigError, loadConfig } from "../../src/config.ts";
+import { SETTINGS } from "../../src/config/settings.ts";
+import { unreadVariables } from "../../src/config/unread-variables.ts";
 
 /** A bucket and its keys. */
 const BUCKET = { CONTENT_STORE: "s3://mail", S3_ACCESS_KEY_ID: "a", S3_SECRET_ACCESS_KEY: "b" };
@@ -125,23 +123,23 @@ describe("settings", () => {
     ["DATABASE_URL", "file::memory:"],
     ["DATABASE_URL", "file://var/x.db"],
     ["SMTP_RELAY_URL", "smtp://relay.example:25 "],
-  ])("%s=%s is refused by name", (name, value) => {
+  ])("%s=%s is refused with an error that names the setting", (name, value) => {
     expect(problems({ [name]: value }).join()).toContain(name);
   });
 
-  test.each(["::", "fe80::1%eth0", "localhost", "db_1"])("%s is something to listen on", (host) => {
+  test.each(["::", "fe80::1%eth0", "localhost", "db_1"])("%s is accepted as a listen address", (host) => {
     expect(loadConfig({ HOST: host, SMTP_HOST: host })).toMatchObject({ host, smtpHost: host });
     expect(loadConfig({ HOST: "[::1]", SMTP_HOST: "[::]" })).toMatchObject({ host: "::1", smtpHost: "::" });
   });
 
-  test("we are a name server on request, on every address unless told", () => {
+  test("the name server is off by default and listens on every address unless told otherwise", () => {
     expect(loadConfig({})).toMatchObject({ dnsPort: null, dnsHost: ["0.0.0.0"], publicIps: [] });
     const ips = Array.from({ length: 16 }, (_, at) => `192.0.2.${at}`);
     const config = loadConfig({ DNS_PORT: "53", DNS_HOST: "192.0.2.1, ::1", PUBLIC_IPS: ips.join() });
     expect(config).toMatchObject({ dnsPort: 53, dnsHost: ["192.0.2.1", "::1"], publicIps: ips });
   });
 
-  test("an address that is named again, or as IPv6 writes IPv4, is one", () => {
+  test("an address that is repeated, or repeated in IPv6 notation, counts once", () => {
     const addresses = "192.0.2.1,::ffff:192.0.2.1,2001:DB8::1,2001:db8:0::1,192.0.2.2";
     const each = ["192.0.2.1", "2001:db8::1", "192.0.2.2"];
     expect(loadConfig({ DNS_HOST: addresses, PUBLIC_IPS: addresses })).toMatchObject({
@@ -149,13 +147,13 @@ describe("settings", () => {
     });
   });
 
-  test("all problems are told at once", () => {
+  test("one error reports all problems", () => {
     expect(problems({ PORT: "x", ROLES: "cook", DELIVERY: "pigeon", PLAN_FREE: "fast" }).length).toBe(4);
   });
 
   test.each<[Record<string, string>, string[]]>([
     [{ DELIVERY: "relay", PORT: "x" }, ["PORT", "DELIVERY=relay needs SMTP_RELAY_URL"]],
-    // The relay that is missing is the one that was given wrongly, and said to be.
+    // An invalid relay URL is reported as invalid, not as missing.
     [{ DELIVERY: "relay", SMTP_RELAY_URL: "smtp://" }, ["SMTP_RELAY_URL"]],
     [{ ...BUCKET, CONTENT_STORE: "s3:///prefix" }, ["CONTENT_STORE"]],
     [{ ...BUCKET, AWS_SESSION_TOKEN: "stray" }, ["AWS_SESSION_TOKEN"]],
@@ -163,7 +161,7 @@ describe("settings", () => {
     [{ DNS_PORT: "2525", DNS_HOST: "::1,192.0.2.1", PORT: "x" }, ["PORT=", "SMTP_PORT and DNS_PORT"]],
     [{ PORT: "53", HOST: "::", DNS_PORT: "53" }, ["PORT and DNS_PORT (53)"]],
     [{ DATABASE_URL: "http://db.example", DATABASE_SYNC_URL: "http://x.example" }, ["DATABASE_SYNC_URL"]],
-  ])("what contradicts itself is told beside the rest: %p", (env, starts) => {
+  ])("contradictory settings are reported together with the other problems: %p", (env, starts) => {
     const told = problems(env);
     expect(told.length).toBe(starts.length);
     for (const [at, start] of starts.entries()) expect(told[at]).toStartWith(start);
@@ -174,7 +172,7 @@ describe("settings", () => {
     [{ ...BUCKET, AWS_SESSION_TOKEN: "" }],
     [{ ...BUCKET, AWS_SESSION_TOKEN: "stray", S3_SESSION_TOKEN: "" }],
     [{ ...BUCKET, AWS_SESSION_TOKEN: "stray", S3_SESSION_TOKEN: "ours" }],
-  ])("a token of AWS is no trouble where it goes with no key of ours: %p", (env) => {
+  ])("an AWS session token without our own keys is not an error: %p", (env) => {
     expect(problems(env)).toEqual([]);
     expect(loadConfig(env).s3SessionToken).toBe(env.S3_SESSION_TOKEN || null);
   });
@@ -184,7 +182,7 @@ describe("settings", () => {
     [{ PORT: "25", HOST: "192.0.2.1", SMTP_PORT: "25", SMTP_HOST: "192.0.2.2" }],
     [{ PORT: "25", HOST: "[::1]", SMTP_PORT: "25" }],
     [{ PORT: "0", SMTP_PORT: "0", DNS_PORT: "0" }],
-  ])("one port is two where addresses or roles are apart: %p", (env) => {
+  ])("one port may be used twice if addresses or roles differ: %p", (env) => {
     expect(problems(env)).toEqual([]);
   });
 
@@ -200,31 +198,59 @@ describe("settings", () => {
     ["WEBHOOK_TIMEOUT_SECONDS", "0.5"],
     ["PUBLIC_URL", "https://mail.example.com/postrider/"],
     ["S3_ENDPOINT", "https://s3.example.com/store/"],
-  ])("%s=%s is taken", (name, value) => {
+  ])("%s=%s is accepted", (name, value) => {
     expect(problems({ [name]: value })).toEqual([]);
   });
 
-  test("the public URL is told as mails and headers hold it", () => {
+  test("the public URL is written in the ASCII form that messages and headers need", () => {
     const { publicUrl } = loadConfig({ PUBLIC_URL: 'https://Häuser.example/post rider/"ä"/' });
     expect(publicUrl).toBe("https://xn--huser-gra.example/post%20rider/%22%C3%A4%22");
   });
 
-  test("a secret is not repeated in the complaint about it", () => {
+  test("an error about a secret does not contain the secret", () => {
     expect(problems({ ROOT_API_KEY: "hunter2" }).join()).not.toContain("hunter2");
   });
 
-  test("a secret is read from the file that NAME_FILE names", () => {
-    const file = join(newFolder("config"), "key");
-    writeFileSync(file, `${"k".repeat(40)}\n`);
-    expect(loadConfig({ ROOT_API_KEY_FILE: file }).rootApiKey).toBe("k".repeat(40));
-    expect(problems({ ROOT_API_KEY_FILE: "/nowhere" }).join()).toContain("ROOT_API_KEY_FILE");
-  });
-
-  test("a secret that is given twice is the variable's, and told", () => {
+  test("if a secret is given as variable and file, the variable wins and a warning names it", () => {
     const twice = { ROOT_API_KEY: "k".repeat(40), ROOT_API_KEY_FILE: "/nowhere", MASTER_KEY_FILE: "" };
     const { rootApiKey, givenTwice } = loadConfig({ ...twice, MASTER_KEY: "m".repeat(40) });
     expect([rootApiKey, givenTwice]).toEqual(["k".repeat(40), ["ROOT_API_KEY"]]);
     expect(loadConfig({ ROOT_API_KEY: "k".repeat(40) }).givenTwice).toEqual([]);
+  });
+
+  test.each<[name: string, setting: string]>([
+    ["SMTP_RELAY", "SMTP_RELAY_URL"],
+    ["PUBLIC_IP", "PUBLIC_IPS"],
+    ["public_url", "PUBLIC_URL"],
+    ["SMPT_PORT", "SMTP_PORT"],
+    ["SERVICE_DOMIAN", "SERVICE_DOMAIN"],
+    ["OWNER_EMAIL_FILE", "OWNER_EMAIL"],
+    ["MASTER_KEY_FIL", "MASTER_KEY_FILE"],
+  ])("%s is reported as a variable that resembles %s", (name, setting) => {
+    expect(loadConfig({ [name]: "1" }).unread).toEqual([{ name, setting }]);
+  });
+
+  test.each([
+    ...["PATH", "HOME", "HOSTNAME", "LOGNAME", "LANG", "TERM", "SHELL", "PWD", "TMPDIR", "NODE_ENV", "SMTP"],
+    ...[
+      "HTTP_PROXY",
+      "HTTP_PORT",
+      "REDIS_PORT",
+      "REDIS_SERVICE_HOST",
+      "AWS_REGION",
+      "POSTRIDER_PORT",
+      "PGHOST",
+    ],
+    ...["SMTP_PORT", "PLAN_GOLD", "TIER_TRIAL", "MASTER_KEY_FILE"],
+  ])("%s is not reported as a misspelt setting", (name) => {
+    const values: Record<string, string> = {
+      ...{ SMTP_PORT: "25", PLAN_GOLD: "1/1", TIER_TRIAL: "1", MASTER_KEY_FILE: "/dev/null" },
+    };
+    expect(unreadVariables({ [name]: values[name] ?? "1" }, SETTINGS)).toEqual([]);
+  });
+
+  test("an empty variable and a very long name are not compared with the settings", () => {
+    expect(unreadVariables({ PUBLIC_IP: "", [`${"A_".repeat(33)}FILE`]: "1" }, SETTINGS)).toEqual([]);
   });
 
   test("plans and tiers can be changed and added", () => {
@@ -238,12 +264,7 @@ describe("settings", () => {
     expect(config.tiers.trial).toBe(10);
   });
 
-  test("the README's table is the one in the program", async () => {
-    const readme = await Bun.file(join(import.meta.dir, "../../README.md")).text();
-    expect(withSettings(readme)).toBe(readme);
-  });
-
-  test("every setting has a name of its own", () => {
+  test("no two settings share a name", () => {
     const names = SETTINGS.map((setting) => setting.name);
     expect(new Set(names).size).toBe(names.length);
   });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { TRANSITIONS } from "../../src/core/states.ts";
+import { TRANSITIONS } from "../../src/core/messages/states.ts";
 import { openMetrics, type Readings } from "../../src/metrics.ts";
-import { LAG_LOOK_MS, watchLag } from "../../src/wiring/lag.ts";
-import { processSample } from "../../src/wiring/process-sample.ts";
-import { timedInspect } from "../../src/wiring/timed-inspect.ts";
+import { LAG_LOOK_MS, watchLag } from "../../src/wiring/observe/timing.ts";
+import { processSample } from "../../src/wiring/observe/process-sample.ts";
+import { timedInspect } from "../../src/wiring/threads/inspector.ts";
 import { manualClock } from "../support/manual-clock.ts";
 
 const READINGS: Readings = {
@@ -16,14 +16,14 @@ const READINGS: Readings = {
   },
 };
 
-/** The value of one series; null where it is not there. */
+/** Returns the value of one series, or null if it does not exist. */
 function value(text: string, series: string): number | null {
   const line = text.split("\n").find((each) => each.startsWith(`${series} `));
   return line === undefined ? null : Number(line.slice(series.length));
 }
 
 describe("metrics", () => {
-  test("two of one process count apart", async () => {
+  test("two meters of one process count separately", async () => {
     const [one, two] = [openMetrics(), openMetrics()];
     one.received("taken");
     const series = 'postrider_inbound_messages_total{outcome="taken"}';
@@ -31,7 +31,7 @@ describe("metrics", () => {
     expect(value(await two.text(READINGS), series)).toBeNull();
   });
 
-  test("a request is counted by its route and status; one that took mail also by its kind", async () => {
+  test("a request is counted by route and status, and by kind if it accepted mail", async () => {
     const metrics = openMetrics();
     const send = { method: "POST", route: "/v1/emails", durationMs: 30 };
     metrics.answered({ ...send, status: 202 });
@@ -47,9 +47,9 @@ describe("metrics", () => {
     expect(value(text, 'postrider_accept_duration_seconds_count{kind="batch"}')).toBe(1);
   });
 
-  test("what alerts count is there before it happens, so that the first burst of a fresh process is an increase", async () => {
+  test("counters used by alerts exist before the first event, so that the first burst of a new process is an increase", async () => {
     const text = await openMetrics().text(READINGS);
-    // A claim that is given back is no try.
+    // A claim that is given back is not a delivery attempt.
     const ends = TRANSITIONS.sending.filter((status) => status !== "queued");
     const tries = (name: string) =>
       [
@@ -61,7 +61,7 @@ describe("metrics", () => {
     expect(tries("webhook").toSorted()).toEqual(["failed", "refused", "succeeded"]);
   });
 
-  test("a duration below nothing, as of a clock that was put back, counts as none", async () => {
+  test("a negative duration, from a clock that was set back, counts as zero", async () => {
     const metrics = openMetrics();
     metrics.push.tried(-3600, "failed");
     const text = await metrics.text(READINGS);
@@ -69,7 +69,7 @@ describe("metrics", () => {
     expect(value(text, 'postrider_webhook_duration_seconds_count{outcome="failed"}')).toBe(1);
   });
 
-  test("gauges show what was read, and nothing of before where it cannot be read", async () => {
+  test("gauges show current values, and no old ones if reading fails", async () => {
     const metrics = openMetrics();
     const text = await metrics.text(READINGS);
     expect(value(text, 'postrider_queue_depth{queue="transmit"}')).toBe(3);
@@ -81,12 +81,12 @@ describe("metrics", () => {
     const later = await metrics.text({ ...READINGS, queues: null });
     expect(value(later, 'postrider_queue_depth{queue="transmit"}')).toBeNull();
     expect(value(later, 'postrider_queue_oldest_due_seconds{queue="transmit"}')).toBeNull();
-    // A counter that is read from outside does not add up.
+    // A counter that is read from outside is not added up.
     expect(value(later, "process_cpu_seconds_total")).toBe(3);
   });
 });
 
-test("the process says what it takes", () => {
+test("process metrics are exported", () => {
   const sample = processSample();
   expect(sample.cpuUserSeconds).toBeGreaterThan(0);
   expect(sample.residentBytes).toBeGreaterThan(sample.heapBytes);
@@ -94,7 +94,7 @@ test("the process says what it takes", () => {
   if (process.platform === "linux") expect(sample.openFds).toBeLessThanOrEqual(sample.maxFds ?? 0);
 });
 
-test("lag is how late a timer was; after the stop nothing is looked at", () => {
+test("lag is the delay of a timer, and stopping ends the measurement", () => {
   const clock = manualClock();
   const told: number[] = [];
   const stop = watchLag(clock, (seconds) => void told.push(seconds));
@@ -113,7 +113,7 @@ describe("a timed reading", () => {
     ["busy", async () => null],
     ["failed", () => Promise.reject(new Error("no"))],
   ];
-  test.each(rows)("that ends as %s is told so, with its time", async (outcome, found) => {
+  test.each(rows)("that ends as %s is reported so, with its time", async (outcome, found) => {
     const clock = manualClock();
     const told: unknown[] = [];
     const inspect = timedInspect(

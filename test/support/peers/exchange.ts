@@ -1,14 +1,14 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { dkimVerify } from "mailauth/lib/dkim/verify";
-import { dkimRecord } from "../../../src/mail/dkim.ts";
+import { dkimRecord } from "../../../src/mail/auth/dkim.ts";
 import { type ApiAnswer, startService, type TestService, verifiedDomain } from "../service.ts";
 import { eventually, type Peer, PEER_DOMAIN, PEER_MX } from "./peer.ts";
 
 /** The domain that the service sends from in these tests. */
 export const SENDER_DOMAIN = "sender.test";
 
-/** A send as the API takes it, without sender and recipient. */
+/** A valid send without sender and recipient. */
 export interface Content {
   subject: string;
   text?: string;
@@ -17,13 +17,13 @@ export interface Content {
   attachments?: { filename: string; contentType?: string; content: string }[];
 }
 
-/** Prose of so many octets, in lines. */
+/** Prose of that many octets, in lines. */
 export function prose(octets: number): string {
   const line = "The quick brown fox jumps over the lazy dog, again and again.\n";
   return line.repeat(Math.ceil(octets / line.length)).slice(0, octets);
 }
 
-/** Messages of all the kinds that a server might harm on their way. */
+/** Messages of every kind that a server might damage on the way. */
 export const VARIED: Readonly<Record<string, Content>> = {
   "plain ASCII": { subject: "Hello", text: "Hello,\n\nhow are you?\n" },
   "UTF-8 in the header fields": {
@@ -37,7 +37,11 @@ export const VARIED: Readonly<Record<string, Content>> = {
     text: `${"a".repeat(998)}\n${"b".repeat(997)}\n.${"c".repeat(2500)}\n`,
     html: `<p>${"d".repeat(5000)}</p>`,
   },
-  "an empty body": { subject: "Nothing", text: " " },
+  "a blank text and an attachment": {
+    subject: "Nothing",
+    text: " ",
+    attachments: [{ filename: "a.txt", contentType: "text/plain", content: btoa("a") }],
+  },
   "spaces and empty lines at the end": { subject: "Spaces", text: "a  \t \n \n\t\n  b \n\n\n\n" },
   "html, text and attachments": {
     subject: "Attachments",
@@ -60,17 +64,19 @@ function everyOctet(): Buffer {
 }
 
 export interface Sending {
-  /** Sends to the address, with tracking off so that all recipients get the same bytes; gives the message's id. */
+  /**
+   * Sends to the address and returns the message's id. Tracking is off, so that all recipients get the same bytes.
+   */
   send(to: string, content?: Content): Promise<string>;
-  /** The message once it is in that state; fails after some seconds, with what became of it. */
+  /** Waits until the message has that state. Fails after some seconds, with its actual state. */
   ended(id: string, status: string): Promise<ApiAnswer["body"]>;
-  /** The message as the service puts it on the wire, from its From field on. */
+  /** Returns the message as the service sends it, from its From field on. */
   signedPart(id: string): Promise<Buffer>;
-  /** What mailauth says of the first DKIM signature. */
+  /** Returns mailauth's verdict on the first DKIM signature. */
   dkim(raw: Buffer): Promise<string | undefined>;
 }
 
-/** A service for which the peer is the MX host of the peers' domain. */
+/** A service whose MX host for the peers' domain is the peer. */
 export async function serviceBesideMx(peer: Peer): Promise<TestService> {
   const service = await startService({ DELIVERY: "mx", SMTP_OUT_PORT: String(peer.port) });
   service.dns.add(
@@ -119,7 +125,7 @@ export async function readyToSend(service: TestService): Promise<Sending> {
   };
 }
 
-/** The DKIM record of the domain, which its owner's CNAME leads to. */
+/** The DKIM record that the domain's CNAME points to. */
 function publishedKey(service: TestService): string {
   using database = new Database(join(service.folder, "postrider.db"), { readonly: true });
   const row = database
@@ -130,7 +136,7 @@ function publishedKey(service: TestService): string {
   return dkimRecord(row?.public_key ?? "");
 }
 
-/** A message from its From field on: behind it all is as we composed it, before it stand the fields of others. */
+/** Returns a message from its From field on. Relays add their fields before it. */
 export function fromFrom(raw: Buffer): Buffer {
   const at = raw.indexOf("\r\nFrom: ");
   if (at < 0) throw new Error(`no From field in ${raw.subarray(0, 500).toString("latin1")}`);

@@ -6,7 +6,7 @@ import { postfix } from "./postfix.ts";
 /** The mail servers that the service is tried against. */
 export const PEER_KINDS: readonly PeerKind[] = [postfix, exim, opensmtpd];
 
-/** A peer's name with the reason why its tests are skipped, where they are. */
+/** Returns a peer's name, with the reason if its tests are skipped. */
 export function titleOf({ name, missing }: PeerKind): string {
   return missing === null ? name : `${name} (skipped: ${missing})`;
 }

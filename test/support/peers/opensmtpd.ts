@@ -28,7 +28,7 @@ export const opensmtpd: PeerKind = {
   start,
 };
 
-/** Its version 6 keeps private keys in a way that OpenSSL 3, with which Debian 12 builds it, does not know. */
+/** Its version 6 stores private keys in a way that OpenSSL 3 of Debian 12 does not support. */
 function brokenTls(): string | null {
   if (rootMissing(NAME) !== null) return null;
   const { stderr } = Bun.spawnSync(["chroot", join(PEERS, NAME), "/usr/sbin/smtpd", "-h"]);
@@ -81,7 +81,7 @@ function configuration(ip: string, port: number, options: PeerOptions): string {
   const scheme = clientTls ? "smtp" : "smtp+notls";
   const domains = Object.entries(routes);
   return [
-    // It waits between connections to one place, and keeps those it has, for seconds.
+    // It waits some seconds between connections to one host, and keeps open ones as long.
     ...DELAYS.map((delay) => `mta limit ${delay} 0`),
     `smtp max-message-size "${PEER_MAX_OCTETS}"`,
     ...(tls === null ? [] : ['pki peer cert "/etc/peer.crt"', 'pki peer key "/etc/peer.key"']),
@@ -98,7 +98,7 @@ function configuration(ip: string, port: number, options: PeerOptions): string {
     ),
     `match from any for rcpt-to { "${PEER_MAILBOX}", "${PEER_BUSY}" } action "keep"`,
     ...domains.flatMap(([domain], at) => [
-      // Its own notices come from itself, whoever has to log in.
+      // Its own notices come from itself, whether or not clients must log in.
       `match from local mail-from "<>" for domain "${domain}" action "to${at}"`,
       `match ${login === undefined ? "" : "auth "}from any for domain "${domain}" action "to${at}"`,
     ]),

@@ -3,58 +3,60 @@ import { join } from "node:path";
 import { freePort } from "../redis.ts";
 import type { KeyAndCert } from "../tls.ts";
 
-/** Where mail for a domain goes. */
+/** The next hop of mail for a domain. */
 export interface PeerRoute {
   ip?: string;
   port: number;
 }
 
 export interface PeerOptions {
-  /** Offers STARTTLS with this certificate; null: knows no TLS. */
+  /** Offers STARTTLS with this certificate. If null, it has no TLS. */
   tls: KeyAndCert | null;
-  /** Whether it turns to TLS where the next server offers it. */
+  /** Whether it uses STARTTLS if the next server offers it. */
   clientTls?: boolean;
-  /** Domains other than its own that it takes mail for, and where it takes them. */
+  /** Other domains that it accepts mail for, and the next hop of each. */
   routes?: Readonly<Record<string, PeerRoute>>;
-  /** Relays only for those who log in so. */
+  /** If set, relays only for clients that log in with this. */
   login?: { user: string; pass: string };
 }
 
-/** Another people's mail server, with a mailbox. */
+/** A real mail server of another project, with a mailbox. */
 export interface Peer {
   ip: string;
   port: number;
-  /** Mails in its mailbox, with CRLF line ends, once there are so many; fails after some seconds. */
+  /**
+   * Returns the messages in its mailbox, with CRLF line ends, once there are that many. Fails after some seconds.
+   */
   mailbox(count: number): Promise<Buffer[]>;
-  /** What it has logged. */
+  /** Its log so far. */
   log(): string;
   stop(): Promise<void>;
 }
 
 export interface PeerKind {
   name: string;
-  /** Why it cannot run here; null where it can. */
+  /** Why it cannot run here, or null if it can. */
   missing: string | null;
-  /** Why it cannot be a TLS server here though it offers STARTTLS; null where it can. */
+  /** Why it cannot be a TLS server here although it offers STARTTLS, or null if it can. */
   brokenTls: string | null;
-  /** Whether it knows how to have its clients log in, with nothing else installed. */
+  /** Whether it supports client login without further packages. */
   logsIn: boolean;
-  /** Whether its DSNs have the next server's reply in a Diagnostic-Code (RFC 3464 §2.3.6). */
+  /** Whether its DSNs carry the next server's reply in a Diagnostic-Code (RFC 3464 §2.3.6). */
   quotesReply: boolean;
   start(options: PeerOptions): Promise<Peer>;
 }
 
-/** The domain every peer has, its mailbox there, and an address at which it says 4xx. */
+/** The domain of every peer, its mailbox there, and an address that gets a 4xx reply. */
 export const PEER_DOMAIN = "peer.test";
 /** The name of its MX host. */
 export const PEER_MX = `mx.${PEER_DOMAIN}`;
 export const PEER_MAILBOX = `inbox@${PEER_DOMAIN}`;
 export const PEER_BUSY = `busy@${PEER_DOMAIN}`;
-/** Octets a peer takes in one message. */
+/** Largest message of a peer, in octets. */
 export const PEER_MAX_OCTETS = 3_000_000;
-/** What a peer says for the busy address. */
+/** A peer's reply for the busy address. */
 export const PEER_BUSY_REPLY = "450 4.7.1 Greylisted, come back later";
-/** Owner of mailboxes, a user no machine needs to have. */
+/** Owner of mailboxes, a user id that no machine needs. */
 export const MAILBOX_UID = 64_123;
 
 export const PEERS = join(import.meta.dir, "../../../node_modules/.cache/peers");
@@ -64,12 +66,12 @@ const POLL_MS = 10;
 /** Ports tried before giving up: another process may take a free port between the look and the start. */
 const PORT_TRIES = 5;
 
-/** Real mail servers change users and roots. */
+/** Real mail servers switch users and chroots. */
 export function needsRoot(): string | null {
   return process.getuid?.() === 0 ? null : "only root can start it";
 }
 
-/** Asks again until there is an answer; throws what `otherwise` says when it takes too long. */
+/** Polls until there is an answer. If it takes too long, throws the error that `otherwise` returns. */
 export async function eventually<Answer>(
   ask: () => Answer | null | Promise<Answer | null>,
   otherwise: () => string,
@@ -81,7 +83,7 @@ export async function eventually<Answer>(
   throw new Error(otherwise());
 }
 
-/** Mails of a maildir, oldest first by their names, in the line ends that mail has on the wire. */
+/** Returns the messages of a maildir, oldest first by name, with the line ends of the wire. */
 export function maildir(folder: string, log: () => string): (count: number) => Promise<Buffer[]> {
   const fresh = join(folder, "new");
   return (count) =>
@@ -95,7 +97,7 @@ export function maildir(folder: string, log: () => string): (count: number) => P
     );
 }
 
-/** Mail servers on Unix keep mail with LF. */
+/** Mail servers on Unix store messages with LF. */
 function onTheWire(stored: Buffer): Buffer {
   return Buffer.from(stored.toString("latin1").replace(/\r?\n/g, "\r\n"), "latin1");
 }
@@ -107,7 +109,7 @@ export interface Launched {
   stop(): Promise<void>;
 }
 
-/** Starts a server on a free port by `launch` and waits until it answers. */
+/** Starts a server on a free port with `launch` and waits until it answers. */
 export async function onFreePort<Started extends Launched>(
   ip: string,
   launch: (port: number) => Promise<Started>,
@@ -123,7 +125,7 @@ export async function onFreePort<Started extends Launched>(
   throw new Error(`the server does not start: ${said}`);
 }
 
-/** Whether somebody takes connections there before the process ends. */
+/** Resolves to whether the server accepts connections there before its process ends. */
 export async function answers(ip: string, port: number, child: Bun.Subprocess): Promise<boolean> {
   const until = performance.now() + WAIT_MS;
   while (child.exitCode === null && performance.now() < until) {

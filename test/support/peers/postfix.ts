@@ -40,14 +40,14 @@ export async function startPostfix(
   const ip = "127.0.0.1";
   const started = await onFreePort(ip, async (port) => {
     const folder = newFolder("postfix");
-    // Its processes run as other users and must find their way.
+    // Its processes run as other users and need read access.
     chmodSync(folder, 0o755);
     makeFolders(folder);
     writeFileSync(join(folder, "etc/chain.pem"), chain, { mode: 0o600 });
     writeFileSync(join(folder, "etc/main.cf"), mainCf(folder, main));
     writeFileSync(join(folder, "etc/master.cf"), masterCf(ip, port));
     const file = join(folder, "maillog");
-    // Not by `postfix start`: that looks after the machine's own installation first, for seconds.
+    // Not `postfix start`: that checks the machine's own installation first, which takes seconds.
     const child = Bun.spawn([MASTER, "-d", "-s", "-c", join(folder, "etc")], {
       stdin: "ignore",
       cwd: join(folder, "queue"),
@@ -58,7 +58,7 @@ export async function startPostfix(
       [join(folder, "start.log"), file]
         .map((name) => (existsSync(name) ? readFileSync(name, "utf8") : ""))
         .join("");
-    // The master ends all others with itself.
+    // If the master ends, it ends the other processes.
     const atExit = (): void => child.kill("SIGTERM");
     process.on("exit", atExit);
     const stop = async (): Promise<void> => {
@@ -131,7 +131,7 @@ function settings(options: PeerOptions): Record<string, string> {
   };
 }
 
-/** What no test changes: it asks no DNS and no one outside of its folder. */
+/** Settings that no test changes. It uses no DNS and nothing outside its folder. */
 const ALWAYS: Readonly<Record<string, string>> = {
   compatibility_level: "3.6",
   queue_directory: "FOLDER/queue",
@@ -157,7 +157,7 @@ function mainCf(folder: string, main: Readonly<Record<string, string>>): string 
     .join("");
 }
 
-/** Nothing is in a chroot: it would want a copy of the machine's files. */
+/** Runs nothing in a chroot, which would need a copy of the machine's files. */
 function masterCf(ip: string, port: number): string {
   return `
 ${ip}:${port} inet n - n - - smtpd

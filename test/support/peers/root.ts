@@ -12,12 +12,12 @@ import { dirname, join } from "node:path";
 import { MAILBOX_UID, needsRoot, PEERS } from "./peer.ts";
 import { newFolder, removeFolder } from "../folder.ts";
 
-/** A root folder with one mail server in it, in which it runs as if the machine were its own. */
+/** A root folder with one mail server, which runs as if it owned the machine. */
 export interface PeerRoot {
   folder: string;
-  /** Runs a program in it. */
+  /** Runs a program in the root. */
   spawn(command: readonly string[], log: string): Bun.Subprocess;
-  /** Ends every process in it, and deletes it. */
+  /** Ends every process in the root and deletes the folder. */
   remove(): Promise<void>;
 }
 
@@ -26,25 +26,25 @@ export interface RootOptions {
   name: string;
   /** Users that the server runs as, with their homes. */
   users: readonly { name: string; home: string }[];
-  /** Files by their path in it. */
+  /** Files by their path in the root. */
   files: Readonly<Record<string, string>>;
-  /** Folders by their path in it, and who owns them. */
+  /** Folders by their path in the root, with their owners. */
   folders: Readonly<Record<string, string>>;
 }
 
-/** Users of a root count up from here; none of them is known outside. */
+/** User ids of a root count up from here. None of them exists outside. */
 const FIRST_UID = 64_200;
 
-/** Why a server cannot run in a root here; null where it can. */
+/** Why a server cannot run in a root here, or null if it can. */
 export function rootMissing(name: string): string | null {
   if (!existsSync(join(PEERS, name, ".made-by"))) return `scripts/test-tools.sh could not unpack ${name}`;
   return needsRoot();
 }
 
-/** Copies the unpacked server into a root of its own. */
+/** Copies the unpacked server into its own root. */
 export function makeRoot({ name, users, files, folders }: RootOptions): PeerRoot {
   const folder = newFolder(name);
-  // The server runs as other users than we, whose root this is.
+  // The server runs as other users than ours, and this root belongs to us.
   chmodSync(folder, 0o755);
   cpSync(join(PEERS, name), folder, { recursive: true, verbatimSymlinks: true });
   const accounts = [
@@ -57,7 +57,7 @@ export function makeRoot({ name, users, files, folders }: RootOptions): PeerRoot
     "etc/passwd": account.join(""),
     "etc/group": accounts.map((user) => `${user.name}:x:${user.uid}:\n`).join(""),
     "etc/hosts": "127.0.0.1 localhost\n",
-    // Nobody is asked for names: whatever the server wants to know is in its own files.
+    // Uses no name service: all names that the server needs are in its own files.
     "etc/resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\nlookup file\n",
     ...files,
   };
@@ -111,7 +111,7 @@ function makeDevices(folder: string): void {
     Bun.spawnSync(["mknod", "-m", "666", join(folder, "dev", name), "c", "1", String(minor)]);
 }
 
-/** Ends the processes whose root is the folder or lies in it: those of the server, wherever it has put them. */
+/** Ends the processes whose root is the folder or inside it, including those that the server detached. */
 function endProcesses(folder: string): void {
   for (const pid of readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))) {
     const root = rootOf(pid);
@@ -123,7 +123,7 @@ function rootOf(pid: string): string | null {
   try {
     return readlinkSync(`/proc/${pid}/root`);
   } catch {
-    // It has ended since the list was made.
+    // The process has ended since the list was made.
     return null;
   }
 }

@@ -4,24 +4,24 @@ import { answers } from "./peer.ts";
 
 const SMTP_SINK = "/usr/sbin/smtp-sink";
 
-/** Why smtp-sink cannot run here; null where it can. */
+/** Why smtp-sink cannot run here, or null if it can. */
 export const SINK_MISSING = existsSync(SMTP_SINK) ? null : "smtp-sink is not installed";
 
-/** Postfix's sink: takes all mail, or fails as its switches say. */
+/** Postfix's sink: accepts all mail, or fails as its switches say. */
 export interface Sink {
-  /** Recipients of the transactions that it has had whole, each as often as it had one. */
+  /** Recipients of the complete transactions, one entry for each RCPT TO. */
   taken(): string[];
   stop(): Promise<void>;
 }
 
-/** Starts a sink at an address that is free; mails go into files of the folder. */
+/** Starts a sink at a free address. Messages go into files of the folder. */
 export async function startSink(
   address: { ip: string; port: number },
   switches: readonly string[],
   folder: string,
 ): Promise<Sink> {
   const { ip, port } = address;
-  // Started by root, the sink demands to be told whom to run as.
+  // If root starts the sink, it requires the name of a user to run as.
   const user = process.getuid?.() === 0 ? ["-u", "root"] : [];
   const child = Bun.spawn(
     [SMTP_SINK, ...user, ...switches, "-d", join(folder, "mail."), `${ip}:${port}`, "100"],

@@ -4,7 +4,7 @@ import type { OutgoingAttachment, OutgoingMail } from "../../../src/mail/composi
 /** A number in [0, 1); the same sequence for the same seed. */
 export type Random = () => number;
 
-/** A small generator of even numbers (xorshift, 32 bits), so that a failing message can be made again. */
+/** A small generator of evenly spread numbers (xorshift, 32 bits), so that a failing message can be made again. */
 export function seeded(seed: number): Random {
   let state = seed >>> 0 || 1;
   return () => {
@@ -99,10 +99,10 @@ function isAscii(text: string): boolean {
   return /^[\x00-\x7f]*$/.test(text);
 }
 
-/** Text with all the blanks, dots and lengths of lines that canonicalization and encodings care about. */
+/** Text with the blanks, dots and line lengths that matter to canonicalization and encodings. */
 function body(from: Source): string {
   const { one, below, chance } = from;
-  // Text that is all ASCII and has no line over 998 octets goes as it is, all other text encoded.
+  // If text is ASCII without lines over 998 octets, it is sent unencoded. All other text is encoded.
   const plain = chance(0.4);
   const lengths = plain ? [996, 997, 998] : [996, 998, 999, 1000, 3000];
   const line = (): string => {
@@ -152,7 +152,7 @@ function ownHeaders({ chance, below }: Source): [string, string][] {
   return fields;
 }
 
-/** A message of the sender's domain unlike most others. */
+/** Makes an unusual message from the sender's domain. */
 export function variedMail(random: Random, domain: string): OutgoingMail {
   const from = source(random);
   const { one, many, chance, below } = from;

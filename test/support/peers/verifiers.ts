@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder, removeFolder } from "../folder.ts";
 
-/** Where a verifier finds the key. */
+/** Sources of the public key for a verifier. */
 export interface PublishedKey {
   /** Port of a DNS server on loopback that has the record. */
   dnsPort: number;
@@ -10,18 +10,18 @@ export interface PublishedKey {
   record: string;
 }
 
-/** A DKIM verifier of other people's. */
+/** A DKIM verifier of another project. */
 export interface Verifier {
   name: string;
-  /** Why it cannot run here; null where it can. */
+  /** Why it cannot run here, or null if it can. */
   missing: string | null;
-  /** What it makes of each message, in order: "pass", or why not. */
+  /** Verdict on each message, in order: "pass", or the reason for failure. */
   verify(messages: readonly Buffer[], key: PublishedKey): Promise<string[]>;
 }
 
 const OPENDKIM = "/usr/sbin/opendkim";
 
-/** dkimpy: messages come by their lengths, keys by dnspython. */
+/** dkimpy: messages are prefixed with their lengths, keys come from dnspython. */
 const DKIMPY = `
 import struct, sys
 import dkim, dns.resolver
@@ -39,7 +39,7 @@ while True:
         print("error: " + repr(error).replace("\\n", " "))
 `;
 
-/** Perl's Mail::DKIM: the same, keys by Net::DNS. */
+/** Perl's Mail::DKIM: messages are prefixed with their lengths, keys come from Net::DNS. */
 const MAIL_DKIM = `
 use strict; use warnings;
 use Mail::DKIM::Verifier; use Mail::DKIM::DNS; use Net::DNS::Resolver;
@@ -55,7 +55,7 @@ while (read(STDIN, my $head, 4) == 4) {
 }
 `;
 
-/** Debian's own interpreters: a Python or Perl that stands before them in PATH has none of Debian's packages. */
+/** Debian's own interpreters. If another Python or Perl comes first in PATH, it lacks Debian's packages. */
 export const VERIFIERS: readonly Verifier[] = [
   verifier("dkimpy", "/usr/lib/python3/dist-packages/dkim/__init__.py", ["/usr/bin/python3", "-c", DKIMPY]),
   verifier("Mail::DKIM", "/usr/share/perl5/Mail/DKIM.pm", ["/usr/bin/perl", "-e", MAIL_DKIM]),
@@ -66,7 +66,7 @@ export const VERIFIERS: readonly Verifier[] = [
   },
 ];
 
-/** OpenDKIM checks files when asked to test, and has keys from a file then. */
+/** OpenDKIM's test mode checks files and reads keys from a file. */
 async function verifyByOpenDkim(
   messages: readonly Buffer[],
   { name, record }: PublishedKey,

@@ -1,0 +1,40 @@
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dir, "../..");
+
+/** Dependencies that no file imports yet, with the reason why each stays. */
+const KEPT: Readonly<Record<string, string>> = {
+  "@elysiajs/swagger":
+    "the reference page is to be served by it; src/http/openapi/docs.ts says why it is not yet",
+};
+
+/** Returns the packages that none of the sources imports, by name or below it. */
+function unimported(packages: readonly string[], sources: readonly string[]): string[] {
+  const text = sources.join("\n");
+  return packages.filter(
+    (name) => !new RegExp(`(?:from|import|import\\()\\s*"${RegExp.escape(name)}["/]`).test(text),
+  );
+}
+
+function sourcesIn(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => readFileSync(join(ROOT, folder, path), "utf8"));
+}
+
+test("every dependency is imported in src, or it is listed with a reason", () => {
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  expect(unimported(Object.keys(dependencies), sourcesIn("src"))).toEqual(Object.keys(KEPT));
+});
+
+test("an import is found by the package's name, and not by a longer one", () => {
+  const sources = [
+    `import { a } from "one";`,
+    `import "two/part";`,
+    `await import("three");`,
+    `import x from "fourth";`,
+  ];
+  expect(unimported(["one", "two", "three", "four"], sources)).toEqual(["four"]);
+});

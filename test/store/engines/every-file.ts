@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, describe, setDefaultTimeout } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type EngineName, useEngine } from "../../support/database.ts";
+
+const STORE = join(import.meta.dir, "..");
+const FILES = readdirSync(STORE).filter((name) => name.endsWith(".test.ts"));
+
+/**
+ * Runs every test of test/store on another engine: those tests open a file database, and must pass on a server and on a
+ * replica as well. Tests of the file engine itself are in test/store/file and do not run here.
+ */
+export function everyFileOn(engine: EngineName): void {
+  // Milliseconds: on a busy machine programs take seconds to start.
+  setDefaultTimeout(90_000);
+  describe(`on a ${engine}`, () => {
+    beforeAll(() => useEngine(engine));
+    afterAll(() => useEngine("file"));
+    for (const file of FILES)
+      describe(file, async () => {
+        // The query string loads the file as a new module, whose tests are registered here.
+        await import(`../${file}?${engine}`);
+      });
+  });
+}

@@ -1,0 +1,24 @@
+import { describe, expect, test } from "bun:test";
+import { Fifo } from "../../../src/core/collections.ts";
+
+describe("a Fifo returns items in the order in which they were added", () => {
+  test("keeps order and size over thousands of interleaved adds and takes", () => {
+    const fifo = new Fifo<number>();
+    const taken: (number | undefined)[] = [];
+    let added = 0;
+    for (let round = 0; round < 2_000; round++) {
+      for (let more = 0; more < 3; more++) fifo.add(added++);
+      for (let less = 0; less < 2; less++) taken.push(fifo.take());
+      expect(fifo.size).toBe(added - taken.length);
+    }
+    while (fifo.size > 0) taken.push(fifo.take());
+    expect(taken).toEqual(Array.from({ length: added }, (_, at) => at));
+  });
+
+  test("returns nothing while empty, and works again after", () => {
+    const fifo = new Fifo<string>();
+    expect([fifo.take(), fifo.take(), fifo.size]).toEqual([undefined, undefined, 0]);
+    fifo.add("a");
+    expect([fifo.size, fifo.take(), fifo.take()]).toEqual([1, "a", undefined]);
+  });
+});

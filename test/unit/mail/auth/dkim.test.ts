@@ -1,0 +1,223 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { createHash, createPublicKey, verify } from "node:crypto";
+import { dkimVerify } from "mailauth/lib/dkim/verify";
+import {
+  type DkimKey,
+  dkimPrivateKey,
+  dkimRecord,
+  generateDkimKey,
+  relaxedField,
+  signDkim,
+} from "../../../../src/mail/auth/dkim.ts";
+
+let key: DkimKey;
+beforeAll(async () => {
+  key = await generateDkimKey();
+});
+
+/** The fields of which a reader would take one that was added for the author's. */
+const SEALED = [
+  ...["From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To", "MIME-Version", "Content-Type"],
+  ...["Content-Transfer-Encoding", "In-Reply-To", "References"],
+  ...["List-Id", "List-Help", "List-Subscribe", "List-Post", "List-Owner", "List-Archive"],
+  ...["List-Unsubscribe", "List-Unsubscribe-Post"],
+];
+
+const MAIL = [
+  "From: Ann <ann@example.com>",
+  "To: bob@example.org",
+  "Subject:  A  subject\t that is",
+  "\tfolded ",
+  "Message-ID: <m1@example.com>",
+  "List-Unsubscribe: <https://example.com/u>",
+  "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+  "X-Other: not signed",
+  "MIME-Version: 1.0",
+  "",
+  "Hello  Bob, \t",
+  "",
+  " indented",
+  "",
+  "",
+  "",
+].join("\r\n");
+
+function signed(raw: string | Buffer = MAIL, domain = "example.com"): Promise<Buffer> {
+  return signDkim({
+    raw: Buffer.from(raw),
+    domain,
+    selector: "pr1",
+    privateKey: dkimPrivateKey(key.privateKeyPem),
+    signedAt: 1_700_000_000_999,
+  });
+}
+
+async function verdict(raw: Buffer): Promise<string | undefined> {
+  const resolver = async (name: string, type: string) => {
+    expect([name, type]).toEqual(["pr1._domainkey.example.com", "TXT"]);
+    return [[dkimRecord(key.publicKeyBase64)]];
+  };
+  const { results } = await dkimVerify(raw, { resolver });
+  return results[0]?.status.result;
+}
+
+/** A second verifier, written from RFC 6376 §6 and independent of the signer. */
+function verifiesByHand(raw: Buffer): boolean {
+  const text = raw.toString("latin1");
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  const fields = head.split(/\r\n(?![ \t])/);
+  const relax = (field: string) => {
+    const colon = field.indexOf(":");
+    const value = field
+      .slice(colon + 1)
+      .replace(/\r\n/g, "")
+      .replace(/[ \t]+/g, " ")
+      .replace(/^ | $/g, "");
+    return `${field.slice(0, colon).toLowerCase()}:${value}`;
+  };
+  const signature = fields[0] ?? "";
+  const tags = new Map(
+    signature
+      .slice(15)
+      .split(";")
+      .map((tag) => tag.replace(/\s/g, "").split(/=(.*)/s) as [string, string]),
+  );
+  const body = rest
+    .join("\r\n\r\n")
+    .split("\r\n")
+    .map((line) => line.replace(/[ \t]+/g, " ").replace(/ $/, ""));
+  while (body.length > 0 && body[body.length - 1] === "") body.pop();
+  const bodyHash = createHash("sha256")
+    .update(Buffer.from(body.map((line) => `${line}\r\n`).join(""), "latin1"))
+    .digest("base64");
+  const left = fields.slice(1);
+  const covered = (tags.get("h") ?? "").split(":").flatMap((name) => {
+    const at = left.findLastIndex((field) => field.toLowerCase().startsWith(`${name}:`));
+    return at < 0 ? [] : left.splice(at, 1).map(relax);
+  });
+  const input = [...covered, relax(signature).replace(/\bb=[A-Za-z0-9+/= ]*$/, "b=")].join("\r\n");
+  const spki = createPublicKey({
+    key: Buffer.from(key.publicKeyBase64, "base64"),
+    format: "der",
+    type: "spki",
+  });
+  return (
+    tags.get("bh") === bodyHash &&
+    verify("sha256", Buffer.from(input, "latin1"), spki, Buffer.from(tags.get("b") ?? "", "base64"))
+  );
+}
+
+describe("a signed mail", () => {
+  test.each([
+    ["a common mail", MAIL],
+    ["an empty body", "From: a@example.com\r\n\r\n"],
+    ["a body of empty lines", "From: a@example.com\r\n\r\n\r\n\r\n"],
+    ["a body without a last line end", "From: a@example.com\r\n\r\nabc"],
+    [
+      "a header beyond ASCII that ends in the octet A0",
+      "From: a@example.com\r\nSubject: voil\u00e0\r\n\r\nx\r\n",
+    ],
+    ["a field named twice", "From: a@example.com\r\nTo: a@x.example\r\nTo: b@x.example\r\n\r\nx\r\n"],
+  ])("passes two verifiers: %s", async (_name, raw) => {
+    const mail = await signed(raw);
+    expect(await verdict(mail)).toBe("pass");
+    expect(verifiesByHand(mail)).toBe(true);
+    expect(mail.subarray(mail.length - Buffer.byteLength(raw)).equals(Buffer.from(raw))).toBe(true);
+  });
+
+  test("is signed rsa-sha256, relaxed/relaxed, and names each field once more than it occurs", async () => {
+    const field = (await signed()).toString().split("\r\nFrom:", 1)[0]?.replace(/\s+/g, "") ?? "";
+    expect(field).toStartWith(
+      "DKIM-Signature:v=1;a=rsa-sha256;c=relaxed/relaxed;d=example.com;s=pr1;t=1700000000;bh=",
+    );
+    const present = "from:to:subject:message-id:mime-version:list-unsubscribe:list-unsubscribe-post";
+    expect(field).toContain(`;h=${present}:${SEALED.map((name) => name.toLowerCase()).join(":")};b=`);
+  });
+
+  test.each(SEALED)("is broken by a %s that is added, whether it has one or not", async (name) => {
+    for (const mail of [MAIL, `From: a@example.com\r\n${name}: x\r\n\r\nx\r\n`]) {
+      const added = `${name}: <mailto:mallory@evil.example>\r\n${(await signed(mail)).toString()}`;
+      expect(await verdict(Buffer.from(added))).toBe("fail");
+      expect(verifiesByHand(Buffer.from(added))).toBe(false);
+    }
+  });
+
+  test("signs the fields of a list, and the one by which Gmail counts complaints", async () => {
+    const names = ["List-Id", "List-Help", "List-Subscribe", "List-Post", "List-Owner", "List-Archive"];
+    const fields = [...names, "Feedback-ID"].map((name) => `${name}: <https://example.com/x>\r\n`);
+    const mail = await signed(`From: a@example.com\r\n${fields.join("")}\r\nx\r\n`);
+    expect(await verdict(mail)).toBe("pass");
+    for (const field of fields)
+      expect(await verdict(Buffer.from(mail.toString().replace(`\r\n${field}`, "\r\n")))).not.toBe("pass");
+  });
+
+  test("has no line over 78 characters in its signature", async () => {
+    const names = ["To", "Cc", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type"];
+    const further = ["Content-Transfer-Encoding", "References", "List-Unsubscribe", "List-Unsubscribe-Post"];
+    const domain = "news.mail.department.subsidiary.example.com";
+    for (let count = 0; count <= names.length + further.length; count++) {
+      const present = [...names, ...further].slice(0, count).map((name) => `${name}: x\r\n`);
+      const mail = await signed(`From: a@example.com\r\n${present.join("")}\r\nx\r\n`, domain);
+      const lines = mail.toString().split("\r\nFrom:", 1)[0]?.split("\r\n") ?? [];
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);
+    }
+  });
+
+  test.each<[string, (mail: string) => string, string]>([
+    [
+      "spaces at line ends and empty lines at the end change",
+      (mail) => mail.replace("Bob, \t", "Bob,").concat("\r\n\r\n"),
+      "pass",
+    ],
+    ["a field that is not signed changes", (mail) => mail.replace("not signed", "altered"), "pass"],
+    ["the body changes", (mail) => mail.replace("indented", "Indented"), "neutral"],
+    ["the subject changes", (mail) => mail.replace("A  subject", "B  subject"), "fail"],
+    ["a second From is put in front", (mail) => `From: evil@example.net\r\n${mail}`, "fail"],
+    ["a second Subject is put in front", (mail) => `Subject: You have won\r\n${mail}`, "fail"],
+    ["a second To is put in front", (mail) => `To: victim@example.net\r\n${mail}`, "fail"],
+    [
+      "a second MIME-Version is added after it",
+      (mail) => mail.replace("\r\n\r\n", "\r\nMIME-Version: 1.0$&"),
+      "fail",
+    ],
+    ["a forwarder adds its own fields", (mail) => `Sender: l@example.net\r\nX-List: l\r\n${mail}`, "pass"],
+  ])("has its verdict if %s", async (_name, change, expected) => {
+    const result = await verdict(Buffer.from(change((await signed()).toString("latin1")), "latin1"));
+    expect(result).toBe(expected);
+  });
+
+  test.each([
+    ["example.com\r\nBcc: x@y.example", "pr1"],
+    ["example.com", "pr1; d=evil.example"],
+    ["Example.com", "pr1"],
+    ["", "pr1"],
+    ["example.com", ""],
+  ])("is not made for domain %j and selector %j", async (domain, selector) => {
+    const privateKey = dkimPrivateKey(key.privateKeyPem);
+    await expect(signDkim({ raw: Buffer.from(MAIL), domain, selector, privateKey })).rejects.toThrow();
+  });
+
+  test("needs a From", async () => {
+    await expect(signed("To: a@example.com\r\n\r\nx\r\n")).rejects.toThrow("From");
+  });
+});
+
+describe("canonicalization (RFC 6376 §3.4)", () => {
+  test.each([
+    ["A: X ", "a:X"],
+    ["B : Y\t\r\n\tZ  ", "b:Y Z"],
+  ])("of a field %j", (line, expected) => {
+    expect(relaxedField({ name: line.slice(0, 1).toLowerCase(), line })).toBe(expected);
+  });
+});
+
+test("a generated key is RSA of 2048 bits, published as SubjectPublicKeyInfo", () => {
+  const publicKey = createPublicKey({
+    key: Buffer.from(key.publicKeyBase64, "base64"),
+    format: "der",
+    type: "spki",
+  });
+  expect(publicKey.asymmetricKeyType).toBe("rsa");
+  expect(publicKey.asymmetricKeyDetails?.modulusLength).toBe(2048);
+  expect(dkimRecord("MIIB")).toBe("v=DKIM1; k=rsa; p=MIIB");
+});

@@ -1,0 +1,327 @@
+import { expect, test } from "bun:test";
+import { readBounce } from "../../../../src/mail/bounces/dsn.ts";
+import { parseMail } from "../../../../src/mail/reading/parse.ts";
+import { type Report, reportMail, statusPart } from "../../../support/report-mail.ts";
+
+/**
+ * Bounces that no rule was written for, so that the score predicts the score on unknown bounces. If a row is read
+ * wrongly, do not fix the rules for it, or the figure loses its meaning.
+ */
+const LEAST_RIGHT = 38;
+
+type Row = [expected: string, mail: readonly string[]];
+
+/** The class of a reply by our rules, the command it answers, and the reply. */
+const REPLIES: readonly (readonly [expected: string, command: string | null, reply: string])[] = [
+  ["hard", "RCPT TO", "550 cuda_nsu <bob@example.org>: Recipient address rejected: No such user"],
+  ["hard", "RCPT TO", "550 5.5.1 Recipient rejected - ENOTFOUND"],
+  [
+    "hard",
+    "end of DATA",
+    "550 5.1.351 Remote server returned unknown recipient or mailbox unavailable -> 550 Requested action not taken",
+  ],
+  [
+    "hard",
+    "RCPT TO",
+    "550-5.1.1 The email address was not found in our system. Please check it. 550 5.1.1 [RCPT-03]",
+  ],
+  ["soft", "RCPT TO", "552 RCPT TO:<bob@example.org> Mailbox disk quota exceeded"],
+  [
+    "failed",
+    "end of DATA",
+    "550 5.7.1 Your message was rejected due to the recipient's security preferences",
+  ],
+  ["failed", "MAIL FROM", "550 5.1.8 <ann@example.com>: Sender address rejected: Domain not found"],
+  ["failed", "end of DATA", "550 5.7.60 SMTP; Client does not have permissions to send as this sender"],
+  [
+    "soft",
+    null,
+    '441 4.4.1 Error communicating with target host: "Failed to connect. Winsock error code: 10060, Win32 error code: 10060."',
+  ],
+  [
+    "failed",
+    "end of DATA",
+    "550 5.7.350 Remote server returned message detected as spam -> 554 5.7.1 Message blocked due to sender reputation",
+  ],
+  ["soft", "end of DATA", "451 4.3.0 Error: queue file write error"],
+  ["soft", "CONNECT", "421 Temporarily rejected. Reverse DNS for 192.0.2.9 failed. IB108"],
+  ["failed", "end of DATA", "550 Suspected junk"],
+  ["failed", "end of DATA", "550 5.2.0 Mail rejete. Mail rejected. OFR_506 [506]"],
+  ["failed", "end of DATA", "554 Maximum email size exceeded"],
+  ["soft", "RCPT TO", "552 5.2.2 Mailbox size limit exceeded 1741684512-abcd"],
+  ["failed", "MAIL FROM", "553 MI:SPB 163 smtp, too many failures, please try later"],
+  ["soft", null, "4.4.1 (no answer from host)"],
+  ["failed", null, "too many hops"],
+  ["soft", "RCPT TO", "552 Le destinataire a depasse son quota"],
+];
+
+const NOTICES: readonly Row[] = [
+  [
+    "soft",
+    [
+      "From: Mailer-Daemon@mx.example.net",
+      "Subject: Mail delivery failed: returning message to sender",
+      "",
+      "  bob@example.org",
+      "    (ultimately generated from all@example.org)",
+      "    mailbox is full: retry timeout exceeded",
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: mailer-daemon@mx.example.net",
+      "Subject: Message undeliverable: hi",
+      "",
+      "Your message did not reach some or all of the intended recipients.",
+      "",
+      "bob@example.org",
+      "   Error Type: SMTP",
+      "   hMailServer sent: RCPT TO:<bob@example.org>",
+      "   Remote server replied: 550 Unknown user",
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: Sistema de Entrega <MAILER-DAEMON@mx.example.net>",
+      "Subject: =?iso-8859-1?Q?Falha_na_entrega:_Usu=E1rio_inexistente?=",
+      "Content-Type: text/plain; charset=iso-8859-1",
+      "Content-Transfer-Encoding: quoted-printable",
+      "",
+      "Sua mensagem n=E3o p=F4de ser entregue:",
+      "",
+      "<bob@example.org>",
+      "    Motivo: caixa postal inexistente",
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: Mail Delivery Subsystem <mailer-daemon@gate.example.net>",
+      "Subject: Mail could not be delivered",
+      'Content-Type: multipart/mixed; boundary="zz"',
+      "",
+      "--zz",
+      "Content-Type: text/plain",
+      "",
+      "The following mail could not be delivered.",
+      "--zz",
+      'Content-Type: text/plain; name="details.txt"',
+      "",
+      "Reporting-MTA: dns;gate.example.net",
+      "",
+      "Final-Recipient: RFC822;<bob@example.org>",
+      "Action: Failed",
+      "Status: 5.1.1 (user unknown)",
+      "--zz--",
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: Mail Delivery Subsystem <MAILER-DAEMON@mx.example.net>",
+      "Subject: Delivery failure (bob@example.org)",
+      "",
+      "   ----- The following addresses had permanent fatal errors -----",
+      "<bob@example.org>; originally to <bob@example.org>",
+      "   ----- Transcript of session follows -----",
+      "Could not deliver to '<bob@example.org>': 550 5.1.1 User unknown; rejecting",
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: MAILER-DAEMON@mx.example.net",
+      "Subject: failure notice",
+      "",
+      "Hi. This is the qmail-send program at mx.example.net.",
+      "",
+      "<bob@example.org>:",
+      "Connected to 192.0.2.50 but recipient was rejected.",
+      "Remote host said: 550 5.7.1 No such user here",
+    ],
+  ],
+  [
+    "soft",
+    [
+      "From: Mail Delivery Subsystem <mailer-daemon@googlemail.com>",
+      "Subject: Delivery Status Notification (Failure)",
+      "X-Failed-Recipients: bob@example.org",
+      "",
+      "There was a problem delivering your message to bob@example.org.",
+      "",
+      "The recipient server did not accept our requests to connect. [mx.example.org 192.0.2.88: timed out]",
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: Mail Delivery System <Mailer-Daemon@mx.example.net>",
+      "Subject: Mail delivery failed: returning message to sender",
+      "",
+      "  bob@example.org",
+      "    SMTP error from remote mail server after RCPT TO:<bob@example.org>:",
+      "    host mail.example.org [192.0.2.92]: 550 5.1.1 User Unknown",
+      "",
+      "Included is a copy of the message header:",
+      "To: ann@example.com",
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: Microsoft Exchange <postmaster@mx.example.net>",
+      "Subject: =?utf-8?B?54Sh5rOV5YKz6YGeOiDmgqjlpb0=?=",
+      "Content-Type: text/html; charset=utf-8",
+      "",
+      '<p><b>傳遞至下列收件者或群組失敗:</b></p><p><a href="mailto:bob@example.org">bob@example.org</a><br>找不到您輸入的電子郵件地址。</p>',
+    ],
+  ],
+  [
+    "hard",
+    [
+      "From: Mail Delivery System <mailer-daemon@mx.example.net>",
+      "Subject: =?utf-8?Q?=C3=89chec_de_remise_de_votre_message?=",
+      "Content-Type: text/plain; charset=utf-8",
+      "",
+      "Votre message n'a pas pu être délivré au destinataire suivant :",
+      "",
+      "bob@example.org : 550 Adresse inconnue",
+    ],
+  ],
+];
+
+/** The fields of a report, as programs write them after their own words. */
+const REPORTS: readonly (readonly [expected: string, words: string, ...fields: string[]])[] = [
+  [
+    "failed",
+    "The group only accepts messages from people in its organization, and your email address isn't on the list.",
+    ...["Final-Recipient: rfc822;bob@example.org", "Action: failed", "Status: 5.7.133"],
+    "Diagnostic-Code: smtp;550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required",
+  ],
+  [
+    "hard",
+    "** Address not found **",
+    ...["Final-Recipient: rfc822; bob@example.org", "Action: failed", "Status: 5.1.1"],
+    "Diagnostic-Code: smtp; The email account that you tried to reach does not exist.",
+  ],
+  [
+    "hard",
+    "<bob@example.org>: Host or domain name not found.",
+    ...["Final-Recipient: rfc822; bob@example.org", "Action: failed", "Status: 5.4.4"],
+    "Diagnostic-Code: X-Postfix; Name service error for name=example.org type=AAAA: Host not found",
+  ],
+  [
+    "soft",
+    "procmail: Quota exceeded while writing /var/mail/bob",
+    ...["Final-Recipient: RFC822; bob@example.org", "Action: failed", "Status: 5.2.2"],
+    "Diagnostic-Code: X-Unix; 73",
+  ],
+  [
+    "soft",
+    "KumoMTA internal: failed to connect to any candidate hosts",
+    ...["Final-Recipient: rfc822;bob@example.org", "Action: failed", "Status: 5.4.7 (Delivery time expired)"],
+    "Diagnostic-Code: smtp; 551 5.4.7 KumoMTA internal: failed to connect to any candidate hosts",
+  ],
+  [
+    "failed",
+    "was considered unsolicited bulk e-mail (UBE). Delivery of the email was stopped!",
+    ...["Final-Recipient: rfc822;bob@example.org", "Action: failed", "Status: 5.7.0"],
+    "Diagnostic-Code: smtp; 554 5.7.0 Reject, id=1-02 - spam",
+  ],
+];
+
+const ORDINARY: readonly Row[] = [
+  [
+    "none",
+    [
+      "From: Piet <piet@example.org>",
+      "Subject: Automatisch antwoord: Uw bestelling",
+      "Auto-Submitted: auto-replied",
+      "",
+      "Ik ben afwezig tot 24 maart. Uw bericht kon niet direct worden gelezen.",
+    ],
+  ],
+  [
+    "none",
+    [
+      "From: dev-request@lists.example.org",
+      "Subject: confirm 3b12aa9f0c",
+      "Precedence: bulk",
+      "",
+      "To confirm, simply reply. If your mail bounces too often, delivery will be disabled.",
+    ],
+  ],
+  [
+    "none",
+    [
+      "From: MailCo <no-reply@mailco.example.org>",
+      "Subject: Your campaign report: 3 emails bounced",
+      "",
+      "3 messages could not be delivered:",
+      "",
+      "ann@a.example  hard bounce (user unknown)",
+      "bob@b.example  soft bounce (mailbox full)",
+    ],
+  ],
+  [
+    "none",
+    [
+      "From: Mail Server Weekly <mailserver@weekly.example.org>",
+      "Subject: Delivery problems? Read this",
+      "List-Unsubscribe: <mailto:u@weekly.example.org>",
+      "",
+      'Undeliverable mail hurts. "550 5.1.1 user unknown" <bob@example.org> is the most common failure.',
+    ],
+  ],
+];
+
+/** Postfix's report of a reply. */
+function replied(command: string | null, reply: string): Report {
+  const where = "host mx.example.org[192.0.2.7]";
+  const said =
+    command === "CONNECT"
+      ? `${where} refused to talk to me: ${reply}`
+      : `${where} said: ${reply} (in reply to ${command} command)`;
+  const words = `<bob@example.org>: ${command === null ? reply : said}`;
+  const code = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})|^(4\.4\.1)/.exec(reply);
+  const status = code?.[1] ?? code?.[2] ?? (reply === "too many hops" ? "5.4.6" : `${reply[0]}.0.0`);
+  const fields = ["Final-Recipient: rfc822; bob@example.org", "Action: failed", `Status: ${status}`];
+  return {
+    parts: [{ type: "text/plain", lines: [words] }, statusPart(...fields, `Diagnostic-Code: smtp; ${reply}`)],
+  };
+}
+
+const MAILS: readonly (readonly [expected: string, raw: Buffer])[] = [
+  ...REPLIES.map(([expected, command, reply]) => [expected, reportMail(replied(command, reply))] as const),
+  ...REPORTS.map(
+    ([expected, words, ...fields]) =>
+      [
+        expected,
+        reportMail({ parts: [{ type: "text/plain", lines: [words] }, statusPart(...fields)] }),
+      ] as const,
+  ),
+  ...[...NOTICES, ...ORDINARY].map(
+    ([expected, lines]) => [expected, Buffer.from([...lines, ""].join("\r\n"), "utf8")] as const,
+  ),
+];
+
+async function meant(raw: Buffer): Promise<string> {
+  const bounce = readBounce(await parseMail(raw), raw);
+  if (bounce === null) return "none";
+  const found = bounce.recipients.find(({ recipient, finalRecipient }) =>
+    [recipient, finalRecipient].includes("bob@example.org"),
+  );
+  return found === undefined ? "nobody" : String(found.outcome);
+}
+
+test("of 40 messages that no rule was written for, at least 38 are read correctly, and no ordinary one is a bounce", async () => {
+  expect(MAILS).toHaveLength(40);
+  const read = await Promise.all(MAILS.map(async ([expected, raw]) => ({ expected, is: await meant(raw) })));
+  expect(read.filter(({ expected, is }) => expected === "none" && is !== "none")).toEqual([]);
+  expect(read.filter(({ is }) => is === "nobody")).toEqual([]);
+  const right = read.filter(({ expected, is }) => expected === is);
+  process.stdout.write(`read rightly: ${right.length} of ${read.length}\n`);
+  expect(right.length).toBeGreaterThanOrEqual(LEAST_RIGHT);
+});
