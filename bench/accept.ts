@@ -1,4 +1,7 @@
-/** Accepted sends a second: `bun bench/accept.ts [--profile=FOLDER] [--only=NAME] [--rounds=N] [--domains=N] [--json=FILE]`. */
+/**
+ * Measures accepted sends per second: `bun bench/accept.ts [--profile=FOLDER] [--only=NAME] [--rounds=N]
+ * [--domains=N] [--json=FILE]`.
+ */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../test/support/redis.ts";
@@ -11,7 +14,7 @@ import { DOMAIN, prepareData, type Prepared, startService } from "./support/serv
 import { PROCESSOR, printTable, type Row } from "./support/table.ts";
 
 const CONNECTIONS = 50;
-/** Before it is measured: what has just started compiles its code yet. */
+/** Unmeasured time first, because a process that has just started still compiles its code. */
 const WARM_MS = 8000;
 const MEASURE_MS = 5000;
 const SUPPORT = join(import.meta.dir, "support");
@@ -19,7 +22,7 @@ const SUPPORT = join(import.meta.dir, "support");
 const home = benchFolder();
 const prepared = await prepareData(home);
 
-/** Starts what is measured; resolves with its port and process. */
+/** Starts the process that is measured. Resolves with its port and process. */
 type Start = () => Promise<{ port: number; child: Child }>;
 
 function service(data: Prepared, env: Record<string, string>): Start {

@@ -1,7 +1,7 @@
 /**
- * Runs the benches one after another and prints what they measured beside the goals: `bun bench/all.ts [--quick]
- * [--only=NAME] [--json=FILE]`. About half an hour; quick, with single rounds and shorter queues and lists, seven
- * minutes. It measures: it ends with 1 only where a bench breaks.
+ * Runs all benches one after another and prints their figures with their goals: `bun bench/all.ts [--quick]
+ * [--only=NAME] [--json=FILE]`. Takes about half an hour. With `--quick` it uses single rounds and shorter queues and
+ * lists, and takes seven minutes. Exits with 1 only if a bench breaks.
  */
 import { chmodSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
@@ -18,7 +18,7 @@ interface Job {
   args: readonly string[];
   quick: readonly string[];
   limitMinutes: number;
-  /** Exit statuses with which it has done its work. */
+  /** Exit statuses that mean that it has done its work. */
   ends?: readonly number[];
 }
 
@@ -40,15 +40,15 @@ const JOBS: readonly (readonly [name: keyof typeof GOALS, job: Job])[] = [
   ],
   ["idle", { args: [], quick: ["--connections=2000"], limitMinutes: 8 }],
   ["lists", { args: [], quick: ["--many=50000"], limitMinutes: 20 }],
-  // It ends with 1, too, where its goal is not met.
+  // It also exits with 1 if its goal is not met.
   ["retention", { args: [], quick: ["--messages=1000"], limitMinutes: 10, ends: [0, 1] }],
 ];
 
 const home = benchFolder();
-// Postfix, which runs as other users, must find its way.
+// Postfix runs as other users, which must be able to enter the folder.
 chmodSync(home, 0o755);
 
-/** What a bench has measured. Throws where it broke. */
+/** Returns the figures of a bench. Throws if the bench broke. */
 async function measure(name: keyof typeof GOALS, job: Job): Promise<Figures> {
   const [file, log] = [join(home, `${name}.json`), join(home, `${name}.log`)];
   const args = [...(flag("quick") ? job.quick : job.args), `--json=${file}`];

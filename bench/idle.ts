@@ -1,5 +1,5 @@
 /**
- * What idle connections cost: memory of the service with and without them, and the time a mail takes meanwhile:
+ * Measures the cost of idle connections: memory of the service, and the time of a message, with and without them.
  * `bun bench/idle.ts [--connections=N] [--only=NAME] [--json=FILE]`.
  */
 import { connect } from "node:net";
@@ -11,23 +11,23 @@ import { chosen, numberOption } from "./support/options.ts";
 import { prepareData, startService } from "./support/service.ts";
 
 const CONNECTIONS = numberOption("connections", 10_000);
-/** Connections opened at a time: no more than a listener's queue holds. */
+/** Connections opened at a time: as many as a listener's queue holds. */
 const AT_A_TIME = 100;
 const WARM_MAILS = 200;
 const MAILS = 300;
-/** Time for both processes to come to rest before their memory is read. */
+/** Time for both processes to settle before their memory is read. */
 const REST_MS = 3000;
 const MEBIBYTE = 1024 * 1024;
 const MEGABYTE = 1_000_000;
 
 const home = benchFolder();
 const prepared = await prepareData(home);
-/** Knows nothing, and says so at once: what lookups take elsewhere is not measured here. */
+/** Finds nothing, at once, so that the bench does not measure lookups. */
 const dns = await startDns();
 
-/** A connection of which only the last reply matters. */
+/** A connection that keeps only the last reply. */
 interface Talk {
-  /** Sends the text and resolves with the last line of the reply to it. */
+  /** Sends the text and resolves with the last line of the reply. */
   say(text: string): Promise<string>;
   upgrade(): Promise<void>;
   end(): void;
@@ -89,7 +89,7 @@ async function encrypted(port: number): Promise<Talk> {
 
 let mails = 0;
 
-/** Brings one mail over a connection of its own; gives the milliseconds from the connection to the 250. */
+/** Sends one message over a new connection. Returns the milliseconds from the connection to the 250. */
 async function probe(port: number): Promise<number> {
   const begin = performance.now();
   const one = await plain(port);

@@ -1,6 +1,6 @@
 /**
- * Mails taken a second over SMTP, and memory for large ones:
- * `bun bench/inbound.ts [--signed] [--profile=FOLDER] [--only=NAME] [--rounds=N] [--json=FILE]`.
+ * Measures messages received per second over SMTP, and memory for large ones: `bun bench/inbound.ts [--signed]
+ * [--profile=FOLDER] [--only=NAME] [--rounds=N] [--json=FILE]`.
  */
 import { loadavg } from "node:os";
 import { handOver } from "./support/figures.ts";
@@ -26,9 +26,9 @@ import { prepareData } from "./support/service.ts";
 
 const SESSIONS = 20;
 const OCTETS = 4096;
-/** Before it is measured: in the first twenty thousand mails after a start, up to a fifth of the processor time goes into compiling. */
+/** Unmeasured messages first: compiling takes up to a fifth of the processor time of the first twenty thousand. */
 const WARM_MAILS = 24_000;
-/** The same before large mails, whose memory is measured. */
+/** Unmeasured messages before the large ones, whose memory is measured. */
 const WARM_SMALL_MAILS = 500;
 const MAILS = 6000;
 const LARGE_SENDERS = 8;
@@ -41,7 +41,7 @@ const LARGE = [
   ["25 MB, attachment", "attachment"],
   ["25 MB, text", "text"],
 ] as const;
-/** How many times another's rate ours is to be, by its name. */
+/** The goal of our rate as a multiple of each peer's rate, by the peer's name. */
 const GOALS: ReadonlyMap<string, number> = new Map([
   ["bare listener, group commit", 0.5],
   ["Postfix, hold queue", 1.5],
@@ -53,7 +53,7 @@ const signed = process.argv.includes("--signed");
 const sender = await openSender(home, prepared.inbox, signed);
 const subject = service(prepared, sender.dns.address, signed);
 const others = [bareListener(home), ...postfixHold()];
-// It greets after 100 ms, to find clients that talk early, which is all that a session a mail would show.
+// smtp-server greets after 100 ms to find early talkers, which would be all that a session per message shows.
 const othersKept = smtpServers(home);
 
 /** Adds one round to a row. */

@@ -1,13 +1,13 @@
 /**
- * `GET /v1/emails` at a million messages, beside ten thousand: `bun bench/lists.ts [--only=NAME] [--keep=FOLDER]
- * [--many=N] [--json=FILE]`.
+ * Measures `GET /v1/emails` with a million messages and with ten thousand: `bun bench/lists.ts [--only=NAME]
+ * [--keep=FOLDER] [--many=N] [--json=FILE]`.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
 import { newId } from "../src/core/ids.ts";
 import { type Db, openDb } from "../src/store/engine/client.ts";
-import { indexLevels, mergePieces } from "../src/store/search/index-pieces.ts";
+import { indexLevels, mergeSegments } from "../src/store/search/index-segments.ts";
 import { indexWaiting } from "../src/store/search/message-index.ts";
 import { listMessages, type MessageFilter } from "../src/store/search/message-list.ts";
 import type { Message } from "../src/store/messages.ts";
@@ -22,9 +22,9 @@ import { median } from "./support/table.ts";
 
 const FEW = 10_000;
 const MANY = numberOption("many", 1_000_000);
-/** Messages of each of the two other projects, for one of the measured project. */
+/** Messages of each of the two other projects per message of the measured project. */
 const OTHERS = 0.02;
-/** Messages that are stored, then enter the search index, together: as many as the service enters in one write. */
+/** Messages that are stored, and then indexed, together: as many as the service indexes in one write. */
 const PER_WRITE = 250;
 const PAGES_PER_MERGE = 1000;
 /** Time between two messages. */
@@ -33,7 +33,7 @@ const BEGIN = Date.parse("2026-01-01T00:00:00Z");
 const PAGE_ROWS = 50;
 const SAMPLES = 100;
 const WARM = 5;
-/** Time that the samples of one case may take. */
+/** Time limit for the samples of one case. */
 const CASE_LIMIT_MS = 3000;
 
 const [PROJECT] = PROJECTS;
@@ -111,7 +111,7 @@ async function fill(db: Db, count: number): Promise<void> {
     })),
   ]);
   const spent = { store: 0, index: 0, merge: 0 };
-  // Processor time: it holds still where others use the machine too.
+  // Processor time, because it stays the same if other users are busy.
   const timed = async (part: keyof typeof spent, work: () => Promise<unknown>): Promise<unknown> => {
     const before = process.cpuUsage();
     const result = await work();
@@ -131,8 +131,8 @@ async function fill(db: Db, count: number): Promise<void> {
     await timed("index", () => indexWaiting(db, batch.length));
     batch = [];
   }
-  // What the service does in quiet moments.
-  while (await timed("merge", () => mergePieces(db, PAGES_PER_MERGE)));
+  // Work that the service does in quiet moments.
+  while (await timed("merge", () => mergeSegments(db, PAGES_PER_MERGE)));
   const each = Object.entries(spent).map(([part, time]) => `${part} ${(time / count).toFixed(0)} µs`);
   console.log(`${count} messages, processor time of each: ${each.join(", ")}`);
 }
@@ -152,7 +152,7 @@ async function measured(db: Db, filter: MessageFilter, count: number, deep: bool
   const samples: number[] = [];
   const until = performance.now() + CASE_LIMIT_MS;
   for (let sample = -WARM; sample < SAMPLES && performance.now() < until; sample++) {
-    // Spread over the whole time in an order that jumps.
+    // Samples the whole time range, in an order that jumps.
     const part = ((sample + WARM) * 37) % (SAMPLES + WARM);
     const before = deep
       ? newId("msg", BEGIN + Math.floor((part / (SAMPLES + WARM)) * count * STEP_MS))
@@ -164,7 +164,7 @@ async function measured(db: Db, filter: MessageFilter, count: number, deep: bool
   return timesOf(samples);
 }
 
-/** What a list's plans do that grows with the table: walk all of it, or sort. */
+/** Returns the parts of a list's query plans that grow with the table: a full scan or a sort. */
 async function planProblems(db: Db, filter: MessageFilter): Promise<string[]> {
   const problems: string[] = [];
   const explain = async (sql: string, args: Parameters<Db["all"]>[1]): Promise<void> => {

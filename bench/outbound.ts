@@ -1,6 +1,6 @@
 /**
- * Mails sent a second from the queue to a sink: `bun bench/outbound.ts [--profile=FOLDER] [--only=NAME] [--rounds=N]
- * [--domains=N] [--json=FILE]`.
+ * Measures messages sent per second from the queue to a sink: `bun bench/outbound.ts [--profile=FOLDER] [--only=NAME]
+ * [--rounds=N] [--domains=N] [--json=FILE]`.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -17,14 +17,14 @@ import { PROCESSOR, printTable, type Row } from "./support/table.ts";
 
 const SMTP_SINK = "/usr/sbin/smtp-sink";
 const MAILS = 5000;
-/** Sent before the time runs: in the first twenty thousand, up to a sixth of the processor time goes into compiling. */
+/** Unmeasured messages first: compiling takes up to a sixth of the processor time of the first twenty thousand. */
 const WARM_MAILS = 20_000;
-/** The same for peers that compile nothing. */
+/** Unmeasured messages for peers that compile nothing. */
 const PEER_WARM_MAILS = 5000;
 const CONNECTIONS = 20;
 const ACCEPT_CONNECTIONS = 50;
 const POLL_MS = 200;
-/** Time that one run may take. */
+/** Time limit of one run. */
 const LIMIT_MS = 120_000;
 const MEGABYTE = 1_000_000;
 const FROM = `news@${DOMAIN}`;
@@ -33,7 +33,7 @@ const SUPPORT = join(import.meta.dir, "support");
 const home = benchFolder();
 const prepared = await prepareData(home);
 const sinkPort = freePort();
-// Started by root, the sink demands to be told whom to run as. It listens long before the first mails are accepted.
+// If root starts the sink, it must know which user to run as. It listens long before the first message is accepted.
 const user = process.getuid?.() === 0 ? ["-u", "root"] : [];
 await startChild([SMTP_SINK, ...user, `127.0.0.1:${sinkPort}`, "1000"], { log: join(home, "sink") });
 
@@ -43,7 +43,7 @@ interface Sent {
   processor: number;
 }
 
-/** Accepts the mails with no worker about; resolves with the data folder that holds them. */
+/** Accepts the messages without a worker. Resolves with the data folder that has them. */
 async function fill(): Promise<string> {
   const folder = copyOf(prepared.folder);
   const { child, httpPort } = await startService(folder, { ROLES: "api" });
@@ -68,11 +68,11 @@ async function fill(): Promise<string> {
 
 interface Progress {
   sent: number;
-  /** When the last of them was settled; null: none is. */
+  /** Time at which the last of them was settled; null if none is. */
   ended: number | null;
 }
 
-/** Sends what a copy of the folder holds; the time runs from the settlement of the last to warm up to that of all. */
+/** Sends the messages of a copy of the folder. Measures from the end of the warm-up to the last settled message. */
 async function drain(filled: string): Promise<Sent> {
   const folder = copyOf(filled);
   const { child } = await startService(folder, {
@@ -124,8 +124,8 @@ async function floor(): Promise<Sent> {
 }
 
 /**
- * Postfix signs when it takes a mail, so its time has its own accepting in it, but for what it has taken while it warmed
- * up.
+ * Postfix signs when it accepts a message, so its time includes its accepting, except for messages that it accepted
+ * while it warmed up.
  */
 function peer(signing: boolean): Promise<Sent> {
   return relayThroughPostfix({

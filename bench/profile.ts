@@ -1,4 +1,4 @@
-/** Where the time of a CPU profile went, by room and by function: `bun bench/profile.ts FILE.cpuprofile`. */
+/** Shows where the time of a CPU profile went, by room and by function: `bun bench/profile.ts FILE.cpuprofile`. */
 import { readFileSync } from "node:fs";
 
 interface Profile {
@@ -11,7 +11,7 @@ interface Profile {
   timeDeltas: number[];
 }
 
-/** The first pattern that a frame's `function file` matches names its room. */
+/** The first pattern that matches a frame's `function file` names its room. */
 const ROOMS: readonly [string, RegExp][] = [
   [
     "sqlite",
@@ -46,7 +46,7 @@ function nameOf(id: number): string {
   return `${frame?.functionName || "(anonymous)"} ${file}${file === "" ? "" : `:${frame?.lineNumber}`}`;
 }
 
-/** A built-in function counts for the room that called it. */
+/** Counts a built-in function for the room that called it. */
 function roomOf(id: number): string {
   for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
     const name = nameOf(at);

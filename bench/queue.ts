@@ -1,7 +1,7 @@
 /**
- * What a long queue costs: the rate from a short and a long queue to a sink, and how soon a mail leaves that is accepted
- * while others wait for a destination that is dead: `bun bench/queue.ts [--only=NAME] [--rounds=N] [--long=N] [--dead=N]
- * [--json=FILE]`. A bit over two minutes a round.
+ * Measures the cost of a long queue. It compares the rate from a short and a long queue to a sink, and takes the delay
+ * of a message while other messages wait for a dead destination. `bun bench/queue.ts [--only=NAME] [--rounds=N] [--long=N] [--dead=N]
+ * [--json=FILE]`. Takes over two minutes per round.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -20,21 +20,21 @@ const SMTP_SINK = "/usr/sbin/smtp-sink";
 const SHORT = 5_000;
 const LONG = numberOption("long", 100_000);
 const DOMAINS = 50;
-/** Mails that pass before the clock runs, and those it runs for at most. */
+/** Unmeasured messages first, and the most that are measured. */
 const WARM = 1_000;
 const MEASURED = 10_000;
 const DEAD = numberOption("dead", 50_000);
 const PROBES = 30;
 const PROBE_PAUSE_MS = 500;
 const POLL_MS = 100;
-/** Time that mails of one run may take to leave. */
+/** Time limit for the messages of one run to leave. */
 const LIMIT_MS = 120_000;
 const MEGABYTE = 1_000_000;
 
 const home = benchFolder();
 const prepared = await prepareData(home);
 
-/** Rate, processor time and memory of a relay from a queue, while it is long. */
+/** Measures rate, processor time and memory of a relay while its queue is long. */
 async function relay(queued: number, redisUrl = ""): Promise<Row> {
   const folder = await fillQueue(copyOf(prepared.folder), prepared, queued, DOMAINS);
   const port = freePort();
@@ -71,7 +71,7 @@ async function relay(queued: number, redisUrl = ""): Promise<Row> {
   };
 }
 
-/** The same with the queue on a Redis of the bench's own. */
+/** Measures the relay with the queue in a Redis of the bench's own. */
 async function relayOverRedis(queued: number): Promise<Row> {
   const redis = await startRedis();
   const row = await relay(queued, redis.url);
@@ -82,7 +82,7 @@ async function relayOverRedis(queued: number): Promise<Row> {
 /** Counts the recipients that left the queue, in the service's own database. */
 function leaving(folder: string, queued: number) {
   const database = new Database(join(folder, "postrider.db"), { readonly: true });
-  // In the words of the index of what is due: a walk over the table would cost the service its disk and processor.
+  // Uses the condition of the due index: a scan of the table would cost the service disk and processor time.
   const query = database.query<{ n: number }, []>(
     "SELECT count(*) AS n FROM recipients WHERE due_at IS NOT NULL AND status <> 'accepted'",
   );
@@ -99,7 +99,7 @@ function leaving(folder: string, queued: number) {
   };
 }
 
-/** How many recipients are in a state. */
+/** Returns the number of recipients in a state. */
 function inState(folder: string, status: string): number {
   using database = new Database(join(folder, "postrider.db"), { readonly: true });
   const query = database.query<{ n: number }, [string]>(
@@ -108,7 +108,9 @@ function inState(folder: string, status: string): number {
   return query.get(status)?.n ?? 0;
 }
 
-/** Time from a mail's acceptance to its arrival, while many wait for a destination that hangs or refuses. */
+/**
+ * Measures the time from accepting a message to its arrival, while many wait for a destination that hangs or refuses.
+ */
 async function besideDead(how: "hangs" | "refuses"): Promise<Row> {
   const folder = await fillQueue(copyOf(prepared.folder), prepared, DEAD, 1);
   moveTo(folder, "dead.example");
@@ -149,13 +151,13 @@ async function besideDead(how: "hangs" | "refuses"): Promise<Row> {
   await child.end();
   for (const one of [good, hung, dns]) one.stop();
   return {
-    name: `accepted beside ${DEAD} for one that ${how}`,
+    name: `message next to ${DEAD} for a host that ${how}`,
     rounds: times,
     more: { "p50 ms": [median(times)], "most RSS MB": [memory / MEGABYTE], "put off": [delayed] },
   };
 }
 
-/** Rounds of one kind as one row. */
+/** Returns the rounds of one kind as one row. */
 function together(before: Row | undefined, row: Row): Row {
   if (before === undefined) return row;
   const more = Object.entries(row.more ?? {}).map(([column, values]) => [

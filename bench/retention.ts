@@ -1,12 +1,13 @@
 /**
- * Whether the database grows without bound under a retention: a week of mail on a clock of its own, `bun
- * bench/retention.ts [--messages=N] [--json=FILE]`. Ends with 1 where day 7 is more than three tenths larger than day 4.
+ * Shows whether the database stops growing under a retention: a week of mail on a clock of its own. `bun
+ * bench/retention.ts [--messages=N] [--json=FILE]`. Exits with 1 if the file of day 7 is more than three tenths
+ * larger than that of day 4.
  */
-import { DAY_MS } from "../src/core/time-units.ts";
+import { DAY_MS } from "../src/core/time/units.ts";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
-import { sweepContents } from "../src/flows/contents/sweep.ts";
+import { removeUnusedContents } from "../src/flows/sweep/removals.ts";
 import { indexMessages } from "../src/flows/sweep/index-messages.ts";
 import {
   forgetContents,
@@ -26,14 +27,14 @@ const DAYS = 7;
 const MESSAGES_A_DAY = numberOption("messages", 5000);
 const CONTENT_DAYS = 2;
 const EVENT_DAYS = 3;
-/** The day from which on as much goes as comes, and how much larger the last one may be. */
+/** The day from which as much is deleted as arrives, and the most that the last day's file may exceed it. */
 const LEVEL_DAY = 4;
 const MOST_GROWTH = 1.3;
-/** Steps of a day: so much of its mail, then the chores. */
+/** Steps of a day: each is a part of its messages, then the chores. */
 const STEPS = 12;
-/** Turns of the chores after each step, which take more than came in it: the service makes one a second. */
+/** Rounds of chores after each step. They delete more than the step added; the service makes one round per second. */
 const TURNS = 2;
-/** Mails stored in one commit: what is measured is the file, not the disk. */
+/** Messages stored in one commit: the bench measures the file, not the disk. */
 const AT_A_TIME = 50;
 const MB = 1024 * 1024;
 const TABLES = [
@@ -57,7 +58,7 @@ async function main(): Promise<void> {
     ["messages", forgetMessages(deps, EVENT_DAYS)],
     ["webhook log", forgetDeliveries(deps, EVENT_DAYS)],
     ["counts", forgetCounts(deps)],
-    ["unused", () => sweepContents(deps)],
+    ["unused", () => removeUnusedContents(deps)],
     ["index", () => indexMessages(db)],
   ];
   const spent = new Map<string, number>();
@@ -94,7 +95,7 @@ async function main(): Promise<void> {
   process.exitCode = last <= level * MOST_GROWTH ? 0 : 1;
 }
 
-/** Prints a day's line; gives the size of the file. */
+/** Prints a day's line. Returns the size of the file. */
 async function report(db: Db, path: string, day: number): Promise<number> {
   const figure = async (sql: string): Promise<number> => (await db.first<{ n: number }>(sql))?.n ?? 0;
   const page = await figure("SELECT page_size AS n FROM pragma_page_size");

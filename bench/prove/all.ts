@@ -1,7 +1,7 @@
 /**
- * Makes every run of this folder once, shortened, one line each: `bun bench/prove/all.ts [--only=NAME]`. About twenty
- * minutes, as root, with strace and libfaketime. It ends with 1 where one does not hold; what that one has said goes to
- * stderr.
+ * Makes every run of this folder once, shortened, and prints one line for each: `bun bench/prove/all.ts
+ * [--only=NAME]`. Takes about twenty minutes and needs root, strace and libfaketime. Exits with 1 if a run does not
+ * hold; the output of that run goes to stderr.
  */
 import { chmodSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,23 +10,28 @@ import { benchFolder } from "../support/folder.ts";
 import { chosen } from "../support/options.ts";
 import { lastWords, runProgram } from "../support/run-program.ts";
 
-/** Time for one run: most give up by themselves before. */
+/** Time limit of one run. Most give up earlier by themselves. */
 const LIMIT_MS = 25 * 60_000;
 const NAME_WIDTH = 10;
 
-/** Each run with settings that make it short, yet leave something to prove. */
+/** Each run with settings that make it short but leave something to prove. */
 const RUNS: readonly (readonly [name: string, settings: readonly string[]])[] = [
   ["crash", ["--kills=12", "--rate=20"]],
   ["fsync", ["--count=200"]],
   ["disk", ["--points=8", "--rounds=2"]],
   ["redis", ["--rounds=1", "--pause=3"]],
   ["webhooks", ["--rounds=2", "--hung=20"]],
+  ["fan-out", ["--hooks=100", "--projects=10"]],
   ["dns", ["--rounds=1", "--seconds=8"]],
+  ["scaling", []],
+  ["limits", []],
   ["slow", ["--rounds=2", "--seconds=8", "--http=300", "--smtp=300", "--idle=2000"]],
+  ["stall", ["--rounds=1"]],
   ["ssrf", []],
-  // A kill in its first third is likely only from here on.
+  // With fewer minutes, the first third would probably have no kill.
   ["soak", ["--minutes=3"]],
   ["clock", ["--mails=80"]],
+  ["bodies", ["--rounds=1", "--mebibytes=20"]],
 ];
 
 const unknown = readdirSync(import.meta.dir)
@@ -35,7 +40,7 @@ const unknown = readdirSync(import.meta.dir)
 if (unknown.length > 0) throw new Error(`runs without settings here: ${unknown.join(", ")}`);
 
 const home = benchFolder();
-// Servers that run as other users must find their way.
+// Servers that run as other users must be able to enter the folder.
 chmodSync(home, 0o755);
 const runs = chosen(RUNS);
 if (runs.length === 0) throw new Error("no run has that name");

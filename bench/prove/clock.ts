@@ -1,9 +1,8 @@
 /**
- * Puts the machine's clock, as the service sees it, forward and back by an hour while mail is scheduled and the service
- * restarts, and proves that each mail goes out once and none early: `bun bench/prove/clock.ts [--mails=300] [--control]`.
- *
- * Takes libfaketime (`apt-get install faketime`). `--control` asks the service for times half a minute before those that
- * the check is told, and tells it of one mail that was never scheduled: the run must then end with 1.
+ * Sets the service's clock forward and back by an hour while mail is scheduled and the service restarts. Proves that
+ * each message goes out once and none early: `bun bench/prove/clock.ts [--mails=300] [--control]`.
+ * Needs libfaketime (`apt-get install faketime`). With `--control` the run must end with 1: the check then
+ * expects each message half a minute later than it was scheduled, and one message that was never scheduled.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,20 +16,20 @@ const HOUR_MS = 3_600_000;
 const LIBRARIES = ["x86_64", "aarch64"].map(
   (machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`,
 );
-/** The library is told to look at its file once a second: so long after a step the service may have either time. */
+/** The library reads its file once a second. For this long after a step, the service may have either time. */
 const STEP_BLUR_MS = 2500;
-/** Latest that a mail may go out behind its time; what the clock was put over is not counted. */
+/** Latest time of a message after its scheduled time, without the time that the clock skipped. */
 const LATEST_MS = 60_000;
 const WAIT_LIMIT_MS = 60_000;
 const POLL_MS = 100;
-/** What the control asks for instead. */
+/** Lead of the control's scheduled times. */
 const CONTROL_EARLY_MS = 30 * SECOND_MS;
 
-/** What happens when, in seconds after the last mail was scheduled. */
+/** Steps of the script, in seconds after the last message was scheduled. */
 const SCRIPT: readonly { at: number; restart?: boolean; stepMs?: number }[] = [
   { at: 6, restart: true },
   { at: 12, stepMs: HOUR_MS },
-  // In the midst of what has become due at once.
+  // While messages that became due together are being sent.
   { at: 13, restart: true },
   { at: 25, stepMs: -HOUR_MS },
   { at: 32, restart: true },
@@ -42,14 +41,14 @@ const library = LIBRARIES.find((path) => existsSync(path));
 if (library === undefined) throw new Error("libfaketime is not here: apt-get install faketime");
 const offsetFile = join(benchFolder(), "offset");
 
-/** The service's clock against ours, milliseconds, from each moment on. */
+/** Difference between the service's clock and ours, milliseconds, from each moment on. */
 const offsets: { at: number; offset: number }[] = [];
 function putClock(offset: number): void {
   offsets.push({ at: Date.now(), offset });
   writeFileSync(offsetFile, `${offset < 0 ? "" : "+"}${offset / SECOND_MS}\n`);
 }
 
-/** The latest time that the service's clock can have shown at a moment of ours. */
+/** Returns the latest time that the service's clock can have shown at a moment of ours. */
 function latestTime(at: number): number {
   const before = offsets.filter((step) => step.at <= at);
   const valid = before.filter(
@@ -63,7 +62,7 @@ const ground = await startGround({
   env: {
     LD_PRELOAD: library,
     FAKETIME_TIMESTAMP_FILE: offsetFile,
-    // Timers go on: a clock that is put over does not shorten a pause.
+    // Timers continue: a step of the clock does not shorten a pause.
     FAKETIME_DONT_FAKE_MONOTONIC: "1",
     FAKETIME_CACHE_DURATION: "1",
   },
@@ -71,7 +70,7 @@ const ground = await startGround({
 });
 const { service, sink } = ground;
 
-/** Times spread over what the script makes the clock show: near now, in the hour that is leapt over, behind it. */
+/** Times all over the script's range: near now, in the hour that is skipped, and after it. */
 function dueAfter(n: number): number {
   const spread = Math.random();
   if (n % 4 === 0) return 5 * SECOND_MS + spread * 40 * SECOND_MS;
@@ -114,7 +113,7 @@ for (const { at, stepMs = 0, restart = false } of SCRIPT) {
 }
 const until = Date.now() + (isControl() ? 10_000 : WAIT_LIMIT_MS);
 while ([...due.keys()].some((to) => !sink.received.has(to)) && Date.now() < until) await Bun.sleep(POLL_MS);
-// Time for what would come a second time.
+// Time for a second copy to arrive, if there is one.
 await Bun.sleep(5 * SECOND_MS);
 
 let early = 0;
@@ -125,7 +124,7 @@ for (const [to, at] of due) {
     const behind = latestTime(time) - at;
     if (behind < 0) early++;
     earliest = Math.min(earliest, behind);
-    // Time that the clock was put over is nobody's delay: since the first moment at which it showed the time.
+    // Skipped time is not a delay: count from the first moment at which the clock showed the scheduled time.
     const shown = offsets.map((step, index) => {
       const end = offsets[index + 1]?.at ?? Number.POSITIVE_INFINITY;
       const moment = Math.max(step.at, at - step.offset);
@@ -136,13 +135,13 @@ for (const [to, at] of due) {
 }
 const counts = [...due.keys()].map((to) => sink.received.get(to)?.count ?? 0);
 await ground.stop();
-conclude(`${MAILS} scheduled mails, a clock put over by ±1 h`, [
-  atLeast("mails scheduled", due.size, MAILS),
+conclude(`${MAILS} scheduled messages, a clock set by ±1 h`, [
+  atLeast("messages scheduled", due.size, MAILS),
   fact("restarts", restarts),
   fact("steps of the clock", offsets.length - 1),
-  none("mails that never went out", counts.filter((count) => count === 0).length),
-  none("mails that went out twice", counts.filter((count) => count > 1).length),
-  none("mails that went out early", early),
-  fact("least behind its time, s", earliest / SECOND_MS),
-  atMost("most behind its time, s", latest / SECOND_MS, LATEST_MS / SECOND_MS),
+  none("messages that never went out", counts.filter((count) => count === 0).length),
+  none("messages that went out twice", counts.filter((count) => count > 1).length),
+  none("messages that went out early", early),
+  fact("shortest delay, s", earliest / SECOND_MS),
+  atMost("longest delay, s", latest / SECOND_MS, LATEST_MS / SECOND_MS),
 ]);

@@ -1,8 +1,7 @@
 /**
- * Kills the service at random instants of its life, under load, with both queues in turn, and holds every `202` and
- * `250` against what arrived: `bun bench/prove/crash.ts [--kills=60] [--rate=50] [--control]`.
- *
- * `--control` tells the check of a send and a mail that were never brought: the run must then end with 1.
+ * Kills the service at random moments under load, with both queues in turn, and compares every `202` and `250` with
+ * the arrivals: `bun bench/prove/crash.ts [--kills=60] [--rate=50] [--control]`.
+ * With `--control` the check expects a send and a message that were never brought: the run must then end with 1.
  */
 import { join } from "node:path";
 import { startRedis, type TestRedis } from "../../test/support/redis.ts";
@@ -15,24 +14,24 @@ import { atLeast, conclude, fact, type Finding, isControl, none, numberOption } 
 
 const KILLS = numberOption("kills", 60);
 const RATE = numberOption("rate", 50);
-/** A life lasts up to this long from the moment it is ready; every sixth from the moment it is started. */
+/** Longest life after the process is ready; for every sixth life, after its start. */
 const LONGEST_LIFE_MS = 5000;
 const START_KILLS = 6;
-/** Share of kills that must have met a service at work: others prove little. */
+/** Share of kills that must hit a working service: other kills prove little. */
 const AT_WORK = 0.75;
-/** Time between a mail's end and the sink's 250: so long is it in flight at least. */
+/** Time between a message's end and the sink's 250: it is in flight for at least this long. */
 const SINK_ANSWER_MS = 30;
 /** Load after the last kill. */
 const LAST_LIFE_MS = 3000;
 const STOP_LIMIT_MS = 120_000;
 const STILL_LIMIT_MS = 30_000;
 
-/** What was seen at one kill. */
+/** The state at one kill. */
 interface Kill {
   queue: "in the process" | "BullMQ";
   /** Recipients whose delivery had begun and had no result in the database. */
   inFlight: string[];
-  /** Whether it had become ready before. */
+  /** True if the process had become ready before. */
   ready: boolean;
 }
 
@@ -54,7 +53,7 @@ async function killOnce(ground: Ground, redis: TestRedis, at: number): Promise<K
   return { queue, inFlight: inFlightOf(ground), ready: wasReady };
 }
 
-/** Copies over the first that no kill explains: a recipient may come once more for each kill that caught it in flight. */
+/** Returns the extra copies that no kill explains. Each kill that caught a recipient in flight explains one. */
 function unexplained(ground: Ground, kills: readonly Kill[]): number {
   const caught = new Map<string, number>();
   for (const { inFlight } of kills) for (const to of inFlight) caught.set(to, (caught.get(to) ?? 0) + 1);
@@ -116,4 +115,4 @@ const findings = [
 ];
 await ground.stop();
 await redis.stop();
-conclude(`${KILLS} kills under ${RATE} sends and ${RATE} mails a second`, findings);
+conclude(`${KILLS} kills under ${RATE} sends and ${RATE} messages a second`, findings);

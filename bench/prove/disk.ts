@@ -1,9 +1,9 @@
 /**
- * Makes the database's file calls fail (EIO and ENOSPC, injected by strace), then fills a small disk up, and proves that
- * what is accepted is stored and what is not is refused: `bun bench/prove/disk.ts [--points=50] [--rounds=10] [--control]`.
- *
- * Takes strace, and root for the tmpfs. `--control` has the service pass a failed commit for a good one: the run must
- * then end with 1.
+ * Makes the database's file calls fail (EIO and ENOSPC, injected by strace), then fills a small disk. Proves that
+ * everything accepted is stored and nothing refused is sent: `bun bench/prove/disk.ts [--points=50] [--rounds=10]
+ * [--control]`.
+ * Needs strace, and root for the tmpfs. With `--control` the service takes a failed commit for a good one: the run
+ * must then end with 1.
  */
 import { join } from "node:path";
 import { damageOf } from "./support/autopsy.ts";
@@ -29,24 +29,32 @@ const POINTS = numberOption("points", 50);
 const ROUNDS = numberOption("rounds", 10);
 const WRITES = ["write", "pwrite64", "pwritev", "ftruncate"];
 const SYNCS = ["fsync", "fdatasync"];
-/** Bursts that a fault is waited for. */
+/** Bursts to wait for a fault. */
 const BURSTS_PER_POINT = 6;
-/** The call that fails is one of the first so many: a burst's commits make about this many writes, and a few syncs. */
+/** The failing call is one of this many: the commits of a burst make about this many writes, and a few syncs. */
 const WRITE_SPAN = 120;
 const SYNC_SPAN = 5;
 const DISK_OCTETS = 24 * 1024 * 1024;
-/** Room that a full disk has left at most: less than a commit takes, so that some fail in their midst. */
+/** Most room that a full disk has left: less than a commit needs, so that some commits fail halfway. */
 const LEFT_OCTETS = 160 * 1024;
-/** Time that a disk stays full at most: longer with each round, so that what waits for it waits at its longest pauses. */
+/** Longest time that a disk stays full. It grows with each round, so that waiting code reaches its longest pause. */
 const LONGEST_FULL_MS = 15_000;
-/** Time that the sink takes for a mail: what is accepted just before the disk is full is delivered while it is. */
+/**
+ * Time that the sink needs for a message. Messages accepted just before the disk is full are then delivered while it
+ * is.
+ */
 const SINK_ANSWER_MS = 1000;
 const BURST_PAUSE_MS = 100;
 const STILL_LIMIT_MS = 30_000;
 const DEAF_COMMIT = join(import.meta.dir, "support/deaf-commit.ts");
-const ENV = { DELIVERY_RETRY_SECONDS: "1,2,5", WEBHOOK_RETRY_SECONDS: "0,1,2,5,5,5,5,5" };
+// A disk of a few megabytes is always low: without the watch it becomes full.
+const ENV = {
+  MIN_FREE_BYTES: "0",
+  DELIVERY_RETRY_SECONDS: "1,2,5",
+  WEBHOOK_RETRY_SECONDS: "0,1,2,5,5,5,5,5",
+};
 
-/** The faults of one error: single calls and all from one on, writes and syncs, each at other instants. */
+/** The faults of one error: single calls and all calls from one on, writes and syncs, each at other moments. */
 function faultsOf(error: Fault["error"]): Fault[] {
   return Array.from({ length: POINTS }, (_, at) => {
     const [calls, span] = at % 2 === 0 ? [WRITES, WRITE_SPAN] : [SYNCS, SYNC_SPAN];
@@ -62,7 +70,10 @@ interface Scene {
   seen: Bursts;
 }
 
-/** One fault: load until it struck, the strace taken off, then the time until all is well. True where it struck. */
+/**
+ * Makes one fault: load until it hits, then strace is detached, then the time until all is well. Returns true if it
+ * hit.
+ */
 async function strike({ ground, ledger, numbers, seen }: Scene, fault: Fault): Promise<boolean> {
   const { service } = ground;
   const file = join(service.folder, "postrider.db");
@@ -75,7 +86,7 @@ async function strike({ ground, ledger, numbers, seen }: Scene, fault: Fault): P
   return struck > 0;
 }
 
-/** What every scene ends with: a kill, a look at the dead files, a new life, and every promise held against it. */
+/** Ends every scene: kills the service, checks its files, starts it again, and checks every promise. */
 async function reckon({ ground, ledger, seen }: Scene): Promise<Finding[]> {
   await ground.service.kill();
   const damage = damageOf(ground);
@@ -89,7 +100,7 @@ async function reckon({ ground, ledger, seen }: Scene): Promise<Finding[]> {
   await ground.stop();
   return [
     fact("sends refused with 5xx and an envelope", seen.refusedSends),
-    fact("mails refused with 451", seen.refusedMails),
+    fact("messages refused with 451", seen.refusedMails),
     none("other answers and broken connections", seen.wrong.length),
     atLeast("refusals", seen.refusedSends + seen.refusedMails, 1),
     atMost("slowest recovery, s", Math.max(...seen.recoveries) / 1000, RECOVERY_LIMIT_MS / 1000),
@@ -122,7 +133,7 @@ async function full(disk: SmallDisk): Promise<Finding[]> {
   const { ground, ledger, numbers, seen } = stage;
   const settled: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    // What these have under way cannot be recorded while the disk is full.
+    // The outcomes of these cannot be recorded while the disk is full.
     await burst(ground, ledger, numbers, seen);
     disk.fill(Math.floor((LEFT_OCTETS * round) / ROUNDS));
     const until = performance.now() + Math.min(round * 1000, LONGEST_FULL_MS);
@@ -140,7 +151,7 @@ async function full(disk: SmallDisk): Promise<Finding[]> {
   const slowest = Math.max(...settled) / 1000;
   return [
     fact("times the disk was full", ROUNDS),
-    // The record of an outcome is tried again after ten seconds at the latest; then it takes its own time.
+    // The record of an outcome is tried again after at most ten seconds, and then takes its own time.
     atMost("slowest until no mail was open, s", slowest, RECOVERY_LIMIT_MS / 1000 + 1),
     ...(await reckon(stage)),
   ];

@@ -1,6 +1,6 @@
 /**
- * Proves that a Redis which hangs, dies, forgets or is full loses nothing and keeps nobody out:
- * `bun bench/prove/redis.ts [--control] [--rounds=1] [--pause=10] [--only=FAULT]`. In full: `--rounds=5 --pause=60`.
+ * Proves that a Redis that hangs, dies, forgets or is full loses nothing and locks no client out: `bun
+ * bench/prove/redis.ts [--control] [--rounds=1] [--pause=10] [--only=FAULT]`. In full: `--rounds=5 --pause=60`.
  */
 import { join } from "node:path";
 import { startRedis } from "../../test/support/redis.ts";
@@ -29,13 +29,13 @@ const POLL_MS = 50;
 const FLUSHES = 30;
 const FLUSH_PAUSE_MS = 100;
 const QUEUES = ["transmit", "retry", "push"];
-/** How much less memory than Redis has in use it is allowed. */
+/** Memory limit for Redis, below the memory that it uses. */
 const EVICTED_OCTETS = 2000;
-/** Time in which what piled up must be gone, after Redis is well again. */
+/** Time limit for the backlog after Redis is well again. */
 const DRAIN_LIMIT_MS = 120_000;
-/** Time for all of it besides the pauses, for each fault. */
+/** Time for the rest of each fault, without the pauses. */
 const ROUND_LIMIT_MS = 180_000;
-/** Longest time without an arrival at the end of the run, before what is missing counts as lost. */
+/** Longest time without an arrival at the end of the run. After it, missing messages count as lost. */
 const STILL_MS = 120_000;
 
 const rounds = numberOption("rounds", 1);
@@ -43,10 +43,10 @@ const pauseMs = numberOption("pause", 10) * 1000;
 
 const redis = await startRedis();
 const pause = () => Bun.sleep(pauseMs);
-/** Keys that Redis has thrown out when it had to throw out some. */
+/** The keys that Redis evicted when it had to evict some. */
 let evicted = 0;
 
-/** Each fault from its begin until Redis is well again. */
+/** Each fault, from its beginning until Redis is well again. */
 const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
   async "stands still (SIGSTOP)"() {
     redis.freeze();
@@ -65,7 +65,8 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
       await Bun.sleep(FLUSH_PAUSE_MS);
     }
   },
-  // What an eviction leaves at its worst: the jobs and the keys that keep them from being added again, but no row of them.
+  // The worst that an eviction can leave: the jobs, and the keys that keep them from being added again, without their
+  // lists.
   async "lists of waiting jobs gone, their keys kept"() {
     for (let times = 0; times < FLUSHES; times++) {
       await redis.command("DEL", ...QUEUES.map((name) => `postrider:${name}:wait`));
@@ -108,13 +109,13 @@ const load = startLoad(ground.service, {
   ledger,
 });
 
-/** Sends promised so far that are not at the sink yet. */
+/** Returns the number of promised sends that are not at the sink yet. */
 function backlog(): string[] {
   const promised = ledger.entries().filter(({ kind }) => kind === "send");
   return promised.map(({ n }) => recipientOf(n)).filter((to) => !ground.sink.received.has(to));
 }
 
-/** Milliseconds until all of them have arrived; more than the limit where they did not. */
+/** Returns the milliseconds until all have arrived; more than the limit if they did not. */
 async function gone(recipients: readonly string[]): Promise<number> {
   const began = performance.now();
   let left = recipients;
@@ -157,7 +158,7 @@ await ground.stop();
 await redis.stop();
 
 printMarkdown(
-  ["Redis", "times", "accepted meanwhile", "p95 ms", "slowest ms", "backlog at its end", "drained after s"],
+  ["Redis", "times", "accepted during it", "p95 ms", "slowest ms", "backlog at its end", "drained after s"],
   [...suffered].map(([name, all]) => [
     name,
     String(all.length),

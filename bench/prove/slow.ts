@@ -1,6 +1,7 @@
 /**
- * Proves that slow clients do not slow down others: `bun bench/prove/slow.ts [--control] [--http=2000] [--smtp=2000]
- * [--idle=10000] [--seconds=16] [--rounds=3]`. The same live load is measured without them and with them, in turns.
+ * Proves that slow clients do not slow other clients: `bun bench/prove/slow.ts [--control] [--http=2000]
+ * [--smtp=2000] [--idle=10000] [--seconds=16] [--rounds=3]`. Measures one live load without them and with them, in
+ * turns.
  */
 import { join } from "node:path";
 import { type Child, startChild } from "../support/children.ts";
@@ -24,7 +25,7 @@ const STOP_LIMIT_MS = 30_000;
 const LIMIT_MS = 360_000;
 /** How much longer the slowest of twenty live requests may take. */
 const FACTOR = 2;
-/** Of the connections wanted, how many must stand for the run to be worth something. */
+/** Share of the wanted connections that must be open; with fewer the run proves nothing. */
 const SHARE_STANDING = 0.9;
 const MEBIBYTE = 1024 * 1024;
 
@@ -47,7 +48,7 @@ const load = startLoad(service, {
   ledger,
 });
 
-/** What the live load saw in a while. */
+/** Measurements of the live load over some time. */
 interface Slice {
   /** Milliseconds, window by window. */
   send: number[][];
@@ -66,7 +67,7 @@ async function measure(): Promise<Slice> {
   return { ...slice, memory: service.memory() };
 }
 
-/** Resolves when all slow clients stand, or as many as can. */
+/** Resolves when all slow clients are connected, or as many as possible. */
 async function openSlow(round: number): Promise<Child> {
   const { httpPort, smtpPort, key } = service;
   const wanted: SlowOptions = { httpPort, smtpPort, key, inbox: INBOX, ...counts };
@@ -80,7 +81,7 @@ async function openSlow(round: number): Promise<Child> {
   return clients;
 }
 
-/** The last whole line that the slow clients have printed. */
+/** Returns the last whole line that the slow clients have printed. */
 function stateOf(output: string): SlowState {
   return JSON.parse(output.slice(0, output.lastIndexOf("\n")).split("\n").at(-1) ?? "");
 }
@@ -108,7 +109,7 @@ const refused = [...load.answers].filter(([said]) => !["send 202", "mail 250"].i
 for (const [said, times] of refused) console.error(`${said}: ${times} times`);
 await ground.stop();
 
-/** The middle of the p95s of short windows: what others do on the machine for a moment does not count. */
+/** Returns the median of the p95s of short windows, so that a moment of other work does not count. */
 const p95 = (kind: "send" | "mail", slices: readonly Slice[]) =>
   median(slices.flatMap((slice) => slice[kind].map((window) => quantile(window, 0.95))));
 const memory = (slices: readonly Slice[]) => median(slices.map((slice) => slice.memory)) / MEBIBYTE;

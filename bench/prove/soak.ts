@@ -1,10 +1,9 @@
 /**
- * Runs the service for long at a steady load while its surroundings fail in turns, and proves that nothing is lost and
- * nothing grows: `bun bench/prove/soak.ts [--minutes=30] [--rate=25] [--control]`.
- *
- * It is killed in the first third of the time; the rest is one life, in which memory is measured.
- * `--control` tells the check of items never brought, has the service leak and holds its write-ahead log open: the run
- * must then end with 1, and from two minutes on each of the three shows.
+ * Runs the service for a long time at a steady load while its surroundings fail in turns. Proves that nothing is lost
+ * and nothing grows: `bun bench/prove/soak.ts [--minutes=30] [--rate=25] [--control]`.
+ * Kills the service in the first third of the time. The rest is one life, in which memory is measured.
+ * With `--control` the check expects items that were never brought, the service leaks memory, and a reader keeps its
+ * write-ahead log open. The run must then end with 1; from two minutes on, each of the three shows.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -31,14 +30,14 @@ const MINUTES = numberOption("minutes", 30);
 const RATE = numberOption("rate", 25);
 const RUN_MS = MINUTES * 60_000;
 const KILLING_MS = RUN_MS / 3;
-/** Of the one life that is measured, what it takes to fill its caches. */
+/** Part of the measured life in which caches fill. */
 const WARM_SHARE = 0.4;
 const SHORTEST_PAUSE_MS = 3000;
 const LONGEST_PAUSE_MS = 12_000;
 const SAMPLE_MS = 2000;
-/** How much memory may grow over the measured time, of what it is: more is no noise of the collector. */
+/** Most growth of memory over the measured time, as a share. More is not noise of the collector. */
 const GROWTH_SHARE = 0.1;
-/** It is written back at 4 MiB; eight times that is no reader that happened to be there. */
+/** The log is written back at 4 MiB. Eight times that is more than one reader explains. */
 const WAL_LIMIT_MIB = 32;
 const MEBIBYTE = 1024 * 1024;
 const STOP_LIMIT_MS = 120_000;
@@ -55,7 +54,7 @@ const env = {
 const ground = await startGround({ env, sink: { answerMs: 5 } });
 const ledger = await openLedger(join(ground.home, "ledger"));
 
-/** The last life begins: with the control's leak and its reader, who lets no part of the log be used again. */
+/** Begins the last life, with the control's leak and its reader, which keeps the log from being reused. */
 async function lastLife({ service }: Ground): Promise<Database | null> {
   if (!isControl()) return null;
   await service.kill();
@@ -67,7 +66,7 @@ async function lastLife({ service }: Ground): Promise<Database | null> {
   return reader;
 }
 
-/** One fault after another until the time; gives how often each came. */
+/** Makes one fault after another until the time is over. Returns how often each came. */
 async function faultsUntil(at: number, faults: readonly NamedFault[]): Promise<Map<string, number>> {
   const came = new Map<string, number>();
   while (performance.now() < at) {
@@ -88,7 +87,7 @@ const sampling = setInterval(() => {
   largestWal = Math.max(largestWal, ground.service.walBytes() / MEBIBYTE);
 }, SAMPLE_MS);
 
-/** The median of each fifth: the way that the figure has taken. */
+/** Returns the median of each fifth: the course of the figure. */
 function fifths(values: readonly number[]): number[] {
   const length = Math.ceil(values.length / 5);
   return [0, 1, 2, 3, 4].map((at) => Math.round(quantile(values.slice(at * length, (at + 1) * length), 0.5)));
@@ -149,4 +148,4 @@ const findings = [
 ];
 await ground.stop();
 await redis.stop();
-conclude(`${MINUTES} minutes at ${RATE} sends and ${RATE} mails a second`, findings);
+conclude(`${MINUTES} minutes at ${RATE} sends and ${RATE} messages a second`, findings);

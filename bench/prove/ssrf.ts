@@ -1,7 +1,7 @@
 /**
- * Proves that no URL, name or mail domain of a customer leads the service into its own network:
- * `bun bench/prove/ssrf.ts [--control]`. It runs in a network namespace where every address is this machine's, with a
- * trap on all of them, and compares with the same service whose guard is off.
+ * Proves that no URL, name or mail domain of a customer leads the service into its own network: `bun
+ * bench/prove/ssrf.ts [--control]`. Runs in a network namespace in which every address is this machine's, with a trap
+ * on all of them. Compares with a service whose guard is off.
  */
 import { writeFileSync } from "node:fs";
 import { Resolver } from "node:dns/promises";
@@ -22,7 +22,7 @@ const LIMIT_MS = 240_000;
 const HTTPS = 443;
 const PORTS = [HTTPS, 80, 22, 25, 6379, 8443];
 const MIN_SPELLINGS = 60;
-/** Of the URLs, how many an unguarded service must follow into the trap for the comparison to be worth something. */
+/** Number of URLs that an unguarded service must follow into the trap; with fewer the comparison proves nothing. */
 const MIN_UNGUARDED = 60;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const LOCATIONS = [
@@ -47,7 +47,7 @@ const trap = setTrap({
 const trusted = join(benchFolder(), "authority.pem");
 writeFileSync(trusted, authority.cert);
 
-/** `/to/STATUS/N` sends on to the Nth of the locations; everything else is taken. */
+/** `/to/STATUS/N` redirects to the Nth location. Every other request is accepted. */
 function redirecting(path: string): string {
   const [, status, location] = /^\/to\/(\d+)\/(\d+)$/.exec(path) ?? [];
   const head =
@@ -57,7 +57,7 @@ function redirecting(path: string): string {
   return `${head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
 }
 
-/** All tries of a kind with the guard on and, where it was reached without, with the guard off. */
+/** All tries of one kind with the guard on, and the number that reached the trap with the guard off. */
 interface Row {
   kind: string;
   on: Tried[];
@@ -89,7 +89,7 @@ async function open(guard: Record<string, string>): Promise<Field> {
   return { ground, trap };
 }
 
-/** Two attempts at a webhook whose name has moved between them, and a third at what it is by then. */
+/** Makes two attempts at a webhook whose name has moved between them, and a third at its address by then. */
 async function tryRebound(field: Field, name: string): Promise<Tried> {
   const { service } = field.ground;
   const url = `https://${name}/`;
@@ -105,7 +105,7 @@ async function tryRebound(field: Field, name: string): Promise<Tried> {
   };
 }
 
-/** The mistake that rebinding lives on: looks a name up to check it, and once more to connect. */
+/** Makes the mistake that DNS rebinding needs: looks a name up to check it, and again to connect. */
 async function lookTwice(field: Field, name: string): Promise<Tried> {
   const resolver = new Resolver();
   resolver.setServers([field.ground.dns.address]);
@@ -126,7 +126,7 @@ for (const [kind, urls] of Object.entries(SPELLINGS)) {
   rows.push({ kind: `URL, ${kind}`, on: await inTurn(urls, (url) => tryUrl(guarded, url)), off: 0 });
   planted.push(...(await inTurn(urls, (url) => tryPlanted(guarded, url))));
 }
-rows.push({ kind: "URL put in behind the door, all of these", on: planted, off: 0 });
+rows.push({ kind: "URL written into the database, all of these", on: planted, off: 0 });
 rows.push({ kind: "name that leads inside", on: await inTurn(names, (url) => tryUrl(guarded, url)), off: 0 });
 const rebound = await inTurn(Object.keys(REBOUND), (name) => tryRebound(guarded, name));
 rows.push({ kind: "name that leads inside at times", on: rebound, off: 0 });
@@ -152,7 +152,7 @@ const offOf = async (kind: string, tries: Promise<Tried[]>): Promise<void> => {
 };
 const everyUrl = Object.values(SPELLINGS).flat();
 await offOf(
-  "URL put in behind the door, all of these",
+  "URL written into the database, all of these",
   inTurn(everyUrl, (url) => tryPlanted(unguarded, url)),
 );
 await offOf(
@@ -187,7 +187,7 @@ printMarkdown(
   [
     "",
     "tried",
-    "refused at the door",
+    "refused when saved",
     "attempted",
     "answered by the public endpoint",
     "reached the trap",

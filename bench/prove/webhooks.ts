@@ -1,8 +1,8 @@
 /**
  * Proves that a bad webhook endpoint harms no other: `bun bench/prove/webhooks.ts [--control] [--only=KIND]
- * [--rounds=4] [--hung=100]`. Of two services under the same load, each with fifty endpoints, one has an endpoint that
- * behaves badly; the waits of the others are compared window by window, so that what else happens on the machine does
- * not count. The services change places from round to round.
+ * [--rounds=4] [--hung=100]`. Two services have the same load and fifty endpoints each; one of them has an endpoint
+ * that behaves badly. Compares the waits of the other endpoints window by window, so that other work of the machine
+ * does not count. The services change places from round to round.
  */
 import { join } from "node:path";
 import { printMarkdown } from "../support/inbound-table.ts";
@@ -37,35 +37,38 @@ const SENDS_PER_SECOND = 4;
 const WARM_MS = 4000;
 const WINDOW_MS = 2500;
 const WINDOWS = 4;
-/** Time for what the slice before left in hand to come to an end. */
+/** Time for work in hand from the slice before to end. */
 const SETTLE_MS = 3500;
 const LIMIT_MS = 900_000;
 const DRAIN_LIMIT_MS = 30_000;
-/** How much longer the slowest push of twenty to the others may take; below a few milliseconds a ratio says nothing. */
+/**
+ * How much longer the slowest push of twenty to the other endpoints may take. Below a few milliseconds a ratio means
+ * nothing.
+ */
 const FACTOR = 1.1;
 const GRAIN_MS = 3;
-/** What the service may take more at its highest. */
+/** Most extra memory of the service at its highest. */
 const MEMORY_MIB = 64;
 const MEBIBYTE = 1024 * 1024;
 const TIMEOUT_SECONDS = 3;
 const DELAYS_SECONDS = [0, 1, 2];
-/** Share by which a delay is lengthened at random, the pause of the sweep and some time for what a turn takes. */
+/** Random share by which a delay is lengthened, the pause of the sweep, and some time for a turn's work. */
 const JITTER = 1.2;
 const LATE_MS = 2500;
-/** Two clocks of milliseconds are compared. */
+/** Tolerance between two clocks, milliseconds. */
 const EARLY_MS = 20;
 
 interface Kind {
   name: string;
   badness: Badness;
-  /** Endpoints that behave so, at a time. */
+  /** Bad endpoints at a time. */
   count: number;
-  /** Milliseconds that an attempt takes before it has failed, and that the endpoint asks for at least. */
+  /** Milliseconds until an attempt has failed, and the least delay that the endpoint asks for. */
   failsAfterMs: number;
   asksMs: number;
   /** Attempts at a delivery that fails for good. */
   attempts: number;
-  /** Whether there are so many places for it that each attempt is made in time. */
+  /** True if there is room for each attempt to be made in time. */
   prompt: boolean;
 }
 
@@ -73,7 +76,7 @@ const usual = { count: 1, failsAfterMs: 0, asksMs: 0, attempts: DELAYS_SECONDS.l
 const slow = { ...usual, failsAfterMs: TIMEOUT_SECONDS * 1000, prompt: false };
 const hung = numberOption("hung", 100);
 const KINDS: readonly Kind[] = [
-  // What the measure says where nothing is wrong: on a machine that is too busy it says as much as of the others.
+  // The measure without a fault. On a machine that is too busy it shows as much as with one.
   { ...usual, name: "answers as it should", badness: "ok", attempts: 1 },
   { ...slow, name: "hangs", badness: "hang" },
   { ...slow, name: "drips an octet a second", badness: "drip" },
@@ -101,7 +104,7 @@ async function startTwin(): Promise<Twin> {
     hook: false,
     env: {
       DELIVERY: "capture",
-      // Fault of `--control`: retries come at once. The service stands still at times, too, while an endpoint is bad.
+      // Fault of `--control`: retries come at once, and the service pauses at times while an endpoint is bad.
       WEBHOOK_RETRY_SECONDS: (isControl() ? [0, 0, 0] : DELAYS_SECONDS).join(","),
       WEBHOOK_TIMEOUT_SECONDS: String(TIMEOUT_SECONDS),
     },
@@ -117,7 +120,7 @@ async function subscribe({ service }: Ground, url: string): Promise<string> {
   return (await expectOk(service, "POST", "/v1/webhooks", { url, eventTypes: ["delivery"] })).id;
 }
 
-/** What a slice of time has shown: the others' p95 in each window, and what the endpoint saw. */
+/** Results of a slice of time: the other endpoints' p95 in each window, and the bad endpoint's view. */
 interface Slice {
   p95s: { without: number; withIt: number }[];
   /** Highest memory, bytes. */
@@ -159,7 +162,7 @@ function p95({ good }: Twin): number {
   return quantile(good.latencies(), 0.95);
 }
 
-/** Deliveries of which an attempt came too early, too late or once too often, or did not come. */
+/** Returns the deliveries with an attempt that came too early, too late or once too often, or did not come. */
 function offSchedule(kind: Kind, { endpoint, ended }: Slice): number {
   const dueMs = DELAYS_SECONDS.slice(1).map((seconds) => Math.max(seconds * 1000, kind.asksMs));
   const longest = dueMs.reduce((sum, due) => sum + due * JITTER + LATE_MS, 0);
@@ -179,7 +182,7 @@ interface Row {
   kind: Kind;
   without: number;
   withIt: number;
-  /** Middle of the windows' ratios, and of their differences. */
+  /** Median of the windows' ratios, and of their differences. */
   ratio: number;
   more: number;
   deliveries: number;
@@ -222,7 +225,7 @@ const rows = [...slices].map(([kind, all]) => rowOf(kind, all));
 const twins = [first, second];
 await Promise.all(twins.map(({ load }) => load.stop(DRAIN_LIMIT_MS)));
 
-/** Events that one of the good endpoints has not been told of. */
+/** Returns the events that one of the good endpoints did not get. */
 function untold(): number {
   return twins.reduce((sum, { good, ledger }) => {
     const messages = ledger.entries().map(({ id }) => id);
@@ -240,7 +243,14 @@ for (const { ground, good } of twins) {
 const round1 = (value: number): string => String(Math.round(value * 10) / 10);
 printMarkdown(
   [
-    ...["endpoint", "others' p95 without ms", "with ms", "middle ratio", "its deliveries", "attempts"],
+    ...[
+      "endpoint",
+      "other endpoints' p95 without ms",
+      "with ms",
+      "middle ratio",
+      "its deliveries",
+      "attempts",
+    ],
     ...["off schedule", "peak RSS more MiB", "octets written MiB"],
   ],
   rows.map(({ kind, without, withIt, ratio, deliveries, attempts, off, growth, written }) => [
@@ -255,7 +265,7 @@ console.log("");
 const quick = ({ ratio, more }: Row) => ratio <= FACTOR || more <= GRAIN_MS;
 const findings: Finding[] = [
   allOf(
-    `kinds with which the others' p95 is at most ${FACTOR}x, or ${GRAIN_MS} ms more`,
+    `kinds with which the other endpoints' p95 is at most ${FACTOR}x, or ${GRAIN_MS} ms more`,
     rows.filter(quick).length,
     rows.length,
   ),
@@ -269,7 +279,7 @@ const findings: Finding[] = [
     rows.reduce((sum, { off }) => sum + off, 0),
   ),
   atMost("peak RSS more than without, MiB", Math.max(...rows.map(({ growth }) => growth)), MEMORY_MIB),
-  none("events that one of the others was never told of", untold()),
+  none("events that one of the other endpoints never got", untold()),
 ];
 const gone = rows.find(({ kind }) => kind.badness === "410");
 if (gone !== undefined)

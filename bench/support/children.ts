@@ -3,23 +3,23 @@ import { readFileSync } from "node:fs";
 /** A process started by a bench. */
 export interface Child {
   pid: number;
-  /** All it has printed on stdout so far. */
+  /** Everything that it has printed on stdout so far. */
   output(): string;
   /** Resident memory now, bytes. */
   memory(): number;
-  /** Processor time it has used so far, on all its threads, microseconds. */
+  /** Processor time so far, over all its threads, microseconds. */
   processor(): number;
-  /** Asks it to end, and after the grace makes it. */
+  /** Asks it to end, and kills it after the grace period. */
   end(): Promise<void>;
-  /** Resolves when it has ended by itself, with what it printed. Throws where it failed. */
+  /** Resolves with its output when it has ended by itself. Throws if it failed. */
   finished(): Promise<string>;
 }
 
 export interface ChildOptions {
   env?: Record<string, string>;
-  /** Text on stdout that says it is ready. */
+  /** Text on stdout that shows that it is ready. */
   ready?: string;
-  /** File that takes its output: a pipe would have the bench read along while it measures. */
+  /** File for its output: with a pipe the bench would have to read while it measures. */
   log: string;
   cwd?: string;
 }
@@ -28,7 +28,7 @@ const READY_POLL_MS = 20;
 const READY_LIMIT_MS = 20_000;
 const END_GRACE_MS = 10_000;
 
-/** Starts a process and waits until it is ready. It ends with the bench at the latest. */
+/** Starts a process and waits until it is ready. The process ends with the bench at the latest. */
 export async function startChild(command: readonly string[], options: ChildOptions): Promise<Child> {
   const started = Bun.spawn([...command], {
     stdin: "ignore",
@@ -64,7 +64,10 @@ export async function startChild(command: readonly string[], options: ChildOptio
   return child;
 }
 
-/** Linux counts in hundredths of a second: fields 14 and 15 of proc(5), counted behind the name, which may have spaces. */
+/**
+ * Linux counts in hundredths of a second: fields 14 and 15 of proc(5), counted after the name, which can contain
+ * spaces.
+ */
 function processorTime(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

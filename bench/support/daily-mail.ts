@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../src/core/ids.ts";
-import { keepBody, keepContent, type KeepDeps } from "../../src/flows/contents/keep.ts";
+import { prepareBody, prepareContent, type PrepareDeps } from "../../src/flows/contents/prepare-content.ts";
 import type { Statement } from "../../src/store/engine/client.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { insertMessage, type Message } from "../../src/store/messages.ts";
@@ -9,7 +9,7 @@ import { rememberReferences, stepThread } from "../../src/store/threads.ts";
 import { insertDeliveries } from "../../src/store/webhook-deliveries.ts";
 import { listedMessage, PROJECTS } from "./listed-messages.ts";
 
-/** What an ordinary project is made of. */
+/** The make-up of an ordinary project. */
 export const WORLD: readonly string[] = [
   "INSERT INTO accounts (id, name, owner_email, created_at) VALUES ('acc_1', 'a', 'o@x.test', 1)",
   `INSERT INTO senders (id, account_id, external_id, name, plan, trust_tier, created_at)
@@ -22,16 +22,16 @@ export const WORLD: readonly string[] = [
     VALUES ('whk_1', '${PROJECTS[0]}', 'https://x.test', '["*"]', 's', 1, 1)`,
 ];
 
-/** Of so many messages one has an attachment of that size, in bytes that do not shrink. */
+/** One message in this many has an attachment of this size, in bytes that cannot be compressed. */
 const ATTACHMENTS = [
   { oneOf: 100, bytes: 512 * 1024 },
   { oneOf: 20, bytes: 48 * 1024 },
 ] as const;
-/** Mails that come to an inbox join one thread, so many at a time. */
+/** Messages that arrive in an inbox join one thread, this many at a time. */
 const MAILS_OF_A_THREAD = 3;
 
-/** Stores one message with all that it leaves behind once it is delivered: every other one came to an inbox. */
-export async function storeMail(deps: KeepDeps, at: number): Promise<void> {
+/** Stores one message with every row that it has after its delivery. Every other message came to an inbox. */
+export async function storeMail(deps: PrepareDeps, at: number): Promise<void> {
   const { db, clock } = deps;
   const now = clock.now();
   const inbound = at % 2 === 1;
@@ -42,12 +42,12 @@ export async function storeMail(deps: KeepDeps, at: number): Promise<void> {
       ? { direction: "inbound", status: "delivered", inboxId: "inb_1", threadId: place.threadId }
       : {}),
   };
-  const body = await keepBody(deps, PROJECTS[0], { html: words(at, 300), text: words(at + 1, 150) });
+  const body = await prepareBody(deps, PROJECTS[0], { html: words(at, 300), text: words(at + 1, 150) });
   const attachment = ATTACHMENTS.find(({ oneOf }) => at % oneOf < 2);
   const large =
-    attachment === undefined ? null : await keepContent(deps, PROJECTS[0], randomBytes(attachment.bytes));
+    attachment === undefined ? null : await prepareContent(deps, PROJECTS[0], randomBytes(attachment.bytes));
   const raw = inbound
-    ? (large ?? (await keepContent(deps, PROJECTS[0], Buffer.from(words(at + 2, 500)))))
+    ? (large ?? (await prepareContent(deps, PROJECTS[0], Buffer.from(words(at + 2, 500)))))
     : null;
   const attached = large === null ? [] : [{ ...fileOf(now, large.size), content: inbound ? null : large }];
   await db.write([
@@ -106,7 +106,7 @@ function departure({ id, senderId, to, createdAt }: Message): Statement[] {
   ];
 }
 
-/** Events, each with its line in the webhook log. */
+/** Stores the events, each with its row in the webhook log. */
 function happened({ id, senderId, createdAt }: Message, types: readonly HappenedType[]): Statement[] {
   const events = types.map((type) => {
     const given = { id: newId("evt", createdAt), senderId, messageId: id, type, email: null, data: {} };
@@ -129,7 +129,7 @@ const WORDS = "order parcel invoice the your of for thank you delivery address a
   " ",
 );
 
-/** Text that shrinks as text does, another one for each seed. */
+/** Returns text that compresses as text does, different for each seed. */
 function words(seed: number, count: number): string {
   const text = Array.from({ length: count }, (_, at) => WORDS[(seed * 31 + at * at) % WORDS.length]);
   return `${seed} ${text.join(" ")} ${randomBytes(count >> 1).toString("hex")}`;

@@ -1,4 +1,7 @@
-/** Loaded before a program, so that one which is told to end does it as at its own end, and what it started ends too. */
+/**
+ * Is loaded before a program. If a signal ends the program, its exit handlers run and end the processes that it
+ * started.
+ */
 for (const [signal, code] of [
   ["SIGTERM", 143],
   ["SIGINT", 130],

@@ -1,21 +1,24 @@
-/** What a bench has measured, as numbers: the tables are for people. */
+/** The figures of a bench as numbers; the tables are for people. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { figuresFile } from "./options.ts";
 import { median, type Row } from "./table.ts";
 
-/** Figures by row and column. What was not measured is not there. */
+/** Figures by row and column. A figure that was not measured is missing. */
 export type Figures = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 /** Column of the highest of a row's rounds. */
 export const MOST = "most";
 
-/** Leaves the figures in the file that `--json=FILE` names; without it, nowhere. */
+/** Writes the figures to the file that `--json=FILE` names, if it is given. */
 export function handOver(figures: Figures): void {
   const file = figuresFile();
   if (file !== null) writeFileSync(file, `${JSON.stringify(figures, null, 2)}\n`);
 }
 
-/** Rows of a bench as figures: the median of the rounds under their unit, the highest, and the medians beside it. */
+/**
+ * Returns the rows of a bench as figures: the median of the rounds under their unit, the highest, and the medians of
+ * the other columns.
+ */
 export function rowFigures(unit: string, rows: readonly Row[]): Figures {
   return Object.fromEntries(
     rows.map(({ name, rounds, more = {} }) => [
@@ -29,9 +32,9 @@ export function rowFigures(unit: string, rows: readonly Row[]): Figures {
   );
 }
 
-/** The figures that a bench has left in a file. Throws where there are none, or where one is no number. */
+/** Reads the figures that a bench wrote to a file. Throws if there are none, or if one is not a number. */
 export function readFigures(file: string): Figures {
-  // The shape that `handOver` writes. A figure that could not be had (NaN) has become null.
+  // This is the shape that `handOver` writes. A figure that is not available (NaN) has become null.
   const figures = JSON.parse(readFileSync(file, "utf8")) as Record<string, Record<string, number | null>>;
   const read = Object.entries(figures).map(([row, columns]) => [row, numbersOf(row, columns)] as const);
   if (read.length === 0) throw new Error("no figures were handed over");

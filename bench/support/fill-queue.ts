@@ -6,10 +6,10 @@ import { DOMAIN, type Prepared, startService } from "./service.ts";
 
 /** Messages sent in one request. */
 const BATCH = 100;
-/** Messages that are accepted; the rest of a queue are copies of them in the database, which takes seconds, not minutes. */
+/** Messages that are really accepted. The rest are copies in the database, which takes seconds instead of minutes. */
 const ACCEPTED = 1000;
 
-/** Columns that name a message, by table: what a copy changes. */
+/** Columns that name a message, by table; a copy changes them. */
 const TABLES: Readonly<Record<string, string>> = {
   messages: "id",
   message_content: "message_id",
@@ -18,8 +18,8 @@ const TABLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Puts `count` mails of 1 KB that are due into a data folder, to recipients at so many domains. Resolves with the
- * folder's new name: what the process that accepted them said must not be taken for the word of the next one.
+ * Puts `count` due messages of 1 KB to recipients at this many domains into a data folder. Resolves with the folder's
+ * new name, so that output of the accepting process is not taken for output of the next one.
  */
 export async function fillQueue(
   folder: string,
@@ -52,19 +52,19 @@ export async function fillQueue(
   return filled;
 }
 
-/** Adds so many copies of each message. */
+/** Adds this many copies of each message. */
 function multiply(folder: string, copies: number): void {
   using database = new Database(join(folder, "postrider.db"));
   database.run("PRAGMA foreign_keys = OFF");
   database.transaction(() => {
-    // Where search finds them is no matter here: entering it is work of the acceptance, which is not measured.
+    // The copies skip the search index, because the bench does not measure it.
     database.run("UPDATE messages SET position = 0 WHERE position IS NULL");
     for (const [table, id] of Object.entries(TABLES)) {
       const columns = database
         .query<{ name: string }, []>(`SELECT name FROM pragma_table_info('${table}')`)
         .all()
         .map(({ name }) => name);
-      // The last five characters of an id are random: a number in their place makes another one.
+      // The last five characters of an id are random: a number in their place makes a new id.
       const values = columns.map((name) =>
         name === id ? `substr(s.${id}, 1, 25) || printf('%05x', k.n)` : `s.${name}`,
       );

@@ -1,4 +1,4 @@
-/** A bare Elysia route that stores each body as one row: what an accept cannot be faster than. */
+/** A bare Elysia route that stores each body as one row: the floor of an accept. */
 import { Elysia } from "elysia";
 import { groupCommitStore, singleCommitStore } from "./floor-database.ts";
 

@@ -8,7 +8,7 @@ const INSERT = "INSERT INTO mails (id, body) VALUES (?, ?)";
 /** Stores one row durably. */
 export type Store = (body: string | Uint8Array) => Promise<string>;
 
-/** One row a group commit, by the service's own door to the database. */
+/** Stores one row per writer in a group commit, with the service's own database code. */
 export async function groupCommitStore(file: string): Promise<Store> {
   const db: Db = await openDb(systemClock, { url: `file:${file}`, authToken: null, syncUrl: null });
   await db.migrate([{ sql: TABLE, args: [] }]);
@@ -19,7 +19,7 @@ export async function groupCommitStore(file: string): Promise<Store> {
   };
 }
 
-/** One row, one commit, as durable as the service's. */
+/** Stores one row in one commit, as durable as the service's. */
 export async function singleCommitStore(file: string): Promise<Store> {
   const client: Client = createClient({ url: `file:${file}`, concurrency: 1 });
   for (const sql of ["PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", TABLE])

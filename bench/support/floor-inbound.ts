@@ -1,8 +1,8 @@
-/** A bare SMTP listener that commits each mail's bytes before its 250: what taking mail cannot be faster than. */
+/** A bare SMTP listener that commits each message's bytes before its 250: the floor of receiving. */
 import { groupCommitStore } from "./floor-database.ts";
 
 interface Session {
-  /** Octets that are not answered yet; in DATA, all of the mail so far. */
+  /** Bytes that are not answered yet; during DATA, the message so far. */
   pending: Buffer;
   inData: boolean;
 }
@@ -25,7 +25,7 @@ function answer(socket: Bun.Socket<Session>, line: string): void {
   if (/^QUIT/i.test(line)) socket.end();
 }
 
-/** Takes one command or one whole mail off the pending octets; false where neither is whole. */
+/** Takes one command or one whole message from the pending bytes. Returns false if neither is complete. */
 function step(socket: Bun.Socket<Session>): boolean {
   const { data } = socket;
   const mark = data.inData ? END_OF_DATA : "\r\n";

@@ -1,11 +1,11 @@
-/** nodemailer composing, signing and sending over its pool, with nothing stored: prints one JSON line. */
+/** Composes, signs and sends with nodemailer's pool and stores nothing. Prints one JSON line. */
 import { generateKeyPairSync } from "node:crypto";
 import { createTransport } from "nodemailer";
 import { HTML, recipient, TEXT } from "./message.ts";
 
 export interface FloorOutboundOptions {
   port: number;
-  /** Mails sent before the time runs. */
+  /** Messages sent before the measured ones. */
   warm: number;
   count: number;
   connections: number;
@@ -21,7 +21,7 @@ export interface FloorOutboundResult {
   processor: number;
 }
 
-/** Mails handed to nodemailer at a time: enough to keep all its connections busy. */
+/** Messages handed to nodemailer at a time: enough to keep all its connections busy. */
 const IN_HAND = 100;
 
 const options: FloorOutboundOptions = JSON.parse(process.argv[2] ?? "{}");

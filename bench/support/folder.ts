@@ -2,10 +2,10 @@ import { cpSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Types of file systems in memory, as statfs(2) names them: there a durable commit costs nothing. */
+/** Types of file systems in memory, as in statfs(2). A durable commit costs nothing there. */
 const IN_MEMORY = new Set([0x01021994, 0x858458f6]);
 
-/** A folder of the bench's own on a real disk, gone with it. Throws where temporary files are kept in memory. */
+/** Makes a folder on a real disk that is removed with the bench. Throws if temporary files are kept in memory. */
 export function benchFolder(): string {
   if (IN_MEMORY.has(statfsSync(tmpdir()).type))
     throw new Error("the temporary folder is in memory: set TMPDIR to one on a disk");
@@ -20,7 +20,7 @@ function goneAtExit(folder: string): void {
 
 let copies = 0;
 
-/** A copy of a data folder, beside it, gone with the bench. */
+/** Copies a data folder. The copy is removed with the bench. */
 export function copyOf(folder: string): string {
   const copy = `${folder}-${++copies}`;
   goneAtExit(copy);

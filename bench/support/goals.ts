@@ -1,14 +1,14 @@
-/** What the figures of each bench are held against. */
+/** The goals of each bench's figures. */
 import { type Figures, MOST } from "./figures.ts";
 
-/** One figure beside its floor or peer, as the table shows it. */
+/** One figure with its floor or peer, as the table shows it. */
 export interface Line {
   figure: string;
   ours: string;
   beside: string;
   ratio: string;
   goal: string;
-  /** Null where nothing is asked, or what it is compared with is not here. */
+  /** Null if there is no goal, or if the peer is not installed here. */
   met: boolean | null;
 }
 
@@ -20,7 +20,7 @@ function holds(value: number, [sign, limit]: Bound): boolean {
   return sign === "≤" ? value <= limit : value < limit;
 }
 
-/** Throws for a figure that is not there: a bench that measured nothing must not pass for one that met its goals. */
+/** Throws if a figure is missing, so that a bench that measured nothing does not pass. */
 function at(figures: Figures, [row, column]: Place): number {
   const value = figures[row]?.[column];
   if (value === undefined) throw new Error(`no figure: ${row}, ${column}`);
@@ -31,7 +31,7 @@ function shown(value: number): string {
   return value.toFixed(Math.abs(value) < 10 ? 2 : 0);
 }
 
-/** A figure by itself. */
+/** Returns the line of a figure without a peer. */
 function alone(figures: Figures, figure: string, ours: Place, unit: string, goal: Bound | null): Line {
   const value = at(figures, ours);
   return {
@@ -44,7 +44,7 @@ function alone(figures: Figures, figure: string, ours: Place, unit: string, goal
   };
 }
 
-/** A figure as so many times another. `name`: what that is. */
+/** Returns the line of a figure as a multiple of another. `name` says what the other is. */
 function times(
   figures: Figures,
   figure: string,
@@ -64,7 +64,7 @@ function times(
   };
 }
 
-/** The same beside a program that not every machine has. */
+/** Returns the line of a figure as a multiple of a program's that may be missing on this machine. */
 function timesPeer(
   figures: Figures,
   figure: string,
@@ -128,11 +128,11 @@ function queue(figures: Figures): Line[] {
   const queued = (kind: string): string => `${at(figures, ["queued", kind])} queued`;
   const long = `relay, ${queued("long")}`;
   return [
-    // Not slower, by more than what two runs of the same differ by.
+    // Allows for the difference between two runs of one build.
     times(figures, long, ["long", "msg/s"], { name: queued("short"), place: ["short", "msg/s"] }, ["≥", 0.9]),
     alone(figures, `${long}, most RSS`, ["long", "most RSS MB"], "MB", ["<", 250]),
     ...["hangs", "refuses"].map((how) =>
-      alone(figures, `accepted beside ${queued("dead")} for one that ${how}, slowest`, [how, MOST], "ms", [
+      alone(figures, `message next to ${queued("dead")} for a host that ${how}, slowest`, [how, MOST], "ms", [
         "≤",
         2000,
       ]),
@@ -151,7 +151,7 @@ function idle(figures: Figures): Line[] {
   });
 }
 
-/** Of each kind of page the case that grows most, and the one that is slowest; the bench prints all. */
+/** Returns, for each kind of page, the case that grows most and the slowest case. The bench prints all of them. */
 function lists(figures: Figures): Line[] {
   return ["first", "deep"].flatMap((kind) => {
     const cases = Object.keys(figures).filter((row) => row.startsWith(`${kind}, `));
@@ -175,5 +175,5 @@ function retention(figures: Figures): Line[] {
   return [times(figures, name, ["last day", "MB"], level, ["≤", 1.3])];
 }
 
-/** What each bench's figures come to. Throws where one is not there. */
+/** The lines of each bench. Each function throws if a figure is missing. */
 export const GOALS = { accept, inbound, outbound, queue, idle, lists, retention } as const;

@@ -1,6 +1,6 @@
 /**
- * Sends POSTs over kept connections as fast as they are answered, from a process of its own: raw sockets, requests
- * built beforehand, of an answer only its first line and its length are read. Prints one JSON line.
+ * Sends POSTs over kept connections as fast as they are answered, from a process of its own. It uses raw sockets and
+ * requests built beforehand, and reads only the first line and the length of an answer. Prints one JSON line.
  */
 import { recipient, sendBody } from "./message.ts";
 
@@ -9,9 +9,9 @@ export interface LoadOptions {
   key: string;
   from: string;
   connections: number;
-  /** Domains that recipients are spread over. */
+  /** Number of recipient domains. */
   domains: number;
-  /** Unmeasured and measured time, milliseconds; with `count` that many requests are sent instead. */
+  /** Unmeasured and measured time, milliseconds. If `count` is given, that many requests are sent instead. */
   warmMs: number;
   measureMs: number;
   count?: number;
@@ -24,9 +24,12 @@ export interface LoadResult {
   p99: number;
 }
 
-/** Requests built beforehand. Sent again they are to others: a body that comes again is kept once, which is another road. */
+/**
+ * Requests built beforehand. If they are sent again, their recipient changes, because a repeated body is stored only
+ * once.
+ */
 const BUILT_REQUESTS = 20_000;
-/** Number of the first recipient; its first digit is what is changed where all have been sent. */
+/** Number of the first recipient. Its first digit changes when all requests have been sent. */
 const FIRST_RECIPIENT = 100_000;
 const ROUNDS = 9;
 const ONE = 0x31;
@@ -62,7 +65,7 @@ function more(): boolean {
     : next < options.count;
 }
 
-/** The next request, to a recipient that no other has had, for so many rounds. */
+/** Returns the next request, with a recipient that no other request had, for a number of rounds. */
 function nextRequest(): Uint8Array {
   const round = Math.floor(next / BUILT_REQUESTS) % ROUNDS;
   const request = requests[next++ % BUILT_REQUESTS];

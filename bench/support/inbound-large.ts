@@ -1,4 +1,4 @@
-/** Memory that the service needs for large mails that come at once. */
+/** Measures the memory that the service needs for large messages that arrive at once. */
 import { loadavg } from "node:os";
 import type { Figures } from "./figures.ts";
 import { printMarkdown } from "./inbound-table.ts";
@@ -7,21 +7,21 @@ import type { Kind } from "./inbound-targets.ts";
 import { forgetPeak, peakMemory, residentMemory } from "./peak-memory.ts";
 import { median } from "./table.ts";
 
-/** Mails of the largest size whose octets the service may hold at a time. */
+/** Messages of the largest size that the service may hold in memory at a time. */
 const GOAL = 4;
 const MEGABYTE = 1_000_000;
 
-/** Mails that come before the measured ones, and those. */
+/** Unmeasured messages first, and the measured ones. */
 export interface LargeLoad {
-  /** What is sent, for the table. */
+  /** Name of the message for the table. */
   name: string;
   warm: Omit<Load, "port">;
   large: Omit<Load, "port">;
-  /** Of one large mail. */
+  /** Size of one large message. */
   octets: number;
 }
 
-/** One large load, a figure a round; memory in bytes. */
+/** One large load with a figure per round; memory in bytes. */
 export interface LargeRow {
   load: LargeLoad;
   seconds: number[];
@@ -29,7 +29,7 @@ export interface LargeRow {
   growth: number[];
 }
 
-/** Sends large mails so many times, each time to a service that was just started. */
+/** Sends large messages for this many rounds, each to a service that has just started. */
 export async function measureLarge(
   home: string,
   [name, start]: Kind,
@@ -40,7 +40,7 @@ export async function measureLarge(
   const { warm, large } = load;
   for (let round = 0; round < rounds; round++) {
     const target = await start();
-    // So that its threads and what they load are there before the first look.
+    // Starts its threads and loads their code before the first reading.
     await send(home, { ...warm, port: target.port });
     const resident = residentMemory(target.pid);
     forgetPeak(target.pid);
@@ -55,7 +55,7 @@ export async function measureLarge(
 
 const HEADS = ["", "seconds", "RSS before, MB", "RSS growth, MB", "growth / size", "goal", "load"];
 
-/** The same as figures. */
+/** Returns the loads as figures. */
 export function largeFigures(rows: readonly LargeRow[]): Figures {
   return Object.fromEntries(
     rows.map(({ load, seconds, before, growth }) => [

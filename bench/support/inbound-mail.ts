@@ -1,7 +1,7 @@
-/** The mails that `bench/inbound.ts` has smtp-source send, and what DNS says about their sender. */
+/** The messages that smtp-source sends for `bench/inbound.ts`, and the DNS records of their sender. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/dkim.ts";
+import { dkimPrivateKey, dkimRecord, generateDkimKey, signDkim } from "../../src/mail/auth/dkim.ts";
 import { startDns, type TestDns } from "../../test/support/dns.ts";
 import { startChild } from "./children.ts";
 
@@ -13,23 +13,23 @@ const SELECTOR = "bench";
 const TXT_CHARS = /.{1,255}/g;
 /** Characters of a line, as smtp-source sends them. */
 const LINE = `${"X".repeat(78)}\r\n`;
-/** A line of base64, as long as RFC 2045 §6.8 allows. */
+/** A line of base64 of the length that RFC 2045 §6.8 allows. */
 const BASE64_LINE = `${"b".repeat(76)}\r\n`;
 
-/** Flags of smtp-source that say which mail it sends. */
+/** Flags of smtp-source that select the message. */
 export type MailFlags = readonly string[];
 
-/** What a mail's body is: lines of text, or an attachment. */
+/** Kind of a message's body: lines of text, or an attachment. */
 export type Body = "text" | "attachment";
 
 export interface Sender {
-  /** What the service asks about the sender: SPF and DMARC, and the DKIM key where mails are signed. */
+  /** The sender's DNS records: SPF and DMARC, and the DKIM key if messages are signed. */
   dns: TestDns;
-  /** A mail whose body has so many octets, unsigned unless the sender signs. */
+  /** Returns a message whose body has this many bytes. It is unsigned unless the sender signs. */
   mail: (body: Body, octets: number) => Promise<MailFlags>;
 }
 
-/** A sender whose mails pass SPF and DMARC; where it signs, DKIM too. Files are put in the folder. */
+/** Makes a sender whose messages pass SPF and DMARC, and DKIM if it signs. Files are put into the folder. */
 export async function openSender(folder: string, recipient: string, signs: boolean): Promise<Sender> {
   const dns = await startDns(
     txt(SENDER_DOMAIN, "v=spf1 ip4:127.0.0.1 -all"),
@@ -63,10 +63,10 @@ function txt(name: string, value: string) {
   return { name, type: "TXT", data: value.match(TXT_CHARS) } as const;
 }
 
-/** Without a Message-ID: smtp-source sends the same file each time, and the same mail twice is one mail. */
+/** Has no Message-ID: smtp-source sends one file each time, and a repeated Message-ID would be stored once. */
 const HEADER = `From: <${SENDER}>\r\nDate: Sat, 21 Nov 2026 09:00:00 +0000\r\nSubject: Measured\r\n`;
 
-/** The rest of a mail by its body: fields, the empty line, and so many octets. */
+/** Returns the rest of a message by its body: fields, the empty line, and this many bytes. */
 const BODIES: Readonly<Record<Body, (octets: number) => string>> = {
   text: (octets) => `\r\n${LINE.repeat(Math.ceil(octets / LINE.length))}`,
   attachment: (octets) =>
@@ -79,7 +79,7 @@ const BODIES: Readonly<Record<Body, (octets: number) => string>> = {
     ].join(""),
 };
 
-/** How smtp-source sends: `kept` sessions bring one mail after another. */
+/** Ways in which smtp-source sends: `kept` sessions bring one message after another. */
 export interface Load {
   port: number;
   sessions: number;
@@ -88,7 +88,7 @@ export interface Load {
   mail: MailFlags;
 }
 
-/** Sends mails; resolves with the wall time in seconds. Throws where one is refused. */
+/** Sends messages. Resolves with the wall time in seconds. Throws if one is refused. */
 export async function send(folder: string, load: Load): Promise<number> {
   const begin = performance.now();
   const counts = ["-s", load.sessions, "-m", load.mails].map(String);

@@ -1,20 +1,20 @@
 import type { Figures } from "./figures.ts";
 import { median, PROCESSOR } from "./table.ts";
 
-/** One server under one way of sending. Each list has one figure a round. */
+/** One server with one way of sending. Each list has one figure per round. */
 export interface InboundRow {
   name: string;
-  /** Mails a second. */
+  /** Messages per second. */
   rates: number[];
-  /** Processor time a mail, microseconds. */
+  /** Processor time per message, microseconds. */
   processor: number[];
-  /** What the machine had to do, as its own average of the last minute says. */
+  /** The machine's load average of the last minute. */
   load: number[];
-  /** How many times this row's rate the subject's is to be; null where nothing is asked. */
+  /** The goal as a multiple of this row's rate; null if there is none. */
   goal: number | null;
 }
 
-/** The service, and what it is compared with; null where it was not measured. */
+/** The service, and its peer; null if the peer was not measured. */
 export interface Comparison {
   subject: InboundRow | null;
   others: InboundRow[];
@@ -35,7 +35,7 @@ export function printComparisons(comparisons: readonly Comparison[]): void {
   printMarkdown(HEADS, lines);
 }
 
-/** The same as figures. */
+/** Returns the comparisons as figures. */
 export function comparisonFigures(comparisons: readonly Comparison[]): Figures {
   const rows = comparisons.flatMap(({ subject, others }) => [
     ...(subject === null ? [] : [subject]),
@@ -59,7 +59,7 @@ function figures({ name, rates, processor, load }: InboundRow): string[] {
   ];
 }
 
-/** Prints a Markdown table, and nothing where it has no lines. */
+/** Prints a Markdown table, or nothing if it has no lines. */
 export function printMarkdown(heads: readonly string[], lines: readonly (readonly string[])[]): void {
   if (lines.length === 0) return;
   for (const cells of [heads, heads.map(() => "---"), ...lines]) console.log(`| ${cells.join(" | ")} |`);

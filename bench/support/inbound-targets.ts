@@ -1,4 +1,4 @@
-/** What `bench/inbound.ts` sends mail to: the service, what it cannot be faster than, and others' servers. */
+/** The servers to which `bench/inbound.ts` sends: the service, its floor, and other mail servers. */
 import { Database } from "bun:sqlite";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -13,16 +13,16 @@ import { type Prepared, startService } from "./service.ts";
 export interface Target {
   port: number;
   pid: number;
-  /** Processor time it has used so far, microseconds. */
+  /** Processor time so far, microseconds. */
   processor: () => number;
-  /** Ends it; resolves with how many mails it has taken. */
+  /** Ends it. Resolves with the number of messages that it has taken. */
   end: () => Promise<number>;
 }
 
-/** What is measured: its name, and how it is started. */
+/** A server to measure: its name, and how to start it. */
 export type Kind = readonly [name: string, start: () => Promise<Target>];
 
-/** A copy of the data folder with the project subscribed to mail that comes in. */
+/** Copies the data folder and subscribes the project to incoming mail. */
 export async function subscribed(prepared: Prepared): Promise<Prepared> {
   const folder = copyOf(prepared.folder);
   const { child, url } = await startService(folder, { ROLES: "api" });
@@ -36,13 +36,13 @@ export async function subscribed(prepared: Prepared): Promise<Prepared> {
   return { ...prepared, folder };
 }
 
-/** Mails that went the whole way: their sender found to be who it says it is, and a push waiting for each. */
+/** Counts messages that went the whole way: the sender passed its checks, and a push waits. */
 const TAKEN_WHOLLY = `SELECT count(*) AS n FROM messages m JOIN message_content c ON c.message_id = m.id
   WHERE m.direction = 'inbound' AND m.status = 'delivered' AND c.auth ->> '$.dmarc.result' = 'pass'
     AND c.auth ->> '$.dkim[0].result' IS ?
     AND m.id IN (SELECT message_id FROM webhook_deliveries)`;
 
-/** The service with its SMTP role alone: pushes are written and wait for a worker, which is another process. */
+/** Starts the service with only its SMTP role: pushes are stored and wait for a worker, which is another process. */
 export function service(prepared: Prepared, dnsServers: string, signed: boolean): Kind {
   return [
     "inbound",
@@ -56,7 +56,7 @@ export function service(prepared: Prepared, dnsServers: string, signed: boolean)
   ];
 }
 
-/** A listener that knows six replies, and commits the bytes of each mail in a group. */
+/** Starts a listener that knows six replies, and commits the bytes of each message in a group. */
 export function bareListener(home: string): Kind {
   return [
     "bare listener, group commit",
@@ -93,14 +93,14 @@ function databaseTarget(
   };
 }
 
-/** Debian's Postfix, which takes all mail to its hold queue, one file each, and delivers none. */
+/** Starts Debian's Postfix, which takes all mail to its hold queue, one file each, and delivers none. */
 export function postfixHold(): Kind[] {
   if (postfix.missing !== null) return missing("Postfix", postfix.missing);
   const settings = {
     mynetworks: "127.0.0.0/8",
     smtpd_client_restrictions: "check_client_access static:HOLD",
     smtpd_tls_security_level: "none",
-    // It would wait for a delivery that never comes.
+    // By default Postfix slows its input until it delivers, which never happens here.
     in_flow_delay: "0",
   };
   const start = async (): Promise<Target> => {
@@ -119,7 +119,7 @@ export function postfixHold(): Kind[] {
   return [["Postfix, hold queue", start]];
 }
 
-/** nodemailer's smtp-server, under Bun and under node. */
+/** Starts nodemailer's smtp-server, under Bun and under node. */
 export function smtpServers(home: string): Kind[] {
   const library = installed("smtp-server");
   if (library === null) return missing("smtp-server", "it is not installed");

@@ -1,5 +1,5 @@
-import type { MessageStatus } from "../../src/core/states.ts";
-import type { Message } from "../../src/store/messages.ts";
+import type { MessageStatus } from "../../src/core/messages/states.ts";
+import { type Message, NOT_SENT } from "../../src/store/messages.ts";
 
 /** The project that is measured, and two others. */
 export const PROJECTS = [
@@ -8,14 +8,14 @@ export const PROJECTS = [
   "snd_01000000000000000000otherc",
 ] as const;
 
-/** What three messages of the measured project have: the oldest, the middle one and the newest. */
+/** Values that only three messages of the measured project have: the oldest, the middle one and the newest. */
 export const RARE = {
   from: "founder@shop.example",
   tag: { name: "campaign", value: "launch" },
   word: "quixotic",
 } as const;
 
-/** A word in every subject of the other projects, in none of the measured one. */
+/** A word that every subject of the other projects has, and no subject of the measured one. */
 export const THEIRS = "neighbour";
 
 const SUBJECTS = [
@@ -33,7 +33,7 @@ const SUBJECTS = [
   "We miss you! Voucher",
 ];
 
-/** The `at`-th of `count` messages, as a shop might send them. */
+/** Returns the `at`-th of `count` messages, as a shop might send them. */
 export function listedMessage(
   senderId: string,
   id: string,
@@ -61,14 +61,12 @@ export function listedMessage(
     inReplyTo: null,
     threadId: null,
     inboxId: null,
-    templateId: null,
-    scheduledAt: null,
+    ...NOT_SENT,
     sentAt: createdAt,
     size: 5000,
     testMode: false,
     trackOpens: true,
     trackClicks: true,
-    unsubscribeLink: false,
     createdAt,
   };
 }

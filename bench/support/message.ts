@@ -5,12 +5,12 @@ const LINKS = [1, 2, 3, 4, 5].map(
 );
 export const HTML = `${LINKS.join("")}<p>${"A sentence of the message with <b>some</b> markup.</p>\n<p>".repeat(63)}</p>`;
 
-/** The text as it goes to one recipient. */
+/** Returns the text for one recipient. */
 export function textTo(to: string): string {
   return `For ${to}.\n${TEXT}`;
 }
 
-/** The body of a send to one recipient, which no other has: a body that comes again is kept once. */
+/** Returns the body of a send to one recipient. It is unique, because a repeated body is stored only once. */
 export function sendBody(from: string, to: string): string {
   const body = {
     from: { email: from, name: "Bench" },
@@ -22,7 +22,7 @@ export function sendBody(from: string, to: string): string {
   return JSON.stringify(body);
 }
 
-/** The recipient of the nth message, spread over so many domains. */
+/** Returns the recipient of the nth message, spread over this many domains. */
 export function recipient(n: number, domains: number): string {
   return `person${n}@d${n % domains}.example`;
 }

@@ -1,7 +1,7 @@
 const ROUNDS = 3;
 const DOMAINS = 50;
 
-/** All values of `--name=…`, which may be given several times. */
+/** Returns all values of `--name=…`, which may be given several times. */
 function options(name: string): string[] {
   const start = `--${name}=`;
   return process.argv.filter((arg) => arg.startsWith(start)).map((arg) => arg.slice(start.length));
@@ -11,7 +11,7 @@ function option(name: string): string | null {
   return options(name)[0] ?? null;
 }
 
-/** The whole number in `--name=…`, or the fallback. Throws for what is none from 1 on. */
+/** Returns the whole number in `--name=…`, or the fallback. Throws if it is not a number from 1 on. */
 export function numberOption(name: string, fallback: number): number {
   const text = option(name);
   if (text === null) return fallback;
@@ -21,43 +21,43 @@ export function numberOption(name: string, fallback: number): number {
   return value;
 }
 
-/** Whether `--name` was given. */
+/** Returns whether `--name` was given. */
 export function flag(name: string): boolean {
   return process.argv.includes(`--${name}`);
 }
 
-/** The kinds that `--only=TEXT`, once or several times, leaves: those whose name has one of the texts in it. */
+/** Returns the kinds whose name contains a text of `--only=TEXT`, which may be given several times. */
 export function chosen<Kind extends readonly [string, unknown]>(kinds: readonly Kind[]): readonly Kind[] {
   const texts = options("only");
   return texts.length === 0 ? kinds : kinds.filter(([name]) => texts.some((text) => name.includes(text)));
 }
 
-/** How often each kind is measured, in turns: `--rounds=N`. */
+/** Returns how often each kind is measured, in turns: `--rounds=N`. */
 export function rounds(fallback = ROUNDS): number {
   return numberOption("rounds", fallback);
 }
 
-/** `--profile=FOLDER`: where the service leaves CPU profiles; null without. */
+/** Returns the folder for the service's CPU profiles, `--profile=FOLDER`; null if not given. */
 export function profileFolder(): string | null {
   return option("profile");
 }
 
-/** How many domains the recipients are spread over: `--domains=N`. */
+/** Returns the number of recipient domains: `--domains=N`. */
 export function domains(): number {
   return numberOption("domains", DOMAINS);
 }
 
-/** `--keep=FOLDER`: where the bench's databases stay, and are found again; null without. */
+/** Returns the folder in which the bench keeps its databases, `--keep=FOLDER`; null if not given. */
 export function keptFolder(): string | null {
   return option("keep");
 }
 
-/** `--json=FILE`: where the bench leaves its figures as numbers; null without. */
+/** Returns the file for the figures as numbers, `--json=FILE`; null if not given. */
 export function figuresFile(): string | null {
   return option("json");
 }
 
-/** `--slow-disk=MS`: how much longer each fsync of the service takes, by strace; null without. */
+/** Returns how much longer each fsync of the service takes by strace, `--slow-disk=MS`; null if not given. */
 export function slowDiskMs(): number | null {
   return option("slow-disk") === null ? null : numberOption("slow-disk", 0);
 }

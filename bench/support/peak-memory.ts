@@ -1,19 +1,19 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
-/** What proc(5) wants to be told so that the highest resident memory counts from now on. */
+/** Written to clear_refs (proc(5)), this restarts the count of the highest resident memory. */
 const FORGET_PEAK = "5";
 
-/** Has the kernel forget the highest resident memory of a process so far. */
+/** Resets the highest resident memory that the kernel has counted for a process. */
 export function forgetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, FORGET_PEAK);
 }
 
-/** The highest resident memory of a process, bytes. */
+/** Returns the highest resident memory of a process, bytes. */
 export function peakMemory(pid: number): number {
   return statusBytes(pid, "VmHWM");
 }
 
-/** Resident memory of a process now, bytes. */
+/** Returns the resident memory of a process now, bytes. */
 export function residentMemory(pid: number): number {
   return statusBytes(pid, "VmRSS");
 }

@@ -1,4 +1,7 @@
-/** Debian's Postfix, with OpenDKIM and without, taking mails from smtp-source and relaying them to the sink. */
+/**
+ * Measures Debian's Postfix, with and without OpenDKIM, which takes messages from smtp-source and relays them to the
+ * sink.
+ */
 import { generateKeyPairSync } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +21,7 @@ export interface PostfixOptions {
   /** Folder for its files. */
   home: string;
   sinkPort: number;
-  /** Mails relayed before the time runs. */
+  /** Messages relayed before the measured ones. */
   warm: number;
   count: number;
   /** Sessions in and out. */
@@ -30,19 +33,19 @@ export interface PostfixOptions {
 
 export interface PostfixResult {
   perSecond: number;
-  /** Bytes of all its processes, pages they share counted once. */
+  /** Bytes of all its processes; pages that they share count once. */
   memory: number;
-  /** Microseconds a mail, of all its processes. */
+  /** Microseconds per message, of all its processes. */
   processor: number;
 }
 
-/** Why this cannot be measured here; null where it can. */
+/** Returns why this cannot be measured here; null if it can. */
 export function postfixMissing(): string | null {
   if (postfix.missing !== null) return postfix.missing;
   return existsSync(OPENDKIM) && existsSync(SMTP_SOURCE) ? null : "opendkim or smtp-source is not installed";
 }
 
-/** Relays the mails; the time runs from the last to warm up to the last of all, as the sink takes them. */
+/** Relays the messages. Measures from the end of the warm-up to the last message at the sink. */
 export async function relayThroughPostfix(options: PostfixOptions): Promise<PostfixResult> {
   const home = join(options.home, `postfix-${Bun.randomUUIDv7()}`);
   mkdirSync(home);
@@ -115,7 +118,7 @@ async function startOpenDkim(home: string): Promise<Signer> {
   return { port, pid: child.pid, stop };
 }
 
-/** Has smtp-source offer the message, the one that the other subjects send, to as many recipients as there are mails. */
+/** Makes smtp-source send the message of the other benches to as many recipients as there are messages. */
 function offer(home: string, port: number, { warm, count, connections }: PostfixOptions): Bun.Subprocess {
   const { raw } = compose({
     from: { email: `news@${DOMAIN}`, name: "Bench" },
@@ -149,14 +152,14 @@ function offer(home: string, port: number, { warm, count, connections }: Postfix
 
 const SENT = "status=sent";
 
-/** Resolves once the log tells that so many mails or more were relayed; with their number. */
+/** Resolves with the number of relayed messages once the log shows at least this many. */
 async function relayed(
   file: string,
   { count, limitMs }: { count: number; limitMs: number },
   fine: () => boolean,
 ): Promise<number> {
   const until = performance.now() + limitMs;
-  // Postfix makes it with its first line.
+  // Postfix makes the log with its first line.
   while (!existsSync(file) && fine() && performance.now() < until) await Bun.sleep(POLL_MS);
   const log = openSync(file, "r");
   const chunk = Buffer.alloc(1 << 20);

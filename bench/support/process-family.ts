@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The process and those that it has started. */
+/** Returns the process and all processes that it has started. */
 export function familyOf(pid: number): number[] {
   const children = readdirSync("/proc")
     .filter((name) => /^[0-9]+$/.test(name))
@@ -9,7 +9,10 @@ export function familyOf(pid: number): number[] {
   return [pid, ...children.flatMap(familyOf)];
 }
 
-/** Fields of proc(5) behind the name, which may have spaces: state, parent, …; null where the process has ended. */
+/**
+ * Returns the fields of proc(5) after the name, which can contain spaces: state, parent, …; null if the process has
+ * ended.
+ */
 export function statOf(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -19,7 +22,7 @@ export function statOf(pid: number): string[] | null {
   }
 }
 
-/** Microseconds of processor time, with that of children which have ended: Linux counts in hundredths of a second. */
+/** Returns microseconds of processor time, with that of ended children. Linux counts in hundredths of a second. */
 export function processorOf(pids: readonly number[]): number {
   const times = pids.map((pid) =>
     (statOf(pid) ?? []).slice(11, 15).reduce((sum, field) => sum + Number(field), 0),

@@ -1,32 +1,32 @@
-/** Runs whole benches as processes, each within its time. */
+/** Runs whole benches as processes, each with a time limit. */
 import { openSync, closeSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { familyOf, statOf } from "./process-family.ts";
 
 const END_ON_SIGNAL = join(import.meta.dir, "end-on-signal.ts");
-/** Time for a program that is told to end, and what it started, before they are made to. */
+/** Time for a program and its children to end after a signal, before they are killed. */
 const GRACE_MS = 10_000;
 const POLL_MS = 20;
-/** Octets of what a program has said that are shown. */
+/** Bytes of a program's output that are shown. */
 const SHOWN_OCTETS = 8192;
-/** Field of proc(5) behind the name: when the process was started. With its number it names a process for good. */
+/** Field of proc(5) after the name: the start time. With its number it identifies a process for good. */
 const STARTED = 19;
 
 export interface ProgramOptions {
-  /** File that takes all it says. */
+  /** File for all its output. */
   log: string;
   limitMs: number;
-  /** Where its temporary files go. */
+  /** Folder for its temporary files. */
   folder: string;
 }
 
 export interface Ended {
-  /** Its exit status; null where it took longer than it may, or died of a signal. */
+  /** Its exit status; null if it took too long, or died of a signal. */
   code: number | null;
   seconds: number;
 }
 
-/** Runs a TypeScript program to its end. It, and what it started, ends at the limit, and with this process. */
+/** Runs a TypeScript program. The program and its children end at the limit, or with this process. */
 export async function runProgram(
   file: string,
   args: readonly string[],
@@ -45,7 +45,7 @@ export async function runProgram(
     program.kill("SIGTERM");
     untilEnded(program.pid);
   };
-  // Before the folder goes in which it works.
+  // Before the folder in which it works is removed.
   process.prependListener("exit", atExit);
   let late = false;
   const limit = setTimeout(() => {
@@ -61,7 +61,7 @@ export async function runProgram(
   };
 }
 
-/** Tells a process to end; after the grace it and what it had started are made to, where they still run. */
+/** Asks a process to end. After the grace period it and its children are killed, if they still run. */
 function endFamily(pid: number): void {
   const family = familyOf(pid).map((member) => [member, statOf(member)?.[STARTED]] as const);
   process.kill(pid, "SIGTERM");
@@ -71,13 +71,13 @@ function endFamily(pid: number): void {
   }, GRACE_MS);
 }
 
-/** Waits for a child whose exit nobody takes note of any more: it stays behind as a zombie. */
+/** Waits for a child that has ended but was not reaped: it stays as a zombie. */
 function untilEnded(pid: number): void {
   const until = performance.now() + GRACE_MS;
   while (!["Z", undefined].includes(statOf(pid)?.[0]) && performance.now() < until) Bun.sleepSync(POLL_MS);
 }
 
-/** The end of what a program has said. */
+/** Returns the end of a program's output. */
 export function lastWords(log: string): string {
   return readFileSync(log).subarray(-SHOWN_OCTETS).toString();
 }

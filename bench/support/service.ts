@@ -17,7 +17,7 @@ export interface Service {
   smtpPort: number;
 }
 
-/** Starts the service on a data folder. With `--profile=FOLDER` the bench leaves a CPU profile of it there. */
+/** Starts the service on a data folder. With `--profile=FOLDER` it writes a CPU profile there. */
 export async function startService(folder: string, env: Record<string, string>): Promise<Service> {
   const [httpPort, smtpPort] = [freePort(), freePort()];
   const profile = profileFolder();
@@ -31,7 +31,7 @@ export async function startService(folder: string, env: Record<string, string>):
     ],
     {
       ready: READY,
-      // Beside the folder: a copy of it must not hold what an earlier process said.
+      // Next to the folder, so that a copy of the folder does not contain output of an earlier process.
       log: `${folder}-service`,
       cwd: folder,
       env: {
@@ -42,7 +42,7 @@ export async function startService(folder: string, env: Record<string, string>):
         DATA_DIR: folder,
         SERVICE_DOMAIN: "mail.test",
         DELIVERY: "capture",
-        // As `npm start` and the image have it: the heap is collected as on a small machine.
+        // Like `npm start` and the image: the heap is collected as on a small machine.
         BUN_JSC_forceRAMSize: "400000000",
         ...env,
       },
@@ -51,11 +51,11 @@ export async function startService(folder: string, env: Record<string, string>):
   return { child, url: `http://127.0.0.1:${httpPort}`, httpPort, smtpPort };
 }
 
-/** What the service is started with on a disk that is slow to sync. All other calls cost what they cost without. */
+/** The strace command that simulates a disk with slow fsyncs. Other calls cost nothing extra. */
 function slowDisk(): string[] {
   const ms = slowDiskMs();
   if (ms === null) return [];
-  // With -D the tracer is a grandchild: the process that is started, and measured, is the service.
+  // With -D the tracer is a grandchild, so the process that is started and measured is the service.
   const quiet = ["strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"];
   const [traced, delay] = ["fsync,fdatasync", ms * 1000];
   return [...quiet, "-e", `trace=${traced}`, "-e", `inject=${traced}:delay_exit=${delay}`];
@@ -69,7 +69,7 @@ export interface Prepared {
   inbox: string;
 }
 
-/** Makes the data folder that every run of a bench starts from a copy of. */
+/** Makes the data folder that every run of a bench copies. */
 export async function prepareData(parent: string): Promise<Prepared> {
   const folder = join(parent, "prepared");
   mkdirSync(folder);
@@ -99,7 +99,7 @@ async function prepareDomain(service: Service, dns: TestDns, key: string): Promi
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
-    // The API's own shape; what this function needs of it.
+    // The API's own shape, as far as this function needs it.
     return (await response.json()) as DomainAnswer;
   };
   const made = await call("POST", "/v1/domains", { domain: DOMAIN });

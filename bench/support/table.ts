@@ -1,7 +1,7 @@
-/** Column of the processor time that one request or mail took: steadier than a rate where others use the machine too. */
+/** Column of the processor time per request or message: steadier than a rate if other users are busy. */
 export const PROCESSOR = "CPU µs each";
 
-/** One row of a bench: its figure in each round, and facts beside it. */
+/** One row of a bench: its figure in each round, and further facts. */
 export interface Row {
   name: string;
   rounds: number[];
@@ -9,7 +9,7 @@ export interface Row {
   more?: Record<string, number[]>;
 }
 
-/** The middle value; of an even number, the lower of the two. Zero for none. */
+/** Returns the middle value; the lower of the two if their number is even; zero if there is none. */
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? 0;
 }

@@ -1,4 +1,4 @@
-/** What the database says: of a dead service from a copy, so that nothing is recovered or checkpointed in its place. */
+/** Reads the database of a dead service from a copy, so that the original is neither recovered nor checkpointed. */
 import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import type { Ground } from "./service.ts";
 
 const FILES = ["", "-wal"];
 
-/** Opens a copy of the service's files, hands it over and deletes it. */
+/** Opens a copy of the service's files, passes it on and deletes it. */
 function withCopy<Result>(ground: Ground, read: (db: Database) => Result): Result {
   const copy = join(ground.home, "autopsy.db");
   const remove = (): void => {
@@ -26,7 +26,7 @@ function withCopy<Result>(ground: Ground, read: (db: Database) => Result): Resul
   }
 }
 
-/** Reads the database of a service that runs, as another process beside it. */
+/** Reads the database of a running service from another process. */
 export function withLive<Result>(ground: Ground, read: (db: Database) => Result): Result {
   const db = new Database(join(ground.service.folder, "postrider.db"), { readonly: true });
   try {
@@ -36,7 +36,7 @@ export function withLive<Result>(ground: Ground, read: (db: Database) => Result)
   }
 }
 
-/** Recipients whose delivery had begun and had no result yet when the service died. */
+/** Returns the recipients whose delivery had begun and had no result when the service died. */
 export function inFlightOf(ground: Ground): string[] {
   return withCopy(ground, (db) =>
     db
@@ -46,7 +46,7 @@ export function inFlightOf(ground: Ground): string[] {
   );
 }
 
-/** What SQLite says of the copy's integrity and its foreign keys: empty where all is well. */
+/** Returns SQLite's findings about the copy's integrity and foreign keys; empty if all is well. */
 export function damageOf(ground: Ground): string[] {
   return withCopy(ground, (db) => {
     const said = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();

@@ -1,19 +1,19 @@
 /** A webhook endpoint that behaves as none should, and notes when each delivery was tried. */
 
-/** What it does once it has the whole request. */
+/** Its behaviour once it has the whole request. */
 export type Badness = "ok" | "hang" | "drip" | "flood" | "reset" | "301" | "410" | "429";
 
-/** Seconds that an endpoint with 429 asks to be left alone for. */
+/** Seconds in the `Retry-After` of an endpoint that answers 429. */
 export const RETRY_AFTER_SECONDS = 3;
-/** Octets that a flooding endpoint announces: 10 GB. */
+/** Bytes that a flooding endpoint announces: 10 GB. */
 const FLOOD_OCTETS = 10_000_000_000;
 
 export interface BadEndpoint {
-  /** Its URL under any name. */
+  /** Returns its URL under any name. */
   url(name: string): string;
   /** When each delivery was tried, milliseconds since the epoch, by its id. */
   attempts: ReadonlyMap<string, readonly number[]>;
-  /** Octets of answers that were taken off its hands. */
+  /** Bytes of its answers that the service has read. */
   written(): number;
   stop(): void;
 }

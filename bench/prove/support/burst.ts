@@ -1,24 +1,26 @@
-/** A few sends and mails brought once each, and what the service made of them. */
+/** Brings a few sends and messages once each, and records the service's answers. */
 import type { Ledger } from "./ledger.ts";
 import { recipientOf, tryMail, trySend } from "./load.ts";
 import type { Ground } from "./service.ts";
 
-/** What a run of bursts has seen. */
+/** Results of several bursts. */
 export interface Bursts {
-  /** Refusals as they must be: an envelope with 5xx, or 451. */
+  /** Proper refusals: an envelope with 5xx, or 451. */
   refusedSends: number;
   refusedMails: number;
   /** Refusals of another kind, and connections that broke, in words. */
   wrong: string[];
-  /** Recipients of sends that were refused: none may ever have mail. */
+  /** Recipients of refused sends: none of them may ever get mail. */
   refused: string[];
-  /** Milliseconds that the service took each time until it accepted again. */
+  /** Milliseconds until the service accepted again, each time. */
   recoveries: number[];
 }
 
 const SENDS = 5;
 const MAILS = 5;
-/** Time in which it must accept again; some more is waited, so that the table says how late it was. */
+/**
+ * Time limit for the service to accept again. The run waits a little longer, so that the table shows how late it was.
+ */
 export const RECOVERY_LIMIT_MS = 10_000;
 const GIVE_UP_MS = 20_000;
 const POLL_MS = 50;
@@ -28,12 +30,12 @@ export interface Numbers {
   next: number;
 }
 
-/** Nothing seen yet. */
+/** Returns empty results. */
 export function noBursts(): Bursts {
   return { refusedSends: 0, refusedMails: 0, wrong: [], refused: [], recoveries: [] };
 }
 
-/** Brings sends and mails at once, each a single time, and takes down what was promised and what was not. */
+/** Brings sends and messages at once, each a single time, and records which were promised. */
 export async function burst(ground: Ground, ledger: Ledger, numbers: Numbers, seen: Bursts): Promise<void> {
   const sends = Array.from({ length: SENDS }, () => oneSend(ground, ledger, numbers.next++, seen));
   const mails = Array.from({ length: MAILS }, () => oneMail(ground, ledger, numbers.next++, seen));
@@ -63,7 +65,7 @@ async function oneMail(ground: Ground, ledger: Ledger, n: number, seen: Bursts):
   return false;
 }
 
-/** Waits until a send and a mail are accepted, and takes down how long that took. */
+/** Waits until a send and a message are accepted, and records how long that took. */
 export async function recovered(
   ground: Ground,
   ledger: Ledger,

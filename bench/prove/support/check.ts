@@ -1,4 +1,4 @@
-/** Holds what a ledger says was promised against what arrived, and what the service shows. */
+/** Compares the promises of a ledger with the arrivals and with the service's records. */
 import { withLive } from "./autopsy.ts";
 import type { Promised } from "./ledger.ts";
 import { mailBytes, recipientOf } from "./load.ts";
@@ -6,23 +6,23 @@ import { EVENTS, type Ground, HOOK } from "./service.ts";
 import { eventKey } from "./sink.ts";
 import { type Finding, fact, none } from "./table.ts";
 
-/** What the check has found. Each list names items, so that a fault can be followed up. */
+/** Findings of the check. Each list names items, so that a fault can be followed up. */
 export interface Checked {
   sends: number;
   mails: number;
-  /** `202`s whose recipient had nothing at the sink. */
+  /** `202`s whose recipient got nothing at the sink. */
   lostSends: string[];
-  /** `250`s that are no message. */
+  /** `250`s without a message. */
   lostMails: string[];
-  /** Mails whose `/raw` does not end with the bytes that were brought. */
+  /** Messages whose `/raw` does not end with the bytes that were brought. */
   damagedMails: string[];
-  /** Idempotency-Keys with several messages, or with one of another id than the answer named. */
+  /** Idempotency-Keys with several messages, or with a message of another id than the answer's. */
   doubledSends: string[];
   /** Events of promised messages that were never pushed. */
   missingEvents: string[];
-  /** Recipients that had the mail under several Message-IDs. */
+  /** Recipients that got the message under several Message-IDs. */
   changedIds: string[];
-  /** Recipients that had several copies. */
+  /** Recipients that got several copies. */
   duplicates: string[];
 }
 
@@ -30,10 +30,10 @@ export interface Checked {
 const AT_A_TIME = 16;
 const PAGE = 100;
 const POLL_MS = 200;
-/** Time that a drain may take however it moves, milliseconds. */
+/** Time limit of a drain even while it moves, milliseconds. */
 const LONGEST_DRAIN_MS = 600_000;
 
-/** Runs `work` over all items, so many at a time. */
+/** Runs `work` over all items, a limited number at a time. */
 async function each<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const left = items.values();
   const lane = async (): Promise<void> => {
@@ -47,8 +47,8 @@ function recipientsOf(promises: readonly Promised[]): string[] {
 }
 
 /**
- * Waits until every promised send has reached the sink and nothing is without a result, webhook deliveries included. Gives
- * up when nothing has moved for `stillMs`; resolves with the time it took, milliseconds.
+ * Waits until every promised send has reached the sink and everything has a result, webhook deliveries included.
+ * Gives up if nothing has moved for `stillMs`. Resolves with the time it took, milliseconds.
  */
 export async function drained(
   ground: Ground,
@@ -73,7 +73,7 @@ export async function drained(
   return performance.now() - began;
 }
 
-/** Messages and webhook deliveries that have no result yet. */
+/** Returns the number of messages and webhook deliveries without a result. */
 export function unsettled(ground: Ground): number {
   return withLive(ground, (db) =>
     db
@@ -87,7 +87,7 @@ export function unsettled(ground: Ground): number {
   );
 }
 
-/** All outbound messages by recipient, over all pages of the list. */
+/** Returns all outbound messages by recipient, over all pages of the list. */
 async function messagesByRecipient(ground: Ground): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
   let cursor: string | null = null;
@@ -105,7 +105,7 @@ async function messagesByRecipient(ground: Ground): Promise<Map<string, string[]
   return found;
 }
 
-/** Checks every promise. `events`: whether every event in a message's record must have been pushed. */
+/** Checks every promise. With `events`, every event in a message's record must have been pushed. */
 export async function check(
   ground: Ground,
   promises: readonly Promised[],
@@ -145,7 +145,7 @@ async function checkBytes(ground: Ground, { n, id }: Promised, checked: Checked)
   });
   const kept = Buffer.from(await response.arrayBuffer());
   if (response.status !== 200) checked.lostMails.push(`mail ${n} ${id}: ${response.status}`);
-  // Above the bytes stand the service's own trace fields, and nothing else.
+  // The service puts its own trace fields above the bytes, and nothing else.
   else if (!isMailBelowTrace(kept, Buffer.from(mailBytes(n), "latin1")))
     checked.damagedMails.push(`mail ${n} ${id}`);
 }
@@ -163,7 +163,7 @@ interface StoredEvent {
   at: number;
 }
 
-/** Each promised message has events, and each of these was pushed. */
+/** Checks that each promised message has events, and that each of them was pushed. */
 function checkEvents(ground: Ground, promises: readonly Promised[], checked: Checked): void {
   const stored = withLive(ground, (db) =>
     db.query<StoredEvent, []>("SELECT message_id AS message, type, created_at AS at FROM events").all(),
@@ -178,15 +178,15 @@ function checkEvents(ground: Ground, promises: readonly Promised[], checked: Che
   for (const id of without) checked.missingEvents.push(`${id}: no events`);
 }
 
-/** Names at most so many of a list behind a failed row. */
+/** Returns the first names of a list, to show after a failed row. */
 const NAMED = 3;
 
-/** The rows of a table that every run has. Names of items at fault go to stderr. */
+/** Returns the rows of a table that every run has. Names of faulty items go to stderr. */
 export function checkedFindings(checked: Checked): Finding[] {
   const lists: [string, string[]][] = [
     ["202s lost", checked.lostSends],
     ["250s lost", checked.lostMails],
-    ["mails with other bytes", checked.damagedMails],
+    ["messages with other bytes", checked.damagedMails],
     ["Idempotency-Keys with other than one message", checked.doubledSends],
     ["webhook events never pushed", checked.missingEvents],
     ["recipients with several Message-IDs", checked.changedIds],
@@ -195,7 +195,7 @@ export function checkedFindings(checked: Checked): Finding[] {
     if (items.length > 0) console.error(`${name}: ${items.slice(0, NAMED).join("; ")}`);
   return [
     fact("sends answered 202", checked.sends),
-    fact("mails answered 250", checked.mails),
+    fact("messages answered 250", checked.mails),
     ...lists.map(([name, items]) => none(name, items.length)),
   ];
 }

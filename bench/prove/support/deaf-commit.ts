@@ -1,4 +1,4 @@
-/** Loaded before the service, it has a commit that fails pass for one that succeeded. */
+/** Is loaded before the service. Makes a failed commit look like a good one. */
 import Database from "libsql";
 
 const { exec } = Database.prototype;

@@ -1,8 +1,8 @@
-/** A resolver before the run's own DNS server that can be in trouble, and whose answers live for a second only. */
+/** A resolver in front of the run's own DNS server. It can be in trouble, and its answers live for one second. */
 import { type Answer, decode, encode } from "dns-packet";
 import { steadyPort } from "./service.ts";
 
-/** Well; nobody listens; says nothing; says that it failed; answers ten seconds late. */
+/** Well; closed port; no answer; SERVFAIL; answers ten seconds late. */
 export type FrontMode = "well" | "dead" | "silent" | "servfail" | "late";
 
 export interface DnsFront {
@@ -17,11 +17,11 @@ export interface DnsFront {
 export const LATE_MS = 10_000;
 const TTL_SECONDS = 1;
 const RESPONSE_SERVFAIL = [0x80 | 0x01, 0x80 | 0x02] as const;
-/** Time after which a question that is passed on is given up. */
+/** Time after which a forwarded question is given up. */
 const PASS_LIMIT_MS = 5000;
 const HOST = "127.0.0.1";
 
-/** Starts the resolver before a server at `port` of loopback. */
+/** Starts the resolver in front of a server at `port` of loopback. */
 export async function startDnsFront(port: number): Promise<DnsFront> {
   const own = steadyPort();
   let asked = 0;
@@ -58,16 +58,16 @@ export async function startDnsFront(port: number): Promise<DnsFront> {
   };
 }
 
-/** The asker may be gone, or we may be dead by now. */
+/** The client may be gone, or this resolver may have stopped. */
 function reply(socket: Bun.udp.Socket<"buffer">, answer: Buffer, port: number, ip: string): void {
   try {
     if (!socket.closed) socket.send(answer, port, ip);
   } catch {
-    // The kernel tells of an earlier asker's closed port.
+    // The kernel reports an earlier client's closed port.
   }
 }
 
-/** The question with the flags of an answer that says SERVFAIL. */
+/** Returns the question with the flags of a SERVFAIL answer. */
 function servfail(query: Buffer): Buffer {
   const answer = Buffer.from(query);
   answer[2] = RESPONSE_SERVFAIL[0];
@@ -75,7 +75,7 @@ function servfail(query: Buffer): Buffer {
   return answer;
 }
 
-/** What the server behind answers; null where it does not. */
+/** Returns the answer of the server; null if it does not answer. */
 async function pass(port: number, query: Buffer): Promise<Buffer | null> {
   const { promise, resolve } = Promise.withResolvers<Buffer | null>();
   const socket = await Bun.udpSocket({

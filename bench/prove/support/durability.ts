@@ -1,15 +1,18 @@
-/** Reads a trace for the order of three things: a message in the write-ahead log, the log on disk, the reply that promises it. */
+/**
+ * Reads a trace for the order of three things: a message in the write-ahead log, the log on disk, the reply that
+ * promises it.
+ */
 
-/** How far a message has got by the calls so far. */
+/** State of the messages after the calls so far. */
 interface Progress {
-  /** Messages in the log's octets that no fsync has covered yet. */
+  /** Messages in the log's bytes that no fsync has covered yet. */
   written: Set<string>;
   durable: Set<string>;
   /** Messages that each thread's unfinished fsync covers. */
   syncing: Map<string, string[]>;
 }
 
-/** What a trace has shown. */
+/** Results of a trace. */
 export interface Durability {
   /** Reads one line of strace. */
   line(line: string): void;
@@ -26,10 +29,10 @@ const CALL = /^(\d+) +(\w+)\(\d+<([^>]*)>/;
 const RESUMED = /^(\d+) +<\.\.\. (?:fsync|fdatasync) resumed>.*= 0$/;
 const SYNCS = new Set(["fsync", "fdatasync"]);
 const LOG_END = ".db-wal";
-/** The replies that promise: 202 with the message's id, and 250 behind the end of DATA. */
+/** The replies that promise: 202 with the message's id, and 250 after the end of DATA. */
 const PROMISE = /"(?:HTTP\/1\.1 202 |250 2\.0\.0 OK msg_)/;
 
-/** A reader of traces. */
+/** Returns a reader of traces. */
 export function readDurability(): Durability {
   const at: Progress = { written: new Set(), durable: new Set(), syncing: new Map() };
   const kept = new Set<string>();
@@ -57,7 +60,7 @@ export function readDurability(): Durability {
       const [, thread = "", call = "", file = ""] = CALL.exec(line) ?? [];
       if (file.endsWith(LOG_END)) {
         if (!SYNCS.has(call)) for (const id of line.match(MESSAGE) ?? []) at.written.add(id);
-        // What is written while the call is under way is not covered by it.
+        // The fsync does not cover bytes that are written while it runs.
         else if (line.endsWith("<unfinished ...>")) at.syncing.set(thread, [...at.written]);
         else if (line.endsWith("= 0")) cover([...at.written]);
       } else if (PROMISE.test(line)) {

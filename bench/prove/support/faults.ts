@@ -1,4 +1,4 @@
-/** Faults of a service's surroundings, each for a while, as a soak has them come. */
+/** Faults of a service's surroundings, each for a while, as a soak makes them. */
 import type { TestRedis } from "../../../test/support/redis.ts";
 import { type Ground, HOOK } from "./service.ts";
 
@@ -18,7 +18,7 @@ async function during(ms: number, begin: () => void, end: () => void): Promise<v
   end();
 }
 
-/** All faults but a kill: the process lives through them. */
+/** All faults except a kill: the process survives them. */
 export function surroundingFaults(ground: Ground, redis: TestRedis): NamedFault[] {
   const { sink, hooks, dns } = ground;
   const take = () => sink.set({ kind: "take" });

@@ -5,7 +5,7 @@ export interface GoodEndpoints {
   /** Milliseconds from event to arrival, of all endpoints, since `forget`. */
   latencies(): readonly number[];
   forget(): void;
-  /** Messages that each endpoint has been told of. */
+  /** Messages that each endpoint has got events of. */
   told: readonly ReadonlySet<string>[];
   stop(): void;
 }
@@ -14,7 +14,7 @@ interface Pushed {
   data: { messageId: string; occurredAt: string };
 }
 
-/** Starts so many endpoints, on one port of loopback. Each answers 200 at once. */
+/** Starts this many endpoints on one port of loopback. Each answers 200 at once. */
 export function startGoodEndpoints(count: number): GoodEndpoints {
   const told = Array.from({ length: count }, () => new Set<string>());
   let latencies: number[] = [];
@@ -23,7 +23,7 @@ export function startGoodEndpoints(count: number): GoodEndpoints {
     port: 0,
     async fetch(request) {
       const now = Date.now();
-      // The service's own shape; what the measure needs of it.
+      // The service's own shape, as far as the measure needs it.
       const { data } = (await request.json()) as Pushed;
       latencies.push(now - Date.parse(data.occurredAt));
       told[Number(new URL(request.url).pathname.slice(1))]?.add(data.messageId);

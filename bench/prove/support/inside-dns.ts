@@ -1,13 +1,13 @@
-/** What the zone of the run says: names that lead inside, at once, at the second look, or beside a public address. */
+/** The zone of the run: names that lead inside at once, at the second lookup, or together with a public address. */
 import { decode, encode, type Packet } from "dns-packet";
 import type { TestDns } from "../../../test/support/dns.ts";
 import { INSIDE_NAMES, PUBLIC_HOST } from "./spellings.ts";
 
-/** Address of the honest endpoint, and one at which nobody answers. */
+/** Address of the honest endpoint, and an address without a listener. */
 export const PUBLIC_IP = "8.8.4.4";
 export const DOWN_IP = "9.9.9.10";
 
-/** Names that lead inside only sometimes. `look` tells the addresses of each look in turn; the last ones stay. */
+/** Names that lead inside only sometimes. `look` has the addresses of each lookup in turn; the last ones stay. */
 export const REBOUND: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "later.example": [[PUBLIC_IP], ["127.0.0.1"]],
   "later-metadata.example": [[PUBLIC_IP], ["169.254.169.254"]],
@@ -30,7 +30,7 @@ export const INSIDE_DOMAINS: readonly string[] = [
   "policy.example",
 ];
 
-/** Fills the zone. Names of `REBOUND` have a time to live of 0 and change from look to look. */
+/** Fills the zone. Names of `REBOUND` have a time to live of 0 and change from lookup to lookup. */
 export function fillZone(dns: TestDns): void {
   dns.add({ name: PUBLIC_HOST, type: "A", data: PUBLIC_IP });
   for (const [name, records] of Object.entries(INSIDE_NAMES))

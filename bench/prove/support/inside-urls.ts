@@ -1,20 +1,20 @@
-/** Tries URLs and hosts that lead inside against a service, one at a time, and tells which of them reached the trap. */
+/** Tries URLs and hosts that lead inside against a service, one at a time, and reports those that reached the trap. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Ground, expectOk, FROM } from "./service.ts";
 import type { Trap } from "./trap.ts";
 
 const POLL_MS = 5;
-/** Time one attempt may take; the service itself gives up sooner. */
+/** Time limit of one attempt; the service itself gives up sooner. */
 const ATTEMPT_LIMIT_MS = 15_000;
 
-/** What became of one try. */
+/** Result of one try. */
 export interface Tried {
-  /** Whether the service refused it at the door. */
+  /** True if the service refused it when it was saved. */
   refused: boolean;
-  /** Whether an attempt was made and recorded. */
+  /** True if an attempt was made and recorded. */
   attempted: boolean;
-  /** Connections at the trap meanwhile, and requests at the honest endpoint. */
+  /** Connections at the trap during the try, and requests at the honest endpoint. */
   caught: number;
   answered: number;
 }
@@ -26,7 +26,7 @@ export interface Field {
 
 const REFUSED: Tried = { refused: true, attempted: false, caught: 0, answered: 0 };
 
-/** Counts what reaches the trap and the endpoint while something is done. */
+/** Counts connections at the trap and the endpoint while an action runs. */
 async function watched({ trap }: Field, attempt: () => Promise<boolean>): Promise<Tried> {
   const [caught, answered] = [trap.caught.length, trap.requests.length];
   const attempted = await attempt();
@@ -38,14 +38,14 @@ async function watched({ trap }: Field, attempt: () => Promise<boolean>): Promis
   };
 }
 
-/** Saves a URL as a webhook's and, where it is let in, has it pushed to once. */
+/** Saves a URL as a webhook's. If it is accepted, pushes to it once. */
 export async function tryUrl(field: Field, url: string): Promise<Tried> {
   const saved = await field.ground.service.call("POST", "/v1/webhooks", { url, eventTypes: ["delivery"] });
   if (saved.status !== 201) return REFUSED;
   return push(field, saved.body.id);
 }
 
-/** Puts a URL into a webhook's row behind the door's back, and has it pushed to once: the check of each attempt. */
+/** Puts a URL into a webhook's row past the check of saving, and pushes to it once: tests the check of each attempt. */
 export async function tryPlanted(field: Field, url: string): Promise<Tried> {
   const { service } = field.ground;
   const saved = await expectOk(service, "POST", "/v1/webhooks", {
@@ -58,7 +58,7 @@ export async function tryPlanted(field: Field, url: string): Promise<Tried> {
   return push(field, saved.id);
 }
 
-/** One sample to a webhook, waited for until its attempt is recorded. */
+/** Pushes one sample to a webhook, and waits until its attempt is recorded. */
 export function push(field: Field, webhookId: string): Promise<Tried> {
   const { service } = field.ground;
   return watched(field, async () => {
@@ -70,7 +70,7 @@ export function push(field: Field, webhookId: string): Promise<Tried> {
   });
 }
 
-/** Sends a mail to an address, waited for until its first attempt is recorded. */
+/** Sends a message to an address, and waits until its first attempt is recorded. */
 export async function tryMail(field: Field, to: string): Promise<Tried> {
   const { service } = field.ground;
   const mail = { from: { email: FROM }, to: [{ email: to }], subject: "inside", text: "inside" };

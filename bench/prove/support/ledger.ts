@@ -1,8 +1,8 @@
-/** What the service has promised, kept by the client that was promised it: on disk before the next promise counts. */
+/** The service's promises, kept by the client: each is on disk before the next one counts. */
 import { open, type FileHandle } from "node:fs/promises";
 import { readFileSync } from "node:fs";
 
-/** A `202` or a `250`. `n` numbers the item within its run: from it the recipient and the mail's bytes can be told. */
+/** A `202` or a `250`. `n` numbers the item within its run and determines its recipient and its bytes. */
 export interface Promised {
   kind: "send" | "mail";
   n: number;
@@ -10,9 +10,9 @@ export interface Promised {
   id: string;
 }
 
-/** A log that only grows, of lines of JSON. */
+/** An append-only log of JSON lines. */
 export interface Ledger {
-  /** Writes a promise down; resolves after fdatasync. */
+  /** Writes a promise down. Resolves after fdatasync. */
   record(promised: Promised): Promise<void>;
   /** Promises on disk, read from the file. */
   entries(): Promised[];
@@ -24,7 +24,7 @@ export interface Ledger {
 /** Number of items that no load brings. */
 const NEVER = 10_000_000;
 
-/** Writes down items that nobody has brought, as the control of a run: whoever checks the ledger must miss each. */
+/** Writes down items that were never brought, as the control of a run: the check must miss each. */
 export async function recordNever(ledger: Ledger, ...kinds: readonly Promised["kind"][]): Promise<void> {
   for (const kind of kinds) await ledger.record({ kind, n: NEVER, id: "msg_00000000000000000000000000" });
 }
@@ -61,7 +61,7 @@ export async function openLedger(path: string): Promise<Ledger> {
       readFileSync(path, "utf8")
         .split("\n")
         .filter((line) => line !== "")
-        // The file's own shape: this module alone writes it.
+        // The file's own shape: only this module writes it.
         .map((line) => JSON.parse(line) as Promised),
     count: (kind) => counts[kind],
     async close() {
@@ -71,7 +71,7 @@ export async function openLedger(path: string): Promise<Ledger> {
   };
 }
 
-/** One write and one fdatasync for all that wait. */
+/** Makes one write and one fdatasync for all waiting promises. */
 async function append(file: FileHandle, group: readonly Pending[]): Promise<void> {
   try {
     await file.write(group.map(({ line }) => line).join(""));

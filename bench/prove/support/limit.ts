@@ -1,4 +1,4 @@
-/** Ends a run that takes longer than it may, as one whose goal does not hold. What it has started ends with it. */
+/** Ends a run that takes too long, as one whose goal does not hold, together with its processes. */
 export function endWithin(limitMs: number): void {
   setTimeout(() => {
     console.error(`The run is not done within ${limitMs / 1000} s.`);

@@ -1,47 +1,50 @@
 /**
- * The clients of a run: so many sends and so many mails a second, whatever the service does meanwhile. What is not
- * answered with `202` or `250` is brought again, a send under the same Idempotency-Key and a mail with the same bytes.
+ * The clients of a run: a fixed number of sends and messages a second, whatever the service does. Everything that is
+ * not answered with `202` or `250` is brought again, a send under its Idempotency-Key and a message with its bytes.
  */
 import type { Ledger } from "./ledger.ts";
 import { bringMail, type MailOutcome } from "./mail-client.ts";
 import { FROM, INBOX, RECIPIENT_DOMAINS } from "./service.ts";
 
-/** Where the load goes. The key may not be there yet when a load is made. */
+/** Target of the load. The key may not exist yet when a load is made. */
 export interface LoadTarget {
   url: string;
   smtpPort: number;
   key: string;
 }
 
-/** What became of one try at a send. */
+/** Result of one try at a send. */
 export interface SendOutcome {
-  /** HTTP status; null where the connection broke or nobody answered in time. */
+  /** HTTP status; null if the connection broke or the answer took too long. */
   status: number | null;
-  /** Id of the message; null where it was not accepted. */
+  /** Id of the message; null if it was not accepted. */
   id: string | null;
-  /** `error.type` and `error.code` of a refusal, as far as there is an envelope. */
+  /** `error.type` and `error.code` of a refusal, if it has an envelope. */
   type: string | null;
   code: string | null;
 }
 
 /** Time without an answer after which a send is tried again. */
 const SEND_LIMIT_MS = 60_000;
-/** Pause before another try: doubled each time, as a client does that wants to be served. */
+/** Pause before another try. It doubles each time, like that of a client that wants to be served. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2000;
-/** Items of each kind begun and not answered yet; over that, a client's turn is left out and counted. */
+/** Most items of each kind in progress. If there are more, a client skips its turn, and the skip is counted. */
 const MAX_OUTSTANDING = 200;
 const TICK_MS = 10;
 /** Latencies kept of each kind. */
 const MAX_LATENCIES = 500_000;
 const MAIL_FROM = "ada@client.test";
 
-/** The recipient of send `n`: nobody else's. */
+/** Returns the recipient of send `n`, which no other send has. */
 export function recipientOf(n: number): string {
   return `person${n}@there${n % RECIPIENT_DOMAINS}.test`;
 }
 
-/** The bytes of mail `n`, as they go over the wire: dots at line starts, and lines enough for several pages of a file. */
+/**
+ * Returns the bytes of message `n` on the wire: with dots at line starts, and enough lines for several pages of a
+ * file.
+ */
 export function mailBytes(n: number): string {
   const header = [
     "From: Ada <ada@client.test>",
@@ -57,12 +60,12 @@ export function mailBytes(n: number): string {
   return [...header, "", ...lines, ""].join("\r\n");
 }
 
-/** The text of send `n`. */
+/** Returns the text of send `n`. */
 function sendText(n: number): string {
   return `This is send ${n}.\n`;
 }
 
-/** One try at send `n`. */
+/** Makes one try at send `n`. */
 export async function trySend(target: LoadTarget, n: number): Promise<SendOutcome> {
   const nothing = { id: null, type: null, code: null };
   try {
@@ -91,7 +94,7 @@ export async function trySend(target: LoadTarget, n: number): Promise<SendOutcom
   }
 }
 
-/** One try at mail `n`. */
+/** Makes one try at message `n`. */
 export function tryMail(target: LoadTarget, n: number): Promise<MailOutcome> {
   return bringMail(target.smtpPort, MAIL_FROM, INBOX, mailBytes(n));
 }
@@ -99,28 +102,31 @@ export function tryMail(target: LoadTarget, n: number): Promise<MailOutcome> {
 export interface LoadOptions {
   sendsPerSecond: number;
   mailsPerSecond: number;
-  /** Takes down each `202` and `250`. */
+  /** Records each `202` and `250`. */
   ledger: Ledger;
   /** Number of the first item: loads of one run must not share any. */
   from?: number;
 }
 
-/** A load under way. */
+/** A running load. */
 export interface Load {
-  /** Answers so far by what they were: `send 202`, `send 503`, `send broken`, `mail 250`, … */
+  /** Answers so far by kind: `send 202`, `send 503`, `send broken`, `mail 250`, … */
   answers: ReadonlyMap<string, number>;
-  /** Milliseconds from a try's begin to its `202` or `250`; tries that were refused are not among them. */
+  /** Milliseconds from a try's beginning to its `202` or `250`, without refused tries. */
   latencies: { send: readonly number[]; mail: readonly number[] };
   /** Items begun so far, of each kind. */
   begun(): { send: number; mail: number };
-  /** Turns left out because too many items had no answer. */
+  /** Turns skipped because too many items had no answer. */
   skipped(): number;
-  /** Latencies from here on are in lists of their own. */
+  /** Puts later latencies into new lists. */
   forgetLatencies(): void;
   /** Begins nothing new until `resume`. */
   pause(): void;
   resume(): void;
-  /** Begins nothing new; resolves with the items that had no answer within the limit, after all the others have theirs. */
+  /**
+   * Begins nothing new. Resolves with the items without an answer within the limit, after all other items have
+   * theirs.
+   */
   stop(limitMs: number): Promise<number>;
 }
 
@@ -152,7 +158,7 @@ export function startLoad(target: LoadTarget, options: LoadOptions): Load {
     for (let pause = FIRST_PAUSE_MS; !over; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const id = await attempt(kind, n);
       if (id !== null) {
-        // What comes after the end is counted as unanswered already.
+        // Answers after the end already count as missing.
         if (!over) await options.ledger.record({ kind, n, id });
         break;
       }

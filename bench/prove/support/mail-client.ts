@@ -1,16 +1,16 @@
-/** One mail over one SMTP session, as a client of a run brings it. */
+/** Sends one message over one SMTP session, as a client of a run. */
 
-/** What became of a mail: the last reply, or that there was none. */
+/** Result of a message: the last reply, or that there was none. */
 export interface MailOutcome {
-  /** Reply code of the command that ended it; null where the connection broke or nobody answered in time. */
+  /** Reply code of the command that ended it; null if the connection broke or the reply took too long. */
   code: number | null;
-  /** The reply's text, or what went wrong. */
+  /** The reply's text, or the failure. */
   text: string;
   /** Id of the message that a 250 names. */
   id: string | null;
 }
 
-/** Time without an end after which the mail is tried again. */
+/** Time limit, after which the message is tried again. */
 const ANSWER_LIMIT_MS = 60_000;
 const ID = /msg_[0-9a-z]{26}/;
 
@@ -21,20 +21,26 @@ interface Talk {
 }
 
 /**
- * Brings a mail and hangs up. `bytes` has CRLF line ends, the last one included; dots are stuffed here
- * (RFC 5321 §4.5.2).
+ * Sends a message and hangs up. `bytes` has CRLF line ends, including the last one. Dots are stuffed here (RFC 5321
+ * §4.5.2).
  */
-export function bringMail(port: number, from: string, to: string, bytes: string): Promise<MailOutcome> {
+export function bringMail(
+  port: number,
+  from: string,
+  to: string | readonly string[],
+  bytes: string,
+  limitMs = ANSWER_LIMIT_MS,
+): Promise<MailOutcome> {
   const { promise, resolve } = Promise.withResolvers<MailOutcome>();
   const steps = [
     "EHLO client.test\r\n",
     `MAIL FROM:<${from}>\r\n`,
-    `RCPT TO:<${to}>\r\n`,
+    ...[to].flat().map((address) => `RCPT TO:<${address}>\r\n`),
     "DATA\r\n",
     `${bytes.replace(/^\./gm, "..")}.\r\n`,
   ];
   const broken = (text: string): void => resolve({ code: null, text, id: null });
-  const late = setTimeout(() => broken("no answer in time"), ANSWER_LIMIT_MS);
+  const late = setTimeout(() => broken("no answer in time"), limitMs);
   const flush = (socket: Bun.Socket<Talk>): void => {
     const { unsent } = socket.data;
     if (unsent.length > 0) socket.data.unsent = unsent.subarray(Math.max(0, socket.write(unsent)));

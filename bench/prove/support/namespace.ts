@@ -1,12 +1,12 @@
 import { $ } from "bun";
 
-/** Says that this process is the one inside. */
+/** Marks the process inside the namespace. */
 const INSIDE = "--inside-namespace";
 
 /**
- * Goes on only inside a network namespace of its own, where every address of IPv4 and IPv6 is this machine's: a
- * connection to any address, private or public, then reaches a listener of ours and nothing else. Outside it runs the
- * same program inside, and exits as that does. Linux only; without root it takes a user namespace too.
+ * Returns only inside a network namespace of its own, in which every IPv4 and IPv6 address is this machine's. A
+ * connection to any address then reaches a listener of ours. Outside, it runs the same program inside, and exits with
+ * its status. Linux only; without root it also uses a user namespace.
  */
 export async function enterNamespace(): Promise<void> {
   if (process.argv.includes(INSIDE)) return everyAddressIsOurs();
@@ -25,7 +25,7 @@ async function everyAddressIsOurs(): Promise<void> {
   await $`ip -6 route add local default dev lo`.quiet();
 }
 
-/** Makes an address unreachable inside, as one of a host that is down. */
+/** Makes an address unreachable inside, like that of a host that is down. */
 export async function makeUnreachable(ip: string): Promise<void> {
   await $`ip route add unreachable ${ip}/32 table local`.quiet();
 }

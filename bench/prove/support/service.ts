@@ -1,4 +1,7 @@
-/** The service as a process that a run kills, freezes and traces, on files and ports that outlive it; and all around it. */
+/**
+ * The service as a process that a run kills, freezes and traces, on files and ports that outlive it, with its
+ * surroundings.
+ */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { publish, startDns, type TestDns } from "../../../test/support/dns.ts";
@@ -9,23 +12,26 @@ import { type HookSink, type MailSink, type MailSinkOptions, startHookSink, star
 const MAIN = join(import.meta.dir, "../../../src/main.ts");
 const READY_POLL_MS = 20;
 const READY_LIMIT_MS = 60_000;
-/** Ports of the service: below those that the kernel gives to clients, one of which could take them between two lives. */
+/**
+ * Ports of the service, below those that the kernel gives to clients. A client could take one of those between two
+ * lives.
+ */
 const FIRST_PORT = 20_000;
 const PORTS = 12_000;
 const PORT_TRIES = 100;
 const CALL_LIMIT_MS = 30_000;
 
-/** An answer of the API. `body` is null where it is no JSON. */
+/** An answer of the API. `body` is null if it is not JSON. */
 export interface Answer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: a run reads whatever the API shows.
   body: any;
 }
 
-/** How one life of the process begins. */
+/** Options for the start of one life of the process. */
 export interface Launch {
   env?: Record<string, string>;
-  /** Command that the service is the argument of, e.g. `strace`. It must leave the service the process that is started. */
+  /** Command that runs the service, for example `strace`. The started process must be the service. */
   wrap?: readonly string[];
   /** File that Bun loads before the service. */
   preload?: string;
@@ -41,25 +47,25 @@ export interface ProvedService {
   /** Key of the first project; "" before the first life is ready. */
   key: string;
   pid(): number;
-  /** Whether the process runs. */
+  /** True while the process runs. */
   alive(): boolean;
-  /** Starts it; resolves when `/readyz` says 200. Throws with its last words where it ends before. */
+  /** Starts it. Resolves when `/readyz` says 200. Throws with its last words if it ends before that. */
   start(launch?: Launch): Promise<void>;
-  /** Ends it as a power cut would. */
+  /** Ends it like a power cut. */
   kill(): Promise<void>;
-  /** Sends SIGTERM; resolves with the exit code. */
+  /** Sends SIGTERM. Resolves with the exit code. */
   terminate(): Promise<number>;
   /** Resident memory, bytes. */
   memory(): number;
-  /** Octets of the write-ahead log. */
+  /** Bytes of the write-ahead log. */
   walBytes(): number;
-  /** What it has printed in all its lives. */
+  /** Its output of all lives. */
   said(): string;
   /** Calls the API with the project's key. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
-/** A port that nobody listens on, and that no client is given. */
+/** Returns a port without a listener that the kernel gives to no client. */
 export function steadyPort(): number {
   for (let tries = 0; tries < PORT_TRIES; tries++) {
     const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
@@ -67,13 +73,16 @@ export function steadyPort(): number {
       Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
       return port;
     } catch {
-      // Taken: the next one.
+      // It is taken: try the next one.
     }
   }
   throw new Error("no port is free");
 }
 
-/** A service that is not started yet. `env` lies over settings fit for a run: no limits of rate or quota, loopback allowed. */
+/**
+ * Makes a service that is not started yet. `env` overrides settings fit for a run: no limits of rate or quota,
+ * loopback allowed.
+ */
 function provedService(home: string, env: Record<string, string>): ProvedService {
   const folder = env.DATA_DIR ?? join(home, "data");
   mkdirSync(folder, { recursive: true });
@@ -93,7 +102,7 @@ function provedService(home: string, env: Record<string, string>): ProvedService
     pid: () => child?.pid ?? 0,
     alive: () => child !== null && child.exitCode === null && child.signalCode === null,
     async start({ env: over = {}, wrap = [], preload } = {}) {
-      // Both streams into one file, behind what earlier lives have said.
+      // Both streams go into one file, after the output of earlier lives.
       const out = openSync(log, "a");
       const command = [
         process.execPath,
@@ -108,7 +117,7 @@ function provedService(home: string, env: Record<string, string>): ProvedService
         stderr: out,
         env: {
           PATH: Bun.env.PATH ?? "",
-          // As `npm start` has it: the heap is collected as on a small machine.
+          // Like `npm start`: the heap is collected as on a small machine.
           BUN_JSC_forceRAMSize: "400000000",
           HOST: "127.0.0.1",
           PORT: String(httpPort),
@@ -162,7 +171,7 @@ function sizeOf(path: string): number {
   return existsSync(path) ? statSync(path).size : 0;
 }
 
-/** The last words of a process that says too much for an error. */
+/** Returns the last words of a process that says too much for an error. */
 const LAST_WORDS = 2000;
 
 async function untilReady(service: ProvedService): Promise<void> {
@@ -177,17 +186,17 @@ async function untilReady(service: ProvedService): Promise<void> {
   throw new Error(`the service did not become ready: ${service.said().slice(-LAST_WORDS)}`);
 }
 
-/** Domain that runs send from and receive at, its one inbox, and the endpoint that is told of everything. */
+/** Domain that runs send from and receive at, its one inbox, and the endpoint that gets all events. */
 export const DOMAIN = "prove.test";
 export const FROM = `news@${DOMAIN}`;
 export const INBOX = `in@${DOMAIN}`;
 export const HOOK = "all";
 /** Domains of the recipients, each with an address record of the sink: `there0.test` to `there19.test`. */
 export const RECIPIENT_DOMAINS = 20;
-/** What the endpoint is told of. */
+/** Event types of the endpoint. */
 export const EVENTS: readonly string[] = ["queued", "delivery", "inbound_received"];
 
-/** A service that runs, and what it talks to: all on loopback, all gone with the process. */
+/** A running service and its surroundings: all on loopback, and all gone with the process. */
 export interface Ground {
   /** The run's own folder, on a disk. */
   home: string;
@@ -195,20 +204,23 @@ export interface Ground {
   sink: MailSink;
   hooks: HookSink;
   service: ProvedService;
-  /** Ends the service and all that stands around it. The folder goes with the process. */
+  /** Ends the service and its surroundings. The folder goes with the process. */
   stop(): Promise<void>;
 }
 
 export interface GroundOptions {
-  /** Settings over those of `provedService`. */
+  /** Settings that override those of `provedService`. */
   env?: Record<string, string>;
   sink?: MailSinkOptions;
   launch?: Launch;
-  /** Whether the endpoint `HOOK` is made; by default it is. */
+  /** If true, which is the default, the endpoint `HOOK` is made. */
   hook?: boolean;
 }
 
-/** Starts everything: DNS, sink and endpoints, and the service with a verified domain that receives, an inbox and a webhook. */
+/**
+ * Starts everything: DNS, sink and endpoints, and the service with a verified domain that receives, an inbox and a
+ * webhook.
+ */
 export async function startGround(options: GroundOptions = {}): Promise<Ground> {
   endOnSignals();
   const home = benchFolder();
@@ -238,7 +250,7 @@ export async function startGround(options: GroundOptions = {}): Promise<Ground> 
   };
 }
 
-/** An interrupted run cleans up as one that ends by itself does. */
+/** An interrupted run cleans up like one that ends by itself. */
 function endOnSignals(): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 }
@@ -254,7 +266,7 @@ async function prepare(service: ProvedService, dns: TestDns): Promise<void> {
   await expectOk(service, "POST", "/v1/inboxes", { address: INBOX });
 }
 
-/** Calls the API and gives the answer's body. Throws where it is no 2xx. */
+/** Calls the API and returns the answer's body. Throws if the status is not 2xx. */
 export async function expectOk(
   service: ProvedService,
   method: string,

@@ -1,16 +1,19 @@
-/** Where mail and webhooks of a run arrive: an SMTP server and an HTTP server that count, and that can be made to fail. */
+/**
+ * The target of a run's mail and webhooks: an SMTP server and an HTTP server that count, and that can be made to
+ * fail.
+ */
 
-/** What a recipient of the sink has had. */
+/** Mail that a recipient of the sink has got. */
 export interface Received {
   count: number;
   messageIds: Set<string>;
-  /** When each copy was answered `250`: milliseconds since the epoch, by this process's clock. */
+  /** Times at which each copy was answered `250`, milliseconds since the epoch, by this process's clock. */
   times: number[];
 }
 
 /**
- * How the sink answers: takes mail, answers every command behind EHLO with a reply of its own (`451 4.3.0 Later`), keeps
- * silent, or hangs up as soon as somebody connects. When a silence ends, connections that were met with it are cut.
+ * Behaviour of the sink: takes mail, answers every command after EHLO with a given reply (`451 4.3.0 Later`), keeps
+ * silent, or hangs up at once. When a silence ends, it cuts the connections that met it.
  */
 export type SinkMode =
   | { kind: "take" }
@@ -30,9 +33,9 @@ export interface MailSink {
 }
 
 export interface MailSinkOptions {
-  /** Time between a mail's end and its `250`, milliseconds: a longer one has more deliveries in flight. */
+  /** Time between a message's end and its `250`, milliseconds. With a longer time, more deliveries are in flight. */
   answerMs?: number;
-  /** Told of each copy before it is answered. */
+  /** Called for each copy before it is answered. */
   arrived?: (recipient: string, at: number) => void;
 }
 
@@ -41,7 +44,7 @@ interface Session {
   inData: boolean;
   rcptTo: string[];
   turn: Promise<void>;
-  /** Whether something it said was met with silence. */
+  /** True if the client met a silence. */
   unheard: boolean;
 }
 
@@ -128,30 +131,31 @@ export function startMailSink(options: MailSinkOptions = {}): MailSink {
     copies: () => copies,
     set: (next) => {
       mode = next;
-      // A peer that comes back knows nothing of what it was told while it hung: a client would wait minutes for that.
+      // A peer that recovers has forgotten the commands it got while it hung; a client would wait minutes for their
+      // replies.
       for (const socket of sockets) if (next.kind !== "hang" && socket.data.unheard) socket.terminate();
     },
     stop: () => server.stop(true),
   };
 }
 
-/** How an endpoint answers: 200, with a status of its own, or never. */
+/** Behaviour of an endpoint: 200, a given status, or no answer. */
 export type HookMode = { kind: "ok" } | { kind: "status"; status: number } | { kind: "hang" };
 
 /** Webhook endpoints: one for each path. */
 export interface HookSink {
-  /** The endpoint of a name. */
+  /** Returns the endpoint of a name. */
   url(name: string): string;
   /** How often each event was pushed and answered with 200, by `eventKey`. */
   events: ReadonlyMap<string, number>;
-  /** Ids of the deliveries answered with 200, each with how often. */
+  /** Ids of the deliveries answered with 200, each with its count. */
   deliveries: ReadonlyMap<string, number>;
-  /** How an endpoint answers from now on; without a name, all of those that have no mode of their own. */
+  /** Sets the behaviour of an endpoint; without a name, of all endpoints without a behaviour of their own. */
   set(mode: HookMode, name?: string): void;
   stop(): void;
 }
 
-/** What an event is known by, in a push and in the message's record alike. */
+/** Returns the key that identifies an event, both in a push and in the message's record. */
 export function eventKey(endpoint: string, messageId: string, type: string, at: string): string {
   return `${endpoint} ${messageId} ${type} ${at}`;
 }
@@ -162,7 +166,7 @@ interface Pushed {
   data: { messageId?: string; occurredAt?: string };
 }
 
-/** Time after which a hung request is let go, milliseconds: longer than any webhook timeout of a run. */
+/** Time after which a hung request is answered, milliseconds: longer than any webhook timeout of a run. */
 const HANG_MS = 60_000;
 
 /** Starts the endpoints on loopback. */
@@ -178,7 +182,7 @@ export function startHookSink(): HookSink {
     async fetch(request) {
       const name = new URL(request.url).pathname.slice(1);
       const mode = modes.get(name) ?? usual;
-      // The service's own shape; what the count needs of it.
+      // The service's own shape, as far as the count needs it.
       const body = (await request.json()) as Pushed;
       if (mode.kind === "hang") await Bun.sleep(HANG_MS);
       if (mode.kind !== "ok")

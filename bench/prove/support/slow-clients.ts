@@ -1,23 +1,23 @@
 /**
- * Clients that take their time, in a process of their own: thousands of connections that send an octet a second, that
- * do not read what they are answered, or that do nothing at all. One that is closed is opened anew. Prints a line of
- * JSON a second: connections that stand by kind, and how often one was opened again.
+ * Slow clients in a process of their own: thousands of connections that send a byte a second, that do not read their
+ * answers, or that do nothing. If one is closed, it is opened again. Prints a line of JSON a second: open connections
+ * by kind, and the number of reopened ones.
  */
 import type { SlowOptions, SlowState } from "./slow-options.ts";
 
 const TICKS_A_SECOND = 50;
-/** Connections opened at a time: no more than a listener's queue holds. */
+/** Connections opened at a time: as many as a listener's queue holds. */
 const AT_A_TIME = 100;
 const BODY_OCTETS = 20_000;
 
 interface Kind {
   name: string;
   port: number;
-  /** Sent when the connection stands. */
+  /** Sent when the connection is open. */
   opening: string;
-  /** Sent octet by octet, over and over; "" where nothing is. */
+  /** Sent byte by byte, again and again; "" for nothing. */
   drip: string;
-  /** Whether answers are read. */
+  /** True if it reads answers. */
   reads: boolean;
 }
 
@@ -101,7 +101,7 @@ const wanted = [
 for (let from = 0; from < wanted.length; from += AT_A_TIME)
   await Promise.all(wanted.slice(from, from + AT_A_TIME).map(connect));
 
-// A share of the connections each tick, so that the octets are spread over the second.
+// Serves a share of the connections each tick, so that the bytes are spread over the second.
 let tick = 0;
 setInterval(() => {
   const turn = tick++ % TICKS_A_SECOND;

@@ -1,4 +1,6 @@
-/** What `slow-clients.ts` is started with: ports, a key and an inbox of the service, and connections of each kind. */
+/**
+ * Options of `slow-clients.ts`: ports, a key and an inbox of the service, and the number of connections of each kind.
+ */
 export interface SlowOptions {
   httpPort: number;
   smtpPort: number;

@@ -1,4 +1,4 @@
-/** A file system of a few megabytes that a run fills up and empties. */
+/** A file system of a few megabytes that a run fills and empties. */
 import { spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,15 +7,15 @@ import { join } from "node:path";
 /** A mounted tmpfs. It is unmounted when the process ends. */
 export interface SmallDisk {
   folder: string;
-  /** Writes a file that leaves this many octets free; 0 leaves none. */
+  /** Writes a file that leaves this many bytes free; 0 leaves none. */
   fill(leave: number): void;
-  /** Takes that file away. */
+  /** Removes that file. */
   free(): void;
 }
 
 const BLOCK = Buffer.alloc(4096);
 
-/** Mounts a tmpfs of so many octets. Throws where this process may not mount. */
+/** Mounts a tmpfs of this size in bytes. Throws if this process may not mount. */
 export function mountSmallDisk(octets: number): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), "postrider-small-disk-"));
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${octets}`, "none", folder], {
@@ -34,7 +34,7 @@ export function mountSmallDisk(octets: number): SmallDisk {
       try {
         while (freeOctets(folder) > leave) writeSync(file, BLOCK);
       } catch (error) {
-        // Somebody else took the last block first: full it is.
+        // Another process took the last block first: the disk is full anyway.
         if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
       } finally {
         closeSync(file);

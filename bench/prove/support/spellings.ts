@@ -75,7 +75,7 @@ export const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
   "names of this machine": ["https://localhost/", "https://LOCALHOST/", "https://a.b.localhost/"],
 };
 
-/** What DNS says about names that lead inside; a name stands for its URL `https://NAME/`. */
+/** DNS records of names that lead inside. A name is short for its URL `https://NAME/`. */
 export const INSIDE_NAMES: Readonly<
   Record<string, readonly { type: "A" | "AAAA" | "CNAME"; data: string }[]>
 > = {

@@ -1,8 +1,8 @@
-/** Fault of `--control` where a wait is measured: the service stands still for a second, over and over. */
+/** Fault of `--control` for runs that measure a wait: the service pauses for a second, again and again. */
 const STILL_MS = 1000;
 const BETWEEN_MS = 1000;
 
-/** Begins; call what it gives to end it. */
+/** Begins the pauses. Returns a function that ends them. */
 export function standStill(pid: number): () => void {
   let still = false;
   const toggle = (): void => {

@@ -1,4 +1,4 @@
-/** strace around the service: its calls as lines, and calls made to fail. */
+/** Runs strace on the service: shows its calls as lines, and makes calls fail. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
@@ -6,7 +6,7 @@ const STRACE = "strace";
 /** Characters of a string that strace shows: a page of the database, and a reply with its header. */
 const SHOWN_OCTETS = 4200;
 
-/** Throws where this machine or its kernel does not let processes be traced. */
+/** Throws if this machine or its kernel does not allow processes to be traced. */
 export function mustTrace(): void {
   const tried = spawnSync(STRACE, ["-f", "-o", "/dev/null", "true"], { encoding: "utf8" });
   if (tried.status !== 0)
@@ -15,15 +15,15 @@ export function mustTrace(): void {
     );
 }
 
-/** A trace under way, read while it is written: nothing of it stays on disk. */
+/** A running trace, read while it is written: nothing of it stays on disk. */
 export interface Trace {
-  /** The command to start the service with. The service is its own process, strace its descendant. */
+  /** The command to start the service with. The service is the started process, and strace its descendant. */
   wrap: readonly string[];
   /** Resolves when the traced process has ended and every line was read. */
   ended: Promise<void>;
 }
 
-/** Has the calls of a process to be started told, line by line, in the order in which they happen. */
+/** Traces the calls of a process to be started, line by line, in the order in which they happen. */
 export function traceCalls(home: string, calls: readonly string[], line: (line: string) => void): Trace {
   const pipe = join(home, "trace");
   const made = spawnSync("mkfifo", [pipe], { encoding: "utf8" });
@@ -31,7 +31,7 @@ export function traceCalls(home: string, calls: readonly string[], line: (line: 
   const reader = Bun.spawn(["cat", pipe], { stdin: "ignore", stdout: "pipe" });
   process.on("exit", () => reader.kill("SIGKILL"));
   return {
-    // With -D the tracer is a grandchild, so that signals to the started process reach the service; -y names files.
+    // With -D the tracer is a grandchild, so that signals to the started process reach the service. -y names files.
     wrap: [
       STRACE,
       "-D",
@@ -58,23 +58,23 @@ async function readLines(stream: ReadableStream<Uint8Array>, line: (line: string
   }
 }
 
-/** A fault to inject: the calls, the error, and which of them fail, in strace's words. */
+/** A fault to inject: the calls, the error, and the number of the failing call, in strace's words. */
 export interface Fault {
   calls: readonly string[];
   error: "EIO" | "ENOSPC";
-  /** `7`: the seventh alone; `7+`: that and all after it. */
+  /** `7`: only the seventh; `7+`: the seventh and all later ones. */
   when: string;
 }
 
-/** A fault under way. */
+/** A running fault. */
 export interface Injection {
   /** Calls made to fail so far. */
   struck(): number;
-  /** Takes strace off; resolves with how many calls it made fail. */
+  /** Detaches strace. Resolves with the number of calls it made fail. */
   end(): Promise<number>;
 }
 
-/** Makes calls of a running process fail on these files alone. Resolves when strace has hold of all its threads. */
+/** Makes calls of a running process fail on these files only. Resolves when strace is attached to all its threads. */
 export async function inject(pid: number, files: readonly string[], fault: Fault): Promise<Injection> {
   const calls = fault.calls.join(",");
   const tracer = Bun.spawn(

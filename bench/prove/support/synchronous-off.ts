@@ -1,10 +1,13 @@
-/** Loaded before the service, it undoes `synchronous=FULL` behind the back of the check: commits are not waited for. */
+/**
+ * Is loaded before the service. Turns `synchronous=FULL` off after the service has checked it, so that commits do not
+ * wait for the disk.
+ */
 import Database from "libsql";
 
 const { exec } = Database.prototype;
 Database.prototype.exec = function (this: Database.Database, sql: string) {
   const done = exec.call(this, sql);
-  // The last of the pragmas that are set and looked at.
+  // The last pragma that the service sets and checks.
   if (sql.includes("journal_size_limit")) exec.call(this, "PRAGMA synchronous = OFF");
   return done;
 };

@@ -1,23 +1,26 @@
-/** Options of a run, and the table it ends with: what was promised, what was found, and whether the goal holds. */
+/** Options of a run, and its final table: the promise, the finding, and whether the goal holds. */
 import { printMarkdown } from "../../support/inbound-table.ts";
 
 /** One promise as a run found it. */
 export interface Finding {
   what: string;
-  /** What was measured or counted, as the table shows it. */
+  /** The measured or counted value, as the table shows it. */
   found: string | number;
-  /** What it must be, in words or signs: `0`, `≤ 20`, `60 of 60`. */
+  /** The required value, in words or signs: `0`, `≤ 20`, `60 of 60`. */
   goal: string;
   holds: boolean;
 }
 
-/** The value of `--name=…`; null without. */
+/** Returns the value of `--name=…`; null if not given. */
 export function option(name: string): string | null {
   const start = `--${name}=`;
   return process.argv.find((arg) => arg.startsWith(start))?.slice(start.length) ?? null;
 }
 
-/** The number in `--name=…`, or the fallback. Throws for what is no number from 0 on: a run must not prove nothing. */
+/**
+ * Returns the number in `--name=…`, or the fallback. Throws if it is not a number from 0 on, because a run must prove
+ * something.
+ */
 export function numberOption(name: string, fallback: number): number {
   const text = option(name);
   if (text === null) return fallback;
@@ -26,7 +29,7 @@ export function numberOption(name: string, fallback: number): number {
   return value;
 }
 
-/** Whether `--name` was given. */
+/** Returns whether `--name` was given. */
 export function flag(name: string): boolean {
   return process.argv.includes(`--${name}`);
 }
@@ -41,7 +44,7 @@ export function none(what: string, found: number): Finding {
   return { what, found, goal: "0", holds: found === 0 };
 }
 
-/** A figure that must not be over a limit. A figure that could not be had (NaN) does not hold. */
+/** A figure that must not exceed a limit. If it is not available (NaN), it does not hold. */
 export function atMost(what: string, found: number, limit: number, unit = ""): Finding {
   return {
     what,
@@ -51,7 +54,7 @@ export function atMost(what: string, found: number, limit: number, unit = ""): F
   };
 }
 
-/** A figure that must reach a limit: a run that did too little proves nothing. */
+/** A figure that must reach a limit: if a run did too little, it proves nothing. */
 export function atLeast(what: string, found: number, limit: number, unit = ""): Finding {
   return {
     what,
@@ -61,12 +64,12 @@ export function atLeast(what: string, found: number, limit: number, unit = ""): 
   };
 }
 
-/** All of so many. */
+/** A count that must be the whole number. */
 export function allOf(what: string, found: number, of: number): Finding {
   return { what, found: `${found} of ${of}`, goal: `${of} of ${of}`, holds: of > 0 && found === of };
 }
 
-/** A fact for the table of which nothing is asked. */
+/** A fact for the table, without a goal. */
 export function fact(what: string, found: string | number): Finding {
   return { what, found: typeof found === "number" ? round(found) : found, goal: "", holds: true };
 }
@@ -75,7 +78,7 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** Prints the findings as a Markdown table under a title; true where all hold. */
+/** Prints the findings as a Markdown table under a title. Returns true if all hold. */
 export function printFindings(title: string, findings: readonly Finding[]): boolean {
   console.log(`## ${title}\n`);
   printMarkdown(
@@ -90,14 +93,14 @@ export function printFindings(title: string, findings: readonly Finding[]): bool
   return findings.length > 0 && findings.every(({ holds }) => holds);
 }
 
-/** Prints the findings and ends the process: 0 where all hold, else 1. */
+/** Prints the findings and ends the process: 0 if all hold, else 1. */
 export function conclude(title: string, findings: readonly Finding[]): never {
   const held = printFindings(title, findings);
   console.log(held ? "The goal holds." : "The goal does NOT hold.");
   process.exit(held ? 0 : 1);
 }
 
-/** The value below which `share` (0 to 1) of the values lie; NaN for none. */
+/** Returns the value below which `share` (0 to 1) of the values are; NaN if there are none. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -1,23 +1,23 @@
 import type { KeyAndCert } from "../../../test/support/tls.ts";
 
-/** A connection that somebody made, by the address and port it was made to. */
+/** A connection, by the address and port that it was made to. */
 export interface Caught {
   ip: string;
   port: number;
 }
 
-/** Listeners on every address of the machine, which keep what reaches them. */
+/** Listeners on every address of the machine, which record everything that reaches them. */
 export interface Trap {
-  /** Connections to other addresses than the endpoint's: what must not happen. */
+  /** Connections to addresses other than the endpoint's: they must not happen. */
   caught: Caught[];
-  /** Requests that reached the endpoint: first lines. */
+  /** First lines of the requests that reached the endpoint. */
   requests: string[];
   stop(): void;
 }
 
 export interface TrapOptions {
   ports: readonly number[];
-  /** Address of an honest endpoint, which speaks TLS on 443 and answers with what `answer` gives for a path. */
+  /** Address of an honest endpoint, which speaks TLS on 443 and answers with the result of `answer` for a path. */
   endpoint: string;
   tls: KeyAndCert;
   answer(path: string): string;
@@ -31,7 +31,7 @@ interface Piped {
 const MAPPED = "::ffff:";
 const HTTPS = 443;
 
-/** Sets the trap. Every TCP connection to an address that is not the endpoint's is counted and cut, whatever it is for. */
+/** Sets the trap. Counts and cuts every TCP connection to an address that is not the endpoint's. */
 export function setTrap(options: TrapOptions): Trap {
   const trap: Trap = {
     caught: [],
@@ -66,7 +66,7 @@ export function setTrap(options: TrapOptions): Trap {
   return trap;
 }
 
-/** The endpoint behind the trap: a listener with TLS tells of a connection only after the handshake, the trap at once. */
+/** The endpoint inside the trap. A TLS listener reports a connection only after the handshake, the trap at once. */
 function startEndpoint(options: TrapOptions, trap: Trap): Bun.TCPSocketListener {
   return Bun.listen({
     hostname: "127.0.0.1",
@@ -98,7 +98,7 @@ async function pipeTo(socket: Bun.Socket<Piped>, port: number): Promise<void> {
   socket.data.inner = inner;
 }
 
-/** The address a connection was made to; IPv4 on an IPv6 socket in its own form. */
+/** Returns the address a connection was made to. IPv4 on an IPv6 socket is shown in its own form. */
 function addressOf({ localAddress }: Bun.Socket<Piped>): string {
   return localAddress.startsWith(MAPPED) ? localAddress.slice(MAPPED.length) : localAddress;
 }

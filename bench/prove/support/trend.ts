@@ -1,4 +1,4 @@
-/** Where a figure that is looked at again and again is going. */
+/** The trend of a figure that is sampled repeatedly. */
 
 export interface Sample {
   /** Milliseconds, of any clock. */
@@ -7,8 +7,8 @@ export interface Sample {
 }
 
 /**
- * The median of the slopes between all pairs of samples (Theil and Sen), in units a minute: a few outliers, as a collector
- * makes them, do not move it. NaN for fewer than two samples.
+ * Returns the median of the slopes between all pairs of samples (Theil and Sen), in units a minute. A few outliers,
+ * such as a collector makes, do not move it. NaN for fewer than two samples.
  */
 export function slopePerMinute(samples: readonly Sample[]): number {
   const slopes: number[] = [];
