@@ -1,14 +1,14 @@
-# The service as one program with Debian's glibc beneath it, and nothing else: `docker build -t postrider .`
+# The service as one program, with only Debian's glibc and certificates: `docker build -t postrider .`
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS build
-# npm fetches the Bun that package.json names; nothing comes from elsewhere than Debian and the npm registry.
+# npm fetches the Bun that package.json names. Everything comes from Debian or the npm registry.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates npm \
   && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
-# For a registry behind a proxy with a certificate of its own: npm and Bun take the base image's, too.
+# Lets npm and Bun trust the base image's certificates, for a registry behind a TLS proxy.
 ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
 WORKDIR /build
-# The packages are a layer of their own: they change less often than the source.
+# The packages change less often than the source, so they are a layer of their own.
 COPY package.json bun.lock ./
 COPY scripts/setup.sh scripts/
 # For a registry of your own: --secret id=npmrc,src=.npmrc
@@ -19,8 +19,8 @@ COPY scripts scripts
 COPY src src
 RUN node_modules/.bin/bun scripts/build.ts
 
-# The root of the image: the libraries that the program and libSQL's addon within it are linked to, what glibc reads, and
-# the base image's certificates, at cert.pem too, where Bun looks. Scanners read status.d, and so know the versions.
+# Makes the root of the image: the libraries of the program and of libSQL's addon, the files that glibc reads, and the base
+# image's certificates (also as cert.pem, where Bun looks). Security scanners read the versions in status.d.
 RUN set -eu; root=/build/root; \
   install -d $root/etc $root/var/lib/dpkg/status.d; \
   install -d -m 1777 $root/tmp; \
@@ -40,14 +40,14 @@ RUN set -eu; root=/build/root; \
 
 FROM scratch
 COPY --from=build /build/root /
-# The last has the heap collected as on a small machine: a tenth less memory beside a long queue, at no measured cost.
+# BUN_JSC_forceRAMSize makes the heap be collected as on a small machine: a tenth less memory with a long queue, at no measured cost.
 ENV PATH=/usr/local/bin \
     DATA_DIR=/data \
     BUN_JSC_forceRAMSize=400000000
 USER 65532:65532
 WORKDIR /data
 VOLUME /data
-# API, SMTP, and the name server, which runs where DNS_PORT=5353 and PUBLIC_IPS are set.
+# API, SMTP, and the name server. The last runs if DNS_PORT=5353 and PUBLIC_IPS are set.
 EXPOSE 3000 2525 5353/tcp 5353/udp
 HEALTHCHECK --interval=10s --timeout=5s --start-period=15s --retries=3 CMD ["postrider", "readyz"]
 ENTRYPOINT ["postrider"]

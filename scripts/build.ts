@@ -1,4 +1,4 @@
-// Makes `dist/postrider`, the service as one program that needs no node_modules: `bun run build`.
+// `bun run build` makes `dist/postrider`: the service as one program without node_modules.
 import {
   mkdirSync,
   mkdtempSync,
@@ -10,17 +10,19 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
+import { lockedHashes, type Packaged, sbomOf } from "./sbom.ts";
+
 const ROOT = join(import.meta.dir, "..");
 
-/** The program and the entries of its threads, which a bundler does not find by itself. */
+/** The program and the entry files of its threads. The bundler does not find the threads by itself. */
 const ENTRIES = [
   "src/main.ts",
-  "src/wiring/inspect-worker.ts",
-  "src/wiring/render-worker.ts",
-  "src/wiring/write-worker.ts",
+  "src/wiring/threads/inspect-worker.ts",
+  "src/wiring/threads/render-worker.ts",
+  "src/wiring/threads/write-worker.ts",
 ];
 
-/** One place in a package that looks for a native addon on the disk of the machine that the program was built on. */
+/** A line of a package that loads a native addon from the build machine's disk, and its replacement. */
 interface Rewrite {
   /** The file, below node_modules. */
   file: string;
@@ -29,13 +31,12 @@ interface Rewrite {
 }
 
 /**
- * libSQL's addon is named by a literal, so that it is carried in the program. msgpackr, which BullMQ packs jobs with,
- * goes without its own: that one speeds up the reading of long strings only, and would be loaded from whatever lies at
- * the path where the build machine had it.
+ * Names libSQL's addon by a literal, so that the program contains it. Removes the addon of msgpackr, which BullMQ uses to pack
+ * jobs: it only speeds up reading long strings. If it stayed, the program would load any file at the build machine's path.
  */
 function rewrites(): Rewrite[] {
   return [
-    // The synchronous half of the package, and the one that syncs replicas without holding the event loop.
+    // The synchronous half of the package, and the half that syncs replicas off the event loop.
     ...["libsql/index.js", "libsql/promise.js"].map((file) => ({
       file,
       from: "} = requireNative();",
@@ -49,7 +50,7 @@ function rewrites(): Rewrite[] {
   ];
 }
 
-/** The name that libSQL gives the platform we run on, for which the program is built. */
+/** Returns libSQL's name of this platform, for which the program is built. */
 function libsqlTarget(): string {
   const { platform, arch } = process;
   if (platform !== "linux") return `${platform}-${arch}`;
@@ -58,7 +59,7 @@ function libsqlTarget(): string {
   return `linux-${arch}-${"glibcVersionRuntime" in header ? "gnu" : "musl"}`;
 }
 
-/** Carries the rewrites out; `unused` names the files in which there was nothing to rewrite. */
+/** Makes the rewrites. `unused` names the files that had nothing to rewrite. */
 function addonPlugin(): { plugin: Bun.BunPlugin; unused: () => string[] } {
   const waiting = new Map(rewrites().map((rewrite) => [rewrite.file, rewrite]));
   const setup = (builder: Bun.PluginBuilder): void => {
@@ -75,12 +76,28 @@ function addonPlugin(): { plugin: Bun.BunPlugin; unused: () => string[] } {
 /** `LICENSE`, `license.md`, `NOTICE`, `bundle.js.LICENSE.txt`. */
 const LICENSE_FILE = /(^|\.)(licen[cs]e|notice|copying)[^.]*(\.md|\.txt)?$/i;
 
-/** What the program is made of and on which terms; most ask whoever passes a copy on to pass them on with it. */
-function licensesOf(inputs: readonly string[]): string {
+/** Returns the folders of the packages that the program contains. */
+function packageFolders(inputs: readonly string[]): string[] {
   const folders = inputs.flatMap((input) => /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(input)?.[0] ?? []);
-  // The runtime is in the program, but its package holds no license.
+  return [...new Set(folders)].sort();
+}
+
+function packageOf(folder: string): Packaged {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+}
+
+/** Returns the bill of materials of the program, Bun included. */
+function sbom(folders: readonly string[]): string {
+  const bun = { name: "bun", version: Bun.version, license: "MIT" };
+  const hashes = lockedHashes(readFileSync(join(ROOT, "bun.lock"), "utf8"));
+  return sbomOf(packageOf(ROOT), [...folders.map(packageOf), bun], hashes);
+}
+
+/** Returns the licenses of all packages in the program. Most of them must be passed on with a copy. */
+function licensesOf(folders: readonly string[]): string {
+  // The program contains Bun, but Bun's package has no license file.
   const bun = `Bun ${Bun.version}: MIT and others, see https://github.com/oven-sh/bun/blob/main/LICENSE.md\n`;
-  return [...[ROOT, ...[...new Set(folders)].sort()].map(licenseOf), bun].join(`\n${"-".repeat(80)}\n\n`);
+  return [...[ROOT, ...folders].map(licenseOf), bun].join(`\n${"-".repeat(80)}\n\n`);
 }
 
 function licenseOf(folder: string): string {
@@ -91,12 +108,12 @@ function licenseOf(folder: string): string {
 }
 
 /**
- * Builds the program for the platform and with the Bun that this runs on, and `.licenses` beside it; nothing is downloaded.
- * @throws where a package has changed so that its addon would not be carried
+ * Builds the program with this Bun for this platform, and next to it a `.licenses` file and a bill of materials (`.cdx.json`). Downloads nothing.
+ * @throws if a package has changed so that the program would lack its addon
  */
 async function build(outfile: string): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
-  // Beside the goal, so that the last step is a rename: a program that runs is never half replaced.
+  // In the target's folder, so that the last step is a rename: a running program is never half replaced.
   const folder = mkdtempSync(join(dirname(outfile), ".build-"));
   try {
     const { plugin, unused } = addonPlugin();
@@ -107,22 +124,24 @@ async function build(outfile: string): Promise<void> {
       target: "bun",
       format: "esm",
       plugins: [plugin],
-      // Identifiers stay: Elysia and others go by the names of classes.
+      // Identifiers stay, because Elysia and other packages read the names of classes.
       minify: { whitespace: true, syntax: true },
       // Halves the time of a start.
       bytecode: true,
-      // Traces name lines of the source; the map is in the program, compressed.
+      // Stack traces name lines of the source. The program contains the map, compressed.
       sourcemap: "inline",
       metafile: true,
       compile: {
         outfile: built,
-        // Settings are the environment and nothing else, whatever lies in the folder that the program is started in.
+        // Settings come only from the environment, even if the current folder has a .env or a bunfig.toml.
         autoloadDotenv: false,
         autoloadBunfig: false,
       },
     });
     if (unused().length > 0) throw new Error(`nothing to rewrite in ${unused().join(", ")}`);
-    writeFileSync(`${outfile}.licenses`, licensesOf(Object.keys(metafile?.inputs ?? {})));
+    const folders = packageFolders(Object.keys(metafile?.inputs ?? {}));
+    writeFileSync(`${outfile}.licenses`, licensesOf(folders));
+    writeFileSync(`${outfile}.cdx.json`, sbom(folders));
     renameSync(built, outfile);
   } finally {
     rmSync(folder, { recursive: true, force: true });

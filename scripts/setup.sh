@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a fresh clone ready: the pinned Bun and the packages of bun.lock in node_modules/.
-# Needs npm or Bun, and nothing else; does nothing where nothing has changed since.
+# Needs only npm or Bun. Does nothing if nothing has changed since the last run.
 # With --test it also installs the programs that the tests drive (scripts/test-tools.sh).
 # Packages come from the registry that the user's npm or Bun is set to.
 set -eu
@@ -51,7 +51,7 @@ fetch_into() {
   fi
 }
 
-# Installs with a Bun in a folder that goes away again.
+# Installs with a Bun in a temporary folder.
 install_with_fetched() {
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
@@ -72,7 +72,7 @@ install() {
   install_with_fetched
 }
 
-# Where the postinstall script of `bun` was skipped, its place is taken by the program itself.
+# If the postinstall script of `bun` was skipped, links to the program itself.
 repair_bun() {
   if is_pinned node_modules/.bin/bun; then return 0; fi
   if ! program=$(first_pinned node_modules/@oven/bun-*/bin/bun*); then

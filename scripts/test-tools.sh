@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs what the tests drive and this machine lacks, from Debian's packages; does nothing where all is there.
-# Mail servers that cannot be installed beside one another are unpacked, each into a root of its own, in $peers.
+# Installs the programs that the tests drive, from Debian's packages. Does nothing if all of them are there.
+# Mail servers that Debian cannot install together are unpacked, each into a root folder of its own, in $peers.
 set -eu
 cd "$(dirname "$0")/.."
 # Debian keeps smtp-sink and smtp-source where only root's PATH looks.
 PATH="$PATH:/usr/sbin:/sbin"
 
-# One line a package: its name, then the programs or files that tell it is there. No test runs without these.
+# One line per package: its name, then the programs or files that show that it is installed. The tests need all of these.
 packages='
 redis-server redis-server redis-cli
 postfix smtp-sink smtp-source
@@ -15,8 +15,8 @@ libnet-ssleay-perl /usr/share/doc/libnet-ssleay-perl
 openssl openssl
 ca-certificates /etc/ssl/certs/ca-certificates.crt
 '
-# Programs of other people that check what we sign, send us mail and ask our name server. Tests that drive them are
-# skipped without them.
+# Foreign programs that verify our signatures, send us mail, query our name server and run the documentation's commands.
+# If one is missing, the tests that drive it are skipped.
 peer_packages='
 bind9-dnsutils dig
 bind9-utils named-checkzone
@@ -24,6 +24,7 @@ curl curl
 knot-dnsutils kdig
 msmtp msmtp
 opendkim opendkim
+sqlite3 sqlite3
 python3-dkim /usr/lib/python3/dist-packages/dkim/__init__.py
 libmail-dkim-perl /usr/share/perl5/Mail/DKIM.pm
 unbound unbound
@@ -34,10 +35,10 @@ exim exim4-daemon-light usr/sbin/exim4
 opensmtpd opensmtpd usr/sbin/smtpd
 '
 peers=node_modules/.cache/peers
-# A change of how roots are made makes them anew.
+# If this script changes, the roots are made again.
 made_by="$(cksum <"$0") $(uname -m)"
 
-# Prints the packages of a list of which something is missing, in one line.
+# Prints the packages of a list that are not completely installed, in one line.
 missing_of() {
   echo "$1" | while read -r package parts; do
     for part in $parts; do
@@ -51,7 +52,7 @@ missing_of() {
 
 is_unpacked() { [ "$(cat "$peers/$1/.made-by" 2>/dev/null)" = "$made_by" ]; }
 
-# Prints the names of roots that are not there.
+# Prints the names of the missing roots.
 missing_roots() {
   echo "$unpacked" | while read -r name _; do
     if [ -n "$name" ] && ! is_unpacked "$name"; then printf '%s ' "$name"; fi
@@ -63,7 +64,7 @@ say() { echo "test-tools: $*" >&2; }
 missing=$(missing_of "$packages")
 wanted="$(missing_of "$peer_packages")$(missing_roots)"
 if [ -z "$missing$wanted" ]; then exit 0; fi
-# Where the mirror cannot be reached, one try an hour is enough.
+# If the mirror cannot be reached, try once an hour.
 if [ -z "$missing" ] && [ -n "$(find "$peers/.failed" -mmin -60 2>/dev/null)" ]; then
   say "tests that need these are skipped (tried within the last hour): $wanted"
   exit 0
@@ -102,7 +103,7 @@ apt() {
     -o Acquire::http::Timeout=20 "$@" </dev/null >&2
 }
 
-# Services of the packages must not start: only their programs are wanted. Debian asks this file before it starts one.
+# Prevents the packages from starting their services. Debian runs this file before it starts one.
 forbid_services() {
   if [ -e "$policy" ]; then return 0; fi
   made_policy=yes
@@ -113,14 +114,14 @@ forbid_services() {
 install_packages() {
   say "installing $*"
   forbid_services
-  # Without configuration postfix brings its programs and runs no mail server.
+  # If it is not configured, postfix installs its programs and starts no mail server.
   if command -v debconf-set-selections >/dev/null; then
     echo 'postfix postfix/main_mailer_type select No configuration' | $as_root debconf-set-selections
   fi
   apt install -y --no-install-recommends "$@"
 }
 
-# Copies the shared libraries that a program in a root needs and the root lacks, the loader among them.
+# Copies the shared libraries that a program in a root needs, with the loader, if the root lacks them.
 copy_libraries() {
   root=$1
   libraries=$(find "$root/usr/lib" -maxdepth 1 -type d -name '*-linux-*' 2>/dev/null | tr '\n' ':')
@@ -131,20 +132,20 @@ copy_libraries() {
   done
 }
 
-# A root folder with the package, whatever it depends on that is not installed here, a shell, and their libraries.
+# Makes a root folder with the package, its dependencies that are not installed here, a shell, and their libraries.
 unpack() {
   name=$1 package=$2 program=$3
   say "unpacking $package"
   root=$(mktemp -d "$work/root.XXXXXX")
   mkdir "$work/$name"
   depends=$(apt-get install -s --no-install-recommends "$package" | sed -n 's/^Inst \([^ ]*\).*/\1/p')
-  # Installed already, it is all there is to unpack.
+  # If it is installed already, only the package itself is unpacked.
   if [ -z "$depends" ]; then depends=$package; fi
   # shellcheck disable=SC2086 # a list of names
   (cd "$work/$name" && apt-get -q -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o APT::Sandbox::User=root \
     download $depends </dev/null >&2) || return 1
   for archive in "$work/$name"/*.deb; do dpkg-deb -x "$archive" "$root" || return 1; done
-  # Manuals and examples, three times as large as the programs.
+  # Manuals and examples are three times as large as the programs.
   rm -rf "$root/usr/share" "$root/etc"
   mkdir -p "$root/bin" "$root/dev" "$root/etc" "$root/tmp"
   cp -L /bin/sh "$root/bin/sh"
@@ -161,7 +162,7 @@ unpack() {
   cp -a "$root" "$peers/$name"
 }
 
-# Everything that only some tests need; false where something could not be had.
+# Gets everything that only some tests need. Fails if something is not available.
 get_peers() {
   fine=0
   more=$(missing_of "$peer_packages")
