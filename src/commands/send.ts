@@ -28,6 +28,9 @@ const FLAGS = {
     multiple: true,
     help: "recipient, or several separated by commas; may be given several times",
   },
+  cc: { type: "string", value: "ADDRESS", multiple: true, help: "copy, in the same forms as --to" },
+  bcc: { type: "string", value: "ADDRESS", multiple: true, help: "hidden copy, in the same forms as --to" },
+  "reply-to": { type: "string", value: "ADDRESS", multiple: true, help: "where answers go" },
   subject: { type: "string", value: "TEXT", required: true, help: "header Subject" },
   text: { type: "string", value: "TEXT", help: "plain text body, or - to read it from standard input" },
   html: { type: "string", value: "HTML", help: "HTML body, or - to read it from standard input" },
@@ -74,8 +77,7 @@ echo 'From a pipe.' | postrider send - --key-file sending.key --from hello@onboa
     const url = apiUrl(flags.url ?? config.publicUrl);
     const bodies = await bodiesOf(wanted);
     const api: Api = { url, key: await keyOf(flags, config.postriderApiKey), sender: flags.sender };
-    const to = flags.to.flatMap(mailboxesIn).map(mailbox);
-    const item = { from: mailbox(flags.from), to, subject: flags.subject, ...bodies };
+    const item = { from: flags.from, ...addresseesOf(flags), subject: flags.subject, ...bodies };
     const { id, status } = (await callApi(clock, api, "POST", "/v1/emails", item)) as unknown as Accepted;
     if (!flags.wait) {
       out.record({ id, status }, `${id} ${status}`);
@@ -134,6 +136,18 @@ async function keyOf(
   throw usage("an API key is needed: --key-file FILE, or POSTRIDER_API_KEY");
 }
 
+type AddresseeFlags = Readonly<Partial<Record<"to" | "cc" | "bcc" | "reply-to", readonly string[]>>>;
+
+/** Returns the fields of the send item that hold addresses. The API reads and checks each. */
+function addresseesOf(flags: AddresseeFlags): Record<string, string[]> {
+  const fields = { to: flags.to, cc: flags.cc, bcc: flags.bcc, replyTo: flags["reply-to"] };
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([field, lists = []]) =>
+      lists.length === 0 ? [] : [[field, lists.flatMap(mailboxesIn)]],
+    ),
+  );
+}
+
 /**
  * Splits a list of recipients. A name may contain commas, so a comma only separates recipients if it follows an
  * address.
@@ -150,13 +164,6 @@ function mailboxesIn(list: string): string[] {
   }
   const rest = open.join(",");
   return rest.trim() === "" ? found : [...found, rest];
-}
-
-/** Parses `a@b.example` or `Name <a@b.example>` for the API, which checks the address. */
-function mailbox(text: string): { email: string; name?: string } {
-  const named = /^\s*"?([^"<]*?)"?\s*<([^<>]*)>\s*$/.exec(text);
-  const [, name = "", email = text] = named ?? [];
-  return name === "" ? { email: email.trim() } : { email: email.trim(), name };
 }
 
 function apiUrl(text: string): string {

@@ -20,18 +20,6 @@ function paramOf(pointer: string): string {
 
 type Breach = Pick<ValueError, "path" | "type" | "schema" | "value" | "errors">;
 
-/** Errors of a value that has another type than the schema. */
-const WRONG_TYPE: ReadonlySet<ValueErrorType> = new Set([
-  ValueErrorType.Array,
-  ValueErrorType.Boolean,
-  ValueErrorType.Integer,
-  ValueErrorType.Literal,
-  ValueErrorType.Null,
-  ValueErrorType.Number,
-  ValueErrorType.Object,
-  ValueErrorType.String,
-]);
-
 /**
  * Returns whether a text has more than `maxChars` characters, as JSON Schema counts them (RFC 8259 §1): a character beyond the
  * basic plane is one, although JavaScript counts two.
@@ -45,7 +33,10 @@ function isShortEnough({ value, schema: { maxLength } }: Breach): boolean {
   return typeof value === "string" && !isLonger(value, maxLength);
 }
 
-/** Yields the errors that count. If an object in a union has a wrong field, yields that field's error, not the union's. */
+/**
+ * Yields the errors that count. If a value has the type of one variant of a union, such as an object, yields the errors within
+ * it, not the union's.
+ */
 function* breachesOf(errors: Iterable<Breach>): Generator<Breach> {
   for (const error of errors) {
     if (error.type === ValueErrorType.StringMaxLength && isShortEnough(error)) continue;
@@ -55,12 +46,24 @@ function* breachesOf(errors: Iterable<Breach>): Generator<Breach> {
 }
 
 function* breachOfUnion(error: Breach): Generator<Breach> {
-  const variants = error.errors.map((variant) => [...breachesOf(variant)]);
+  const variants = error.errors.map((variant) => firstOf(breachesOf(variant)));
   if (variants.some((breaches) => breaches.length === 0)) return;
-  const within = variants.find(([first]) => first !== undefined && first.path !== error.path);
-  const ofOneType = variants.every(([first]) => first !== undefined && WRONG_TYPE.has(first.type));
-  if (within === undefined || ofOneType) yield error;
+  const [within, ...others] = variants.filter(([first]) => first !== undefined && first.path !== error.path);
+  if (within === undefined || others.length > 0) yield error;
   else yield* within;
+}
+
+/** Errors read of one variant of a union. A place has at most two, so they fill the list of issues. */
+const MAX_BREACHES = 2 * MAX_ISSUES;
+
+/** Returns the first errors of a variant, because a list in it may have two hundred thousand. */
+function firstOf(breaches: Iterable<Breach>): Breach[] {
+  const first: Breach[] = [];
+  for (const breach of breaches) {
+    first.push(breach);
+    if (first.length >= MAX_BREACHES) break;
+  }
+  return first;
 }
 
 /** Returns the errors as issues, one per place, at most `MAX_ISSUES`. */

@@ -135,9 +135,12 @@ describe("send", () => {
   test(
     "accepts a name with the address",
     async () => {
-      const flags = ["--from", `Ärzte, Co <${FROM}>`, ...withKey, "--text", "x"];
+      const copies = ["--cc", `Co <${simulated("delivered")}>`, "--reply-to", "Help <help@example.com>"];
+      const flags = ["--from", `Ärzte, Co <${FROM}>`, ...copies, ...withKey, "--text", "x"];
       const { json } = await send(OWNER, flags);
-      expect(await record(json()[0]?.id)).toMatchObject({ from: FROM, fromName: "Ärzte, Co" });
+      expect(await record(json()[0]?.id)).toMatchObject({
+        ...{ from: FROM, fromName: "Ärzte, Co", cc: [simulated("delivered")], replyTo: ["help@example.com"] },
+      });
     },
     LIMIT_MS,
   );

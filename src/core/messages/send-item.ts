@@ -1,30 +1,10 @@
-import { spellingKey, splitAddress } from "../addresses.ts";
+import { type Mailbox, spellingKey, splitAddress } from "../addresses.ts";
 import { type Static, Type } from "@sinclair/typebox";
+import { Address, addressList, mailboxesOf, mailboxOf } from "./address-input.ts";
 
-/** Characters of a display name. */
-export const MAX_NAME_CHARS = 320;
 export const MAX_SUBJECT_CHARS = 998;
 /** Addresses in `replyTo`. */
 export const MAX_REPLY_TO = 50;
-
-const Address = Type.Object(
-  {
-    email: Type.String({
-      description: "Email address.",
-      expected: "an email address",
-      examples: ["ana@example.com"],
-    }),
-    name: Type.Optional(
-      Type.String({ description: "Display name.", maxLength: MAX_NAME_CHARS, examples: ["Ana"] }),
-    ),
-  },
-  {
-    title: "SendAddress",
-    description: "An address with an optional display name.",
-    expected: "an address",
-    examples: [{ email: "ana@example.com" }],
-  },
-);
 
 const Attachment = Type.Object(
   {
@@ -61,14 +41,14 @@ const Attachment = Type.Object(
 export const SendItem = Type.Object(
   {
     from: Address,
-    to: Type.Array(Address, {
+    to: addressList({
       minItems: 1,
       description:
         "`to`, `cc` and `bcc` have at most 50 recipients together, unless the operator set another limit.",
     }),
-    cc: Type.Optional(Type.Array(Address)),
-    bcc: Type.Optional(Type.Array(Address)),
-    replyTo: Type.Optional(Type.Array(Address, { maxItems: MAX_REPLY_TO })),
+    cc: Type.Optional(addressList()),
+    bcc: Type.Optional(addressList()),
+    replyTo: Type.Optional(addressList({ maxItems: MAX_REPLY_TO })),
     subject: Type.Optional(
       Type.String({
         maxLength: MAX_SUBJECT_CHARS,
@@ -146,7 +126,29 @@ export const SendItem = Type.Object(
 );
 export type SendItem = Static<typeof SendItem>;
 export type SendAttachment = Static<typeof Attachment>;
-export type SendAddress = Static<typeof Address>;
+
+type AddressField = "from" | "to" | "cc" | "bcc" | "replyTo";
+/** A send item whose addresses have been read: objects, and lists of them. */
+export interface ReadItem extends Omit<SendItem, AddressField> {
+  from: Mailbox;
+  to: Mailbox[];
+  cc?: Mailbox[];
+  bcc?: Mailbox[];
+  replyTo?: Mailbox[];
+}
+
+/** Returns the item with its addresses read. They must have no issues. */
+export function readItem(item: SendItem): ReadItem {
+  const { from, to, cc, bcc, replyTo, ...rest } = item;
+  return {
+    ...rest,
+    from: mailboxOf(from),
+    to: mailboxesOf(to),
+    ...(cc === undefined ? {} : { cc: mailboxesOf(cc) }),
+    ...(bcc === undefined ? {} : { bcc: mailboxesOf(bcc) }),
+    ...(replyTo === undefined ? {} : { replyTo: mailboxesOf(replyTo) }),
+  };
+}
 
 /** One recipient of a send. If an address is given several times, the first kind counts. */
 export interface Addressee {
@@ -158,7 +160,7 @@ export interface Addressee {
 }
 
 /** Returns the recipients of a send without duplicates. Domains are in A-labels. */
-export function addresseesOf(item: SendItem): Addressee[] {
+export function addresseesOf(item: Pick<ReadItem, "to" | "cc" | "bcc">): Addressee[] {
   const seen = new Map<string, Addressee>();
   for (const kind of ["to", "cc", "bcc"] as const) {
     for (const address of item[kind] ?? []) {

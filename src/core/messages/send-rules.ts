@@ -1,7 +1,13 @@
-import { ADDRESS_EXPECTED, normalizeAddress } from "../addresses.ts";
 import { TIME_EXPECTED, parseTime } from "../time/date-times.ts";
 import type { ErrorCode, Issue } from "../errors.ts";
-import { MAX_REPLY_TO, type SendAttachment, SendItem } from "./send-item.ts";
+import {
+  addressIssues,
+  addressListIssues,
+  entriesOf,
+  hasControls,
+  type PartialAddress,
+} from "./address-input.ts";
+import { MAX_REPLY_TO, type ReadItem, readItem, type SendAttachment, SendItem } from "./send-item.ts";
 import { DAY_MS } from "../time/units.ts";
 import { check, isLarger, MAX_ISSUES, withoutFaults } from "../validation.ts";
 
@@ -48,7 +54,7 @@ const CONTENT_TYPE =
 
 /** A send item that follows all rules, with its parsed time. */
 export interface CheckedSend {
-  item: SendItem;
+  item: ReadItem;
   /** Milliseconds. Null: send now. */
   scheduledAt: number | null;
 }
@@ -62,7 +68,13 @@ type Shaped<Field> = Field extends (infer Entry extends object)[]
     ? Field
     : Partial<Field>;
 /** A send item without the fields that have a wrong shape. */
-type Readable = { [Name in keyof SendItem]?: Shaped<NonNullable<SendItem[Name]>> };
+type Readable = {
+  [Name in keyof SendItem]?: Name extends "from"
+    ? PartialAddress
+    : Name extends "to" | "cc" | "bcc" | "replyTo"
+      ? PartialAddress | PartialAddress[]
+      : Shaped<NonNullable<SendItem[Name]>>;
+};
 
 /**
  * Checks the shape and every rule of one send item. Returns all issues, or the item.
@@ -94,7 +106,7 @@ export function checkSend(
   if (issues.length === 0 && encodedSize(item) > limits.maxMessageBytes)
     report("", `must encode to a message of at most ${limits.maxMessageBytes} bytes.`, "message_too_large");
   const scheduledAt = checkSchedule(item, limits, now, report);
-  return issues.length > 0 ? issues : { item: value as SendItem, scheduledAt };
+  return issues.length > 0 ? issues : { item: readItem(value as SendItem), scheduledAt };
 }
 
 /** Returns the issues of the shape. If the list of recipients is empty, it counts as a missing field. */
@@ -107,43 +119,23 @@ function shapeIssues(value: unknown): Issue[] {
 }
 
 function checkAddresses(item: Readable, limits: SendLimits, report: Report): void {
-  if (isNoAddress(item.from?.email)) report("from.email", ADDRESS_EXPECTED, "invalid_from");
-  checkName(item.from?.name, "from.name", report);
   const { maxRecipients } = limits;
-  const lists = [
-    ["to", maxRecipients],
-    ["cc", maxRecipients],
-    ["bcc", maxRecipients],
-    ["replyTo", MAX_REPLY_TO],
-  ] as const;
-  for (const [field, most] of lists) {
-    // A body may hold two million addresses. Checking them all would take seconds.
-    item[field]?.slice(0, most).forEach((address, index) => {
-      const param = `${field}[${index}]`;
-      if (isNoAddress(address.email)) report(`${param}.email`, ADDRESS_EXPECTED, "invalid_email");
-      checkName(address.name, `${param}.name`, report);
-    });
-  }
-  const count = (item.to?.length ?? 0) + (item.cc?.length ?? 0) + (item.bcc?.length ?? 0);
-  if (count > maxRecipients)
+  // A body may hold two million addresses. Checking them all would take seconds.
+  const issues = [
+    ...(item.from === undefined ? [] : addressIssues(item.from, "from", "invalid_from")),
+    ...addressListIssues(item.to, "to", maxRecipients),
+    ...addressListIssues(item.cc, "cc", maxRecipients),
+    ...addressListIssues(item.bcc, "bcc", maxRecipients),
+    ...addressListIssues(item.replyTo, "replyTo", MAX_REPLY_TO),
+  ];
+  for (const { param, message, code } of issues) report(param, message, code);
+  const lists = [item.to, item.cc, item.bcc];
+  if (lists.reduce((count, list) => count + entriesOf(list).length, 0) > maxRecipients)
     report(
       "to",
       `must have at most ${maxRecipients} recipients, together with cc and bcc.`,
       "too_many_recipients",
     );
-}
-
-function isNoAddress(email: string | undefined): boolean {
-  return email !== undefined && normalizeAddress(email) === null;
-}
-
-/** Refuses controls in a display name, which ends up in a header field (header injection). */
-function checkName(name: string | undefined, param: string, report: Report): void {
-  if (name !== undefined && hasControls(name)) report(param, "must not contain control characters.");
-}
-
-function hasControls(text: string): boolean {
-  return /[\x00-\x08\x0a-\x1f\x7f]/.test(text);
 }
 
 /** Reports fields that may only be missing if there is a template. A field with a wrong shape is not missing. */

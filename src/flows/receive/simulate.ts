@@ -22,7 +22,7 @@ import { traceFields } from "./trace-fields.ts";
 export interface SimulatedMail {
   inboxId?: string | undefined;
   /** Address of the inbox, if `inboxId` is not given. */
-  to?: string | undefined;
+  to?: Mailbox | undefined;
   from?: Mailbox | undefined;
   subject?: string | undefined;
   text?: string | undefined;
@@ -60,13 +60,20 @@ export async function simulateInbound(
   const inbox = await inboxOf(deps, senderId, mail);
   const now = deps.clock.now();
   const from = mail.from ?? defaultFrom(deps.serviceDomain);
-  const to = mail.to !== undefined && reachesInbox(inbox.address, mail.to) ? mail.to : inbox.address;
+  const named = mail.to !== undefined && reachesInbox(inbox.address, mail.to.email) ? mail.to : null;
+  const to = named ?? { email: inbox.address };
   const answered = mail.inReplyTo === undefined ? null : await messageIdOf(deps, senderId, mail.inReplyTo);
   const raw = simulatedBytes(mail, from, to, answered, now);
   // The same limit as for the SMTP listener.
   if (raw.length > (deps.limits?.maxMessageBytes ?? Number.POSITIVE_INFINITY))
     throw invalid("attachments", "The message is larger than this server takes.", "message_too_large");
-  const envelope = { mailFrom: from.email, rcptTo: [to], ip: "127.0.0.1", helo: "simulator", tls: null };
+  const envelope = {
+    mailFrom: from.email,
+    rcptTo: [to.email],
+    ip: "127.0.0.1",
+    helo: "simulator",
+    tls: null,
+  };
   const inspection = await deps.inspect({ kind: "mail", raw, session: null });
   if (inspection === null) throw tooManyReads();
   const { header } = inspection.authentication;
@@ -75,7 +82,9 @@ export async function simulateInbound(
   const taken = await retryOnConflict(async () => {
     const facts = await arrivalFactsOf(deps, inbox, inspection.mail);
     if (facts === null) throw notFound("inbox");
-    return storeInbound(deps, [{ inbox, addresses: [to], facts }], arriving, (made) => made.flatMap(record));
+    return storeInbound(deps, [{ inbox, addresses: [to.email], facts }], arriving, (made) =>
+      made.flatMap(record),
+    );
   }).catch((error: unknown) => {
     throw isBroken(error, "inbox_deleted") ? notFound("inbox") : error;
   });
@@ -88,7 +97,7 @@ export async function simulateInbound(
 function simulatedBytes(
   mail: SimulatedMail,
   from: Mailbox,
-  to: string,
+  to: Mailbox,
   answered: string | null,
   now: number,
 ): Buffer {
@@ -103,7 +112,7 @@ function simulatedBytes(
         ];
   return compose({
     from,
-    to: [{ email: to }],
+    to: [to],
     subject: mail.subject ?? "",
     text: mail.text ?? (mail.html === undefined ? "" : null),
     html: mail.html ?? null,
@@ -122,7 +131,7 @@ async function inboxOf(deps: SimulateDeps, senderId: string, mail: SimulatedMail
   }
   if (mail.to === undefined)
     throw invalid("inboxId", "Required, unless to names the inbox.", "missing_field");
-  const inbox = await ownInbox(deps.db, senderId, inboxAddressOf(mail.to));
+  const inbox = await ownInbox(deps.db, senderId, inboxAddressOf(mail.to.email));
   if (inbox === null) throw notFound("inbox");
   return inbox;
 }

@@ -3,12 +3,7 @@ import { AppError } from "../../core/errors.ts";
 import type { MessageEvent } from "../../core/messages/events.ts";
 import { overQuota } from "../../core/quotas.ts";
 import { newId } from "../../core/ids.ts";
-import {
-  type SendAddress,
-  type SendItem,
-  type Addressee,
-  addresseesOf,
-} from "../../core/messages/send-item.ts";
+import { type ReadItem, type Addressee, addresseesOf } from "../../core/messages/send-item.ts";
 import type { CheckedSend } from "../../core/messages/send-rules.ts";
 import { type RecipientStatus, rollUp } from "../../core/messages/states.ts";
 import { wellFormed } from "../../core/text.ts";
@@ -105,7 +100,7 @@ export async function prepareSend(
 }
 
 /** Keeps bodies and attachments. Throws 403 `quota_exceeded` if what is written ahead goes over the stored octets. */
-async function keepContents(deps: AcceptDeps, project: Project, item: SendItem, now: number) {
+async function keepContents(deps: AcceptDeps, project: Project, item: ReadItem, now: number) {
   const storedLimit = storedLimitOf(deps.volume, project);
   const keeping = { db: deps.db, clock: deps.clock, storedLimit };
   try {
@@ -178,7 +173,7 @@ export async function commitSend(
   if (refusal !== undefined) throw refusal;
 }
 
-function questionOf(item: SendItem, from: From, addressees: readonly Addressee[]): SendQuestion {
+function questionOf(item: ReadItem, from: From, addressees: readonly Addressee[]): SendQuestion {
   return {
     fromDomain: from.domain,
     inboxAddress: from.inboxAddress,
@@ -220,7 +215,7 @@ function arrivals(messageId: string, recipient: NewRecipient): EventDraft[] {
   return [first];
 }
 
-function toMailbox(address: SendAddress): Mailbox {
+function toMailbox(address: Mailbox): Mailbox {
   const email = normalizeAddress(address.email) ?? address.email;
   return address.name ? { email, name: address.name.toWellFormed() } : { email };
 }
@@ -233,7 +228,7 @@ interface From {
   inboxAddress: string;
 }
 
-function fromOf({ from }: SendItem): From {
+function fromOf({ from }: ReadItem): From {
   const mailbox = toMailbox(from);
   const { email } = mailbox;
   return { mailbox, domain: email.slice(email.lastIndexOf("@") + 1), inboxAddress: inboxAddressOf(email) };

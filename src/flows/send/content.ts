@@ -1,5 +1,5 @@
 import { AppError } from "../../core/errors.ts";
-import type { SendItem } from "../../core/messages/send-item.ts";
+import type { ReadItem } from "../../core/messages/send-item.ts";
 import type { NewAttachment } from "../../store/attachments.ts";
 import { CHUNK_OCTETS, type NewContent } from "../../store/contents/content-bytes.ts";
 import { isBroken } from "../../store/guards.ts";
@@ -11,7 +11,7 @@ const MAX_OCTETS_PER_UNIT = 3;
 const MAX_BODY_END_OCTETS = 64;
 
 /** Returns whether content of a send may have to be written before its commit. False is certain. */
-export function mayWriteAhead({ html, text, attachments = [] }: SendItem): boolean {
+export function mayWriteAhead({ html, text, attachments = [] }: ReadItem): boolean {
   const units = (html?.length ?? 0) + (text?.length ?? 0);
   return (
     units * MAX_OCTETS_PER_UNIT + MAX_BODY_END_OCTETS > CHUNK_OCTETS ||
@@ -23,7 +23,7 @@ export function mayWriteAhead({ html, text, attachments = [] }: SendItem): boole
 export async function keepBodyOf(
   deps: PrepareDeps,
   senderId: string,
-  { html, text }: SendItem,
+  { html, text }: ReadItem,
 ): Promise<NewContent | null> {
   if (html === undefined && text === undefined) return null;
   return prepareBody(deps, senderId, { html: html ?? null, text: text ?? null });
@@ -33,7 +33,7 @@ export async function keepBodyOf(
 export async function keepAttachments(
   deps: PrepareDeps,
   senderId: string,
-  item: SendItem,
+  item: ReadItem,
   now: number,
 ): Promise<NewAttachment[]> {
   const kept: NewAttachment[] = [];
@@ -46,7 +46,7 @@ export async function keepAttachments(
 }
 
 /** Returns the octets of bodies and attachments. */
-export function contentSize(item: SendItem, attachments: readonly NewAttachment[]): number {
+export function contentSize(item: ReadItem, attachments: readonly NewAttachment[]): number {
   let size = Buffer.byteLength(item.html ?? "") + Buffer.byteLength(item.text ?? "");
   for (const attachment of attachments) size += attachment.size;
   return size;

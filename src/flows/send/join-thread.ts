@@ -1,4 +1,4 @@
-import type { SendItem } from "../../core/messages/send-item.ts";
+import type { ReadItem } from "../../core/messages/send-item.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
 import { newPreview } from "../../mail/reading/reply-text.ts";
 import { newId } from "../../core/ids.ts";
@@ -39,7 +39,7 @@ export interface Joined {
 }
 
 /** Returns the Message-IDs that the send names in In-Reply-To and References, the nearest parent last. */
-export function referencesOf(item: SendItem): string[] {
+export function referencesOf(item: ReadItem): string[] {
   const fields = Object.entries(item.headers ?? {})
     .filter(([name]) => /^(?:in-reply-to|references)$/i.test(name))
     .sort(([name]) => (/^references$/i.test(name) ? -1 : 1));
@@ -53,7 +53,7 @@ export function referencesOf(item: SendItem): string[] {
 export async function joinThread(
   db: Db,
   message: Message,
-  item: SendItem,
+  item: ReadItem,
   inbox: FromInbox | null,
   { into, named = new Map() }: Conversation,
 ): Promise<Joined> {

@@ -3,7 +3,8 @@ import { addressKey, type Mailbox, normalizeAddress, normalizeDomain } from "../
 import { AppError, invalid, notFound } from "../../core/errors.ts";
 import { firstChars } from "../../core/text.ts";
 import { idFloor } from "../../core/ids.ts";
-import { MAX_NAME_CHARS, type SendItem } from "../../core/messages/send-item.ts";
+import { entriesOf, MAX_NAME_CHARS } from "../../core/messages/address-input.ts";
+import type { ReadItem, SendItem } from "../../core/messages/send-item.ts";
 import { MAX_HEADER_VALUE_BYTES } from "../../core/messages/send-rules.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { messageIdsIn } from "../../mail/reading/header-block.ts";
@@ -148,21 +149,21 @@ function addresseesOfReply(
   parent: Message,
   inbox: Inbox,
   request: ReplyRequest,
-): Pick<SendItem, "to"> & { cc: Mailbox[] } {
+): Pick<SendItem, "to" | "cc"> {
   const to = answerTo(parent, inbox);
   if (to.length === 0)
     throw new AppError("conflict", "The message replied to has no address to answer.", {
       code: "invalid_state",
     });
   const others = request.replyAll ? reachable([...parent.to, ...parent.cc], inbox) : [];
-  return { to, cc: [...(request.cc ?? []), ...others] };
+  return { to, cc: [...entriesOf(request.cc), ...others] };
 }
 
 /**
  * Removes duplicates from `to` and `cc` of a checked reply. The addresses of the message replied to come first.
  * @param own how many of `cc`, the first, the client gave
  */
-export function withoutDoubles(item: SendItem, own: number): SendItem {
+export function withoutDoubles(item: ReadItem, own: number): ReadItem {
   const taken = new Set(item.to.map(({ email }) => addressKey(email)));
   const copies = item.cc ?? [];
   const cc = [...copies.slice(own), ...copies.slice(0, own)].filter(({ email }) => {

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { validationError } from "../../core/errors.ts";
+import { Address, addressIssues, mailboxOf } from "../../core/messages/address-input.ts";
 import { MAX_SUBJECT_CHARS, SendItem } from "../../core/messages/send-item.ts";
 import { attachmentIssues, MAX_BODY_PART_BYTES } from "../../core/messages/send-rules.ts";
 import { toAttachment } from "../../flows/send/attachment.ts";
@@ -7,7 +8,6 @@ import { type SimulateDeps, simulateInbound } from "../../flows/receive/simulate
 import type { Arrival } from "../../flows/receive/store-inbound.ts";
 import { accepted } from "../answer.ts";
 import { projectRoute, type Route } from "../route.ts";
-import { EMAIL } from "../schemas.ts";
 
 const SimulateBody = Type.Object({
   inboxId: Type.Optional(
@@ -16,8 +16,8 @@ const SimulateBody = Type.Object({
       examples: ["inb_01hzy8"],
     }),
   ),
-  to: Type.Optional(Type.String({ ...EMAIL, description: "Address of the inbox." })),
-  from: Type.Optional(SendItem.properties.from),
+  to: Type.Optional(Address),
+  from: Type.Optional(Address),
   subject: Type.Optional(Type.String({ maxLength: MAX_SUBJECT_CHARS, examples: ["Hello"] })),
   text: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES, examples: ["Hi Ana"] })),
   html: Type.Optional(Type.String({ maxLength: MAX_BODY_PART_BYTES, examples: ["<p>Hi Ana</p>"] })),
@@ -54,11 +54,17 @@ export function inboundRoutes(deps: InboundRouteDeps): Route[] {
     answers: { 202: Simulated },
     errors: ["not_found"],
     async handle({ senderId, body, now, record }) {
-      const issues = attachmentIssues(body.attachments ?? [], deps.limits.maxAttachments);
+      const issues = [
+        ...(body.from === undefined ? [] : addressIssues(body.from, "from")),
+        ...(body.to === undefined ? [] : addressIssues(body.to, "to")),
+        ...attachmentIssues(body.attachments ?? [], deps.limits.maxAttachments),
+      ];
       if (issues.length > 0) throw validationError(issues);
       const attachments = (body.attachments ?? []).map((posted) => toAttachment(posted, now));
       const answer = (arrival: Arrival) => accepted({ ...arrival, testMode: true });
-      const mail = { ...body, attachments };
+      const from = body.from === undefined ? undefined : mailboxOf(body.from);
+      const to = body.to === undefined ? undefined : mailboxOf(body.to);
+      const mail = { ...body, from, to, attachments };
       return answer(await simulateInbound(deps, senderId, mail, (arrival) => record(answer(arrival))));
     },
   });

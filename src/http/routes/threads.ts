@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { notFound } from "../../core/errors.ts";
+import { entriesOf } from "../../core/messages/address-input.ts";
 import { SendItem } from "../../core/messages/send-item.ts";
 import { createKeyedMutex } from "../../core/concurrency/keyed-mutex.ts";
 import { prepareSend, sending } from "../../flows/send/accept.ts";
@@ -268,7 +269,7 @@ function replyRoute(deps: EmailRouteDeps): Route {
         sending(async () => {
           const { item, ownHeaders } = await composeReply(deps, senderId, params.id, body, now);
           const checked = checkedSend(item, deps.limits, now, ownHeaders);
-          const reply = { ...checked, item: withoutDoubles(checked.item, body.cc?.length ?? 0) };
+          const reply = { ...checked, item: withoutDoubles(checked.item, entriesOf(body.cc).length) };
           const entry = replyEntry(senderId, params.id, now);
           const prepared = await prepareSend(deps, project, reply, { into: entry });
           const { id, status } = prepared.accepted;

@@ -20,6 +20,7 @@ test.each<[string, TSchema, unknown, string[]]>([
   ["a text of another pattern, or null", Short, "-", [SHORT]],
   ["neither a text nor null", Short, 1, [SHORT]],
   ["an object without its field, or null", Named, {}, ['is required: a text, such as "Ana".']],
+  ["a field of another type, in an object or null", Named, { name: 5 }, ['must be a text, such as "Ana".']],
   ["neither an object nor null", Named, "x", ['must be an object or null, such as {"name":"Ana"}.']],
   ["a text in a list of choices", Type.Array(Names), ["day", "x"], ['must be "hour" or "day".']],
   [

@@ -5,7 +5,8 @@ import { parseTime } from "../../../../src/core/time/date-times.ts";
 import { isMachine } from "../../../../src/core/machine-agents.ts";
 import { clientAddress } from "../../../../src/core/networks.ts";
 import { organizationalDomain } from "../../../../src/core/public-suffix.ts";
-import { MAX_NAME_CHARS, MAX_SUBJECT_CHARS } from "../../../../src/core/messages/send-item.ts";
+import { MAX_NAME_CHARS, readAddress } from "../../../../src/core/messages/address-input.ts";
+import { MAX_SUBJECT_CHARS } from "../../../../src/core/messages/send-item.ts";
 import { MAX_BODY_PART_BYTES } from "../../../../src/core/messages/send-rules.ts";
 import { renderTemplate, templateVariables } from "../../../../src/core/templates/render.ts";
 import { clickOn } from "../../../../src/flows/send/tracking-links.ts";
@@ -38,7 +39,12 @@ function whatever<Input>(read: (input: Input) => unknown): (input: Input) => unk
 }
 
 function address(text: string): unknown {
-  return [addressKey(text), normalizeDomain(text), organizationalDomain(text.slice(0, 253))];
+  return [
+    addressKey(text),
+    normalizeDomain(text),
+    organizationalDomain(text.slice(0, 253)),
+    readAddress(text),
+  ];
 }
 
 const LINKS = { trackingKey: KEY, publicUrl: "https://mail.test" };

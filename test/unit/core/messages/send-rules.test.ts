@@ -199,10 +199,10 @@ describe("a send is refused", () => {
         ],
       },
       [
-        ...["from.name", "to[0].email", "to[2]", "to[3].name"],
+        ...["from.name", "to[0].email", "to[3].name"],
         ...["headers[5]", "headers.X-A", "headers.X].C", "tags[0].value", "tags[1].name"],
         ...["attachments[0].content", "attachments[1].filename"],
-        ...["from.email", "to[1].email", "to[3].email", "headers.X.B", "headers.To"],
+        ...["from.email", "to[1].email", "to[2]", "to[3].email", "headers.X.B", "headers.To"],
         ...["tags[0].name", "tags[1].value", "attachments[0].filename", "attachments[1].content"],
       ],
     ],
