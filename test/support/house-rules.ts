@@ -108,6 +108,7 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
   ...["ipaddr.parseCIDR", "ipaddr.IPv4.parseCIDR", "ipaddr.IPv6.parseCIDR", "ipaddr.parse"],
   // Our own makers of constants: schemas, SMTP replies and texts of SQL.
   ...[
+    "AddressList",
     "Nullable",
     "OneOf",
     "Search",

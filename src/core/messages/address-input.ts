@@ -43,7 +43,7 @@ export const Address = Type.Union([AddressText, AddressObject], {
 export type Address = Static<typeof Address>;
 
 /** Returns the schema of a field that takes one address or a list of them. */
-export function addressList(bounds: { minItems?: number; maxItems?: number; description?: string } = {}) {
+export function AddressList(bounds: { minItems?: number; maxItems?: number; description?: string } = {}) {
   const { description, ...items } = bounds;
   return Type.Union([AddressText, AddressObject, Type.Array(Address, items)], {
     expected: "an address or a list of addresses",

@@ -1,6 +1,6 @@
 import { type Mailbox, spellingKey, splitAddress } from "../addresses.ts";
 import { type Static, Type } from "@sinclair/typebox";
-import { Address, addressList, mailboxesOf, mailboxOf } from "./address-input.ts";
+import { Address, AddressList, mailboxesOf, mailboxOf } from "./address-input.ts";
 
 export const MAX_SUBJECT_CHARS = 998;
 /** Addresses in `replyTo`. */
@@ -41,14 +41,14 @@ const Attachment = Type.Object(
 export const SendItem = Type.Object(
   {
     from: Address,
-    to: addressList({
+    to: AddressList({
       minItems: 1,
       description:
         "`to`, `cc` and `bcc` have at most 50 recipients together, unless the operator set another limit.",
     }),
-    cc: Type.Optional(addressList()),
-    bcc: Type.Optional(addressList()),
-    replyTo: Type.Optional(addressList({ maxItems: MAX_REPLY_TO })),
+    cc: Type.Optional(AddressList()),
+    bcc: Type.Optional(AddressList()),
+    replyTo: Type.Optional(AddressList({ maxItems: MAX_REPLY_TO })),
     subject: Type.Optional(
       Type.String({
         maxLength: MAX_SUBJECT_CHARS,
