@@ -9,6 +9,7 @@ export function keepAlive(): () => void {
 /** The machine's clock. No other code reads the system's time. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  elapsed: () => Math.trunc(performance.now()),
   after(delayMs, fire) {
     const timer = setTimeout(fire, Math.min(Math.max(delayMs, 0), MAX_TIMER_MS));
     timer.unref();

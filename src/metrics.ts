@@ -99,7 +99,7 @@ const TRY_OUTCOMES = [
 ];
 const PUSH_OUTCOMES = ["succeeded", "refused", "failed"];
 
-/** Returns seconds that may be observed. If the clock was set back, a duration would be negative. */
+/** Returns seconds that may be observed. A wait since a stored time is negative if the clock was set back. */
 function span(seconds: number): number {
   return Math.max(0, seconds);
 }
@@ -184,29 +184,29 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
   });
   return {
     answered({ method, route, status, durationMs }) {
-      const seconds = span(durationMs / 1000);
+      const seconds = durationMs / 1000;
       times.requests.observe({ method, route, status }, seconds);
       const kind = status < 300 ? SEND_ROUTES.get(`${method} ${route}`) : undefined;
       if (kind !== undefined) times.accepts.observe({ kind }, seconds);
     },
     transmit: {
       claimed: (waited, retry) => times.waits.observe({ queue: retry ? "retry" : "transmit" }, span(waited)),
-      tried: (seconds, outcome) => times.attempts.observe({ outcome }, span(seconds)),
+      tried: (seconds, outcome) => times.attempts.observe({ outcome }, seconds),
     },
     push: {
       claimed: (waited) => times.waits.observe({ queue: "webhook" }, span(waited)),
-      tried: (seconds, outcome) => times.webhooks.observe({ outcome }, span(seconds)),
+      tried: (seconds, outcome) => times.webhooks.observe({ outcome }, seconds),
     },
     smtp: {
-      sessionEnded: (seconds, end) => times.sessions.observe({ end }, span(seconds)),
+      sessionEnded: (seconds, end) => times.sessions.observe({ end }, seconds),
       messageRefused: (outcome) => received.inc({ outcome }),
     },
     received: (outcome) => received.inc({ outcome }),
-    rendered: (seconds, kind, outcome) => times.renderings.observe({ kind, outcome }, span(seconds)),
-    inspected: (seconds, kind, outcome) => times.inspections.observe({ kind, outcome }, span(seconds)),
+    rendered: (seconds, kind, outcome) => times.renderings.observe({ kind, outcome }, seconds),
+    inspected: (seconds, kind, outcome) => times.inspections.observe({ kind, outcome }, seconds),
     commits: {
       committed(seconds, writers) {
-        times.commits.observe(span(seconds));
+        times.commits.observe(seconds);
         times.writers.observe(writers);
       },
       failed: () => failures.inc(),
@@ -215,7 +215,7 @@ function metersIn(registry: Registry): Omit<Metrics, "text"> {
       turns.inc({ loop }, 0);
       return () => turns.inc({ loop });
     },
-    lagged: (seconds) => times.lag.observe(span(seconds)),
+    lagged: (seconds) => times.lag.observe(seconds),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../core/time/clock.ts";
+import { atMostEvery, type Clock } from "../core/time/clock.ts";
 import { AppError } from "../core/errors.ts";
 import { log } from "../log.ts";
 
@@ -37,13 +37,10 @@ export function isLow({ free, total }: DiskSpace, minFree: number): boolean {
 export function watchSpace(clock: Clock, read: () => DiskSpace, minFree: number): FreeSpace {
   if (minFree === 0) return ALWAYS_ROOM;
   let low = false;
-  let readAt: number | null = null;
+  const isStale = atMostEvery(clock, SPACE_FRESH_MS);
   return {
     low() {
-      const now = clock.now();
-      // If the clock was set back, read again.
-      if (readAt !== null && Math.abs(now - readAt) < SPACE_FRESH_MS) return low;
-      readAt = now;
+      if (!isStale()) return low;
       const before = low;
       low = look(read, minFree);
       if (low && !before) log("disk").warn("the disk is low: new mail and content are refused", { minFree });

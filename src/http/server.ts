@@ -199,7 +199,7 @@ function resources(
 
 function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakMap<Request, string>) {
   return async ({ request, params, set }: Routed): Promise<Response> => {
-    const startedAt = deps.clock.now();
+    const startedAt = deps.clock.elapsed();
     const id = requestIdIn(set.headers);
     const ip = ips.get(request) ?? null;
     const answer = await dispatch(shell, route, {
@@ -209,7 +209,7 @@ function handlerOf(deps: HttpDeps, shell: DispatchDeps, route: Route, ips: WeakM
       ip,
       headers: set.headers,
     }).catch((error: unknown) => errorAnswer(error, id));
-    const durationMs = deps.clock.now() - startedAt;
+    const durationMs = deps.clock.elapsed() - startedAt;
     const { status } = answer;
     deps.onAnswer?.({ requestId: id, method: request.method, route: route.path, status, durationMs });
     const headers = { ...textsOf(set.headers), ...answer.headers };

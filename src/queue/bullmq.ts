@@ -180,7 +180,7 @@ async function reachable(state: State): Promise<boolean> {
 async function disconnect(state: State): Promise<void> {
   const { clock } = state.deps;
   const force = state.running > 0 || !(await reachable(state));
-  const waiting = untilNoRetry(state.connections, clock.now());
+  const waiting = untilNoRetry(state.connections, clock.elapsed());
   if (!force && waiting > 0) await sleep(clock, waiting);
   const parting = [...state.workers.values()].map((worker) => worker.close(force));
   await settlesWithin(clock, PARTING_MS, Promise.allSettled(parting));
@@ -215,7 +215,7 @@ async function check(state: State): Promise<void> {
  */
 export function openBullQueue(deps: QueueDeps, url: string, prefix = DEFAULT_PREFIX): Queue {
   const trouble = createLimitedLog(deps);
-  const connections: ConnectionState = { ended: false, lostAt: 0 };
+  const connections: ConnectionState = { ended: false, lostAt: -Infinity };
   const producer = openProducer(deps.clock, url, connections, trouble);
   const state: State = {
     deps,

@@ -27,11 +27,10 @@ interface Window {
 export function createLimitedLog(deps: QueueDeps): LimitedLog {
   const windows = new Map<string, Window>();
   return (message, properties) => {
-    const now = deps.clock.now();
+    const now = deps.clock.elapsed();
     let window = windows.get(message);
     let suppressed = 0;
-    // The difference counts in both directions, so that a clock that was set back does not silence the log.
-    if (window === undefined || Math.abs(now - window.startedAt) >= LOG_WINDOW_MS) {
+    if (window === undefined || now - window.startedAt >= LOG_WINDOW_MS) {
       suppressed = window?.suppressed ?? 0;
       window = { startedAt: now, lines: 0, suppressed: 0 };
       windows.set(message, window);

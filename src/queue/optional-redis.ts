@@ -37,7 +37,7 @@ interface State {
  */
 export function openOptionalRedis(deps: QueueDeps, url: string, without: string): OptionalRedis {
   const trouble = createLimitedLog(deps);
-  const lifeline: ConnectionState = { ended: false, lostAt: 0 };
+  const lifeline: ConnectionState = { ended: false, lostAt: -Infinity };
   const client = openProducer(deps.clock, url, lifeline, trouble);
   const state: State = { deps, trouble, without, client, lifeline, away: false, asking: 0 };
   return {

@@ -24,7 +24,7 @@ export interface RateBuckets {
  */
 export function openRateLimiter(deps: QueueDeps, place: RedisLocation, limits: RateLimits): RateBuckets {
   const { redisUrl, prefix = DEFAULT_PREFIX } = place;
-  const own = memoryBuckets(() => deps.clock.now());
+  const own = memoryBuckets(() => deps.clock.elapsed());
   const buckets = redisUrl === null ? { take: own, close() {} } : onRedis(deps, redisUrl, prefix, own);
   return {
     async take(id, name) {

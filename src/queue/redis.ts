@@ -18,16 +18,13 @@ const WORKER_SILENCE_MS = 15_000;
 export interface ConnectionState {
   /** Set when the queue closes. After that, lost connections are not reopened. */
   ended: boolean;
-  /** When a connection was last lost, milliseconds since the epoch. 0: never. */
+  /** When a connection was last lost, in `Clock.elapsed`; -Infinity: never. */
   lostAt: number;
 }
 
-/**
- * Returns the milliseconds until every reconnection wait that has begun is over, if the queue has ended. If the clock
- * was set back, the result does not become longer.
- */
+/** Returns the milliseconds until every reconnection wait that has begun is over, if the queue has ended. */
 export function untilNoRetry({ lostAt }: ConnectionState, now: number): number {
-  return Math.max(0, Math.min(RETRY_LONGEST_MS, lostAt + RETRY_LONGEST_MS - now));
+  return Math.max(0, lostAt + RETRY_LONGEST_MS - now);
 }
 
 function connecting(clock: Clock, lifeline: ConnectionState) {
@@ -37,7 +34,7 @@ function connecting(clock: Clock, lifeline: ConnectionState) {
     /** @param tries number of the next try, from 1 */
     retryStrategy: (tries: number): number | null => {
       if (lifeline.ended) return null;
-      lifeline.lostAt = clock.now();
+      lifeline.lostAt = clock.elapsed();
       return Math.min(RETRY_FIRST_MS * 2 ** (tries - 1), RETRY_LONGEST_MS);
     },
     // If a primary becomes a replica, its connections stay open, although the name in the URL leads to the new

@@ -32,9 +32,9 @@ export const EPSILON = 1e-9;
 /** Buckets kept in memory. */
 const MAX_BUCKETS = 100_000;
 
-/** Returns the tokens in a bucket at `now`. If the clock was set back, nothing changes. */
+/** Returns the tokens in a bucket at `now`. */
 function refilled({ tokens, at }: Bucket, plan: Plan, now: number): number {
-  return Math.min(plan.burst, tokens + (Math.max(0, now - at) / 1000) * plan.perSecond);
+  return Math.min(plan.burst, tokens + ((now - at) / 1000) * plan.perSecond);
 }
 
 /** Returns the verdict for a bucket with `tokens` left. */

@@ -28,8 +28,6 @@ export class Deadline {
   readonly #clock: Clock;
   readonly #passed: () => void;
   #at = Number.POSITIVE_INFINITY;
-  /** Full length of the current limit, milliseconds. */
-  #limitMs = 0;
   #transaction = 0;
   #transactionEnd = Number.POSITIVE_INFINITY;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -44,19 +42,17 @@ export class Deadline {
   /** Restarts the limit of the phase, but never beyond the end of the transaction. */
   restart({ phase, transaction }: { phase: Phase; transaction: number }): void {
     if (this.#over) return;
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     if (transaction !== this.#transaction) this.#transactionEnd = Number.POSITIVE_INFINITY;
     if (transaction > 0) this.#transactionEnd = Math.min(this.#transactionEnd, now + TRANSACTION_TIMEOUT_MS);
     this.#transaction = transaction;
-    this.#limitMs = PHASE_TIMEOUT_MS[phase];
-    this.#at = now + this.#limitMs;
+    this.#at = now + PHASE_TIMEOUT_MS[phase];
     if (phase !== "closed") this.#at = Math.min(this.#at, this.#transactionEnd);
     if (this.#at < this.#timerAt) this.#arm(now);
   }
 
   /** The session waits for us: only the limit of the transaction applies. */
   suspend(): void {
-    this.#limitMs = TRANSACTION_TIMEOUT_MS;
     this.#at = this.#transactionEnd;
   }
 
@@ -74,9 +70,7 @@ export class Deadline {
   #ring(): void {
     this.#timerAt = Number.POSITIVE_INFINITY;
     if (this.#over) return;
-    const now = this.#clock.now();
-    // If the clock was set back, no limit may become longer than its full length.
-    this.#at = Math.min(this.#at, now + this.#limitMs);
+    const now = this.#clock.elapsed();
     if (now < this.#at) this.#arm(now);
     else this.#passed();
   }

@@ -43,7 +43,7 @@ export interface SessionRecorder {
 
 /** Starts to record a session. Its last reply tells how it ended. */
 export function recordSession(clock: Clock, meter: SmtpMeter): SessionRecorder {
-  const startedAt = clock.now();
+  const startedAt = clock.elapsed();
   let end: SessionEnd = "dropped";
   return {
     replied(reply) {
@@ -51,6 +51,6 @@ export function recordSession(clock: Clock, meter: SmtpMeter): SessionRecorder {
       const reason = REFUSALS.get(reply);
       if (reason !== undefined) meter.messageRefused(reason);
     },
-    ended: () => meter.sessionEnded((clock.now() - startedAt) / 1000, end),
+    ended: () => meter.sessionEnded((clock.elapsed() - startedAt) / 1000, end),
   };
 }

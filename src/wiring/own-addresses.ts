@@ -35,9 +35,8 @@ export function webhookGuard(config: Listening & Pick<Config, "webhookDeny">, cl
   return openAddressGuard({
     denied: config.webhookDeny,
     own() {
-      const now = clock.now();
-      // A clock that is put back must not keep an old list.
-      if (known === null || Math.abs(now - known.at) > REMEMBERED_MS)
+      const now = clock.elapsed();
+      if (known === null || now - known.at > REMEMBERED_MS)
         known = { at: now, addresses: ownAddresses(config, machineAddresses()) };
       return known.addresses;
     },

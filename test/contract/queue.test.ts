@@ -540,7 +540,7 @@ describe("the queue BullMQ on Redis", () => {
   test("gives up an add and a check that a frozen Redis does not answer, and drops jobs past its limit", async () => {
     const timeouts = new Set<() => void>();
     const clock: Clock = {
-      now: systemClock.now,
+      ...systemClock,
       after(delayMs, fire) {
         if (delayMs !== REDIS_ANSWER_MS) return systemClock.after(delayMs, fire);
         timeouts.add(fire);

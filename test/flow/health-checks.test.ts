@@ -97,7 +97,7 @@ describe("a health report", () => {
     expect(lines[0]?.name).toBe("holds");
   });
 
-  test("is made at most every ten seconds, however many callers there are, and again when the clock is set back", async () => {
+  test("is made at most every ten seconds, however many callers there are", async () => {
     const clock = manualClock();
     let looks = 0;
     const health = cachedHealth(clock, [check("a", () => ok(String(++looks)))]);
@@ -107,8 +107,6 @@ describe("a health report", () => {
     expect(await message()).toBe("1");
     clock.advance(1);
     expect(await message()).toBe("2");
-    clock.step(-2 * HEALTH_FRESH_MS);
-    expect(await message()).toBe("3");
     expect(await health()).toMatchObject({ status: "ok", checkedAt: clock.now() });
   });
 });

@@ -35,7 +35,7 @@ test("a claim without running work is freed when it is seen twice, and one with 
     },
   ]);
   const orphans = new Orphans(
-    { db, clock: { now: () => Date.now(), after: () => () => undefined } },
+    { db, clock: { ...systemClock, after: () => () => undefined } },
     "ins_test",
     (key) => key === `${held}.0`,
   );
@@ -73,7 +73,7 @@ test("a push without running work is freed in the same way", async () => {
 test("a worker frees its own orphaned claims within seconds, without waiting for its heartbeats", async () => {
   // If this takes over five seconds, it fails. Everything else runs fifty times as fast.
   const after = (ms: number, fire: () => void) => systemClock.after(ms > 5000 ? ms : ms / 50, fire);
-  const hurried = await startService({}, { now: systemClock.now, after });
+  const hurried = await startService({}, { ...systemClock, after });
   try {
     const sent = await hurried.call("POST", "/v1/emails", {
       ...{ from: { email: "a@onboarding.mail.test" }, to: [{ email: "delivered@simulator.mail.test" }] },
@@ -106,7 +106,7 @@ test("a worker leaves running messages and pushes alone, however often it checks
   });
   sink.answer(() => heard.promise);
   const env = { DELIVERY: "mx", SMTP_OUT_PORT: String(mx.port) };
-  const hurried = await startService(env, { now: systemClock.now, after });
+  const hurried = await startService(env, { ...systemClock, after });
   try {
     await verifiedDomain(hurried, "sender.test");
     hurried.dns.add({ name: "one.test", type: "A", data: "127.0.0.1" });

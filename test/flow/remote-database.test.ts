@@ -321,8 +321,7 @@ describe("a replica", () => {
 
   test("sees the writes of other processes, and is still a replica after a restart", async () => {
     // Its clock stands still: its last read is never too old to be used, so it must be notified.
-    const now = systemClock.now();
-    replica = await openDb({ ...systemClock, now: () => now }, options("reads.db"));
+    replica = await openDb({ ...systemClock, elapsed: () => 0 }, options("reads.db"));
     for (const name of ["by another", "by another later"]) {
       await db.write([put(name)]);
       await until(async () => (await rowsLike(name, replica)).length > 0);
@@ -356,15 +355,13 @@ describe("a replica", () => {
 
   test("whose primary is down reads for ten seconds, then no more, and follows again by itself", async () => {
     let ahead = 0;
-    const clock = { ...systemClock, now: () => systemClock.now() + ahead };
+    const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + ahead };
     replica = await openDb(clock, options("stale.db"));
     await kill();
     expect(await rowsLike("back", replica)).toEqual(["back"]);
     expect(faultOf(await caught(replica.write([put("nowhere")])))).toBe("unreachable");
-    for (const step of [10_001, -10_001 - 60_000]) {
-      ahead = step;
-      expect(isUnavailable(await caught(rowsLike("back", replica)))).toBe(true);
-    }
+    ahead = 10_001;
+    expect(isUnavailable(await caught(rowsLike("back", replica)))).toBe(true);
     await primary.restart();
     await replica.write([put("followed")]);
     expect(await rowsLike("followed", replica)).toEqual(["followed"]);

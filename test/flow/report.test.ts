@@ -40,7 +40,7 @@ function pausingClock(): PausingClock {
   const lasting = new Set<() => void>();
   let begun: PromiseWithResolvers<void> | null = null;
   return {
-    now: systemClock.now,
+    ...systemClock,
     after(ms, fire) {
       if (begun === null || !REREAD_DELAYS_MS.includes(ms)) return systemClock.after(ms, fire);
       lasting.add(fire);

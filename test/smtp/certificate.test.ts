@@ -6,7 +6,7 @@ import { SELF_SIGNED_DAYS, selfSignedCertificate } from "../../src/smtp/self-sig
 import { newFolder } from "../support/folder.ts";
 
 const NOW = Date.UTC(2026, 0, 15);
-const clock = { now: () => NOW, after: () => () => {} };
+const clock = { now: () => NOW, elapsed: () => 0, after: () => () => {} };
 const twoCertificates = () =>
   Promise.all([selfSignedCertificate("a.test", NOW), selfSignedCertificate("a.test", NOW)]);
 const NONE = { keyFile: null, certFile: null };

@@ -1,8 +1,7 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { log } from "../../src/log.ts";
 import type { Destination, OutboundMail } from "../../src/smtp/client/delivery.ts";
-import { isShunned, SHUN_MS } from "../../src/smtp/client/host-order.ts";
-import { createPool, IDLE_MS, MAX_WAITING_PER_DESTINATION, type Pool } from "../../src/smtp/client/pool.ts";
+import { createPool, MAX_WAITING_PER_DESTINATION, type Pool } from "../../src/smtp/client/pool.ts";
 import { VERDICT_WAIT_MS } from "../../src/smtp/client/pool-state.ts";
 import { BACK_OFF_MS } from "../../src/smtp/client/pool-dispatch.ts";
 import { chanceOf, steppingClock } from "../support/chance.ts";
@@ -129,35 +128,4 @@ test("a close waits for the QUIT of connections that end within the grace period
   expect(closed).toBe(false);
   farewell.resolve("221 bye");
   await closing;
-});
-
-describe("a clock that was set back by a day", () => {
-  const DAY_MS = 86_400_000;
-
-  test("makes the wait for a peer that hangs at most twice as long", async () => {
-    const { mx, pool, clock, to } = one({ banner: "silent" });
-    const sent = pool.deliver(to, mail("m0"));
-    await mx.connections.reached(1);
-    const greetingMs = 5 * 60_000;
-    await clock.armed(greetingMs);
-    clock.step(-DAY_MS);
-    clock.advance(2 * greetingMs);
-    expect((await sent).result).toMatchObject({ kind: "trouble", reason: "timeout" });
-  });
-
-  test("does not keep an unused connection open", async () => {
-    const { mx, pool, clock, to } = one();
-    await pool.deliver(to, mail("m0"));
-    clock.step(-DAY_MS);
-    clock.advance(2 * IDLE_MS);
-    await mx.closed.reached(1);
-    expect(mx.commands.items.at(-1)).toBe("QUIT");
-  });
-
-  test("does not keep an address avoided for longer", () => {
-    const candidate = { host: "mx.test", ip: "192.0.2.1" };
-    const shunned = new Map([["mx.test 192.0.2.1:25", 1_000_000 + SHUN_MS]]);
-    expect(isShunned(shunned, candidate, 25, 1_000_000)).toBe(true);
-    expect(isShunned(shunned, candidate, 25, 999_999)).toBe(false);
-  });
 });

@@ -314,12 +314,12 @@ describe("trouble", () => {
     const sent = send(peer({ answers: { ".": answer } }), { clock, timeouts: { final: 77_000 } });
     await clock.armed(77_000);
     await asked.promise;
-    clock.step(3_600_000);
+    clock.stall(3_600_000);
     clock.advance(77_000);
     return { clock, sent, say: said.resolve };
   }
 
-  test("an hour in which the process stood still, or by which the clock was set forward, does not count as the peer's silence", async () => {
+  test("an hour in which the process stood still does not count as the peer's silence", async () => {
     const { sent, say } = await afterAnHour();
     say("250 taken");
     expect((await sent).result).toMatchObject({ kind: "reply", code: 250 });

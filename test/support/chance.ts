@@ -33,8 +33,6 @@ export function chanceOf(seed: number): Chance {
 export interface SteppingClock extends Clock {
   /** Jumps to the next timer and fires it. Returns false if there is none. */
   next(): boolean;
-  /** Elapsed milliseconds, which changes of the wall clock do not affect. */
-  elapsed(): number;
   /** Sets the wall clock forward or back. Timers keep their remaining time, as the system's timers do. */
   step(ms: number): void;
   /** Timers not yet fired or cancelled. */

@@ -4,8 +4,10 @@ import type { Clock } from "../../src/core/time/clock.ts";
 /** Runs faster than the system's clock, so that a test does not wait as long as a real retry would. */
 export function hurried(times: number): Clock {
   const start = systemClock.now();
+  const elapsed = systemClock.elapsed();
   return {
     now: () => start + (systemClock.now() - start) * times,
+    elapsed: () => elapsed + (systemClock.elapsed() - elapsed) * times,
     after: (delayMs, fire) => systemClock.after(delayMs / times, fire),
   };
 }

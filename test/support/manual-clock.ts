@@ -5,6 +5,8 @@ export interface ManualClock extends Clock {
   advance(ms: number): void;
   /** Sets the wall clock forward or back. Timers keep their remaining time, as the system's timers do. */
   step(ms: number): void;
+  /** Lets time pass in which the process stands still, so that timers fire that much later. */
+  stall(ms: number): void;
   /** Resolves once a timer with exactly that delay is or was set. */
   armed(delayMs: number): Promise<void>;
   /**
@@ -24,7 +26,8 @@ interface Timer {
 
 /** A clock that stands still until it is moved. */
 export function manualClock(start = 1_750_000_000_000): ManualClock {
-  let now = start;
+  let elapsed = 0;
+  let offset = start;
   const delays = new Set<number>();
   const waiting = new Map<number, () => void>();
   const timers = new Set<Timer>();
@@ -38,9 +41,10 @@ export function manualClock(start = 1_750_000_000_000): ManualClock {
     return set > 0 && set === most.get(delayMs);
   };
   return {
-    now: () => now,
+    now: () => offset + elapsed,
+    elapsed: () => elapsed,
     after(delayMs, fire) {
-      const timer = { at: now + delayMs, delayMs, fire };
+      const timer = { at: elapsed + delayMs, delayMs, fire };
       timers.add(timer);
       if (rests(delayMs)) {
         for (const one of resting) if (one.delayMs === delayMs) one.resolve();
@@ -51,19 +55,22 @@ export function manualClock(start = 1_750_000_000_000): ManualClock {
       return () => void timers.delete(timer);
     },
     advance(ms) {
-      const end = now + ms;
+      const end = elapsed + ms;
       for (;;) {
         let next: Timer | null = null;
         for (const timer of timers) if (timer.at <= end && timer.at < (next?.at ?? Infinity)) next = timer;
         if (next === null) break;
         timers.delete(next);
-        now = Math.max(now, next.at);
+        elapsed = Math.max(elapsed, next.at);
         next.fire();
       }
-      now = end;
+      elapsed = end;
     },
     step(ms) {
-      now += ms;
+      offset += ms;
+    },
+    stall(ms) {
+      elapsed += ms;
       for (const timer of timers) timer.at += ms;
     },
     armed: (delayMs) =>

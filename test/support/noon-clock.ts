@@ -6,5 +6,5 @@ import { DAY_MS } from "../../src/core/time/units.ts";
 export function noonClock(): Clock {
   const now = systemClock.now();
   const ahead = Math.floor(now / DAY_MS) * DAY_MS + DAY_MS / 2 - now;
-  return { now: () => systemClock.now() + ahead, after: systemClock.after };
+  return { ...systemClock, now: () => systemClock.now() + ahead };
 }

@@ -7,7 +7,7 @@ import type { Clock } from "../../src/core/time/clock.ts";
  */
 export function patientClock(delayMs: number): Clock {
   return {
-    now: systemClock.now,
+    ...systemClock,
     after: (ms, fire) => (ms === delayMs ? () => undefined : systemClock.after(ms, fire)),
   };
 }

@@ -61,12 +61,12 @@ describe("metrics", () => {
     expect(tries("webhook").toSorted()).toEqual(["failed", "refused", "succeeded"]);
   });
 
-  test("a negative duration, from a clock that was set back, counts as zero", async () => {
+  test("a negative wait, from a clock that was set back, counts as zero", async () => {
     const metrics = openMetrics();
-    metrics.push.tried(-3600, "failed");
+    metrics.push.claimed(-3600);
     const text = await metrics.text(READINGS);
-    expect(value(text, 'postrider_webhook_duration_seconds_sum{outcome="failed"}')).toBe(0);
-    expect(value(text, 'postrider_webhook_duration_seconds_count{outcome="failed"}')).toBe(1);
+    expect(value(text, 'postrider_queue_wait_seconds_sum{queue="webhook"}')).toBe(0);
+    expect(value(text, 'postrider_queue_wait_seconds_count{queue="webhook"}')).toBe(1);
   });
 
   test("gauges show current values, and no old ones if reading fails", async () => {
@@ -99,7 +99,7 @@ test("lag is the delay of a timer, and stopping ends the measurement", () => {
   const told: number[] = [];
   const stop = watchLag(clock, (seconds) => void told.push(seconds));
   clock.advance(LAG_LOOK_MS);
-  clock.step(400);
+  clock.stall(400);
   clock.advance(LAG_LOOK_MS);
   expect(told).toEqual([0, 0.4]);
   stop();

@@ -3,6 +3,11 @@ export interface Clock {
   /** Milliseconds since the Unix epoch, UTC. */
   now(): number;
   /**
+   * Whole milliseconds since some moment, for durations within this process. Setting the wall clock does not change it,
+   * and it never goes back.
+   */
+  elapsed(): number;
+  /**
    * Calls `fire` once after `delayMs`, unless the returned function cancels it. A timer never keeps the process
    * alive.
    */
@@ -19,13 +24,10 @@ export function sleep(clock: Clock, delayMs: number): Promise<void> {
   });
 }
 
-/**
- * Starts a countdown. The returned function gives the milliseconds that are left, 0 at the end. If the clock is set
- * back, the countdown does not exceed `limitMs`.
- */
+/** Starts a countdown. The returned function gives the milliseconds that are left, 0 at the end. */
 export function remainingTime(clock: Clock, limitMs: number): () => number {
-  const endsAt = clock.now() + limitMs;
-  return () => Math.max(0, Math.min(limitMs, endsAt - clock.now()));
+  const endsAt = clock.elapsed() + limitMs;
+  return () => Math.max(0, endsAt - clock.elapsed());
 }
 
 /**
@@ -67,15 +69,12 @@ export async function inTime<Value>(
   return found.value;
 }
 
-/**
- * Returns a function that limits how often something is done: it returns true at first, and then once per `pauseMs`.
- * If the clock is set back, the pause does not become longer.
- */
+/** Returns a function that limits how often something is done: it returns true at first, and then once per `pauseMs`. */
 export function atMostEvery(clock: Clock, pauseMs: number): () => boolean {
   let saidAt = Number.NEGATIVE_INFINITY;
   return () => {
-    const now = clock.now();
-    if (Math.abs(now - saidAt) < pauseMs) return false;
+    const now = clock.elapsed();
+    if (now - saidAt < pauseMs) return false;
     saidAt = now;
     return true;
   };
@@ -83,7 +82,7 @@ export function atMostEvery(clock: Clock, pauseMs: number): () => boolean {
 
 /**
  * Returns a function that calls `read` at most once per `freshMs`, even if it failed. Other calls share the last
- * result, or wait for the read that is under way. If the clock is set back, a result is not kept longer.
+ * result, or wait for the read that is under way.
  */
 export function cacheFor<Value>(
   clock: Clock,
@@ -92,8 +91,8 @@ export function cacheFor<Value>(
 ): () => Promise<Value> {
   let last: { at: number; reading: Promise<Value> } | null = null;
   return () => {
-    const now = clock.now();
-    if (last === null || Math.abs(now - last.at) >= freshMs) last = { at: now, reading: read(now) };
+    const at = clock.elapsed();
+    if (last === null || at - last.at >= freshMs) last = { at, reading: read(clock.now()) };
     return last.reading;
   };
 }

@@ -1,4 +1,5 @@
 import { Fifo } from "../../core/collections.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import {
   type AttemptFacts,
   type DeliveryReport,
@@ -42,10 +43,10 @@ export const ROUTE_KEPT_MS = 300_000;
 /** Returns whether a lookup failed for now and the known route is recent enough to be kept. */
 export function isFailedLookup(known: KnownRoute, found: DeliveryRoute, now: number): boolean {
   if (found.knownOutcome?.().kind !== "trouble" || known.route.knownOutcome !== null) return false;
-  return Math.abs(now - known.foundAt) < ROUTE_KEPT_MS;
+  return now - known.foundAt < ROUTE_KEPT_MS;
 }
 
-/** The time in which a destination that could not be reached is not tried. */
+/** The time in which a destination that could not be reached is not tried, in `Clock.elapsed`. */
 export interface Rest {
   until: number;
   since: number;
@@ -113,8 +114,7 @@ export function newDestination(key: string, kind: DeliveryRouteKind): Destinatio
 
 /** Returns whether the destination is not tried now. */
 export function isResting({ rest }: Destination, now: number): boolean {
-  // If the clock was set back, the rest ends.
-  return rest !== null && rest.until > now && rest.since <= now;
+  return rest !== null && rest.until > now;
 }
 
 /** Returns whether messages to it end without a try now. */
@@ -142,10 +142,8 @@ export function recordReport(
     destination.answeredAt = now;
     destination.rest = null;
   }
-  // If other messages got through during this try, the failure is of this message or one connection. An answer in the
-  // future is from before the clock was set back, so it does not count.
-  const { answeredAt } = destination;
-  if (standing !== "dead" || (answeredAt >= startedAt && answeredAt <= now)) return false;
+  // If other messages got through during this try, the failure is of this message or one connection.
+  if (standing !== "dead" || destination.answeredAt >= startedAt) return false;
   destination.answers = false;
   destination.trials = 1;
   destination.rest = { until: now + restMs, since: now, report };
@@ -153,7 +151,8 @@ export function recordReport(
 }
 
 /** Returns the report of a message that was not tried because its destination rests. */
-export function notTriedReport({ since, until, report }: Rest, now: number): DeliveryReport {
+export function notTriedReport({ since, until, report }: Rest, clock: Clock): DeliveryReport {
+  const now = clock.elapsed();
   const reason = `${reasonOf(report)} (found ${seconds(now - since)} s before)`;
   const facts: AttemptFacts = {
     mx: report.mx,
@@ -162,7 +161,7 @@ export function notTriedReport({ since, until, report }: Rest, now: number): Del
     transcript: [
       `* not tried: ${reason}; this destination is not tried for another ${seconds(until - now)} s`,
     ],
-    startedAt: now,
+    startedAt: clock.now(),
     durationMs: 0,
   };
   return { ...facts, kind: "trouble", stage: "connect", reason };

@@ -37,7 +37,7 @@ export class Destinations {
   /** Drops a destination without mail, unless it rests. */
   forget(destination: Destination): void {
     if (destination.queues.size + destination.inHand > 0) return;
-    if (isResting(destination, this.#clock.now())) this.#remembered.add(destination);
+    if (isResting(destination, this.#clock.elapsed())) this.#remembered.add(destination);
     else this.#drop(destination);
     const [oldest] = this.#remembered;
     if (this.#remembered.size > MAX_REMEMBERED && oldest !== undefined) this.#drop(oldest);

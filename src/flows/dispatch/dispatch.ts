@@ -160,7 +160,7 @@ export class Dispatch {
 
   /** Moves a domain to the destination of its route. */
   #setRoute(queue: DomainQueue, route: DeliveryRoute): void {
-    const now = this.#deps.clock.now();
+    const now = this.#deps.clock.elapsed();
     if (queue.known !== null && isFailedLookup(queue.known, route, now)) {
       queue.known.lookedUpAt = now;
       this.#resume(queue.known.destination);
@@ -184,11 +184,11 @@ export class Dispatch {
   #wake(destination: Destination): void {
     if (destination.queued || !this.#mayStart(destination)) return;
     destination.queued = true;
-    this.#ready.add(destination, hasNoTries(destination, this.#deps.clock.now()));
+    this.#ready.add(destination, hasNoTries(destination, this.#deps.clock.elapsed()));
   }
 
   #mayStart(destination: Destination): boolean {
-    const now = this.#deps.clock.now();
+    const now = this.#deps.clock.elapsed();
     if (destination.queues.size === 0) return false;
     if (destination.inHand >= maxInHand(destination, this.#limits, now)) return false;
     return isResting(destination, now) || this.#moments.has(destination);
@@ -227,7 +227,7 @@ export class Dispatch {
     if (known !== null && key !== undefined) {
       if (keys.size > 0) destination.queues.add(queue, retry);
       this.#waiting--;
-      const age = Math.abs(this.#deps.clock.now() - known.lookedUpAt);
+      const age = this.#deps.clock.elapsed() - known.lookedUpAt;
       if (age >= validMs(known.route, this.#deps.restMs)) this.#lookUp(queue);
       else this.#dropIfIdle(queue);
       void this.#run({ key, lane: queue.domain }, retry, known.route, destination);
@@ -239,7 +239,7 @@ export class Dispatch {
   /** Runs one job, from its claim to its settlement. */
   async #run(job: Job, retry: boolean, route: DeliveryRoute, destination: Destination): Promise<void> {
     const { clock, restMs, transmit } = this.#deps;
-    const resting = isResting(destination, clock.now());
+    const resting = isResting(destination, clock.elapsed());
     const cancelTrial = resting || destination.answers ? null : this.#watchTrial(destination);
     const spendsMoment = !resting && destination.moment;
     if (spendsMoment) destination.moment = false;

@@ -42,14 +42,15 @@ export class RecipientHandover implements Handover {
     this.#route = route;
     this.#destination = destination;
     this.#changed = changed;
-    this.#startedIn = isResting(destination, deps.clock.now()) ? destination.rest : null;
+    this.#startedIn = isResting(destination, deps.clock.elapsed()) ? destination.rest : null;
     deps.inFlight.startPreparing();
   }
 
   knownOutcome(): DeliveryReport | null {
-    const now = this.#deps.clock.now();
-    const rest = this.#startedIn ?? (isResting(this.#destination, now) ? this.#destination.rest : null);
-    if (rest !== null) return notTriedReport(rest, now);
+    const { clock } = this.#deps;
+    const isAtRest = isResting(this.#destination, clock.elapsed());
+    const rest = this.#startedIn ?? (isAtRest ? this.#destination.rest : null);
+    if (rest !== null) return notTriedReport(rest, clock);
     return this.#route.knownOutcome?.() ?? null;
   }
 
@@ -61,7 +62,7 @@ export class RecipientHandover implements Handover {
     if (known !== null) return known;
     this.sent = true;
     const controller = new AbortController();
-    const startedAt = clock.now();
+    const startedAt = clock.elapsed();
     const abort = () => controller.abort();
     const delivery: Delivery = { octets: shipment.raw.length, since: startedAt, abort };
     inFlight.startDelivery(delivery);
@@ -69,7 +70,7 @@ export class RecipientHandover implements Handover {
       const delivering = this.#route.deliver(shipment, controller.signal);
       this.#changed(false);
       const report = await delivering;
-      const rests = recordReport(this.#destination, report, { startedAt, now: clock.now() }, restMs);
+      const rests = recordReport(this.#destination, report, { startedAt, now: clock.elapsed() }, restMs);
       inFlight.endDelivery(delivery);
       this.#changed(rests);
       return report;

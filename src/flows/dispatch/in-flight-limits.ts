@@ -87,8 +87,6 @@ export class InFlight {
       if (!isFull && missing <= 0) return;
       const isLarge = delivery.octets > LARGE_MESSAGE_OCTETS;
       if (!isFull && !isLarge) continue;
-      // If the clock was set back, the wait restarts.
-      delivery.since = Math.min(delivery.since, now);
       if (now - delivery.since < HANG_MS + delivery.octets / LEAST_OCTETS_PER_MS) continue;
       // A peer that has the whole message gets time to accept it. Until then the message stays in flight.
       if (delivery.aborting) continue;

@@ -3,8 +3,6 @@ import type { Clock } from "../../core/time/clock.ts";
 /** Reserves the next moment of a key. Resolves with the milliseconds until then, 0 for now. Never rejects. */
 export type Pace = (key: string) => number | Promise<number>;
 
-/** Longest wait, milliseconds. It bounds the pause of mail if the clock is set back. */
-const LONGEST_WAIT_MS = 2_000;
 /** Keys checked per call, to drop those whose moment has passed. */
 const DROPPED_PER_CALL = 2;
 
@@ -17,13 +15,13 @@ export function createPacer(clock: Clock, perSecond: number): Pace & ((key: stri
   /** Next moment of each key, in the order of last use. */
   const next = new Map<string, number>();
   return (key) => {
-    const now = clock.now();
+    const now = clock.elapsed();
     let looked = 0;
     for (const [old, at] of next) {
       if (looked++ === DROPPED_PER_CALL || at > now) break;
       if (old !== key) next.delete(old);
     }
-    const at = Math.min(Math.max(now, next.get(key) ?? now), now + Math.max(LONGEST_WAIT_MS, spacingMs));
+    const at = Math.max(now, next.get(key) ?? now);
     next.delete(key);
     next.set(key, at + spacingMs);
     return at - now;

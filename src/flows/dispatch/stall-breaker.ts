@@ -28,7 +28,7 @@ export class StallBreaker {
     if (this.#checking) return;
     this.#checking = true;
     const { clock, inFlight, onChecked } = this.#deps;
-    inFlight.abortStalled(clock.now(), this.#lacking());
+    inFlight.abortStalled(clock.elapsed(), this.#lacking());
     clock.after(CHECK_MS, () => {
       this.#checking = false;
       onChecked();

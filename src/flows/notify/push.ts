@@ -94,12 +94,12 @@ async function pushClaimed(
     ]);
     return null;
   }
-  const startedAt = deps.clock.now();
+  const startedAt = deps.clock.elapsed();
   const outcome =
     payload === UNREADABLE
       ? OUR_FAULT
       : await attempt(deps, delivery, target, payload.octets(target.content));
-  const ms = deps.clock.now() - startedAt;
+  const ms = deps.clock.elapsed() - startedAt;
   countAttempt(deps, delivery, outcome, ms);
   await retryWrite(deps.clock, () => recordAttempt(deps, delivery, target, outcome));
   return reportOf(outcome, ms);

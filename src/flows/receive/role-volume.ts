@@ -29,10 +29,8 @@ export interface RoleVolume {
 export function roleVolume(clock: Clock, limits: RoleLimits = ROLE_LIMITS): RoleVolume {
   const uses = new Map<string, Use>();
   const useOf = (address: string): Use => {
-    const now = clock.now();
+    const now = clock.elapsed();
     const before = uses.get(address) ?? { mails: 0, octets: 0, at: now };
-    // If the clock was set back, room comes back from now on.
-    before.at = Math.min(before.at, now);
     const share = (now - before.at) / DAY_MS;
     return {
       mails: Math.max(0, before.mails - share * limits.mails),

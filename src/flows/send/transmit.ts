@@ -119,12 +119,13 @@ async function tryOnce(
   const rolledUp = rollUpMessage(waiting.recipient.messageId, null);
   if (!claiming.afterWrite(await deps.db.write([...claiming.statements, rolledUp]))) return;
   const startedAt = deps.clock.now();
+  const since = deps.clock.elapsed();
   // The destination may have started to rest in the meantime.
   const tried =
     outcomeBefore(deps, waiting, name) ?? (await attempt(deps, claiming, waiting, name, startedAt, rendered));
   if (tried === null) return;
   const settling = settlingOf(deps, claiming, tried, name);
-  countAttempt(deps, settling, deps.clock.now() - startedAt);
+  countAttempt(deps, settling, deps.clock.elapsed() - since);
   await retryWrite(deps.clock, () => settle(deps, settling));
 }
 

@@ -6,7 +6,7 @@ export const MAX_BACKOFF_MS = 300_000;
 
 /**
  * Makes a chore that pauses once a turn has found nothing more to do.
- * @param pauseMs milliseconds; setting the clock back does not lengthen it
+ * @param pauseMs milliseconds
  * @param turn returns true if it is done for now
  */
 export function pauseWhenDone(
@@ -16,8 +16,8 @@ export function pauseWhenDone(
 ): () => Promise<void> {
   let doneAt = Number.NEGATIVE_INFINITY;
   return async () => {
-    const now = clock.now();
-    if (Math.abs(now - doneAt) >= pauseMs && (await turn(now))) doneAt = now;
+    const startedAt = clock.elapsed();
+    if (startedAt - doneAt >= pauseMs && (await turn(clock.now()))) doneAt = startedAt;
   };
 }
 
@@ -34,11 +34,10 @@ export function createBackoff(clock: Clock): Backoff {
   let pauseMs = 0;
   let failedAt = Number.NEGATIVE_INFINITY;
   return {
-    // Setting the clock back does not lengthen a pause.
-    isDue: () => Math.abs(clock.now() - failedAt) >= pauseMs,
+    isDue: () => clock.elapsed() - failedAt >= pauseMs,
     recordFailure() {
       pauseMs = pauseMs === 0 ? FIRST_BACKOFF_MS : Math.min(pauseMs * 2, MAX_BACKOFF_MS);
-      failedAt = clock.now();
+      failedAt = clock.elapsed();
     },
     recordSuccess() {
       pauseMs = 0;

@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/time/clock.ts";
+import { atMostEvery, type Clock } from "../../core/time/clock.ts";
 import type { Quotas } from "../../core/quotas.ts";
 import { MINUTE_MS } from "../../core/time/units.ts";
 import { log } from "../../log.ts";
@@ -13,11 +13,9 @@ const MAX_PROJECTS = 100;
 /** Makes the chore that warns in the log once when a project nears a quota, and again if it nears it after it left. */
 export function watchQuotas({ db, clock, quotas }: { db: Db; clock: Clock; quotas: Quotas }) {
   let reported = new Set<string>();
-  let checkedAt: number | null = null;
+  const isTime = atMostEvery(clock, QUOTA_PAUSE_MS);
   return async (): Promise<void> => {
-    const now = clock.now();
-    if (checkedAt !== null && Math.abs(now - checkedAt) < QUOTA_PAUSE_MS) return;
-    checkedAt = now;
+    if (!isTime()) return;
     const near = await nearQuotas(db, quotas, MAX_PROJECTS);
     for (const { project, resource, used, limit } of near)
       if (!reported.has(`${project} ${resource}`))

@@ -17,7 +17,7 @@ export class RecentHints {
 
   /**
    * Notes a hint. Returns false if the row was hinted lately with the same due time.
-   * @param now milliseconds
+   * @param now of `Clock.elapsed`
    */
   note(key: string, dueAt: number, now: number): boolean {
     this.#forget(now);
@@ -27,9 +27,9 @@ export class RecentHints {
     return true;
   }
 
-  /** Forgets old hints, also if the clock was set back. */
+  /** Forgets old hints. */
   #forget(now: number): void {
-    const since = Math.abs(now - this.#turnedAt);
+    const since = now - this.#turnedAt;
     if (since < REPEAT_AFTER_MS) return;
     this.#older = since < LOST_HINT_MS ? this.#younger : new Set();
     this.#younger = new Set();

@@ -155,11 +155,11 @@ export class Sweep {
   /** Hints due jobs that were not hinted lately. Gives those that have been due for long to our own workers. */
   #bring(name: QueueName, due: readonly { job: Job; dueAt: number }[]): void {
     const wanted = due.filter(({ job }) => this.#here.wants(name, job));
-    const now = this.#deps.clock.now();
-    const lostBefore = now - LOST_HINT_AFTER_MS;
+    const elapsed = this.#deps.clock.elapsed();
+    const lostBefore = this.#deps.clock.now() - LOST_HINT_AFTER_MS;
     for (const { job, dueAt } of wanted) if (dueAt < lostBefore) this.#here.offer(name, job);
     const hinted = wanted.filter(
-      ({ job, dueAt }) => dueAt >= lostBefore && this.#hints.note(job.key, dueAt, now),
+      ({ job, dueAt }) => dueAt >= lostBefore && this.#hints.note(job.key, dueAt, elapsed),
     );
     hint(
       this.#deps.queue,

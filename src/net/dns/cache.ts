@@ -12,7 +12,6 @@ export const MAX_NEGATIVE_TTL_SECONDS = 3600;
 
 interface Entry<Value> {
   value: Value;
-  keptAt: number;
   expiresAt: number;
 }
 
@@ -31,9 +30,7 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
       const entry = entries.get(key);
       if (entry === undefined) return undefined;
       entries.delete(key);
-      const now = clock.now();
-      // If the clock was set back, the entry expires instead of living longer.
-      if (entry.expiresAt <= now || entry.keptAt > now) return undefined;
+      if (entry.expiresAt <= clock.elapsed()) return undefined;
       // Moves the entry to the end, so that the one unused for longest is evicted first.
       entries.set(key, entry);
       return entry.value;
@@ -41,8 +38,7 @@ export function createTtlCache<Value>(clock: Clock, maxEntries = MAX_CACHE_ENTRI
     set(key, value, ttlSeconds) {
       entries.delete(key);
       if (ttlSeconds <= 0) return;
-      const now = clock.now();
-      setBounded(entries, key, { value, keptAt: now, expiresAt: now + ttlSeconds * 1000 }, maxEntries);
+      setBounded(entries, key, { value, expiresAt: clock.elapsed() + ttlSeconds * 1000 }, maxEntries);
     },
     size: () => entries.size,
   };

@@ -77,11 +77,9 @@ export function createResponseLimiter(clock: Clock, maxCounts = MAX_LIMITER_COUN
   }
 
   function bucketOf(key: string, perSecond: number): Bucket {
-    const now = clock.now();
+    const now = clock.elapsed();
     const bucket = found(key) ?? keep(key, { tokens: perSecond * 2, at: now, held: 0 });
-    // If the clock was set back, no tokens are removed.
-    const elapsed = Math.max(0, now - bucket.at) / 1000;
-    bucket.tokens = Math.min(perSecond * 2, bucket.tokens + elapsed * perSecond);
+    bucket.tokens = Math.min(perSecond * 2, bucket.tokens + ((now - bucket.at) / 1000) * perSecond);
     bucket.at = now;
     return bucket;
   }

@@ -59,15 +59,15 @@ export async function connectInOrder(
     result: { kind: "trouble", stage: "connect", reason: "no address to connect to" },
     tried: null,
   };
-  for (const candidate of candidates(destination, shunned, clock.now())) {
-    if (failure.tried !== null && clock.now() >= until) break;
+  for (const candidate of candidates(destination, shunned, clock.elapsed())) {
+    if (failure.tried !== null && clock.elapsed() >= until) break;
     const connecting = await connect(candidate.host, candidate.ip);
     const address = shunKey(candidate, destination.port);
     if (connecting.kind === "open") {
       shunned.delete(address);
       return connecting;
     }
-    setBounded(shunned, address, clock.now() + SHUN_MS, MAX_SHUNNED);
+    setBounded(shunned, address, clock.elapsed() + SHUN_MS, MAX_SHUNNED);
     if (
       failure.tried === null ||
       failureRank(connecting.result) >= Math.max(failureRank(failure.result), TEMPORARY)
@@ -84,9 +84,7 @@ export function isShunned(
   port: number,
   now: number,
 ): boolean {
-  const until = shunned.get(shunKey(candidate, port)) ?? 0;
-  // If the clock was set back, the time is not extended.
-  return until > now && until <= now + SHUN_MS;
+  return (shunned.get(shunKey(candidate, port)) ?? now) > now;
 }
 
 /** Includes the host's name, so that a domain pointing to another's address does not change that one's order. */

@@ -42,7 +42,7 @@ export function queueForNextHost(
   result: SendResult,
   until: number,
 ): DeliveryQueue | null {
-  const now = state.deps.clock.now();
+  const now = state.deps.clock.elapsed();
   if (state.closing || request.aborted || now >= until || !isDeferral(result)) return null;
   const { connection } = member;
   const asked = [...request.triedHosts, connection.host];

@@ -119,7 +119,7 @@ async function connect(
   const { clock, log, connect: connectTo = openConnection } = state.deps;
   const { timeouts } = state.options;
   const { destination } = queue;
-  const until = clock.now() + MAX_TRYING_MS;
+  const until = clock.elapsed() + MAX_TRYING_MS;
   try {
     return await connectInOrder(clock, state.shunned, destination, until, async (host, ip) =>
       state.closing
@@ -244,7 +244,7 @@ function conclude(
   member: Member,
   result: SendResult,
 ): void {
-  const until = request.startedAt + MAX_TRYING_MS;
+  const until = request.since + MAX_TRYING_MS;
   const next = queueForNextHost(state, queue, request, member, result, until);
   if (next === null) {
     settle(state, request, result);
@@ -267,7 +267,7 @@ function rest(state: PoolState, queue: DeliveryQueue, member: Member): void {
 function keep(state: PoolState, queue: DeliveryQueue, member: Member): void {
   const { clock } = state.deps;
   const { idleMs, maxIdle } = state.options;
-  member.idleSince = clock.now();
+  member.idleSince = clock.elapsed();
   state.idle.set(member, queue);
   watchIdle(state, queue, member, idleMs);
   const [oldest] = state.idle;
@@ -281,10 +281,7 @@ function watchIdle(state: PoolState, queue: DeliveryQueue, member: Member, after
   state.deps.clock.after(afterMs, () => {
     member.idleTimer = false;
     if (member.underway > 0 || !member.connection.usable()) return;
-    const now = state.deps.clock.now();
-    // If the clock was set back, do not keep the connection longer.
-    member.idleSince = Math.min(member.idleSince, now);
-    const leftMs = member.idleSince + state.options.idleMs - now;
+    const leftMs = member.idleSince + state.options.idleMs - state.deps.clock.elapsed();
     if (leftMs > 0) watchIdle(state, queue, member, leftMs);
     else retire(state, queue, member);
   });

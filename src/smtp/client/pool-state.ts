@@ -40,6 +40,8 @@ export interface PendingDelivery {
   deferral: { result: SendResult; connection: Connection } | null;
   transcript: string[];
   startedAt: number;
+  /** The same moment in `Clock.elapsed`. */
+  since: number;
   resends: number;
   member: Member | null;
   /** True if the caller no longer waits for the result. */
@@ -161,7 +163,7 @@ export function settle(
     tlsVerified: connection?.tls?.fault === null,
     transcript: request.transcript,
     startedAt: request.startedAt,
-    durationMs: state.deps.clock.now() - request.startedAt,
+    durationMs: state.deps.clock.elapsed() - request.since,
   });
 }
 

@@ -87,14 +87,14 @@ function deliver(
   signal: AbortSignal | undefined,
 ): Promise<DeliveryReport> {
   const { promise, resolve } = Promise.withResolvers<DeliveryReport>();
-  const startedAt = state.deps.clock.now();
   const request: PendingDelivery = {
     mail,
     queue: null,
     triedHosts: [],
     deferral: null,
     transcript: [],
-    startedAt,
+    startedAt: state.deps.clock.now(),
+    since: state.deps.clock.elapsed(),
     resends: 0,
     member: null,
     aborted: false,

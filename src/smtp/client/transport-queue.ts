@@ -159,7 +159,7 @@ function restartTimer(state: TransportState): void {
   const replyMs = first?.timeouts[first.replies.length] ?? state.blockTimeoutMs;
   const limitMs = state.outgoing.length > 0 ? Math.min(state.blockTimeoutMs, replyMs) : replyMs;
   state.limitMs = limitMs;
-  state.deadline = state.deps.clock.now() + limitMs;
+  state.deadline = state.deps.clock.elapsed() + limitMs;
   // If the timer fires too early, it starts again. So a message needs no timer of its own.
   if (state.timer !== null && state.timer.at <= state.deadline) return;
   state.timer?.cancel();
@@ -167,15 +167,13 @@ function restartTimer(state: TransportState): void {
 }
 
 function timerExpired(state: TransportState): void {
-  const now = state.deps.clock.now();
+  const now = state.deps.clock.elapsed();
   const lateMs = now - (state.timer?.at ?? now);
   state.timer = null;
   if (state.waiting.length === 0 || state.closeReason !== null) return;
-  // The process was suspended, or the clock was set forward. Timers fire before sockets are read, so the reply may be
-  // waiting. If the peer has accepted the message, closing now would send it twice.
+  // The process was suspended. Timers fire before sockets are read, so the reply may be waiting. If the peer has accepted
+  // the message, closing now would send it twice.
   if (lateMs > LATE_MS) state.deadline = now + state.limitMs;
-  // If the clock was set back, the wait must not become longer: a peer that hangs would hold the connection.
-  state.deadline = Math.min(state.deadline, now + state.limitMs);
   const leftMs = state.deadline - now;
   if (leftMs <= 0) closeTransport(state, "timeout");
   else

@@ -25,12 +25,11 @@ export function watchFileIdentity(clock: Clock, path: string): FileIdentity {
   const log = `${realpathSync(path)}-wal`;
   const file = inodeOf(path);
   let logFile: Inode;
-  let checkedAt: number | null = null;
+  let checkedAt = Number.NEGATIVE_INFINITY;
 
   function check(): void {
-    const now = clock.now();
-    // The absolute value, because the clock may have been set back.
-    if (checkedAt !== null && Math.abs(now - checkedAt) < FILE_CHECK_INTERVAL_MS) return;
+    const now = clock.elapsed();
+    if (now - checkedAt < FILE_CHECK_INTERVAL_MS) return;
     if (isReplaced(file, path)) throw replaced(path);
     if (isReplaced(logFile, log)) throw replaced(log);
     // Not set before a throw: every later caller must get the error, too.

@@ -178,10 +178,10 @@ export class GroupCommit implements Db {
   async #commitUnlessRefused(members: Member[], refused: Map<Member, unknown>): Promise<() => void> {
     let left = members;
     while (left.length > 0) {
-      const startedAt = this.#clock.now();
+      const startedAt = this.#clock.elapsed();
       try {
         const results = await this.#batch(left.flatMap((member) => member.statements));
-        this.#meter?.committed((this.#clock.now() - startedAt) / 1000, left.length);
+        this.#meter?.committed((this.#clock.elapsed() - startedAt) / 1000, left.length);
         return () => void resolveMembers(left, results);
       } catch (error) {
         const failed = failedMember(left, error);

@@ -95,7 +95,7 @@ class Replica implements Engine {
   #served = 0;
   /** Number of the last request that timed out. Until it is served, reads go to the primary. */
   #overdue = 0;
-  #syncedAt = 0;
+  #syncedAt = Number.NEGATIVE_INFINITY;
   #failing = false;
   #cancel: () => void = () => undefined;
 
@@ -194,8 +194,7 @@ class Replica implements Engine {
   }
 
   #isCurrent(): boolean {
-    // The absolute value: if the clock was set back, the age is unknown.
-    const age = Math.abs(this.#clock.now() - this.#syncedAt);
+    const age = this.#clock.elapsed() - this.#syncedAt;
     return age <= STALE_AFTER_MS && this.#overdue <= this.#served;
   }
 
@@ -215,7 +214,7 @@ class Replica implements Engine {
 
   #synced(serves: number): void {
     this.#served = serves;
-    this.#syncedAt = this.#clock.now();
+    this.#syncedAt = this.#clock.elapsed();
     if (this.#failing) log("store").info("the replica syncs with its primary again");
     this.#failing = false;
   }

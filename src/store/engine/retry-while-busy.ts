@@ -12,14 +12,12 @@ const GIVE_UP_AFTER_MS = 15_000;
  * database, and reads during a start, have to be wrapped by their callers.
  */
 export async function retryWhileBusy<Value>(clock: Clock, task: () => Promise<Value>): Promise<Value> {
-  let giveUpAt = Infinity;
+  const giveUpAt = clock.elapsed() + GIVE_UP_AFTER_MS;
   for (let pause = PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-    // If the clock was set back, the limit moves with it.
-    giveUpAt = Math.min(giveUpAt, clock.now() + GIVE_UP_AFTER_MS);
     try {
       return await task();
     } catch (error) {
-      if (!isBusy(error) || clock.now() > giveUpAt) throw error;
+      if (!isBusy(error) || clock.elapsed() > giveUpAt) throw error;
       log("store").debug("database is locked by another process", { pause });
       await sleep(clock, pause);
     }

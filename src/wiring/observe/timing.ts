@@ -7,14 +7,14 @@ export async function timed<Result, Outcome>(
   outcomeOf: (result: Result) => Outcome,
   tell: (seconds: number, outcome: Outcome | "failed") => void,
 ): Promise<Result> {
-  const startedAt = clock.now();
+  const startedAt = clock.elapsed();
   let outcome: Outcome | "failed" = "failed";
   try {
     const result = await work();
     outcome = outcomeOf(result);
     return result;
   } finally {
-    tell((clock.now() - startedAt) / 1000, outcome);
+    tell((clock.elapsed() - startedAt) / 1000, outcome);
   }
 }
 
@@ -25,9 +25,9 @@ export const LAG_LOOK_MS = 250;
 export function watchLag(clock: Clock, tell: (seconds: number) => void): () => void {
   let cancel = (): void => undefined;
   const look = (): void => {
-    const due = clock.now() + LAG_LOOK_MS;
+    const due = clock.elapsed() + LAG_LOOK_MS;
     cancel = clock.after(LAG_LOOK_MS, () => {
-      tell((clock.now() - due) / 1000);
+      tell((clock.elapsed() - due) / 1000);
       look();
     });
   };

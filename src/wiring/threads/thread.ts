@@ -90,7 +90,7 @@ export class PoolThread<Asked, Found> {
   }
 
   take(task: Task<Asked, Found>): void {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     task.since = now;
     this.#tasks.set(task.id, task);
     if (this.#tasks.size === 1) this.#watch(now);
@@ -139,15 +139,14 @@ export class PoolThread<Asked, Found> {
   }
 
   #look(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const pulse = new Int32Array(this.#pulse);
     const beats = Atomics.load(pulse, BEATS);
     if (beats !== this.#beats) this.#beatAt = now;
     this.#beats = beats;
-    // If we missed a look, the whole process stood still or the clock was set forward. That time is not the thread's silence.
+    // If we missed a look, the whole process stood still. That time is not the thread's silence.
     const missed = Math.max(0, now - this.#lookedAt - WATCH_MS);
     this.#lookedAt = now;
-    // If the clock was set back, restart the times.
     this.#beatAt = Math.min(this.#beatAt + missed, now);
     for (const task of this.#tasks.values()) task.since = Math.min(task.since + missed, now);
     const silence = now - this.#beatAt;

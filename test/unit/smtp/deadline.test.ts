@@ -20,32 +20,15 @@ test("a session without progress has the time of its phase", () => {
   expect(passed()).toBe(1);
 });
 
-test("setting the clock back gives a silent session at most its time once more", () => {
-  const { clock, deadline, passed } = watched();
-  deadline.restart({ phase: "command", transaction: 0 });
-  clock.step(-24 * HOUR_MS);
-  clock.advance(2 * PHASE_TIMEOUT_MS.command);
-  expect(passed()).toBe(1);
-});
-
-test("setting the clock back gives a busy transaction at most its time once more", () => {
+test("a busy transaction ends after its own limit, whatever the wall clock does", () => {
   const { clock, deadline, passed } = watched();
   const busy = { phase: "data", transaction: 1 } as const;
   deadline.restart(busy);
   clock.advance(MINUTE_MS);
   clock.step(-24 * HOUR_MS);
-  for (let ms = 0; ms < TRANSACTION_TIMEOUT_MS; ms += MINUTE_MS) {
+  for (let ms = MINUTE_MS; ms < TRANSACTION_TIMEOUT_MS; ms += MINUTE_MS) {
     deadline.restart(busy);
     clock.advance(MINUTE_MS);
   }
-  expect(passed()).toBe(1);
-});
-
-test("setting the clock back gives a transaction that waits for our answer at most its time once more", () => {
-  const { clock, deadline, passed } = watched();
-  deadline.restart({ phase: "data", transaction: 1 });
-  deadline.suspend();
-  clock.step(-24 * HOUR_MS);
-  clock.advance(PHASE_TIMEOUT_MS.data + TRANSACTION_TIMEOUT_MS);
   expect(passed()).toBe(1);
 });

@@ -27,7 +27,6 @@ describe("a destination that could not be reached", () => {
   test.each([
     ["rests", 0, true],
     ["does not rest if another message got through in the meantime", 1_500, false],
-    ["rests even if an earlier answer has a later time, from before the clock was set back", 9_000, true],
   ])("%s", (_, answeredAt, rests) => {
     const destination = newDestination("d", "hosts");
     recordReport(destination, taken, { startedAt: answeredAt, now: answeredAt }, REST_MS);
@@ -45,7 +44,7 @@ describe("a destination that could not be reached", () => {
   test("is not tried by a message that is to be put off, even if the rest ends first", async () => {
     const clock = manualClock();
     const destination = newDestination("d", "hosts");
-    recordReport(destination, lost, { startedAt: clock.now(), now: clock.now() }, REST_MS);
+    recordReport(destination, lost, { startedAt: clock.elapsed(), now: clock.elapsed() }, REST_MS);
     let sent = 0;
     const route: DeliveryRoute = {
       ...{ kind: "hosts", destination: "d", knownOutcome: null },
@@ -129,7 +128,7 @@ describe("a destination that rests and has new mail", () => {
     const clock = manualClock();
     const all = new Destinations(clock);
     const rest = (destination: Destination) => {
-      recordReport(destination, lost, { startedAt: clock.now(), now: clock.now() }, REST_MS);
+      recordReport(destination, lost, { startedAt: clock.elapsed(), now: clock.elapsed() }, REST_MS);
       all.forget(destination);
     };
     const known = all.of("d", "hosts");

@@ -46,13 +46,6 @@ test("a message that is being aborted is not aborted again, and its place counts
   expect(inFlight.hasRoom()).toBe(false);
 });
 
-test("if the clock is set back, the wait of a message restarts", () => {
-  const { inFlight, aborted } = fullInFlight([1, 1]);
-  inFlight.abortStalled(-86_400_000);
-  inFlight.abortStalled(-86_400_000 + HANG_MS + 1);
-  expect(aborted).toEqual([0]);
-});
-
 test("no more messages are aborted than the octets of the next one need", () => {
   const { inFlight, aborted } = fullInFlight([200 * KIB, 200 * KIB], { delivering: 10, octets: 500 * KIB });
   inFlight.abortStalled(HANG_MS + 1_000);

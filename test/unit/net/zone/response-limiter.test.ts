@@ -39,12 +39,6 @@ describe("answers of one kind to one network", () => {
     expect(passages(limiter, 100, "records").send).toBe(ANSWERS_PER_SECOND.records);
     clock.advance(3_600_000);
     expect(passages(limiter, 100, "records").send).toBe(2 * ANSWERS_PER_SECOND.records);
-    // Setting the clock back takes nothing away.
-    clock.step(-10_000);
-    clock.advance(1000);
-    expect(passages(limiter, 100, "records").send).toBeLessThanOrEqual(ANSWERS_PER_SECOND.records);
-    clock.advance(11_000);
-    expect(passages(limiter, 100, "records").send).toBeGreaterThan(0);
   });
 
   test("do not count for another question, kind or network", () => {
