@@ -13,7 +13,7 @@ COPY package.json bun.lock ./
 COPY scripts/setup.sh scripts/
 # For a registry of your own: --secret id=npmrc,src=.npmrc
 RUN --mount=type=secret,id=npmrc,target=/build/.npmrc sh scripts/setup.sh
-COPY LICENSE ./
+COPY LICENSE tsconfig.json ./
 COPY db db
 COPY scripts scripts
 COPY src src

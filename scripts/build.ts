@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
+import { bundleUi, type UiBundle } from "../src/wiring/ui/bundle.ts";
 import { lockedHashes, type Packaged, sbomOf } from "./sbom.ts";
 
 const ROOT = join(import.meta.dir, "..");
@@ -73,6 +74,28 @@ function addonPlugin(): { plugin: Bun.BunPlugin; unused: () => string[] } {
   return { plugin: { name: "native-addons", setup }, unused: () => [...waiting.keys()] };
 }
 
+/**
+ * Puts the dashboard's files into the program.
+ * @param folder takes them, named as the program will name them
+ */
+async function uiPlugin({ files }: UiBundle, folder: string): Promise<Bun.BunPlugin> {
+  const lines = await Promise.all(
+    files.map(async ({ name, gzipped }, at) => {
+      const path = join(folder, `${name}.gz`);
+      await Bun.write(path, gzipped);
+      return `import file${at} from ${JSON.stringify(path)} with { type: "file" };`;
+    }),
+  );
+  const built = files.map(({ name }, at) => `{ name: ${JSON.stringify(name)}, path: file${at} }`);
+  const contents = `${lines.join("\n")}\nexport const builtUi = [${built.join(", ")}];\n`;
+  return {
+    name: "dashboard",
+    setup(builder) {
+      builder.onLoad({ filter: /\/src\/wiring\/ui\/built\.ts$/ }, () => ({ contents, loader: "js" }));
+    },
+  };
+}
+
 /** `LICENSE`, `license.md`, `NOTICE`, `bundle.js.LICENSE.txt`. */
 const LICENSE_FILE = /(^|\.)(licen[cs]e|notice|copying)[^.]*(\.md|\.txt)?$/i;
 
@@ -117,13 +140,14 @@ async function build(outfile: string): Promise<void> {
   const folder = mkdtempSync(join(dirname(outfile), ".build-"));
   try {
     const { plugin, unused } = addonPlugin();
+    const ui = await bundleUi();
     const built = join(folder, basename(outfile));
     const { metafile } = await Bun.build({
       entrypoints: ENTRIES.map((entry) => join(ROOT, entry)),
       root: ROOT,
       target: "bun",
       format: "esm",
-      plugins: [plugin],
+      plugins: [plugin, await uiPlugin(ui, folder)],
       // Identifiers stay, because Elysia and other packages read the names of classes.
       minify: { whitespace: true, syntax: true },
       // Halves the time of a start.
@@ -139,7 +163,7 @@ async function build(outfile: string): Promise<void> {
       },
     });
     if (unused().length > 0) throw new Error(`nothing to rewrite in ${unused().join(", ")}`);
-    const folders = packageFolders(Object.keys(metafile?.inputs ?? {}));
+    const folders = packageFolders([...Object.keys(metafile?.inputs ?? {}), ...ui.inputs]);
     writeFileSync(`${outfile}.licenses`, licensesOf(folders));
     writeFileSync(`${outfile}.cdx.json`, sbom(folders));
     renameSync(built, outfile);

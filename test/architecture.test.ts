@@ -82,6 +82,11 @@ const RULES: readonly { name: string; rule: Rule; probes: readonly Probe[] }[] =
         source: `import "../mail/b.ts";`,
         says: ["1: http must not import mail/b.ts"],
       },
+      {
+        path: "src/ui/a.tsx",
+        source: `import type { A } from "../core/a.ts"; import { log } from "../log.ts";`,
+        says: ["1: ui must not import core/a.ts", "1: ui must not import log.ts"],
+      },
       { path: "src/utils/a.ts", source: "", says: ["1: utils is no room that the arrows know"] },
       {
         path: "src/flows/notify/a.ts",
@@ -322,7 +327,7 @@ setDefaultTimeout(60_000);
 let sources: readonly Source[] = [];
 let packages: readonly string[] = [];
 beforeAll(async () => {
-  sources = (await parseFiles(await readFiles(ROOT, "src/**/*.ts"))).filter(
+  sources = (await parseFiles(await readFiles(ROOT, "src/**/*.{ts,tsx}"))).filter(
     ({ path }) => !path.endsWith(".d.ts"),
   );
   packages = Object.keys((await import("../package.json")).dependencies);

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Clock } from "../core/time/clock.ts";
-import { toResponse } from "./answer.ts";
+import { type Answer, toResponse } from "./answer.ts";
+import type { Page } from "./dashboard/shell.ts";
 import { errorAnswer } from "./errors.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./request-log.ts";
 import { type RouteTable, routeNotFound } from "./route-table.ts";
@@ -38,12 +39,24 @@ export function securityHeaders() {
     .as("global");
 }
 
-/** Turns unknown paths and thrown errors into the error envelope. */
-export function errors(table: RouteTable) {
+/** Answers unknown paths with the dashboard, if it takes them, or the error envelope, and thrown errors with the envelope. */
+export function errors(table: RouteTable, page: Page | null) {
+  const answerTo = async (code: unknown, error: unknown, request: Request): Promise<Answer> => {
+    if (code !== "NOT_FOUND") throw error;
+    const shown = await page?.(request);
+    if (shown) return shown;
+    throw routeNotFound(table, request.method, pathOf(request.url));
+  };
   return new Elysia({ name: "errors" })
-    .onError(({ code, error, request, set }) => {
-      const thrown = code === "NOT_FOUND" ? routeNotFound(table, request.method, pathOf(request.url)) : error;
-      return toResponse(errorAnswer(thrown, requestIdIn(set.headers)));
+    .onError(async ({ code, error, request, set }) => {
+      const failed = (thrown: unknown) => errorAnswer(thrown, requestIdIn(set.headers));
+      const { headers, ...answer } = await answerTo(code, error, request).catch(failed);
+      // Elysia adds its own headers to those of a response, even if both have one.
+      const fields = Object.fromEntries(
+        Object.entries(set.headers).map(([name, value]) => [name, String(value)]),
+      );
+      set.headers = {};
+      return toResponse({ ...answer, headers: { ...fields, ...headers } });
     })
     .as("global");
 }

@@ -11,6 +11,8 @@ import { touchKey } from "../store/keys.ts";
 import { toResponse } from "./answer.ts";
 import { createBudget, REQUEST_BODY_LIMITS } from "./body/budget.ts";
 import { createLargeBodyLimit } from "./body/large-bodies.ts";
+import { assetRoutes, type UiSource } from "./dashboard/assets.ts";
+import { dashboardPage } from "./dashboard/shell.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { type DocsFiles, docsRoutes } from "./openapi/docs.ts";
 import { createAnswers } from "./download.ts";
@@ -44,6 +46,8 @@ export interface HttpDeps {
   checks: readonly ReadyCheck[];
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
+  /** Files of the dashboard. Null: there is none. */
+  ui: UiSource | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */
@@ -94,6 +98,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...probeRoutes(deps.clock, deps.checks, deps.space),
     ...(deps.metrics === undefined ? [] : metricsRoutes(deps.metrics)),
     ...(deps.routes.length === 0 ? [] : docsRoutes(deps)),
+    ...(deps.ui === null ? [] : assetRoutes(deps.ui)),
     ...deps.routes,
   ];
   const ips = new WeakMap<Request, string>();
@@ -101,7 +106,7 @@ export function createHttp(deps: HttpDeps): Http {
   const app = new Elysia({ handler: { standardHostname: false } })
     .use(requestId(deps.clock))
     .use(securityHeaders())
-    .use(errors(routeTable(routes)))
+    .use(errors(routeTable(routes), deps.ui === null ? null : dashboardPage(deps.ui)))
     .use(resources(deps, shell, routes, ips));
   let server: Bun.Server<undefined> | null = null;
   let parting = false;

@@ -4,6 +4,7 @@ import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import { cachedHealth } from "../flows/health/check.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
+import { dashboardPage } from "../http/dashboard/shell.ts";
 import { logAnswer } from "../http/request-log.ts";
 import type { ReadyCheck } from "../http/health.ts";
 import { accountRoutes } from "../http/routes/account.ts";
@@ -40,6 +41,7 @@ import type { Services } from "./services.ts";
 import { localChecks } from "./observe/health.ts";
 import { openScrape } from "./observe/scrape.ts";
 import { webhookGuard } from "./own-addresses.ts";
+import { uiFiles } from "./ui/files.ts";
 
 /** The parts of the HTTP server. */
 export interface HttpParts
@@ -106,8 +108,10 @@ function readyChecks({ db, queue, listening }: HttpParts): ReadyCheck[] {
 /** Makes the dependencies of the HTTP server: health and metrics in every process, and the API if it has that role. */
 export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetrics } {
   const { config, clock, db, keys, metrics } = parts;
-  const { publicUrl, delivery, serviceDomain } = config;
+  const { publicUrl, delivery } = config;
   const checks = readyChecks(parts);
+  const isApi = config.roles.has("api");
+  const ui = uiFiles();
   return {
     db,
     clock,
@@ -128,8 +132,9 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       contentType: METRICS_CONTENT_TYPE,
       read: openScrape({ ...parts, checks }),
     },
-    routes: config.roles.has("api")
-      ? [...homeRoutes({ clock, checks, publicUrl, delivery, serviceDomain }), ...apiRoutes(parts)]
+    ui: isApi ? ui : null,
+    routes: isApi
+      ? [...homeRoutes({ publicUrl, delivery, page: dashboardPage(ui) }), ...apiRoutes(parts)]
       : [],
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { dashboardPage } from "../../src/http/dashboard/shell.ts";
 import { homeRoutes } from "../../src/http/routes/home.ts";
 import { type TestApi, testApi } from "../support/api.ts";
-import { manualClock } from "../support/manual-clock.ts";
 
 const API = "https://post.example/base";
 
@@ -11,26 +11,14 @@ afterEach(async () => {
   api = null;
 });
 
-async function started(broken = false): Promise<TestApi> {
-  const run = async () => {
-    if (broken) throw new Error("down");
-  };
+async function started(): Promise<TestApi> {
   const home = {
-    clock: manualClock(),
-    checks: [{ name: "database", run }],
     publicUrl: API,
     delivery: "capture" as const,
-    serviceDomain: "post.example",
+    page: dashboardPage(async () => []),
   };
   api = await testApi({ routes: () => homeRoutes(home) });
   return api;
-}
-
-/** Asks as a browser does. */
-async function visit({ http }: TestApi) {
-  const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
-  const answer = await http.fetch(new Request("http://localhost/", { headers }));
-  return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
 describe("GET /", () => {
@@ -48,24 +36,11 @@ describe("GET /", () => {
     ]);
   });
 
-  test("shows a browser a page that loads and runs nothing", async () => {
-    const { status, text, headers } = await visit(await started());
-    expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-    expect(text).toContain("Postrider is running");
-    expect(text).toContain("It is ready.");
-    expect(text).toContain(`curl ${API}/v1/emails`);
-    expect(text).toContain("delivered@simulator.post.example");
-    expect(text).not.toMatch(/<script|src=|https?:\/\/(?!post\.example)/);
-    const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? "";
-    const hash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
-    expect(headers.get("content-security-policy")).toStartWith(
-      `default-src 'none'; style-src 'sha256-${hash}';`,
-    );
-  });
-
-  test("names what failed if the service is not ready", async () => {
-    const { text } = await visit(await started(true));
-    expect(text).toContain("It is not ready: database failed.");
+  test("shows a browser the dashboard", async () => {
+    const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    const shown = await (await started()).http.fetch(new Request("http://localhost/", { headers }));
+    expect([shown.status, shown.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(await shown.text()).toContain('<div id="app"></div>');
   });
 
   test("answers other methods with 405", async () => {

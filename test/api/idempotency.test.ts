@@ -261,7 +261,15 @@ describe("a POST with an Idempotency-Key", () => {
           clock,
           config: { host: "127.0.0.1", port: 0, maxBodyBytes: 1000, httpProxies: [], publicUrl: "" },
         },
-        ...{ boxKey: BOX_KEY, cursorKey: BOX_KEY, limiter: null, checks: [], docs: null, onAnswer: null },
+        ...{
+          boxKey: BOX_KEY,
+          cursorKey: BOX_KEY,
+          limiter: null,
+          checks: [],
+          docs: null,
+          ui: null,
+          onAnswer: null,
+        },
         ...{ quotas: loadConfig({}).quotas, space: ALWAYS_ROOM },
         routes: probes(api),
       });

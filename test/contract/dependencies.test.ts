@@ -8,6 +8,8 @@ const ROOT = join(import.meta.dir, "../..");
 const KEPT: Readonly<Record<string, string>> = {
   "@elysiajs/swagger":
     "the reference page is to be served by it; src/http/openapi/docs.ts says why it is not yet",
+  "@preact/signals": "the pages of the dashboard keep their state in it",
+  uplot: "the pages of the dashboard draw their charts with it",
 };
 
 /** Returns the packages that none of the sources imports, by name or below it. */
@@ -20,7 +22,7 @@ function unimported(packages: readonly string[], sources: readonly string[]): st
 
 function sourcesIn(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".ts"))
+    .filter((path) => /\.tsx?$/.test(path))
     .map((path) => readFileSync(join(ROOT, folder, path), "utf8"));
 }
 

@@ -203,7 +203,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Paramet
     lookups: zoneLookups(zone),
   });
   const others = deps.routes.filter(({ path }) => !path.startsWith("/v1/domains"));
-  return { door: createHttp({ ...deps, docs: null, routes: [...others, ...domains] }), parts };
+  return { door: createHttp({ ...deps, docs: null, ui: null, routes: [...others, ...domains] }), parts };
 }
 
 /** A queue that keeps hints until a turn of the test takes them. */

@@ -135,7 +135,7 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
   ];
   const http = createHttp({
     ...{ db, clock, config, routes, boxKey: BOX_KEY, cursorKey: new Uint8Array(32).fill(3) },
-    ...{ limiter: options.limiter ?? null, checks: [], docs: null, onAnswer: null },
+    ...{ limiter: options.limiter ?? null, checks: [], docs: null, ui: null, onAnswer: null },
     ...{ quotas: config.quotas, space: ALWAYS_ROOM },
     ...options.http,
   });

@@ -38,6 +38,8 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   queue: MIDDLE,
   flows: ["mail", "smtp", "net", "store", "queue/port.ts", "core"],
   http: ["flows", "store", "queue/port.ts", "core"],
+  // It runs in browsers, so it has nothing of the server.
+  ui: [],
   wiring: ["*"],
   commands: ["*"],
   "app.ts": ["*"],
@@ -48,9 +50,10 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "log.ts": [],
   "metrics.ts": [],
 };
-/** Every room but core may import it. Core logs nothing. */
+/** Every room but these may import it. Core logs nothing, and the dashboard runs in browsers. */
 const LOG = "log.ts";
-/** Every room but core may import its types. Only the files that start the service may import its values. */
+const WITHOUT_LOG: readonly string[] = ["core", "ui"];
+/** Every room but these may import its types. Only the files that start the service may import its values. */
 const CONFIG = "config.ts";
 const CONFIG_ROOM = "config";
 const STARTERS: readonly string[] = ["main.ts", "app.ts"];
@@ -76,6 +79,9 @@ export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   tldts: ["core", "net"],
   "@logtape/logtape": ["log.ts"],
   "prom-client": ["metrics.ts"],
+  preact: ["ui"],
+  "@preact/signals": ["ui"],
+  uplot: ["ui"],
 };
 
 /** Built-ins that do no input or output, the only ones that core may use. */
@@ -123,6 +129,8 @@ const PURE_CALLS: ReadonlySet<string> = new Set([
   ...["plain", "flag", "inverseFlag", "json", "nullableJson", "mailbox", "mapping", "MESSAGES.jsonPairs"],
   // The text and flags of a command, and the columns of its table.
   ...["defineCommand", "field"],
+  // State of the dashboard, which is there before the first page is drawn.
+  ...["signal", "computed"],
 ]);
 const PURE_NAMESPACES: ReadonlySet<string> = new Set(["Type", "t", "Math", "kind"]);
 const PURE_METHODS: ReadonlySet<string> = new Set([
@@ -200,7 +208,8 @@ export function arrows(source: Source): Violation[] {
         allowed.includes("*") ||
         allowed.includes(roomOf(target)) ||
         allowed.includes(file) ||
-        (room !== "core" && (file === LOG || (typeOnly && [CONFIG, CONFIG_ROOM].includes(roomOf(target)))));
+        (!WITHOUT_LOG.includes(room) &&
+          (file === LOG || (typeOnly && [CONFIG, CONFIG_ROOM].includes(roomOf(target)))));
       return fine ? [] : [say(source, line, `${room} must not import ${file}`)];
     });
 }
@@ -266,7 +275,8 @@ function calleeOf(call: CallExpression | NewExpression): string {
 
 /** The time comes from the injected clock. */
 export function clock(source: Source): Violation[] {
-  if (source.path === "src/clock.ts") return [];
+  // The dashboard runs in browsers, which have no injected clock.
+  if (source.path === "src/clock.ts" || roomOf(source.path) === "ui") return [];
   const found = source.imports
     .filter(({ specifier }) => CLOCK_MODULES.has(specifier))
     .map(({ line }) => line);
@@ -300,6 +310,7 @@ export function sql(source: Source): Violation[] {
 /** Files that are started, not imported: the program, and the entries of its threads. */
 const ENTRIES: ReadonlySet<string> = new Set([
   "src/main.ts",
+  "src/ui/main.tsx",
   "src/wiring/threads/inspect-worker.ts",
   "src/wiring/threads/render-worker.ts",
   "src/wiring/threads/write-worker.ts",

@@ -1,0 +1,10 @@
+/** A compressed file of the dashboard in the program. */
+export interface BuiltFile {
+  /** Its name in URLs. */
+  name: string;
+  /** The path at which the program reads it. */
+  path: string;
+}
+
+/** The dashboard's files. Null in a clone: `scripts/build.ts` puts another module here, which names the files it made. */
+export const builtUi: readonly BuiltFile[] | null = null;

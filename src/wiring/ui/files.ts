@@ -1,0 +1,20 @@
+import type { UiFile, UiSource } from "../../http/dashboard/assets.ts";
+import { builtUi } from "./built.ts";
+
+/** Returns the dashboard's files: those in the program, or in a clone those that the first request bundles. */
+export function uiFiles(): UiSource {
+  const built = builtUi?.map(({ name, path }) => ({ name, gzipped: Bun.file(path) }));
+  let files: Promise<readonly UiFile[]> | null = built === undefined ? null : Promise.resolve(built);
+  return () => {
+    files ??= bundled().catch((error: unknown) => {
+      // The next request tries again, because the fault may be mended by then.
+      files = null;
+      throw error;
+    });
+    return files;
+  };
+}
+
+async function bundled(): Promise<readonly UiFile[]> {
+  return (await (await import("./bundle.ts")).bundleUi()).files;
+}

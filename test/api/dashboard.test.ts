@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { UiFile } from "../../src/http/dashboard/assets.ts";
+import { bundleUi } from "../../src/wiring/ui/bundle.ts";
+import { uiFiles } from "../../src/wiring/ui/files.ts";
+import { type TestApi, testApi } from "../support/api.ts";
+
+/** The header of a browser that opens a page. */
+const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
+
+let api: TestApi;
+let files: readonly UiFile[];
+beforeAll(async () => {
+  files = (await bundleUi()).files;
+  api = await testApi({ http: { ui: async () => files } });
+});
+afterAll(() => api.close());
+
+const visit = (path: string, method = "GET") => api.call(method, path, { key: null, headers: BROWSER });
+
+describe("the dashboard's page", () => {
+  test.each(["/", "/messages", "/messages/em_1?tab=raw", "/v1x", "/start"])(
+    "is shown at %s",
+    async (path) => {
+      const shown = await visit(path);
+      expect([shown.status, shown.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+      expect(shown.text).toContain('<div id="app"></div>');
+      // A new version has other files, so the page itself is never kept.
+      expect(shown.headers.get("cache-control")).toBe("no-store");
+    },
+  );
+
+  test("has one script, and nothing inline or of another origin", async () => {
+    const { text, headers } = await visit("/messages");
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    );
+    expect(text.match(/<script type="module" src="\/ui\/assets\/main-\w+\.js"><\/script>/g)).toHaveLength(1);
+    expect(text).not.toMatch(/<script(?![^>]*src=)|<style|style=|https?:/);
+  });
+
+  test.each([
+    "/v1",
+    "/v1/nothing",
+    "/docs/nothing",
+    "/resend/emails",
+    "/mcp",
+    "/ui/nothing",
+    "/llms.txt",
+    "/llms-full.txt",
+    "/o/x/y",
+    "/c/x/y",
+    "/u/x/y",
+    "/metrics",
+    "/healthz/x",
+  ])("is not shown at the reserved path %s", async (path) => {
+    const { status, json } = await visit(path);
+    expect([status, json.error.type]).toEqual([404, "not_found"]);
+  });
+
+  test("is not shown to a client that does not ask for html", async () => {
+    for (const accept of ["*/*", "application/json", ""]) {
+      const { status, json } = await api.call("GET", "/messages", { key: null, headers: { accept } });
+      expect([accept, status, json.error.type]).toEqual([accept, 404, "not_found"]);
+    }
+  });
+
+  test("is not the answer to a write", async () => {
+    for (const method of ["POST", "PUT", "DELETE", "PATCH"])
+      expect((await visit("/messages", method)).status).toBe(404);
+  });
+
+  test("is not shown by a process without the api role", async () => {
+    const without = await testApi();
+    const { status } = await without.call("GET", "/messages", { key: null, headers: BROWSER });
+    await without.close();
+    expect(status).toBe(404);
+  });
+});
+
+describe("the dashboard's files", () => {
+  const paths = () => files.map(({ name }) => `/ui/assets/${name}`);
+
+  test("are all those that the page names, and each is cached for good", async () => {
+    const { text } = await visit("/");
+    expect([...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path).sort()).toEqual(
+      paths().sort(),
+    );
+    for (const path of paths()) {
+      const { status, headers } = await api.call("GET", path, { key: null });
+      expect([status, headers.get("cache-control")]).toEqual([200, "public, max-age=31536000, immutable"]);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+  });
+
+  test("are sent compressed to a client that takes gzip, and else not", async () => {
+    const script = paths().find((path) => path.endsWith(".js")) ?? "";
+    const fetched = async (encoding: string) => {
+      const headers = { "accept-encoding": encoding };
+      const answer = await api.http.fetch(new Request(`http://localhost${script}`, { headers }));
+      return { answer, bytes: await answer.bytes() };
+    };
+    const zipped = await fetched("br, gzip;q=0.5");
+    expect(zipped.answer.headers.get("content-encoding")).toBe("gzip");
+    for (const encoding of ["", "identity", "gzip;q=0, identity"]) {
+      const plain = await fetched(encoding);
+      expect(plain.answer.headers.get("content-encoding")).toBeNull();
+      expect(plain.bytes).toEqual(Bun.gunzipSync(Buffer.from(zipped.bytes)));
+    }
+  });
+
+  test("are nothing but files of the dashboard", async () => {
+    for (const name of ["main.js", "..%2f..%2fpackage.json", "%00", ""])
+      expect((await api.call("GET", `/ui/assets/${name}`, { key: null })).status).toBe(404);
+  });
+
+  test("have at most 120 kB, compressed", () => {
+    expect(files.reduce((sum, { gzipped }) => sum + gzipped.size, 0)).toBeLessThanOrEqual(120_000);
+  });
+
+  test("have the same names after each build, which several processes share", async () => {
+    const names = (of: readonly UiFile[]) => of.map(({ name }) => name);
+    expect(names(await uiFiles()())).toEqual(names(files));
+  });
+});
