@@ -20,6 +20,8 @@ interface Arguments {
   STARTTLS: object;
   DATA: object;
   BDAT: { size: number; last: boolean };
+  /** The initial response is in base64; null if there is none. */
+  AUTH: { mechanism: string; initial: string | null };
   RSET: object;
   NOOP: object;
   VRFY: object;
@@ -72,8 +74,10 @@ function parseParameters(text: string): Map<string, string | null> | Reply {
   return parameters;
 }
 
-/** Parsers of each MAIL parameter. They return false if the value is malformed. */
-const MAIL_PARAMETERS: Record<string, (value: string | null, into: MailParameters) => boolean> = {
+/** Parsers of parameters by keyword. They return false if the value is malformed. */
+type ParameterParsers = Readonly<Record<string, (value: string | null, into: MailParameters) => boolean>>;
+
+const MAIL_PARAMETERS: ParameterParsers = {
   // RFC 1870 §6.1: 1 to 20 digits. A number over 2^53 is rounded, but is too large in any case.
   SIZE: (value, into) => {
     into.size = Number(value);
@@ -91,12 +95,28 @@ const MAIL_PARAMETERS: Record<string, (value: string | null, into: MailParameter
   },
 };
 
-function mailParameters(text: string): MailParameters | Reply {
+/**
+ * Parameters of submissions that are taken and have no effect. AUTH (RFC 4954 §5) names the first submitter. The others
+ * ask for notifications (RFC 3461 §4), which we do not offer, but some programs send them to any server.
+ */
+const SUBMITTED_MAIL_PARAMETERS: ParameterParsers = {
+  ...MAIL_PARAMETERS,
+  AUTH: (value) => value !== null,
+  RET: (value) => /^(?:FULL|HDRS)$/i.test(value ?? ""),
+  ENVID: (value) => value !== null,
+};
+const IGNORED_RCPT_PARAMETERS: ParameterParsers = {
+  NOTIFY: (value) =>
+    /^(?:NEVER|(?:SUCCESS|FAILURE|DELAY)(?:,(?:SUCCESS|FAILURE|DELAY))*)$/i.test(value ?? ""),
+  ORCPT: (value) => /^[^;]+;./.test(value ?? ""),
+};
+
+function readParameters(text: string, parsers: ParameterParsers): MailParameters | Reply {
   const given = parseParameters(text);
   if (!(given instanceof Map)) return given;
   const parameters: MailParameters = { smtpUtf8: false };
   for (const [keyword, value] of given) {
-    const set = Object.hasOwn(MAIL_PARAMETERS, keyword) ? MAIL_PARAMETERS[keyword] : undefined;
+    const set = Object.hasOwn(parsers, keyword) ? parsers[keyword] : undefined;
     if (set === undefined) return REPLIES.unknownParameter;
     if (!set(value, parameters)) return REPLIES.badParameter;
   }
@@ -113,25 +133,24 @@ function splitPathArgument(argument: string, keyword: "FROM" | "TO"): BracketedP
   return split === null || (split.rest !== "" && !split.rest.startsWith(" ")) ? null : split;
 }
 
-function parseMail(argument: string): Command {
+function parseMail(argument: string, parsers: ParameterParsers): Command {
   const split = splitPathArgument(argument, "FROM");
   if (split === null) return refused(REPLIES.badMailSyntax);
   const path = parseReversePath(split.inner);
   if (path === null) return refused(REPLIES.badSender);
-  const parameters = mailParameters(split.rest);
+  const parameters = readParameters(split.rest, parsers);
   if ("code" in parameters) return refused(parameters);
   if (path.beyondAscii && !parameters.smtpUtf8) return refused(REPLIES.needsSmtpUtf8);
   return { verb: "MAIL", path, parameters };
 }
 
-function parseRcpt(argument: string): Command {
+function parseRcpt(argument: string, parsers: ParameterParsers): Command {
   const split = splitPathArgument(argument, "TO");
   if (split === null) return refused(REPLIES.badRcptSyntax);
   const path = parseForwardPath(split.inner);
   if (path === null) return refused(REPLIES.badRecipient);
-  const parameters = parseParameters(split.rest);
-  if (!(parameters instanceof Map)) return refused(parameters);
-  return parameters.size > 0 ? refused(REPLIES.unknownParameter) : { verb: "RCPT", path };
+  const parameters = readParameters(split.rest, parsers);
+  return "code" in parameters ? refused(parameters) : { verb: "RCPT", path };
 }
 
 /** RFC 3030 §2: the size of the chunk that follows, and whether it is the last. A size over 2^53 is refused. */
@@ -141,14 +160,21 @@ function parseBdat(argument: string): Command {
   return { verb: "BDAT", size: Number(match[1]), last: match[2] !== undefined };
 }
 
+/** RFC 4954 §4. */
+function parseAuth(argument: string): Command {
+  const match = /^([A-Za-z0-9_-]{1,20})(?: +([^ ]+))?$/.exec(argument);
+  if (match === null) return refused(REPLIES.badAuthSyntax);
+  return { verb: "AUTH", mechanism: match[1] ?? "", initial: match[2] ?? null };
+}
+
 /** Commands of RFC 5321 and its extensions that this server does not implement (§4.2.4: 502). */
 const NOT_IMPLEMENTED = ["AUTH", "BURL", "ETRN", "EXPN", "SAML", "SEND", "SOML", "TURN"];
 
 const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ["EHLO", greeting("EHLO")],
   ["HELO", greeting("HELO")],
-  ["MAIL", parseMail],
-  ["RCPT", parseRcpt],
+  ["MAIL", (argument) => parseMail(argument, MAIL_PARAMETERS)],
+  ["RCPT", (argument) => parseRcpt(argument, {})],
   ["STARTTLS", bare("STARTTLS")],
   ["DATA", bare("DATA")],
   ["BDAT", parseBdat],
@@ -165,10 +191,19 @@ const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ]),
 ]);
 
-/** Parses one command line without its CRLF. */
-export function parseCommand(line: string): Command {
+/** The commands of a server that takes submissions (RFC 6409). */
+const SUBMISSION_PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
+  ...PARSERS,
+  ["MAIL", (argument) => parseMail(argument, SUBMITTED_MAIL_PARAMETERS)],
+  ["RCPT", (argument) => parseRcpt(argument, IGNORED_RCPT_PARAMETERS)],
+  ["AUTH", parseAuth],
+]);
+
+/** Parses one command line without its CRLF. @param submission if true, with the commands of a submission */
+export function parseCommand(line: string, submission = false): Command {
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(line)) return refused(REPLIES.malformedLine);
   // RFC 5321 §4.1.1: ignore trailing white space and the case of verbs.
   const [, verb = "", argument = ""] = /^([^ \t]*)[ \t]*(.*)$/s.exec(line.trimEnd()) ?? [];
-  return PARSERS.get(verb.toUpperCase())?.(argument) ?? refused(REPLIES.unknownCommand);
+  const parsers = submission ? SUBMISSION_PARSERS : PARSERS;
+  return parsers.get(verb.toUpperCase())?.(argument) ?? refused(REPLIES.unknownCommand);
 }

@@ -6,7 +6,7 @@ import type { Intake } from "./intake.ts";
 
 export interface ConnectionDeps {
   clock: Clock;
-  handler: MailHandler;
+  handler: Required<MailHandler>;
   log: Log;
   intake: Intake;
   /** Called once, when the socket is closed and the handler has answered. */

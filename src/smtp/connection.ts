@@ -4,7 +4,8 @@ import type { Action } from "./actions.ts";
 import type { ConnectionDeps, ConnectionOptions } from "./connection-options.ts";
 import { Deadline } from "./deadline.ts";
 import type { Holder } from "./intake.ts";
-import { REPLIES, type Reply } from "./reply.ts";
+import type { LoginVerdict } from "./envelope.ts";
+import { REPLIES } from "./reply.ts";
 import { Session } from "./session.ts";
 import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
 
@@ -54,6 +55,11 @@ export class Connection implements Holder, SocketOwner {
 
   /** Greets the peer after a short delay. A client must not speak first (RFC 5321 §3.1), but many spam programs do. */
   open(): void {
+    if (this.#options.implicitTls === true) {
+      this.#deadline.restart(this.#session);
+      this.#startTls();
+      return;
+    }
     if (this.#options.greetAfterMs === 0) {
       this.#perform(this.#session.greet());
       return;
@@ -184,6 +190,7 @@ export class Connection implements Holder, SocketOwner {
     if (action.kind === "write") this.#write(action.text);
     else if (action.kind === "startTls") this.#startTls();
     else if (action.kind === "recipient") void this.#ask(handler.recipient(action.address, action.envelope));
+    else if (action.kind === "login") void this.#ask(handler.login(action.credentials, action.envelope));
     else if (action.kind === "message") {
       void this.#ask(handler.message(action.envelope, action.raw));
       this.#deps.intake.update(this, action.raw.length, "whole");
@@ -202,10 +209,10 @@ export class Connection implements Holder, SocketOwner {
     if (taken >= 0) this.#unsent = text.slice(taken);
   }
 
-  async #ask(question: Promise<Reply | null>): Promise<void> {
+  async #ask(question: Promise<LoginVerdict | null>): Promise<void> {
     this.#asking = true;
     const verdict = await question;
-    if (verdict !== null && verdict.code >= 500) await this.#tarpit();
+    if (verdict !== null && "code" in verdict && verdict.code >= 500) await this.#tarpit();
     this.#asking = false;
     if (this.#closed) this.#leave();
     else this.#perform(this.#session.answer(verdict));

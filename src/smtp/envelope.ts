@@ -1,3 +1,4 @@
+import type { Credentials, Login } from "./login.ts";
 import type { Reply } from "./reply.ts";
 
 /** Everything known about a message besides its bytes: client, connection, sender and recipients. */
@@ -18,7 +19,12 @@ export interface Envelope {
   announcedOctets?: number;
   /** Set if the peer said HELO. */
   plainSmtp?: true;
+  /** Set if the client has logged in. */
+  login?: Login;
 }
+
+/** The answer to a login: the client's identity, or the reply that refuses it. */
+export type LoginVerdict = { identity: string } | Reply;
 
 /** The part of the service that decides about recipients and stores messages. */
 export interface MailHandler {
@@ -30,6 +36,8 @@ export interface MailHandler {
    * memory of `raw`: copy what is needed longer.
    */
   message(envelope: Envelope, raw: Uint8Array): Promise<Reply>;
+  /** Decides about a login. Missing if the server takes none. If the promise rejects, the reply is 451 4.3.0. */
+  login?(credentials: Credentials, envelope: Envelope): Promise<LoginVerdict>;
   /** The listener is stopping: answer the current messages soon, and skip optional waits. */
   stopping?(): void;
 }

@@ -5,13 +5,15 @@ import type { Log } from "../log.ts";
 import { Connection } from "./connection.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import type { MailHandler } from "./envelope.ts";
+import type { FailedLogins } from "./failed-logins.ts";
 import { guardedHandler } from "./guarded-handler.ts";
 import { Intake } from "./intake.ts";
+import type { LoginRules } from "./login.ts";
 import { maxSharedOctets } from "./message-buffer.ts";
 import { MessageMemory } from "./message-memory.ts";
 import { createAdmission, createKnownPeers, isLoopback, plainAddress } from "./peer.ts";
 import { ProxyHandshake } from "./proxy-handshake.ts";
-import { formatReply, REPLIES } from "./reply.ts";
+import { formatReply, REPLIES, type Reply } from "./reply.ts";
 import { SOCKET_EVENTS, type SmtpSocket, type SocketOwner } from "./socket-events.ts";
 import { type SmtpMeter, type SessionRecorder, recordSession } from "./session-metrics.ts";
 
@@ -35,6 +37,8 @@ export interface ListenerDeps {
   handler: MailHandler;
   log: Log;
   meter?: SmtpMeter;
+  /** Failed logins, which listeners may share. */
+  failedLogins?: FailedLogins;
 }
 
 export interface ListenerOptions {
@@ -54,7 +58,11 @@ export interface ListenerOptions {
    * that names the client. No other peer may send one.
    */
   proxies: readonly string[];
-  /** Private key and certificate chain for STARTTLS, in PEM. */
+  /** Set if the listener takes submissions: how it asks a client of that address for a login. */
+  logins?: (ip: string) => LoginRules;
+  /** If true, sessions begin with a TLS handshake. Proxies are not asked for a header then. */
+  implicitTls?: boolean;
+  /** Private key and certificate chain for TLS, in PEM. */
   tls: { key: string; cert: string };
 }
 
@@ -79,7 +87,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   const admission = createAdmission(options);
   const intake = new Intake(deps.clock, LARGE_MESSAGES_IN_FLIGHT * options.maxMessageBytes);
   const memory = new MessageMemory(deps.clock, maxSharedOctets(options.maxMessageBytes));
-  const handler = guardedHandler(deps, memory);
+  const handler = guardedHandler(deps, memory, deps.failedLogins);
   const known = createKnownPeers(MAX_KNOWN_PEERS);
   let certificate = options.tls;
   const connections = new Set<Connection>();
@@ -96,20 +104,24 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
 
   function optionsFor(ip: string): ConnectionOptions {
     const local = isLoopback(ip);
+    const { logins, ...rest } = options;
     return {
-      ...options,
+      ...rest,
+      ...(logins === undefined ? {} : { logins: logins(ip) }),
       ip,
       tls: () => certificate,
       hasRoom: () => intake.hasRoom,
       memory,
-      greetAfterMs: local || known.has(ip) ? 0 : GREET_AFTER_MS,
+      // A client that logs in has shown who it is. One that guesses keys is turned away soon.
+      greetAfterMs: local || logins !== undefined || known.has(ip) ? 0 : GREET_AFTER_MS,
       tarpit: !local,
     };
   }
 
   function accept(socket: SmtpSocket): void {
     const ip = plainAddress(socket.remoteAddress);
-    if (!isInNetworks(ip, options.proxies)) admit(socket, ip);
+    // The start of the handshake could come with the header, and could not be handed on to TLS.
+    if (options.implicitTls === true || !isInNetworks(ip, options.proxies)) admit(socket, ip);
     else socket.data = new ProxyHandshake({ ...deps, admit: admitProxied }, socket);
   }
 
@@ -118,11 +130,20 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     if (rest.length > 0) socket.data?.received(socket, rest);
   }
 
+  /** Counts the connection, or returns the reply that turns it away. */
+  function refusalOf(ip: string): Reply | null {
+    if (allGone !== null) return REPLIES.shuttingDown;
+    if (deps.failedLogins?.blocks(ip) === true) return REPLIES.tooManyLogins;
+    return admission.enter(ip) ? null : REPLIES.tooManyConnections;
+  }
+
   function admit(socket: SmtpSocket, ip: string): void {
-    if (allGone !== null || !admission.enter(ip)) {
+    const refusal = refusalOf(ip);
+    if (refusal !== null) {
       socket.data = undefined;
       deps.meter?.sessionEnded(0, "turned_away");
-      socket.end(formatReply(allGone === null ? REPLIES.tooManyConnections : REPLIES.shuttingDown));
+      // Before the handshake of implicit TLS, a reply would be read as a part of it.
+      socket.end(options.implicitTls === true ? "" : formatReply(refusal));
       return;
     }
     const watch = deps.meter === undefined ? undefined : recordSession(deps.clock, deps.meter);

@@ -24,6 +24,7 @@ export const REPLIES = {
     "EHLO HELO STARTTLS MAIL RCPT DATA BDAT RSET NOOP VRFY QUIT HELP",
     "See RFC 5321, section 4.1.1.",
   ),
+  loggedIn: reply(235, "2.7.0", "Authentication succeeded"),
   startTls: reply(220, "2.0.0", "Ready to start TLS"),
   bye: reply(221, "2.0.0", "Goodbye"),
   ok: reply(250, "2.0.0", "OK"),
@@ -32,6 +33,7 @@ export const REPLIES = {
   cannotVerify: reply(252, "2.5.0", "Cannot verify; send the message and see"),
   startMail: reply(354, null, "Send the message; end with <CRLF>.<CRLF>"),
 
+  tooManyLogins: reply(421, "4.7.0", "Too many failed logins, try again in a minute"),
   shuttingDown: reply(421, "4.3.2", "The service is shutting down, try again later"),
   timeout: reply(421, "4.4.2", "Timeout, closing the connection"),
   tooManyConnections: reply(421, "4.7.0", "Too many connections, try again later"),
@@ -50,6 +52,8 @@ export const REPLIES = {
   malformedLine: reply(500, "5.5.2", "Lines end with CRLF and hold no other control character"),
   notUtf8: reply(500, "5.5.2", "The line is not UTF-8"),
   unknownCommand: reply(500, "5.5.1", "Unknown command"),
+  badLogin: reply(501, "5.5.2", "The response of AUTH is malformed"),
+  loginCanceled: reply(501, "5.7.0", "Authentication canceled"),
   badHelo: reply(501, "5.5.4", "Give a domain name or an address literal"),
   noArgument: reply(501, "5.5.4", "This command takes no argument"),
   needsArgument: reply(501, "5.5.4", "An argument is missing"),
@@ -57,6 +61,7 @@ export const REPLIES = {
   badRcptSyntax: reply(501, "5.5.4", "Syntax: RCPT TO:<address> [parameters]"),
   badSender: reply(501, "5.1.7", "The sender's address is malformed"),
   badRecipient: reply(501, "5.1.3", "The recipient's address is malformed"),
+  badAuthSyntax: reply(501, "5.5.4", "Syntax: AUTH mechanism [response]"),
   badChunk: reply(501, "5.5.4", "Syntax: BDAT size [LAST]; closing the connection"),
   badParameter: reply(501, "5.5.4", "A parameter is malformed or given twice"),
   notImplemented: reply(502, "5.5.1", "Command not implemented"),
@@ -65,6 +70,12 @@ export const REPLIES = {
   nestedMail: reply(503, "5.5.1", "A sender was given already"),
   mailFirst: reply(503, "5.5.1", "Say MAIL first"),
   rcptFirst: reply(503, "5.5.1", "Say RCPT first"),
+  noLoginNow: reply(503, "5.5.1", "AUTH comes once, and before MAIL"),
+  unknownMechanism: reply(504, "5.5.4", "The mechanisms are PLAIN and LOGIN"),
+  loginNeeded: reply(530, "5.7.0", "Authentication required: AUTH with an API key as the password"),
+  tlsNeeded: reply(530, "5.7.0", "Authentication required, and first STARTTLS"),
+  wrongLogin: reply(535, "5.7.8", "The password is no valid API key with the right to send"),
+  loginNeedsTls: reply(538, "5.7.11", "AUTH needs TLS: STARTTLS first"),
   alreadyTls: reply(503, "5.5.1", "TLS is on already"),
   nulInMessage: reply(550, "5.6.0", "The message holds a NUL character"),
   bareLineEnd: reply(550, "5.5.2", "The message holds a CR or LF that is not part of a CRLF"),
@@ -74,8 +85,15 @@ export const REPLIES = {
   unknownParameter: reply(555, "5.5.4", "Parameter not recognized or not implemented"),
 } as const satisfies Record<string, Reply>;
 
+/** The extensions that EHLO offers in some sessions only. */
+export interface Offers {
+  tls: boolean;
+  /** Mechanisms of AUTH; empty for none. */
+  logins: readonly string[];
+}
+
 /** Creates the reply to EHLO (RFC 5321 §4.1.1.1): our name, then one extension per line. */
-export function ehloReply(hostname: string, maxMessageBytes: number, offerTls: boolean): Reply {
+export function ehloReply(hostname: string, maxMessageBytes: number, { tls, logins }: Offers): Reply {
   const extensions = [
     `SIZE ${maxMessageBytes}`,
     "PIPELINING",
@@ -83,7 +101,8 @@ export function ehloReply(hostname: string, maxMessageBytes: number, offerTls: b
     "SMTPUTF8",
     "ENHANCEDSTATUSCODES",
     "CHUNKING",
-    ...(offerTls ? ["STARTTLS"] : []),
+    ...(tls ? ["STARTTLS"] : []),
+    ...(logins.length > 0 ? [`AUTH ${logins.join(" ")}`] : []),
   ];
   return reply(250, null, hostname, ...extensions);
 }

@@ -1,22 +1,29 @@
 import { parseCommand } from "./command.ts";
-import { DataReader } from "./data.ts";
-import { AMBIGUOUS, FAULT_REPLIES, type MessageResult } from "./message-buffer.ts";
+import type { Envelope, LoginVerdict } from "./envelope.ts";
+import { challenge, continueLogin, type Credentials, type LoginStep } from "./login.ts";
+import { FAULT_REPLIES, type MessageResult } from "./message-buffer.ts";
+import { chunkAfterBdat, type MessageInput, messageAfterData } from "./message-input.ts";
 import { InputBuffer } from "./input-buffer.ts";
 import { formatReply, REPLIES, type Reply, reply } from "./reply.ts";
+import {
+  MAX_COMMANDS_IN_A_ROW,
+  MAX_ERRORS,
+  MAX_LOGIN_FAILURES,
+  MAX_REFUSED_RECIPIENTS,
+  MAX_WAITING_OCTETS,
+} from "./session-limits.ts";
 import type { Action, Phase, SessionOptions } from "./actions.ts";
-import { type Chunk, endTransaction, envelopeOf, type Outcome, perform, type SessionState } from "./verbs.ts";
+import {
+  endTransaction,
+  envelopeOf,
+  type Outcome,
+  NEW_SESSION,
+  perform,
+  type SessionState,
+} from "./verbs.ts";
 
-/** If a client makes this many errors (syntax, sequence, unknown commands), the session ends. */
-export const MAX_ERRORS = 20;
-/** If this many recipients are refused, the session ends: the client is guessing addresses. */
-export const MAX_REFUSED_RECIPIENTS = 100;
-/**
- * Commands answered in a row. A piece may hold tens of thousands; after these, other connections are served, and the
- * client has to read its replies.
- */
-export const MAX_COMMANDS_IN_A_ROW = 100;
-/** Octets a client may send ahead while it must wait for a reply. The connection stops reading long before. */
-export const MAX_WAITING_OCTETS = 2 * 1024 * 1024;
+/** The question to the handler whose answer the session waits for. */
+type Question = "message" | { recipient: string } | { login: Credentials };
 
 /**
  * An SMTP session as a state machine without I/O and clock: octets and answers in, actions out. After a `recipient` or
@@ -25,21 +32,25 @@ export const MAX_WAITING_OCTETS = 2 * 1024 * 1024;
 export class Session {
   readonly #options: SessionOptions;
   readonly #input = new InputBuffer();
-  #state: SessionState = { helo: null, plainSmtp: false, tls: null, transaction: null, transactions: 0 };
-  #phase: Phase = "command";
+  #state: SessionState = { ...NEW_SESSION };
+  #phase: Phase;
   /** Commands answered since other connections were served. */
   #inARow = 0;
   /** The reader of message octets: after DATA, or for the rest of a chunk. */
-  #reader: DataReader | (Chunk & { left: number }) | null = null;
-  #question: "message" | { recipient: string } | null = null;
+  #reader: MessageInput | null = null;
+  /** The question of AUTH that the next line answers. */
+  #challenge: Extract<LoginStep, { ask: string }> | null = null;
+  #question: Question | null = null;
   #farewell: Reply | null = null;
   #errors = 0;
   #refusedRecipients = 0;
+  #failedLogins = 0;
   #messages = 0;
   readonly #actions: Action[] = [];
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    this.#phase = options.implicitTls === true ? "tls" : "command";
   }
 
   get phase(): Phase {
@@ -69,15 +80,16 @@ export class Session {
 
   /** Octets of an unfinished message in memory. */
   get held(): number {
-    return (
-      this.#state.transaction?.chunks?.held ?? (this.#reader instanceof DataReader ? this.#reader.held : 0)
-    );
+    return this.#state.transaction?.chunks?.held ?? this.#reader?.held ?? 0;
   }
 
   /** True if octets of a message are being received. Those of a refused chunk do not count. */
   get receiving(): boolean {
-    const into = this.#reader instanceof DataReader ? this.#reader : this.#reader?.into;
-    return into !== undefined && "feed" in into;
+    return this.#reader?.isMessage === true;
+  }
+
+  get #envelope(): Envelope {
+    return envelopeOf(this.#state, this.#options.ip);
   }
 
   /** Number of the current transaction, from MAIL to the reply to DATA; 0 if there is none. */
@@ -89,7 +101,7 @@ export class Session {
   /** Returns the greeting (RFC 5321 §3.1). */
   greet(): Action[] {
     this.#say(reply(220, null, `${this.#options.hostname} ESMTP Postrider`));
-    return this.#flush();
+    return this.#actions.splice(0);
   }
 
   /** Handles received octets. The session may keep `chunk`. */
@@ -109,26 +121,28 @@ export class Session {
       if (this.#phase === "data") more = this.#readData();
       else more = this.#phase === "command" && this.#readCommand();
     }
-    return this.#flush();
+    return this.#actions.splice(0);
   }
 
-  /** Takes the answer to the last `recipient` (null accepts) or `message` action. */
-  answer(verdict: Reply | null): Action[] {
+  /** Takes the answer to the last `recipient` (null accepts), `message` or `login` action. */
+  answer(verdict: LoginVerdict | null): Action[] {
     const question = this.#question;
     this.#question = null;
     if (this.#phase !== "waiting" || question === null) return [];
     this.#phase = "command";
-    if (question === "message") this.#endMessage(verdict ?? REPLIES.ok);
+    if (question !== "message" && "login" in question) this.#endLogin(question.login.user, verdict);
+    else if (verdict !== null && "identity" in verdict) throw new Error("only a login has an identity");
+    else if (question === "message") this.#endMessage(verdict ?? REPLIES.ok);
     else this.#endRecipient(question.recipient, verdict);
     return this.proceed();
   }
 
-  /** The TLS handshake is done: forgets HELO and EHLO (RFC 3207 §4.2). */
+  /** The TLS handshake is done: forgets what came before (RFC 3207 §4.2). */
   secured(version: string): Action[] {
     if (this.#phase !== "tls") return [];
     this.#phase = "command";
-    Object.assign(this.#state, { helo: null, plainSmtp: false, tls: version });
-    return this.proceed();
+    Object.assign(this.#state, { helo: null, plainSmtp: false, tls: version, login: null });
+    return this.#options.implicitTls === true ? this.greet() : this.proceed();
   }
 
   /** Ends the session with `farewell`, a 421, after the handler's answer if it is working. */
@@ -149,7 +163,7 @@ export class Session {
   /** Ends the session without a reply, because the peer has gone. */
   close(): Action[] {
     this.#end();
-    return this.#flush();
+    return this.#actions.splice(0);
   }
 
   #readCommand(): boolean {
@@ -160,34 +174,56 @@ export class Session {
     const line = this.hasBacklog ? null : this.#input.line();
     if (line === null) return false;
     this.#inARow++;
-    const command =
-      typeof line === "string" ? parseCommand(line) : ({ verb: "refused", reply: line } as const);
-    this.#act(perform(this.#state, command, this.#options));
+    const { logins } = this.#options;
+    if (this.#challenge !== null) this.#stepLogin(continueLogin(this.#challenge, line));
+    else if (typeof line !== "string") this.#act({ reply: line, error: true });
+    else this.#act(perform(this.#state, parseCommand(line, logins !== undefined), this.#options));
     return true;
+  }
+
+  #stepLogin(step: LoginStep): void {
+    this.#challenge = "ask" in step ? step : null;
+    if ("ask" in step) this.#say(challenge(step.ask));
+    else if ("reply" in step) this.#act({ reply: step.reply, error: true });
+    else {
+      const { credentials } = step;
+      this.#ask({ login: credentials }, { kind: "login", credentials, envelope: this.#envelope });
+    }
+  }
+
+  #endLogin(user: string, verdict: LoginVerdict | null): void {
+    if (verdict !== null && "identity" in verdict) {
+      this.#state.login = { user, identity: verdict.identity };
+      this.#say(REPLIES.loggedIn);
+      return;
+    }
+    this.#say(verdict ?? REPLIES.wrongLogin);
+    if (++this.#failedLogins >= MAX_LOGIN_FAILURES) this.#say(REPLIES.tooManyErrors);
   }
 
   #act(outcome: Outcome): void {
     if ("chunk" in outcome) {
       this.#phase = "data";
-      this.#reader = { ...outcome.chunk, left: outcome.chunk.size };
+      this.#reader = chunkAfterBdat(outcome.chunk);
+      return;
+    }
+    if ("login" in outcome) {
+      this.#stepLogin(outcome.login);
       return;
     }
     if ("askRecipient" in outcome) {
       const address = outcome.askRecipient;
-      const envelope = envelopeOf(this.#state, this.#options.ip);
-      this.#ask({ recipient: address }, { kind: "recipient", address, envelope });
+      this.#ask({ recipient: address }, { kind: "recipient", address, envelope: this.#envelope });
       return;
     }
     this.#say(outcome.reply);
     if (outcome.error === true && ++this.#errors >= MAX_ERRORS) this.#say(REPLIES.tooManyErrors);
-    if (outcome.next === "data") this.#startData();
+    if (outcome.next === "data") {
+      this.#phase = "data";
+      this.#reader = messageAfterData(this.#options);
+    }
     if (outcome.next === "startTls") this.#startTls();
     if (outcome.next === "close") this.#end();
-  }
-
-  #startData(): void {
-    this.#phase = "data";
-    this.#reader = new DataReader(this.#options.maxMessageBytes, this.#options.memory);
   }
 
   /**
@@ -201,55 +237,26 @@ export class Session {
   }
 
   #readData(): boolean {
-    const reader = this.#reader;
-    if (reader === null) return false;
-    return reader instanceof DataReader ? this.#readMessage(reader) : this.#readChunk(reader);
-  }
-
-  #readMessage(reader: DataReader): boolean {
-    let ended = false;
-    this.#input.take((bytes) => {
-      const end = reader.feed(bytes, 0);
-      ended = end >= 0;
-      return ended ? end : bytes.length;
-    });
-    if (!ended) return false;
-    const result = reader.result();
-    this.#endData(result);
-    if ("fault" in result && AMBIGUOUS.has(result.fault)) this.#say(REPLIES.ambiguousMessage);
-    return true;
-  }
-
-  #readChunk(chunk: Chunk & { left: number }): boolean {
-    this.#input.take((bytes) => {
-      const piece = bytes.subarray(0, chunk.left);
-      chunk.left -= piece.length;
-      if ("feed" in chunk.into) chunk.into.feed(piece);
-      return piece.length;
-    });
-    if (chunk.left > 0) return false;
-    this.#phase = "command";
+    const end = this.#reader?.read(this.#input) ?? null;
+    if (end === null) return false;
     this.#reader = null;
-    if ("code" in chunk.into) this.#say(chunk.into);
-    else this.#endChunk(chunk.into.end(chunk.last), chunk.size);
+    this.#phase = "command";
+    if ("reply" in end) this.#say(end.reply);
+    else {
+      this.#endData(end.result);
+      if (end.ambiguous) this.#say(REPLIES.ambiguousMessage);
+    }
     return true;
-  }
-
-  #endChunk(result: MessageResult | null, size: number): void {
-    if (result === null) this.#say(reply(250, "2.0.0", `${size} octets received`));
-    else this.#endData(result);
   }
 
   #endData(result: MessageResult): void {
-    const envelope = envelopeOf(this.#state, this.#options.ip);
+    const envelope = this.#envelope;
     this.#state.transaction = null;
-    this.#reader = null;
-    this.#phase = "command";
     if ("fault" in result) this.#say(FAULT_REPLIES[result.fault]);
     else this.#ask("message", { kind: "message", envelope, raw: result.raw });
   }
 
-  #ask(question: "message" | { recipient: string }, action: Action): void {
+  #ask(question: Question, action: Action): void {
     this.#question = question;
     this.#phase = "waiting";
     this.#actions.push(action);
@@ -284,13 +291,9 @@ export class Session {
     this.#phase = "closed";
     this.#input.clear();
     // The client may take its time to close, so free the memory now.
-    if (this.#reader instanceof DataReader) this.#reader.discard();
+    this.#reader?.discard();
     endTransaction(this.#state);
     this.#reader = null;
     this.#actions.push({ kind: "close" });
-  }
-
-  #flush(): Action[] {
-    return this.#actions.splice(0);
   }
 }

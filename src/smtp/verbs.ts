@@ -1,6 +1,7 @@
 import { ChunkReader } from "./chunks.ts";
 import type { Command, Verb } from "./command.ts";
 import type { Envelope } from "./envelope.ts";
+import { beginLogin, LOGIN_MECHANISMS, type Login, type LoginRules, type LoginStep } from "./login.ts";
 import type { MessageMemory } from "./message-memory.ts";
 import { ehloReply, REPLIES, type Reply, reply } from "./reply.ts";
 
@@ -11,6 +12,8 @@ export interface SessionLimits {
   maxMessageBytes: number;
   /** Recipients of one transaction. */
   maxRecipients: number;
+  /** Set if the server takes submissions. Without it, AUTH is unknown. */
+  logins?: LoginRules;
   /** Returns whether one more message may begin. Without it, always. */
   hasRoom?: () => boolean;
   /** Pool of memory for large messages. Without it, each message allocates its own. */
@@ -47,16 +50,29 @@ export interface SessionState {
   plainSmtp: boolean;
   /** TLS version; null in plain text. */
   tls: string | null;
+  /** Null before AUTH. */
+  login: Login | null;
   transaction: Transaction | null;
   /** Transactions so far. */
   transactions: number;
 }
 
-/** Result of a command: a reply, with the next phase if not a command; a question to the handler; or a chunk. */
+/** The state before the first command. */
+export const NEW_SESSION: Readonly<SessionState> = {
+  helo: null,
+  plainSmtp: false,
+  tls: null,
+  login: null,
+  transaction: null,
+  transactions: 0,
+};
+
+/** Result of a command: a reply, with the next phase if not a command; a question to the handler; a chunk; a login. */
 export type Outcome =
   | { reply: Reply; next?: "data" | "startTls" | "close"; error?: boolean }
   | { askRecipient: string }
-  | { chunk: Chunk };
+  | { chunk: Chunk }
+  | { login: LoginStep };
 
 type Performer<V extends Verb> = (state: SessionState, command: Command<V>, limits: SessionLimits) => Outcome;
 
@@ -67,6 +83,8 @@ function error(reply: Reply): Outcome {
 
 function mail(state: SessionState, { path, parameters }: Command<"MAIL">, limits: SessionLimits): Outcome {
   if (state.helo === null) return error(REPLIES.heloFirst);
+  if (limits.logins?.required === true && state.login === null)
+    return error(offersLogin(state, limits) ? REPLIES.loginNeeded : REPLIES.tlsNeeded);
   if (state.transaction !== null) return error(REPLIES.nestedMail);
   // RFC 1870 §6.1: refuse a message before it is sent if its announced size is too large.
   if ((parameters.size ?? 0) > limits.maxMessageBytes) return { reply: REPLIES.tooLarge };
@@ -87,8 +105,8 @@ function rcpt({ transaction }: SessionState, { path }: Command<"RCPT">, limits: 
   if (transaction.chunks !== null) return error(REPLIES.chunksBegun);
   if (path.beyondAscii && !transaction.smtpUtf8) return error(REPLIES.needsSmtpUtf8);
   if (transaction.rcptTo.length >= limits.maxRecipients) return { reply: REPLIES.tooManyRecipients };
-  // A bounce goes to one sender. Several recipients are a sign of abuse.
-  if (transaction.mailFrom === "" && transaction.rcptTo.length > 0)
+  // A bounce goes to one sender. Several recipients are a sign of abuse. A submission may have any return path.
+  if (transaction.mailFrom === "" && transaction.rcptTo.length > 0 && limits.logins === undefined)
     return { reply: REPLIES.oneBounceRecipient };
   transaction.asked++;
   const bare = !path.address.includes("@"); // Only Postmaster may have no domain, and means ours.
@@ -131,6 +149,19 @@ function bdat(state: SessionState, { size, last }: Command<"BDAT">, limits: Sess
   return { chunk: { size, last, into: transaction.chunks } };
 }
 
+/** RFC 4954 §4: a password must not be sent in plain text. */
+function offersLogin({ tls }: SessionState, { logins }: SessionLimits): boolean {
+  return logins !== undefined && (tls !== null || logins.inPlainText);
+}
+
+function auth(state: SessionState, { mechanism, initial }: Command<"AUTH">, limits: SessionLimits): Outcome {
+  if (state.helo === null) return error(REPLIES.heloFirst);
+  if (state.login !== null || state.transaction !== null) return error(REPLIES.noLoginNow);
+  return offersLogin(state, limits)
+    ? { login: beginLogin(mechanism, initial) }
+    : error(REPLIES.loginNeedsTls);
+}
+
 /** Ends a transaction whose message is not accepted. */
 export function endTransaction(state: SessionState): void {
   state.transaction?.chunks?.discard();
@@ -141,7 +172,8 @@ export function endTransaction(state: SessionState): void {
  * Returns what is known of the transaction so far.
  * @param ip the peer's address
  */
-export function envelopeOf({ transaction, helo, tls, plainSmtp }: SessionState, ip: string): Envelope {
+export function envelopeOf(state: SessionState, ip: string): Envelope {
+  const { transaction, helo, tls, plainSmtp, login } = state;
   return {
     mailFrom: transaction?.mailFrom ?? "",
     rcptTo: [...(transaction?.rcptTo ?? [])],
@@ -151,6 +183,7 @@ export function envelopeOf({ transaction, helo, tls, plainSmtp }: SessionState, 
     smtpUtf8: transaction?.smtpUtf8 ?? false,
     ...(transaction === null || transaction.size === 0 ? {} : { announcedOctets: transaction.size }),
     ...(plainSmtp ? { plainSmtp } : {}),
+    ...(login === null ? {} : { login }),
   };
 }
 
@@ -159,7 +192,8 @@ const PERFORMERS: { [V in Verb]: Performer<V> } = {
   EHLO: (state, { name }, limits) => {
     endTransaction(state);
     Object.assign(state, { helo: name, plainSmtp: false });
-    return { reply: ehloReply(limits.hostname, limits.maxMessageBytes, state.tls === null) };
+    const logins = offersLogin(state, limits) ? LOGIN_MECHANISMS : [];
+    return { reply: ehloReply(limits.hostname, limits.maxMessageBytes, { tls: state.tls === null, logins }) };
   },
   HELO: (state, { name }, limits) => {
     endTransaction(state);
@@ -170,6 +204,7 @@ const PERFORMERS: { [V in Verb]: Performer<V> } = {
   RCPT: rcpt,
   DATA: data,
   BDAT: bdat,
+  AUTH: auth,
   RSET: (state) => {
     endTransaction(state);
     return { reply: REPLIES.ok };

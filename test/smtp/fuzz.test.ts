@@ -16,6 +16,8 @@ const OPTIONS = { hostname: "mx.test", maxMessageBytes: MAX, maxRecipients: 3, i
 const ALLOWED: Record<Exclude<Action["kind"], "write">, (seen: Seen) => boolean> = {
   recipient: (seen) => seen.open && !seen.closed,
   message: (seen) => seen.open && seen.accepted > 0 && !seen.closed,
+  // A server of incoming mail knows no AUTH.
+  login: () => false,
   startTls: (seen) => !seen.tls && !seen.closed,
   close: (seen) => !seen.closed,
 };
@@ -24,6 +26,7 @@ const PHASES: Record<Action["kind"], readonly Phase[]> = {
   write: ["command", "data"],
   recipient: ["waiting"],
   message: ["waiting"],
+  login: ["waiting"],
   startTls: ["tls"],
   close: ["closed"],
 };

@@ -40,7 +40,7 @@ test("an enhanced code matches the class of its reply, and is absent only if RFC
 });
 
 test("STARTTLS is offered in plain text only", () => {
-  expect(ehloReply("mx.test", 1000, true).lines).toEqual([
+  expect(ehloReply("mx.test", 1000, { tls: true, logins: [] }).lines).toEqual([
     "mx.test",
     "SIZE 1000",
     "PIPELINING",
@@ -50,5 +50,11 @@ test("STARTTLS is offered in plain text only", () => {
     "CHUNKING",
     "STARTTLS",
   ]);
-  expect(ehloReply("mx.test", 1000, false).lines).not.toContain("STARTTLS");
+  expect(ehloReply("mx.test", 1000, { tls: false, logins: [] }).lines).not.toContain("STARTTLS");
+});
+
+test("AUTH is offered with the mechanisms of the session", () => {
+  expect(ehloReply("mx.test", 1000, { tls: false, logins: ["PLAIN", "LOGIN"] }).lines).toContain(
+    "AUTH PLAIN LOGIN",
+  );
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { REPLIES } from "../../../src/smtp/reply.ts";
-import { MAX_ERRORS, Session } from "../../../src/smtp/session.ts";
+import { Session } from "../../../src/smtp/session.ts";
+import { MAX_ERRORS } from "../../../src/smtp/session-limits.ts";
 import { recordSession } from "../../../src/smtp/session-metrics.ts";
 import { manualClock } from "../../support/manual-clock.ts";
 

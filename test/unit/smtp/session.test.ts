@@ -9,8 +9,8 @@ import {
   MAX_ERRORS,
   MAX_REFUSED_RECIPIENTS,
   MAX_WAITING_OCTETS,
-  Session,
-} from "../../../src/smtp/session.ts";
+} from "../../../src/smtp/session-limits.ts";
+import { Session } from "../../../src/smtp/session.ts";
 import { manualClock } from "../../support/manual-clock.ts";
 
 const OPTIONS = { hostname: "mx.test", maxMessageBytes: 100, maxRecipients: 3, ip: "192.0.2.9" };
