@@ -1,3 +1,5 @@
+import type { Warning } from "./warnings.ts";
+
 /** Content type of JSON. */
 export const JSON_TYPE = "application/json";
 
@@ -7,6 +9,8 @@ export interface Answer {
   /** JSON, unless it is text or bytes. Those are sent unchanged with the content type in `headers`. */
   body: unknown;
   headers?: Readonly<Record<string, string>>;
+  /** Warnings of the handler. They are put into the body, with those about its unknown fields. */
+  warnings?: readonly Warning[];
 }
 
 /** Returns 200 with a JSON body. */

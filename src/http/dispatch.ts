@@ -1,7 +1,6 @@
 import type { Clock } from "../core/time/clock.ts";
-import { AppError, type Issue, readAll, validationError } from "../core/errors.ts";
+import { AppError } from "../core/errors.ts";
 import type { Quotas } from "../core/quotas.ts";
-import { check, MAX_ISSUES, withoutFaults } from "../core/validation.ts";
 import { type FreeSpace, lowDisk } from "../flows/free-space.ts";
 import { NO_LIMIT } from "../store/holdings.ts";
 import type { Db, Statement } from "../store/engine/client.ts";
@@ -11,6 +10,7 @@ import type { Answer } from "./answer.ts";
 import { authenticate } from "./access/auth.ts";
 import { inSteps, parseJson, readBody } from "./body/body.ts";
 import type { BeginReservation } from "./body/budget.ts";
+import { bodyOf } from "./body/check-body.ts";
 import { freeMemory } from "./body/pieces.ts";
 import { LARGE_BODY_OCTETS, type RunForBody, yieldAround } from "./body/large-bodies.ts";
 import type { BeginAnswer } from "./download.ts";
@@ -24,6 +24,7 @@ import { resolveProject } from "./access/project.ts";
 import { readQuery } from "./query.ts";
 import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./access/rate.ts";
 import type { CheckedRequest, Method, Principal, Route } from "./route.ts";
+import { warner } from "./warnings.ts";
 import { requireScope } from "./access/scopes.ts";
 
 export interface DispatchDeps {
@@ -141,12 +142,13 @@ async function answerTo(
   incoming.bytes = NO_BYTES;
   const run = async (record: (answer: Answer) => Statement[]): Promise<Answer> => {
     const body = bodyOf(route, value, now);
-    const limited = (answer: Answer) => [...record(answer), ...own];
+    const warned = warner(route.body, body);
+    const limited = (answer: Answer) => [...record(warned(answer)), ...own];
     const handle = async () =>
       route.handle(
         contextOf(deps, routed, caller, { now, query, body, record: limited, growing, expectAnswer }),
       );
-    return await (length < LARGE_BODY_OCTETS ? handle() : yieldAround(handle)).catch(refuse);
+    return warned(await (length < LARGE_BODY_OCTETS ? handle() : yieldAround(handle)).catch(refuse));
   };
   if (key === null) return run(() => []);
   const at = { scope: owner, endpoint: `POST ${pathOf(request)}`, key };
@@ -242,26 +244,6 @@ async function callerOf(
   if (route.level === "account") return { principal, project: null, owner: senderId ?? accountId };
   const project = await resolveProject(deps.db, presented, headers);
   return { principal, project, owner: project.id };
-}
-
-/** Returns the body after checking it against the route's schema. Throws 422 if it does not fit. */
-function bodyOf(route: Route, body: unknown, now: number): unknown {
-  if (route.body === undefined || route.bodyCheckedBy === "handler") return body;
-  if (body === undefined && route.bodyOptional === true) return {};
-  const issues = check(route.body, body);
-  const refuse = () => {
-    throw validationError(issues);
-  };
-  if (issues.length > 0) readAll(refuse, () => checkTheRest(route, body, issues, now));
-  return body;
-}
-
-/** Checks the route's own rules for the fields that fit the schema. Throws 422. */
-function checkTheRest({ rules }: Route, body: unknown, issues: readonly Issue[], now: number): void {
-  const fields = issues.map(({ message, param }) => ({ message, param: /^[^.[]*/.exec(param)?.[0] ?? "" }));
-  // Either the body is not an object, or the list of issues is full, so the shape of other fields is not known.
-  if (rules === undefined || fields[0]?.param === "" || fields.length >= MAX_ISSUES) return;
-  rules(withoutFaults(body as object, fields) as never, now);
 }
 
 /** Returns the path of the request, without a slash at its end. */

@@ -100,6 +100,20 @@ export function PageOf<Item extends TSchema>(item: Item) {
   });
 }
 
+const Warning = Type.Object(
+  {
+    param: Type.String({ description: "Path of the field, such as `scheduled_at`." }),
+    message: Type.String(),
+  },
+  { title: "Warning" },
+);
+/** Warnings in the answer to a write. */
+export const Warnings = Type.Optional(
+  Type.Array(Warning, {
+    description: "What was ignored or may not do what you expect. Absent if there is nothing to say.",
+  }),
+);
+
 /** Why one item of a batch was refused. */
 export const ItemError = Type.Object({
   message: Type.String(),

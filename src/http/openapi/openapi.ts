@@ -7,6 +7,7 @@ import { WEBHOOKS } from "./webhooks.ts";
 import { PROJECT_HEADER } from "../access/project.ts";
 import type { Route } from "../route.ts";
 import { asShown, DATE_TIME } from "./shown-format.ts";
+import { Warnings } from "../schemas.ts";
 
 const OPENAPI_VERSION = "3.1.0";
 
@@ -97,10 +98,15 @@ function errorsOf(route: Route): ErrorType[] {
   return [...types].sort((a, b) => ERROR_STATUS[a] - ERROR_STATUS[b]);
 }
 
-function contentOf(answer: TSchema | string): Record<string, unknown> {
-  return typeof answer === "string"
-    ? { [answer]: { schema: { type: "string" } } }
-    : { "application/json": { schema: answer } };
+const MayWarn = Type.Object(
+  { warnings: Warnings },
+  { title: "MayWarn", description: "What the answer to a write may also have." },
+);
+
+function contentOf(answer: TSchema | string, { body }: Route): Record<string, unknown> {
+  if (typeof answer === "string") return { [answer]: { schema: { type: "string" } } };
+  const schema = body === undefined ? answer : Type.Intersect([answer, MayWarn]);
+  return { "application/json": { schema } };
 }
 
 function responsesOf(route: Route): Record<string, unknown> {
@@ -109,7 +115,7 @@ function responsesOf(route: Route): Record<string, unknown> {
     {
       description: route.summary,
       headers: headersOfAnswer(route, Number(status)),
-      ...(answer === null ? {} : { content: contentOf(answer) }),
+      ...(answer === null ? {} : { content: contentOf(answer, route) }),
     },
   ]);
   const errors = errorsOf(route)

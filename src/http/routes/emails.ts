@@ -19,7 +19,7 @@ import type { Project } from "../../store/projects.ts";
 import { logAccepted } from "../request-log.ts";
 import { type Answer, accepted, multiStatus, ok } from "../answer.ts";
 import { type CheckedRequest, projectRoute, type Route } from "../route.ts";
-import { ItemError, OneOf, Timestamp } from "../schemas.ts";
+import { ItemError, OneOf, Timestamp, Warnings } from "../schemas.ts";
 import { MessageView, showMessage } from "../views/message.ts";
 import { emailAttemptsRoute } from "./email-attempts.ts";
 import { type EmailBytesDeps, emailBytesRoutes } from "./email-bytes.ts";
@@ -57,6 +57,7 @@ const BatchResult = Type.Object({
       status: Type.Optional(ACCEPTED_STATUS),
       scheduledAt: Type.Optional(Timestamp),
       error: Type.Optional(ItemError),
+      warnings: Warnings,
     }),
     { description: "One result per item, in the same order." },
   ),

@@ -1,0 +1,69 @@
+import type { TSchema } from "@sinclair/typebox";
+import { typingErrors } from "../../core/typing-errors.ts";
+
+/** A field of a body that the schema does not have, and the field that it resembles. */
+export interface UnknownField {
+  /** JSON path such as `emails[0].scheduled_at`. */
+  param: string;
+  meant: string;
+}
+
+/** Unknown fields in one answer. */
+export const MAX_UNKNOWN_FIELDS = 50;
+/** Objects and unknown names that are looked at in one body. */
+export const MAX_STEPS = 10_000;
+/** Characters of a name that is compared. No field of ours is that long. */
+const MAX_NAME_CHARS = 64;
+
+/**
+ * Returns the fields that the schema ignores and that are near one of its own: in another case, with `_` or `-`, or
+ * with one typing error. `scheduled_at` must not send at once in silence.
+ */
+export function unknownFields(schema: TSchema, body: unknown): UnknownField[] {
+  const found: UnknownField[] = [];
+  let steps = MAX_STEPS;
+  const walk = (part: TSchema, value: unknown, path: string): void => {
+    if (typeof value !== "object" || value === null) return;
+    const entries = Object.entries(value);
+    const isList = Array.isArray(value);
+    const { items, properties } = variantOf(part, isList ? "array" : "object");
+    if (items === undefined && properties === undefined) return;
+    for (const [name, field] of entries) {
+      if (found.length >= MAX_UNKNOWN_FIELDS || steps-- <= 0) return;
+      if (isList) walk(items, field, `${path}[${name}]`);
+      else visit(properties, name, field, path === "" ? name : `${path}.${name}`);
+    }
+  };
+  const visit = (fields: Record<string, TSchema>, name: string, value: unknown, param: string): void => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (field !== undefined) return walk(field, value, param);
+    const meant = nearField(name, Object.keys(fields));
+    if (meant !== null) found.push({ param, meant });
+  };
+  walk(schema, body, "");
+  return found;
+}
+
+/** Returns the variant of a schema for a list or an object. A schema that takes anything names no fields. */
+function variantOf(schema: TSchema, type: "array" | "object"): TSchema {
+  const variants: readonly TSchema[] = schema.anyOf ?? [schema];
+  return variants.find((variant) => variant.type === type) ?? schema;
+}
+
+function nearField(name: string, fields: readonly string[]): string | null {
+  if (name.length > MAX_NAME_CHARS) return null;
+  const plain = plainName(name);
+  return (
+    fields.find((field) => plainName(field) === plain) ??
+    fields.find((field) => isOneErrorAway(plain, plainName(field))) ??
+    null
+  );
+}
+
+function isOneErrorAway(name: string, field: string): boolean {
+  return Math.abs(name.length - field.length) <= 1 && typingErrors(name, field) <= 1;
+}
+
+function plainName(name: string): string {
+  return name.replaceAll(/[_-]/g, "").toLowerCase();
+}

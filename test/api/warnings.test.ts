@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { OWNER, startService, type TestService } from "../support/service.ts";
+
+const PROJECT = { "x-service-product": "default" };
+const ITEM = { from: "hello@onboarding.mail.test", to: OWNER, subject: "Hi", text: "Hello" };
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.stop());
+
+const SCHEDULED_AT = {
+  param: "scheduled_at",
+  message: '"scheduled_at" is not a field, so it was ignored. Did you mean "scheduledAt"?',
+};
+
+describe("the answer to a write", () => {
+  test("warns of a field that is not ours and resembles one", async () => {
+    const body = { ...ITEM, scheduled_at: "2030-01-01T00:00:00Z" };
+    expect(await service.call("POST", "/v1/emails", body)).toMatchObject({
+      status: 202,
+      body: { id: expect.stringMatching(/^msg_/), status: "queued", warnings: [SCHEDULED_AT] },
+    });
+  });
+
+  test("has no warnings if all fields are ours, or resemble none", async () => {
+    const { body } = await service.call("POST", "/v1/emails", { ...ITEM, future: 1 });
+    expect(Object.keys(body)).toEqual(["id", "status"]);
+  });
+
+  test("has them again if it is repeated for its Idempotency-Key", async () => {
+    const headers = { "idempotency-key": "warned" };
+    const body = { ...ITEM, Tags: [] };
+    const first = await service.call("POST", "/v1/emails", body, { headers });
+    const again = await service.call("POST", "/v1/emails", body, { headers });
+    expect(first.body.warnings).toMatchObject([{ param: "Tags" }]);
+    expect([again.headers.get("idempotent-replayed"), again.body]).toEqual(["true", first.body]);
+  });
+
+  test("to a batch has those of an item in its result, relative to the item", async () => {
+    const emails = [ITEM, { ...ITEM, scheduled_at: "x" }, { ...ITEM, subject: undefined, Subject: "x" }];
+    const { status, body } = await service.call("POST", "/v1/emails/batch", { emails, Emails: [] });
+    expect(status).toBe(207);
+    expect(body.warnings).toMatchObject([{ param: "Emails" }]);
+    expect(body.data).toEqual([
+      { id: expect.any(String), status: "queued" },
+      { id: expect.any(String), status: "queued", warnings: [SCHEDULED_AT] },
+      {
+        error: expect.objectContaining({ param: "subject" }),
+        warnings: [{ param: "Subject", message: expect.stringContaining('Did you mean "subject"?') }],
+      },
+    ]);
+  });
+
+  test.each<[string, string, Record<string, unknown>, string]>([
+    ["POST", "/v1/templates", { name: "A", subject: "x", html: "x", subjet: "y" }, "subjet"],
+    ["POST", "/v1/contacts", { email: "a@example.com", first_name: "A" }, "first_name"],
+    ["POST", "/v1/suppressions", { email: "b@example.com", expires_at: "x" }, "expires_at"],
+    ["POST", "/v1/domains", { domain: "example.com", Domains: 1 }, "Domains"],
+    [
+      "POST",
+      "/v1/webhooks",
+      { url: "http://127.0.0.1:9/", eventTypes: ["*"], event_types: [] },
+      "event_types",
+    ],
+    ["POST", "/v1/api-keys", { name: "k", senderID: "x" }, "senderID"],
+  ])("%s %s warns too", async (method, path, body, param) => {
+    const answer = await service.call(method, path, body, { key: service.accountKey, headers: PROJECT });
+    expect(answer.status).toBe(201);
+    expect(answer.body.warnings.map((warning: { param: string }) => warning.param)).toContain(param);
+  });
+});
