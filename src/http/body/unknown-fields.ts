@@ -36,9 +36,9 @@ export function unknownFields(schema: TSchema, body: unknown): UnknownField[] {
   };
   const visit = (fields: Record<string, TSchema>, name: string, value: unknown, param: string): void => {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (field !== undefined) return walk(field, value, param);
-    const meant = nearField(name, Object.keys(fields));
-    if (meant !== null) found.push({ param, meant });
+    const meant = field === undefined ? nearField(name, Object.keys(fields)) : null;
+    if (field !== undefined) walk(field, value, param);
+    else if (meant !== null) found.push({ param, meant });
   };
   walk(schema, body, "");
   return found;
