@@ -1,7 +1,12 @@
-import type { Warning } from "./warnings.ts";
-
 /** Content type of JSON. */
 export const JSON_TYPE = "application/json";
+
+/** A note to the client in the answer to a write that succeeded. */
+export interface Warning {
+  /** JSON path of the field, such as `scheduled_at`. In the result of a batch item, relative to the item. */
+  param: string;
+  message: string;
+}
 
 /** The answer of a route, before it becomes bytes. */
 export interface Answer {

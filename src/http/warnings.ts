@@ -1,13 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
-import { type Answer, isRaw } from "./answer.ts";
+import { type Answer, isRaw, type Warning } from "./answer.ts";
 import { type UnknownField, unknownFields } from "./body/unknown-fields.ts";
-
-/** A note to the client in the answer to a write that succeeded. */
-export interface Warning {
-  /** JSON path of the field, such as `scheduled_at`. In the result of a batch item, relative to the item. */
-  param: string;
-  message: string;
-}
 
 type JsonObject = Record<string, unknown>;
 
