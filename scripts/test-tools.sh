@@ -15,11 +15,13 @@ libnet-ssleay-perl /usr/share/doc/libnet-ssleay-perl
 openssl openssl
 ca-certificates /etc/ssl/certs/ca-certificates.crt
 '
-# Foreign programs that verify our signatures, send us mail, query our name server and run the documentation's commands.
+# Foreign programs that verify our signatures, send us mail, query our name server, run the documentation's commands and show
+# our pages.
 # If one is missing, the tests that drive it are skipped.
 peer_packages='
 bind9-dnsutils dig
 bind9-utils named-checkzone
+chromium chromium
 curl curl
 knot-dnsutils kdig
 msmtp msmtp

@@ -1,8 +1,4 @@
-declare module "swagger-ui-dist/*.js" {
-  const path: string;
-  export default path;
-}
-declare module "swagger-ui-dist/*.css" {
+declare module "*/standalone.js" {
   const path: string;
   export default path;
 }

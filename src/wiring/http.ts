@@ -1,6 +1,8 @@
-// These imports put the page's files into the compiled binary.
-import docsScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import docsStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+// This import puts the script into the compiled binary. The package does not export it, so it is named by its path.
+import docsScript from "../../node_modules/@scalar/api-reference/dist/browser/standalone.js" with {
+  type: "file",
+};
+import { dependencies } from "../../package.json";
 import { cachedHealth } from "../flows/health/check.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
@@ -122,7 +124,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     quotas: config.quotas,
     space: parts.space,
     checks,
-    docs: { script: Bun.file(docsScript), style: Bun.file(docsStyle) },
+    docs: { script: Bun.file(docsScript), version: dependencies["@scalar/api-reference"] },
     onAnswer(answered) {
       metrics.answered(answered);
       logAnswer(answered);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { Type } from "@sinclair/typebox";
 import Database from "libsql";
@@ -533,17 +534,25 @@ describe("health", () => {
 });
 
 describe("the reference page", () => {
-  test("loads its script only from this server", async () => {
-    const docs = { script: new Blob(["/*script*/"]), style: new Blob(["/*style*/"]) };
-    api = await testApi({ http: { docs } });
+  test("loads its script only from this server, compressed and cached for good", async () => {
+    api = await testApi({ http: { docs: { script: new Blob(["/*script*/"]), version: "1.2.3" } } });
     const page = await api.call("GET", "/docs", { key: null });
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'self';");
+    const [inline = ""] = [...page.text.matchAll(/<script[^>]*>([^<]*)<\/script>/g)].map(([, text]) => text);
+    const hash = createHash("sha256").update(inline).digest("base64");
+    expect(page.headers.get("content-security-policy")).toContain(
+      `default-src 'none'; script-src 'self' 'sha256-${hash}';`,
+    );
+    expect(inline.trim()).toBe("");
     const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source ?? "");
-    expect(sources).toEqual(["/docs/page.css", "/docs/page.js", "/docs/start.js"]);
-    for (const source of sources) expect((await api.call("GET", source, { key: null })).status).toBe(200);
-    expect((await api.call("GET", "/docs/page.js", { key: null })).text).toBe("/*script*/");
+    expect(sources).toEqual(["/docs/scalar-1.2.3.js"]);
     expect(page.text).not.toContain("https://");
+    const headers = { "accept-encoding": "gzip" };
+    const script = await api.http.fetch(new Request("http://localhost/docs/scalar-1.2.3.js", { headers }));
+    expect(script.headers.get("content-encoding")).toBe("gzip");
+    expect(script.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(new TextDecoder().decode(Bun.gunzipSync(await script.arrayBuffer()))).toEndWith("/*script*/");
+    expect((await api.call("GET", "/docs/scalar-1.2.3.js", { key: null })).text).toEndWith("/*script*/");
   });
 
   test("is missing without its files, but the document is served", async () => {

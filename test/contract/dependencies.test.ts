@@ -6,8 +6,6 @@ const ROOT = join(import.meta.dir, "../..");
 
 /** Dependencies that no file imports yet, with the reason why each stays. */
 const KEPT: Readonly<Record<string, string>> = {
-  "@elysiajs/swagger":
-    "the reference page is to be served by it; src/http/openapi/docs.ts says why it is not yet",
   "@preact/signals": "the pages of the dashboard keep their state in it",
   uplot: "the pages of the dashboard draw their charts with it",
 };
@@ -16,7 +14,10 @@ const KEPT: Readonly<Record<string, string>> = {
 function unimported(packages: readonly string[], sources: readonly string[]): string[] {
   const text = sources.join("\n");
   return packages.filter(
-    (name) => !new RegExp(`(?:from|import|import\\()\\s*"${RegExp.escape(name)}["/]`).test(text),
+    (name) =>
+      !new RegExp(
+        `(?:from|import|import\\()\\s*"(?:(?:\\.\\./)+node_modules/)?${RegExp.escape(name)}["/]`,
+      ).test(text),
   );
 }
 
@@ -37,6 +38,7 @@ test("an import is found by the package's name, and not by a longer one", () => 
     `import "two/part";`,
     `await import("three");`,
     `import x from "fourth";`,
+    `import file from "../../node_modules/five/file.js" with { type: "file" };`,
   ];
-  expect(unimported(["one", "two", "three", "four"], sources)).toEqual(["four"]);
+  expect(unimported(["one", "two", "three", "four", "five"], sources)).toEqual(["four"]);
 });

@@ -201,7 +201,7 @@ function matches(pattern: string, path: string): boolean {
 
 /** The part of the reference about a route. */
 export function operationOf(route: Route): { responses: Record<string, unknown>; operationId: string } {
-  const document = openApiDocument([route], "http://localhost");
+  const document = openApiDocument([route]);
   const paths = document.paths as Record<string, Record<string, ReturnType<typeof operationOf>>>;
   const operation = Object.values(Object.values(paths)[0] ?? {})[0];
   if (operation === undefined) throw new Error(`no operation for ${route.path}`);

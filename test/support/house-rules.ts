@@ -62,7 +62,7 @@ const STARTERS: readonly string[] = ["main.ts", "app.ts"];
 export const LIBRARY_HOMES: Readonly<Record<string, readonly string[]>> = {
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
-  "swagger-ui-dist": ["wiring"],
+  "@scalar/api-reference": ["wiring"],
   "@sinclair/typebox": ["http", "core"],
   bullmq: ["queue"],
   ioredis: ["queue"],

@@ -1,110 +1,126 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { ScalarRender } from "@elysiajs/swagger/scalar";
 import { JSON_TYPE, raw } from "../answer.ts";
-import { openApiDocument } from "./openapi.ts";
+import { compressedFile } from "../compressed.ts";
 import { openRoute, type Route } from "../route.ts";
+import { INFO, openApiDocument } from "./openapi.ts";
 
-// This does not use the page of @elysiajs/swagger, because that page loads its script from unpkg.com and starts it
-// with an inline script. It works neither without the internet nor under our Content-Security-Policy. Its document
-// describes what Elysia checks, which is nothing here. It would also add 60 ms to each start, on routes that the
-// access log, the metrics and 405 do not know.
+// The page is the one of @elysiajs/swagger's Scalar provider. The rest of its plugin is not used: its document shows
+// what Elysia checks, which is nothing here, and its routes are unknown to the access log, the metrics and 405.
 
-/** Script and style of the reference page: `swagger-ui-bundle.js` and `swagger-ui.css` of swagger-ui-dist. */
+/** The script of the reference page: `standalone.js` of @scalar/api-reference. */
 export interface DocsFiles {
   script: Blob;
-  style: Blob;
+  /** Version of the package. It is part of the script's path, so that browsers may keep the script for good. */
+  version: string;
 }
 
 export interface DocsDeps {
   docs: DocsFiles | null;
-  config: { publicUrl: string };
   routes: readonly Route[];
 }
 
-/** The page loads nothing from other origins and runs no inline script, so stored text cannot run either (XSS). */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  // The script of the page sets style attributes.
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
-/** Caching of the files. They do not change while the process runs. */
-const CACHE_CONTROL = "public, max-age=3600";
-
-const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Postrider API</title>
-<link rel="stylesheet" href="/docs/page.css">
-</head>
-<body>
-<div id="reference"></div>
-<script src="/docs/page.js"></script>
-<script src="/docs/start.js"></script>
-</body>
-</html>
-`;
-
-const START = `SwaggerUIBundle({
+/** What the page shows and how. Parts of Scalar that talk to its makers' servers are off. */
+const CONFIGURATION = {
   url: "/docs/json",
-  dom_id: "#reference",
-  deepLinking: true,
-  validatorUrl: null,
-  persistAuthorization: false,
-});
-`;
+  // No theme of the plugin.
+  customCss: "",
+  documentDownloadType: "direct",
+  authentication: { preferredSecurityScheme: "apiKey" },
+  persistAuth: false,
+  withDefaultFonts: false,
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+} as const;
 
-function file(path: string, operationId: string, content: Blob | string, contentType: string): Route {
-  return openRoute({
-    method: "GET",
-    path,
-    operationId,
-    summary: "Get a file of the reference page",
-    answers: { 200: contentType },
-    handle: () => raw(content, contentType, { "cache-control": CACHE_CONTROL }),
-  });
+/** Tells zod, which the script contains, not to try whether it may make code. The policy would report the try. */
+const WITHOUT_EVAL = "globalThis.__zod_globalConfig={jitless:true};";
+
+/** Returns the page. Its only inline script tag holds the configuration as attributes. */
+function pageOf(script: string): string {
+  return ScalarRender(INFO, "", CONFIGURATION, script);
+}
+
+/**
+ * Returns the policy of the page. It loads nothing from other origins. The only inline script that may run is the
+ * white space in the page's own script tag, so text that is stored cannot run either (XSS).
+ */
+function policyOf(page: string): string {
+  const inline = /<script(?![^>]*\ssrc=)[^>]*>([^<]*)<\/script>/.exec(page)?.[1] ?? "";
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${createHash("sha256").update(inline).digest("base64")}'`,
+    // The script of the page adds style elements and sets style attributes.
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
+
+/** Returns the script, compressed on the thread pool. */
+async function compressedScript(file: Blob): Promise<Blob> {
+  const script = Buffer.concat([Buffer.from(WITHOUT_EVAL), await file.bytes()]);
+  return new Blob([await promisify(gzip)(script)]);
+}
+
+/** Returns a function that makes a value at its first call and gives it again after that. */
+function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 /** Returns `/docs`, the API reference as a page, and `/docs/json`, the OpenAPI document. */
-export function docsRoutes({ docs, config, routes }: DocsDeps): Route[] {
-  // The document is made at the first request and shared by all. Making it takes ten times as long as any other
-  // answer without a key.
-  let document: Blob | null = null;
+export function docsRoutes({ docs, routes }: DocsDeps): Route[] {
+  // Making the document takes ten times as long as any other answer without a key.
+  const document = once(() => new Blob([JSON.stringify(openApiDocument(routes))]));
   const json = openRoute({
     method: "GET",
     path: "/docs/json",
     operationId: "openApiDocument",
     summary: "Get the API reference as an OpenAPI document",
     answers: { 200: "application/json" },
-    handle() {
-      document ??= new Blob([JSON.stringify(openApiDocument(routes, config.publicUrl))]);
-      return raw(document, JSON_TYPE);
-    },
+    handle: () => raw(document(), JSON_TYPE),
   });
-  if (docs === null) return [json];
-  const page = openRoute({
-    method: "GET",
-    path: "/docs",
-    operationId: "referencePage",
-    summary: "Get the API reference as a page",
-    answers: { 200: "text/html" },
-    handle: () =>
-      raw(PAGE, "text/html; charset=utf-8", {
-        "content-security-policy": CONTENT_SECURITY_POLICY,
-        "referrer-policy": "no-referrer",
-      }),
-  });
+  return docs === null ? [json] : [json, ...pageRoutes(docs)];
+}
+
+function pageRoutes({ script, version }: DocsFiles): Route[] {
+  const path = `/docs/scalar-${version}.js`;
+  const page = pageOf(path);
+  const policy = policyOf(page);
+  const compressed = once(() => compressedScript(script));
   return [
-    page,
-    json,
-    file("/docs/page.js", "referenceScript", docs.script, "text/javascript; charset=utf-8"),
-    file("/docs/page.css", "referenceStyle", docs.style, "text/css; charset=utf-8"),
-    file("/docs/start.js", "referenceStart", START, "text/javascript; charset=utf-8"),
+    openRoute({
+      method: "GET",
+      path: "/docs",
+      operationId: "referencePage",
+      summary: "Get the API reference as a page",
+      answers: { 200: "text/html" },
+      handle: () =>
+        raw(page, "text/html; charset=utf-8", {
+          "content-security-policy": policy,
+          "referrer-policy": "no-referrer",
+        }),
+    }),
+    openRoute({
+      method: "GET",
+      path,
+      operationId: "referenceScript",
+      summary: "Get the script of the reference page",
+      answers: { 200: "text/javascript" },
+      handle: async ({ request }) =>
+        compressedFile(await compressed(), "text/javascript; charset=utf-8", request.headers),
+    }),
   ];
 }

@@ -189,8 +189,15 @@ const PARAMETERS = {
   },
 };
 
-/** Returns the OpenAPI document of the routes. */
-export function openApiDocument(routes: readonly Route[], publicUrl: string): Record<string, unknown> {
+/** The name of the API. */
+export const INFO = {
+  title: "Postrider",
+  version: "1",
+  description: "Sends and receives email over a REST API.",
+};
+
+/** Returns the OpenAPI document of the routes. Its server is the origin that the document came from. */
+export function openApiDocument(routes: readonly Route[]): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, "{$1}");
@@ -209,8 +216,8 @@ export function openApiDocument(routes: readonly Route[], publicUrl: string): Re
   );
   return asShown({
     openapi: OPENAPI_VERSION,
-    info: { title: "Postrider", version: "1", description: "Sends and receives email over a REST API." },
-    servers: [{ url: publicUrl }],
+    info: INFO,
+    servers: [{ url: "/" }],
     paths: named.part,
     webhooks: WEBHOOKS,
     components: {
