@@ -201,6 +201,7 @@ async function startRoles(services: Services, firstStart: FirstStart | null): Pr
   const parts: HttpParts = {
     ...services,
     limiter: rates?.take ?? null,
+    signIns: rates?.takeSignIn ?? null,
     objects: services.store?.reader ?? null,
     listening: () => listener !== null || !config.roles.has("smtp"),
     connections: () => ({ in: listener?.sessions ?? 0, out: services.pool.connections }),

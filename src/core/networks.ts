@@ -3,6 +3,9 @@ import ipaddr from "ipaddr.js";
 /** Most name servers that may be configured. A lookup tries each of them, so the number must be small. */
 export const MAX_DNS_SERVERS = 8;
 
+/** 16-bit groups that the IPv6 addresses of one customer share: a /64. */
+const IPV6_CUSTOMER_GROUPS = 4;
+
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 function isAddress(text: string): boolean {
@@ -63,6 +66,14 @@ export function clientAddress(peer: string, forwardedFor: string | null, proxies
     client = ipaddr.process(address).toString();
   }
   return client;
+}
+
+/** Returns the network that connections and requests of one client are counted by: the IPv4 address, or the /64 of an IPv6 address. */
+export function networkOf(ip: string): string {
+  if (!isAddress(ip)) return ip;
+  const address = ipaddr.process(ip);
+  if (address instanceof ipaddr.IPv4) return address.toString();
+  return `${address.parts.slice(0, IPV6_CUSTOMER_GROUPS).join(":")}::/64`;
 }
 
 /** Joins host and port as in a URL: an IPv6 address is in brackets (RFC 3986 §3.2.2). */

@@ -1,13 +1,18 @@
-import type { Clock } from "../core/time/clock.ts";
-import { AppError } from "../core/errors.ts";
 import type { Quotas } from "../core/quotas.ts";
 import { type FreeSpace, lowDisk } from "../flows/free-space.ts";
 import { NO_LIMIT } from "../store/holdings.ts";
-import type { Db, Statement } from "../store/engine/client.ts";
-import type { ApiKey, PresentedKey } from "../store/keys.ts";
-import type { Project } from "../store/projects.ts";
+import type { Statement } from "../store/engine/client.ts";
 import type { Answer } from "./answer.ts";
-import { authenticate } from "./access/auth.ts";
+import {
+  type Caller,
+  countRequest,
+  type Identity,
+  identify,
+  NOBODY,
+  requireRights,
+  stillAllowed,
+} from "./access/identity.ts";
+import type { AuthDeps } from "./access/auth.ts";
 import { inSteps, parseJson, readBody } from "./body/body.ts";
 import type { BeginReservation } from "./body/budget.ts";
 import { bodyOf } from "./body/check-body.ts";
@@ -20,16 +25,12 @@ import type { RunSteps } from "./json/steps.ts";
 import type { KeyUse } from "./access/key-use.ts";
 import { limitsFor } from "./limits.ts";
 import { openPage } from "./paging.ts";
-import { resolveProject } from "./access/project.ts";
 import { readQuery } from "./query.ts";
-import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./access/rate.ts";
-import type { CheckedRequest, Method, Principal, Route } from "./route.ts";
+import type { RateLimiter } from "./access/rate.ts";
+import type { CheckedRequest, Method, Route } from "./route.ts";
 import { warner } from "./warnings.ts";
-import { requireScope } from "./access/scopes.ts";
 
-export interface DispatchDeps {
-  db: Db;
-  clock: Clock;
+export interface DispatchDeps extends AuthDeps {
   cursorKey: Uint8Array;
   boxKey: Uint8Array;
   maxBodyBytes: number;
@@ -59,15 +60,6 @@ const NO_BYTES = new Uint8Array();
 /** Reserves nothing, for answers without a limit. */
 const UNBOUNDED = (): void => undefined;
 
-interface Caller {
-  principal: Principal | null;
-  project: Project | null;
-  /** Owner of lists, cursors and idempotency keys. The memory and turn of a body count for it too. */
-  owner: string;
-}
-
-const NOBODY: Caller = { principal: null, project: null, owner: "" };
-
 /** Methods whose requests may have a body. If another method has one, it is not read. */
 const WITH_BODY: ReadonlySet<Method> = new Set(["POST", "PATCH", "PUT"]);
 
@@ -77,7 +69,9 @@ export async function dispatch(deps: DispatchDeps, route: Route, routed: RoutedR
   if (route.level === "open") return runOpen(deps, route, routed);
   const arrived = await identify(deps, route, request);
   deps.keyUse.note(arrived.presented.key, arrived.at);
-  await countRequest(deps, arrived, routed.headers);
+  const renewal = arrived.session?.renewal ?? null;
+  if (renewal !== null) routed.headers["set-cookie"] = renewal;
+  await countRequest(deps.limiter, arrived, routed.headers);
   if (arrived.refusal !== null) throw arrived.refusal;
   requireRights(route, arrived.presented.key);
   if (route.stores !== undefined && deps.space.low()) throw lowDisk();
@@ -157,64 +151,6 @@ async function answerTo(
   return runOnce(deps, { at, bodyHash, secretFor, now, within }, run).catch(refuse);
 }
 
-/** Key, project and rights of a request, as the database has them at one moment. */
-interface Identity {
-  presented: PresentedKey;
-  caller: Caller;
-  /** Why the key may not act for the named project. The request counts against the rate nevertheless. */
-  refusal: AppError | null;
-  /** Milliseconds. */
-  at: number;
-}
-
-async function identify(deps: DispatchDeps, route: Route, request: Request): Promise<Identity> {
-  const presented = await authenticate(deps.db, request.headers.get("authorization"));
-  const at = deps.clock.now();
-  try {
-    const caller = await callerOf(deps, route, presented, request.headers);
-    return { presented, caller, refusal: null, at };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return { presented, caller: NOBODY, refusal: error, at };
-  }
-}
-
-/** Counts the request for its project, or for its key if there is none, so guessing project names counts too. */
-async function countRequest(
-  { limiter }: DispatchDeps,
-  { presented, caller: { project } }: Identity,
-  headers: RoutedRequest["headers"],
-): Promise<void> {
-  await takeRate(limiter, project?.id ?? presented.key.id, project?.plan ?? ACCOUNT_PLAN, headers);
-}
-
-/** Time for a body to arrive before the key is checked again, milliseconds. */
-const FRESH_MS = 1000;
-
-/**
- * Returns the caller. If the body came slowly, reads the caller again. A client that holds a request open must not
- * act after its key was revoked or its project suspended.
- */
-async function stillAllowed(
-  deps: DispatchDeps,
-  route: Route,
-  request: Request,
-  arrived: Identity,
-): Promise<Identity> {
-  if (Math.abs(deps.clock.now() - arrived.at) <= FRESH_MS) return arrived;
-  const again = await identify(deps, route, request);
-  if (again.refusal !== null) throw again.refusal;
-  requireRights(route, again.presented.key);
-  return again;
-}
-
-/** Throws 403 if the key may not use the route. */
-function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
-  if (scope !== null) requireScope(key.scopes, scope);
-  if (accountWide === true && key.senderId !== null)
-    throw new AppError("permission_error", "This takes an account-wide key.");
-}
-
 async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest): Promise<Answer> {
   const { request } = routed;
   const query = readQuery(route.query, request.url);
@@ -231,19 +167,6 @@ async function runOpen(deps: DispatchDeps, route: Route, routed: RoutedRequest):
       growing: NO_LIMIT,
     }),
   );
-}
-
-async function callerOf(
-  deps: DispatchDeps,
-  route: Route,
-  presented: PresentedKey,
-  headers: Headers,
-): Promise<Caller> {
-  const { id, accountId, senderId, scopes } = presented.key;
-  const principal = { keyId: id, accountId, senderId, scopes };
-  if (route.level === "account") return { principal, project: null, owner: senderId ?? accountId };
-  const project = await resolveProject(deps.db, presented, headers);
-  return { principal, project, owner: project.id };
 }
 
 /** Returns the path of the request, without a slash at its end. */

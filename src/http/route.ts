@@ -111,6 +111,11 @@ export interface RouteText<Path extends string, Query extends TSchema, Body exte
   evenFull?: true;
   /** The answer contains a secret, so it is stored encrypted. */
   secretAnswer?: boolean;
+  /**
+   * Browsers load it by themselves: in frames, links and EventSources, which send no headers of ours. With the
+   * dashboard's session it needs none, and takes its project from `?project=`.
+   */
+  browserLoads?: true;
   /** Only account-wide keys may use the route. A project's key is refused before anything in the request is checked. */
   accountWide?: boolean;
 }

@@ -36,6 +36,8 @@ export interface HttpDeps {
   cursorKey: Uint8Array;
   /** Encrypts secrets in the database. */
   boxKey: Uint8Array;
+  /** Seals the cookies of sessions. */
+  sessionKey: Uint8Array;
   /** Token buckets. Null: there is no rate limit. */
   limiter: RateLimiter | null;
   /** The limits of each plan. */
@@ -46,8 +48,8 @@ export interface HttpDeps {
   checks: readonly ReadyCheck[];
   /** Files of the reference page. Null: `/docs` answers 404. */
   docs: DocsFiles | null;
-  /** Files of the dashboard. Null: there is none. */
-  ui: UiSource | null;
+  /** The dashboard: its files, and its routes, which the reference does not show. Null: there is none. */
+  ui: { files: UiSource; routes: readonly Route[] } | null;
   /** Called after each answer of a route. */
   onAnswer: ((answered: AnsweredRequest) => void) | null;
   /** The metrics of this process. */
@@ -98,7 +100,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...probeRoutes(deps.clock, deps.checks, deps.space),
     ...(deps.metrics === undefined ? [] : metricsRoutes(deps.metrics)),
     ...(deps.routes.length === 0 ? [] : docsRoutes(deps)),
-    ...(deps.ui === null ? [] : assetRoutes(deps.ui)),
+    ...(deps.ui === null ? [] : [...assetRoutes(deps.ui.files), ...deps.ui.routes]),
     ...deps.routes,
   ];
   const ips = new WeakMap<Request, string>();
@@ -106,7 +108,7 @@ export function createHttp(deps: HttpDeps): Http {
   const app = new Elysia({ handler: { standardHostname: false } })
     .use(requestId(deps.clock))
     .use(securityHeaders())
-    .use(errors(routeTable(routes), deps.ui === null ? null : dashboardPage(deps.ui)))
+    .use(errors(routeTable(routes), deps.ui === null ? null : dashboardPage(deps.ui.files)))
     .use(resources(deps, shell, routes, ips));
   let server: Bun.Server<undefined> | null = null;
   let parting = false;

@@ -10,10 +10,15 @@ import type { QueueDeps } from "./limited-log.ts";
 /** The plans. If a plan is unknown, the default one applies. */
 export type RateLimits = Pick<Config, "plans" | "defaultPlan">;
 
+/** Sign-in attempts from one address: ten at once, and one in six seconds. */
+const SIGN_IN_RATE: Plan = { perSecond: 1 / 6, burst: 10 };
+
 /** The rate limiter: a token bucket for each id, with the size and rate of its plan. */
 export interface RateBuckets {
   /** Takes one token. Returns null if the plan has no limit. Never rejects, and waits at most ASK_WAIT_MS. */
   take(id: string, plan: string): Promise<RateVerdict | null>;
+  /** Takes one token of the sign-in attempts from an address. As `take`. */
+  takeSignIn(address: string): Promise<RateVerdict>;
   /** Closes the connection. */
   close(): void;
 }
@@ -32,6 +37,7 @@ export function openRateLimiter(deps: QueueDeps, place: RedisLocation, limits: R
       const plan = limits.plans[known] ?? null;
       return plan === null ? null : buckets.take(id, plan);
     },
+    takeSignIn: async (address) => buckets.take(`sign-in:${address}`, SIGN_IN_RATE),
     close: buckets.close,
   };
 }

@@ -1,7 +1,7 @@
 import { setBounded } from "../core/collections.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { MINUTE_MS } from "../core/time/units.ts";
-import { networkOf } from "./peer.ts";
+import { networkOf } from "../core/networks.ts";
 
 /** Failed logins from one network within `FAILURE_WINDOW_MS`, after which it is turned away. */
 export const MAX_FAILED_LOGINS = 20;

@@ -1,9 +1,7 @@
 import { isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { setBounded } from "../core/collections.ts";
-
-/** 16-bit groups that the IPv6 addresses of one customer share: a /64. */
-const IPV6_CUSTOMER_GROUPS = 4;
+import { networkOf } from "../core/networks.ts";
 
 /** Returns the peer's address; if it is IPv4 on an IPv6 socket (`::ffff:192.0.2.1`), in dotted form. */
 export function plainAddress(remoteAddress: string): string {
@@ -15,12 +13,6 @@ export function plainAddress(remoteAddress: string): string {
 export function isLoopback(ip: string): boolean {
   if (isIPv4(ip)) return ip.startsWith("127.");
   return ipaddr.isValid(ip) && ipaddr.process(ip).range() === "loopback";
-}
-
-/** Returns the network that connections are counted by: the IPv4 address, or the /64 of an IPv6 address. */
-export function networkOf(ip: string): string {
-  if (isIPv4(ip) || !ipaddr.IPv6.isValid(ip)) return ip;
-  return `${ipaddr.IPv6.parse(ip).parts.slice(0, IPV6_CUSTOMER_GROUPS).join(":")}::/64`;
 }
 
 export interface AdmissionLimits {

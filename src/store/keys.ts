@@ -73,26 +73,35 @@ function keyOf(row: KeyRow): ApiKey {
  * Runs for every request. It returns one JSON column, because the client's cost of a row grows with its columns: here
  * tenfold.
  */
-const KEY_BY_HASH: ConfigurationQuery<{ json: string }, PresentedKey> = {
-  sql: `SELECT json_object(
+function presentedBy(column: "secret_hash" | "id"): ConfigurationQuery<{ json: string }, PresentedKey> {
+  return {
+    sql: `SELECT json_object(
       'id', k.id, 'account_id', k.account_id, 'name', k.name, 'key_prefix', k.key_prefix, 'last4', k.last4,
       'sender_id', k.sender_id, 'sender_external_id', s.external_id, 'scopes', k.scopes,
       'last_used_at', k.last_used_at, 'revoked_at', k.revoked_at, 'created_at', k.created_at,
       'secret_hash', k.secret_hash, 'sender', json_object(${SENDER_PAIRS})) AS json
-    FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.secret_hash = ?`,
-  read({ json }) {
-    const row: PresentedRow = JSON.parse(json);
-    return {
-      key: keyOf(row),
-      secretHash: row.secret_hash,
-      sender: row.sender.id === null ? null : PROJECTS.read(row.sender),
-    };
-  },
-};
+    FROM api_keys k LEFT JOIN senders s ON s.id = k.sender_id WHERE k.${column} = ?`,
+    read({ json }) {
+      const row: PresentedRow = JSON.parse(json);
+      return {
+        key: keyOf(row),
+        secretHash: row.secret_hash,
+        sender: row.sender.id === null ? null : PROJECTS.read(row.sender),
+      };
+    },
+  };
+}
+const KEY_BY_HASH = presentedBy("secret_hash");
+const KEY_BY_ID = presentedBy("id");
 
 /** Returns the key, revoked or not, whose secret has that SHA-256 in hex; null if there is none. */
 export function findKeyByHash(db: Db, secretHash: string): Promise<PresentedKey | null> {
   return db.readConfig(KEY_BY_HASH, [secretHash]);
+}
+
+/** Returns the key with that id, revoked or not; null if there is none. */
+export function findKeyById(db: Db, id: string): Promise<PresentedKey | null> {
+  return db.readConfig(KEY_BY_ID, [id]);
 }
 
 /** Returns the statement that makes a key. Only the hash of its secret is stored. @param secretHash SHA-256 in hex */

@@ -6,6 +6,7 @@ import { dependencies } from "../../package.json";
 import { cachedHealth } from "../flows/health/check.ts";
 import type { Renderer } from "../flows/threads/rendering-tasks.ts";
 import type { DomainLookups } from "../flows/verify/lookups.ts";
+import { sessionRoutes } from "../http/dashboard/session.ts";
 import { dashboardPage } from "../http/dashboard/shell.ts";
 import { logAnswer } from "../http/request-log.ts";
 import type { ReadyCheck } from "../http/health.ts";
@@ -29,7 +30,7 @@ import { unsubscribeRoutes } from "../http/routes/unsubscribe.ts";
 import { webhookDeliveryRoutes } from "../http/routes/webhook-deliveries.ts";
 import { webhookRoutes } from "../http/routes/webhooks.ts";
 import type { ProtectedMetrics } from "../http/metrics.ts";
-import type { RateLimiter } from "../http/access/rate.ts";
+import type { RateLimiter, SignInLimiter } from "../http/access/rate.ts";
 import type { Route } from "../http/route.ts";
 import type { HttpDeps } from "../http/server.ts";
 import { generateDkimKey } from "../mail/auth/dkim.ts";
@@ -63,6 +64,8 @@ export interface HttpParts
   > {
   renderer: Renderer;
   limiter: RateLimiter | null;
+  /** Counts the sign-in attempts from an address. Null: they are not limited. */
+  signIns: SignInLimiter | null;
   /** Reads contents in the object store; null if there is none. */
   objects: ObjectReader | null;
   /** Returns true if the SMTP listener of this process listens, or the process has none. */
@@ -120,6 +123,7 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
     config,
     cursorKey: keys.cursor,
     boxKey: keys.box,
+    sessionKey: keys.session,
     limiter: parts.limiter,
     quotas: config.quotas,
     space: parts.space,
@@ -134,11 +138,15 @@ export function httpDeps(parts: HttpParts): HttpDeps & { metrics: ProtectedMetri
       contentType: METRICS_CONTENT_TYPE,
       read: openScrape({ ...parts, checks }),
     },
-    ui: isApi ? ui : null,
+    ui: isApi ? { files: ui, routes: sessionRoutes(sessionDeps(parts)) } : null,
     routes: isApi
       ? [...homeRoutes({ publicUrl, delivery, page: dashboardPage(ui) }), ...apiRoutes(parts)]
       : [],
   };
+}
+
+function sessionDeps({ db, config, keys, signIns }: HttpParts) {
+  return { db, config, sessionKey: keys.session, signIns };
 }
 
 /** Returns all routes of the API. */

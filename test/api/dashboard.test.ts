@@ -11,7 +11,7 @@ let api: TestApi;
 let files: readonly UiFile[];
 beforeAll(async () => {
   files = (await bundleUi()).files;
-  api = await testApi({ http: { ui: async () => files } });
+  api = await testApi({ http: { ui: { files: async () => files, routes: [] } } });
 });
 afterAll(() => api.close());
 

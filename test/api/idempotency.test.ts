@@ -264,6 +264,7 @@ describe("a POST with an Idempotency-Key", () => {
         ...{
           boxKey: BOX_KEY,
           cursorKey: BOX_KEY,
+          sessionKey: BOX_KEY,
           limiter: null,
           checks: [],
           docs: null,

@@ -191,6 +191,7 @@ function openHttp({ zone, ...ground }: HttpGround): { door: Http; parts: Paramet
     ...{
       space: ALWAYS_ROOM,
       limiter: null,
+      signIns: null,
       objects: null,
       listening: () => true,
       connections: () => ({ in: 0, out: 0 }),

@@ -86,6 +86,7 @@ export const TEST_KEY = {
   publicKeyBase64: pair.publicKey.toString("base64"),
 };
 export const BOX_KEY = new Uint8Array(32).fill(7);
+export const SESSION_KEY = new Uint8Array(32).fill(9);
 
 /** Lookups that read a zone: keys are `TYPE name`, e.g. `TXT example.com`. Every other name does not exist. */
 export function zoneLookups(zone: TestZone): DomainLookups {
@@ -134,7 +135,15 @@ export async function testApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...(options.routes?.({ db }) ?? []),
   ];
   const http = createHttp({
-    ...{ db, clock, config, routes, boxKey: BOX_KEY, cursorKey: new Uint8Array(32).fill(3) },
+    ...{
+      db,
+      clock,
+      config,
+      routes,
+      boxKey: BOX_KEY,
+      sessionKey: SESSION_KEY,
+      cursorKey: new Uint8Array(32).fill(3),
+    },
     ...{ limiter: options.limiter ?? null, checks: [], docs: null, ui: null, onAnswer: null },
     ...{ quotas: config.quotas, space: ALWAYS_ROOM },
     ...options.http,

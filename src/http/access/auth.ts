@@ -1,8 +1,27 @@
 import { timingSafeEqual } from "node:crypto";
+import type { Clock } from "../../core/time/clock.ts";
 import { AppError } from "../../core/errors.ts";
 import { hashSecret } from "../../flows/account/api-keys.ts";
 import type { Db } from "../../store/engine/client.ts";
-import { findKeyByHash, type PresentedKey } from "../../store/keys.ts";
+import { findKeyByHash, findKeyById, type PresentedKey } from "../../store/keys.ts";
+import type { Route } from "../route.ts";
+import { requireOwnPage } from "./own-page.ts";
+import { readSession, renewedCookie } from "./session.ts";
+
+export interface AuthDeps {
+  db: Db;
+  clock: Clock;
+  /** Seals the cookies of sessions. */
+  sessionKey: Uint8Array;
+  config: { publicUrl: string };
+}
+
+/** The key of a request. */
+export interface Authenticated {
+  presented: PresentedKey;
+  /** Set if the request has no key itself, but the cookie of a session that was opened with the key. */
+  session: { renewal: string | null } | null;
+}
 
 /** Longest secret that is looked up. */
 const MAX_SECRET_CHARS = 512;
@@ -26,11 +45,33 @@ function bearer(header: string | null): string {
 }
 
 /**
- * Returns the key of the request. It is read for every request, so a revocation holds from the next one on.
- * @throws AppError 401 if the key is missing, unknown or revoked
+ * Returns the key of the request: of its header, or else of its session. It is read for every request, so a
+ * revocation holds from the next one on.
+ * @throws AppError 401 if the key is missing, unknown or revoked, or if the session has ended; 403 if another page
+ * uses the session
  */
-export async function authenticate(db: Db, header: string | null): Promise<PresentedKey> {
-  const hash = hashSecret(bearer(header));
+export async function authenticate(deps: AuthDeps, route: Route, request: Request): Promise<Authenticated> {
+  const header = request.headers.get("authorization");
+  const now = deps.clock.now();
+  const session = header === null ? readSession(request.headers, deps.sessionKey, now) : null;
+  if (session === null) return { presented: await keyOfSecret(deps.db, bearer(header)), session: null };
+  requireOwnPage(request, route, deps.config.publicUrl);
+  const presented = session === "ended" ? null : await findKeyById(deps.db, session.keyId);
+  if (session === "ended" || presented === null || presented.key.revokedAt !== null) throw endedSession();
+  return { presented, session: { renewal: renewedCookie(session, deps.sessionKey, now) } };
+}
+
+/** Returns the 401 for a session that is too old, or whose key is revoked. */
+function endedSession(): AppError {
+  return refuse("This session has ended. Sign in again.");
+}
+
+/**
+ * Returns the key with that secret.
+ * @throws AppError 401 if the key is unknown or revoked
+ */
+export async function keyOfSecret(db: Db, secret: string): Promise<PresentedKey> {
+  const hash = hashSecret(secret);
   const presented = await findKeyByHash(db, hash);
   // Compares in constant time, because the time of an index lookup could tell how much of a hash was right.
   if (presented === null || !timingSafeEqual(Buffer.from(presented.secretHash), Buffer.from(hash)))

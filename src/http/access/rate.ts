@@ -15,6 +15,9 @@ export interface RateVerdict {
 /** Takes one request from the bucket of `id` under a plan. Returns null if the plan has no limit. */
 export type RateLimiter = (id: string, plan: string) => Promise<RateVerdict | null>;
 
+/** Takes one sign-in attempt from the bucket of an address. */
+export type SignInLimiter = (address: string) => Promise<RateVerdict>;
+
 /** Plan for requests to account-level routes, counted per key. */
 export const ACCOUNT_PLAN = "pro";
 
@@ -33,6 +36,11 @@ export async function takeRate(
   headers["ratelimit-limit"] = String(verdict.limit);
   headers["ratelimit-remaining"] = String(verdict.remaining);
   headers["ratelimit-reset"] = String(verdict.resetSeconds);
+  requireAllowed(verdict);
+}
+
+/** Throws 429 if the bucket was empty. */
+export function requireAllowed(verdict: RateVerdict): void {
   if (!verdict.allowed)
     throw new AppError("rate_limited", "Too many requests.", {
       retryAfterSeconds: Math.max(1, verdict.retryAfterSeconds),

@@ -8,7 +8,7 @@ import type { Db } from "../../store/engine/client.ts";
 import { getKey } from "../../store/keys.ts";
 import { getProject, type Project } from "../../store/projects.ts";
 import { ok } from "../answer.ts";
-import { ownProject, projectOfAccount } from "../access/project.ts";
+import { namedProject, ownProject, projectOfAccount } from "../access/project.ts";
 import { ACCOUNT_PLAN } from "../access/rate.ts";
 import { accountRoute, type Principal, type Route } from "../route.ts";
 import { Nullable, showTime, Timestamp } from "../schemas.ts";
@@ -90,7 +90,8 @@ export function accountRoutes(deps: AccountDeps): Route[] {
   return [meRoute(deps), updateRoute(deps)];
 }
 
-function meRoute(deps: AccountDeps): Route {
+/** Returns the route that shows a key what it is and may do. */
+export function meRoute(deps: AccountDeps): Route {
   const { db } = deps;
   return accountRoute({
     method: "GET",
@@ -106,7 +107,7 @@ function meRoute(deps: AccountDeps): Route {
       const [account, key, project] = await Promise.all([
         requireAccount(db, principal.accountId),
         principal.keyId === null ? null : getKey(db, principal.accountId, null, principal.keyId),
-        projectOf(db, principal, request.headers),
+        projectOf(db, principal, namedProject(request.headers)),
       ]);
       const { id, scopes, senderId } = { id: principal.keyId, ...principal };
       return ok({
@@ -125,10 +126,10 @@ async function requireAccount(db: Db, id: string): Promise<Account> {
   return account;
 }
 
-async function projectOf(db: Db, principal: Principal, headers: Headers): Promise<Project | null> {
-  if (principal.senderId === null) return projectOfAccount(db, principal.accountId, headers);
+async function projectOf(db: Db, principal: Principal, name: string | null): Promise<Project | null> {
+  if (principal.senderId === null) return projectOfAccount(db, principal.accountId, name);
   const own = await getProject(db, principal.accountId, principal.senderId);
-  return own === null ? null : ownProject(own, headers);
+  return own === null ? null : ownProject(own, name);
 }
 
 function showProject({ id, externalId, name, plan, trustTier, suspendedAt }: Project): Me["project"] {

@@ -27,6 +27,8 @@ export interface InstallationKeys {
   unsubscribe: Uint8Array;
   /** Authenticates the tokens of open and click tracking. */
   tracking: Uint8Array;
+  /** Seals the cookies of the dashboard's sessions. */
+  session: Uint8Array;
 }
 
 /** The file in DATA_DIR that holds a generated master key: 32 bytes in hex. */
@@ -45,6 +47,7 @@ export function openKeys(masterKey: string | null, dataDir: string, sealed = fal
     verp: deriveKey(master, "verp"),
     unsubscribe: deriveKey(master, "unsubscribe"),
     tracking: deriveKey(master, "tracking"),
+    session: deriveKey(master, "session"),
   };
 }
 

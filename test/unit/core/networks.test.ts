@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientAddress, isNetwork, isInNetworks } from "../../../src/core/networks.ts";
+import { clientAddress, isInNetworks, isNetwork, networkOf } from "../../../src/core/networks.ts";
 
 test.each([
   ["192.0.2.1", true],
@@ -53,4 +53,13 @@ test.each<[name: string, peer: string, header: string | null, client: string]>([
   ["an IPv4 client of an IPv6 proxy", "10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"],
 ])("the client address from %s", (_name, peer, header, client) => {
   expect(clientAddress(peer, header, PROXIES)).toBe(client);
+});
+
+test("an IPv6 /64 counts as one address, IPv4 addresses one by one", () => {
+  expect(networkOf("2001:db8:1:2::1")).toBe(networkOf("2001:db8:1:2:ffff::9"));
+  expect(networkOf("2001:db8:1:2::1")).not.toBe(networkOf("2001:db8:1:3::1"));
+  expect(networkOf("192.0.2.1")).not.toBe(networkOf("192.0.2.2"));
+  // The address of a socket that is already closed.
+  expect(networkOf("")).toBe("");
+  expect(networkOf("::ffff:192.0.2.1")).toBe("192.0.2.1");
 });

@@ -1,0 +1,101 @@
+import { AppError } from "../../core/errors.ts";
+import type { ApiKey, PresentedKey } from "../../store/keys.ts";
+import type { Project } from "../../store/projects.ts";
+import type { Principal, Route } from "../route.ts";
+import { type AuthDeps, type Authenticated, authenticate } from "./auth.ts";
+import { namedProject, PROJECT_PARAM, resolveProject } from "./project.ts";
+import { ACCOUNT_PLAN, type RateLimiter, takeRate } from "./rate.ts";
+import { requireScope } from "./scopes.ts";
+
+/** The caller of a request. */
+export interface Caller {
+  principal: Principal | null;
+  project: Project | null;
+  /** Owner of lists, cursors and idempotency keys. The memory and turn of a body count for it too. */
+  owner: string;
+}
+
+/** The caller of an open route. */
+export const NOBODY: Caller = { principal: null, project: null, owner: "" };
+
+/** Key, project and rights of a request, as the database has them at one moment. */
+export interface Identity extends Authenticated {
+  caller: Caller;
+  /** Why the key may not act for the named project. The request counts against the rate nevertheless. */
+  refusal: AppError | null;
+  /** Milliseconds. */
+  at: number;
+}
+
+/**
+ * Returns the caller of a request.
+ * @throws AppError 401 or 403 if there is no key that the request may use
+ */
+export async function identify(deps: AuthDeps, route: Route, request: Request): Promise<Identity> {
+  const authenticated = await authenticate(deps, route, request);
+  const { presented, session } = authenticated;
+  const at = deps.clock.now();
+  const fromUrl = session !== null && route.browserLoads === true;
+  try {
+    const caller = await callerOf(deps, route, presented, () => nameIn(request, fromUrl));
+    return { ...authenticated, caller, refusal: null, at };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ...authenticated, caller: NOBODY, refusal: error, at };
+  }
+}
+
+/** Returns the project that a request names. A frame, a link and an EventSource can do so only in their URL. */
+function nameIn({ headers, url }: Request, fromUrl: boolean): string | null {
+  const inUrl = fromUrl ? new URL(url, "http://localhost").searchParams.get(PROJECT_PARAM) : null;
+  return namedProject(headers) ?? inUrl;
+}
+
+async function callerOf(
+  deps: AuthDeps,
+  route: Route,
+  presented: PresentedKey,
+  name: () => string | null,
+): Promise<Caller> {
+  const { id, accountId, senderId, scopes } = presented.key;
+  const principal = { keyId: id, accountId, senderId, scopes };
+  if (route.level === "account") return { principal, project: null, owner: senderId ?? accountId };
+  const project = await resolveProject(deps.db, presented, name());
+  return { principal, project, owner: project.id };
+}
+
+/** Counts the request for its project, or for its key if there is none, so guessing project names counts too. */
+export async function countRequest(
+  limiter: RateLimiter | null,
+  { presented, caller: { project } }: Identity,
+  headers: Record<string, string | number>,
+): Promise<void> {
+  await takeRate(limiter, project?.id ?? presented.key.id, project?.plan ?? ACCOUNT_PLAN, headers);
+}
+
+/** Time for a body to arrive before the key is checked again, milliseconds. */
+const FRESH_MS = 1000;
+
+/**
+ * Returns the caller. If the body came slowly, reads the caller again. A client that holds a request open must not
+ * act after its key was revoked or its project suspended.
+ */
+export async function stillAllowed(
+  deps: AuthDeps,
+  route: Route,
+  request: Request,
+  arrived: Identity,
+): Promise<Identity> {
+  if (Math.abs(deps.clock.now() - arrived.at) <= FRESH_MS) return arrived;
+  const again = await identify(deps, route, request);
+  if (again.refusal !== null) throw again.refusal;
+  requireRights(route, again.presented.key);
+  return again;
+}
+
+/** Throws 403 if the key may not use the route. */
+export function requireRights({ scope, accountWide }: Route, key: ApiKey): void {
+  if (scope !== null) requireScope(key.scopes, scope);
+  if (accountWide === true && key.senderId !== null)
+    throw new AppError("permission_error", "This takes an account-wide key.");
+}

@@ -1,0 +1,74 @@
+import { seal, unseal } from "../../core/crypto/secretbox.ts";
+
+/** Milliseconds after which a session ends if it is not used. */
+export const SESSION_MS = 12 * 60 * 60 * 1000;
+
+/** Milliseconds of use after which the cookie is written again, so that not every answer carries one. */
+const RENEW_AFTER_MS = 10 * 60 * 1000;
+
+/**
+ * Names of the cookie. A browser takes one with the prefix only over https and only from this host, so no other
+ * subdomain can set it (RFC 6265bis §4.1.3.2).
+ */
+const SECURE_NAME = "__Host-postrider";
+const PLAIN_NAME = "postrider";
+
+/** Longest value that is opened, characters. */
+const MAX_VALUE_CHARS = 512;
+
+/** A browser that has signed in with a key. */
+export interface Session {
+  keyId: string;
+  /** Whether the browser sends the cookie over https only. */
+  secure: boolean;
+}
+
+interface FoundSession extends Session {
+  /** Milliseconds. */
+  expiresAt: number;
+}
+
+/** Returns the session of a request. `ended`: its cookie is too old, or not ours. Null: it has no cookie. */
+export function readSession(headers: Headers, key: Uint8Array, now: number): FoundSession | "ended" | null {
+  const cookies = new Map((headers.get("cookie") ?? "").split(";").map(nameAndValue));
+  const secure = cookies.has(SECURE_NAME);
+  const value = cookies.get(secure ? SECURE_NAME : PLAIN_NAME);
+  if (value === undefined) return null;
+  const opened = openValue(key, value);
+  return opened === null || opened.expiresAt <= now ? "ended" : { ...opened, secure };
+}
+
+function nameAndValue(pair: string): [string, string] {
+  const [name = "", ...value] = pair.split("=");
+  return [name.trim(), value.join("=").trim()];
+}
+
+function openValue(key: Uint8Array, value: string): { keyId: string; expiresAt: number } | null {
+  if (value.length > MAX_VALUE_CHARS) return null;
+  try {
+    const [keyId, expiresAt]: [string, number] = JSON.parse(unseal(key, value));
+    return { keyId, expiresAt };
+  } catch {
+    return null;
+  }
+}
+
+/** Returns the `Set-Cookie` of a session that is used now. Scripts cannot read it, and other sites cannot send it. */
+export function sessionCookie({ keyId, secure }: Session, key: Uint8Array, now: number): string {
+  return cookie(secure, seal(key, JSON.stringify([keyId, now + SESSION_MS])), SESSION_MS / 1000);
+}
+
+/** Returns the `Set-Cookie` that prolongs a session, or null if its cookie is new. */
+export function renewedCookie(session: FoundSession, key: Uint8Array, now: number): string | null {
+  return session.expiresAt - now > SESSION_MS - RENEW_AFTER_MS ? null : sessionCookie(session, key, now);
+}
+
+/** Returns the `Set-Cookie` that removes the cookie. */
+export function endedCookie(secure: boolean): string {
+  return cookie(secure, "", 0);
+}
+
+function cookie(secure: boolean, value: string, seconds: number): string {
+  const name = secure ? SECURE_NAME : PLAIN_NAME;
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure ? "; Secure" : ""}`;
+}
